@@ -1,0 +1,72 @@
+# The commands of the repository. Toolchains (Rust, Go, Node) are assumed; anything else that is
+# missing is installed by the target that needs it, with one line that says so.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_SECONDS ?= 15
+FUZZ_TARGETS := http1_pieces http1_oracle simulation probe_parsers typed_values
+# Coverage instrumentation of libFuzzer, as far as the stable compiler has it.
+FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+  -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
+
+.PHONY: help build build-rust build-go demo test bench fuzz tidy format clean
+.PHONY: test-rust test-go test-web
+
+help: ## what there is
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+build: build-rust build-go ## bin/ceiling, bin/floor and bin/target-*
+
+build-rust:
+	cargo build --release --locked -p ceiling -p target-sink -p floor
+	mkdir -p bin
+	install target/release/ceiling target/release/floor target/release/target-sink bin/
+
+build-go:
+	mkdir -p bin
+	for name in nethttp fasthttp fiber; do \
+	  go build -C targets/go -trimpath -o ../../bin/target-$$name ./cmd/$$name; \
+	done
+
+bin/target-sink: build-rust
+
+demo: build ## ramps a real Fiber prefork server and writes the report: the main job
+	./demo/run
+
+test: format tidy test-go test-rust fuzz test-web ## everything a reviewer must run
+
+format:
+	cargo fmt --all --check
+	test -z "$$(gofmt -l targets/go)" || { gofmt -d targets/go; exit 1; }
+
+tidy: ## the repository checks itself
+	cargo run --quiet --locked -p xtask -- tidy
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+
+test-go: build-go
+	cd targets/go && go vet ./... && go test ./...
+
+test-rust: build
+	cargo test --locked --workspace
+
+fuzz: ## each fuzz target for FUZZ_SECONDS
+	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" \
+	  cargo build --quiet --release --locked --target $(HOST)
+	for name in $(FUZZ_TARGETS); do ./scripts/fuzz $$name $(HOST) $(FUZZ_SECONDS); done
+
+test-web: build
+	./scripts/need chromium chromium
+	rm -rf out/pages && mkdir -p out/pages
+	REPORT_PAGES=$(CURDIR)/out/pages cargo test --locked --quiet -p report files_are_left
+	node crates/report/tests/browser.mjs out/pages/*.html
+
+bench: build ## ceiling against its peers and the floor; prints ratios
+	cargo run --quiet --release --locked -p xtask -- bench
+
+clean: ## removes what the other targets made
+	cargo clean
+	rm -rf bin out .cache fuzz/target fuzz/corpus fuzz/artifacts
