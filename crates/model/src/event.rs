@@ -1,0 +1,49 @@
+//! What a run tells while it goes on. Events go up; nothing calls back.
+
+use crate::load::Level;
+use crate::run::Point;
+
+/// One moment of a run.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A level begins.
+    Level {
+        /// Which of the levels, from 0.
+        index: usize,
+        /// How many there are.
+        of: usize,
+        /// 1 for the first visit.
+        attempt: u32,
+        /// What is applied.
+        level: Level,
+    },
+    /// How the level is going.
+    Progress(Progress),
+    /// A level was measured and judged.
+    Point(Box<Point>),
+    /// Something a person should know now.
+    Notice(String),
+}
+
+/// The last moments of a level under way.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    /// What happens now: `connecting`, `warm-up`, `measuring`, `draining`.
+    pub stage: &'static str,
+    /// Share of the stage that is over, 0 to 1, when known.
+    pub done: Option<f64>,
+    /// Connections open now.
+    pub open: u64,
+    /// Completed good responses per second, of the last interval.
+    pub rate: f64,
+    /// Median latency of the last interval, nanoseconds.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile of the last interval, nanoseconds.
+    pub p99_ns: Option<u64>,
+    /// CPUs' worth of time the generator used in the last interval.
+    pub client_cpus: Option<f64>,
+    /// CPUs' worth of time the server used in the last interval.
+    pub server_cpus: Option<f64>,
+    /// Failed requests and connection attempts since the level began.
+    pub failures: u64,
+}

@@ -1,0 +1,126 @@
+//! What a host and a server process are, read once per run.
+//!
+//! Everything here is a fact, not a reading: it is not expected to change while load runs. What
+//! could not be read is listed as such, never left at zero.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A source that exists in principle and could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreadable {
+    /// File or call.
+    pub source: String,
+    /// The operating system's reason.
+    pub why: String,
+}
+
+/// CPU bandwidth limit of one control group in a chain from a process to the root.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuQuota {
+    /// Path of the group in its hierarchy.
+    pub group: String,
+    /// CPU time allowed per period, microseconds; absent when unlimited.
+    pub quota_us: Option<u64>,
+    /// Period, microseconds.
+    pub period_us: Option<u64>,
+    /// Control group version, 1 or 2.
+    pub version: u8,
+}
+
+/// A network interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nic {
+    /// Interface name.
+    pub name: String,
+    /// Kernel driver, when there is a device behind the interface.
+    pub driver: Option<String>,
+    /// Maximum transmission unit, bytes.
+    pub mtu: Option<u32>,
+    /// Link speed in megabits per second, only when the driver is one whose figure means
+    /// something. Virtual devices report constants; those are left out.
+    pub speed_mbps: Option<u32>,
+    /// Receive queues.
+    pub rx_queues: u32,
+    /// Transmit queues.
+    pub tx_queues: u32,
+}
+
+/// How the kernel accounts CPU time to states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CpuAccounting {
+    /// Sampled at the timer tick; interrupt time is charged to whoever was interrupted.
+    Tick,
+    /// Sampled at the tick, with interrupt time measured apart.
+    TickWithIrqTime,
+    /// Measured at each transition.
+    Precise,
+    /// The kernel configuration was not readable.
+    Unknown,
+}
+
+/// A host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Host name.
+    pub hostname: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Machine architecture.
+    pub arch: String,
+    /// CPU model name.
+    pub cpu_model: Option<String>,
+    /// CPUs online.
+    pub cpus_online: Vec<u32>,
+    /// CPUs this process may run on.
+    pub cpus_allowed: Vec<u32>,
+    /// Physical memory, bytes.
+    pub memory_bytes: Option<u64>,
+    /// Kernel clock source, for example `tsc`.
+    pub clock_source: Option<String>,
+    /// Whether a hypervisor announces itself.
+    pub virtual_machine: Option<bool>,
+    /// How CPU time is accounted.
+    pub cpu_accounting: CpuAccounting,
+    /// Length of the units of `/proc/stat`, nanoseconds.
+    pub clock_tick_ns: u64,
+    /// CPU limits of our own control groups, innermost first.
+    pub quotas: Vec<CpuQuota>,
+    /// Network interfaces.
+    pub nics: Vec<Nic>,
+    /// Kernel parameters that matter for load, as the kernel prints them, by dotted name.
+    pub sysctls: BTreeMap<String, String>,
+    /// Our soft and hard limit of open files.
+    pub open_files_limit: (u64, u64),
+    /// What could not be read.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// The process tree of a server on this host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerFacts {
+    /// Root of the tree.
+    pub pid: u32,
+    /// How it was found: `--server-pid` or the listening port.
+    pub found_by: String,
+    /// Command line of the root, arguments separated by spaces.
+    pub command: String,
+    /// All processes of the tree when the run began.
+    pub pids: Vec<u32>,
+    /// Threads of the tree when the run began.
+    pub threads: u32,
+    /// CPUs the root may run on.
+    pub cpus_allowed: Vec<u32>,
+    /// Threads of the tree that may run on fewer or other CPUs than the root, when the run began.
+    #[serde(default)]
+    pub pinned_threads: BTreeMap<u32, Vec<u32>>,
+    /// CPU limits of the root's control groups, innermost first.
+    pub quotas: Vec<CpuQuota>,
+    /// Soft and hard limit of open files of the root.
+    pub open_files_limit: Option<(u64, u64)>,
+    /// Listening sockets on the port under test.
+    pub listeners: u32,
+    /// What could not be read.
+    pub unreadable: Vec<Unreadable>,
+}

@@ -1,0 +1,280 @@
+//! Distribution of times in nanoseconds, three significant digits, constant memory.
+//!
+//! Executive summary: a value lands in a bucket whose width is at most one thousandth of the
+//! value, so every percentile is right to 0.1 %. Count, minimum, maximum, mean and standard
+//! deviation are exact, kept beside the buckets. Memory depends on the range (1 ns to one hour),
+//! never on how many values were recorded.
+//!
+//! The buckets are those of HdrHistogram (<https://hdrhistogram.org>), so that logs can be
+//! exchanged with every tool that reads its format.
+
+use hdrhistogram::Histogram as Hdr;
+use serde::{Deserialize, Serialize};
+
+/// Largest value that is told apart, one hour; greater ones are recorded as this.
+pub const VALUE_MAX_NS: u64 = 3_600 * 1_000_000_000;
+
+/// A mergeable distribution of nanoseconds.
+#[derive(Debug, Clone)]
+pub struct Histogram {
+    buckets: Hdr<u64>,
+    sum: u128,
+    sum_of_squares: f64,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Histogram {
+    /// An empty distribution. The only place that allocates.
+    pub fn new() -> Self {
+        let buckets = Hdr::new_with_bounds(1, VALUE_MAX_NS, 3).expect("constant bounds are valid");
+        Self { buckets, sum: 0, sum_of_squares: 0.0, min: u64::MAX, max: 0 }
+    }
+
+    /// A distribution read back from its buckets; nothing when they are laid out in another way.
+    /// Mean and standard deviation then have the precision of the buckets.
+    pub fn from_buckets(buckets: &Hdr<u64>) -> Option<Self> {
+        let mut histogram = Self::new();
+        if buckets.sigfig() != 3 || buckets.max() > VALUE_MAX_NS {
+            return None;
+        }
+        for value in buckets.iter_recorded() {
+            histogram.record_n(value.value_iterated_to(), value.count_at_value());
+        }
+        Some(histogram)
+    }
+
+    /// Adds `count` values of `value_ns`.
+    #[inline]
+    pub fn record_n(&mut self, value_ns: u64, count: u64) {
+        let value_ns = value_ns.min(VALUE_MAX_NS);
+        // Cannot fail: the value was clamped to the bounds given above.
+        let _ = self.buckets.record_n(value_ns, count);
+        self.sum += u128::from(value_ns) * u128::from(count);
+        self.sum_of_squares += (value_ns as f64) * (value_ns as f64) * (count as f64);
+        self.min = self.min.min(value_ns);
+        self.max = self.max.max(value_ns);
+    }
+
+    /// Adds all values of another distribution.
+    pub fn merge(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        self.buckets.add(&other.buckets).expect("bounds are equal");
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        if self.is_empty() {
+            return;
+        }
+        self.buckets.reset();
+        (self.sum, self.sum_of_squares, self.min, self.max) = (0, 0.0, u64::MAX, 0);
+    }
+
+    /// Number of values.
+    pub fn count(&self) -> u64 {
+        self.buckets.len()
+    }
+
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.buckets.is_empty()
+    }
+
+    /// Exact sum of all values.
+    pub fn sum_ns(&self) -> u128 {
+        self.sum
+    }
+
+    /// Exact mean, or nothing when empty.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (!self.is_empty()).then(|| self.sum as f64 / self.count() as f64)
+    }
+
+    /// The value below which a share `quantile` (0 to 1) of values lies, to 0.1 %.
+    pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
+        (!self.is_empty())
+            .then(|| self.buckets.value_at_quantile(quantile).clamp(self.min, self.max))
+    }
+
+    /// How many values are at most `value_ns`, to bucket precision.
+    pub fn count_up_to(&self, value_ns: u64) -> u64 {
+        if self.is_empty() {
+            return 0;
+        }
+        self.buckets.count_between(0, value_ns.min(VALUE_MAX_NS))
+    }
+
+    /// The buckets, for writers of the HdrHistogram formats.
+    pub fn buckets(&self) -> &Hdr<u64> {
+        &self.buckets
+    }
+
+    /// The figures of the record. `censored` is the number of values known only to be greater
+    /// than all recorded ones (requests that timed out or were never answered): they take part in
+    /// the ranks, so that a cut tail cannot make a percentile look better than it was.
+    pub fn summary(&self, censored: u64) -> Summary {
+        if self.is_empty() {
+            return Summary { censored, ..Summary::default() };
+        }
+        let count = self.count();
+        let mean = self.sum as f64 / count as f64;
+        let variance = self.sum_of_squares / count as f64 - mean * mean;
+        let population = count + censored;
+        let percentile = |quantile: f64| {
+            let supported = population as f64 * (1.0 - quantile) >= SAMPLES_BEYOND - 1e-6;
+            let rank = (quantile * population as f64).ceil();
+            (supported && rank <= count as f64)
+                .then(|| self.quantile_ns(rank / count as f64))
+                .flatten()
+        };
+        Summary {
+            count,
+            censored,
+            min: Some(self.min),
+            mean: Some(mean.round() as u64),
+            stdev: Some(variance.max(0.0).sqrt().round() as u64),
+            p50: percentile(0.5),
+            p75: percentile(0.75),
+            p90: percentile(0.9),
+            p95: percentile(0.95),
+            p99: percentile(0.99),
+            p99_9: percentile(0.999),
+            p99_99: percentile(0.9999),
+            max: Some(self.max),
+        }
+    }
+}
+
+/// A percentile is given only when at least this many values lie beyond it.
+pub const SAMPLES_BEYOND: f64 = 10.0;
+
+/// A distribution in the record, all times in nanoseconds. A percentile is absent when fewer than
+/// ten values lie beyond it, or when it falls among the censored ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Recorded values.
+    pub count: u64,
+    /// Values known only to lie beyond all recorded ones; they count in every rank.
+    #[serde(default)]
+    pub censored: u64,
+    /// Smallest value.
+    pub min: Option<u64>,
+    /// Arithmetic mean.
+    pub mean: Option<u64>,
+    /// Population standard deviation.
+    pub stdev: Option<u64>,
+    /// Median.
+    pub p50: Option<u64>,
+    /// 75th percentile.
+    pub p75: Option<u64>,
+    /// 90th percentile.
+    pub p90: Option<u64>,
+    /// 95th percentile.
+    pub p95: Option<u64>,
+    /// 99th percentile.
+    pub p99: Option<u64>,
+    /// 99.9th percentile.
+    pub p99_9: Option<u64>,
+    /// 99.99th percentile.
+    pub p99_99: Option<u64>,
+    /// Largest value.
+    pub max: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        for &value in values {
+            histogram.record_n(value, 1);
+        }
+        histogram
+    }
+
+    #[test]
+    fn an_empty_distribution_has_no_figures() {
+        let summary = of(&[]).summary(0);
+        assert_eq!(summary, Summary::default());
+        assert_eq!(of(&[]).mean_ns(), None);
+    }
+
+    #[test]
+    fn percentiles_need_ten_values_beyond_them() {
+        let summary = of(&(1..=999).collect::<Vec<_>>()).summary(0);
+        assert!(summary.p95.is_some());
+        assert_eq!(summary.p99, None);
+        let summary = of(&(1..=1000).collect::<Vec<_>>()).summary(0);
+        assert_eq!(summary.p99, Some(990));
+        assert_eq!(summary.p99_9, None);
+    }
+
+    #[test]
+    fn censored_values_push_percentiles_up_and_out() {
+        let histogram = of(&(1..=1000).collect::<Vec<_>>());
+        let summary = histogram.summary(1000);
+        assert_eq!(summary.p50, Some(1000), "half of the population is recorded");
+        assert_eq!(summary.p75, None, "three quarters is not");
+        assert_eq!((summary.count, summary.censored), (1000, 1000));
+    }
+
+    #[test]
+    fn values_beyond_an_hour_are_clamped_not_lost() {
+        let histogram = of(&[u64::MAX]);
+        assert_eq!(histogram.count(), 1);
+        assert_eq!(histogram.quantile_ns(1.0), Some(VALUE_MAX_NS));
+    }
+
+    #[test]
+    fn clearing_forgets_everything() {
+        let mut histogram = of(&[5, 7]);
+        histogram.clear();
+        assert_eq!(histogram.summary(0), Summary::default());
+        histogram.record_n(9, 2);
+        assert_eq!((histogram.count(), histogram.mean_ns()), (2, Some(9.0)));
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_a_thousandth(
+            mut values in prop::collection::vec(1u64..10_000_000_000, 1..300),
+        ) {
+            let histogram = of(&values);
+            values.sort_unstable();
+            for quantile in [0.0, 0.25, 0.5, 0.9, 0.99, 1.0] {
+                let rank = ((quantile * values.len() as f64).ceil() as usize).max(1);
+                let exact = values[rank - 1] as f64;
+                let shown = histogram.quantile_ns(quantile).unwrap() as f64;
+                let error = (shown - exact).abs();
+                prop_assert!(error <= exact * 0.001 + 1.0, "{quantile}: {shown} for {exact}");
+            }
+        }
+
+        #[test]
+        fn merging_is_recording_together(
+            left in prop::collection::vec(1u64..1_000_000_000, 0..100),
+            right in prop::collection::vec(1u64..1_000_000_000, 0..100),
+        ) {
+            let mut merged = of(&left);
+            merged.merge(&of(&right));
+            let together = of(&left.iter().chain(&right).copied().collect::<Vec<_>>());
+            prop_assert_eq!(merged.summary(0), together.summary(0));
+            prop_assert_eq!(merged.sum_ns(), together.sum_ns());
+        }
+    }
+}

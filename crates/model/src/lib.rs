@@ -1,0 +1,21 @@
+//! The nouns of ceiling.
+//!
+//! What this room is for: the plain values that every other room speaks in, and their units.
+//! In: numbers and strings. Out: typed values, and the record that other programs read.
+//! Never: IO, a clock, a thread, or another crate of ours.
+
+pub mod units;
+
+pub mod load;
+
+pub mod histogram;
+pub mod tick;
+
+pub mod facts;
+pub mod reading;
+
+pub mod run;
+pub mod verdict;
+pub mod wall;
+
+pub mod event;

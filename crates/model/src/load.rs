@@ -1,0 +1,168 @@
+//! What a person asks for, fully resolved: one trial and its levels.
+//!
+//! A [`Trial`] holds no "auto": whatever depends on the machine was decided before it was made,
+//! so that a stored trial can be run again and mean the same.
+
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// When request number `n` is due.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "lowercase")]
+pub enum Arrival {
+    /// The next request leaves when an answer frees its place. Latency counts from the send.
+    Closed,
+    /// Requests are due on a schedule that does not wait for answers. Latency counts from the
+    /// planned instant.
+    Open {
+        /// Mean requests per second over all workers, above zero.
+        rate: f64,
+        /// How due instants are spread around that mean.
+        arrivals: Spacing,
+    },
+}
+
+/// Distribution of the gaps between due instants in open loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Spacing {
+    /// Equal gaps.
+    Fixed,
+    /// Exponential gaps: a Poisson process.
+    Poisson,
+    /// Gaps uniform between zero and twice the mean.
+    Uniform,
+}
+
+/// One load level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// Open connections over all workers.
+    pub connections: u32,
+    /// Requests in flight per connection (HTTP/1.1 pipelining), at least 1.
+    pub depth: u32,
+    /// When requests are due.
+    pub arrival: Arrival,
+}
+
+/// When a measured window ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// After this many nanoseconds.
+    AfterNs(u64),
+    /// After exactly this many requests were sent.
+    AfterRequests(u64),
+}
+
+/// How long load runs before it is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Warmup {
+    /// Until throughput settles, at most this many nanoseconds.
+    SettleWithinNs(u64),
+    /// For this many nanoseconds; zero means none.
+    ForNs(u64),
+}
+
+/// How bytes move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DriverKind {
+    /// Linux io_uring.
+    Uring,
+    /// Linux epoll with non-blocking sockets.
+    Epoll,
+    /// No sockets: answers appear at once. Measures our own user code.
+    Null,
+    /// No sockets, virtual time, seeded faults. Tests only.
+    Sim,
+}
+
+impl DriverKind {
+    /// The word on the command line and in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uring => "uring",
+            Self::Epoll => "epoll",
+            Self::Null => "null",
+            Self::Sim => "sim",
+        }
+    }
+}
+
+/// The request to send, before it is encoded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Method token, for example `GET`.
+    pub method: String,
+    /// Request target in origin form, for example `/read?id=1`.
+    pub path: String,
+    /// Value of the Host header.
+    pub host: String,
+    /// Further headers in order, name and value.
+    pub headers: Vec<(String, String)>,
+    /// Body; empty for none.
+    pub body: Vec<u8>,
+}
+
+/// Which process answers, if its host is ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerProcess {
+    /// Named on the command line.
+    Pid(u32),
+    /// To be found by its listening port, when the address is one of this host.
+    ByPort,
+    /// Not watched.
+    Unwatched,
+}
+
+/// What kind of question a trial answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Question {
+    /// How fast is it at this load.
+    Load,
+    /// How far does it go, and what stops it.
+    Ramp,
+}
+
+/// One fully resolved cell of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// What is asked.
+    pub question: Question,
+    /// URL as typed.
+    pub url: String,
+    /// Addresses the host resolved to, used in turn.
+    pub addresses: Vec<SocketAddr>,
+    /// The one request that is repeated.
+    pub request: Request,
+    /// Load levels in the order they are visited.
+    pub levels: Vec<Level>,
+    /// End of each level's measured window.
+    pub stop: Stop,
+    /// What precedes each measured window.
+    pub warmup: Warmup,
+    /// How long answers are awaited after the last send, nanoseconds.
+    pub drain_ns: u64,
+    /// A request without a complete answer after this time failed, nanoseconds.
+    pub timeout_ns: u64,
+    /// How often a level whose throughput is not steady is repeated.
+    pub repeats_max: u32,
+    /// Worker threads.
+    pub threads: u32,
+    /// CPUs the workers are pinned to, in turn; empty means not pinned.
+    pub cpus: Vec<usize>,
+    /// How bytes move.
+    pub driver: DriverKind,
+    /// Why that driver.
+    pub driver_reason: String,
+    /// Pause after a thin poll that trades latency for fewer wake-ups, nanoseconds; 0 is off.
+    pub coalesce_ns: u64,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Which process answers.
+    pub server: ServerProcess,
+}

@@ -1,0 +1,360 @@
+//! Raw counters as a host gave them, with the time window of the read.
+//!
+//! Readings are observations: cumulative counters and states, never rates. Rates are derived by
+//! whoever compares two of them, and can be derived again by a better version.
+
+use crate::facts::Unreadable;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One read of one source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Monotonic time before the read, nanoseconds.
+    pub begin_ns: u64,
+    /// Monotonic time after the read, nanoseconds.
+    pub end_ns: u64,
+    /// What was read.
+    pub data: Data,
+}
+
+impl Reading {
+    /// The instant the counters are taken to be of.
+    pub fn at_ns(&self) -> u64 {
+        self.begin_ns + (self.end_ns - self.begin_ns) / 2
+    }
+}
+
+/// Counters of one source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "source", content = "values", rename_all = "snake_case")]
+pub enum Data {
+    /// `/proc/stat`: one entry per online CPU. Host-wide, also inside a network namespace.
+    Cpus(Vec<CpuTimes>),
+    /// `/proc/net/softnet_stat`: one entry per online CPU. Host-wide.
+    Softnet(Vec<Softnet>),
+    /// `/proc/softirqs`: events by kind, one number per CPU, indexed by CPU number. Host-wide.
+    Softirqs(BTreeMap<String, Vec<u64>>),
+    /// `/proc/interrupts`, device interrupts only. Host-wide.
+    Interrupts(Vec<Interrupt>),
+    /// `/proc/net/dev` of our network namespace.
+    Interfaces(Vec<Interface>),
+    /// `/proc/net/snmp` and `/proc/net/netstat` of our network namespace, `Group.Name`.
+    Tcp(BTreeMap<String, u64>),
+    /// `/proc/net/sockstat`, `PROTOCOL.field`. Memory is in pages.
+    Sockets(BTreeMap<String, u64>),
+    /// `/proc/pressure/*`: `cpu.some` and so on, total stall time, microseconds.
+    Pressure(BTreeMap<String, u64>),
+    /// Threads of the generator.
+    ClientThreads(Vec<ThreadTimes>),
+    /// Threads of the server's process tree.
+    ServerThreads(Vec<ThreadTimes>),
+    /// CPU bandwidth of the generator's control groups, innermost first.
+    ClientQuota(Vec<QuotaUse>),
+    /// CPU bandwidth of the server's control groups, innermost first.
+    ServerQuota(Vec<QuotaUse>),
+    /// Open descriptors of the generator.
+    ClientFiles(OpenFiles),
+    /// Open descriptors of the server process closest to its limit.
+    ServerFiles(OpenFiles),
+    /// Listening sockets on the port under test, by sock_diag.
+    Listeners(Vec<Listener>),
+    /// A bounded sample of established connections to the port under test, by sock_diag.
+    Connections(Vec<Connection>),
+    /// The source exists and could not be read.
+    Unreadable(Unreadable),
+    /// What reading cost us since the run began.
+    ProbeCost(ProbeCost),
+}
+
+/// CPU time by state since boot, in units of `HostFacts::clock_tick_ns`.
+/// Guest time is already inside user and nice (proc_stat(5)).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTimes {
+    /// CPU number.
+    pub cpu: u32,
+    /// User mode.
+    pub user: u64,
+    /// User mode at low priority.
+    pub nice: u64,
+    /// Kernel mode.
+    pub system: u64,
+    /// Idle.
+    pub idle: u64,
+    /// Idle while a disk request was outstanding.
+    pub iowait: u64,
+    /// Hardware interrupts.
+    pub irq: u64,
+    /// Soft interrupts, where network receive runs.
+    pub softirq: u64,
+    /// Taken by the hypervisor for others.
+    pub steal: u64,
+}
+
+impl CpuTimes {
+    /// Sum of all states.
+    pub fn total(&self) -> u64 {
+        self.busy() + self.idle + self.iowait
+    }
+
+    /// Sum of all states but idle and iowait.
+    pub fn busy(&self) -> u64 {
+        self.user + self.nice + self.system + self.irq + self.softirq + self.steal
+    }
+}
+
+/// Shares of a CPU's time by state between two reads; they add up to 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CpuShares {
+    /// User mode, low priority included.
+    pub user: f64,
+    /// Kernel mode.
+    pub system: f64,
+    /// Soft interrupts.
+    pub softirq: f64,
+    /// Hardware interrupts.
+    pub irq: f64,
+    /// Taken by the hypervisor.
+    pub steal: f64,
+    /// Idle while a disk request, or an io_uring wait, was outstanding.
+    pub iowait: f64,
+    /// Idle.
+    pub idle: f64,
+}
+
+impl CpuShares {
+    /// Everything but idle and iowait.
+    pub fn busy(&self) -> f64 {
+        1.0 - self.idle - self.iowait
+    }
+}
+
+impl CpuTimes {
+    /// Shares by state since an earlier read of the same CPU, `passed_ns` before. `tick_ns` is the
+    /// unit of the counters. Nothing when no time was accounted.
+    ///
+    /// With tick accounting the kernel measures idle time and samples the busy states, so that a
+    /// CPU which is busy in short bursts accounts for less time than has passed. Idle is therefore
+    /// taken of the time passed, and the busy states divide the rest in their sampled proportion.
+    pub fn shares_since(&self, earlier: &Self, passed_ns: f64, tick_ns: u64) -> Option<CpuShares> {
+        let ticks = |field: fn(&Self) -> u64| field(self).saturating_sub(field(earlier)) as f64;
+        let (idle, iowait) = (ticks(|cpu| cpu.idle), ticks(|cpu| cpu.iowait));
+        let busy = ticks(|cpu| cpu.user)
+            + ticks(|cpu| cpu.nice)
+            + ticks(|cpu| cpu.system)
+            + ticks(|cpu| cpu.irq)
+            + ticks(|cpu| cpu.softirq)
+            + ticks(|cpu| cpu.steal);
+        let accounted = idle + iowait + busy;
+        let passed = passed_ns / tick_ns.max(1) as f64;
+        if accounted <= 0.0 || passed <= 0.0 {
+            return None;
+        }
+        // Busy ticks that were sampled can also exceed what idle leaves.
+        let whole = if busy > 0.0 && idle + iowait < passed { passed } else { accounted };
+        let quiet = (idle + iowait) / whole;
+        let each = if busy > 0.0 { (1.0 - quiet) / busy } else { 0.0 };
+        Some(CpuShares {
+            user: (ticks(|cpu| cpu.user) + ticks(|cpu| cpu.nice)) * each,
+            system: ticks(|cpu| cpu.system) * each,
+            softirq: ticks(|cpu| cpu.softirq) * each,
+            irq: ticks(|cpu| cpu.irq) * each,
+            steal: ticks(|cpu| cpu.steal) * each,
+            iowait: iowait / whole,
+            idle: idle / whole,
+        })
+    }
+}
+
+/// Receive path of one CPU. All counters are 32 bits wide in the kernel and wrap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Softnet {
+    /// CPU number.
+    pub cpu: u32,
+    /// Packets processed.
+    pub processed: u32,
+    /// Packets dropped because the per-CPU backlog was full.
+    pub dropped: u32,
+    /// Times a poll ended with work left.
+    pub time_squeeze: u32,
+    /// Wake-ups sent by receive packet steering; not packets.
+    pub received_rps: u32,
+    /// Packets dropped by the flow limit.
+    pub flow_limit: u32,
+}
+
+/// One device interrupt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interrupt {
+    /// Interrupt number or name.
+    pub irq: String,
+    /// Device and queue as the driver named it.
+    pub device: String,
+    /// Events per CPU, indexed by CPU number.
+    pub per_cpu: Vec<u64>,
+}
+
+/// Counters of one interface, in the driver's units (super-packets on some).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interface {
+    /// Interface name.
+    pub name: String,
+    /// Bytes received, Ethernet header included.
+    pub rx_bytes: u64,
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Received packets dropped.
+    pub rx_dropped: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Packets dropped on the way out.
+    pub tx_dropped: u64,
+}
+
+/// One thread, from its `schedstat` and `stat`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadTimes {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Thread name.
+    pub name: String,
+    /// Time on a CPU, nanoseconds.
+    pub run_ns: u64,
+    /// Time runnable and waiting for a CPU, nanoseconds.
+    pub wait_ns: u64,
+    /// Time slices run.
+    pub slices: u64,
+    /// User-mode time in clock ticks; sampled.
+    pub user_ticks: u64,
+    /// Kernel-mode time in clock ticks; sampled.
+    pub system_ticks: u64,
+}
+
+/// CPU bandwidth counters of one control group.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaUse {
+    /// Path of the group.
+    pub group: String,
+    /// Allowed per period, microseconds; absent when unlimited.
+    pub quota_us: Option<u64>,
+    /// Period, microseconds.
+    pub period_us: Option<u64>,
+    /// Periods that have elapsed with runnable tasks.
+    pub periods: u64,
+    /// Periods in which the group was throttled.
+    pub throttled_periods: u64,
+    /// Sum of the time tasks were throttled, nanoseconds.
+    pub throttled_ns: u64,
+    /// CPU time used, nanoseconds, when the group tells.
+    pub usage_ns: Option<u64>,
+}
+
+/// Open descriptors against the limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenFiles {
+    /// Process.
+    pub pid: u32,
+    /// Open now.
+    pub open: u64,
+    /// Soft limit.
+    pub limit: u64,
+}
+
+/// Accept queue of one listening socket.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listener {
+    /// Kernel cookie of the socket.
+    pub cookie: u64,
+    /// Connections waiting to be accepted.
+    pub queued: u32,
+    /// Length the queue may reach: the smaller of backlog and somaxconn.
+    pub backlog: u32,
+}
+
+/// One established connection seen from the side named by the local port.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// Kernel cookie of the socket; the cumulative fields below can be compared between two
+    /// readings only for the same cookie.
+    pub cookie: u64,
+    /// Whether this end is the server's (local port is the port under test).
+    pub server_side: bool,
+    /// Bytes received and not read by the application.
+    pub receive_queue: u32,
+    /// Bytes written and not acknowledged.
+    pub send_queue: u32,
+    /// Smoothed round trip, microseconds.
+    pub rtt_us: u32,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Segments retransmitted since the connection opened.
+    pub retransmits: u32,
+    /// Time with data outstanding, microseconds.
+    pub busy_us: u64,
+    /// Part of it limited by the receiver's window, microseconds.
+    pub rwnd_limited_us: u64,
+    /// Part of it limited by the send buffer, microseconds.
+    pub sndbuf_limited_us: u64,
+}
+
+/// What reading cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeCost {
+    /// CPU time of the probe thread since it started, nanoseconds.
+    pub cpu_ns: u64,
+    /// Time since it started, nanoseconds.
+    pub elapsed_ns: u64,
+    /// Rounds of reading done.
+    pub rounds: u64,
+    /// Rounds that began more than one period late.
+    pub late_rounds: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TICK_NS: u64 = 10_000_000;
+
+    fn shares(user: u64, system: u64, idle: u64, passed_ticks: f64) -> CpuShares {
+        let now = CpuTimes { user, system, idle, ..CpuTimes::default() };
+        let passed_ns = passed_ticks * TICK_NS as f64;
+        now.shares_since(&CpuTimes::default(), passed_ns, TICK_NS).unwrap()
+    }
+
+    #[test]
+    fn bursts_that_the_tick_missed_are_not_idle() {
+        // 60 of 100 ticks were idle, only 10 busy ones were caught.
+        let shares = shares(8, 2, 60, 100.0);
+        assert!((shares.busy() - 0.40).abs() < 1e-9);
+        assert!((shares.user - 0.32).abs() < 1e-9 && (shares.system - 0.08).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_busy_ticks_a_cpu_is_idle() {
+        assert!((shares(0, 0, 97, 100.0).idle - 1.0).abs() < 1e-9);
+        let none = CpuTimes::default();
+        assert_eq!(none.shares_since(&none, 1e9, TICK_NS), None);
+    }
+
+    proptest! {
+        #[test]
+        fn shares_add_up(
+            user in 0u64..300,
+            system in 0u64..300,
+            idle in 0u64..300,
+            passed in 1f64..300.0,
+        ) {
+            prop_assume!(user + system + idle > 0);
+            let shares = shares(user, system, idle, passed);
+            let sum = shares.busy() + shares.idle;
+            let parts = shares.user + shares.system + shares.idle;
+            prop_assert!((sum - 1.0).abs() < 1e-9 && (parts - 1.0).abs() < 1e-9, "{shares:?}");
+        }
+    }
+}

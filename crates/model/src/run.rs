@@ -1,0 +1,318 @@
+//! The record: what one run leaves behind, and what other programs read.
+//!
+//! Names in this file are the schema `ceiling.run/1`. Adding a field is free; changing or removing
+//! one needs a new schema number. Times are whole nanoseconds, rates are per second, `null` means
+//! "not measured" and is never a zero.
+
+use crate::facts::{HostFacts, ServerFacts};
+use crate::histogram::{Histogram, Summary};
+use crate::load::{Spacing, Trial};
+use crate::reading::Reading;
+use crate::tick::{Counters, ERROR_CLASSES, ErrorClass};
+use crate::verdict::{Gate, Verdict};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Schema of [`Record`].
+pub const SCHEMA: &str = "ceiling.run/1";
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All levels were visited.
+    Complete,
+    /// Stopped by the user; the points so far are valid, the last one may be partial.
+    Interrupted,
+    /// The target stopped answering; the points so far are kept.
+    TargetLost,
+}
+
+/// A run as one document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Unique and sortable: start time and seed.
+    pub id: String,
+    /// Version of ceiling.
+    pub version: String,
+    /// Start, RFC 3339.
+    pub started_at: String,
+    /// The command line, word by word.
+    pub command: Vec<String>,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was asked, resolved.
+    pub trial: Trial,
+    /// The generator's host.
+    pub host: HostFacts,
+    /// What was tested.
+    pub target: Target,
+    /// One entry per visit of a level.
+    pub points: Vec<Point>,
+    /// Of the whole run.
+    pub verdict: Verdict,
+    /// Things a reader should know: fallbacks, raised limits, what the probe cost.
+    pub notices: Vec<String>,
+    /// What each figure means, by its path in this document.
+    pub definitions: BTreeMap<String, String>,
+}
+
+/// What was tested.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// URL as typed.
+    pub url: String,
+    /// Addresses used.
+    pub addresses: Vec<String>,
+    /// The server's process tree, when it is on this host and may be watched.
+    pub server: Option<ServerFacts>,
+}
+
+/// One visit of one level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// What was applied.
+    pub load: LoadInfo,
+    /// 1 for the first visit of the level, more for repeats.
+    pub attempt: u32,
+    /// Monotonic begin and end of the measured window, nanoseconds, to find its readings.
+    pub window_ns: (u64, u64),
+    /// What became of connections.
+    pub connections: ConnectionInfo,
+    /// What became of requests sent in the window.
+    pub requests: RequestInfo,
+    /// Complete answers by status class.
+    pub status: BTreeMap<String, u64>,
+    /// Answers that failed a check of their content.
+    pub mismatched: u64,
+    /// Failures by class.
+    pub errors: BTreeMap<String, u64>,
+    /// Completed good responses per second.
+    pub rate: f64,
+    /// Planned requests per second; open loop only.
+    pub offered_rate: Option<f64>,
+    /// Bytes of requests sent and of answers received.
+    pub bytes: Bytes,
+    /// Latency; see `definitions`.
+    pub latency_ns: Summary,
+    /// From send to answer.
+    pub service_ns: Summary,
+    /// Sent minus planned; open loop only.
+    pub release_lag_ns: Option<Summary>,
+    /// Requests in flight.
+    pub in_flight: InFlight,
+    /// CPU cost.
+    pub cpu: CpuCost,
+    /// The generator's own loop.
+    pub client_loop: LoopInfo,
+    /// One entry per second.
+    pub series: Vec<Second>,
+    /// Completed good responses per tenth of a second, for steadiness.
+    pub per_100ms: Vec<u64>,
+    /// Load before the window, and answers too late for it: not part of any other figure.
+    pub unmeasured: Unmeasured,
+    /// Validity checks.
+    pub gates: Vec<Gate>,
+    /// Of this point.
+    pub verdict: Verdict,
+}
+
+/// The load of a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadInfo {
+    /// `closed` or `open`.
+    pub model: String,
+    /// Connections.
+    pub connections: u32,
+    /// Requests in flight per connection.
+    pub depth: u32,
+    /// Asked rate; open loop only.
+    pub rate: Option<f64>,
+    /// Spread of due instants; open loop only.
+    pub arrivals: Option<Spacing>,
+    /// Length of the measured window.
+    pub duration_s: f64,
+    /// How bytes moved.
+    pub driver: String,
+    /// Worker threads.
+    pub threads: u32,
+    /// Pause after a thin poll, nanoseconds; 0 is off. It is part of every latency.
+    pub coalesce_ns: u64,
+}
+
+/// What became of connections.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionInfo {
+    /// Asked for.
+    pub asked: u64,
+    /// Opened at least once.
+    pub opened: u64,
+    /// Had at least one measured request answered, with any status.
+    pub served: u64,
+    /// Never opened.
+    pub failed: u64,
+    /// Opened again after a close.
+    pub reopened: u64,
+    /// Time to connect, of all successful attempts of the level.
+    pub connect_ns: Summary,
+    /// Answers per connection, with any status.
+    pub requests_each: Spread,
+}
+
+/// How evenly something was spread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Least.
+    pub min: Option<u64>,
+    /// Median.
+    pub p50: Option<u64>,
+    /// Most.
+    pub max: Option<u64>,
+}
+
+/// What became of requests. `planned = sent + unsent` and
+/// `sent = completed + failed + unanswered`, exactly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestInfo {
+    /// Due in the window; open loop only.
+    pub planned: Option<u64>,
+    /// Handed to the kernel.
+    pub sent: u64,
+    /// Answered completely with status 2xx or 3xx.
+    pub completed: u64,
+    /// Answered otherwise, or failed.
+    pub failed: u64,
+    /// Due and never sent; open loop only, else 0.
+    pub unsent: u64,
+    /// Without an answer when the drain ended.
+    pub unanswered: u64,
+}
+
+/// Bytes in both directions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Of requests.
+    pub sent: u64,
+    /// Of complete answers: head, framing and body.
+    pub received: u64,
+}
+
+/// Requests in flight.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct InFlight {
+    /// Time average over the window, counted by the workers themselves.
+    pub mean: Option<f64>,
+    /// Connections times depth.
+    pub limit: u64,
+}
+
+/// CPU cost per completed request, microseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuCost {
+    /// Generator process, user and kernel.
+    pub client_us_per_request: Option<f64>,
+    /// Generator process, user mode only.
+    pub client_usr_us_per_request: Option<f64>,
+    /// Server process tree, user and kernel.
+    pub server_us_per_request: Option<f64>,
+    /// CPUs' worth of time the generator's process used, 1.0 is one CPU.
+    pub client_cpus: Option<f64>,
+    /// CPUs' worth of time the server's process tree used.
+    pub server_cpus: Option<f64>,
+}
+
+/// The generator's own loop.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopInfo {
+    /// Turns per second, all workers.
+    pub turns_per_s: f64,
+    /// Mean time between a wait returning and the next wait, nanoseconds.
+    pub turn_mean_ns: Option<f64>,
+    /// Longest such time: the most a stamp can be late.
+    pub turn_max_ns: u64,
+    /// Bytes read from sockets in the window, answers or not.
+    pub socket_bytes: u64,
+}
+
+/// One second of a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    /// End of the second, from the begin of the window.
+    pub t_s: f64,
+    /// Completed in it.
+    pub completed: u64,
+    /// Failed in it.
+    pub failed: u64,
+    /// Median latency of those completed.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile of those completed.
+    pub p99_ns: Option<u64>,
+}
+
+/// Load that is not measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Unmeasured {
+    /// Length of the warm-up.
+    pub duration_s: f64,
+    /// Requests sent in it.
+    pub sent: u64,
+    /// Completed, in it or later.
+    pub completed: u64,
+    /// Failed, in it or later.
+    pub failed: u64,
+    /// Without an answer when the drain ended.
+    #[serde(default)]
+    pub unanswered: u64,
+    /// Bytes of those answers.
+    pub bytes_received: u64,
+}
+
+/// A run with everything that was observed: what judges and renderers read.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The document.
+    pub record: Record,
+    /// Raw readings of the whole run, in time order.
+    pub readings: Vec<Reading>,
+    /// Whole latency distribution of each point, same order as the points. Empty when the run
+    /// was read back without them.
+    pub latencies: Vec<Histogram>,
+}
+
+impl Run {
+    /// Readings whose read lies inside a point's measured window.
+    pub fn readings_of<'a>(&'a self, point: &'a Point) -> impl Iterator<Item = &'a Reading> {
+        let (begin_ns, end_ns) = point.window_ns;
+        self.readings
+            .iter()
+            .filter(move |reading| reading.begin_ns >= begin_ns && reading.end_ns <= end_ns)
+    }
+}
+
+/// Fills the counted parts of a point's record from the workers' counters.
+pub fn count_requests(counters: &Counters) -> RequestInfo {
+    RequestInfo {
+        planned: None,
+        sent: counters.sent,
+        completed: counters.completed,
+        failed: counters.failed,
+        unsent: 0,
+        unanswered: counters.unanswered,
+    }
+}
+
+/// Status classes by name.
+pub fn count_status(counters: &Counters) -> BTreeMap<String, u64> {
+    let names = ["2xx", "3xx", "4xx", "5xx"];
+    names.iter().zip(counters.status).map(|(name, count)| ((*name).to_string(), count)).collect()
+}
+
+/// Error classes by name.
+pub fn count_errors(counters: &Counters) -> BTreeMap<String, u64> {
+    let count = |class: ErrorClass| (class.name().to_string(), counters.errors.get(class));
+    ERROR_CLASSES.into_iter().map(count).collect()
+}

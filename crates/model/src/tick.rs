@@ -1,0 +1,304 @@
+//! What one worker reports about one interval: counters and distributions.
+//!
+//! The data plane fills ticks that were allocated before the run and hands them over whole; the
+//! control plane merges and empties them. Nothing is ever derived here.
+
+use crate::histogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::ops::AddAssign;
+
+/// Why an attempt came to nothing. The names are those of the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ErrorClass {
+    /// A connection attempt was refused, unreachable or too slow. Counts attempts.
+    Connect,
+    /// No complete answer within the time-out. Counts requests.
+    Timeout,
+    /// The connection was reset while an answer was due. Counts requests.
+    Reset,
+    /// The peer closed the connection while an answer was due. Counts requests.
+    Closed,
+    /// The answer was not HTTP, truncated or oversized. Counts requests.
+    Parse,
+    /// A TLS handshake failed. Counts attempts.
+    Tls,
+    /// No local port was free (EADDRNOTAVAIL). Counts attempts.
+    Ports,
+    /// No file descriptor was free (EMFILE, ENFILE). Counts attempts.
+    Fds,
+}
+
+/// Every class, in the order of [`Errors`].
+pub const ERROR_CLASSES: [ErrorClass; 8] = [
+    ErrorClass::Connect,
+    ErrorClass::Timeout,
+    ErrorClass::Reset,
+    ErrorClass::Closed,
+    ErrorClass::Parse,
+    ErrorClass::Tls,
+    ErrorClass::Ports,
+    ErrorClass::Fds,
+];
+
+impl ErrorClass {
+    /// The name in the record and in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Timeout => "timeout",
+            Self::Reset => "reset",
+            Self::Closed => "closed",
+            Self::Parse => "parse",
+            Self::Tls => "tls",
+            Self::Ports => "ports",
+            Self::Fds => "fds",
+        }
+    }
+}
+
+/// Errors by class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Errors([u64; ERROR_CLASSES.len()]);
+
+impl Errors {
+    /// Adds `count` errors of a class.
+    pub fn add(&mut self, class: ErrorClass, count: u64) {
+        self.0[class as usize] += count;
+    }
+
+    /// Errors of a class.
+    pub fn get(&self, class: ErrorClass) -> u64 {
+        self.0[class as usize]
+    }
+
+    /// Requests that failed without an answer: timeout, reset, closed and parse.
+    pub fn requests(&self) -> u64 {
+        use ErrorClass::{Closed, Parse, Reset, Timeout};
+        [Timeout, Reset, Closed, Parse].into_iter().map(|class| self.get(class)).sum()
+    }
+
+    /// Connection attempts that failed: connect, tls, ports and fds.
+    pub fn attempts(&self) -> u64 {
+        self.0.iter().sum::<u64>() - self.requests()
+    }
+}
+
+/// What became of requests. At any instant `sent = completed + failed + in flight`, and when a
+/// window is closed the requests still in flight become `unanswered`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Handed to the kernel for the first time.
+    pub sent: u64,
+    /// Answered completely with status 2xx or 3xx.
+    pub completed: u64,
+    /// Answered with another status, or not answered because of an error.
+    pub failed: u64,
+    /// Without an answer when the drain ended.
+    pub unanswered: u64,
+    /// Complete answers by status class: 2xx, 3xx, 4xx, 5xx. Interim answers (1xx) do not count.
+    pub status: [u64; 4],
+    /// Bytes of the requests sent.
+    pub bytes_sent: u64,
+    /// Bytes of the complete answers, head, framing and body.
+    pub bytes_received: u64,
+    /// Why attempts and requests failed.
+    pub errors: Errors,
+}
+
+impl AddAssign<&Counters> for Counters {
+    fn add_assign(&mut self, other: &Counters) {
+        self.sent += other.sent;
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.unanswered += other.unanswered;
+        for (mine, theirs) in self.status.iter_mut().zip(other.status) {
+            *mine += theirs;
+        }
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        for class in ERROR_CLASSES {
+            self.errors.add(class, other.errors.get(class));
+        }
+    }
+}
+
+/// Which part of a level a request was sent in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// No load.
+    Idle,
+    /// Load that is not measured.
+    Warmup,
+    /// Load that is measured.
+    Measure,
+    /// No new requests; answers to measured ones are awaited.
+    Drain,
+}
+
+/// Connections of one worker as they stand, and what happened to them since the level began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// Open now.
+    pub open: u64,
+    /// Being opened now.
+    pub opening: u64,
+    /// Slots that reached open at least once since the level was ordered.
+    pub opened: u64,
+    /// Slots whose every attempt so far failed.
+    pub failed: u64,
+    /// Successful attempts after a slot had already been open.
+    pub reopened: u64,
+    /// Slots that had at least one measured request answered, with any status.
+    pub served: u64,
+}
+
+impl AddAssign<&Connections> for Connections {
+    fn add_assign(&mut self, other: &Connections) {
+        self.open += other.open;
+        self.opening += other.opening;
+        self.opened += other.opened;
+        self.failed += other.failed;
+        self.reopened += other.reopened;
+        self.served += other.served;
+    }
+}
+
+/// How the loop of one worker spent an interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Loop {
+    /// Turns of the loop.
+    pub turns: u64,
+    /// Longest time between a wait returning and the next wait, nanoseconds. Stamps taken in one
+    /// turn can be wrong by this much.
+    pub turn_max_ns: u64,
+    /// Sum of those times, nanoseconds.
+    pub turn_sum_ns: u64,
+    /// CPU time of the worker thread in user mode, nanoseconds.
+    pub cpu_user_ns: u64,
+    /// CPU time of the worker thread in the kernel, nanoseconds.
+    pub cpu_system_ns: u64,
+    /// Integral of requests in flight over time, request-nanoseconds.
+    pub in_flight_ns: u128,
+    /// Bytes read from sockets, whether or not they became answers.
+    pub socket_bytes: u64,
+}
+
+impl AddAssign<&Loop> for Loop {
+    fn add_assign(&mut self, other: &Loop) {
+        self.turns += other.turns;
+        self.turn_max_ns = self.turn_max_ns.max(other.turn_max_ns);
+        self.turn_sum_ns += other.turn_sum_ns;
+        self.cpu_user_ns += other.cpu_user_ns;
+        self.cpu_system_ns += other.cpu_system_ns;
+        self.in_flight_ns += other.in_flight_ns;
+        self.socket_bytes += other.socket_bytes;
+    }
+}
+
+/// One interval of one worker. All counts are of this interval, except [`Tick::connections`],
+/// which is a state.
+#[derive(Debug)]
+pub struct Tick {
+    /// Which worker, from 0.
+    pub worker: u32,
+    /// Number of the load order this interval belongs to; 0 before the first.
+    pub load: u32,
+    /// Part of the level at the end of the interval.
+    pub phase: Phase,
+    /// Start of the interval, monotonic nanoseconds.
+    pub begin_ns: u64,
+    /// End of the interval, monotonic nanoseconds.
+    pub end_ns: u64,
+    /// Whether this is the last tick of its load order.
+    pub last: bool,
+    /// When the latest measured request was completed, monotonic nanoseconds; 0 for none.
+    pub completed_ns: u64,
+    /// Requests of the measured part, credited in the interval in which things happened. Failed
+    /// connection attempts count here from the order to connect on.
+    pub measured: Counters,
+    /// All other requests: of the warm-up, and answers later than the drain.
+    pub unmeasured: Counters,
+    /// Connections as they stand.
+    pub connections: Connections,
+    /// How the loop spent the interval.
+    pub accounting: Loop,
+    /// Latency of completed measured requests: from the send in closed loop, from the planned
+    /// instant in open loop.
+    pub latency: Histogram,
+    /// Open loop only: from the send.
+    pub service: Histogram,
+    /// Open loop only: sent minus planned.
+    pub release_lag: Histogram,
+    /// Time to connect of every attempt that succeeded.
+    pub connect: Histogram,
+    /// Answers to measured requests per connection, with any status; filled in the last tick of a
+    /// load order.
+    pub per_connection: Histogram,
+}
+
+impl Default for Tick {
+    fn default() -> Self {
+        Self {
+            worker: 0,
+            load: 0,
+            phase: Phase::Idle,
+            begin_ns: 0,
+            end_ns: 0,
+            last: false,
+            completed_ns: 0,
+            measured: Counters::default(),
+            unmeasured: Counters::default(),
+            connections: Connections::default(),
+            accounting: Loop::default(),
+            latency: Histogram::new(),
+            service: Histogram::new(),
+            release_lag: Histogram::new(),
+            connect: Histogram::new(),
+            per_connection: Histogram::new(),
+        }
+    }
+}
+
+impl Tick {
+    /// Empties the tick for its next use; keeps its memory.
+    pub fn clear(&mut self) {
+        self.last = false;
+        self.completed_ns = 0;
+        self.measured = Counters::default();
+        self.unmeasured = Counters::default();
+        self.accounting = Loop::default();
+        for histogram in [
+            &mut self.latency,
+            &mut self.service,
+            &mut self.release_lag,
+            &mut self.connect,
+            &mut self.per_connection,
+        ] {
+            histogram.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_classes_fall_in_two_groups() {
+        let mut errors = Errors::default();
+        for class in ERROR_CLASSES {
+            errors.add(class, 1);
+        }
+        assert_eq!((errors.requests(), errors.attempts()), (4, 4));
+    }
+
+    #[test]
+    fn counters_add_up_field_by_field() {
+        let mut sum = Counters { sent: 2, status: [1, 0, 0, 1], ..Counters::default() };
+        let other = Counters { sent: 3, status: [2, 0, 0, 0], ..Counters::default() };
+        sum += &other;
+        assert_eq!((sum.sent, sum.status), (5, [3, 0, 0, 1]));
+    }
+}

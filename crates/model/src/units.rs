@@ -1,0 +1,284 @@
+//! Numbers as people type and read them: counts, durations, ranges.
+//!
+//! Parsing never guesses: a value that is not understood says what is accepted and gives an
+//! example, so that a command-line error needs no manual.
+
+use std::fmt;
+
+/// Nanoseconds in one second.
+pub const NS_PER_S: u64 = 1_000_000_000;
+/// Nanoseconds in one millisecond.
+pub const NS_PER_MS: u64 = 1_000_000;
+/// Nanoseconds in one microsecond.
+pub const NS_PER_US: u64 = 1_000;
+
+/// Why a typed value was refused. Its text is complete: what was typed, what is accepted, an
+/// example.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{typed}' is not {accepted}; for example {example}")]
+pub struct UnitError {
+    /// What the person typed.
+    pub typed: String,
+    /// What would have been accepted, as a noun phrase.
+    pub accepted: &'static str,
+    /// A value that works.
+    pub example: &'static str,
+}
+
+impl UnitError {
+    fn new(typed: &str, accepted: &'static str, example: &'static str) -> Self {
+        Self { typed: typed.to_string(), accepted, example }
+    }
+}
+
+/// Splits `12.5ms` into `12.5` and `ms`.
+fn split_number(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'));
+    let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
+    let number: f64 = number.replace('_', "").parse().ok()?;
+    number.is_finite().then_some((number, suffix))
+}
+
+/// Parses a whole number with an optional `k`, `M` or `G` (powers of 1000): `50`, `5k`, `1.5M`.
+pub fn parse_count(text: &str) -> Result<u64, UnitError> {
+    const ACCEPTED: &str = "a whole number, with k, M or G if you like";
+    let error = || UnitError::new(text, ACCEPTED, "50, 5k or 1.5M");
+    let value = parse_scaled(text).ok_or_else(error)?;
+    let whole = value.round();
+    let fits = (value - whole).abs() < 1e-6 && whole <= 9e15;
+    if fits { Ok(whole as u64) } else { Err(error()) }
+}
+
+/// Parses a rate per second, fractions allowed: `0.5`, `20k`, `1.25M`, optionally `/s`.
+pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
+    const ACCEPTED: &str = "a rate per second above zero, with k, M or G if you like";
+    let error = || UnitError::new(text, ACCEPTED, "20k, 0.5 or 1.2M/s");
+    let bare = text.strip_suffix("/s").unwrap_or(text);
+    let value = parse_scaled(bare).ok_or_else(error)?;
+    if value > 0.0 && value <= 1e12 { Ok(value) } else { Err(error()) }
+}
+
+fn parse_scaled(text: &str) -> Option<f64> {
+    let (number, suffix) = split_number(text)?;
+    let scale = match suffix {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "m" | "M" => 1e6,
+        "g" | "G" => 1e9,
+        _ => return None,
+    };
+    Some(number * scale)
+}
+
+/// Parses a duration into nanoseconds: `250us`, `1.5ms`, `10s`, `2m`, `1h`; a bare number is
+/// seconds, as in wrk. At most 1000 hours.
+pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
+    const ACCEPTED: &str = "a duration (ns, us, ms, s, m, h; a bare number is seconds)";
+    let error = || UnitError::new(text, ACCEPTED, "500ms, 10s or 2m");
+    let (number, suffix) = split_number(text).ok_or_else(error)?;
+    let scale_ns = match suffix {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => return Err(error()),
+    };
+    let value_ns = number * scale_ns;
+    if value_ns <= 1000.0 * 3600e9 { Ok(value_ns.round() as u64) } else { Err(error()) }
+}
+
+/// How the levels of a [`Range`] follow each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// Each level is the one before times this factor (above 1).
+    Times(f64),
+    /// Each level is the one before plus this number (above 0).
+    Plus(u64),
+}
+
+/// A single level or a span of levels: `50`, `50..5k`, `100..10k*2`, `500..4k+500`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Range {
+    /// First level, at least 1.
+    pub first: u64,
+    /// Last level, always visited.
+    pub last: u64,
+    /// How to go from one to the other; doubling unless said otherwise.
+    pub step: Step,
+}
+
+/// A range may expand to this many levels at most; more is a typing error.
+pub const LEVELS_MAX: usize = 1000;
+
+impl Range {
+    /// Parses a range of counts.
+    pub fn parse(text: &str) -> Result<Self, UnitError> {
+        const ACCEPTED: &str =
+            "a count or a rising range FIRST..LAST, optionally with a step *FACTOR or +COUNT";
+        let error = || UnitError::new(text, ACCEPTED, "50, 50..5k, 100..10k*2 or 500..4k+500");
+        let Some((first, rest)) = text.split_once("..") else {
+            let only = parse_count(text).map_err(|_| error())?;
+            let range = Self { first: only, last: only, step: Step::Times(2.0) };
+            return if only >= 1 { Ok(range) } else { Err(error()) };
+        };
+        let (last, step) = match rest.find(['*', '+']) {
+            None => (rest, Step::Times(2.0)),
+            Some(at) if rest[at..].starts_with('*') => {
+                let factor = split_number(&rest[at + 1..]).filter(|(_, suffix)| suffix.is_empty());
+                (&rest[..at], Step::Times(factor.ok_or_else(error)?.0))
+            }
+            Some(at) => {
+                (&rest[..at], Step::Plus(parse_count(&rest[at + 1..]).map_err(|_| error())?))
+            }
+        };
+        let first = parse_count(first).map_err(|_| error())?;
+        let last = parse_count(last).map_err(|_| error())?;
+        let rises = match step {
+            Step::Times(factor) => factor > 1.0,
+            Step::Plus(count) => count > 0,
+        };
+        let range = Self { first, last, step };
+        if first >= 1 && last >= first && rises && range.levels().len() < LEVELS_MAX {
+            Ok(range)
+        } else {
+            Err(error())
+        }
+    }
+
+    /// Every level, rising, first and last included, at most [`LEVELS_MAX`].
+    pub fn levels(&self) -> Vec<u64> {
+        let mut levels = vec![self.first];
+        let mut exact = self.first as f64;
+        while levels.len() < LEVELS_MAX {
+            let before = levels[levels.len() - 1];
+            let next = match self.step {
+                Step::Times(factor) => {
+                    exact *= factor;
+                    (exact.round() as u64).max(before + 1)
+                }
+                Step::Plus(count) => before.saturating_add(count),
+            };
+            if next >= self.last {
+                break;
+            }
+            levels.push(next);
+        }
+        if self.last > self.first {
+            levels.push(self.last);
+        }
+        levels
+    }
+}
+
+/// A number of things, short enough for a table: `812`, `17.4k`, `1.33M`.
+pub fn show_count(value: f64) -> String {
+    let (scaled, suffix) = match value.abs() {
+        v if v >= 999.5e6 => (value / 1e9, "G"),
+        v if v >= 999.5e3 => (value / 1e6, "M"),
+        v if v >= 9_999.5 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let digits = significant_decimals(scaled, suffix.is_empty());
+    format!("{scaled:.digits$}{suffix}")
+}
+
+/// Decimals that leave about three significant digits; whole numbers stay whole.
+fn significant_decimals(value: f64, whole: bool) -> usize {
+    match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => usize::from(!whole || v.fract() != 0.0),
+        v if v.fract() == 0.0 && whole => 0,
+        _ => 2,
+    }
+}
+
+/// A duration in the largest fitting unit, three significant digits: `812ns`, `1.02ms`, `12.3s`.
+pub fn show_ns(value_ns: f64) -> String {
+    let (scaled, unit) = match value_ns.abs() {
+        v if v >= 999.5e6 => (value_ns / 1e9, "s"),
+        v if v >= 999.5e3 => (value_ns / 1e6, "ms"),
+        v if v >= 999.5 => (value_ns / 1e3, "us"),
+        _ => (value_ns, "ns"),
+    };
+    let digits = match scaled.abs() {
+        _ if unit == "ns" => 0,
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{scaled:.digits$}{unit}")
+}
+
+/// A number of bytes with binary-free decimal units: `12.3kB`, `4.71GB`.
+pub fn show_bytes(value: f64) -> String {
+    let text = show_count(value);
+    format!("{text}B")
+}
+
+/// Shows a value that may be missing; a missing one is a dash, never a zero.
+pub fn show_or_dash<T, D: fmt::Display>(value: Option<T>, show: impl Fn(T) -> D) -> String {
+    value.map_or_else(|| "-".to_string(), |value| show(value).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_as_typed() {
+        for (text, value) in [("50", 50), ("5k", 5_000), ("1.5M", 1_500_000), ("2G", 2_000_000_000)]
+        {
+            assert_eq!(parse_count(text), Ok(value), "{text}");
+        }
+        for text in ["", "-1", "1.5", "5x", "k", "nan", "inf", "1e3", "0x10"] {
+            let error = parse_count(text).unwrap_err().to_string();
+            assert!(error.contains("5k"), "{error}");
+        }
+    }
+
+    #[test]
+    fn durations_are_read_as_typed() {
+        let cases = [("5", 5 * NS_PER_S), ("1.5ms", 1_500_000), ("250us", 250_000), ("7ns", 7)];
+        for (text, value) in cases {
+            assert_eq!(parse_duration_ns(text), Ok(value), "{text}");
+        }
+        assert_eq!(parse_duration_ns("2m"), Ok(120 * NS_PER_S));
+        for text in ["", "5 s", "ms", "5d", "-3s", "9999999h"] {
+            assert!(parse_duration_ns(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_visit_first_and_last() {
+        let levels = |text| Range::parse(text).map(|range| range.levels());
+        assert_eq!(levels("50"), Ok(vec![50]));
+        assert_eq!(levels("50..400"), Ok(vec![50, 100, 200, 400]));
+        assert_eq!(levels("50..500"), Ok(vec![50, 100, 200, 400, 500]));
+        assert_eq!(levels("1k..3k+1k"), Ok(vec![1000, 2000, 3000]));
+        assert_eq!(levels("1..4*1.5"), Ok(vec![1, 2, 3, 4]));
+        for text in ["0", "5..1", "1..1G+1", "1..9*1", "1..9+0", "..", "1..", "a..b", "1..2^3"] {
+            assert!(levels(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_shown_with_three_digits() {
+        let counts = [
+            (0.0, "0"),
+            (812.0, "812"),
+            (9999.0, "9999"),
+            (17_432.0, "17.4k"),
+            (1_330_000.0, "1.33M"),
+            (0.5, "0.50"),
+        ];
+        for (value, text) in counts {
+            assert_eq!(show_count(value), text);
+        }
+        let times = [(812.0, "812ns"), (1_020_000.0, "1.02ms"), (12.34e9, "12.3s"), (0.0, "0ns")];
+        for (value, text) in times {
+            assert_eq!(show_ns(value), text);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What the numbers mean: gates, wall, evidence.
+
+use crate::wall::{Side, WallId};
+use serde::{Deserialize, Serialize};
+
+/// One validity check of a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Stable name, for example `littles_law`.
+    pub id: String,
+    /// Whether it holds; `null` when it could not be checked.
+    pub ok: Option<bool>,
+    /// The figure that was compared; `null` when there is none.
+    pub measured: Option<f64>,
+    /// What the figure was compared with, in words.
+    pub bound: String,
+    /// One sentence: what was found, or why it could not be checked.
+    pub why: String,
+}
+
+/// How sure a verdict is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// A perturbation moved the result as the wall predicts, and a rival's did not.
+    Confirmed,
+    /// Two families of evidence agree and rivals on the other side are contradicted.
+    Probable,
+    /// One family of evidence, or two with a contradiction that is listed.
+    Suspected,
+    /// Two walls limit together.
+    CoLimited,
+    /// Evidence does not decide.
+    Unknown,
+}
+
+impl Confidence {
+    /// The word in every rendering.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Probable => "probable",
+            Self::Suspected => "suspected",
+            Self::CoLimited => "co-limited",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The wall of a verdict, or why there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// This one.
+    Wall(WallId),
+    /// No wall was reached: the ceiling is at least what was measured.
+    None,
+    /// There is a limit and the evidence does not say which.
+    Unknown,
+}
+
+impl Named {
+    /// The word of the record: an id, `none` or `unknown`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Wall(wall) => wall.id(),
+            Self::None => "none",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Serialize for Named {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        match word.as_str() {
+            "none" => Ok(Self::None),
+            "unknown" => Ok(Self::Unknown),
+            id => WallId::parse(id)
+                .map(Self::Wall)
+                .ok_or_else(|| serde::de::Error::custom(format!("unknown wall '{id}'"))),
+        }
+    }
+}
+
+/// One observation a verdict rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// `client`, `server`, or `both` when they share a host and the source is host-wide.
+    pub host: String,
+    /// Where it was read, for example `cgroup cpu.stat`.
+    pub source: String,
+    /// Which figure.
+    pub field: String,
+    /// Its value with unit, as shown.
+    pub value: String,
+    /// The rule it satisfies.
+    pub rule: String,
+}
+
+/// Whether a rate is the most there is or the most that was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CeilingKind {
+    /// A wall was reached at this rate.
+    Ceiling,
+    /// No wall was reached; the ceiling is at least this.
+    AtLeast,
+}
+
+/// The highest rate, with its interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Completed good responses per second.
+    pub rate: f64,
+    /// What the rate is.
+    pub kind: CeilingKind,
+    /// Lower end of the 95 % interval of the mean rate; `null` with too few samples.
+    pub low: Option<f64>,
+    /// Upper end of that interval.
+    pub high: Option<f64>,
+    /// Fewest requests in flight that reach the rate; more only add latency. Absent without a
+    /// ramp that became flat.
+    #[serde(default)]
+    pub knee_in_flight: Option<u64>,
+}
+
+/// What stopped it, how sure, and what would tell more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The wall.
+    pub wall: Named,
+    /// The wall's name, or a sentence in its place.
+    pub name: String,
+    /// On which side it stands.
+    pub side: Side,
+    /// How sure.
+    pub confidence: Confidence,
+    /// Other walls that limit as well, when co-limited.
+    pub also: Vec<WallId>,
+    /// The rate; `null` when the measurement is not valid.
+    pub ceiling: Option<Ceiling>,
+    /// What it rests on.
+    pub evidence: Vec<Evidence>,
+    /// What speaks against it.
+    pub against: Vec<String>,
+    /// Walls this version cannot test, or could not test in this run.
+    pub not_tested: Vec<WallId>,
+    /// Commands or actions that would settle what is open, best first.
+    pub next: Vec<String>,
+}
+
+impl Verdict {
+    /// Whether the number may be used: no gate broke and the generator is not the wall.
+    pub fn is_valid(&self) -> bool {
+        !matches!(self.side, Side::Measurement | Side::Client)
+    }
+}
