@@ -1,0 +1,609 @@
+//! HTTP/1.1 answers on one connection (RFC 9112), from bytes in pieces of any size.
+//!
+//! Two ways through an answer. An answer whose head has the shape of one seen before is compared
+//! with it and measured in a few nanoseconds ([`Shapes`]). Any other goes through a state machine,
+//! byte by byte, that keeps no buffer: whatever it must remember of a head fits in this struct.
+//! Both verify the status line and the length of every answer; fuzzing holds them against each
+//! other and against an independent parser.
+//!
+//! Hot: runs for every answer.
+
+use crate::answer::{Answer, Expect, ProtocolError};
+use crate::shape::{Seen, Shapes};
+
+/// Longest head that is accepted, interim answers included, bytes.
+pub const HEAD_BYTES_MAX: u64 = 64 * 1024;
+
+/// Longest header name that means something to framing: `transfer-encoding`.
+const NAME_MAX: usize = 17;
+/// Longest token that means something in a header value: `keep-alive`.
+const TOKEN_MAX: usize = 10;
+
+/// Receiving side of one HTTP/1.1 connection.
+#[derive(Debug, Clone)]
+pub struct Http1 {
+    state: State,
+    head: HeadSoFar,
+    /// Bytes of the answer under way.
+    bytes: u64,
+    /// Bytes of body or chunk still to come.
+    remaining: u64,
+}
+
+/// How the body of an answer ends (RFC 9112 section 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// After this many bytes.
+    Length(u64),
+    /// With the last chunk.
+    Chunked,
+    /// With the connection.
+    UntilClose,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Before the first byte of an answer; empty lines are passed over.
+    Start,
+    StartLineFeed,
+    /// Inside the fixed part of the status line; the number of bytes matched.
+    Version(u8),
+    /// Inside the status code; the number of digits seen.
+    Code(u8),
+    /// After the status code.
+    AfterCode,
+    Reason,
+    /// After a carriage return in the head; a line feed must follow.
+    LineFeed,
+    /// At the start of a header line or of the empty line.
+    Line,
+    Name,
+    /// After the colon; spaces are passed over.
+    BeforeValue,
+    Value,
+    /// After the carriage return of the empty line.
+    LastLineFeed,
+    Body,
+    ChunkSize,
+    ChunkExtension,
+    ChunkSizeLineFeed,
+    ChunkData,
+    ChunkEnd,
+    ChunkEndLineFeed,
+    TrailerStart,
+    Trailer,
+    TrailerLineFeed,
+    TrailerLastLineFeed,
+    UntilClose,
+}
+
+/// A header that has a meaning here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Field {
+    ContentLength,
+    TransferEncoding,
+    Connection,
+    Other,
+}
+
+impl Field {
+    pub(crate) fn of(lowercase_name: &[u8]) -> Self {
+        match lowercase_name {
+            b"content-length" => Self::ContentLength,
+            b"transfer-encoding" => Self::TransferEncoding,
+            b"connection" => Self::Connection,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What must be remembered of a head whose bytes are gone.
+#[derive(Debug, Clone, Copy)]
+struct HeadSoFar {
+    status: u16,
+    /// 0 or 1, of HTTP/1.x.
+    minor: u8,
+    field: Field,
+    name: [u8; NAME_MAX],
+    name_length: u8,
+    token: [u8; TOKEN_MAX],
+    token_length: u8,
+    length: Option<u64>,
+    /// Digits of the Content-Length value under way.
+    digits: Digits,
+    value: u64,
+    transfer: Transfer,
+    says_close: bool,
+    says_keep_alive: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Digits {
+    None,
+    Some,
+    /// A space after the digits; only more spaces may follow.
+    Over,
+}
+
+/// The last transfer coding seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Transfer {
+    Absent,
+    Chunked,
+    Other,
+}
+
+const FRESH: HeadSoFar = HeadSoFar {
+    status: 0,
+    minor: 1,
+    field: Field::Other,
+    name: [0; NAME_MAX],
+    name_length: 0,
+    token: [0; TOKEN_MAX],
+    token_length: 0,
+    length: None,
+    digits: Digits::None,
+    value: 0,
+    transfer: Transfer::Absent,
+    says_close: false,
+    says_keep_alive: false,
+};
+
+const VERSION: &[u8] = b"HTTP/1.";
+
+impl Default for Http1 {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Http1 {
+    /// A session on a fresh connection.
+    pub fn new() -> Self {
+        Self { state: State::Start, head: FRESH, bytes: 0, remaining: 0 }
+    }
+
+    /// Whether no byte of an unfinished answer has been received.
+    pub fn is_between_answers(&self) -> bool {
+        self.state == State::Start && self.bytes == 0
+    }
+
+    /// Consumes bytes from the front of `input` until an answer is complete or `input` is empty.
+    /// `expect` describes the oldest request without an answer. After an error the session must
+    /// not be used again.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        input: &mut &[u8],
+        expect: Expect,
+        shapes: &mut Shapes,
+    ) -> Result<Option<Answer>, ProtocolError> {
+        let is_new = self.state == State::Start && self.bytes == 0;
+        if is_new && let Some(seen) = shapes.recognise(input, expect) {
+            self.bytes = seen.bytes as u64;
+            self.head.status = seen.status;
+            self.head.says_close = seen.closes;
+            *input = &input[seen.bytes..];
+            let answer = self.begin_body(seen.framing, input)?;
+            if answer.is_some() || input.is_empty() {
+                return Ok(answer);
+            }
+        }
+        self.receive_slowly(input, expect, shapes)
+    }
+
+    /// The connection ended. A body that ends with the connection becomes an answer.
+    pub fn end(&mut self) -> Result<Option<Answer>, ProtocolError> {
+        match self.state {
+            State::UntilClose => Ok(Some(self.finish())),
+            State::Start if self.bytes == 0 => Ok(None),
+            _ => Err(ProtocolError::Truncated),
+        }
+    }
+
+    /// Starts the body; finishes the answer when the body is already in `input`.
+    #[inline]
+    fn begin_body(
+        &mut self,
+        framing: Framing,
+        input: &mut &[u8],
+    ) -> Result<Option<Answer>, ProtocolError> {
+        match framing {
+            Framing::Length(length) if length <= input.len() as u64 => {
+                *input = &input[length as usize..];
+                self.bytes += length;
+                Ok(Some(self.finish()))
+            }
+            Framing::Length(length) => {
+                self.state = State::Body;
+                self.remaining = length;
+                Ok(self.take_body(input))
+            }
+            Framing::Chunked => {
+                self.state = State::ChunkSize;
+                self.begin_chunk();
+                Ok(None)
+            }
+            Framing::UntilClose => {
+                self.head.says_close = true;
+                self.state = State::UntilClose;
+                Ok(None)
+            }
+        }
+    }
+
+    fn begin_chunk(&mut self) {
+        self.head.digits = Digits::None;
+        self.remaining = 0;
+    }
+
+    /// Takes what is there of a body of known length.
+    #[inline]
+    fn take_body(&mut self, input: &mut &[u8]) -> Option<Answer> {
+        let taken = self.remaining.min(input.len() as u64);
+        *input = &input[taken as usize..];
+        self.bytes += taken;
+        self.remaining -= taken;
+        (self.remaining == 0).then(|| self.finish())
+    }
+
+    #[inline]
+    fn finish(&mut self) -> Answer {
+        let reusable = !self.head.says_close;
+        let answer = Answer { status: self.head.status, bytes: self.bytes, reusable };
+        self.state = State::Start;
+        self.bytes = 0;
+        answer
+    }
+
+    #[inline(never)]
+    fn receive_slowly(
+        &mut self,
+        input: &mut &[u8],
+        expect: Expect,
+        shapes: &mut Shapes,
+    ) -> Result<Option<Answer>, ProtocolError> {
+        // Where the head began, when all of it is in this input.
+        let mut whole_head = (self.state == State::Start && self.bytes == 0).then_some(*input);
+        while !input.is_empty() {
+            match self.state {
+                State::Body => {
+                    if let Some(answer) = self.take_body(input) {
+                        return Ok(Some(answer));
+                    }
+                }
+                State::UntilClose => {
+                    self.bytes += input.len() as u64;
+                    *input = &[];
+                }
+                State::ChunkData => self.take_chunk_data(input),
+                State::ChunkSize
+                | State::ChunkExtension
+                | State::ChunkSizeLineFeed
+                | State::ChunkEnd
+                | State::ChunkEndLineFeed
+                | State::TrailerStart
+                | State::Trailer
+                | State::TrailerLineFeed
+                | State::TrailerLastLineFeed => {
+                    if let Some(answer) = self.take_chunk_framing(input)? {
+                        return Ok(Some(answer));
+                    }
+                }
+                _ => {
+                    if !self.take_head(input)? {
+                        continue;
+                    }
+                    let Some(framing) = self.end_of_head(expect)? else {
+                        whole_head = None;
+                        continue;
+                    };
+                    if let Some(start) = whole_head.take() {
+                        let bytes = &start[..start.len() - input.len()];
+                        let (status, closes) = (self.head.status, self.head.says_close);
+                        shapes.learn(
+                            bytes,
+                            expect,
+                            Seen { bytes: bytes.len(), status, framing, closes },
+                        );
+                    }
+                    if let Some(answer) = self.begin_body(framing, input)? {
+                        return Ok(Some(answer));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn take_chunk_data(&mut self, input: &mut &[u8]) {
+        let taken = self.remaining.min(input.len() as u64);
+        *input = &input[taken as usize..];
+        self.bytes += taken;
+        self.remaining -= taken;
+        if self.remaining == 0 {
+            self.state = State::ChunkEnd;
+        }
+    }
+
+    /// Consumes head bytes; true when the empty line was passed.
+    fn take_head(&mut self, input: &mut &[u8]) -> Result<bool, ProtocolError> {
+        let start = *input;
+        for (index, &byte) in start.iter().enumerate() {
+            if self.head_byte(byte)? {
+                *input = &start[index + 1..];
+                self.count_head(index as u64 + 1)?;
+                return Ok(true);
+            }
+        }
+        *input = &[];
+        self.count_head(start.len() as u64)?;
+        Ok(false)
+    }
+
+    fn count_head(&mut self, bytes: u64) -> Result<(), ProtocolError> {
+        self.bytes += bytes;
+        if self.bytes > HEAD_BYTES_MAX { Err(ProtocolError::HeadTooLong) } else { Ok(()) }
+    }
+
+    /// One byte of a head; true when it was the last.
+    fn head_byte(&mut self, byte: u8) -> Result<bool, ProtocolError> {
+        use ProtocolError::{BadHeader, NotHttp};
+        self.state = match (self.state, byte) {
+            (State::Start, b'\n') => State::Start,
+            (State::Start, b'\r') => State::StartLineFeed,
+            (State::StartLineFeed, b'\n') => State::Start,
+            (State::Start, b'H') => {
+                self.head = FRESH;
+                State::Version(1)
+            }
+            (State::Version(at), _) => self.version_byte(at, byte)?,
+            (State::Code(at), _) => self.code_byte(at, byte)?,
+            (State::AfterCode, b' ') => State::Reason,
+            (State::AfterCode | State::Reason, b'\r') => State::LineFeed,
+            (State::AfterCode | State::Reason, b'\n') => State::Line,
+            (State::Reason, _) if is_value_byte(byte) => State::Reason,
+            (State::LineFeed, b'\n') => State::Line,
+            (State::Line, b'\r') => State::LastLineFeed,
+            (State::Line, b'\n') => return Ok(true),
+            (State::LastLineFeed, b'\n') => return Ok(true),
+            (State::Line, _) if crate::tape::is_token(byte) => {
+                self.head.name_length = 0;
+                self.name_byte(byte);
+                State::Name
+            }
+            (State::Name, b':') => {
+                self.begin_value();
+                State::BeforeValue
+            }
+            (State::Name, _) if crate::tape::is_token(byte) => {
+                self.name_byte(byte);
+                State::Name
+            }
+            (State::BeforeValue, b' ' | b'\t') => State::BeforeValue,
+            (State::BeforeValue | State::Value, b'\r') => {
+                self.end_value()?;
+                State::LineFeed
+            }
+            (State::BeforeValue | State::Value, b'\n') => {
+                self.end_value()?;
+                State::Line
+            }
+            (State::BeforeValue | State::Value, _) if is_value_byte(byte) => {
+                self.value_byte(byte)?;
+                State::Value
+            }
+            (State::Start | State::StartLineFeed | State::AfterCode | State::Reason, _) => {
+                return Err(NotHttp);
+            }
+            _ => return Err(BadHeader),
+        };
+        Ok(false)
+    }
+
+    fn version_byte(&mut self, at: u8, byte: u8) -> Result<State, ProtocolError> {
+        let at = at as usize;
+        match byte {
+            _ if at < VERSION.len() => {
+                let next = State::Version(at as u8 + 1);
+                if byte == VERSION[at] { Ok(next) } else { Err(ProtocolError::NotHttp) }
+            }
+            b'0' | b'1' if at == VERSION.len() => {
+                self.head.minor = byte - b'0';
+                Ok(State::Version(at as u8 + 1))
+            }
+            b' ' if at > VERSION.len() => Ok(State::Code(0)),
+            _ => Err(ProtocolError::NotHttp),
+        }
+    }
+
+    fn code_byte(&mut self, at: u8, byte: u8) -> Result<State, ProtocolError> {
+        if !byte.is_ascii_digit() {
+            return Err(ProtocolError::NotHttp);
+        }
+        self.head.status = self.head.status * 10 + u16::from(byte - b'0');
+        Ok(if at == 2 { State::AfterCode } else { State::Code(at + 1) })
+    }
+
+    fn name_byte(&mut self, byte: u8) {
+        let at = self.head.name_length as usize;
+        if at < NAME_MAX {
+            self.head.name[at] = byte.to_ascii_lowercase();
+        }
+        // One past the longest name that matters is enough to know it is another.
+        self.head.name_length = (at + 1).min(NAME_MAX + 1) as u8;
+    }
+
+    fn begin_value(&mut self) {
+        let head = &mut self.head;
+        let length = head.name_length as usize;
+        head.field = if length > NAME_MAX { Field::Other } else { Field::of(&head.name[..length]) };
+        (head.digits, head.value, head.token_length) = (Digits::None, 0, 0);
+    }
+
+    fn value_byte(&mut self, byte: u8) -> Result<(), ProtocolError> {
+        match (self.head.field, byte) {
+            (Field::Other, _) => {}
+            (Field::ContentLength, _) => self.length_byte(byte)?,
+            (_, b',') => self.end_token(),
+            (_, b' ' | b'\t') => {}
+            (_, _) => {
+                let at = self.head.token_length as usize;
+                if at < TOKEN_MAX {
+                    self.head.token[at] = byte.to_ascii_lowercase();
+                }
+                self.head.token_length = (at + 1).min(TOKEN_MAX + 1) as u8;
+            }
+        }
+        Ok(())
+    }
+
+    fn length_byte(&mut self, byte: u8) -> Result<(), ProtocolError> {
+        let head = &mut self.head;
+        match (byte, head.digits) {
+            (b'0'..=b'9', Digits::None | Digits::Some) => {
+                let digit = u64::from(byte - b'0');
+                let value = head.value.checked_mul(10).and_then(|value| value.checked_add(digit));
+                head.value = value.ok_or(ProtocolError::BadLength)?;
+                head.digits = Digits::Some;
+                Ok(())
+            }
+            (b' ' | b'\t', Digits::Some | Digits::Over) => {
+                head.digits = Digits::Over;
+                Ok(())
+            }
+            _ => Err(ProtocolError::BadLength),
+        }
+    }
+
+    fn end_token(&mut self) {
+        let head = &mut self.head;
+        let length = head.token_length as usize;
+        head.token_length = 0;
+        let token = head.token.get(..length).unwrap_or(b"?");
+        match (head.field, token) {
+            (_, b"") => {}
+            (Field::TransferEncoding, b"chunked") => head.transfer = Transfer::Chunked,
+            (Field::TransferEncoding, _) => head.transfer = Transfer::Other,
+            (Field::Connection, b"close") => head.says_close = true,
+            (Field::Connection, b"keep-alive") => head.says_keep_alive = true,
+            _ => {}
+        }
+    }
+
+    fn end_value(&mut self) -> Result<(), ProtocolError> {
+        match self.head.field {
+            Field::Other => Ok(()),
+            Field::ContentLength => {
+                let head = &mut self.head;
+                let same = head.length.is_none_or(|length| length == head.value);
+                if head.digits == Digits::None || !same {
+                    return Err(ProtocolError::BadLength);
+                }
+                head.length = Some(head.value);
+                Ok(())
+            }
+            Field::TransferEncoding | Field::Connection => {
+                self.end_token();
+                Ok(())
+            }
+        }
+    }
+
+    /// The head is complete: how its body ends, or nothing for an interim answer.
+    fn end_of_head(&mut self, expect: Expect) -> Result<Option<Framing>, ProtocolError> {
+        let head = &mut self.head;
+        match head.status {
+            101 => return Err(ProtocolError::Switched),
+            100..200 => {
+                self.state = State::Start;
+                return Ok(None);
+            }
+            200..600 => {}
+            _ => return Err(ProtocolError::BadStatus),
+        }
+        if head.minor == 0 && !head.says_keep_alive {
+            head.says_close = true;
+        }
+        let framing = match (head.transfer, head.length) {
+            (Transfer::Absent, Some(length)) => Framing::Length(length),
+            (Transfer::Absent, None) => Framing::UntilClose,
+            (_, Some(_)) => return Err(ProtocolError::BadLength),
+            (Transfer::Chunked, None) => Framing::Chunked,
+            (Transfer::Other, None) => Framing::UntilClose,
+        };
+        let bodiless = expect == Expect::HeadOnly || matches!(head.status, 204 | 304);
+        Ok(Some(if bodiless { Framing::Length(0) } else { framing }))
+    }
+
+    /// Consumes framing bytes of a chunked body, at least one.
+    fn take_chunk_framing(&mut self, input: &mut &[u8]) -> Result<Option<Answer>, ProtocolError> {
+        while let Some((&byte, rest)) = input.split_first() {
+            *input = rest;
+            self.bytes += 1;
+            if self.chunk_byte(byte)? {
+                return Ok(Some(self.finish()));
+            }
+            if self.state == State::ChunkData {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// One byte of chunk framing (RFC 9112 section 7.1); true when it was the last of the body.
+    fn chunk_byte(&mut self, byte: u8) -> Result<bool, ProtocolError> {
+        self.state = match (self.state, byte) {
+            (State::ChunkSize, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F')
+                if self.head.digits != Digits::Over =>
+            {
+                let digit = (byte as char).to_digit(16).unwrap_or(0);
+                if self.remaining >> 60 != 0 {
+                    return Err(ProtocolError::BadChunk);
+                }
+                self.remaining = self.remaining << 4 | u64::from(digit);
+                self.head.digits = Digits::Some;
+                State::ChunkSize
+            }
+            (State::ChunkSize, _) if self.head.digits == Digits::None => {
+                return Err(ProtocolError::BadChunk);
+            }
+            (State::ChunkSize, b' ' | b'\t') => {
+                self.head.digits = Digits::Over;
+                State::ChunkSize
+            }
+            (State::ChunkSize, b';') => State::ChunkExtension,
+            (State::ChunkSize | State::ChunkExtension, b'\r') => State::ChunkSizeLineFeed,
+            (State::ChunkExtension, _) if is_value_byte(byte) => State::ChunkExtension,
+            (State::ChunkSizeLineFeed, b'\n') if self.remaining == 0 => State::TrailerStart,
+            (State::ChunkSizeLineFeed, b'\n') => State::ChunkData,
+            (State::ChunkEnd, b'\r') => State::ChunkEndLineFeed,
+            (State::ChunkEndLineFeed, b'\n') => {
+                self.begin_chunk();
+                State::ChunkSize
+            }
+            (State::TrailerStart, b'\r') => State::TrailerLastLineFeed,
+            (State::TrailerLastLineFeed, b'\n') => return Ok(true),
+            (State::TrailerStart | State::Trailer, _) if is_value_byte(byte) => {
+                self.trailer_byte()?;
+                State::Trailer
+            }
+            (State::Trailer, b'\r') => State::TrailerLineFeed,
+            (State::TrailerLineFeed, b'\n') => State::TrailerStart,
+            _ => return Err(ProtocolError::BadChunk),
+        };
+        Ok(false)
+    }
+
+    /// Trailers are bounded like heads; `remaining` is free to count them.
+    fn trailer_byte(&mut self) -> Result<(), ProtocolError> {
+        self.remaining += 1;
+        if self.remaining > HEAD_BYTES_MAX { Err(ProtocolError::HeadTooLong) } else { Ok(()) }
+    }
+}
+
+/// Whether `byte` may stand in a header value or reason phrase: visible, space, tab or above 0x7f.
+#[inline]
+pub(crate) fn is_value_byte(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}

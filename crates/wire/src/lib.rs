@@ -1,0 +1,15 @@
+//! Protocols without sockets and without time.
+//!
+//! What this room is for: turning requests into bytes, and bytes into answers, one connection at
+//! a time. The same code runs in production, in simulation and under fuzzing.
+//! In: a request to encode; bytes as they arrive, in pieces of any size. Out: the bytes to send;
+//! complete answers, or the reason why the bytes are not an answer.
+//! Never: a socket, a system call, a clock, a lock, an allocation per answer.
+
+pub mod tape;
+
+pub mod answer;
+pub mod http1;
+mod shape;
+
+pub use shape::Shapes;
