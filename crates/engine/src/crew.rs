@@ -1,0 +1,202 @@
+//! The workers of a run as the control plane sees them: started, ordered about, listened to.
+
+use crate::driver::{Driver, epoll::Epoll, null::Null, uring::Uring};
+use crate::job::{Job, Order, share};
+use crate::recorder::{Feed, Recorder, road};
+use crate::worker::Worker;
+use crate::{clock, pin};
+use model::load::DriverKind;
+use model::tick::Tick;
+use rtrb::{Consumer, Producer, RingBuffer};
+use std::io;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+/// Orders that may be on the road to a worker at once.
+const ORDERS: usize = 8;
+
+/// Why a crew did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A worker could not be pinned.
+    #[error("cannot run on CPU {cpu}: {error}")]
+    Pin {
+        /// The CPU.
+        cpu: usize,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// The driver could not be set up.
+    #[error("driver {driver}: {error}")]
+    Driver {
+        /// Which one.
+        driver: &'static str,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// No thread could be made.
+    #[error("cannot start a worker thread: {0}")]
+    Thread(io::Error),
+    /// The driver runs in tests only.
+    #[error("driver sim has no threads")]
+    NotLive,
+}
+
+struct Member {
+    orders: Producer<Order>,
+    feed: Feed,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Running workers. Dropping a crew ends it.
+pub struct Crew {
+    members: Vec<Member>,
+}
+
+impl Crew {
+    /// Starts all workers, idle, and returns when each is ready.
+    pub fn start(job: &Job) -> Result<Self, StartError> {
+        let mut crew = Self { members: Vec::with_capacity(job.threads as usize) };
+        let (ready_in, ready_out) = mpsc::channel();
+        for index in 0..job.threads {
+            let (recorder, feed) = road(index);
+            let (orders, orders_out) = RingBuffer::new(ORDERS);
+            let (job, ready) = (job.clone(), ready_in.clone());
+            let body = move || run_member(&job, index, recorder, orders_out, &ready);
+            let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(body);
+            let thread = Some(thread.map_err(StartError::Thread)?);
+            crew.members.push(Member { orders, feed, thread });
+        }
+        drop(ready_in);
+        let ready = ready_out.iter().take(job.threads as usize);
+        let ready = ready.collect::<Result<Vec<()>, _>>()?;
+        assert_eq!(ready.len(), job.threads as usize, "a worker panicked while it was set up");
+        Ok(crew)
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// Gives every worker an order of its own. Orders come far apart compared to how often
+    /// workers look for them; a full road is a bug.
+    pub fn order(&mut self, order: impl Fn(u32) -> Order) {
+        for (index, member) in self.members.iter_mut().enumerate() {
+            let sent = member.orders.push(order(index as u32));
+            assert!(sent.is_ok() || member.is_over(), "worker {index} does not take orders");
+        }
+    }
+
+    /// Orders a level: connections are shared out exactly.
+    pub fn order_connect(&mut self, load: u32, connections: u32, depth: u32) {
+        let workers = self.workers();
+        let mine = |index| share(u64::from(connections), workers, index) as u32;
+        self.order(|index| Order::Connect { load, connections: mine(index), depth });
+    }
+
+    /// Orders a measured window: a budget of requests is shared out exactly.
+    pub fn order_measure(
+        &mut self,
+        begin_ns: u64,
+        end_ns: u64,
+        budget: Option<u64>,
+        drain_ns: u64,
+    ) {
+        let workers = self.workers();
+        self.order(|index| Order::Measure {
+            begin_ns,
+            end_ns,
+            budget: budget.map(|budget| share(budget, workers, index)),
+            drain_ns,
+        });
+    }
+
+    /// Shows all ticks that have arrived to `read`.
+    pub fn drain(&mut self, mut read: impl FnMut(&Tick)) {
+        for member in &mut self.members {
+            member.feed.drain(&mut read);
+        }
+    }
+
+    /// Whether a worker ended without being told to.
+    pub fn has_lost_member(&self) -> bool {
+        self.members.iter().any(Member::is_over)
+    }
+}
+
+impl Member {
+    fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        for member in &mut self.members {
+            // A full road belongs to a worker that is gone; joining it is all that is left.
+            let _ = member.orders.push(Order::Quit);
+        }
+        for member in &mut self.members {
+            if let Some(thread) = member.thread.take() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+fn run_member(
+    job: &Job,
+    index: u32,
+    recorder: Recorder,
+    orders: Consumer<Order>,
+    ready: &mpsc::Sender<Result<(), StartError>>,
+) {
+    if !job.cpus.is_empty() {
+        let cpu = job.cpus[index as usize % job.cpus.len()];
+        if let Err(error) = pin::pin_to(cpu) {
+            let _ = ready.send(Err(StartError::Pin { cpu, error }));
+            return;
+        }
+    }
+    clock::sleep_precisely();
+    let slots = share(u64::from(job.connections_max), job.threads, index) as u32;
+    match job.driver {
+        DriverKind::Uring => run_with(Uring::new(job, slots), job, index, recorder, orders, ready),
+        DriverKind::Epoll => run_with(Epoll::new(job, slots), job, index, recorder, orders, ready),
+        DriverKind::Null => {
+            run_with(Ok(Null::new(job, slots)), job, index, recorder, orders, ready)
+        }
+        DriverKind::Sim => drop(ready.send(Err(StartError::NotLive))),
+    }
+}
+
+fn run_with<D: Driver>(
+    driver: io::Result<D>,
+    job: &Job,
+    index: u32,
+    recorder: Recorder,
+    orders: Consumer<Order>,
+    ready: &mpsc::Sender<Result<(), StartError>>,
+) {
+    match driver {
+        Ok(driver) => {
+            let slots = share(u64::from(job.connections_max), job.threads, index) as u32;
+            let mut worker = Worker::new(job, slots, index, driver, recorder, orders);
+            let _ = ready.send(Ok(()));
+            worker.run();
+        }
+        Err(error) => {
+            let driver = job.driver.name();
+            let _ = ready.send(Err(StartError::Driver { driver, error }));
+        }
+    }
+}
+
+/// The driver for a live run on this host, and why. `uring` when the kernel has what it needs.
+pub fn choose_driver() -> (DriverKind, String) {
+    match crate::driver::uring::check() {
+        Ok(()) => (DriverKind::Uring, "auto: this kernel has all that uring needs".to_string()),
+        Err(reason) => (DriverKind::Epoll, format!("auto: uring is not available ({reason})")),
+    }
+}

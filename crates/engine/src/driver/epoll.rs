@@ -1,0 +1,260 @@
+//! Linux epoll, edge triggered, non-blocking sockets, one receive buffer per worker.
+//!
+//! Reads and writes happen one by one while the worker walks the events, so each receive has a
+//! stamp of its own. See epoll(7) for the rules of edge triggering that `next` follows.
+//!
+//! Hot: runs for every request.
+
+use super::{Buffer, Driver, End, Event, Sending, SlotId};
+use crate::sys::{self, RawAddress};
+use crate::{clock, job::Job};
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use wire::tape::Tape;
+
+/// Events taken from the kernel at once.
+const EVENTS_MAX: usize = 256;
+/// Bytes received at once.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+const INTEREST: u32 = (libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
+const ERROR: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+const WRITABLE: u32 = libc::EPOLLOUT as u32 | ERROR;
+const READABLE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP) as u32 | ERROR;
+/// After these, reading must go on until the end is seen.
+const ENDING: u32 = libc::EPOLLRDHUP as u32 | ERROR;
+
+struct Connection {
+    socket: Option<OwnedFd>,
+    /// Counts the sockets of a slot, to tell events of an old one.
+    generation: u32,
+    is_open: bool,
+    /// Bytes of the tape not yet taken by the kernel.
+    unsent: Range<usize>,
+}
+
+/// An attempt that failed before the kernel could make an event of it.
+struct Failed {
+    slot: SlotId,
+    generation: u32,
+    errno: i32,
+}
+
+/// See the module.
+pub struct Epoll {
+    epoll: OwnedFd,
+    addresses: Vec<RawAddress>,
+    tape: Arc<Tape>,
+    connections: Vec<Connection>,
+    failed: Vec<Failed>,
+    events: Box<[libc::epoll_event; EVENTS_MAX]>,
+    count: usize,
+    at: usize,
+    buffer: Box<[u8]>,
+    coalesce_ns: u64,
+}
+
+impl Epoll {
+    /// Takes all memory for `slots` connections of a job.
+    pub fn new(job: &Job, slots: u32) -> io::Result<Self> {
+        // SAFETY: no pointers.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let closed = || Connection { socket: None, generation: 0, is_open: false, unsent: 0..0 };
+        Ok(Self {
+            // SAFETY: the descriptor was just made and belongs to nobody else.
+            epoll: unsafe { OwnedFd::from_raw_fd(fd) },
+            addresses: job.addresses.iter().map(RawAddress::new).collect(),
+            tape: Arc::clone(&job.tape),
+            connections: (0..slots).map(|_| closed()).collect(),
+            failed: Vec::with_capacity(slots as usize),
+            events: Box::new([libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX]),
+            count: 0,
+            at: 0,
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            coalesce_ns: job.coalesce_ns,
+        })
+    }
+
+    fn try_open(&mut self, slot: SlotId, address: u32) -> io::Result<()> {
+        let address = &self.addresses[address as usize];
+        let socket = sys::tcp_socket(address.family())?;
+        let connection = &mut self.connections[slot as usize];
+        let tag = u64::from(connection.generation) << 32 | u64::from(slot);
+        let mut event = libc::epoll_event { events: INTEREST, u64: tag };
+        // It must not join before: a socket that is not connecting counts as hung up.
+        sys::connect(&socket, address)?;
+        // SAFETY: the event outlives the call.
+        let result = unsafe {
+            let (epoll, fd) = (self.epoll.as_raw_fd(), socket.as_raw_fd());
+            libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event)
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        connection.socket = Some(socket);
+        Ok(())
+    }
+
+    /// Writes what is left of a send.
+    fn push(&mut self, slot: SlotId) -> Sending {
+        let connection = &mut self.connections[slot as usize];
+        let Some(socket) = &connection.socket else { return Sending::Done };
+        let bytes = &self.tape.bytes()[connection.unsent.start..connection.unsent.end];
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        // SAFETY: the bytes outlive the call.
+        let taken =
+            unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+        // An error shows when the socket is read; until then the send stays under way.
+        connection.unsent.start += taken.max(0) as usize;
+        if connection.unsent.is_empty() { Sending::Done } else { Sending::Underway }
+    }
+
+    /// Takes events behind those already taken.
+    fn poll(&mut self, timeout_ns: u64) {
+        let timeout = libc::timespec {
+            tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
+        };
+        let free = &mut self.events[self.count..];
+        let (events, length) = (free.as_mut_ptr(), free.len() as libc::c_int);
+        // SAFETY: the events and the timeout outlive the call, `length` is their number.
+        let count = unsafe {
+            libc::epoll_pwait2(self.epoll.as_raw_fd(), events, length, &timeout, std::ptr::null())
+        };
+        // An interrupted wait is an empty one.
+        self.count += count.max(0) as usize;
+    }
+
+    /// What the connect of a slot came to, once its socket is writable.
+    fn connected(&mut self, slot: SlotId, fd: RawFd) -> Event {
+        let at_ns = clock::now_ns();
+        match sys::pending_error(fd) {
+            0 => {
+                self.connections[slot as usize].is_open = true;
+                Event::Opened { slot, at_ns }
+            }
+            errno => Event::OpenFailed { slot, class: sys::attempt_class(errno), at_ns },
+        }
+    }
+
+    /// One receive; nothing when the socket is drained.
+    fn receive(&mut self, slot: SlotId, fd: RawFd) -> Option<Event> {
+        let (pointer, length) = (self.buffer.as_mut_ptr().cast(), self.buffer.len());
+        // SAFETY: the buffer outlives the call, `length` is its size.
+        let received = unsafe { libc::recv(fd, pointer, length, libc::MSG_DONTWAIT) };
+        let at_ns = clock::now_ns();
+        match received {
+            1.. => {
+                let buffer = Buffer { id: 0, length: received as u32 };
+                Some(Event::Received { slot, at_ns, buffer })
+            }
+            0 => Some(Event::Ended { slot, end: End::Closed, at_ns }),
+            _ => match io::Error::last_os_error().kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => None,
+                _ => Some(Event::Ended { slot, end: End::Reset, at_ns }),
+            },
+        }
+    }
+
+    /// What the event at `self.at` still has to say; nothing when it is used up.
+    fn next_of_event(&mut self) -> Option<Event> {
+        let event = self.events[self.at];
+        let (tag, flags) = (event.u64, event.events);
+        let (slot, generation) = (tag as u32, (tag >> 32) as u32);
+        let connection = &self.connections[slot as usize];
+        let socket = connection.socket.as_ref().filter(|_| connection.generation == generation)?;
+        let fd = socket.as_raw_fd();
+        if !connection.is_open {
+            self.events[self.at].events &= !(WRITABLE & !ERROR);
+            return (flags & WRITABLE != 0).then(|| self.connected(slot, fd));
+        }
+        if flags & libc::EPOLLOUT as u32 != 0 {
+            self.events[self.at].events &= !(libc::EPOLLOUT as u32);
+            let underway = !connection.unsent.is_empty();
+            if underway && self.push(slot) == Sending::Done {
+                return Some(Event::Sent { slot, at_ns: clock::now_ns() });
+            }
+        }
+        if flags & READABLE == 0 {
+            return None;
+        }
+        let event = self.receive(slot, fd);
+        let short = matches!(event, Some(Event::Received { buffer, .. })
+            if (buffer.length as usize) < self.buffer.len());
+        if short && flags & ENDING == 0 {
+            // Less than asked for: the socket is drained, and more bytes make a new edge.
+            self.events[self.at].events = 0;
+        }
+        event
+    }
+}
+
+impl Driver for Epoll {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn open(&mut self, slot: SlotId, address: u32) {
+        if let Err(error) = self.try_open(slot, address) {
+            let errno = error.raw_os_error().unwrap_or(libc::EIO);
+            let generation = self.connections[slot as usize].generation;
+            self.failed.push(Failed { slot, generation, errno });
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, slot: SlotId, span: Range<usize>) -> Sending {
+        self.connections[slot as usize].unsent = span;
+        self.push(slot)
+    }
+
+    fn close(&mut self, slot: SlotId) {
+        let connection = &mut self.connections[slot as usize];
+        connection.socket = None;
+        connection.generation = connection.generation.wrapping_add(1);
+        connection.is_open = false;
+        connection.unsent = 0..0;
+    }
+
+    fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
+        let timeout_ns = if self.failed.is_empty() { until_ns.saturating_sub(now_ns) } else { 0 };
+        (self.count, self.at) = (0, 0);
+        self.poll(timeout_ns);
+        let is_thin = self.count > 0 && self.count < self.connections.len().min(EVENTS_MAX) / 2;
+        if self.coalesce_ns > 0 && is_thin {
+            clock::pause_ns(self.coalesce_ns);
+            self.poll(0);
+        }
+        clock::now_ns()
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        while let Some(Failed { slot, generation, errno }) = self.failed.pop() {
+            if self.connections[slot as usize].generation == generation {
+                let at_ns = clock::now_ns();
+                return Some(Event::OpenFailed { slot, class: sys::attempt_class(errno), at_ns });
+            }
+        }
+        while self.at < self.count {
+            if let Some(event) = self.next_of_event() {
+                return Some(event);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    #[inline]
+    fn bytes(&self, buffer: Buffer) -> &[u8] {
+        &self.buffer[..buffer.length as usize]
+    }
+
+    #[inline]
+    fn release(&mut self, _buffer: Buffer) {}
+}

@@ -1,0 +1,123 @@
+//! How bytes move. A driver knows sockets and time, and nothing of protocols or requests.
+//!
+//! The worker asks for connections, sends and closes; the driver gathers what is asked and hands
+//! it over together in [`Driver::wait`], then gives back what happened, one [`Event`] at a time.
+//! `uring` and `epoll` do this with sockets, `null` answers at once to measure our own code, and
+//! `sim` does it in virtual time with seeded faults. The same worker runs on all of them.
+
+pub mod epoll;
+pub mod null;
+pub mod sim;
+pub mod uring;
+
+use model::tick::ErrorClass;
+use std::ops::Range;
+
+/// Number of a connection slot of one worker, from 0.
+pub type SlotId = u32;
+
+/// Whether the bytes of a send are in the kernel's hands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sending {
+    /// All of them.
+    Done,
+    /// Not all; [`Event::Sent`] will tell.
+    Underway,
+}
+
+/// Bytes that a driver holds until they are released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buffer {
+    /// Which of the driver's buffers.
+    pub id: u16,
+    /// How many bytes of it.
+    pub length: u32,
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The peer closed it in order.
+    Closed,
+    /// It was reset, or another error made it useless.
+    Reset,
+}
+
+/// Something that happened on a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The connection is established.
+    Opened {
+        /// Which slot.
+        slot: SlotId,
+        /// When this was known.
+        at_ns: u64,
+    },
+    /// The attempt failed. The worker must close the slot.
+    OpenFailed {
+        /// Which slot.
+        slot: SlotId,
+        /// Why.
+        class: ErrorClass,
+        /// When this was known.
+        at_ns: u64,
+    },
+    /// A send that was under way is in the kernel's hands.
+    Sent {
+        /// Which slot.
+        slot: SlotId,
+        /// When this was known.
+        at_ns: u64,
+    },
+    /// Bytes arrived. The worker must release the buffer.
+    Received {
+        /// Which slot.
+        slot: SlotId,
+        /// When they were in user space.
+        at_ns: u64,
+        /// Where they are.
+        buffer: Buffer,
+    },
+    /// The connection is over. The worker must close the slot.
+    Ended {
+        /// Which slot.
+        slot: SlotId,
+        /// How.
+        end: End,
+        /// When this was known.
+        at_ns: u64,
+    },
+}
+
+/// Moves bytes for one worker.
+pub trait Driver {
+    /// Monotonic time now, nanoseconds.
+    fn now_ns(&self) -> u64;
+
+    /// CPU time of the worker so far, user and kernel, nanoseconds.
+    fn cpu_ns(&self) -> (u64, u64) {
+        crate::clock::thread_cpu_ns()
+    }
+
+    /// Starts connecting a closed slot to address number `address` of the job.
+    fn open(&mut self, slot: SlotId, address: u32);
+
+    /// Sends a piece of the tape on an open slot. At most one send may be under way per slot.
+    fn send(&mut self, slot: SlotId, span: Range<usize>) -> Sending;
+
+    /// Closes a slot in whatever state it is. No event of it is given afterwards.
+    fn close(&mut self, slot: SlotId);
+
+    /// Hands over everything asked for, then waits until something happened or `until_ns` passed.
+    /// `now_ns` is the time before, which the caller has just read; the time after is returned.
+    fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64;
+
+    /// The next thing that happened.
+    fn next(&mut self) -> Option<Event>;
+
+    /// The bytes of a buffer that was not released yet.
+    fn bytes(&self, buffer: Buffer) -> &[u8];
+
+    /// Gives a buffer back.
+    fn release(&mut self, buffer: Buffer);
+}

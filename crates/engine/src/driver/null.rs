@@ -1,0 +1,100 @@
+//! No sockets: every request is answered the moment it is sent, with a fixed answer.
+//!
+//! What remains is our own user code, the ceiling of the generator itself. The idea is fio's null
+//! engine: a tool that reports millions per second must know its own limit.
+//!
+//! Hot: runs for every request.
+
+use super::{Buffer, Driver, Event, Sending, SlotId};
+use crate::clock;
+use crate::job::Job;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// The answer: a head as small servers write it, and the 16 bytes of `/simple`.
+pub const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\n\
+Date: Sat, 01 Jan 2000 00:00:00 GMT\r\nContent-Type: application/json\r\n\
+Content-Length: 16\r\n\r\n{\"message\":\"hi\"}";
+
+/// Answers given at once at most; more come with the next event.
+const ANSWERS_MAX: usize = 128;
+
+/// See the module.
+pub struct Null {
+    request_bytes: usize,
+    answers: Vec<u8>,
+    /// Slots with their number of answers due; zero means that the slot was just opened.
+    due: VecDeque<(SlotId, u32)>,
+    /// How many of them this turn may take; those that join later are for the next.
+    ready: usize,
+    woken_ns: u64,
+}
+
+impl Null {
+    /// Takes all memory for `slots` connections of a job.
+    pub fn new(job: &Job, slots: u32) -> Self {
+        Self {
+            request_bytes: job.tape.span(0, 1).len(),
+            answers: ANSWER.repeat(ANSWERS_MAX),
+            due: VecDeque::with_capacity(2 * slots as usize + 1),
+            ready: 0,
+            woken_ns: clock::now_ns(),
+        }
+    }
+}
+
+impl Driver for Null {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn open(&mut self, slot: SlotId, _address: u32) {
+        self.due.push_back((slot, 0));
+    }
+
+    #[inline]
+    fn send(&mut self, slot: SlotId, span: Range<usize>) -> Sending {
+        self.due.push_back((slot, (span.len() / self.request_bytes) as u32));
+        Sending::Done
+    }
+
+    fn close(&mut self, slot: SlotId) {
+        self.due.retain(|(due, _)| *due != slot);
+        self.ready = self.ready.min(self.due.len());
+    }
+
+    fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
+        if self.due.is_empty() {
+            clock::pause_ns(until_ns.saturating_sub(now_ns).min(1_000_000));
+        }
+        self.ready = self.due.len();
+        self.woken_ns = clock::now_ns();
+        self.woken_ns
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Event> {
+        self.ready = self.ready.checked_sub(1)?;
+        let (slot, count) = self.due.pop_front()?;
+        let at_ns = self.woken_ns;
+        if count == 0 {
+            return Some(Event::Opened { slot, at_ns });
+        }
+        let now = count.min(ANSWERS_MAX as u32);
+        if now < count {
+            self.due.push_front((slot, count - now));
+            self.ready += 1;
+        }
+        let buffer = Buffer { id: 0, length: now * ANSWER.len() as u32 };
+        Some(Event::Received { slot, at_ns, buffer })
+    }
+
+    #[inline]
+    fn bytes(&self, buffer: Buffer) -> &[u8] {
+        &self.answers[..buffer.length as usize]
+    }
+
+    #[inline]
+    fn release(&mut self, _buffer: Buffer) {}
+}

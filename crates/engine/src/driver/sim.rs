@@ -1,0 +1,358 @@
+//! No sockets and no real time: a seeded server with faults, in virtual time.
+//!
+//! The worker cannot tell it from a real driver, so whole runs with resets, one-byte reads and
+//! dying servers are repeated exactly from a seed, thousands per second. Tests only.
+
+use super::{Buffer, Driver, End, Event, Sending, SlotId};
+use crate::job::Job;
+use model::tick::ErrorClass;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+/// Virtual time that a turn of the worker takes, nanoseconds.
+const TURN_NS: u64 = 500;
+
+/// What goes wrong, each in parts per thousand of its occasions, and how slow the server is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// A connection attempt is refused.
+    pub refused: u64,
+    /// A connection attempt finds no port.
+    pub no_port: u64,
+    /// A connection attempt gets no reply at all.
+    pub unheard: u64,
+    /// A send is taken in two parts.
+    pub partial_send: u64,
+    /// The connection is reset instead of an answer.
+    pub reset: u64,
+    /// The connection is closed in the middle of an answer.
+    pub cut: u64,
+    /// No answer ever comes.
+    pub silent: u64,
+    /// The answer is not HTTP.
+    pub garbage: u64,
+    /// The answer is an error status.
+    pub error_status: u64,
+    /// The answer is chunked.
+    pub chunked: u64,
+    /// The answer ends with the connection.
+    pub until_close: u64,
+    /// The answer announces the end of the connection.
+    pub last_answer: u64,
+    /// An answer arrives in random pieces.
+    pub pieces: u64,
+    /// An answer arrives byte by byte.
+    pub bytewise: u64,
+    /// A second answer comes that nobody asked for.
+    pub unsolicited: u64,
+    /// Shortest and longest time of service, nanoseconds.
+    pub service_ns: (u64, u64),
+}
+
+/// What the simulated server saw, to hold the worker's account against.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Witness {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Requests whose last byte arrived.
+    pub requests: u64,
+    /// Good answers delivered to the last byte on a connection the client had not given up.
+    pub good_answers: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Happening {
+    Opened,
+    OpenFailed(ErrorClass),
+    SendTaken(u64),
+    /// Bytes, and how many good answers they complete.
+    Bytes(Vec<u8>, u64),
+    /// The end, and how many good answers it completes.
+    Ended(End, u64),
+}
+
+/// An answer as the server writes it.
+struct Answer {
+    bytes: Vec<u8>,
+    /// 1 when its status is good, else 0.
+    good: u64,
+    closes: bool,
+    until_close: bool,
+}
+
+/// Ordered by time, then by when it was arranged.
+type Arranged = Reverse<(u64, u64, SlotId, u32, usize)>;
+
+struct Connection {
+    generation: u32,
+    /// When the server is free for the next request of this connection.
+    free_ns: u64,
+    /// After this nothing more is sent.
+    is_over: bool,
+}
+
+/// See the module.
+pub struct Sim {
+    faults: Faults,
+    /// What the simulated server saw.
+    pub witness: Witness,
+    now_ns: u64,
+    random: u64,
+    request_bytes: usize,
+    connections: Vec<Connection>,
+    arranged: BinaryHeap<Arranged>,
+    happenings: Vec<Option<Happening>>,
+    due: Vec<(SlotId, u32, Happening)>,
+    bytes: Vec<u8>,
+}
+
+impl Sim {
+    /// A server for `slots` connections of a job; its faults are drawn from the job's seed.
+    pub fn new(job: &Job, slots: u32, faults: Faults) -> Self {
+        let fresh = |_| Connection { generation: 0, free_ns: 0, is_over: false };
+        Self {
+            faults,
+            witness: Witness::default(),
+            now_ns: 1_000_000_000,
+            random: job.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            request_bytes: job.tape.span(0, 1).len(),
+            connections: (0..slots).map(fresh).collect(),
+            arranged: BinaryHeap::new(),
+            happenings: Vec::new(),
+            due: Vec::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    fn next_random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
+    }
+
+    fn strikes(&mut self, per_mille: u64) -> bool {
+        self.next_random() % 1000 < per_mille
+    }
+
+    fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.next_random() % (most - least + 1)
+    }
+
+    fn arrange(&mut self, at_ns: u64, slot: SlotId, happening: Happening) {
+        let (order, generation) =
+            (self.happenings.len(), self.connections[slot as usize].generation);
+        self.happenings.push(Some(happening));
+        self.arranged.push(Reverse((at_ns, order as u64, slot, generation, order)));
+    }
+
+    /// The server has received `count` requests on a connection.
+    fn serve(&mut self, slot: SlotId, count: u64) {
+        for _ in 0..count {
+            self.witness.requests += 1;
+            if self.connections[slot as usize].is_over {
+                continue;
+            }
+            let (least, most) = self.faults.service_ns;
+            let service_ns = self.between(least, most);
+            let free_ns = self.connections[slot as usize].free_ns.max(self.now_ns) + service_ns;
+            self.connections[slot as usize].free_ns = free_ns;
+            self.answer(slot, free_ns);
+        }
+    }
+
+    fn answer(&mut self, slot: SlotId, at_ns: u64) {
+        let faults = self.faults;
+        if self.strikes(faults.silent) {
+            self.connections[slot as usize].is_over = true;
+        } else if self.strikes(faults.reset) {
+            self.end(slot, at_ns, End::Reset, 0);
+        } else if self.strikes(faults.garbage) {
+            self.deliver(slot, at_ns, b"\x16\x03\x01 not HTTP at all\r\n\r\n", 0);
+            self.connections[slot as usize].is_over = true;
+        } else {
+            self.real_answer(slot, at_ns);
+        }
+    }
+
+    fn real_answer(&mut self, slot: SlotId, at_ns: u64) {
+        let faults = self.faults;
+        let Answer { bytes, good, closes, until_close } = self.write_answer();
+        if self.strikes(faults.cut) {
+            let kept = self.between(1, bytes.len() as u64 - 1) as usize;
+            let last_ns = self.deliver(slot, at_ns, &bytes[..kept], 0);
+            // An answer that ends with the connection cannot be seen to be cut in its body.
+            let head = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+            let looks_whole = until_close && head.is_some_and(|at| kept >= at + 4);
+            self.end(slot, last_ns, End::Closed, if looks_whole { good } else { 0 });
+        } else if until_close {
+            let last_ns = self.deliver(slot, at_ns, &bytes, 0);
+            self.end(slot, last_ns, End::Closed, good);
+        } else {
+            let last_ns = self.deliver(slot, at_ns, &bytes, good);
+            if closes {
+                self.end(slot, last_ns, End::Closed, 0);
+            } else if self.strikes(faults.unsolicited) {
+                let extra = self.write_answer();
+                let counts = if extra.until_close { 0 } else { extra.good };
+                self.deliver(slot, last_ns, &extra.bytes, counts);
+                self.connections[slot as usize].is_over = true;
+            }
+        }
+    }
+
+    fn write_answer(&mut self) -> Answer {
+        let faults = self.faults;
+        let is_good = !self.strikes(faults.error_status);
+        let (status, good) = if is_good { ("200 OK", 1) } else { ("503 Busy", 0) };
+        let body = "x".repeat(self.between(0, 300) as usize);
+        let closes = self.strikes(faults.last_answer);
+        let last = if closes { "Connection: close\r\n" } else { "" };
+        let head = format!("HTTP/1.1 {status}\r\nDate: now\r\n{last}");
+        let until_close = self.strikes(faults.until_close);
+        let rest = if until_close {
+            format!("\r\n{body}")
+        } else if self.strikes(faults.chunked) && !body.is_empty() {
+            let length = body.len();
+            format!("Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n")
+        } else {
+            format!("Content-Length: {}\r\n\r\n{body}", body.len())
+        };
+        Answer { bytes: (head + &rest).into_bytes(), good, closes, until_close }
+    }
+
+    /// Sends bytes that complete `good` answers to the client, in one or more pieces; returns when
+    /// the last arrives.
+    fn deliver(&mut self, slot: SlotId, at_ns: u64, bytes: &[u8], good: u64) -> u64 {
+        let faults = self.faults;
+        let piece_max = if self.strikes(faults.bytewise) {
+            1
+        } else if self.strikes(faults.pieces) {
+            self.between(1, 40)
+        } else {
+            bytes.len() as u64
+        };
+        let mut at_ns = at_ns;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let length = self.between(1, piece_max).max(piece_max / 2).min(rest.len() as u64);
+            let piece = rest[..length as usize].to_vec();
+            rest = &rest[length as usize..];
+            let completes = if rest.is_empty() { good } else { 0 };
+            self.arrange(at_ns, slot, Happening::Bytes(piece, completes));
+            at_ns += 1_000;
+        }
+        let connection = &mut self.connections[slot as usize];
+        connection.free_ns = connection.free_ns.max(at_ns);
+        at_ns - 1_000
+    }
+
+    fn end(&mut self, slot: SlotId, at_ns: u64, end: End, completes: u64) {
+        self.connections[slot as usize].is_over = true;
+        self.arrange(at_ns, slot, Happening::Ended(end, completes));
+    }
+
+    fn is_current(&self, slot: SlotId, generation: u32) -> bool {
+        self.connections[slot as usize].generation == generation
+    }
+}
+
+impl Driver for Sim {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn cpu_ns(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    fn open(&mut self, slot: SlotId, _address: u32) {
+        let faults = self.faults;
+        let at_ns = self.now_ns + self.between(20_000, 200_000);
+        let connection = &mut self.connections[slot as usize];
+        (connection.is_over, connection.free_ns) = (false, 0);
+        if self.strikes(faults.unheard) {
+            return;
+        }
+        let happening = if self.strikes(faults.refused) {
+            Happening::OpenFailed(ErrorClass::Connect)
+        } else if self.strikes(faults.no_port) {
+            Happening::OpenFailed(ErrorClass::Ports)
+        } else {
+            Happening::Opened
+        };
+        self.arrange(at_ns, slot, happening);
+    }
+
+    fn send(&mut self, slot: SlotId, span: Range<usize>) -> Sending {
+        let faults = self.faults;
+        let count = (span.len() / self.request_bytes) as u64;
+        if self.strikes(faults.partial_send) {
+            let at_ns = self.now_ns + self.between(1_000, 2_000_000);
+            self.arrange(at_ns, slot, Happening::SendTaken(count));
+            return Sending::Underway;
+        }
+        self.serve(slot, count);
+        Sending::Done
+    }
+
+    fn close(&mut self, slot: SlotId) {
+        let connection = &mut self.connections[slot as usize];
+        connection.generation = connection.generation.wrapping_add(1);
+    }
+
+    fn wait(&mut self, _now_ns: u64, until_ns: u64) -> u64 {
+        self.now_ns += TURN_NS;
+        let next_ns = self.arranged.peek().map_or(u64::MAX, |Reverse(next)| next.0);
+        self.now_ns = self.now_ns.max(next_ns.min(until_ns));
+        while let Some(Reverse((at_ns, _, slot, generation, index))) = self.arranged.peek().copied()
+        {
+            if at_ns > self.now_ns {
+                break;
+            }
+            self.arranged.pop();
+            let happening = self.happenings[index].take().expect("happens once");
+            self.due.push((slot, generation, happening));
+        }
+        self.due.reverse();
+        self.now_ns
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        while let Some((slot, generation, happening)) = self.due.pop() {
+            if !self.is_current(slot, generation) {
+                continue;
+            }
+            let at_ns = self.now_ns;
+            return Some(match happening {
+                Happening::Opened => {
+                    self.witness.accepted += 1;
+                    Event::Opened { slot, at_ns }
+                }
+                Happening::OpenFailed(class) => Event::OpenFailed { slot, class, at_ns },
+                Happening::SendTaken(count) => {
+                    self.serve(slot, count);
+                    Event::Sent { slot, at_ns }
+                }
+                Happening::Bytes(bytes, good) => {
+                    self.witness.good_answers += good;
+                    self.bytes = bytes;
+                    let buffer = Buffer { id: 0, length: self.bytes.len() as u32 };
+                    Event::Received { slot, at_ns, buffer }
+                }
+                Happening::Ended(end, good) => {
+                    self.witness.good_answers += good;
+                    Event::Ended { slot, end, at_ns }
+                }
+            });
+        }
+        None
+    }
+
+    fn bytes(&self, buffer: Buffer) -> &[u8] {
+        &self.bytes[..buffer.length as usize]
+    }
+
+    fn release(&mut self, _buffer: Buffer) {}
+}

@@ -1,0 +1,447 @@
+//! Linux io_uring: one ring per worker, one system call per turn.
+//!
+//! Sends are queued and handed over together; each connection has one multishot receive that
+//! takes its memory from a ring of shared buffers, so an idle connection holds none. The ring is
+//! single issuer with deferred task work: receives run when the worker asks for them, on its own
+//! CPU, not in the middle of its code. Sockets are registered, which saves the kernel a reference
+//! per operation. See io_uring_setup(2) and io_uring_prep_recv_multishot(3).
+//!
+//! Hot: runs for every request.
+
+use super::{Buffer, Driver, End, Event, Sending, SlotId};
+use crate::sys::{self, RawAddress};
+use crate::{clock, job::Job};
+use io_uring::types::{Fixed, SubmitArgs, TimeoutFlags, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use wire::tape::Tape;
+
+/// Submissions queued before they are handed over although the turn goes on. It bounds how much
+/// later than its stamp a send can happen.
+const BATCH_MAX: usize = 64;
+const SUBMISSIONS: u32 = 256;
+const COMPLETIONS: u32 = 4096;
+/// Size of a shared receive buffer, bytes.
+const BUFFER_BYTES: usize = 16 * 1024;
+/// Shared receive buffers. When they run out, a receive ends and is started again.
+const BUFFERS: u16 = 128;
+const BUFFER_GROUP: u16 = 0;
+/// Waits shorter than this get a timeout of their own; longer ones share an armed timer, which
+/// spares the kernel setting and cancelling one per wait.
+const OWN_TIMEOUT_NS: u64 = 2_000_000;
+/// IORING_ENTER_GETEVENTS of io_uring_enter(2).
+const GET_EVENTS: u32 = 1;
+
+/// What a completion belongs to; kept in its user data beside slot and generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Connect,
+    Receive,
+    Send,
+    Timer,
+}
+
+impl Operation {
+    fn tag(self, slot: SlotId, generation: u32) -> u64 {
+        (self as u64) << 56 | u64::from(generation & 0xff_ffff) << 32 | u64::from(slot)
+    }
+
+    fn of(tag: u64) -> Self {
+        match tag >> 56 {
+            0 => Self::Connect,
+            1 => Self::Receive,
+            2 => Self::Send,
+            _ => Self::Timer,
+        }
+    }
+}
+
+struct Connection {
+    socket: Option<OwnedFd>,
+    /// Counts the sockets of a slot (24 bits), to tell completions of an old one.
+    generation: u32,
+    /// Bytes of the send under way.
+    sending: Range<usize>,
+}
+
+/// See the module.
+pub struct Uring {
+    // The ring is dropped first: it ends all operations that use the memory below.
+    ring: IoUring,
+    buffers: SharedBuffers,
+    addresses: Vec<RawAddress>,
+    tape: Arc<Tape>,
+    connections: Vec<Connection>,
+    /// Attempts that failed before they became an operation: slot, generation, errno.
+    failed: Vec<(SlotId, u32, i32)>,
+    /// When the armed timer fires, or the far future.
+    armed_until_ns: u64,
+    timer: Box<Timespec>,
+    /// Stamp of all completions of this turn.
+    woken_ns: u64,
+    coalesce_us: u32,
+}
+
+impl Uring {
+    /// Takes all memory for `slots` connections of a job.
+    pub fn new(job: &Job, slots: u32) -> io::Result<Self> {
+        let ring: IoUring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_submit_all()
+            .setup_cqsize(COMPLETIONS)
+            .build(SUBMISSIONS)?;
+        if job.coalesce_ns > 0 && !ring.params().is_feature_min_timeout() {
+            let why = "coalescing with io_uring needs Linux 6.12; --driver epoll does without";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+        let submitter = ring.submitter();
+        submitter.register_files_sparse(slots.max(1))?;
+        let buffers = SharedBuffers::new(&submitter)?;
+        let closed = || Connection { socket: None, generation: 0, sending: 0..0 };
+        Ok(Self {
+            ring,
+            buffers,
+            addresses: job.addresses.iter().map(RawAddress::new).collect(),
+            tape: Arc::clone(&job.tape),
+            connections: (0..slots).map(|_| closed()).collect(),
+            failed: Vec::with_capacity(slots as usize),
+            armed_until_ns: u64::MAX,
+            timer: Box::new(Timespec::new()),
+            woken_ns: clock::now_ns(),
+            coalesce_us: (job.coalesce_ns / 1000).min(u64::from(u32::MAX)) as u32,
+        })
+    }
+
+    fn try_open(&mut self, slot: SlotId, address: u32) -> io::Result<()> {
+        let address = &self.addresses[address as usize];
+        let socket = sys::tcp_socket(address.family())?;
+        self.ring.submitter().register_files_update(slot, &[socket.as_raw_fd()])?;
+        let (pointer, length) = (address.as_ptr(), address.length());
+        let connection = &mut self.connections[slot as usize];
+        connection.socket = Some(socket);
+        let tag = Operation::Connect.tag(slot, connection.generation);
+        let connect = opcode::Connect::new(Fixed(slot), pointer, length).build().user_data(tag);
+        self.push(connect);
+        Ok(())
+    }
+
+    /// Queues one submission.
+    fn push(&mut self, entry: squeue::Entry) {
+        if self.ring.submission().len() >= BATCH_MAX {
+            self.hand_over();
+        }
+        // SAFETY: every pointer in an entry is to memory of this driver or of the tape it holds,
+        // and lives until the operation ends.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        pushed.expect("the queue is longer than a batch");
+    }
+
+    fn hand_over(&mut self) {
+        // Interrupted or busy: the queue keeps what was not taken, and the next call takes it.
+        while self.ring.submission().len() >= BATCH_MAX {
+            if let Err(error) = self.ring.submit() {
+                let retry = matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY));
+                assert!(retry, "io_uring does not take submissions: {error}");
+            }
+        }
+    }
+
+    fn receive(&mut self, slot: SlotId) {
+        let tag = Operation::Receive.tag(slot, self.connections[slot as usize].generation);
+        let entry = opcode::RecvMulti::new(Fixed(slot), BUFFER_GROUP).build().user_data(tag);
+        self.push(entry);
+    }
+
+    fn push_send(&mut self, slot: SlotId) {
+        let connection = &self.connections[slot as usize];
+        let bytes = &self.tape.bytes()[connection.sending.start..connection.sending.end];
+        let tag = Operation::Send.tag(slot, connection.generation);
+        let entry = opcode::Send::new(Fixed(slot), bytes.as_ptr(), bytes.len() as u32)
+            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
+            .build()
+            .user_data(tag);
+        self.push(entry);
+    }
+
+    /// Makes sure a timer fires at `until_ns` or before.
+    fn arm(&mut self, until_ns: u64) {
+        if self.armed_until_ns <= until_ns {
+            return;
+        }
+        self.armed_until_ns = until_ns;
+        *self.timer = timespec(until_ns);
+        let entry = opcode::Timeout::new(&raw const *self.timer)
+            .flags(TimeoutFlags::ABS)
+            .build()
+            .user_data(Operation::Timer.tag(0, 0));
+        self.push(entry);
+    }
+
+    fn enter(&mut self, now_ns: u64, until_ns: u64) {
+        let left_ns = if self.failed.is_empty() { until_ns.saturating_sub(now_ns) } else { 0 };
+        let entered = if left_ns == 0 {
+            self.poll()
+        } else if self.coalesce_us > 0 {
+            let timeout = timespec(left_ns);
+            let arguments = SubmitArgs::new().timespec(&timeout).min_wait_usec(self.coalesce_us);
+            let want = self.connections.len().clamp(1, COMPLETIONS as usize / 2);
+            self.ring.submitter().submit_with_args(want, &arguments)
+        } else if left_ns < OWN_TIMEOUT_NS {
+            let timeout = timespec(left_ns);
+            self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
+        } else {
+            self.arm(until_ns);
+            self.ring.submit_and_wait(1)
+        };
+        if let Err(error) = entered {
+            let expected = [libc::ETIME, libc::EINTR, libc::EBUSY, libc::EAGAIN];
+            let errno = error.raw_os_error().unwrap_or(0);
+            assert!(expected.contains(&errno), "io_uring does not wait: {error}");
+        }
+    }
+
+    /// Hands over what is queued and takes what is there, without waiting.
+    fn poll(&mut self) -> io::Result<usize> {
+        let queued = self.ring.submission().len() as u32;
+        // SAFETY: no argument is passed. Deferred work only runs when events are asked for.
+        unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, GET_EVENTS, None) }
+    }
+
+    fn connected(&mut self, slot: SlotId, result: i32) -> Event {
+        let at_ns = self.woken_ns;
+        if result < 0 {
+            return Event::OpenFailed { slot, class: sys::attempt_class(-result), at_ns };
+        }
+        self.receive(slot);
+        Event::Opened { slot, at_ns }
+    }
+
+    fn received(&mut self, slot: SlotId, result: i32, flags: u32) -> Option<Event> {
+        let at_ns = self.woken_ns;
+        if result > 0 {
+            if !cqueue::more(flags) {
+                self.receive(slot);
+            }
+            let id = cqueue::buffer_select(flags).expect("a receive says where its bytes are");
+            let buffer = Buffer { id, length: result as u32 };
+            return Some(Event::Received { slot, at_ns, buffer });
+        }
+        match -result {
+            0 => Some(Event::Ended { slot, end: End::Closed, at_ns }),
+            // All buffers were full; they are free again by the time this is submitted.
+            libc::ENOBUFS => {
+                self.receive(slot);
+                None
+            }
+            _ => Some(Event::Ended { slot, end: End::Reset, at_ns }),
+        }
+    }
+
+    fn sent(&mut self, slot: SlotId, result: i32) -> Option<Event> {
+        let connection = &mut self.connections[slot as usize];
+        if result < 0 {
+            // The receive tells how the connection ended.
+            return None;
+        }
+        connection.sending.start += result as usize;
+        if connection.sending.is_empty() {
+            return Some(Event::Sent { slot, at_ns: self.woken_ns });
+        }
+        self.push_send(slot);
+        None
+    }
+
+    fn event_of(&mut self, completion: &cqueue::Entry) -> Option<Event> {
+        let (tag, result, flags) =
+            (completion.user_data(), completion.result(), completion.flags());
+        let operation = Operation::of(tag);
+        if operation == Operation::Timer {
+            self.armed_until_ns = u64::MAX;
+            return None;
+        }
+        let slot = tag as SlotId;
+        let current = self.connections[slot as usize].generation & 0xff_ffff;
+        if (tag >> 32) as u32 & 0xff_ffff != current {
+            if let Some(id) = cqueue::buffer_select(flags) {
+                self.buffers.release(id);
+            }
+            return None;
+        }
+        match operation {
+            Operation::Connect => Some(self.connected(slot, result)),
+            Operation::Receive => self.received(slot, result, flags),
+            Operation::Send => self.sent(slot, result),
+            Operation::Timer => None,
+        }
+    }
+}
+
+impl Driver for Uring {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn open(&mut self, slot: SlotId, address: u32) {
+        if let Err(error) = self.try_open(slot, address) {
+            let errno = error.raw_os_error().unwrap_or(libc::EIO);
+            self.failed.push((slot, self.connections[slot as usize].generation, errno));
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, slot: SlotId, span: Range<usize>) -> Sending {
+        self.connections[slot as usize].sending = span;
+        self.push_send(slot);
+        Sending::Underway
+    }
+
+    fn close(&mut self, slot: SlotId) {
+        let connection = &mut self.connections[slot as usize];
+        connection.generation = connection.generation.wrapping_add(1);
+        connection.sending = 0..0;
+        if let Some(socket) = connection.socket.take() {
+            // Operations hold the socket; this makes them complete, and their completions are
+            // known as old by their generation.
+            sys::shut_down(socket.as_raw_fd());
+            let _ = self.ring.submitter().register_files_update(slot, &[-1]);
+        }
+    }
+
+    fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
+        self.enter(now_ns, until_ns);
+        self.woken_ns = clock::now_ns();
+        self.woken_ns
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        while let Some((slot, generation, errno)) = self.failed.pop() {
+            if self.connections[slot as usize].generation == generation {
+                let class = sys::attempt_class(errno);
+                return Some(Event::OpenFailed { slot, class, at_ns: self.woken_ns });
+            }
+        }
+        loop {
+            let completion = self.ring.completion().next()?;
+            if let Some(event) = self.event_of(&completion) {
+                return Some(event);
+            }
+        }
+    }
+
+    #[inline]
+    fn bytes(&self, buffer: Buffer) -> &[u8] {
+        self.buffers.bytes(buffer)
+    }
+
+    #[inline]
+    fn release(&mut self, buffer: Buffer) {
+        self.buffers.release(buffer.id);
+    }
+}
+
+fn timespec(ns: u64) -> Timespec {
+    Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32)
+}
+
+/// Receive buffers the kernel picks from, and the ring that tells it which are free.
+struct SharedBuffers {
+    entries: Mapping,
+    memory: Mapping,
+    tail: u16,
+}
+
+impl SharedBuffers {
+    fn new(submitter: &io_uring::Submitter<'_>) -> io::Result<Self> {
+        let entries = Mapping::new(usize::from(BUFFERS) * size_of::<Entry>())?;
+        let memory = Mapping::new(usize::from(BUFFERS) * BUFFER_BYTES)?;
+        // SAFETY: the mapping is page aligned, large enough, and outlives the ring, which is
+        // dropped before it.
+        unsafe {
+            let start = entries.start as u64;
+            submitter.register_buf_ring_with_flags(start, BUFFERS, BUFFER_GROUP, 0)?;
+        }
+        let mut buffers = Self { entries, memory, tail: 0 };
+        for id in 0..BUFFERS {
+            buffers.release(id);
+        }
+        Ok(buffers)
+    }
+
+    #[inline]
+    fn bytes(&self, buffer: Buffer) -> &[u8] {
+        let length = buffer.length as usize;
+        assert!(buffer.id < BUFFERS && length <= BUFFER_BYTES);
+        // SAFETY: in bounds as asserted, and the kernel does not write to a buffer between its
+        // completion and its release.
+        unsafe {
+            let start = self.memory.start.add(usize::from(buffer.id) * BUFFER_BYTES);
+            std::slice::from_raw_parts(start, length)
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, id: u16) {
+        assert!(id < BUFFERS);
+        let entries = self.entries.start.cast::<Entry>();
+        // SAFETY: the index is masked to the ring, the entry belongs to us until the tail moves,
+        // and the tail is only written here.
+        unsafe {
+            let entry = &mut *entries.add(usize::from(self.tail & (BUFFERS - 1)));
+            entry.set_addr(self.memory.start.add(usize::from(id) * BUFFER_BYTES) as u64);
+            entry.set_len(BUFFER_BYTES as u32);
+            entry.set_bid(id);
+            self.tail = self.tail.wrapping_add(1);
+            let tail = Entry::tail(entries).cast_mut().cast::<AtomicU16>();
+            (*tail).store(self.tail, Ordering::Release);
+        }
+    }
+}
+
+use io_uring::types::BufRingEntry as Entry;
+
+/// Anonymous memory, page aligned.
+struct Mapping {
+    start: *mut u8,
+    length: usize,
+}
+
+impl Mapping {
+    fn new(length: usize) -> io::Result<Self> {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { start: start.cast(), length })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `new` and nothing refers to it any more.
+        unsafe { libc::munmap(self.start.cast(), self.length) };
+    }
+}
+
+/// Whether this kernel has all that the driver needs, or the reason why not.
+// Cold: once before a run.
+pub fn check() -> Result<(), String> {
+    let reason = |what: &str, error: io::Error| format!("{what}: {error}");
+    let ring: IoUring = IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_submit_all()
+        .build(8)
+        .map_err(|error| reason("io_uring_setup", error))?;
+    let submitter = ring.submitter();
+    submitter.register_files_sparse(1).map_err(|error| reason("registered files", error))?;
+    SharedBuffers::new(&submitter).map(drop).map_err(|error| reason("buffer rings", error))
+}

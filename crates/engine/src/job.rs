@@ -1,0 +1,87 @@
+//! What the control plane gives a crew: a job at the start, orders while it runs.
+
+use model::load::DriverKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use wire::tape::Tape;
+
+/// Everything a crew needs to know before it starts. All memory is taken from these numbers.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// How bytes move.
+    pub driver: DriverKind,
+    /// Where to connect; slots use them in turn.
+    pub addresses: Vec<SocketAddr>,
+    /// What to send.
+    pub tape: Arc<Tape>,
+    /// Worker threads, at least 1.
+    pub threads: u32,
+    /// CPUs the workers are pinned to, in turn; empty means not pinned.
+    pub cpus: Vec<usize>,
+    /// Connections of the largest level, over all workers.
+    pub connections_max: u32,
+    /// Requests in flight per connection of the deepest level.
+    pub depth_max: u32,
+    /// A request without a complete answer after this time failed, nanoseconds.
+    pub timeout_ns: u64,
+    /// A connection attempt without success after this time failed, nanoseconds.
+    pub connect_timeout_ns: u64,
+    /// Pause after a thin poll, nanoseconds; 0 is off.
+    pub coalesce_ns: u64,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// What one worker is told. Sizes are its own share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Begin a level: hold this many connections, send nothing yet.
+    Connect {
+        /// Number of the level's visit, above any before.
+        load: u32,
+        /// Connections.
+        connections: u32,
+        /// Requests in flight per connection.
+        depth: u32,
+    },
+    /// Send without measuring.
+    Warm,
+    /// Measure what is sent from `begin_ns` until `end_ns` or until `budget` requests were sent;
+    /// then await answers for at most `drain_ns`.
+    Measure {
+        /// Monotonic begin of the window.
+        begin_ns: u64,
+        /// Monotonic end of the window; the far future when the budget decides.
+        end_ns: u64,
+        /// Requests to send; as many as possible when absent.
+        budget: Option<u64>,
+        /// How long answers are awaited after the last send.
+        drain_ns: u64,
+    },
+    /// End a measured window now and drain as ordered; stop a warm-up.
+    Stop,
+    /// Close everything and end.
+    Quit,
+}
+
+/// The share of worker `index` of `workers` in `total`: shares differ by at most one and add up
+/// exactly.
+pub fn share(total: u64, workers: u32, index: u32) -> u64 {
+    let (workers, index) = (u64::from(workers), u64::from(index));
+    total / workers + u64::from(index < total % workers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn shares_add_up(total in 0u64..1_000_000, workers in 1u32..200) {
+            let shares: Vec<_> = (0..workers).map(|index| share(total, workers, index)).collect();
+            prop_assert_eq!(shares.iter().sum::<u64>(), total);
+            prop_assert!(shares[0] - shares[workers as usize - 1] <= 1);
+        }
+    }
+}

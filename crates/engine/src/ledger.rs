@@ -1,0 +1,219 @@
+//! The account of requests: every one that is sent is later completed, failed or unanswered.
+//!
+//! Load comes in parts: the warm-up of a level, then its measured window. Each request belongs to
+//! the part it was sent in, whenever its answer comes. When a level is closed, what is still in
+//! flight is written off as unanswered, and an answer that comes later finds no account.
+//!
+//! Hot: runs for every answer.
+
+use model::tick::{Counters, ErrorClass, Tick};
+use wire::answer::Answer;
+
+/// A part of the load by number; 0 belongs to nothing.
+pub type Epoch = u32;
+
+/// One part that is open.
+#[derive(Debug, Clone, Copy, Default)]
+struct Part {
+    epoch: Epoch,
+    in_flight: u64,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    last_epoch: Epoch,
+    warmup: Part,
+    window: Part,
+}
+
+/// Answers in a row to requests that were sent together; they share one latency.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Streak {
+    sent_ns: u64,
+    epoch: Epoch,
+    answers: u64,
+    answers_2xx: u64,
+    bytes: u64,
+}
+
+impl Ledger {
+    /// Opens the account of a warm-up.
+    pub fn open_warmup(&mut self) {
+        self.last_epoch += 1;
+        self.warmup = Part { epoch: self.last_epoch, in_flight: 0 };
+    }
+
+    /// Opens the account of a measured window.
+    pub fn open_window(&mut self) {
+        self.last_epoch += 1;
+        self.window = Part { epoch: self.last_epoch, in_flight: 0 };
+    }
+
+    /// Closes both accounts; what is in flight becomes unanswered.
+    pub fn close(&mut self, tick: &mut Tick) {
+        tick.measured.unanswered += self.window.in_flight;
+        tick.unmeasured.unanswered += self.warmup.in_flight;
+        (self.window, self.warmup) = (Part::default(), Part::default());
+    }
+
+    /// Requests in flight of the measured window.
+    #[inline]
+    pub fn window_in_flight(&self) -> u64 {
+        self.window.in_flight
+    }
+
+    /// Requests in flight of both accounts.
+    #[inline]
+    pub fn in_flight(&self) -> u64 {
+        self.window.in_flight + self.warmup.in_flight
+    }
+
+    /// Books requests sent in the warm-up.
+    #[inline]
+    pub fn send_warmup(&mut self, tick: &mut Tick, count: u64, bytes: u64) -> Epoch {
+        self.warmup.in_flight += count;
+        tick.unmeasured.sent += count;
+        tick.unmeasured.bytes_sent += bytes;
+        self.warmup.epoch
+    }
+
+    /// Books requests sent in the measured window.
+    #[inline]
+    pub fn send_measured(&mut self, tick: &mut Tick, count: u64, bytes: u64) -> Epoch {
+        self.window.in_flight += count;
+        tick.measured.sent += count;
+        tick.measured.bytes_sent += bytes;
+        self.window.epoch
+    }
+
+    /// Takes requests out of flight and gives the counters they belong to, if any.
+    #[inline]
+    fn land<'a>(
+        &mut self,
+        tick: &'a mut Tick,
+        epoch: Epoch,
+        count: u64,
+    ) -> Option<&'a mut Counters> {
+        if epoch == 0 {
+            None
+        } else if epoch == self.window.epoch {
+            self.window.in_flight -= count;
+            Some(&mut tick.measured)
+        } else if epoch == self.warmup.epoch {
+            self.warmup.in_flight -= count;
+            Some(&mut tick.unmeasured)
+        } else {
+            None
+        }
+    }
+
+    /// Books requests that failed without an answer.
+    pub fn fail(&mut self, tick: &mut Tick, epoch: Epoch, class: ErrorClass, count: u64) {
+        if let Some(counters) = self.land(tick, epoch, count) {
+            counters.failed += count;
+            counters.errors.add(class, count);
+        }
+    }
+
+    /// Books one answer. Good ones gather in `streak` until [`Ledger::settle`]. Returns 1 when it
+    /// answers a measured request, else 0.
+    #[inline]
+    pub fn answer(
+        &mut self,
+        tick: &mut Tick,
+        streak: &mut Streak,
+        at_ns: u64,
+        answered: (u64, Epoch),
+        answer: Answer,
+    ) -> u64 {
+        let (sent_ns, epoch) = answered;
+        let is_measured = u64::from(epoch == self.window.epoch && epoch != 0);
+        if answer.status >= 400 {
+            self.bad_answer(tick, epoch, answer);
+            return is_measured;
+        }
+        if (streak.sent_ns, streak.epoch) != answered {
+            self.settle(tick, streak, at_ns);
+            *streak = Streak { sent_ns, epoch, ..Streak::default() };
+        }
+        streak.answers += 1;
+        streak.answers_2xx += u64::from(answer.status < 300);
+        streak.bytes += answer.bytes;
+        is_measured
+    }
+
+    /// Books the good answers gathered so far, which were complete at `at_ns`.
+    #[inline]
+    pub fn settle(&mut self, tick: &mut Tick, streak: &mut Streak, at_ns: u64) {
+        let Streak { sent_ns, epoch, answers, answers_2xx, bytes } = std::mem::take(streak);
+        if answers == 0 {
+            return;
+        }
+        if epoch == self.window.epoch && epoch != 0 {
+            tick.latency.record_n(at_ns.saturating_sub(sent_ns), answers);
+            tick.completed_ns = at_ns;
+        }
+        if let Some(counters) = self.land(tick, epoch, answers) {
+            counters.completed += answers;
+            counters.status[0] += answers_2xx;
+            counters.status[1] += answers - answers_2xx;
+            counters.bytes_received += bytes;
+        }
+    }
+
+    #[inline(never)]
+    fn bad_answer(&mut self, tick: &mut Tick, epoch: Epoch, answer: Answer) {
+        if let Some(counters) = self.land(tick, epoch, 1) {
+            counters.failed += 1;
+            counters.status[usize::from(answer.status / 100 - 2)] += 1;
+            counters.bytes_received += answer.bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Answer = Answer { status: 200, bytes: 100, reusable: true };
+    const BAD: Answer = Answer { status: 503, bytes: 50, reusable: true };
+
+    #[test]
+    fn each_request_is_booked_where_it_was_sent() {
+        let (mut ledger, mut tick, mut streak) = Default::default();
+        let _: (&mut Ledger, &mut Tick, &mut Streak) = (&mut ledger, &mut tick, &mut streak);
+        ledger.open_warmup();
+        let warm = ledger.send_warmup(&mut tick, 3, 30);
+        ledger.open_window();
+        let measured = ledger.send_measured(&mut tick, 4, 40);
+        assert_eq!((ledger.in_flight(), ledger.window_in_flight()), (7, 4));
+
+        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, (1, warm), GOOD), 0);
+        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, (5, measured), GOOD), 1);
+        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, (5, measured), BAD), 1);
+        ledger.settle(&mut tick, &mut streak, 9);
+        ledger.fail(&mut tick, measured, ErrorClass::Reset, 1);
+        ledger.close(&mut tick);
+
+        let (window, warmup) = (tick.measured, tick.unmeasured);
+        let fates = |counters: Counters| (counters.completed, counters.failed, counters.unanswered);
+        assert_eq!((window.sent, fates(window)), (4, (1, 2, 1)));
+        assert_eq!((warmup.sent, fates(warmup)), (3, (1, 0, 2)));
+        assert_eq!((window.status, window.bytes_received), ([1, 0, 0, 1], 150));
+        assert_eq!((tick.latency.count(), tick.latency.quantile_ns(0.5)), (1, Some(4)));
+    }
+
+    #[test]
+    fn an_answer_after_the_close_is_booked_nowhere() {
+        let (mut ledger, mut tick, mut streak): (Ledger, Tick, Streak) = Default::default();
+        ledger.open_window();
+        let epoch = ledger.send_measured(&mut tick, 1, 10);
+        ledger.close(&mut tick);
+        let before = tick.measured;
+        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, (1, epoch), GOOD), 0);
+        ledger.settle(&mut tick, &mut streak, 9);
+        ledger.fail(&mut tick, epoch, ErrorClass::Reset, 1);
+        assert_eq!((tick.measured, tick.latency.count()), (before, 0));
+    }
+}

@@ -1,0 +1,26 @@
+//! The data plane: drives load and stamps every request.
+//!
+//! What this room is for: moving bytes as cheaply as the kernel allows, and knowing for each
+//! request when it was sent and when its answer was complete.
+//! In: a job (addresses, encoded requests, sizes) and orders (connect, warm up, measure, stop).
+//! Out: ticks, one per worker and tenth of a second.
+//! Never: a lock, a log line, an async runtime, the wall clock, a file; and after warm-up no
+//! allocation.
+
+pub mod job;
+
+mod crew;
+pub mod worker;
+
+mod flight;
+mod ledger;
+mod recorder;
+mod slot;
+
+pub mod clock;
+pub mod driver;
+mod pin;
+pub mod simulate;
+mod sys;
+
+pub use crew::{Crew, StartError, choose_driver};

@@ -1,0 +1,626 @@
+//! One worker: its connections, its part of the load, its loop.
+//!
+//! A turn: take orders, do what is due by the clock, let the driver hand over and wait, then deal
+//! with each thing that happened. [`Stage`] says whether requests may leave, and the ledger knows
+//! to which account they and their answers belong.
+//!
+//! Hot: runs for every request.
+
+use crate::driver::{Buffer, Driver, End, Event, Sending, SlotId};
+use crate::flight::{Flights, Run};
+use crate::job::{Job, Order};
+use crate::ledger::{Ledger, Streak};
+use crate::recorder::Recorder;
+use crate::slot::{Fate, Link, Slot};
+use model::tick::{Connections, ErrorClass, Phase};
+use rtrb::Consumer;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use wire::Shapes;
+use wire::answer::ProtocolError;
+use wire::http1::Http1;
+use wire::tape::Tape;
+
+/// Length of a tick, nanoseconds.
+pub const TICK_NS: u64 = 100_000_000;
+/// Longest wait while load runs, so that orders are seen, nanoseconds.
+const WAIT_MAX_NS: u64 = 20_000_000;
+/// Longest wait without load, nanoseconds.
+const IDLE_WAIT_MAX_NS: u64 = 2_000_000;
+/// Connections of one worker being opened at once: fewer than any sensible accept queue.
+const OPENING_MAX: u64 = 128;
+/// How often slots are looked through while some wait for their next attempt, nanoseconds.
+const BACKOFF_SCAN_NS: u64 = 5_000_000;
+
+/// Where a level stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    Warmup,
+    Measure,
+    Drain {
+        until_ns: u64,
+    },
+    /// Over, but the last tick is not yet handed over.
+    Report,
+}
+
+/// A measured window as ordered.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    begin_ns: u64,
+    end_ns: u64,
+    /// Requests that may still be sent.
+    budget: u64,
+    drain_ns: u64,
+}
+
+/// Why a connection is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// In order: the answer said so, or the peer closed while nothing was due.
+    Order,
+    /// The requests in flight are lost, and this is the class of their failure.
+    Failure(ErrorClass),
+}
+
+/// See the module.
+pub struct Worker<D> {
+    driver: D,
+    tape: Arc<Tape>,
+    shapes: Vec<Shapes>,
+    slots: Vec<Slot>,
+    flights: Flights,
+    recorder: Recorder,
+    orders: Consumer<Order>,
+    addresses: u32,
+    timeout_ns: u64,
+    connect_timeout_ns: u64,
+    random: u64,
+
+    load: u32,
+    wanted: u32,
+    depth: u32,
+    stage: Stage,
+    window: Option<Window>,
+    /// The window has a budget, so it lasts until the last answer.
+    ends_with_answers: bool,
+    ledger: Ledger,
+    connections: Connections,
+    to_open: VecDeque<SlotId>,
+    in_backoff: u64,
+
+    turn_begin_ns: u64,
+    /// Until when requests in flight were added up.
+    counted_until_ns: u64,
+    next_tick_ns: u64,
+    next_scan_ns: u64,
+    quit: bool,
+}
+
+impl<D: Driver> Worker<D> {
+    /// Takes all memory a worker with `slots` connections will need.
+    pub fn new(
+        job: &Job,
+        slots: u32,
+        index: u32,
+        driver: D,
+        recorder: Recorder,
+        orders: Consumer<Order>,
+    ) -> Self {
+        let now_ns = driver.now_ns();
+        Self {
+            driver,
+            tape: Arc::clone(&job.tape),
+            shapes: vec![Shapes::new(); job.tape.period() as usize],
+            slots: (0..slots).map(|_| Slot::new()).collect(),
+            flights: Flights::new(slots, job.depth_max),
+            recorder,
+            orders,
+            addresses: job.addresses.len().max(1) as u32,
+            timeout_ns: job.timeout_ns,
+            connect_timeout_ns: job.connect_timeout_ns,
+            random: (job.seed ^ (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1,
+            load: 0,
+            wanted: 0,
+            depth: 1,
+            stage: Stage::Idle,
+            window: None,
+            ends_with_answers: false,
+            ledger: Ledger::default(),
+            connections: Connections::default(),
+            to_open: VecDeque::with_capacity(slots as usize),
+            in_backoff: 0,
+            turn_begin_ns: now_ns,
+            counted_until_ns: now_ns,
+            next_tick_ns: now_ns + TICK_NS,
+            next_scan_ns: now_ns,
+            quit: false,
+        }
+    }
+
+    /// The driver, to ask it what it saw.
+    pub fn driver(&self) -> &D {
+        &self.driver
+    }
+
+    /// Runs until told to quit.
+    pub fn run(&mut self) {
+        self.recorder.begin(self.driver.now_ns(), self.driver.cpu_ns());
+        while self.turn() {}
+    }
+
+    /// One turn of the loop; false when it was the last.
+    pub fn turn(&mut self) -> bool {
+        let now_ns = self.driver.now_ns();
+        let turn_ns = now_ns - self.turn_begin_ns;
+        let accounting = &mut self.recorder.tick.accounting;
+        accounting.turns += 1;
+        accounting.turn_sum_ns += turn_ns;
+        accounting.turn_max_ns = accounting.turn_max_ns.max(turn_ns);
+        self.take_orders(now_ns);
+        let until_ns = self.do_what_is_due(now_ns);
+        if self.quit {
+            return false;
+        }
+        self.turn_begin_ns = self.driver.wait(now_ns, until_ns);
+        while let Some(event) = self.driver.next() {
+            self.handle(event);
+        }
+        true
+    }
+
+    fn take_orders(&mut self, now_ns: u64) {
+        while let Ok(order) = self.orders.pop() {
+            match order {
+                Order::Connect { load, connections, depth } => {
+                    self.begin_level(load, connections, depth, now_ns);
+                }
+                Order::Warm => self.begin_warmup(now_ns),
+                Order::Measure { begin_ns, end_ns, budget, drain_ns } => {
+                    self.ends_with_answers = budget.is_some();
+                    let budget = budget.unwrap_or(u64::MAX);
+                    self.window = Some(Window { begin_ns, end_ns, budget, drain_ns });
+                }
+                Order::Stop => self.stop(now_ns),
+                Order::Quit => {
+                    (0..self.slots.len() as SlotId).for_each(|slot| self.driver.close(slot));
+                    self.quit = true;
+                }
+            }
+        }
+    }
+
+    /// Stage changes, ticks and scans; returns when the next of them is due.
+    fn do_what_is_due(&mut self, now_ns: u64) -> u64 {
+        self.change_stage(now_ns);
+        if now_ns >= self.next_tick_ns {
+            self.hand_over(now_ns);
+            self.next_tick_ns += TICK_NS * ((now_ns - self.next_tick_ns) / TICK_NS + 1);
+        }
+        if now_ns >= self.next_scan_ns {
+            self.scan(now_ns);
+        }
+        while self.connections.opening < OPENING_MAX {
+            let Some(slot) = self.to_open.pop_front() else { break };
+            self.open(slot, now_ns);
+        }
+        let is_idle = self.stage == Stage::Idle;
+        let wait_max_ns = if is_idle { IDLE_WAIT_MAX_NS } else { WAIT_MAX_NS };
+        let stage_ends_ns = match (self.stage, self.window) {
+            (Stage::Drain { until_ns }, _) => until_ns,
+            (Stage::Measure, Some(window)) => window.end_ns,
+            (_, Some(window)) => window.begin_ns,
+            (_, None) => u64::MAX,
+        };
+        let due_ns = self.next_tick_ns.min(self.next_scan_ns).min(stage_ends_ns);
+        due_ns.min(now_ns + wait_max_ns)
+    }
+
+    fn change_stage(&mut self, now_ns: u64) {
+        match (self.stage, self.window) {
+            (Stage::Idle | Stage::Warmup, Some(window)) if now_ns >= window.begin_ns => {
+                self.begin_window(window, now_ns);
+            }
+            (Stage::Measure, Some(window)) if now_ns >= window.end_ns || window.budget == 0 => {
+                self.begin_drain(window, now_ns);
+            }
+            (Stage::Drain { until_ns }, _)
+                if now_ns >= until_ns || self.ledger.window_in_flight() == 0 =>
+            {
+                self.finish(now_ns);
+            }
+            (Stage::Report, _) => self.report(now_ns),
+            _ => {}
+        }
+    }
+
+    fn begin_level(&mut self, load: u32, connections: u32, depth: u32, now_ns: u64) {
+        assert!(connections as usize <= self.slots.len());
+        self.hand_over(now_ns);
+        (self.load, self.wanted, self.depth) = (load, connections, depth);
+        let state = &mut self.connections;
+        (state.opened, state.failed, state.reopened, state.served) = (0, 0, 0, 0);
+        for slot in 0..self.slots.len() as SlotId {
+            self.slots[slot as usize].served = 0;
+            self.slots[slot as usize].fate = Fate::Untried;
+            let is_wanted = slot < connections;
+            match self.slots[slot as usize].link {
+                Link::Closed if is_wanted => self.queue(slot),
+                Link::Open if is_wanted => {
+                    self.slots[slot as usize].fate = Fate::Opened;
+                    self.connections.opened += 1;
+                }
+                Link::Closed => {}
+                _ if !is_wanted => self.abandon(slot, Cause::Failure(ErrorClass::Closed), now_ns),
+                _ => {}
+            }
+        }
+    }
+
+    fn queue(&mut self, slot: SlotId) {
+        self.slots[slot as usize].link = Link::Queued;
+        self.to_open.push_back(slot);
+    }
+
+    fn begin_warmup(&mut self, now_ns: u64) {
+        self.ledger.open_warmup();
+        self.stage = Stage::Warmup;
+        self.start_all(now_ns);
+    }
+
+    fn begin_window(&mut self, window: Window, now_ns: u64) {
+        self.count_in_flight(now_ns);
+        self.hand_over(now_ns);
+        self.ledger.open_window();
+        let was_idle = self.stage == Stage::Idle;
+        self.stage = Stage::Measure;
+        // Ticks of all workers end at the same instants of the window.
+        self.next_tick_ns = window.begin_ns + TICK_NS;
+        if was_idle {
+            self.start_all(now_ns);
+        }
+    }
+
+    /// Fills every open connection. A long loop, so each send is stamped by itself.
+    fn start_all(&mut self, now_ns: u64) {
+        self.next_scan_ns = now_ns;
+        for slot in 0..self.wanted {
+            let now_ns = self.driver.now_ns();
+            self.count_in_flight(now_ns);
+            self.top_up(slot, now_ns);
+        }
+    }
+
+    fn begin_drain(&mut self, window: Window, now_ns: u64) {
+        self.count_in_flight(now_ns);
+        self.hand_over(now_ns);
+        self.window = None;
+        self.stage = Stage::Drain { until_ns: now_ns + window.drain_ns };
+        self.change_stage(now_ns);
+    }
+
+    fn stop(&mut self, now_ns: u64) {
+        match (self.stage, self.window) {
+            (Stage::Measure, Some(window)) => self.begin_drain(window, now_ns),
+            (Stage::Warmup | Stage::Idle, _) => {
+                self.window = None;
+                self.finish(now_ns);
+            }
+            _ => {}
+        }
+    }
+
+    /// Closes the accounts of a level: what has no answer now is unanswered, and what comes later
+    /// belongs to nothing.
+    fn finish(&mut self, now_ns: u64) {
+        let tick = &mut self.recorder.tick;
+        self.ledger.close(tick);
+        for slot in &self.slots[..self.wanted as usize] {
+            tick.per_connection.record_n(slot.served, 1);
+        }
+        tick.last = true;
+        self.stage = Stage::Report;
+        self.report(now_ns);
+    }
+
+    fn report(&mut self, now_ns: u64) {
+        if self.hand_over(now_ns) {
+            self.stage = Stage::Idle;
+        }
+    }
+
+    fn hand_over(&mut self, now_ns: u64) -> bool {
+        let phase = match self.stage {
+            Stage::Idle => Phase::Idle,
+            Stage::Warmup => Phase::Warmup,
+            Stage::Measure => Phase::Measure,
+            Stage::Drain { .. } | Stage::Report => Phase::Drain,
+        };
+        self.count_in_flight(now_ns);
+        self.recorder.tick.connections = self.connections;
+        self.recorder.hand_over(now_ns, self.driver.cpu_ns(), phase, self.load)
+    }
+
+    /// Adds up requests in flight until now, for Little's law.
+    #[inline]
+    fn count_in_flight(&mut self, now_ns: u64) {
+        let passed_ns = now_ns.saturating_sub(self.counted_until_ns);
+        let until_answered = self.ends_with_answers && matches!(self.stage, Stage::Drain { .. });
+        if self.stage == Stage::Measure || until_answered {
+            let in_flight_ns = u128::from(self.ledger.in_flight()) * u128::from(passed_ns);
+            self.recorder.tick.accounting.in_flight_ns += in_flight_ns;
+        }
+        self.counted_until_ns += passed_ns;
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Received { slot, at_ns, buffer } => {
+                self.count_in_flight(at_ns);
+                self.received(slot, at_ns, buffer);
+            }
+            Event::Sent { slot, at_ns } => {
+                self.count_in_flight(at_ns);
+                self.slots[slot as usize].sending = false;
+                self.top_up(slot, at_ns);
+            }
+            Event::Opened { slot, at_ns } => {
+                self.count_in_flight(at_ns);
+                self.opened(slot, at_ns);
+            }
+            Event::OpenFailed { slot, class, at_ns } => self.open_failed(slot, class, at_ns),
+            Event::Ended { slot, end, at_ns } => {
+                self.count_in_flight(at_ns);
+                self.ended(slot, end, at_ns);
+            }
+        }
+    }
+
+    #[inline]
+    fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
+        self.recorder.tick.accounting.socket_bytes += u64::from(buffer.length);
+        let cause = self.read_answers(slot, at_ns, buffer);
+        self.driver.release(buffer);
+        match cause {
+            None => self.top_up(slot, at_ns),
+            Some(cause) => self.abandon(slot, cause, at_ns),
+        }
+    }
+
+    /// Takes all answers out of a buffer; says why when the connection is of no more use.
+    #[inline]
+    fn read_answers(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) -> Option<Cause> {
+        let mut input = self.driver.bytes(buffer);
+        let state = &mut self.slots[slot as usize];
+        let tick = &mut *self.recorder.tick;
+        let mut streak = Streak::default();
+        let mut cause = None;
+        while !input.is_empty() {
+            let Some(run) = self.flights.oldest(slot) else {
+                // Bytes that answer no request.
+                cause = Some(Cause::Failure(ErrorClass::Parse));
+                break;
+            };
+            let (position, answered) = (run.position, (run.sent_ns, run.epoch));
+            let shapes = &mut self.shapes[position as usize];
+            match state.session.receive(&mut input, self.tape.expect(position), shapes) {
+                Ok(Some(answer)) => {
+                    self.flights.pop(slot, self.tape.advance(position, 1));
+                    state.answers += 1;
+                    state.served += self.ledger.answer(tick, &mut streak, at_ns, answered, answer);
+                    if !answer.reusable {
+                        cause = Some(Cause::Order);
+                        break;
+                    }
+                }
+                Ok(None) => {}
+                Err(_) => {
+                    cause = Some(Cause::Failure(ErrorClass::Parse));
+                    break;
+                }
+            }
+        }
+        self.ledger.settle(tick, &mut streak, at_ns);
+        cause
+    }
+
+    /// Sends as many requests as the connection has room for.
+    #[inline]
+    fn top_up(&mut self, slot: SlotId, now_ns: u64) {
+        // Once, unless requests are so large that a batch is less than the room.
+        while self.send_batch(slot, now_ns) == Some(Sending::Done) {}
+    }
+
+    /// Sends one batch; nothing when there is no room, no budget or no need.
+    #[inline]
+    fn send_batch(&mut self, slot: SlotId, now_ns: u64) -> Option<Sending> {
+        let state = &mut self.slots[slot as usize];
+        if state.link != Link::Open || state.sending || slot >= self.wanted {
+            return None;
+        }
+        let room = self.depth.saturating_sub(self.flights.on(slot));
+        let budget = match (self.stage, &mut self.window) {
+            (Stage::Warmup, _) => u64::MAX,
+            (Stage::Measure, Some(window)) => window.budget,
+            _ => 0,
+        };
+        let count = u64::from(room.min(self.tape.batch_max())).min(budget);
+        if count == 0 {
+            return None;
+        }
+        let span = self.tape.span(state.position, count as u32);
+        let (tick, bytes) = (&mut *self.recorder.tick, span.len() as u64);
+        let epoch = match (self.stage, &mut self.window) {
+            (Stage::Measure, Some(window)) => {
+                window.budget -= count;
+                self.ledger.send_measured(tick, count, bytes)
+            }
+            _ => self.ledger.send_warmup(tick, count, bytes),
+        };
+        let (position, count) = (state.position, count as u32);
+        state.position = self.tape.advance(position, count);
+        let run = Run { sent_ns: now_ns, planned_ns: now_ns, position, count, epoch };
+        self.flights.push(slot, run);
+        let sending = self.driver.send(slot, span);
+        state.sending = sending == Sending::Underway;
+        Some(sending)
+    }
+
+    fn open(&mut self, slot: SlotId, now_ns: u64) {
+        let state = &mut self.slots[slot as usize];
+        if state.link != Link::Queued {
+            return;
+        }
+        (state.link, state.opening_ns) = (Link::Opening, now_ns);
+        self.connections.opening += 1;
+        self.next_scan_ns = self.next_scan_ns.min(now_ns + self.scan_interval_ns());
+        self.driver.open(slot, slot % self.addresses);
+    }
+
+    fn opened(&mut self, slot: SlotId, at_ns: u64) {
+        let state = &mut self.slots[slot as usize];
+        let connect_ns = at_ns.saturating_sub(state.opening_ns);
+        self.recorder.tick.connect.record_n(connect_ns, 1);
+        state.link = Link::Open;
+        state.session = Http1::new();
+        (state.sending, state.answers, state.position) = (false, 0, 0);
+        self.connections.opening -= 1;
+        self.connections.open += 1;
+        match std::mem::replace(&mut state.fate, Fate::Opened) {
+            Fate::Opened => self.connections.reopened += 1,
+            Fate::Failed => {
+                self.connections.failed -= 1;
+                self.connections.opened += 1;
+            }
+            Fate::Untried => self.connections.opened += 1,
+        }
+        self.top_up(slot, at_ns);
+    }
+
+    fn open_failed(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
+        self.recorder.tick.measured.errors.add(class, 1);
+        let state = &mut self.slots[slot as usize];
+        if state.fate == Fate::Untried {
+            state.fate = Fate::Failed;
+            self.connections.failed += 1;
+        }
+        self.abandon(slot, Cause::Failure(class), at_ns);
+    }
+
+    /// The peer or the network ended the connection.
+    fn ended(&mut self, slot: SlotId, end: End, at_ns: u64) {
+        let class = match end {
+            End::Closed => ErrorClass::Closed,
+            End::Reset => ErrorClass::Reset,
+        };
+        let state = &mut self.slots[slot as usize];
+        let Some(run) = self.flights.oldest(slot) else {
+            return self.abandon(slot, Cause::Order, at_ns);
+        };
+        let (position, answered) = (run.position, (run.sent_ns, run.epoch));
+        match state.session.end() {
+            Ok(Some(answer)) if end == End::Closed => {
+                self.flights.pop(slot, self.tape.advance(position, 1));
+                state.answers += 1;
+                let (tick, mut streak) = (&mut *self.recorder.tick, Streak::default());
+                state.served += self.ledger.answer(tick, &mut streak, at_ns, answered, answer);
+                self.ledger.settle(tick, &mut streak, at_ns);
+                self.abandon(slot, Cause::Order, at_ns);
+            }
+            Err(ProtocolError::Truncated) if end == End::Closed => {
+                self.fail_one(slot, ErrorClass::Parse);
+                self.abandon(slot, Cause::Failure(class), at_ns);
+            }
+            _ => self.abandon(slot, Cause::Failure(class), at_ns),
+        }
+    }
+
+    /// The oldest request of a connection failed.
+    fn fail_one(&mut self, slot: SlotId, class: ErrorClass) {
+        let Some(&run) = self.flights.oldest(slot) else { return };
+        self.flights.pop(slot, self.tape.advance(run.position, 1));
+        self.ledger.fail(&mut self.recorder.tick, run.epoch, class, 1);
+    }
+
+    /// Closes a connection, fails what was in flight on it, and arranges for its successor.
+    fn abandon(&mut self, slot: SlotId, cause: Cause, now_ns: u64) {
+        // Requests behind an answer that announced the end are lost as well.
+        let class = match cause {
+            Cause::Order => ErrorClass::Closed,
+            Cause::Failure(class) => class,
+        };
+        while let Some(run) = self.flights.pop_run(slot) {
+            self.ledger.fail(&mut self.recorder.tick, run.epoch, class, u64::from(run.count));
+        }
+        self.driver.close(slot);
+        let state = &mut self.slots[slot as usize];
+        let was_fruitful = state.link == Link::Open && state.answers > 0;
+        match std::mem::replace(&mut state.link, Link::Closed) {
+            Link::Open => self.connections.open -= 1,
+            Link::Opening => self.connections.opening -= 1,
+            Link::Backoff => self.in_backoff -= 1,
+            Link::Queued | Link::Closed => {}
+        }
+        if slot >= self.wanted {
+            return;
+        }
+        if was_fruitful && cause == Cause::Order {
+            state.fruitless = 0;
+            self.queue(slot);
+            return;
+        }
+        state.fruitless = if was_fruitful { 1 } else { state.fruitless.saturating_add(1) };
+        state.link = Link::Backoff;
+        self.in_backoff += 1;
+        let random = next_random(&mut self.random);
+        let state = &mut self.slots[slot as usize];
+        state.retry_ns = now_ns + state.backoff_ns(random);
+        self.next_scan_ns = self.next_scan_ns.min(now_ns + BACKOFF_SCAN_NS);
+    }
+
+    fn scan_interval_ns(&self) -> u64 {
+        let shortest_ns = self.timeout_ns.min(self.connect_timeout_ns);
+        (shortest_ns / 20).clamp(1_000_000, TICK_NS)
+    }
+
+    /// Looks for requests and attempts that took too long, and for attempts that are due again.
+    fn scan(&mut self, now_ns: u64) {
+        for slot in 0..self.slots.len() as SlotId {
+            let state = &self.slots[slot as usize];
+            match state.link {
+                Link::Open => {
+                    let oldest = self.flights.oldest(slot);
+                    if oldest
+                        .is_some_and(|run| now_ns.saturating_sub(run.sent_ns) > self.timeout_ns)
+                    {
+                        self.abandon(slot, Cause::Failure(ErrorClass::Timeout), now_ns);
+                    }
+                }
+                Link::Opening
+                    if now_ns.saturating_sub(state.opening_ns) > self.connect_timeout_ns =>
+                {
+                    self.open_failed(slot, ErrorClass::Connect, now_ns);
+                }
+                Link::Backoff if state.retry_ns <= now_ns => {
+                    self.in_backoff -= 1;
+                    self.queue(slot);
+                }
+                _ => {}
+            }
+        }
+        let interval_ns = self.scan_interval_ns();
+        let next_ns =
+            if self.in_backoff > 0 { interval_ns.min(BACKOFF_SCAN_NS) } else { interval_ns };
+        self.next_scan_ns = now_ns + next_ns;
+    }
+}
+
+/// xorshift64 (Marsaglia 2003): enough to spread retries.
+fn next_random(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}

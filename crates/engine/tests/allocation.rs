@@ -1,0 +1,119 @@
+//! After warm-up the data plane does not allocate, on any live driver.
+
+use engine::Crew;
+use engine::job::{Job, Order};
+use model::load::{DriverKind, Request};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+use wire::tape::Tape;
+
+/// Counts every allocation of the process.
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on unchanged to the system allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of this very method.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\n\r\nhi";
+
+/// Answers every request on every connection, and does not allocate while it does.
+fn serve() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || answer_all(stream));
+        }
+    });
+    address
+}
+
+fn answer_all(mut stream: TcpStream) {
+    let mut input = [0; 4096];
+    let answers = ANSWER.repeat(64);
+    while let Ok(length @ 1..) = stream.read(&mut input) {
+        let requests = input[..length].windows(4).filter(|four| *four == b"\r\n\r\n").count();
+        if stream.write_all(&answers[..requests * ANSWER.len()]).is_err() {
+            return;
+        }
+    }
+}
+
+fn assert_no_allocation(driver: DriverKind, address: SocketAddr, depth: u32) {
+    let request = Request {
+        method: "GET".to_string(),
+        path: "/".to_string(),
+        host: "test".to_string(),
+        headers: vec![],
+        body: vec![],
+    };
+    let job = Job {
+        driver,
+        addresses: vec![address],
+        tape: Arc::new(Tape::new(&[request], depth).unwrap()),
+        threads: 1,
+        cpus: vec![],
+        connections_max: 8,
+        depth_max: depth,
+        timeout_ns: 5_000_000_000,
+        connect_timeout_ns: 5_000_000_000,
+        coalesce_ns: 0,
+        seed: 1,
+    };
+    let mut crew = Crew::start(&job).unwrap();
+    crew.order_connect(1, 8, depth);
+    crew.order(|_| Order::Warm);
+    let mut listen = |rounds: u32| {
+        let mut completed = 0;
+        for _ in 0..rounds {
+            thread::sleep(Duration::from_millis(20));
+            crew.drain(|tick| completed += tick.unmeasured.completed);
+        }
+        completed
+    };
+    listen(25);
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let completed = listen(25);
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    assert!(completed > 100, "{driver:?} depth {depth}: load must run: {completed}");
+    assert_eq!(allocations, 0, "{driver:?} depth {depth}, {completed} requests");
+}
+
+/// One test, because the count is of the whole process.
+#[test]
+fn no_driver_allocates_after_warm_up() {
+    let address = serve();
+    for depth in [1, 16] {
+        assert_no_allocation(DriverKind::Null, address, depth);
+        assert_no_allocation(DriverKind::Epoll, address, depth);
+        if engine::driver::uring::check().is_ok() {
+            assert_no_allocation(DriverKind::Uring, address, depth);
+        }
+    }
+}
