@@ -1,0 +1,223 @@
+//! Where the control groups of a process are, on hosts with version 1, version 2 or both.
+//!
+//! `/proc/PID/cgroup` names the group in every hierarchy, `/proc/self/mountinfo` says where the
+//! hierarchies are mounted and which part of them is visible. The CPU controller is in one
+//! hierarchy only: when a mounted version 1 hierarchy has it, version 2 has not, even if mounted.
+
+use crate::process;
+use crate::scan::{self, ParseError};
+use model::facts::Unreadable;
+use std::path::{Path, PathBuf};
+
+/// A mounted hierarchy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// 1 or 2.
+    pub version: u8,
+    /// Controllers of a version 1 hierarchy; empty for version 2, whose files tell.
+    pub controllers: Vec<String>,
+    /// Group that is seen at the mount point: `/`, unless a container sees its part only.
+    pub root: String,
+    /// Where it is mounted.
+    pub point: PathBuf,
+}
+
+/// The group of a process in one hierarchy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Membership {
+    /// Controllers; empty for version 2.
+    pub controllers: Vec<String>,
+    /// Path of the group from the root of the hierarchy.
+    pub path: String,
+}
+
+/// One group of a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Control group version.
+    pub version: u8,
+    /// Path of the group in its hierarchy.
+    pub path: String,
+    /// Its folder.
+    pub folder: PathBuf,
+}
+
+/// The hierarchies among the mounts (`fs/proc_namespace.c`, `show_mountinfo`).
+pub fn parse_mounts(bytes: &[u8]) -> Result<Vec<Mount>, ParseError> {
+    let mut mounts = Vec::new();
+    for line in scan::lines(bytes) {
+        let error = || ParseError::new("a line of mountinfo", line);
+        let mut words = scan::words(line);
+        let root = words.nth(3).ok_or_else(error)?;
+        let point = words.next().ok_or_else(error)?;
+        words.find(|word| *word == b"-").ok_or_else(error)?;
+        let kind = words.next().ok_or_else(error)?;
+        let options = words.nth(1).unwrap_or_default();
+        let version = match kind {
+            b"cgroup" => 1,
+            b"cgroup2" => 2,
+            _ => continue,
+        };
+        let controllers = if version == 1 { names(options) } else { Vec::new() };
+        let (root, point) = (unescape(root), PathBuf::from(unescape(point)));
+        mounts.push(Mount { version, controllers, root, point });
+    }
+    Ok(mounts)
+}
+
+/// The groups of a process (`kernel/cgroup/cgroup.c`, `proc_cgroup_show`).
+pub fn parse_membership(bytes: &[u8]) -> Result<Vec<Membership>, ParseError> {
+    let parse = |line| {
+        let error = || ParseError::new("a line such as '1:cpu,cpuacct:/group'", line);
+        let mut parts = <[u8]>::splitn(line, 3, |&byte| byte == b':');
+        parts.next().and_then(scan::number).ok_or_else(error)?;
+        let controllers = names(parts.next().ok_or_else(error)?);
+        let path = scan::text(parts.next().ok_or_else(error)?);
+        Ok(Membership { controllers, path })
+    };
+    scan::lines(bytes).map(parse).collect()
+}
+
+fn names(list: &[u8]) -> Vec<String> {
+    let names = list.split(|&byte| byte == b',').filter(|name| !name.is_empty());
+    names.map(scan::text).collect()
+}
+
+/// Blanks and backslashes of mountinfo are written as three octal digits.
+fn unescape(word: &[u8]) -> String {
+    let mut bytes = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((&first, after)) = rest.split_first() {
+        let octal = (first == b'\\').then(|| after.get(..3)).flatten();
+        let value =
+            octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(value.unwrap_or(first));
+        rest = if value.is_some() { &after[3..] } else { after };
+    }
+    scan::text(&bytes)
+}
+
+/// The groups that may limit the CPU time of the process, innermost first, up to the root or to
+/// the outermost one this mount shows.
+pub fn chain(pid: u32) -> Result<Vec<Group>, Unreadable> {
+    let mounts = process::read(Path::new("/proc/self/mountinfo"), parse_mounts)?;
+    let path = process::path(pid, "cgroup");
+    let memberships = process::read(&path, parse_membership)?;
+    resolve(&mounts, &memberships).map_err(|why| crate::kept::unreadable(&path, why))
+}
+
+fn resolve(mounts: &[Mount], memberships: &[Membership]) -> Result<Vec<Group>, &'static str> {
+    let has_cpu = |controllers: &[String]| controllers.iter().any(|name| name == "cpu");
+    let v1 = memberships.iter().find(|membership| has_cpu(&membership.controllers));
+    let (mount, membership) = if let Some(v1) = v1 {
+        let mount = mounts.iter().find(|mount| mount.version == 1 && has_cpu(&mount.controllers));
+        (mount.ok_or("the cpu hierarchy of cgroup version 1 is not mounted here")?, v1)
+    } else {
+        let v2 = memberships.iter().find(|membership| membership.controllers.is_empty());
+        let mount = mounts.iter().find(|mount| mount.version == 2);
+        (mount.ok_or("no cgroup hierarchy is mounted here")?, v2.ok_or("no control group")?)
+    };
+    let inside = below(&membership.path, &mount.root)
+        .ok_or("the control group is outside of what is mounted here")?;
+    Ok(ancestors(mount, inside))
+}
+
+/// The part of `path` below `root`, without slashes at its ends.
+fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+    let inside = rest.is_empty() || rest.starts_with('/');
+    // A namespace shows a group outside of it as one with dots, which no mount leads to.
+    (inside && !rest.split('/').any(|part| part == "..")).then(|| rest.trim_matches('/'))
+}
+
+fn ancestors(mount: &Mount, inside: &str) -> Vec<Group> {
+    let root = mount.root.trim_end_matches('/');
+    let mut groups = Vec::new();
+    let mut inside = inside;
+    loop {
+        let path = match (root, inside) {
+            ("", "") => "/".to_string(),
+            (root, "") => root.to_string(),
+            (root, inside) => format!("{root}/{inside}"),
+        };
+        // Joining an empty path would add a slash.
+        let folder = if inside.is_empty() { mount.point.clone() } else { mount.point.join(inside) };
+        groups.push(Group { version: mount.version, path, folder });
+        if inside.is_empty() {
+            return groups;
+        }
+        inside = inside.rsplit_once('/').map_or("", |(parent, _)| parent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fixture;
+
+    fn resolved(host: &str) -> Result<Vec<Group>, &'static str> {
+        let mounts = parse_mounts(&fixture(&format!("{host}/mountinfo"))).unwrap();
+        let membership = parse_membership(&fixture(&format!("{host}/cgroup"))).unwrap();
+        resolve(&mounts, &membership)
+    }
+
+    fn group(version: u8, path: &str, folder: &str) -> Group {
+        Group { version, path: path.to_string(), folder: PathBuf::from(folder) }
+    }
+
+    #[test]
+    fn on_a_mixed_host_version_1_has_the_cpu() {
+        let expected = [
+            group(1, "/bench/server", "/sys/fs/cgroup/cpu/bench/server"),
+            group(1, "/bench", "/sys/fs/cgroup/cpu/bench"),
+            group(1, "/", "/sys/fs/cgroup/cpu"),
+        ];
+        assert_eq!(resolved("linux-6.18-vm").unwrap(), expected);
+    }
+
+    #[test]
+    fn version_2_alone() {
+        let chain = resolved("cgroup2-systemd").unwrap();
+        let expected =
+            group(2, "/system.slice/nginx.service", "/sys/fs/cgroup/system.slice/nginx.service");
+        assert_eq!(chain[0], expected);
+        assert_eq!(chain.len(), 3);
+        assert_eq!(chain[2], group(2, "/", "/sys/fs/cgroup"));
+    }
+
+    #[test]
+    fn a_container_sees_its_part_of_version_1() {
+        let chain = resolved("docker-v1").unwrap();
+        let path = "/docker/3f9c";
+        assert_eq!(chain, [group(1, path, "/sys/fs/cgroup/cpu,cpuacct")]);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_said() {
+        let mount = |root: &str| Mount {
+            version: 2,
+            controllers: Vec::new(),
+            root: root.to_string(),
+            point: PathBuf::from("/sys/fs/cgroup"),
+        };
+        let member = |path: &str| Membership { controllers: Vec::new(), path: path.to_string() };
+        assert!(resolve(&[mount("/")], &[member("/../other")]).is_err());
+        assert!(resolve(&[mount("/a")], &[member("/ab")]).is_err());
+        assert!(resolve(&[], &[member("/")]).is_err());
+        assert!(resolve(&[mount("/a")], &[member("/a/b")]).is_ok());
+    }
+
+    #[test]
+    fn escapes_of_mountinfo() {
+        assert_eq!(unescape(b"/a\\040b\\134"), "/a b\\");
+        assert_eq!(unescape(b"/a\\04"), "/a\\04");
+    }
+
+    #[test]
+    fn our_own_chain_ends_at_a_folder_that_exists() {
+        match chain(std::process::id()) {
+            Ok(chain) => assert!(chain.last().is_some_and(|group| group.folder.is_dir())),
+            Err(why) => eprintln!("no cgroups here: {why:?}"),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Which process on this host listens on an address.
+//!
+//! sock_diag tells the listening sockets and their inodes, the links of `/proc/PID/fd` tell who
+//! holds them. Several may: children inherit the socket, or open their own with SO_REUSEPORT. The
+//! server is then the process at the top of them.
+
+use crate::process;
+use crate::source::sock_diag::{self, Socket};
+use crate::tree;
+use model::facts::Unreadable;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::Path;
+
+/// Why no server process was found. The text says what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FindError {
+    /// The address belongs to another host.
+    #[error("{0} is not an address of this host, so its server cannot be looked at from here")]
+    NotLocal(IpAddr),
+    /// No socket listens there.
+    #[error("nobody listens on {0} in this network namespace; is the server up?")]
+    NobodyListens(SocketAddr),
+    /// A socket listens, and none of the processes we may look into holds it.
+    #[error(
+        "a process of user {uid} listens on {address} and is not visible to us; run as that user \
+         or as root, or look from its own process namespace"
+    )]
+    OwnerNotVisible {
+        /// Where it listens.
+        address: SocketAddr,
+        /// Who opened the socket.
+        uid: u32,
+    },
+    /// Several processes listen and none of them is above the others.
+    #[error(
+        "several processes listen on {address} and none is the parent of the others: {}; name \
+         one with --server-pid", list(.pids)
+    )]
+    Several {
+        /// Where they listen.
+        address: SocketAddr,
+        /// The processes, those below others left out.
+        pids: Vec<u32>,
+    },
+    /// The system refused to tell.
+    #[error("cannot look for the server: {}: {}", .0.source, .0.why)]
+    Unreadable(Unreadable),
+}
+
+fn list(pids: &[u32]) -> String {
+    pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The process that listens on `address`, in our network namespace. Of several it is the one above
+/// all others, or the parent whose children are just the listeners.
+pub fn find_server(address: SocketAddr) -> Result<u32, FindError> {
+    if !is_local(address).map_err(|why| refused("bind", &why))? {
+        return Err(FindError::NotLocal(address.ip()));
+    }
+    let sockets = sock_diag::listening(address.port()).map_err(FindError::Unreadable)?;
+    let accepting = accepting(&sockets, address.ip());
+    let Some(first) = accepting.first() else {
+        return Err(FindError::NobodyListens(address));
+    };
+    let inodes = accepting.iter().map(|socket| socket.inode).collect();
+    let owners = owners(&inodes).map_err(|why| refused("/proc", &why))?;
+    if owners.is_empty() {
+        return Err(FindError::OwnerNotVisible { address, uid: first.uid });
+    }
+    let parents = tree::parents().map_err(FindError::Unreadable)?;
+    top(&owners, &parents).map_err(|pids| FindError::Several { address, pids })
+}
+
+fn refused(source: &str, why: &io::Error) -> FindError {
+    FindError::Unreadable(Unreadable { source: source.to_string(), why: why.to_string() })
+}
+
+/// Whether packets to this address stay on this host: whether one may bind to it.
+fn is_local(address: SocketAddr) -> io::Result<bool> {
+    // The port is of no matter, the scope of a link-local address is.
+    let mut any_port = address;
+    any_port.set_port(0);
+    match UdpSocket::bind(any_port) {
+        Ok(_) => Ok(true),
+        Err(why) => match why.raw_os_error() {
+            Some(libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT) => Ok(false),
+            _ => Err(why),
+        },
+    }
+}
+
+/// The sockets that would get a connection to `ip`. The kernel prefers one bound to the address
+/// itself to one bound to any address, and of those one of the same family
+/// (`net/ipv4/inet_hashtables.c`, `compute_score`).
+fn accepting(sockets: &[Socket], ip: IpAddr) -> Vec<Socket> {
+    let asked = ip.to_canonical();
+    let score = |socket: &Socket| {
+        let local = socket.local.to_canonical();
+        let takes_other_family = socket.local.is_ipv6() && socket.v6_only != Some(true);
+        match (asked.is_unspecified(), local.is_unspecified()) {
+            // A connection to 0.0.0.0 goes to loopback, but whoever listens somewhere will do.
+            (true, _) => Some(0),
+            (false, false) => (local == asked).then_some(3),
+            (false, true) if socket.local.is_ipv4() == asked.is_ipv4() => Some(2),
+            (false, true) => (asked.is_ipv4() && takes_other_family).then_some(1),
+        }
+    };
+    let best = sockets.iter().filter_map(score).max();
+    sockets.iter().filter(|socket| best.is_some() && score(socket) == best).copied().collect()
+}
+
+/// Processes that hold one of the sockets, as far as we may look.
+fn owners(inodes: &BTreeSet<u32>) -> io::Result<BTreeSet<u32>> {
+    let mut owners = BTreeSet::new();
+    for pid in process::ids(Path::new("/proc"))? {
+        // Denied means another user's process, which matters only if no owner is found.
+        let Ok(entries) = fs::read_dir(process::path(pid, "fd")) else {
+            continue;
+        };
+        let mut links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+        if links.any(|link| socket_inode(&link).is_some_and(|inode| inodes.contains(&inode))) {
+            owners.insert(pid);
+        }
+    }
+    forget_socket_activation(&mut owners);
+    Ok(owners)
+}
+
+fn socket_inode(link: &Path) -> Option<u32> {
+    link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// systemd keeps the listening sockets it passed to a service, and is above everybody.
+fn forget_socket_activation(owners: &mut BTreeSet<u32>) {
+    let is_systemd = || process::stat(1).is_ok_and(|stat| stat.name == "systemd");
+    if owners.len() > 1 && owners.contains(&1) && is_systemd() {
+        owners.remove(&1);
+    }
+}
+
+/// The owner above all owners, or the parent of just the owners; otherwise the topmost owners.
+fn top(owners: &BTreeSet<u32>, parents: &BTreeMap<u32, u32>) -> Result<u32, Vec<u32>> {
+    let topmost: Vec<u32> =
+        owners.iter().copied().filter(|&pid| !has_ancestor_in(pid, owners, parents)).collect();
+    let [first, others @ ..] = &topmost[..] else {
+        return Err(topmost);
+    };
+    if others.is_empty() {
+        return Ok(*first);
+    }
+    let siblings = |parent: &u32| {
+        let children = parents.iter().filter(move |(_, above)| *above == parent);
+        children.map(|(child, _)| *child).collect::<Vec<_>>()
+    };
+    // A shell that started two servers has other children, ourselves among them; a master of
+    // prefork workers has none but these.
+    match parents.get(first).filter(|parent| **parent != 0) {
+        Some(parent) if siblings(parent) == topmost => Ok(*parent),
+        _ => Err(topmost),
+    }
+}
+
+fn has_ancestor_in(pid: u32, owners: &BTreeSet<u32>, parents: &BTreeMap<u32, u32>) -> bool {
+    let mut above = parents.get(&pid);
+    // A snapshot of parents taken while processes end and start could hold a circle.
+    for _ in 0..parents.len() {
+        match above {
+            Some(parent) if owners.contains(parent) => return true,
+            Some(parent) => above = parents.get(parent),
+            None => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn top_of(owners: &[u32]) -> Result<u32, Vec<u32>> {
+        // 1 init: 10 shell: (20 master: 21, 22 workers: 23), 30, 40 (ourselves).
+        let parents = [(1, 0), (10, 1), (20, 10), (21, 20), (22, 20), (23, 22), (30, 10), (40, 10)];
+        top(&owners.iter().copied().collect(), &parents.into_iter().collect())
+    }
+
+    #[test]
+    fn the_server_is_the_one_above_the_others() {
+        assert_eq!(top_of(&[30]), Ok(30));
+        assert_eq!(top_of(&[20, 21, 22]), Ok(20), "a master that kept the socket");
+        assert_eq!(top_of(&[21, 22]), Ok(20), "a master that did not");
+        assert_eq!(top_of(&[21, 22, 23]), Ok(20), "workers that forked");
+        assert_eq!(top_of(&[20, 30]), Err(vec![20, 30]), "two servers of one shell");
+        assert_eq!(top_of(&[21, 30]), Err(vec![21, 30]), "unrelated");
+        assert_eq!(top_of(&[10, 23]), Ok(10), "a grandchild with nobody between");
+    }
+
+    fn listener(local: &str, v6_only: Option<bool>, inode: u32) -> Socket {
+        Socket {
+            cookie: 0,
+            local: local.parse().unwrap(),
+            local_port: 80,
+            remote_port: 0,
+            receive_queue: 0,
+            send_queue: 128,
+            uid: 0,
+            inode,
+            v6_only,
+            tcp: None,
+        }
+    }
+
+    #[test]
+    fn the_kernel_prefers_the_closest_address() {
+        let sockets = [
+            listener("0.0.0.0", None, 1),
+            listener("127.0.0.1", None, 2),
+            listener("::", Some(false), 3),
+            listener("::1", Some(true), 4),
+        ];
+        let inodes = |sockets: &[Socket], ip: &str| -> Vec<u32> {
+            let accepting = accepting(sockets, ip.parse().unwrap());
+            accepting.iter().map(|socket| socket.inode).collect()
+        };
+        assert_eq!(inodes(&sockets, "127.0.0.1"), [2]);
+        assert_eq!(inodes(&sockets, "::ffff:127.0.0.1"), [2]);
+        assert_eq!(inodes(&sockets, "127.0.0.2"), [1]);
+        assert_eq!(inodes(&sockets[2..], "127.0.0.2"), [3]);
+        assert_eq!(inodes(&sockets, "::1"), [4]);
+        assert_eq!(inodes(&sockets, "fe80::1"), [3]);
+        assert_eq!(inodes(&sockets, "0.0.0.0"), [1, 2, 3, 4]);
+        assert!(inodes(&[listener("::", Some(true), 5)], "127.0.0.1").is_empty());
+        assert!(inodes(&sockets[1..2], "127.0.0.2").is_empty());
+    }
+
+    #[test]
+    fn addresses_of_this_host() {
+        assert!(is_local("127.0.0.1:80".parse().unwrap()).unwrap());
+        assert!(is_local("127.3.2.1:80".parse().unwrap()).unwrap());
+        // Addresses reserved for documentation are nobody's.
+        assert!(!is_local("192.0.2.1:80".parse().unwrap()).unwrap());
+        assert!(!is_local("[2001:db8::1]:80".parse().unwrap()).unwrap());
+    }
+
+    #[test]
+    fn messages_say_what_to_do() {
+        let address = "127.0.0.1:80".parse().unwrap();
+        let several = FindError::Several { address, pids: vec![7, 9] }.to_string();
+        assert!(several.contains("7, 9; name one with --server-pid"), "{several}");
+        let hidden = FindError::OwnerNotVisible { address, uid: 33 }.to_string();
+        assert!(hidden.contains("user 33") && hidden.contains("as root"), "{hidden}");
+    }
+}

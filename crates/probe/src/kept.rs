@@ -1,0 +1,154 @@
+//! A kernel file that stays open between reads.
+//!
+//! Looking a path up in `/proc` costs more than reading most of its files, so a file is opened once
+//! and read again from its beginning with pread, which makes the kernel produce it anew.
+
+use crate::scan::ParseError;
+use model::facts::Unreadable;
+use std::fmt::Display;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// No kernel file of ours comes near this; one that does is refused rather than followed.
+const FILE_BYTES_MAX: usize = 64 << 20;
+
+/// Space that reads are made into, reused from one to the next.
+#[derive(Debug)]
+pub struct Buffer {
+    bytes: Vec<u8>,
+}
+
+impl Buffer {
+    /// One page, which most files fit.
+    pub fn new() -> Self {
+        Self { bytes: vec![0; 4096] }
+    }
+
+    /// Reads `file` from its beginning to its end.
+    fn fill(&mut self, file: &File, shape: Shape) -> io::Result<&[u8]> {
+        let mut filled = 0;
+        loop {
+            if filled == self.bytes.len() {
+                if filled >= FILE_BYTES_MAX {
+                    return Err(io::Error::other("the file is longer than 64 MiB"));
+                }
+                self.bytes.resize(filled * 2, 0);
+            }
+            match file.read_at(&mut self.bytes[filled..], filled as u64) {
+                Ok(0) => return Ok(&self.bytes[..filled]),
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            if shape == Shape::OnePiece && filled < self.bytes.len() {
+                return Ok(&self.bytes[..filled]);
+            }
+        }
+    }
+}
+
+/// How the kernel hands a file out (`fs/seq_file.c`, `seq_read_iter`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Produced as a whole (`single_open`), so that a short read is the whole of it, and asking
+    /// again for the end can be saved.
+    OnePiece,
+    /// A page of records at a time: a short read is not the end.
+    Records,
+}
+
+/// A path and, once read, the open file behind it.
+#[derive(Debug)]
+pub struct Kept {
+    path: PathBuf,
+    file: Option<File>,
+    shape: Shape,
+}
+
+impl Kept {
+    /// A file that the kernel produces as a whole. It is opened by the first read.
+    pub fn one_piece(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), file: None, shape: Shape::OnePiece }
+    }
+
+    /// A file that the kernel produces record by record. It is opened by the first read.
+    pub fn records(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), file: None, shape: Shape::Records }
+    }
+
+    /// The whole file as it is now.
+    pub fn read<'b>(&mut self, buffer: &'b mut Buffer) -> io::Result<&'b [u8]> {
+        let file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(File::open(&self.path)?),
+        };
+        let result = buffer.fill(file, self.shape);
+        if result.is_err() {
+            // What failed once may be a file of something that ended; the next read asks the path.
+            self.file = None;
+        }
+        result
+    }
+
+    /// Reads and parses, telling which file it was if that fails.
+    pub fn parse<T>(
+        &mut self,
+        buffer: &mut Buffer,
+        parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+    ) -> Result<T, Unreadable> {
+        let bytes = match self.read(buffer) {
+            Ok(bytes) => bytes,
+            Err(why) => return Err(self.unreadable(why)),
+        };
+        parse(bytes).map_err(|why| unreadable(&self.path, why))
+    }
+
+    /// Lets the descriptor go; the next read opens the file again.
+    pub fn close(&mut self) {
+        self.file = None;
+    }
+
+    /// Why this file could not be read, as a value.
+    pub fn unreadable(&self, why: impl Display) -> Unreadable {
+        unreadable(&self.path, why)
+    }
+}
+
+/// Why a file could not be read, as a value.
+pub fn unreadable(path: &Path, why: impl Display) -> Unreadable {
+    Unreadable { source: path.display().to_string(), why: why.to_string() }
+}
+
+/// Whether the error says that there is no such thing, or no longer: the path is not there, the
+/// process has ended (ESRCH), or the control group was removed (ENODEV).
+pub fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::ENODEV))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_longer_than_a_page_is_read_whole_and_again() {
+        let path = std::env::temp_dir().join(format!("probe-kept-{}", std::process::id()));
+        std::fs::write(&path, vec![b'x'; 10_000]).unwrap();
+        let (mut kept, mut buffer) = (Kept::records(&path), Buffer::new());
+        assert_eq!(kept.read(&mut buffer).unwrap().len(), 10_000);
+        std::fs::write(&path, b"short").unwrap();
+        assert_eq!(kept.read(&mut buffer).unwrap(), b"short");
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_there_is_gone_and_named() {
+        let mut kept = Kept::one_piece("/proc/0/stat");
+        let mut buffer = Buffer::new();
+        assert!(is_gone(&kept.read(&mut buffer).unwrap_err()));
+        let error = kept.parse(&mut buffer, |_| Ok(())).unwrap_err();
+        assert_eq!(error.source, "/proc/0/stat");
+        assert!(error.why.contains("No such file"), "{}", error.why);
+    }
+}

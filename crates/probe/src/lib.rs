@@ -1,0 +1,37 @@
+//! What a host and a server process say about themselves while load runs.
+//!
+//! What this room is for: reading the counters that tell which wall was hit, on either host.
+//! In: `/proc`, `/sys`, cgroups and sock_diag. Out: facts once, and raw counters with the time
+//! window of every read.
+//! Never: a rate, a percentile, an opinion; a change to the machine.
+
+pub mod scan;
+
+mod clock;
+mod kept;
+
+pub mod source;
+
+mod queue;
+mod sampler;
+
+mod cgroup_path;
+mod process;
+mod tree;
+
+pub mod accounting;
+mod find;
+mod host;
+mod nic;
+mod server;
+mod sysctl;
+
+#[cfg(test)]
+mod never_panics;
+#[cfg(test)]
+mod testing;
+
+pub use find::{FindError, find_server};
+pub use host::host_facts;
+pub use sampler::{Config, Sampler};
+pub use server::{ServerError, server_facts};

@@ -1,0 +1,327 @@
+//! The loop: a thread that reads every source at its cadence until it is told to stop.
+
+use crate::clock;
+use crate::queue::{self, Entrance, Exit, QUEUE_BYTES_MAX};
+use crate::source::self_cost::{SelfCost, Timeliness};
+use crate::source::{Cadence, Entry, REGISTRY, Round, Scope, Source};
+use crate::tree::Tree;
+use model::facts::Unreadable;
+use model::reading::{Data, Reading};
+use model::units::{NS_PER_MS, NS_PER_S};
+use std::convert::Infallible;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// What to read, and how often.
+#[derive(Debug, Clone, Copy)]
+pub struct Config {
+    /// Time between rounds, nanoseconds; below one millisecond it is one millisecond. Some sources
+    /// are read less often, as the registry says.
+    pub period_ns: u64,
+    /// Root of the server's process tree, when it is on this host.
+    pub server_pid: Option<u32>,
+    /// Port under test, for the sockets on either side of it.
+    pub port: Option<u16>,
+}
+
+impl Default for Config {
+    /// Ten rounds per second about this host only.
+    fn default() -> Self {
+        Self { period_ns: 100 * NS_PER_MS, server_pid: None, port: None }
+    }
+}
+
+/// A running probe. It stops when dropped.
+#[derive(Debug)]
+pub struct Sampler {
+    /// Nothing is ever sent: hanging up is the signal.
+    stop: Option<Sender<Infallible>>,
+    thread: Option<JoinHandle<()>>,
+    arrived: Exit,
+}
+
+impl Sampler {
+    /// Starts the thread; its first round, of all sources, is at once. Should the system refuse a
+    /// thread, the readings say so and nothing else.
+    pub fn start(config: Config) -> Self {
+        let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
+        let (stop, stopped) = channel();
+        let spawned = thread::Builder::new()
+            .name("probe".to_string())
+            .spawn(move || run(config, &stopped, &entrance));
+        match spawned {
+            Ok(thread) => Self { stop: Some(stop), thread: Some(thread), arrived },
+            Err(why) => {
+                let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
+                entrance.push(queue::notice("probe thread", why.to_string()));
+                Self { stop: None, thread: None, arrived }
+            }
+        }
+    }
+
+    /// What has arrived since the last take, oldest first.
+    pub fn take(&self) -> Vec<Reading> {
+        self.arrived.take()
+    }
+
+    /// Makes the thread read everything once more and end, and gives what has arrived.
+    pub fn stop(mut self) -> Vec<Reading> {
+        let panicked = self.join();
+        let mut readings = self.arrived.take();
+        readings.extend(panicked);
+        readings
+    }
+
+    /// Ends the thread; a panic in it, which would be our error, becomes a reading.
+    fn join(&mut self) -> Option<Reading> {
+        drop(self.stop.take());
+        let result = self.thread.take()?.join();
+        result.err().map(|_| queue::notice("probe thread", "it panicked".to_string()))
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+/// A source and when to read it next.
+struct Slot {
+    source: Box<dyn Source>,
+    cadence: Cadence,
+    due_ns: u64,
+    /// CPU time of the read before the last.
+    cost_before_ns: u64,
+}
+
+/// Failures that were told already: each is told once, by whichever source met it first.
+#[derive(Debug, Default)]
+struct Told(Vec<Unreadable>);
+
+impl Told {
+    /// More different failures than this say nothing new.
+    const MAX: usize = 256;
+
+    fn tell(&mut self, unreadable: Unreadable) -> Option<Data> {
+        if self.0.len() >= Self::MAX || self.0.contains(&unreadable) {
+            return None;
+        }
+        self.0.push(unreadable.clone());
+        Some(Data::Unreadable(unreadable))
+    }
+}
+
+/// A source may use this share of one CPU, one part in so many; one that costs more is read less
+/// often. Together with their number it keeps a host with thousands of threads or interrupts
+/// from being measured to death.
+const COST_SHARE: u64 = 400;
+/// The same for looking for new processes of the server, which are rarely any.
+const TREE_COST_SHARE: u64 = 1000;
+/// How often to look for them.
+const TREE_NS: u64 = NS_PER_S;
+/// How soon to try again what failed.
+const RETRY_NS: u64 = NS_PER_S;
+
+fn open(entry: &Entry, scope: &Scope) -> Option<Slot> {
+    let source = (entry.open)(scope)?;
+    Some(Slot { source, cadence: entry.cadence, due_ns: 0, cost_before_ns: 0 })
+}
+
+fn run(config: Config, stopped: &Receiver<Infallible>, out: &Entrance) {
+    let scope = Scope { server_pid: config.server_pid, port: config.port };
+    let mut slots: Vec<Slot> = REGISTRY.iter().filter_map(|entry| open(entry, &scope)).collect();
+    let mut server = config.server_pid.map(Server::of);
+    let mut pace = Pace::start(clock::monotonic_ns(), config.period_ns.max(NS_PER_MS));
+    let mut cost = SelfCost::start();
+    let mut told = Told::default();
+    loop {
+        let wait_ns = pace.due_ns().saturating_sub(clock::monotonic_ns());
+        let stopping = match stopped.recv_timeout(Duration::from_nanos(wait_ns)) {
+            Ok(never) => match never {},
+            Err(RecvTimeoutError::Timeout) => false,
+            Err(RecvTimeoutError::Disconnected) => true,
+        };
+        let now_ns = clock::monotonic_ns();
+        let (due_ns, timeliness) = if stopping {
+            // The last round is of everything, so that every counter has a value at the end.
+            slots.iter_mut().for_each(|slot| slot.due_ns = 0);
+            (now_ns, Timeliness::OnTime)
+        } else {
+            (pace.due_ns(), pace.begin(now_ns))
+        };
+        cost.round(timeliness);
+        if let Some(server) = &mut server {
+            server.refresh(due_ns);
+        }
+        let round = Round { due_ns, server: server.as_ref().map(Server::tree) };
+        for slot in slots.iter_mut().filter(|slot| slot.due_ns <= due_ns) {
+            slot.read(&round, &mut told, out);
+        }
+        push_read(out, || cost.read());
+        if stopping {
+            return;
+        }
+    }
+}
+
+fn push_read(out: &Entrance, read: impl FnOnce() -> Data) {
+    let begin_ns = clock::monotonic_ns();
+    let data = read();
+    out.push(Reading { begin_ns, end_ns: clock::monotonic_ns(), data });
+}
+
+impl Slot {
+    /// Reads the source, passes the result on, and sets when to read it next.
+    fn read(&mut self, round: &Round<'_>, told: &mut Told, out: &Entrance) {
+        let begin_cpu_ns = clock::thread_cpu_ns();
+        let begin_ns = clock::monotonic_ns();
+        let result = self.source.read(round);
+        let end_ns = clock::monotonic_ns();
+        let every_ns = match self.cadence {
+            Cadence::EveryRound => 0,
+            Cadence::AtMostEveryNs(every_ns) => every_ns,
+        };
+        let cost_ns = clock::thread_cpu_ns() - begin_cpu_ns;
+        // Soft interrupts that hit a read are charged to it, so one costly read proves nothing.
+        let usual_cost_ns = cost_ns.min(self.cost_before_ns);
+        self.cost_before_ns = cost_ns;
+        let mut rest_ns = every_ns.max(usual_cost_ns.saturating_mul(COST_SHARE));
+        let data = match result {
+            Ok(data) => Some(data),
+            Err(unreadable) => {
+                rest_ns = rest_ns.max(RETRY_NS);
+                told.tell(unreadable)
+            }
+        };
+        if let Some(data) = data {
+            out.push(Reading { begin_ns, end_ns, data });
+        }
+        self.due_ns = round.due_ns + rest_ns;
+    }
+}
+
+/// The server's process tree, looked at again from time to time.
+struct Server {
+    tree: Result<Tree, Unreadable>,
+    due_ns: u64,
+}
+
+impl Server {
+    fn of(pid: u32) -> Self {
+        Self { tree: Tree::of(pid), due_ns: 0 }
+    }
+
+    fn tree(&self) -> Result<&Tree, &Unreadable> {
+        self.tree.as_ref()
+    }
+
+    /// Scans the tree when it is time. Once the server has ended it stays so.
+    fn refresh(&mut self, now_ns: u64) {
+        if now_ns < self.due_ns {
+            return;
+        }
+        let begin_cpu_ns = clock::thread_cpu_ns();
+        if let Ok(tree) = &mut self.tree
+            && let Err(ended) = tree.refresh()
+        {
+            self.tree = Err(ended);
+        }
+        let cost_ns = clock::thread_cpu_ns() - begin_cpu_ns;
+        self.due_ns = now_ns + TREE_NS.max(cost_ns.saturating_mul(TREE_COST_SHARE));
+    }
+}
+
+/// Deadlines at fixed distances from the start. Rounds that were missed are left out, not made up
+/// for: readings in a burst would say nothing new.
+#[derive(Debug)]
+struct Pace {
+    start_ns: u64,
+    period_ns: u64,
+    next: u64,
+}
+
+impl Pace {
+    fn start(start_ns: u64, period_ns: u64) -> Self {
+        Self { start_ns, period_ns, next: 0 }
+    }
+
+    /// When the next round is due.
+    fn due_ns(&self) -> u64 {
+        self.start_ns + self.next * self.period_ns
+    }
+
+    /// Begins the round that is due, and sets the next deadline after `now_ns`.
+    fn begin(&mut self, now_ns: u64) -> Timeliness {
+        let late_ns = now_ns.saturating_sub(self.due_ns());
+        self.next += 1 + late_ns / self.period_ns;
+        if late_ns > self.period_ns { Timeliness::Late } else { Timeliness::OnTime }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_do_not_drift_and_missed_ones_are_left_out() {
+        let mut pace = Pace::start(1000, 100);
+        assert_eq!(pace.due_ns(), 1000);
+        assert_eq!(pace.begin(1007), Timeliness::OnTime);
+        assert_eq!(pace.due_ns(), 1100);
+        assert_eq!(pace.begin(1199), Timeliness::OnTime);
+        assert_eq!(pace.due_ns(), 1200);
+        assert_eq!(pace.begin(1650), Timeliness::Late);
+        assert_eq!(pace.due_ns(), 1700);
+    }
+
+    fn slot(source: Box<dyn Source>) -> Slot {
+        Slot { source, cadence: Cadence::EveryRound, due_ns: 0, cost_before_ns: 0 }
+    }
+
+    struct Failing(&'static [&'static str], usize);
+
+    impl Source for Failing {
+        fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
+            let why = self.0[self.1].to_string();
+            self.1 += 1;
+            Err(Unreadable { source: "test".to_string(), why })
+        }
+    }
+
+    #[test]
+    fn a_failure_is_told_once_and_tried_again_slowly() {
+        let mut slot = slot(Box::new(Failing(&["refused", "refused", "ended", "refused"], 0)));
+        let (entrance, exit) = queue::queue(1 << 20);
+        let mut told = Told::default();
+        for due_ns in (0..4).map(|index| index * RETRY_NS) {
+            slot.read(&Round { due_ns, server: None }, &mut told, &entrance);
+            assert!(slot.due_ns >= due_ns + RETRY_NS);
+        }
+        let told: Vec<String> = exit.take().iter().map(|told| format!("{:?}", told.data)).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("refused") && told[1].contains("ended"));
+    }
+
+    struct Costly;
+
+    impl Source for Costly {
+        fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
+            let begin_ns = clock::thread_cpu_ns();
+            while clock::thread_cpu_ns() < begin_ns + 2 * NS_PER_MS {}
+            Ok(Data::Cpus(Vec::new()))
+        }
+    }
+
+    #[test]
+    fn a_source_that_stays_costly_is_read_less_often() {
+        let mut slot = slot(Box::new(Costly));
+        let (entrance, _exit) = queue::queue(1 << 20);
+        let mut told = Told::default();
+        slot.read(&Round { due_ns: 0, server: None }, &mut told, &entrance);
+        assert_eq!(slot.due_ns, 0, "once may be an accident");
+        slot.read(&Round { due_ns: 0, server: None }, &mut told, &entrance);
+        assert!(slot.due_ns >= 2 * NS_PER_MS * COST_SHARE, "{}", slot.due_ns);
+    }
+}

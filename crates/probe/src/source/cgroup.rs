@@ -1,0 +1,283 @@
+//! `cpu.stat` and the quota files of control groups: CPU bandwidth, per group of a chain.
+//!
+//! A group with a quota may use so much CPU time per period; when it is used up all its threads
+//! stop until the next period. Version 1: `cpu.cfs_quota_us` (-1 is no limit), `cpu.cfs_period_us`,
+//! `cpu.stat` with `throttled_time` in nanoseconds. Version 2: `cpu.max` ("max 100000" is no
+//! limit), `cpu.stat` with `throttled_usec` and `usage_usec`. Kernel: `kernel/sched/core.c`,
+//! `cpu_cfs_stat_show` and `cpu_extra_stat_show`.
+//!
+//! Caveats. Any ancestor may throttle, so the whole chain is read, innermost first. Throttled time
+//! sums over CPUs and can grow faster than time passes. Version 2 prints usage even where the CPU
+//! controller is not enabled; there no period elapses, and zero periods are true. Version 1 tells
+//! usage only where cpuacct is mounted together with cpu. The quota is read every time, because
+//! somebody may turn it while we look.
+
+use super::{Round, Scope, Source};
+use crate::cgroup_path::{self, Group};
+use crate::kept::{Buffer, Kept, is_gone};
+use crate::scan::{self, ParseError};
+use model::facts::{CpuQuota, Unreadable};
+use model::reading::{Data, QuotaUse};
+use model::units::{NS_PER_S, NS_PER_US};
+
+/// The counters of one `cpu.stat`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bandwidth {
+    /// Periods that have elapsed with runnable tasks.
+    pub periods: u64,
+    /// Periods in which the group was throttled.
+    pub throttled_periods: u64,
+    /// Time throttled, nanoseconds.
+    pub throttled_ns: u64,
+    /// CPU time used, nanoseconds; version 2 only.
+    pub usage_ns: Option<u64>,
+}
+
+/// Allowance and period of one group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// Allowed per period, microseconds; nothing when unlimited.
+    pub quota_us: Option<u64>,
+    /// Period, microseconds.
+    pub period_us: Option<u64>,
+}
+
+/// Parses `cpu.stat` of either version.
+pub fn parse(bytes: &[u8]) -> Result<Bandwidth, ParseError> {
+    let mut bandwidth = Bandwidth::default();
+    let mut periods = None;
+    for line in scan::lines(bytes) {
+        let error = || ParseError::new("a name and a count", line);
+        let mut words = scan::words(line);
+        let name = words.next().unwrap_or_default();
+        let value = words.next().and_then(scan::number).ok_or_else(error)?;
+        match name {
+            b"nr_periods" => periods = Some(value),
+            b"nr_throttled" => bandwidth.throttled_periods = value,
+            b"throttled_time" => bandwidth.throttled_ns = value,
+            b"throttled_usec" => bandwidth.throttled_ns = value.saturating_mul(NS_PER_US),
+            b"usage_usec" => bandwidth.usage_ns = Some(value.saturating_mul(NS_PER_US)),
+            _ => {}
+        }
+    }
+    if periods.is_none() && bandwidth.usage_ns.is_none() {
+        return Err(ParseError::new("nr_periods or usage_usec", bytes));
+    }
+    Ok(Bandwidth { periods: periods.unwrap_or(0), ..bandwidth })
+}
+
+/// Parses `cpu.max` of version 2.
+pub fn parse_max(bytes: &[u8]) -> Result<Quota, ParseError> {
+    let error = || ParseError::new("a line such as 'max 100000'", bytes);
+    let mut words = scan::words(bytes);
+    let quota_us = match words.next() {
+        Some(b"max") => None,
+        word => Some(word.and_then(scan::number).ok_or_else(error)?),
+    };
+    let period_us = Some(words.next().and_then(scan::number).ok_or_else(error)?);
+    Ok(Quota { quota_us, period_us })
+}
+
+/// Parses `cpu.cfs_quota_us` or `cpu.cfs_period_us` of version 1; negative means no limit.
+pub fn parse_v1_us(bytes: &[u8]) -> Result<Option<u64>, ParseError> {
+    let word = bytes.trim_ascii();
+    match word.strip_prefix(b"-").map_or_else(|| scan::number(word), scan::number) {
+        None => Err(ParseError::new("a time in microseconds", bytes)),
+        Some(_) if word.starts_with(b"-") => Ok(None),
+        us => Ok(us),
+    }
+}
+
+/// The files of one group.
+struct Files {
+    path: String,
+    version: u8,
+    stat: Kept,
+    /// `cpu.max`, or `cpu.cfs_quota_us`.
+    quota: Kept,
+    /// Version 1 only.
+    period: Kept,
+    /// Version 1 only, where cpuacct shares the mount.
+    usage: Kept,
+}
+
+impl Files {
+    fn of(group: &Group) -> Self {
+        let file = |name| Kept::one_piece(group.folder.join(name));
+        let quota = if group.version == 1 { "cpu.cfs_quota_us" } else { "cpu.max" };
+        Self {
+            path: group.path.clone(),
+            version: group.version,
+            stat: file("cpu.stat"),
+            quota: file(quota),
+            period: file("cpu.cfs_period_us"),
+            usage: file("cpuacct.usage"),
+        }
+    }
+
+    fn quota(&mut self, buffer: &mut Buffer) -> Result<Quota, Unreadable> {
+        if self.version == 2 {
+            // The root, and groups without the controller, have no such file and no limit.
+            return Ok(if_there(&mut self.quota, buffer, parse_max)?.unwrap_or_default());
+        }
+        let quota_us = if_there(&mut self.quota, buffer, parse_v1_us)?.flatten();
+        let period_us = if_there(&mut self.period, buffer, parse_v1_us)?.flatten();
+        Ok(Quota { quota_us, period_us })
+    }
+
+    fn quota_use(&mut self, buffer: &mut Buffer) -> Result<QuotaUse, Unreadable> {
+        let stat = self.stat.parse(buffer, parse)?;
+        let quota = self.quota(buffer)?;
+        let usage_ns = match self.version {
+            1 => if_there(&mut self.usage, buffer, parse_v1_us)?.flatten(),
+            _ => stat.usage_ns,
+        };
+        Ok(QuotaUse {
+            group: self.path.clone(),
+            quota_us: quota.quota_us,
+            period_us: quota.period_us,
+            periods: stat.periods,
+            throttled_periods: stat.throttled_periods,
+            throttled_ns: stat.throttled_ns,
+            usage_ns,
+        })
+    }
+}
+
+fn if_there<T>(
+    file: &mut Kept,
+    buffer: &mut Buffer,
+    parse: fn(&[u8]) -> Result<T, ParseError>,
+) -> Result<Option<T>, Unreadable> {
+    match file.read(buffer) {
+        Ok(bytes) => parse(bytes).map(Some).map_err(|why| file.unreadable(why)),
+        Err(why) if is_gone(&why) => Ok(None),
+        Err(why) => Err(file.unreadable(why)),
+    }
+}
+
+/// The limits of the groups of a process, innermost first, as a fact.
+pub(crate) fn quotas(pid: u32) -> Result<Vec<CpuQuota>, Unreadable> {
+    let mut buffer = Buffer::new();
+    let read = |group: &Group| {
+        let quota = Files::of(group).quota(&mut buffer)?;
+        Ok(CpuQuota {
+            group: group.path.clone(),
+            quota_us: quota.quota_us,
+            period_us: quota.period_us,
+            version: group.version,
+        })
+    };
+    cgroup_path::chain(pid)?.iter().map(read).collect()
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Whose {
+    Client,
+    Server,
+}
+
+struct Cgroups {
+    whose: Whose,
+    chain: Vec<Group>,
+    files: Vec<Files>,
+    chain_due_ns: u64,
+    buffer: Buffer,
+}
+
+pub(super) fn client(_scope: &Scope) -> Option<Box<dyn Source>> {
+    Some(open(Whose::Client))
+}
+
+pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
+    scope.server_pid.map(|_| open(Whose::Server))
+}
+
+fn open(whose: Whose) -> Box<dyn Source> {
+    let (chain, files) = (Vec::new(), Vec::new());
+    Box::new(Cgroups { whose, chain, files, chain_due_ns: 0, buffer: Buffer::new() })
+}
+
+impl Source for Cgroups {
+    fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
+        let pid = match self.whose {
+            Whose::Client => std::process::id(),
+            Whose::Server => round.server()?.root(),
+        };
+        // Asking takes the kernel's cgroup lock, so not in every round.
+        if round.due_ns >= self.chain_due_ns {
+            let chain = cgroup_path::chain(pid)?;
+            if chain != self.chain {
+                self.files = chain.iter().map(Files::of).collect();
+                self.chain = chain;
+            }
+            self.chain_due_ns = round.due_ns + NS_PER_S;
+        }
+        let buffer = &mut self.buffer;
+        let uses = self.files.iter_mut().map(|files| files.quota_use(buffer));
+        let uses = uses.collect::<Result<Vec<_>, _>>();
+        if uses.is_err() {
+            // The group may have been removed after the process moved: look again next time.
+            self.chain_due_ns = 0;
+        }
+        Ok(match self.whose {
+            Whose::Client => Data::ClientQuota(uses?),
+            Whose::Server => Data::ServerQuota(uses?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fixture;
+
+    #[test]
+    fn version_1_counts_nanoseconds() {
+        let stat = parse(&fixture("linux-6.18-vm/cpu.stat")).unwrap();
+        let expected = Bandwidth {
+            periods: 11,
+            throttled_periods: 10,
+            throttled_ns: 680_214_391,
+            usage_ns: None,
+        };
+        assert_eq!(stat, expected);
+        assert_eq!(parse_v1_us(b"20000\n"), Ok(Some(20_000)));
+        assert_eq!(parse_v1_us(b"-1\n"), Ok(None));
+    }
+
+    #[test]
+    fn version_2_counts_microseconds() {
+        let stat = parse(&fixture("cgroup2-systemd/cpu.stat")).unwrap();
+        let expected = Bandwidth {
+            periods: 5012,
+            throttled_periods: 731,
+            throttled_ns: 41_220_118_000,
+            usage_ns: Some(99_812_455_000),
+        };
+        assert_eq!(stat, expected);
+        let quota = Quota { quota_us: Some(50_000), period_us: Some(100_000) };
+        assert_eq!(parse_max(b"50000 100000\n"), Ok(quota));
+        let unlimited = Quota { quota_us: None, period_us: Some(100_000) };
+        assert_eq!(parse_max(b"max 100000\n"), Ok(unlimited));
+    }
+
+    #[test]
+    fn version_2_without_the_controller_tells_usage_only() {
+        let stat = parse(&fixture("cgroup2-systemd/root.cpu.stat")).unwrap();
+        assert_eq!((stat.periods, stat.usage_ns), (0, Some(7_110_220_414_000)));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in ["", "nr_periods", "nr_periods x", "user_usec 1"] {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+        for text in ["", "max", "x 100000", "50000 x"] {
+            assert!(parse_max(text.as_bytes()).is_err(), "{text}");
+        }
+        for text in ["", "-", "max", "1 2"] {
+            assert!(parse_v1_us(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! `/proc/PID/fd` and `/proc/PID/limits`: open descriptors against the soft limit.
+//!
+//! Of a process tree, the process closest to its limit is the one told. Since Linux 6.2 the size
+//! of the folder is the number of open descriptors (`fs/proc/fd.c`, `proc_fd_getattr`); before,
+//! the entries are counted, which for 20 000 of them takes milliseconds, hence the slow cadence.
+//!
+//! Caveats. The limit is on the highest descriptor number, so a process with gaps reaches it
+//! later, never earlier. Before 6.2 only root can count another user's descriptors. Those of the
+//! generator include what the probe keeps open: some twenty, and two per thread it watches up to
+//! 256 threads.
+
+use super::{Round, Scope, Source};
+use crate::kept::{is_gone, unreadable};
+use crate::process;
+use crate::scan::{self, ParseError};
+use model::facts::Unreadable;
+use model::reading::{Data, OpenFiles};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+/// Soft and hard limit of open files, from a `limits` file; `unlimited` is the largest number.
+pub fn parse(bytes: &[u8]) -> Result<(u64, u64), ParseError> {
+    let error = || ParseError::new("a line 'Max open files SOFT HARD files'", bytes);
+    let values = scan::lines(bytes).find_map(|line| line.strip_prefix(b"Max open files"));
+    let mut words = scan::words(values.ok_or_else(error)?);
+    let mut next = || match words.next() {
+        Some(b"unlimited") => Ok(u64::MAX),
+        word => word.and_then(scan::number).ok_or_else(error),
+    };
+    Ok((next()?, next()?))
+}
+
+/// Descriptors and limit of one process.
+pub(crate) fn open_files(pid: u32) -> Result<OpenFiles, Unreadable> {
+    let open = count(pid)?;
+    let (limit, _) = process::open_files_limit(pid)?;
+    Ok(OpenFiles { pid, open, limit })
+}
+
+fn count(pid: u32) -> Result<u64, Unreadable> {
+    let folder = process::path(pid, "fd");
+    let size = fs::metadata(&folder).map_err(|why| unreadable(&folder, why))?.size();
+    if size > 0 {
+        return Ok(size);
+    }
+    // An older kernel, or a process with nothing open: either way counting is right.
+    let entries = fs::read_dir(&folder).map_err(|why| unreadable(&folder, why))?;
+    Ok(entries.filter(|entry| entry.is_ok()).count() as u64)
+}
+
+/// Whether `a` is closer to its limit than `b`.
+fn is_closer(a: &OpenFiles, b: &OpenFiles) -> bool {
+    u128::from(a.open) * u128::from(b.limit) > u128::from(b.open) * u128::from(a.limit)
+}
+
+struct ClientFiles;
+
+struct ServerFiles;
+
+pub(super) fn client(_scope: &Scope) -> Option<Box<dyn Source>> {
+    Some(Box::new(ClientFiles))
+}
+
+pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
+    scope.server_pid.map(|_| Box::new(ServerFiles) as Box<dyn Source>)
+}
+
+impl Source for ClientFiles {
+    fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
+        Ok(Data::ClientFiles(open_files(std::process::id())?))
+    }
+}
+
+impl Source for ServerFiles {
+    fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
+        let tree = round.server()?;
+        let mut closest: Option<OpenFiles> = None;
+        let mut failed = None;
+        for &pid in tree.pids() {
+            match open_files(pid) {
+                Ok(files) if closest.is_none_or(|best| is_closer(&files, &best)) => {
+                    closest = Some(files);
+                }
+                Ok(_) => {}
+                // A worker that has just ended must not hide the others.
+                Err(_) if is_ended(pid) => {}
+                Err(why) => failed = Some(why),
+            }
+        }
+        // Without one of its processes the closest is not known, so a refusal is told first.
+        let none = || unreadable(&process::path(tree.root(), "fd"), "no process is left");
+        match failed {
+            Some(why) => Err(why),
+            None => closest.map(Data::ServerFiles).ok_or_else(none),
+        }
+    }
+}
+
+fn is_ended(pid: u32) -> bool {
+    match fs::read(process::path(pid, "stat")) {
+        Ok(bytes) => process::parse_stat(&bytes).is_ok_and(|stat| stat.has_ended()),
+        Err(why) => is_gone(&why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fixture;
+    use std::fs::File;
+
+    #[test]
+    fn limits() {
+        assert_eq!(parse(&fixture("linux-6.18-vm/limits")), Ok((20_000, 1_048_576)));
+        let unlimited = b"Max open files            unlimited            unlimited  files \n";
+        assert_eq!(parse(unlimited), Ok((u64::MAX, u64::MAX)));
+        for text in ["", "Max open files\n", "Max open files 1\n", "Max processes 1 2 processes\n"]
+        {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn opening_files_is_seen() {
+        let pid = std::process::id();
+        let hundred: Vec<File> = (0..100).map(|_| File::open("/dev/null").unwrap()).collect();
+        let files = open_files(pid).unwrap();
+        assert!(files.open >= hundred.len() as u64, "{files:?}");
+        assert!(files.limit >= files.open);
+    }
+
+    #[test]
+    fn closest_is_a_matter_of_shares() {
+        let files = |open, limit| OpenFiles { pid: 1, open, limit };
+        assert!(is_closer(&files(900, 1000), &files(1000, 20_000)));
+        assert!(!is_closer(&files(10, u64::MAX), &files(1, 1000)));
+    }
+}

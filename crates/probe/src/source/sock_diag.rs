@@ -1,0 +1,537 @@
+//! sock_diag (netlink): accept queues of listening sockets, and a sample of connections.
+//!
+//! The kernel is asked for TCP sockets of one state and one port and answers with a stream of
+//! `inet_diag_msg`. For a listener `rqueue` is the connections waiting to be accepted and `wqueue`
+//! the backlog; for a connection they are bytes not read and bytes not acknowledged, and an
+//! attribute holds `struct tcp_info`. Kernel: `net/ipv4/inet_diag.c`, `inet_diag_dump_icsk`;
+//! `net/ipv4/tcp.c`, `tcp_get_info`.
+//!
+//! Caveats. Of the network namespace of the calling thread only. A queue of backlog 4 holds 5. The
+//! kernel walks its whole connection table even if few sockets match, so connections are read
+//! slowly, and only so many of them: a dump that has given enough is abandoned by closing its
+//! socket. The table is ordered by a hash, so the sample is arbitrary and stays the same while
+//! the connections do; on recent kernels the client's ends stand in it in the order of their ports.
+//! Connections that nobody has accepted yet are among them. `tcp_info` counts the times spent
+//! limited in jiffies, and only since Linux 4.10.
+
+use super::{Round, Scope, Source};
+use crate::process;
+use crate::scan::ParseError;
+use model::facts::Unreadable;
+use model::reading::{Connection, Data, Listener};
+use model::units::NS_PER_S;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// One socket as the kernel describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Socket {
+    /// Kernel cookie.
+    pub cookie: u64,
+    /// Local address.
+    pub local: IpAddr,
+    /// Local port.
+    pub local_port: u16,
+    /// Port of the other end; 0 for a listener.
+    pub remote_port: u16,
+    /// Waiting to be accepted, or bytes not read.
+    pub receive_queue: u32,
+    /// Backlog, or bytes not acknowledged.
+    pub send_queue: u32,
+    /// User who opened it.
+    pub uid: u32,
+    /// Inode, as in the links of `/proc/PID/fd`.
+    pub inode: u32,
+    /// Of an IPv6 listener: whether it refuses IPv4. Absent when the kernel did not say.
+    pub v6_only: Option<bool>,
+    /// Of a connection, when asked for.
+    pub tcp: Option<TcpInfo>,
+}
+
+/// The parts of `struct tcp_info` that are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Smoothed round trip, microseconds.
+    pub rtt_us: u32,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Segments retransmitted.
+    pub retransmits: u32,
+    /// Time with data outstanding, microseconds.
+    pub busy_us: u64,
+    /// Of it, limited by the receiver's window.
+    pub rwnd_limited_us: u64,
+    /// Of it, limited by the send buffer.
+    pub sndbuf_limited_us: u64,
+}
+
+/// What one chunk of an answer held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// Its sockets.
+    pub sockets: Vec<Socket>,
+    /// Whether more follows.
+    pub more: More,
+}
+
+/// Whether an answer goes on after a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum More {
+    /// Another chunk follows.
+    Follows,
+    /// This was the last.
+    Nothing,
+    /// The kernel refused, with this errno.
+    Refused(i32),
+}
+
+// linux/netlink.h, linux/inet_diag.h and linux/tcp.h; all part of the kernel's stable interface.
+const MESSAGE_HEADER_BYTES: usize = 16;
+const DIAG_BYTES: usize = 72;
+const ATTRIBUTE_HEADER_BYTES: usize = 4;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const INET_DIAG_INFO: u16 = 2;
+const INET_DIAG_SKV6ONLY: u16 = 11;
+const TCP_ESTABLISHED: u32 = 1;
+const TCP_LISTEN: u32 = 10;
+/// Up to and including `tcpi_sndbuf_limited`.
+const TCP_INFO_BYTES: usize = 192;
+
+/// Fixed-size fields at offsets; short input is an error, never a panic.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&self, at: usize) -> Result<[u8; N], ParseError> {
+        let bytes = self.0.get(at..at + N).and_then(|bytes| bytes.try_into().ok());
+        bytes.ok_or_else(|| ParseError::new("a longer netlink message", b"its end"))
+    }
+
+    fn u16(&self, at: usize) -> Result<u16, ParseError> {
+        self.take(at).map(u16::from_ne_bytes)
+    }
+
+    fn u16_network(&self, at: usize) -> Result<u16, ParseError> {
+        self.take(at).map(u16::from_be_bytes)
+    }
+
+    fn u32(&self, at: usize) -> Result<u32, ParseError> {
+        self.take(at).map(u32::from_ne_bytes)
+    }
+
+    fn u64(&self, at: usize) -> Result<u64, ParseError> {
+        self.take(at).map(u64::from_ne_bytes)
+    }
+}
+
+/// Parses one chunk as received: netlink messages one after the other.
+pub fn parse(bytes: &[u8]) -> Result<Chunk, ParseError> {
+    let mut sockets = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let header = Fields(rest);
+        let (length, kind) = (header.u32(0)? as usize, header.u16(4)?);
+        let error = || ParseError::new("a netlink message of the length it says", b"another");
+        let message = rest.get(..length).filter(|_| length >= MESSAGE_HEADER_BYTES);
+        let body = &message.ok_or_else(error)?[MESSAGE_HEADER_BYTES..];
+        match i32::from(kind) {
+            libc::NLMSG_DONE => return Ok(Chunk { sockets, more: More::Nothing }),
+            libc::NLMSG_ERROR => {
+                let errno = -i32::from_ne_bytes(Fields(body).take(0)?);
+                return Ok(Chunk { sockets, more: More::Refused(errno) });
+            }
+            _ if kind == SOCK_DIAG_BY_FAMILY => sockets.push(parse_socket(body)?),
+            _ => {}
+        }
+        rest = &rest[aligned(length).min(rest.len())..];
+    }
+    Ok(Chunk { sockets, more: More::Follows })
+}
+
+fn aligned(length: usize) -> usize {
+    length.saturating_add(3) & !3
+}
+
+fn parse_socket(body: &[u8]) -> Result<Socket, ParseError> {
+    let fields = Fields(body);
+    let family = i32::from(fields.take::<1>(0)?[0]);
+    let local = match family {
+        libc::AF_INET => IpAddr::V4(Ipv4Addr::from(fields.take::<4>(8)?)),
+        libc::AF_INET6 => IpAddr::V6(Ipv6Addr::from(fields.take::<16>(8)?)),
+        _ => return Err(ParseError::new("a socket of IPv4 or IPv6", b"another family")),
+    };
+    let mut socket = Socket {
+        cookie: u64::from(fields.u32(44)?) | u64::from(fields.u32(48)?) << 32,
+        local,
+        local_port: fields.u16_network(4)?,
+        remote_port: fields.u16_network(6)?,
+        receive_queue: fields.u32(56)?,
+        send_queue: fields.u32(60)?,
+        uid: fields.u32(64)?,
+        inode: fields.u32(68)?,
+        v6_only: None,
+        tcp: None,
+    };
+    let mut rest = &body[DIAG_BYTES..];
+    while rest.len() >= ATTRIBUTE_HEADER_BYTES {
+        let (length, kind) = (usize::from(Fields(rest).u16(0)?), Fields(rest).u16(2)?);
+        let error = || ParseError::new("an attribute of the length it says", b"another");
+        let attribute = rest.get(..length).filter(|_| length >= ATTRIBUTE_HEADER_BYTES);
+        let value = &attribute.ok_or_else(error)?[ATTRIBUTE_HEADER_BYTES..];
+        match kind {
+            INET_DIAG_INFO => socket.tcp = Some(parse_tcp_info(value)?),
+            INET_DIAG_SKV6ONLY => socket.v6_only = value.first().map(|&flag| flag != 0),
+            _ => {}
+        }
+        rest = &rest[aligned(length).min(rest.len())..];
+    }
+    Ok(socket)
+}
+
+/// Parses `struct tcp_info`, which later kernels only extend at its end.
+fn parse_tcp_info(bytes: &[u8]) -> Result<TcpInfo, ParseError> {
+    if bytes.len() < TCP_INFO_BYTES {
+        return Err(ParseError::new("the tcp_info of Linux 4.10 or later", b"a shorter one"));
+    }
+    let fields = Fields(bytes);
+    Ok(TcpInfo {
+        rtt_us: fields.u32(68)?,
+        cwnd: fields.u32(80)?,
+        retransmits: fields.u32(100)?,
+        busy_us: fields.u64(168)?,
+        rwnd_limited_us: fields.u64(176)?,
+        sndbuf_limited_us: fields.u64(184)?,
+    })
+}
+
+/// Which end of a connection the port is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Local,
+    Remote,
+}
+
+/// A question to the kernel: sockets in one state, of one family, with one port at one end.
+#[derive(Debug, Clone, Copy)]
+struct Question {
+    family: i32,
+    state: u32,
+    end: End,
+    port: u16,
+}
+
+const QUESTION_BYTES: usize = MESSAGE_HEADER_BYTES + 56;
+
+impl Question {
+    fn encode(self) -> [u8; QUESTION_BYTES] {
+        let mut bytes = [0; QUESTION_BYTES];
+        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+        put(0, &(QUESTION_BYTES as u32).to_ne_bytes());
+        put(4, &SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+        put(6, &flags.to_ne_bytes());
+        // struct inet_diag_req_v2 from here.
+        let extensions = if self.state == TCP_ESTABLISHED { 1 << (INET_DIAG_INFO - 1) } else { 0 };
+        put(16, &[self.family as u8, libc::IPPROTO_TCP as u8, extensions]);
+        put(20, &(1u32 << self.state).to_ne_bytes());
+        let port_at = if self.end == End::Local { 24 } else { 26 };
+        put(port_at, &self.port.to_be_bytes());
+        bytes
+    }
+}
+
+/// Listening sockets beyond this many are not read; a socket per core and address is far below.
+const LISTENERS_MAX: usize = 4096;
+/// A sample holds at most this many connections per end, so at most 200 together.
+const CONNECTIONS_PER_END_MAX: usize = 100;
+/// The kernel fills chunks up to the size of the buffer offered, and not above 32 KiB.
+const CHUNK_BYTES: usize = 32 << 10;
+
+/// Asks, and gives at most `count_max` sockets; what the kernel has not produced by then it never
+/// does.
+fn ask(question: Question, count_max: usize, chunk: &mut [u8]) -> io::Result<Vec<Socket>> {
+    let netlink = open_netlink()?;
+    send(&netlink, &question.encode())?;
+    let mut sockets = Vec::new();
+    loop {
+        let length = receive(&netlink, chunk)?;
+        let answer = parse(&chunk[..length]).map_err(io::Error::other)?;
+        sockets.extend(answer.sockets);
+        match answer.more {
+            More::Refused(errno) => return Err(io::Error::from_raw_os_error(errno)),
+            More::Follows if sockets.len() < count_max => {}
+            More::Follows | More::Nothing => break,
+        }
+    }
+    sockets.truncate(count_max);
+    Ok(sockets)
+}
+
+fn open_netlink() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: socket takes no pointers.
+    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just opened and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn send(netlink: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+    // SAFETY: pointer and length are those of `bytes`, which outlives the call. An unconnected
+    // netlink socket sends to the kernel.
+    let sent = unsafe { libc::send(netlink.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// One chunk. The kernel produces it before `send`, or the receive before this one, returns, so
+/// there is nothing to wait for and an answer that is not there yet is an error.
+fn receive(netlink: &OwnedFd, chunk: &mut [u8]) -> io::Result<usize> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+    // SAFETY: pointer and length are those of `chunk`, which is writable and outlives the call.
+    let length =
+        unsafe { libc::recv(netlink.as_raw_fd(), chunk.as_mut_ptr().cast(), chunk.len(), flags) };
+    match usize::try_from(length) {
+        Err(_) => Err(io::Error::last_os_error()),
+        // MSG_TRUNC makes recv return the true length, also when it did not fit.
+        Ok(length) if length > chunk.len() => Err(io::Error::other("an answer was cut")),
+        Ok(length) => Ok(length),
+    }
+}
+
+/// IPv6 may be switched off, which the kernel says in one of these ways.
+fn is_absent_family(family: i32, error: &io::Error) -> bool {
+    let absent = [libc::ENOENT, libc::EAFNOSUPPORT, libc::EINVAL];
+    family == libc::AF_INET6 && error.raw_os_error().is_some_and(|errno| absent.contains(&errno))
+}
+
+/// How long a question without an answer is not asked again while others have some. Each walks a
+/// whole table of the kernel, milliseconds when there are many connections, and on most hosts one
+/// family and one end is all there is.
+const UNANSWERED_NS: u64 = 10 * NS_PER_S;
+
+/// Asks the same questions again and again.
+struct Asker {
+    questions: Vec<Question>,
+    /// Those that had an answer when all were asked; when there is none left, all are asked again.
+    answered: Vec<Question>,
+    all_due_ns: u64,
+    /// Sockets per end.
+    count_max: usize,
+}
+
+impl Asker {
+    /// Asks about sockets of both families, in one state, with the port at any of these ends.
+    fn new(state: u32, ends: &[End], port: u16, count_max: usize) -> Self {
+        let families = |&end: &End| {
+            [libc::AF_INET, libc::AF_INET6].map(|family| Question { family, state, end, port })
+        };
+        let questions = ends.iter().flat_map(families).collect();
+        Self { questions, answered: Vec::new(), all_due_ns: 0, count_max }
+    }
+
+    /// The sockets, and at which of their ends the port is.
+    fn ask(&mut self, now_ns: u64, chunk: &mut [u8]) -> Result<Vec<(End, Socket)>, Unreadable> {
+        let is_all = now_ns >= self.all_due_ns || self.answered.is_empty();
+        if is_all {
+            self.answered = self.questions.clone();
+            self.all_due_ns = now_ns + UNANSWERED_NS;
+        }
+        let mut sockets = Vec::new();
+        let mut answered = Vec::new();
+        for &question in &self.answered {
+            let end = question.end;
+            let left = self.count_max - sockets.iter().filter(|(at, _)| *at == end).count();
+            let found = if left > 0 { answer(question, left, chunk)? } else { Vec::new() };
+            if !found.is_empty() {
+                answered.push(question);
+            }
+            sockets.extend(found.into_iter().map(|socket| (end, socket)));
+        }
+        if is_all || answered.is_empty() {
+            self.answered = answered;
+        }
+        Ok(sockets)
+    }
+}
+
+fn answer(
+    question: Question,
+    count_max: usize,
+    chunk: &mut [u8],
+) -> Result<Vec<Socket>, Unreadable> {
+    match ask(question, count_max, chunk) {
+        Ok(sockets) => Ok(sockets),
+        Err(why) if is_absent_family(question.family, &why) => Ok(Vec::new()),
+        Err(why) => Err(Unreadable { source: "sock_diag".into(), why: why.to_string() }),
+    }
+}
+
+/// All listening sockets on a port, of both families.
+pub(crate) fn listening(port: u16) -> Result<Vec<Socket>, Unreadable> {
+    let mut asker = Asker::new(TCP_LISTEN, &[End::Local], port, LISTENERS_MAX);
+    let sockets = asker.ask(0, &mut vec![0; CHUNK_BYTES])?;
+    Ok(sockets.into_iter().map(|(_, socket)| socket).collect())
+}
+
+/// Fails when the process is known to be in another network namespace, where our sock_diag does
+/// not see its sockets. A process that may not be asked is taken to be in ours.
+pub(crate) fn require_same_namespace(pid: u32) -> Result<(), Unreadable> {
+    let theirs = fs::read_link(process::path(pid, "ns/net"));
+    let ours = fs::read_link("/proc/thread-self/ns/net");
+    match (theirs, ours) {
+        (Ok(theirs), Ok(ours)) if theirs != ours => {
+            let why = format!("process {pid} is in another network namespace");
+            Err(Unreadable { source: "sock_diag".into(), why })
+        }
+        _ => Ok(()),
+    }
+}
+
+struct Listeners {
+    asker: Asker,
+    server_pid: Option<u32>,
+    chunk: Vec<u8>,
+}
+
+struct Connections {
+    asker: Asker,
+    server_pid: Option<u32>,
+    chunk: Vec<u8>,
+}
+
+pub(super) fn listeners(scope: &Scope) -> Option<Box<dyn Source>> {
+    let asker = Asker::new(TCP_LISTEN, &[End::Local], scope.port?, LISTENERS_MAX);
+    let chunk = vec![0; CHUNK_BYTES];
+    Some(Box::new(Listeners { asker, server_pid: scope.server_pid, chunk }))
+}
+
+pub(super) fn connections(scope: &Scope) -> Option<Box<dyn Source>> {
+    let ends = [End::Local, End::Remote];
+    let asker = Asker::new(TCP_ESTABLISHED, &ends, scope.port?, CONNECTIONS_PER_END_MAX);
+    let chunk = vec![0; CHUNK_BYTES];
+    Some(Box::new(Connections { asker, server_pid: scope.server_pid, chunk }))
+}
+
+impl Source for Listeners {
+    fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
+        self.server_pid.map_or(Ok(()), require_same_namespace)?;
+        let sockets = self.asker.ask(round.due_ns, &mut self.chunk)?;
+        let listener = |(_, socket): &(End, Socket)| Listener {
+            cookie: socket.cookie,
+            queued: socket.receive_queue,
+            backlog: socket.send_queue,
+        };
+        Ok(Data::Listeners(sockets.iter().map(listener).collect()))
+    }
+}
+
+impl Source for Connections {
+    fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
+        self.server_pid.map_or(Ok(()), require_same_namespace)?;
+        let sockets = self.asker.ask(round.due_ns, &mut self.chunk)?;
+        let connections = sockets.iter().filter_map(|(end, socket)| connection(socket, *end));
+        Ok(Data::Connections(connections.collect()))
+    }
+}
+
+/// A socket that closed between being found and being described has no `tcp_info` and is left out.
+fn connection(socket: &Socket, end: End) -> Option<Connection> {
+    let tcp = socket.tcp?;
+    Some(Connection {
+        cookie: socket.cookie,
+        server_side: end == End::Local,
+        receive_queue: socket.receive_queue,
+        send_queue: socket.send_queue,
+        rtt_us: tcp.rtt_us,
+        cwnd: tcp.cwnd,
+        retransmits: tcp.retransmits,
+        busy_us: tcp.busy_us,
+        rwnd_limited_us: tcp.rwnd_limited_us,
+        sndbuf_limited_us: tcp.sndbuf_limited_us,
+    })
+}
+
+// The fixtures are messages in the byte order of the machine they were taken on.
+#[cfg(all(test, target_endian = "little"))]
+mod tests {
+    use super::*;
+    use crate::testing::fixture;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_full_accept_queue_holds_one_more_than_its_backlog() {
+        let chunk = parse(&fixture("linux-6.18-vm/diag_listen_v4")).unwrap();
+        let [listener] = &chunk.sockets[..] else { panic!("{chunk:?}") };
+        assert_eq!(listener.local, IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert_eq!((listener.local_port, listener.remote_port), (8080, 0));
+        assert_eq!((listener.receive_queue, listener.send_queue), (5, 4));
+        assert!(listener.cookie != 0 && listener.inode != 0);
+        assert_eq!((listener.v6_only, listener.tcp), (None, None));
+        assert_eq!(chunk.more, More::Nothing);
+    }
+
+    #[test]
+    fn an_ipv6_listener_says_whether_it_takes_ipv4() {
+        let chunk = parse(&fixture("linux-6.18-vm/diag_listen_v6")).unwrap();
+        assert_eq!(chunk.sockets.len(), 1);
+        assert_eq!(chunk.sockets[0].local, IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+        assert_eq!(chunk.sockets[0].v6_only, Some(true));
+    }
+
+    #[test]
+    fn connections_have_their_tcp_info() {
+        let chunk = parse(&fixture("linux-6.18-vm/diag_established")).unwrap();
+        assert_eq!(chunk.sockets.len(), 5);
+        // One was accepted and has moved data; the others still wait and have none.
+        let moved: Vec<Connection> = chunk
+            .sockets
+            .iter()
+            .filter_map(|socket| connection(socket, End::Local))
+            .filter(|connection| connection.busy_us > 0)
+            .collect();
+        let [moved] = &moved[..] else { panic!("{moved:?}") };
+        assert!(moved.server_side);
+        assert_eq!((moved.receive_queue, moved.send_queue), (5, 0));
+        assert_eq!((moved.cwnd, moved.rtt_us, moved.retransmits), (18, 5891, 0));
+        assert_eq!(moved.busy_us, 44_000);
+    }
+
+    #[test]
+    fn a_refusal_has_its_errno() {
+        let chunk = parse(&fixture("linux-6.18-vm/diag_refused")).unwrap();
+        assert_eq!((chunk.sockets.len(), chunk.more), (0, More::Refused(libc::EINVAL)));
+    }
+
+    #[test]
+    fn limited_times_have_their_own_offsets() {
+        let mut bytes = [0; TCP_INFO_BYTES];
+        (bytes[100], bytes[168], bytes[176], bytes[184]) = (1, 2, 3, 4);
+        let tcp = parse_tcp_info(&bytes).unwrap();
+        assert_eq!((tcp.retransmits, tcp.busy_us), (1, 2));
+        assert_eq!((tcp.rwnd_limited_us, tcp.sndbuf_limited_us), (3, 4));
+    }
+
+    #[test]
+    fn an_older_tcp_info_is_refused_rather_than_filled_with_zeros() {
+        let error = parse_tcp_info(&[0; 104]).unwrap_err();
+        assert!(error.to_string().contains("4.10"), "{error}");
+    }
+
+    #[test]
+    fn no_more_sockets_than_asked_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let pair = |_| (TcpStream::connect(address).unwrap(), listener.accept().unwrap());
+        let pairs: Vec<_> = (0..300).map(pair).collect();
+        let scope = Scope { server_pid: None, port: Some(address.port()) };
+        let round = Round { due_ns: 0, server: None };
+        let reading = connections(&scope).unwrap().read(&round).unwrap();
+        let Data::Connections(sample) = reading else { panic!("{reading:?}") };
+        let server_side = sample.iter().filter(|connection| connection.server_side).count();
+        assert_eq!((sample.len(), server_side), (200, 100));
+        drop(pairs);
+    }
+}

@@ -1,0 +1,82 @@
+//! `/proc/net/sockstat` and `sockstat6`: sockets in use and the memory they hold.
+//!
+//! A line per protocol, `TCP: inuse 5 orphan 0 tw 2 alloc 7 mem 142`, kept as `TCP.inuse` and so
+//! on. Kernel: `net/ipv4/proc.c`, `sockstat_seq_show`.
+//!
+//! Caveats. All are gauges. `mem` is in pages, and it, `alloc` and `orphan` are host-wide while
+//! `inuse` and `tw` are of our network namespace. `TCP.inuse` counts IPv4 sockets only; IPv6 ones
+//! are `TCP6.inuse`, absent when IPv6 is off.
+
+use super::{Round, Scope, Source};
+use crate::kept::{Buffer, Kept, is_gone};
+use crate::scan::{self, ParseError};
+use model::facts::Unreadable;
+use model::reading::Data;
+
+/// The gauges of either file, in its order.
+pub fn parse(bytes: &[u8]) -> Result<Vec<(String, u64)>, ParseError> {
+    let mut gauges = Vec::new();
+    for line in scan::lines(bytes) {
+        let error = || ParseError::new("a protocol and pairs of name and value", line);
+        let mut words = scan::words(line);
+        let protocol = words.next().and_then(|word| word.strip_suffix(b":")).ok_or_else(error)?;
+        let protocol = String::from_utf8_lossy(protocol);
+        while let Some(name) = words.next() {
+            let value = words.next().and_then(scan::number).ok_or_else(error)?;
+            gauges.push((format!("{protocol}.{}", String::from_utf8_lossy(name)), value));
+        }
+    }
+    if gauges.is_empty() {
+        return Err(ParseError::new("a line per protocol", bytes));
+    }
+    Ok(gauges)
+}
+
+struct Sockstat {
+    v4: Kept,
+    v6: Kept,
+    buffer: Buffer,
+}
+
+pub(super) fn open(_scope: &Scope) -> Option<Box<dyn Source>> {
+    Some(Box::new(Sockstat {
+        v4: Kept::one_piece("/proc/thread-self/net/sockstat"),
+        v6: Kept::one_piece("/proc/thread-self/net/sockstat6"),
+        buffer: Buffer::new(),
+    }))
+}
+
+impl Source for Sockstat {
+    fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
+        let mut gauges = self.v4.parse(&mut self.buffer, parse)?;
+        match self.v6.read(&mut self.buffer) {
+            Ok(bytes) => gauges.extend(parse(bytes).map_err(|why| self.v6.unreadable(why))?),
+            Err(why) if is_gone(&why) => {} // IPv6 is off; its keys are absent.
+            Err(why) => return Err(self.v6.unreadable(why)),
+        }
+        Ok(Data::Sockets(gauges.into_iter().collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fixture;
+
+    #[test]
+    fn gauges_by_protocol() {
+        let gauges = parse(&fixture("linux-6.18-vm/sockstat")).unwrap();
+        let get = |key: &str| gauges.iter().find(|(name, _)| name == key).map(|(_, value)| *value);
+        assert_eq!((get("sockets.used"), get("TCP.tw")), (Some(13), Some(1)));
+        assert_eq!((get("TCP.mem"), get("TCP6.inuse")), (Some(142), None));
+        let gauges = parse(&fixture("linux-6.18-vm/sockstat6")).unwrap();
+        assert_eq!(gauges[0], ("TCP6.inuse".to_string(), 0));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in ["", "TCP inuse 1\n", "TCP: inuse\n", "TCP: inuse x\n"] {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! `/proc/PID/task/TID/schedstat` and `stat`: CPU time of threads, and time they waited for one.
+//!
+//! `schedstat`: nanoseconds on a CPU, nanoseconds runnable and waiting for a CPU, time slices
+//! (`fs/proc/base.c`, `proc_pid_schedstat`). `stat`: user and kernel time in clock ticks, their sum
+//! scaled by the scheduler to the exact time (`kernel/sched/cputime.c`, `cputime_adjust`), their
+//! split sampled. Client: the threads of this process. Server: those of the whole process tree.
+//!
+//! Caveats. Soft interrupts that run on top of a thread are charged to it unless interrupt time is
+//! accounted apart. A thread that started and ended between two scans, a second apart, is not
+//! seen; what a thread did after the last read before its end is lost. `schedstat` needs
+//! CONFIG_SCHED_INFO and prints zeros where the kernel was told not to count.
+
+use super::{Round, Scope, Source};
+use crate::kept::{Buffer, Kept, is_gone, unreadable};
+use crate::process::{self, parse_stat};
+use crate::scan::{self, ParseError};
+use model::facts::Unreadable;
+use model::reading::{Data, ThreadTimes};
+use model::units::NS_PER_S;
+use std::collections::BTreeMap;
+use std::io;
+
+/// One `schedstat` line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Schedstat {
+    /// Time on a CPU, nanoseconds.
+    pub run_ns: u64,
+    /// Time runnable and waiting, nanoseconds.
+    pub wait_ns: u64,
+    /// Time slices.
+    pub slices: u64,
+}
+
+/// Parses a `schedstat` file.
+pub fn parse(bytes: &[u8]) -> Result<Schedstat, ParseError> {
+    let mut words = scan::words(bytes);
+    let mut next = || {
+        let number = words.next().and_then(scan::number);
+        number.ok_or_else(|| ParseError::new("three counts", bytes))
+    };
+    Ok(Schedstat { run_ns: next()?, wait_ns: next()?, slices: next()? })
+}
+
+/// Files of this many threads are kept open, two each. A server with more has the rest opened in
+/// every round: slower, but the descriptors of the generator belong to its connections.
+const KEPT_THREADS_MAX: usize = 256;
+
+/// How often to look for new threads.
+const SCAN_NS: u64 = NS_PER_S;
+
+#[derive(Debug, Clone, Copy)]
+enum Whose {
+    Client,
+    Server,
+}
+
+struct Threads {
+    whose: Whose,
+    threads: BTreeMap<(u32, u32), Files>,
+    scan_due_ns: u64,
+    buffer: Buffer,
+}
+
+struct Files {
+    schedstat: Kept,
+    stat: Kept,
+}
+
+pub(super) fn client(_scope: &Scope) -> Option<Box<dyn Source>> {
+    Some(open(Whose::Client))
+}
+
+pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
+    scope.server_pid.map(|_| open(Whose::Server))
+}
+
+fn open(whose: Whose) -> Box<dyn Source> {
+    let buffer = Buffer::new();
+    Box::new(Threads { whose, threads: BTreeMap::new(), scan_due_ns: 0, buffer })
+}
+
+impl Source for Threads {
+    fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
+        let own = [std::process::id()];
+        let pids = match self.whose {
+            Whose::Client => &own[..],
+            Whose::Server => round.server()?.pids(),
+        };
+        if round.due_ns >= self.scan_due_ns {
+            self.scan(pids)?;
+            self.scan_due_ns = round.due_ns + SCAN_NS;
+        }
+        let times = self.read_all()?;
+        Ok(match self.whose {
+            Whose::Client => Data::ClientThreads(times),
+            Whose::Server => Data::ServerThreads(times),
+        })
+    }
+}
+
+impl Threads {
+    /// Adds threads that are new and forgets those of processes that left the tree.
+    fn scan(&mut self, pids: &[u32]) -> Result<(), Unreadable> {
+        self.threads.retain(|(pid, _), _| pids.contains(pid));
+        for &pid in pids {
+            let tasks = process::path(pid, "task");
+            let tids = match process::ids(&tasks) {
+                Ok(tids) => tids,
+                Err(why) if is_gone(&why) => continue,
+                Err(why) => return Err(unreadable(&tasks, why)),
+            };
+            for tid in tids {
+                let folder = tasks.join(tid.to_string());
+                self.threads.entry((pid, tid)).or_insert_with(|| Files {
+                    schedstat: Kept::one_piece(folder.join("schedstat")),
+                    stat: Kept::one_piece(folder.join("stat")),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads every known thread; one that has ended is forgotten.
+    fn read_all(&mut self) -> Result<Vec<ThreadTimes>, Unreadable> {
+        let mut times = Vec::with_capacity(self.threads.len());
+        let mut ended = Vec::new();
+        for (index, (&(pid, tid), files)) in self.threads.iter_mut().enumerate() {
+            match files.read(pid, tid, &mut self.buffer)? {
+                Some(thread) => times.push(thread),
+                None => ended.push((pid, tid)),
+            }
+            if index >= KEPT_THREADS_MAX {
+                files.schedstat.close();
+                files.stat.close();
+            }
+        }
+        for thread in ended {
+            self.threads.remove(&thread);
+        }
+        if times.is_empty() {
+            return Err(Unreadable { source: self.name(), why: "no thread is left".to_string() });
+        }
+        // A thread that exists has run, so zeros everywhere are no measurement.
+        if times.iter().all(|thread| (thread.run_ns, thread.slices) == (0, 0)) {
+            let why = "the kernel does not count: every schedstat is zero".to_string();
+            return Err(Unreadable { source: self.name(), why });
+        }
+        Ok(times)
+    }
+
+    fn name(&self) -> String {
+        match self.whose {
+            Whose::Client => "threads of the generator".to_string(),
+            Whose::Server => "threads of the server".to_string(),
+        }
+    }
+}
+
+impl Files {
+    /// The times of the thread, or nothing when it has ended.
+    fn read(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        buffer: &mut Buffer,
+    ) -> Result<Option<ThreadTimes>, Unreadable> {
+        let Some(times) = unless_gone(&mut self.schedstat, buffer, parse)? else {
+            return Ok(None);
+        };
+        let Some(stat) = unless_gone(&mut self.stat, buffer, parse_stat)? else {
+            return Ok(None);
+        };
+        Ok(Some(ThreadTimes {
+            pid,
+            tid,
+            name: stat.name,
+            run_ns: times.run_ns,
+            wait_ns: times.wait_ns,
+            slices: times.slices,
+            user_ticks: stat.user_ticks,
+            system_ticks: stat.system_ticks,
+        }))
+    }
+}
+
+fn unless_gone<T>(
+    file: &mut Kept,
+    buffer: &mut Buffer,
+    parse: fn(&[u8]) -> Result<T, ParseError>,
+) -> Result<Option<T>, Unreadable> {
+    let read: io::Result<&[u8]> = file.read(buffer);
+    match read {
+        Ok(bytes) => parse(bytes).map(Some).map_err(|why| file.unreadable(why)),
+        Err(why) if is_gone(&why) => Ok(None),
+        Err(why) => Err(file.unreadable(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fixture;
+
+    #[test]
+    fn schedstat() {
+        let times = parse(&fixture("linux-6.18-vm/thread_schedstat")).unwrap();
+        let expected = Schedstat { run_ns: 231_745_902, wait_ns: 18_402_117, slices: 1204 };
+        assert_eq!(times, expected);
+        for text in ["", "1 2", "1 2 x"] {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn our_own_threads_have_run() {
+        let mut source = open(Whose::Client);
+        let reading = source.read(&Round { due_ns: 0, server: None }).unwrap();
+        let Data::ClientThreads(threads) = reading else { panic!("{reading:?}") };
+        let pid = std::process::id();
+        assert!(threads.iter().all(|thread| thread.pid == pid));
+        assert!(threads.iter().any(|thread| thread.tid == pid && thread.run_ns > 0));
+    }
+}

@@ -1,0 +1,141 @@
+//! The process tree of a server: a process and all its descendants.
+
+use crate::kept::is_gone;
+use crate::process::{self, path};
+use crate::scan;
+use model::facts::Unreadable;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// The processes of a tree as of its last refresh, the root first.
+#[derive(Debug)]
+pub struct Tree {
+    root: u32,
+    root_started_ticks: u64,
+    pids: Vec<u32>,
+}
+
+impl Tree {
+    /// The tree below a process that runs.
+    pub fn of(root: u32) -> Result<Self, Unreadable> {
+        let root_started_ticks = process::stat(root)?.started_ticks;
+        let mut tree = Self { root, root_started_ticks, pids: vec![root] };
+        tree.refresh()?;
+        Ok(tree)
+    }
+
+    /// Its processes.
+    pub fn pids(&self) -> &[u32] {
+        &self.pids
+    }
+
+    /// The process at its top.
+    pub fn root(&self) -> u32 {
+        self.root
+    }
+
+    /// Looks again. Fails when the root has ended, also if another process got its number.
+    pub fn refresh(&mut self) -> Result<(), Unreadable> {
+        let stat = process::stat(self.root).map_err(|_| self.ended())?;
+        if stat.started_ticks != self.root_started_ticks || stat.has_ended() {
+            return Err(self.ended());
+        }
+        self.pids.clear();
+        self.pids.push(self.root);
+        let parents = if has_children_files(self.root) { None } else { Some(parents()?) };
+        let mut next = 0;
+        while next < self.pids.len() {
+            let pid = self.pids[next];
+            next += 1;
+            match &parents {
+                None => push_children(pid, &mut self.pids),
+                Some(parents) => {
+                    let children = parents.iter().filter(|(_, parent)| **parent == pid);
+                    self.pids.extend(children.map(|(child, _)| child));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&self) -> Unreadable {
+        let why = "the server process has ended".to_string();
+        Unreadable { source: format!("/proc/{}", self.root), why }
+    }
+}
+
+/// Whether the kernel lists children (CONFIG_PROC_CHILDREN), which saves reading every process.
+fn has_children_files(pid: u32) -> bool {
+    path(pid, "task").join(pid.to_string()).join("children").exists()
+}
+
+/// Adds the children of all threads of a process: each thread lists those it forked itself. What
+/// ends meanwhile is left out; it is the next refresh that matters.
+fn push_children(pid: u32, pids: &mut Vec<u32>) {
+    let tasks = path(pid, "task");
+    for tid in process::ids(&tasks).unwrap_or_default() {
+        let children = fs::read(tasks.join(tid.to_string()).join("children")).unwrap_or_default();
+        let ids = scan::words(&children).filter_map(scan::number);
+        for child in ids.filter_map(|id| u32::try_from(id).ok()) {
+            // The kernel warns that the list may repeat or miss a child while forks go on.
+            if !pids.contains(&child) {
+                pids.push(child);
+            }
+        }
+    }
+}
+
+/// The parent of every process of this host that we can see.
+pub fn parents() -> Result<BTreeMap<u32, u32>, Unreadable> {
+    let proc = Path::new("/proc");
+    let ids = process::ids(proc).map_err(|why| crate::kept::unreadable(proc, why))?;
+    let mut parents = BTreeMap::new();
+    for pid in ids {
+        match fs::read(path(pid, "stat")) {
+            Ok(bytes) => {
+                parents.extend(process::parse_stat(&bytes).map(|stat| (pid, stat.parent)).ok());
+            }
+            Err(why) if is_gone(&why) => {}
+            Err(why) => return Err(crate::kept::unreadable(&path(pid, "stat"), why)),
+        }
+    }
+    Ok(parents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Child;
+    use std::process::Command;
+
+    #[test]
+    fn grandchildren_belong_to_the_tree() {
+        let script = "sh -c 'sleep 60 & sleep 60 & wait' & wait";
+        let child = Child::spawn(Command::new("sh").args(["-c", script]));
+        child.wait_for("sleep", 2);
+        let mut tree = Tree::of(child.id()).unwrap();
+        assert_eq!(tree.pids().len(), 4, "{tree:?}");
+        assert_eq!(tree.pids()[0], child.id());
+        let parents = parents().unwrap();
+        assert_eq!(parents[&tree.pids()[1]], child.id());
+        tree.refresh().unwrap();
+        assert_eq!(tree.pids().len(), 4);
+    }
+
+    #[test]
+    fn a_root_that_ended_is_told_even_before_it_is_reaped() {
+        let mut child = Child::spawn(Command::new("sleep").arg("60"));
+        let mut tree = Tree::of(child.id()).unwrap();
+        child.kill();
+        child.wait_until("the child is a zombie", |child| {
+            process::stat(child.id()).is_ok_and(|stat| stat.state == b'Z')
+        });
+        assert!(tree.refresh().unwrap_err().why.contains("has ended"));
+    }
+
+    #[test]
+    fn no_process_no_tree() {
+        assert!(Tree::of(u32::MAX - 1).is_err());
+    }
+}

@@ -1,0 +1,319 @@
+//! The probe against the host it is tested on: real files, sockets and processes.
+//!
+//! Nothing here depends on how fast anything is: conditions are waited for, up to half a minute.
+
+use model::reading::{Data, Reading};
+use probe::{Config, FindError, Sampler, find_server, server_facts};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A child that is killed when the test is over, with those it started.
+struct Guard(Child);
+
+impl Guard {
+    /// Runs a shell script; its standard output is `output`.
+    fn sh(script: &str, output: impl Into<Stdio>) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(output).stderr(Stdio::null());
+        Self(command.spawn().expect("run sh"))
+    }
+
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let pids = server_facts(self.id(), 1, "test").map(|facts| facts.pids).unwrap_or_default();
+        for pid in pids.iter().rev().map(ToString::to_string) {
+            let _ = Command::new("kill").args(["-9", &pid]).stderr(Stdio::null()).status();
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(Instant::now() < deadline, "waited 30 s: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits until `pick` finds something in the readings that arrive, and gives all of them too.
+fn wait_for_reading<T>(
+    sampler: &Sampler,
+    what: &str,
+    mut pick: impl FnMut(&Data) -> Option<T>,
+) -> (T, Vec<Reading>) {
+    let mut readings = Vec::new();
+    let found = wait_for(what, || {
+        let arrived = sampler.take();
+        let found = arrived.iter().find_map(|reading| pick(&reading.data));
+        readings.extend(arrived);
+        found
+    });
+    (found, readings)
+}
+
+fn listen() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("listen on loopback");
+    let address = listener.local_addr().expect("address of a listener");
+    (listener, address)
+}
+
+fn config() -> Config {
+    Config { period_ns: 20_000_000, ..Config::default() }
+}
+
+#[test]
+fn the_sampler_sees_this_host_and_itself() {
+    let sampler = Sampler::start(config());
+    let rounds = |data: &Data| match data {
+        Data::ProbeCost(cost) if cost.rounds >= 3 => Some(*cost),
+        _ => None,
+    };
+    let (cost, mut readings) = wait_for_reading(&sampler, "three rounds", rounds);
+    assert!(cost.cpu_ns > 0 && cost.elapsed_ns >= cost.cpu_ns);
+    readings.extend(sampler.stop());
+
+    let windows_are_sound = readings.iter().all(|reading| reading.begin_ns <= reading.end_ns);
+    assert!(windows_are_sound);
+    let totals: Vec<u64> = readings
+        .iter()
+        .filter_map(|reading| match &reading.data {
+            Data::Cpus(cpus) => Some(cpus.iter().map(|cpu| cpu.total()).sum()),
+            _ => None,
+        })
+        .collect();
+    assert!(totals.len() >= 3 && totals.is_sorted(), "{totals:?}");
+    let sees_the_probe = readings.iter().any(|reading| match &reading.data {
+        Data::ClientThreads(threads) => threads.iter().any(|thread| thread.name == "probe"),
+        _ => false,
+    });
+    assert!(sees_the_probe);
+    for reading in &readings {
+        if let Data::Unreadable(unreadable) = &reading.data {
+            eprintln!("unreadable here: {} ({})", unreadable.source, unreadable.why);
+        }
+    }
+}
+
+#[test]
+fn cpu_totals_grow() {
+    let sampler = Sampler::start(config());
+    let mut first = None;
+    let grows = |data: &Data| match data {
+        Data::Cpus(cpus) => {
+            let total: u64 = cpus.iter().map(|cpu| cpu.total()).sum();
+            (total > *first.get_or_insert(total)).then_some(())
+        }
+        _ => None,
+    };
+    wait_for_reading(&sampler, "CPU time to pass", grows);
+}
+
+#[test]
+fn stopping_reads_everything_once_more() {
+    let sampler = Sampler::start(Config { period_ns: 3_600_000_000_000, ..Config::default() });
+    let first = |data: &Data| matches!(data, Data::ProbeCost(_)).then_some(());
+    wait_for_reading(&sampler, "the first round", first);
+    let begin = Instant::now();
+    let last = sampler.stop();
+    assert!(begin.elapsed() < Duration::from_secs(20), "stop must not wait for the next round");
+    let has = |pick: fn(&Data) -> bool| last.iter().any(|reading| pick(&reading.data));
+    assert!(has(|data| matches!(data, Data::Cpus(_))));
+    assert!(has(|data| matches!(data, Data::Interrupts(_))), "also what is read slowly");
+    assert!(matches!(last.last().map(|last| &last.data), Some(Data::ProbeCost(_))));
+}
+
+#[test]
+fn our_own_listener_is_found() {
+    let (listener, address) = listen();
+    assert_eq!(find_server(address), Ok(std::process::id()));
+    drop(listener);
+    // A child that another test is just starting may hold a copy until it has become itself.
+    wait_for("the listener to close", || {
+        (find_server(address) == Err(FindError::NobodyListens(address))).then_some(())
+    });
+}
+
+#[test]
+fn an_address_elsewhere_is_not_ours() {
+    let address: SocketAddr = "192.0.2.1:80".parse().unwrap();
+    assert_eq!(find_server(address), Err(FindError::NotLocal(address.ip())));
+}
+
+#[test]
+fn a_child_that_shares_our_listener_is_below_us() {
+    let (listener, address) = listen();
+    let shared = OwnedFd::from(listener.try_clone().unwrap());
+    let child = Guard::sh("sleep 60 & wait", shared);
+    wait_for("the grandchild", || facts_if_tree_of(&child, 2));
+    assert_eq!(find_server(address), Ok(std::process::id()));
+}
+
+#[test]
+fn the_parent_of_workers_is_found_though_it_closed_the_socket() {
+    let (listener, address) = listen();
+    let script = "sleep 60 & sleep 60 & exec >&-; wait";
+    let master = Guard::sh(script, OwnedFd::from(listener));
+    wait_for("two workers", || facts_if_tree_of(&master, 3));
+    let found = wait_for("the master to close its copy", || {
+        find_server(address).ok().filter(|_| !has_standard_output(master.id()))
+    });
+    assert_eq!(found, master.id());
+    let facts = server_facts(found, address.port(), "port").unwrap();
+    assert_eq!((facts.listeners, facts.pids.len()), (1, 3), "{facts:?}");
+}
+
+fn facts_if_tree_of(child: &Guard, processes: usize) -> Option<()> {
+    let facts = server_facts(child.id(), 1, "test").ok()?;
+    (facts.pids.len() == processes).then_some(())
+}
+
+fn has_standard_output(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).join("fd/1").symlink_metadata().is_ok()
+}
+
+#[test]
+fn a_server_that_dies_is_survived_and_told() {
+    let server = Guard::sh("sleep 60 & wait", Stdio::null());
+    let pid = server.id();
+    let sampler = Sampler::start(Config { server_pid: Some(pid), ..config() });
+    let threads = |data: &Data| match data {
+        Data::ServerThreads(threads) if threads.len() == 2 => Some(threads.clone()),
+        _ => None,
+    };
+    let (threads, _) = wait_for_reading(&sampler, "threads of the server", threads);
+    assert!(threads.iter().any(|thread| thread.pid == pid && thread.name == "sh"));
+    drop(server);
+    let ended = |data: &Data| match data {
+        Data::Unreadable(unreadable) if unreadable.why.contains("ended") => Some(()),
+        _ => None,
+    };
+    wait_for_reading(&sampler, "the end of the server", ended);
+    let after = sampler.stop();
+    assert!(after.iter().any(|reading| matches!(reading.data, Data::Cpus(_))));
+    let is_server = |reading: &Reading| matches!(reading.data, Data::ServerThreads(_));
+    assert!(!after.iter().any(is_server), "a server that ended has no threads");
+}
+
+#[test]
+fn open_files_of_the_server_are_counted() {
+    let server =
+        Guard::sh("exec 3</dev/null 4</dev/null 5</dev/null; wait; sleep 60", Stdio::null());
+    let sampler = Sampler::start(Config { server_pid: Some(server.id()), ..config() });
+    let files = |data: &Data| match data {
+        Data::ServerFiles(files) if files.open >= 6 => Some(*files),
+        _ => None,
+    };
+    let (files, _) = wait_for_reading(&sampler, "six descriptors", files);
+    assert!(files.limit > 6, "{files:?}");
+}
+
+#[test]
+fn a_listener_that_nobody_accepts_from_fills_up() {
+    let (listener, address) = listen();
+    // SAFETY: listen takes no pointers; on a socket that listens it changes the backlog.
+    assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 4) }, 0);
+    let connecting = move || TcpStream::connect_timeout(&address, Duration::from_secs(1));
+    let clients: Vec<_> = (0..8).map(|_| std::thread::spawn(connecting)).collect();
+    let clients: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+
+    let port = Some(address.port());
+    let sampler = Sampler::start(Config { port, ..config() });
+    let full = |data: &Data| match data {
+        Data::Listeners(listeners) if listeners.first()?.queued == 5 => Some(listeners.clone()),
+        _ => None,
+    };
+    let (listeners, _) = wait_for_reading(&sampler, "a full accept queue", full);
+    assert_eq!((listeners.len(), listeners[0].backlog), (1, 4));
+    assert!(clients.iter().filter(|client| client.is_ok()).count() >= 5);
+}
+
+#[test]
+fn both_ends_of_connections_are_sampled() {
+    let (listener, address) = listen();
+    let client = TcpStream::connect(address).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    std::io::Write::write_all(&mut &client, b"never read").unwrap();
+    let port = Some(address.port());
+    let sampler = Sampler::start(Config { port, ..config() });
+    let unread = |data: &Data| match data {
+        Data::Connections(connections) => {
+            let unread = connections.iter().any(|end| end.server_side && end.receive_queue == 10);
+            (unread && connections.len() == 2).then(|| connections.clone())
+        }
+        _ => None,
+    };
+    let (connections, _) = wait_for_reading(&sampler, "ten bytes not read", unread);
+    assert!(connections.iter().any(|end| !end.server_side && end.cwnd > 0));
+    assert!(connections[0].cookie != connections[1].cookie);
+    drop((server, client));
+}
+
+/// A version 1 CPU group that is removed when the test is over.
+struct CpuGroup(PathBuf);
+
+impl CpuGroup {
+    /// A fifth of one CPU, or why this host does not let us.
+    fn create() -> std::io::Result<Self> {
+        let folder = Path::new("/sys/fs/cgroup/cpu");
+        if !folder.join("cpu.cfs_quota_us").exists() {
+            return Err(std::io::Error::other("no version 1 cpu hierarchy at its usual place"));
+        }
+        let folder = folder.join(format!("ceiling-probe-test-{}", std::process::id()));
+        std::fs::create_dir(&folder)?;
+        let group = Self(folder);
+        std::fs::write(group.0.join("cpu.cfs_period_us"), "100000")?;
+        std::fs::write(group.0.join("cpu.cfs_quota_us"), "20000")?;
+        Ok(group)
+    }
+}
+
+impl Drop for CpuGroup {
+    fn drop(&mut self) {
+        // A process that was just killed leaves its group a moment later.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while std::fs::remove_dir(&self.0).is_err() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_quota_of_the_server_is_seen_throttling() {
+    let group = match CpuGroup::create() {
+        Ok(group) => group,
+        Err(why) => {
+            eprintln!("skipped: cannot make a CPU group here ({why}); parsing is tested elsewhere");
+            return;
+        }
+    };
+    // Declared after the group, so that it ends before the group is removed.
+    let server = Guard::sh("while :; do :; done", Stdio::null());
+    std::fs::write(group.0.join("cgroup.procs"), server.id().to_string()).expect("join the group");
+
+    let sampler = Sampler::start(Config { server_pid: Some(server.id()), ..config() });
+    let throttled = |data: &Data| match data {
+        Data::ServerQuota(chain) if chain.first()?.throttled_periods >= 2 => Some(chain.clone()),
+        _ => None,
+    };
+    let (chain, _) = wait_for_reading(&sampler, "two throttled periods", throttled);
+    assert_eq!((chain[0].quota_us, chain[0].period_us), (Some(20_000), Some(100_000)));
+    assert!(chain[0].throttled_ns > 0 && chain[0].periods >= chain[0].throttled_periods);
+    assert!(chain[0].group.contains("ceiling-probe-test"));
+    assert_eq!(chain.last().map(|root| root.quota_us), Some(None), "the root has no limit");
+
+    let facts = server_facts(server.id(), 1, "test").unwrap();
+    assert_eq!((facts.quotas[0].quota_us, facts.quotas[0].version), (Some(20_000), 1));
+}
