@@ -1,0 +1,140 @@
+//! One point with everything known about it, and the questions that gates and walls ask of it.
+
+use crate::observe::{CpuShare, Observed, ThreadShare};
+use model::facts::{HostFacts, ServerFacts};
+use model::load::Trial;
+use model::run::Point;
+
+/// A thread or CPU set that wants more than this share of its time is hot.
+pub const HOT: f64 = 0.95;
+/// A worker that wants more than this share is so close to its limit that it limits together with
+/// whatever else is hot.
+pub const WARM: f64 = 0.90;
+/// Below this share there is slack: what could do a third more cannot be what limits.
+pub const SLACK: f64 = 0.75;
+
+/// A thread that wants less than this share of its time does no work that matters.
+const WORKS: f64 = 0.02;
+
+/// One point and its surroundings.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// What was asked.
+    pub trial: &'a Trial,
+    /// The generator's host.
+    pub host: &'a HostFacts,
+    /// The server, when it is watched.
+    pub server: Option<&'a ServerFacts>,
+    /// The point.
+    pub point: &'a Point,
+    /// What the probes saw in its window.
+    pub observed: &'a Observed,
+}
+
+impl<'a> Case<'a> {
+    /// CPUs the workers may run on.
+    pub fn client_cpus(&self) -> Vec<u32> {
+        if self.trial.cpus.is_empty() {
+            return self.host.cpus_allowed.clone();
+        }
+        self.trial.cpus.iter().map(|cpu| *cpu as u32).collect()
+    }
+
+    /// CPUs the server's working threads may run on: those of its own settings and those they are
+    /// pinned to. Nothing when the server is not watched.
+    pub fn server_cpus(&self) -> Option<Vec<u32>> {
+        let server = self.server?;
+        let threads = self.observed.server_threads.as_ref()?;
+        let works = |thread: &&ThreadShare| thread.wanted() > WORKS;
+        let mask = |thread: &ThreadShare| {
+            server.pinned_threads.get(&thread.tid).unwrap_or(&server.cpus_allowed).clone()
+        };
+        let mut cpus: Vec<u32> = threads.iter().filter(works).flat_map(mask).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        Some(if cpus.is_empty() { server.cpus_allowed.clone() } else { cpus })
+    }
+
+    /// Shares of a set of CPUs; nothing when one of them was not read.
+    pub fn cpus(&self, set: &[u32]) -> Option<Vec<CpuShare>> {
+        let all = self.observed.cpus.as_ref()?;
+        let find = |cpu: &u32| all.iter().find(|share| share.cpu == *cpu).copied();
+        set.iter().map(find).collect::<Option<Vec<_>>>().filter(|shares| !shares.is_empty())
+    }
+
+    /// Mean busy share of a set of CPUs.
+    pub fn busy(&self, set: &[u32]) -> Option<f64> {
+        let shares = self.cpus(set)?;
+        Some(shares.iter().map(CpuShare::busy).sum::<f64>() / shares.len() as f64)
+    }
+
+    /// The generator's worker threads.
+    pub fn workers(&self) -> Option<Vec<&'a ThreadShare>> {
+        let threads = self.observed.client_threads.as_ref()?;
+        Some(threads.iter().filter(|thread| thread.name.starts_with("worker-")).collect())
+    }
+
+    /// The worker that wanted most CPU.
+    pub fn hottest_worker(&self) -> Option<&'a ThreadShare> {
+        hottest(self.workers()?)
+    }
+
+    /// The server thread that wanted most CPU.
+    pub fn hottest_server_thread(&self) -> Option<&'a ThreadShare> {
+        hottest(self.observed.server_threads.as_ref()?.iter().collect())
+    }
+
+    /// Whether the generator could have done clearly more: no worker near its limit. Nothing when
+    /// its threads were not read.
+    pub fn client_has_slack(&self) -> Option<bool> {
+        Some(self.hottest_worker()?.wanted() < SLACK)
+    }
+
+    /// Share of its allowed CPUs that the server used; nothing when it is not watched.
+    pub fn server_utilisation(&self) -> Option<f64> {
+        let allowed = self.server_cpus()?.len().max(1) as f64;
+        Some(self.observed.server_cpus()? / allowed)
+    }
+
+    /// Whether the server could have done clearly more, as far as CPU goes.
+    pub fn server_has_slack(&self) -> Option<bool> {
+        let hottest = self.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
+        Some(self.server_utilisation()? < SLACK && hottest < SLACK)
+    }
+
+    /// Share of the server's CPUs that went to others than the server, the generator and
+    /// interrupts. Nothing when the server is not watched.
+    pub fn neighbours(&self) -> Option<f64> {
+        let cpus = self.server_cpus()?;
+        let shares = self.cpus(&cpus)?;
+        let count = shares.len() as f64;
+        let busy: f64 = shares.iter().map(CpuShare::busy).sum();
+        let interrupts: f64 = shares.iter().map(|cpu| cpu.shares.softirq + cpu.shares.irq).sum();
+        let run = |threads: &Option<Vec<ThreadShare>>| {
+            threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
+        };
+        let is_shared = self.client_cpus().iter().any(|cpu| cpus.contains(cpu));
+        let client = if is_shared { run(&self.observed.client_threads) } else { 0.0 };
+        let server = run(&self.observed.server_threads);
+        Some(((busy - interrupts - server - client) / count).max(0.0))
+    }
+
+    /// Increase of a TCP counter over the window.
+    pub fn tcp(&self, name: &str) -> Option<u64> {
+        self.observed.tcp.as_ref()?.get(name).copied()
+    }
+
+    /// Errors of a class, as the record names it.
+    pub fn errors(&self, class: &str) -> u64 {
+        self.point.errors.get(class).copied().unwrap_or(0)
+    }
+}
+
+fn hottest(threads: Vec<&ThreadShare>) -> Option<&ThreadShare> {
+    threads.into_iter().max_by(|left, right| left.wanted().total_cmp(&right.wanted()))
+}
+
+/// A share as a percentage, for evidence.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}

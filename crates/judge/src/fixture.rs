@@ -1,0 +1,306 @@
+//! A sound measurement to start from: tests break one thing in it and look at what is said.
+
+use crate::case::Case;
+use crate::gates;
+use crate::observe::{CpuShare, Observed, QuotaShare, SocketCensus, ThreadShare};
+use model::facts::{CpuAccounting, HostFacts, ServerFacts};
+use model::histogram::Summary;
+use model::load::{
+    Arrival, DriverKind, Level, Question, Request, ServerProcess, Stop, Trial, Warmup,
+};
+use model::reading::CpuShares;
+use model::run::{
+    Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Point, RequestInfo, Second,
+    Spread, Unmeasured,
+};
+use model::verdict::{Confidence, Named, Verdict};
+use model::wall::Side;
+use std::collections::BTreeMap;
+
+const SECONDS: u64 = 5;
+
+/// Owns everything a case borrows.
+pub struct Fixture {
+    pub trial: Trial,
+    pub host: HostFacts,
+    pub server: Option<ServerFacts>,
+    pub point: Point,
+    pub observed: Observed,
+}
+
+impl Fixture {
+    /// Eight connections, 1000 requests per second, slack everywhere, two CPUs.
+    pub fn good() -> Self {
+        let shares = CpuShares { idle: 0.7, user: 0.3, ..CpuShares::default() };
+        let idle = |cpu| CpuShare { cpu, shares, accounted: 1.0 };
+        let mut fixture = Self {
+            trial: trial(),
+            host: host(),
+            server: Some(server()),
+            point: Self::point(8, 1000.0),
+            observed: Observed {
+                cpus: Some(vec![idle(0), idle(1)]),
+                server_quotas: Some(vec![quota("/web"), quota("/")]),
+                client_quotas: Some(vec![quota("/")]),
+                tcp: Some(BTreeMap::from([("TcpExt.ListenOverflows".to_string(), 0)])),
+                census: Some(SocketCensus { server: 100, client: 100, ..SocketCensus::default() }),
+                ..Observed::default()
+            },
+        };
+        fixture.worker(0.3, 0.01);
+        fixture.server_thread(0.3, 0.01);
+        fixture
+    }
+
+    pub fn case(&self) -> Case<'_> {
+        Case {
+            trial: &self.trial,
+            host: &self.host,
+            server: self.server.as_ref(),
+            point: &self.point,
+            observed: &self.observed,
+        }
+    }
+
+    pub fn check_gates(&mut self) {
+        self.point.gates = gates::check_all(&self.case());
+    }
+
+    pub fn worker(&mut self, run: f64, wait: f64) {
+        let name = "worker-0".to_string();
+        self.observed.client_threads = Some(vec![ThreadShare { pid: 1, tid: 2, name, run, wait }]);
+    }
+
+    pub fn server_thread(&mut self, run: f64, wait: f64) {
+        let name = "serve".to_string();
+        self.observed.server_threads = Some(vec![ThreadShare { pid: 7, tid: 7, name, run, wait }]);
+    }
+
+    /// Threads by process and on-CPU share.
+    pub fn server_threads(&mut self, threads: &[(u32, f64)]) {
+        let thread = |(tid, (pid, run)): (usize, &(u32, f64))| ThreadShare {
+            pid: *pid,
+            tid: tid as u32 + 100,
+            name: "serve".to_string(),
+            run: *run,
+            wait: 0.0,
+        };
+        self.observed.server_threads = Some(threads.iter().enumerate().map(thread).collect());
+    }
+
+    pub fn cpu(&mut self, cpu: u32, busy: f64) {
+        for share in self.observed.cpus.iter_mut().flatten().filter(|share| share.cpu == cpu) {
+            share.shares = CpuShares { user: busy, idle: 1.0 - busy, ..CpuShares::default() };
+        }
+    }
+
+    pub fn error(&mut self, class: &str, count: u64) {
+        self.point.errors.insert(class.to_string(), count);
+    }
+
+    pub fn tcp(&mut self, name: &str, increase: u64) {
+        self.observed.tcp.get_or_insert_default().insert(name.to_string(), increase);
+    }
+
+    pub fn unread_at_server(&mut self, share: f64) {
+        if let Some(census) = &mut self.observed.census {
+            census.server_unread = (census.server as f64 * share) as u64;
+        }
+    }
+
+    /// Throttles one level of the server's chain and relaxes the others.
+    pub fn throttle_server(&mut self, level: usize, periods: f64, time: f64) {
+        for (index, quota) in self.observed.server_quotas.iter_mut().flatten().enumerate() {
+            let (throttled_periods, throttled_time) =
+                if index == level { (periods, time) } else { (0.0, 0.0) };
+            *quota = QuotaShare { throttled_periods, throttled_time, ..quota.clone() };
+        }
+    }
+
+    pub fn throttle_client(&mut self, periods: f64, time: f64) {
+        for quota in self.observed.client_quotas.iter_mut().flatten() {
+            (quota.throttled_periods, quota.throttled_time) = (periods, time);
+            quota.allowed_cpus = Some(0.25);
+        }
+    }
+
+    /// A sound closed-loop point.
+    pub fn point(connections: u32, rate: f64) -> Point {
+        let completed = (rate * SECONDS as f64) as u64;
+        let mean_ns = (f64::from(connections) / rate * 1e9) as u64;
+        let tenths: Vec<u64> = (0..SECONDS * 10)
+            .map(|at| (rate / 10.0 * (1.0 + 0.01 * ((at * 7919 % 13) as f64 - 6.0))) as u64)
+            .collect();
+        let second = |t: u64| Second {
+            t_s: t as f64 + 1.0,
+            completed: tenths[t as usize * 10..(t as usize + 1) * 10].iter().sum::<u64>() * 99
+                / 100,
+            failed: 0,
+            p50_ns: Some(mean_ns),
+            p99_ns: Some(mean_ns * 2),
+        };
+        Point {
+            load: load(connections),
+            attempt: 1,
+            window_ns: (0, SECONDS * 1_000_000_000),
+            connections: connection_info(connections),
+            requests: RequestInfo {
+                planned: None,
+                sent: completed,
+                completed,
+                failed: 0,
+                unsent: 0,
+                unanswered: 0,
+            },
+            status: BTreeMap::from([("2xx".to_string(), completed), ("5xx".to_string(), 0)]),
+            mismatched: 0,
+            errors: BTreeMap::new(),
+            rate,
+            offered_rate: None,
+            bytes: Bytes { sent: completed * 50, received: completed * 130 },
+            latency_ns: latency(completed, mean_ns),
+            service_ns: latency(completed, mean_ns),
+            release_lag_ns: None,
+            in_flight: InFlight {
+                mean: Some(f64::from(connections)),
+                limit: u64::from(connections),
+            },
+            cpu: CpuCost::default(),
+            client_loop: LoopInfo {
+                turn_mean_ns: Some(5_000.0),
+                socket_bytes: completed * 130,
+                ..LoopInfo::default()
+            },
+            series: (0..SECONDS).map(second).collect(),
+            per_100ms: tenths.clone(),
+            unmeasured: Unmeasured::default(),
+            gates: Vec::new(),
+            verdict: unjudged(),
+        }
+    }
+}
+
+fn load(connections: u32) -> LoadInfo {
+    LoadInfo {
+        model: "closed".to_string(),
+        connections,
+        depth: 1,
+        rate: None,
+        arrivals: None,
+        duration_s: SECONDS as f64,
+        driver: "epoll".to_string(),
+        threads: 1,
+        coalesce_ns: 0,
+    }
+}
+
+fn connection_info(connections: u32) -> ConnectionInfo {
+    let count = u64::from(connections);
+    ConnectionInfo {
+        asked: count,
+        opened: count,
+        served: count,
+        failed: 0,
+        reopened: 0,
+        connect_ns: latency(count, 50_000),
+        requests_each: Spread::default(),
+    }
+}
+
+fn latency(count: u64, mean_ns: u64) -> Summary {
+    let value = Some(mean_ns);
+    Summary {
+        count,
+        min: value,
+        mean: value,
+        p50: value,
+        p99: value,
+        max: value,
+        ..Summary::default()
+    }
+}
+
+fn quota(group: &str) -> QuotaShare {
+    QuotaShare { group: group.to_string(), ..QuotaShare::default() }
+}
+
+fn unjudged() -> Verdict {
+    Verdict {
+        wall: Named::Unknown,
+        name: String::new(),
+        side: Side::Unknown,
+        confidence: Confidence::Unknown,
+        also: vec![],
+        ceiling: None,
+        evidence: vec![],
+        against: vec![],
+        not_tested: vec![],
+        next: vec![],
+    }
+}
+
+fn trial() -> Trial {
+    let url = "http://127.0.0.1:8083/read".to_string();
+    Trial {
+        question: Question::Load,
+        url,
+        addresses: vec![([127, 0, 0, 1], 8083).into()],
+        request: Request {
+            method: "GET".to_string(),
+            path: "/read".to_string(),
+            host: "127.0.0.1:8083".to_string(),
+            headers: vec![],
+            body: vec![],
+        },
+        levels: vec![Level { connections: 8, depth: 1, arrival: Arrival::Closed }],
+        stop: Stop::AfterNs(SECONDS * 1_000_000_000),
+        warmup: Warmup::ForNs(0),
+        drain_ns: 2_000_000_000,
+        timeout_ns: 10_000_000_000,
+        repeats_max: 0,
+        threads: 1,
+        cpus: vec![],
+        driver: DriverKind::Epoll,
+        driver_reason: "test".to_string(),
+        coalesce_ns: 0,
+        seed: 1,
+        server: ServerProcess::ByPort,
+    }
+}
+
+fn host() -> HostFacts {
+    HostFacts {
+        hostname: "lab".to_string(),
+        kernel: "6.18".to_string(),
+        arch: "x86_64".to_string(),
+        cpu_model: None,
+        cpus_online: vec![0, 1],
+        cpus_allowed: vec![0, 1],
+        memory_bytes: None,
+        clock_source: None,
+        virtual_machine: None,
+        cpu_accounting: CpuAccounting::Unknown,
+        clock_tick_ns: 10_000_000,
+        quotas: vec![],
+        nics: vec![],
+        sysctls: BTreeMap::new(),
+        open_files_limit: (1024, 1024),
+        unreadable: vec![],
+    }
+}
+
+fn server() -> ServerFacts {
+    ServerFacts {
+        pid: 7,
+        found_by: "listening port".to_string(),
+        command: "serve".to_string(),
+        pids: vec![7],
+        threads: 1,
+        cpus_allowed: vec![0, 1],
+        pinned_threads: BTreeMap::new(),
+        quotas: vec![],
+        open_files_limit: Some((1024, 1024)),
+        listeners: 1,
+        unreadable: vec![],
+    }
+}

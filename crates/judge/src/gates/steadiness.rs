@@ -1,0 +1,29 @@
+//! The window shows one rate.
+
+use super::Outcome;
+use crate::case::Case;
+use crate::steady::{self, Steadiness};
+
+pub fn check(case: &Case<'_>) -> Outcome {
+    let bound = format!(
+        "no shift over {:.0} %, variation up to {:.0} %",
+        steady::SHIFT_MAX * 100.0,
+        steady::VARIATION_MAX * 100.0
+    );
+    match steady::steadiness(&case.point.per_100ms) {
+        Steadiness::Steady { variation } => {
+            let why = format!("half-second rates vary by {:.1} %", variation * 100.0);
+            Outcome { ok: Some(true), measured: Some(variation * 100.0), bound, why }
+        }
+        Steadiness::Shifted { at_s, ratio } => {
+            let shift = (ratio - 1.0) * 100.0;
+            let why = format!("the rate changed by {shift:+.0} % after {at_s:.1} s");
+            Outcome { ok: Some(false), measured: Some(shift), bound, why }
+        }
+        Steadiness::Restless { variation } => {
+            let why = format!("half-second rates vary by {:.0} %", variation * 100.0);
+            Outcome { ok: Some(false), measured: Some(variation * 100.0), bound, why }
+        }
+        Steadiness::Unknown => Outcome::unchecked(&bound, "too short, or too few answers"),
+    }
+}

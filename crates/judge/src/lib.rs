@@ -1,0 +1,26 @@
+//! What the numbers mean.
+//!
+//! What this room is for: deciding whether a measurement may be believed, what limited it, and
+//! how sure that is.
+//! In: points and raw readings. Out: gates, verdicts, statistics; the same input gives the same
+//! output, so that old runs can be judged again.
+//! Never: IO, a clock, randomness without a seed, a guess that is not called one.
+
+pub mod observe;
+
+pub mod case;
+
+pub mod gates;
+pub mod walls;
+
+mod verdict;
+
+pub mod ramp;
+
+pub mod stats;
+pub mod steady;
+
+pub use verdict::{Context, judge_point, judge_run};
+
+#[cfg(test)]
+mod fixture;

@@ -1,0 +1,104 @@
+//! The shape of a ramp: does throughput still grow with the load, or is it flat?
+//!
+//! In closed loop the load is the number of requests in flight, N. Without a wall throughput grows
+//! like N; at a saturated station it is flat and latency grows instead. The shape says that there
+//! is a wall, never on which side.
+
+use crate::{stats, steady};
+use model::run::Point;
+use model::verdict::{Ceiling, CeilingKind};
+
+/// Points within this share of the best belong to the plateau.
+const PLATEAU: f64 = 0.95;
+/// The plateau must span at least this ratio of loads to be one.
+const SPAN_MIN: f64 = 1.5;
+
+/// What throughput does as the load grows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    /// Fewer than three levels.
+    TooFew,
+    /// It still grows at the highest load.
+    Rising,
+    /// It does not grow any more.
+    Flat {
+        /// Index of the smallest load that reaches the plateau.
+        knee: usize,
+        /// Indexes of all points on the plateau.
+        plateau: Vec<usize>,
+    },
+}
+
+/// Requests in flight that a point asks for.
+pub fn load_of(point: &Point) -> u64 {
+    u64::from(point.load.connections) * u64::from(point.load.depth)
+}
+
+/// The shape of points in order of rising load.
+pub fn shape(points: &[&Point]) -> Shape {
+    if points.len() < 3 {
+        return Shape::TooFew;
+    }
+    let best = points.iter().map(|point| point.rate).fold(0.0, f64::max);
+    let reaches = |index: &usize| points[*index].rate >= PLATEAU * best;
+    let plateau: Vec<usize> = (0..points.len()).filter(reaches).collect();
+    let (Some(&knee), Some(&last)) = (plateau.first(), plateau.last()) else {
+        return Shape::TooFew;
+    };
+    let spans = load_of(points[last]) as f64 / load_of(points[knee]).max(1) as f64 >= SPAN_MIN;
+    let declines = last + 1 < points.len();
+    if spans || declines { Shape::Flat { knee, plateau } } else { Shape::Rising }
+}
+
+/// The rate of one or more points at one wall, with the interval of its mean.
+pub fn ceiling(points: &[&Point], kind: CeilingKind) -> Option<Ceiling> {
+    let rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
+    let rate = stats::mean(&rates)?;
+    let batches: Vec<f64> = points
+        .iter()
+        .flat_map(|point| steady::independent_rates(&point.per_100ms, point.rate))
+        .collect();
+    let interval = stats::mean_interval(&batches);
+    Some(Ceiling {
+        rate,
+        kind,
+        low: interval.map(|(low, _)| low.min(rate)),
+        high: interval.map(|(_, high)| high.max(rate)),
+        knee_in_flight: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    fn points(levels: &[(u32, f64)]) -> Vec<Point> {
+        levels.iter().map(|(connections, rate)| Fixture::point(*connections, *rate)).collect()
+    }
+
+    fn shape_of(levels: &[(u32, f64)]) -> Shape {
+        let points = points(levels);
+        shape(&points.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn growth_flatness_and_decline_are_told_apart() {
+        let rising = [(50, 1000.0), (100, 2000.0), (200, 3900.0)];
+        assert_eq!(shape_of(&rising), Shape::Rising);
+        let flat = [(50, 1000.0), (100, 1950.0), (200, 2000.0), (400, 1980.0)];
+        assert_eq!(shape_of(&flat), Shape::Flat { knee: 1, plateau: vec![1, 2, 3] });
+        let declining = [(50, 1000.0), (100, 2000.0), (200, 1500.0)];
+        assert_eq!(shape_of(&declining), Shape::Flat { knee: 1, plateau: vec![1] });
+        assert_eq!(shape_of(&rising[..2]), Shape::TooFew);
+    }
+
+    #[test]
+    fn a_ceiling_has_the_mean_of_the_plateau_and_an_interval() {
+        let points = points(&[(100, 1950.0), (200, 2000.0), (400, 1980.0)]);
+        let points: Vec<_> = points.iter().collect();
+        let ceiling = ceiling(&points, CeilingKind::Ceiling).unwrap();
+        assert!((ceiling.rate - 1976.7).abs() < 0.1);
+        assert!(ceiling.low.unwrap() < ceiling.rate && ceiling.rate < ceiling.high.unwrap());
+    }
+}

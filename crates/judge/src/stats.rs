@@ -1,0 +1,192 @@
+//! The few statistics that verdicts rest on, short enough to be checked by reading.
+//!
+//! A series of rates is autocorrelated, so its mean is judged through batch means: batches long
+//! enough to be nearly independent, and Student's t over them (Law and Kelton, Simulation
+//! Modeling and Analysis, section 9.5.3).
+
+/// Arithmetic mean; nothing for no values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Unbiased variance; nothing for fewer than two values.
+pub fn variance(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() >= 2)?;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    Some(squares / (values.len() - 1) as f64)
+}
+
+/// Standard deviation over mean; nothing when it has no meaning.
+pub fn variation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|mean| *mean > 0.0)?;
+    Some(variance(values)?.sqrt() / mean)
+}
+
+/// Correlation of each value with the next; nothing for a constant or short series.
+pub fn lag_one_correlation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() >= 4)?;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    let products: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    (squares > 0.0).then(|| products / squares)
+}
+
+/// Means of consecutive batches of `length` values; a shorter rest is left out.
+pub fn batch_means(values: &[f64], length: usize) -> Vec<f64> {
+    values.chunks_exact(length.max(1)).filter_map(mean).collect()
+}
+
+/// The shortest batches, doubling, whose means are nearly uncorrelated, as long as at least five
+/// batches remain.
+pub fn independent_batches(values: &[f64]) -> Vec<f64> {
+    let mut length = 1;
+    loop {
+        let means = batch_means(values, length);
+        let correlated = lag_one_correlation(&means).is_some_and(|value| value > 0.1);
+        if !correlated || values.len() / (2 * length) < 5 {
+            return means;
+        }
+        length *= 2;
+    }
+}
+
+/// The 95 % interval of the mean of independent values; nothing for fewer than three.
+pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
+    if values.len() < 3 {
+        return None;
+    }
+    let (mean, variance) = (mean(values)?, variance(values)?);
+    let half = student_95(values.len() - 1) * (variance / values.len() as f64).sqrt();
+    Some((mean - half, mean + half))
+}
+
+/// The two-sided 95 % point of Student's t with this many degrees of freedom.
+fn student_95(freedom: usize) -> f64 {
+    const TABLE: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+        2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+        2.052, 2.048, 2.045, 2.042,
+    ];
+    match freedom {
+        0 => f64::INFINITY,
+        1..=30 => TABLE[freedom - 1],
+        31..=60 => 2.0 + 2.5 / freedom as f64,
+        _ => 1.96 + 2.4 / freedom as f64,
+    }
+}
+
+/// A place where the level of a series changes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChangePoint {
+    /// Index of the first value of the second part.
+    pub at: usize,
+    /// Mean after over mean before.
+    pub ratio: f64,
+    /// Difference of the means in standard errors.
+    pub score: f64,
+}
+
+/// The split, with at least `part_min` values on each side, at which the means differ most in
+/// standard errors. The values should be nearly independent.
+pub fn strongest_change(values: &[f64], part_min: usize) -> Option<ChangePoint> {
+    let part_min = part_min.max(2);
+    if values.len() < 2 * part_min {
+        return None;
+    }
+    let at_split = |at: usize| {
+        let (before, after) = values.split_at(at);
+        let (mean_before, mean_after) = (mean(before)?, mean(after)?);
+        let error = (variance(before)? / before.len() as f64
+            + variance(after)? / after.len() as f64)
+            .sqrt();
+        let difference = (mean_after - mean_before).abs();
+        let score = if error > 0.0 {
+            difference / error
+        } else if difference > 0.0 {
+            f64::INFINITY
+        } else {
+            0.0
+        };
+        (mean_before > 0.0).then(|| ChangePoint { at, ratio: mean_after / mean_before, score })
+    };
+    (part_min..=values.len() - part_min)
+        .filter_map(at_split)
+        .max_by(|left, right| left.score.total_cmp(&right.score))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Noise around a level that changes at a place.
+    fn noise(seed: u64, length: usize, level: impl Fn(usize) -> f64, spread: f64) -> Vec<f64> {
+        let mut state = seed | 1;
+        let mut uniform = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        (0..length)
+            .map(|at| level(at) * (1.0 + spread * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0)))
+            .collect()
+    }
+
+    #[test]
+    fn textbook_values() {
+        let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
+        assert_eq!(mean(&values), Some(5.0));
+        assert!((variance(&values).unwrap() - 32.0 / 7.0).abs() < 1e-12);
+        let (low, high) = mean_interval(&values).unwrap();
+        // t(7) = 2.365, s = 2.138, n = 8.
+        assert!((high - low - 2.0 * 2.365 * 2.138 / 8f64.sqrt()).abs() < 0.002);
+        assert_eq!(mean_interval(&values[..2]), None);
+        assert!((student_95(40) - 2.021).abs() < 0.05 && (student_95(1000) - 1.962).abs() < 0.01);
+    }
+
+    #[test]
+    fn the_interval_covers_the_truth_as_often_as_it_says() {
+        let covered = (0..1000)
+            .filter(|seed| {
+                let values = noise(seed * 7919 + 1, 20, |_| 100.0, 0.05);
+                let (low, high) = mean_interval(&values).unwrap();
+                low <= 100.0 && 100.0 <= high
+            })
+            .count();
+        assert!((920..=975).contains(&covered), "{covered} of 1000");
+    }
+
+    #[test]
+    fn a_change_is_found_where_it_is() {
+        let step = noise(3, 50, |at| if at < 20 { 100.0 } else { 110.0 }, 0.01);
+        let change = strongest_change(&step, 5).unwrap();
+        assert!(change.at.abs_diff(20) <= 1 && change.score > 10.0, "{change:?}");
+        assert!((change.ratio - 1.1).abs() < 0.01);
+        let false_alarms = (0..500)
+            .filter(|seed| {
+                let flat = noise(seed * 104_729 + 5, 50, |_| 100.0, 0.05);
+                strongest_change(&flat, 10).unwrap().score > 4.5
+            })
+            .count();
+        assert!(false_alarms <= 5, "{false_alarms} of 500");
+    }
+
+    #[test]
+    fn correlated_values_are_put_in_longer_batches() {
+        let slow: Vec<f64> = (0..80).map(|at| f64::from(at / 8 % 2) + 10.0).collect();
+        assert!(independent_batches(&slow).len() <= 20);
+        let alternating: Vec<f64> = (0..80).map(|at| f64::from(at % 2)).collect();
+        assert_eq!(independent_batches(&alternating).len(), 80);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(
+            values in prop::collection::vec(0.0f64..1e9, 0..60),
+            length in 0usize..10,
+        ) {
+            let _ = (mean_interval(&values), strongest_change(&values, length));
+            let _ = (independent_batches(&values), batch_means(&values, length));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Whether a measured window shows one rate, or several.
+
+use crate::stats;
+
+/// A shift of the mean that is larger than this share makes the window not steady.
+pub const SHIFT_MAX: f64 = 0.10;
+/// Standard errors above which a shift is not chance, over all places it could be at.
+const SCORE_MIN: f64 = 4.5;
+/// Variation of half-second rates that is larger than this makes the window not steady.
+pub const VARIATION_MAX: f64 = 0.15;
+/// Tenths of a second per batch, at most; short windows are cut into shorter batches.
+const BATCH_MAX: usize = 5;
+/// Batches a window must have.
+const BATCHES_MIN: usize = 4;
+
+/// What the series of a window looks like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Steadiness {
+    /// One rate, as far as the series can tell.
+    Steady {
+        /// Standard deviation over mean of half-second rates.
+        variation: f64,
+    },
+    /// The rate changed for good inside the window.
+    Shifted {
+        /// When, seconds from its begin.
+        at_s: f64,
+        /// Rate after over rate before.
+        ratio: f64,
+    },
+    /// The rate never settled.
+    Restless {
+        /// Standard deviation over mean of half-second rates.
+        variation: f64,
+    },
+    /// Too short or too few answers to tell.
+    Unknown,
+}
+
+/// Judges completions per tenth of a second. Few answers scatter by themselves: the share that
+/// counting alone explains is allowed on top.
+pub fn steadiness(tenths: &[u64]) -> Steadiness {
+    // The last tenth is cut off by the end of the window.
+    let whole = &tenths[..tenths.len().saturating_sub(1)];
+    let rates: Vec<f64> = whole.iter().map(|count| *count as f64).collect();
+    let batch = (rates.len() / BATCHES_MIN).clamp(1, BATCH_MAX);
+    let batches = stats::batch_means(&rates, batch);
+    let (Some(mean), Some(variation)) = (stats::mean(&rates), stats::variation(&batches)) else {
+        return Steadiness::Unknown;
+    };
+    if rates.len() < 3 * BATCHES_MIN || mean * (batch as f64) < 10.0 {
+        return Steadiness::Unknown;
+    }
+    let by_chance = 3.0 / (mean * batch as f64).sqrt();
+    if let Some(change) = stats::strongest_change(&rates, rates.len() / 5) {
+        let share = (change.ratio - 1.0).abs();
+        let correlation = stats::lag_one_correlation(&rates).unwrap_or(0.0).clamp(0.0, 0.9);
+        // A correlated series holds less information than its length says.
+        let score = change.score * ((1.0 - correlation) / (1.0 + correlation)).sqrt();
+        if share > SHIFT_MAX + by_chance && score > SCORE_MIN {
+            return Steadiness::Shifted { at_s: change.at as f64 / 10.0, ratio: change.ratio };
+        }
+    }
+    if variation > VARIATION_MAX + by_chance {
+        return Steadiness::Restless { variation };
+    }
+    Steadiness::Steady { variation }
+}
+
+/// Nearly independent rates per second of parts of a window, scaled so that their mean is `rate`.
+pub fn independent_rates(tenths: &[u64], rate: f64) -> Vec<f64> {
+    let whole = &tenths[..tenths.len().saturating_sub(1)];
+    let counts: Vec<f64> = whole.iter().map(|count| *count as f64).collect();
+    let batches = stats::independent_batches(&counts);
+    // The series holds answers that arrived in the window, the rate all answers to requests sent
+    // in it; they differ by the edges.
+    let Some(mean) = stats::mean(&batches).filter(|mean| *mean > 0.0) else { return Vec::new() };
+    batches.into_iter().map(|batch| batch / mean * rate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(level: impl Fn(usize) -> u64) -> Vec<u64> {
+        // A small deterministic wobble: no measured series is constant.
+        (0..50).map(|at| level(at) + (at as u64 * 7919) % 13).collect()
+    }
+
+    #[test]
+    fn one_rate_is_steady() {
+        assert!(matches!(steadiness(&series(|_| 1000)), Steadiness::Steady { .. }));
+    }
+
+    #[test]
+    fn a_step_is_a_shift_and_noise_is_restless() {
+        let step = series(|at| if at < 25 { 1000 } else { 1300 });
+        match steadiness(&step) {
+            Steadiness::Shifted { at_s, ratio } => {
+                assert!((at_s - 2.5).abs() < 0.2 && (ratio - 1.3).abs() < 0.02);
+            }
+            other => panic!("{other:?}"),
+        }
+        let restless = series(|at| if at / 5 % 2 == 0 { 700 } else { 1300 });
+        assert!(matches!(steadiness(&restless), Steadiness::Restless { .. }));
+    }
+
+    #[test]
+    fn a_regular_stall_inside_each_second_is_steady() {
+        let stalls = series(|at| if at % 10 == 0 { 0 } else { 1000 });
+        assert!(!matches!(steadiness(&stalls), Steadiness::Shifted { .. }));
+    }
+
+    #[test]
+    fn little_is_not_judged() {
+        assert_eq!(steadiness(&[1000; 10]), Steadiness::Unknown);
+        assert_eq!(steadiness(&[1; 50]), Steadiness::Unknown);
+        assert_eq!(steadiness(&[]), Steadiness::Unknown);
+        assert!(independent_rates(&[], 1.0).is_empty());
+    }
+
+    #[test]
+    fn parts_of_a_window_have_its_rate() {
+        let rates = independent_rates(&series(|_| 1000), 10_000.0);
+        assert!(rates.len() >= 5);
+        assert!((stats::mean(&rates).unwrap() - 10_000.0).abs() < 1e-6);
+    }
+}

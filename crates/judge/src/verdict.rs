@@ -1,0 +1,516 @@
+//! From tests to a verdict: which wall, how sure, what speaks against it, what to do next.
+//!
+//! The order is that of the evidence. Counted limits come first because they imitate everything
+//! else; then the validity of the measurement; then which side is hot. Utilisation alone names no
+//! wall: a queue, a counter or the shape of a ramp must agree with it. Without a perturbation
+//! nothing is ever "confirmed".
+
+use crate::case::{Case, percent};
+use crate::observe::Observed;
+use crate::ramp::{self, Shape, load_of};
+use crate::walls::{self, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, SERVER, Seen};
+use crate::{gates, ramp::ceiling};
+use model::facts::HostFacts;
+use model::load::{Question, Trial};
+use model::run::{Point, Target};
+use model::units::show_count;
+use model::verdict::{CeilingKind, Confidence, Gate, Named, Verdict};
+use model::wall::{Side, WallId};
+
+/// Gates that a counted limit explains: it loses connections and answers, and disturbs the rate.
+const EXPLAINED: [&str; 3] = ["connections", "errors", "steadiness"];
+
+/// Share of the server's CPUs taken by others above which its CPU walls cannot be told from
+/// theirs.
+const CROWDED: f64 = 0.15;
+
+/// What is known about a run beside its points.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// What was asked.
+    pub trial: &'a Trial,
+    /// The generator's host.
+    pub host: &'a HostFacts,
+    /// What was tested.
+    pub target: &'a Target,
+}
+
+impl<'a> Context<'a> {
+    fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
+        let server = self.target.server.as_ref();
+        Case { trial: self.trial, host: self.host, server, point, observed }
+    }
+}
+
+/// Fills the gates and the verdict of a point.
+pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) -> Point {
+    point.gates = gates::check_all(&context.case(&point, observed));
+    point.verdict = decide(&context.case(&point, observed), None);
+    point
+}
+
+/// The verdict of a run from its judged points and what was observed in their windows.
+pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
+    let last_visits = last_visits(points);
+    let usable: Vec<usize> =
+        last_visits.iter().copied().filter(|index| is_usable(&points[*index])).collect();
+    let Some(&last) = usable.last().or(last_visits.last()) else { return nothing_measured() };
+    let by_load: Vec<&Point> = usable.iter().map(|index| &points[*index]).collect();
+    let shape = match context.trial.question {
+        Question::Load => Shape::TooFew,
+        Question::Ramp => ramp::shape(&by_load),
+    };
+    let case = |index: usize| context.case(&points[index], &observed[index]);
+    let mut verdict = match &shape {
+        Shape::TooFew => points[last].verdict.clone(),
+        Shape::Rising => decide(&case(last), Some(&shape_evidence(&by_load, &shape))),
+        Shape::Flat { plateau, .. } => {
+            let evidence = shape_evidence(&by_load, &shape);
+            let decided: Vec<_> =
+                plateau.iter().map(|at| decide(&case(usable[*at]), Some(&evidence))).collect();
+            let rates: Vec<_> = plateau.iter().map(|at| by_load[*at]).collect();
+            let mut verdict = majority(&decided, &rates);
+            verdict.ceiling = verdict.ceiling.and_then(|one| ceiling(&rates, one.kind));
+            if let Some(ceiling) = &mut verdict.ceiling {
+                ceiling.knee_in_flight = rates.first().map(|point| load_of(point));
+            }
+            verdict
+        }
+    };
+    let invalid: Vec<_> = last_visits
+        .iter()
+        .filter(|index| gates::broken(&points[**index].gates).is_some())
+        .map(|index| load_of(&points[*index]).to_string())
+        .collect();
+    if !invalid.is_empty() && last_visits.len() > 1 {
+        let (count, of, list) = (invalid.len(), last_visits.len(), invalid.join(", "));
+        let what = format!("{count} of {of} levels broke a gate and were left out: {list}");
+        verdict.against.push(what);
+    }
+    verdict
+}
+
+/// Index of the last visit of each level.
+fn last_visits(points: &[Point]) -> Vec<usize> {
+    let is_last = |index: &usize| {
+        points.get(index + 1).is_none_or(|next| next.attempt <= points[*index].attempt)
+    };
+    (0..points.len()).filter(is_last).collect()
+}
+
+fn is_usable(point: &Point) -> bool {
+    gates::broken(&point.gates).is_none()
+}
+
+/// The verdict that most points of a plateau share; among equals that of the highest rate.
+fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
+    let votes = |verdict: &Verdict| decided.iter().filter(|one| one.wall == verdict.wall).count();
+    let rank = |index: &usize| (votes(&decided[*index]), points[*index].rate);
+    let best = (0..decided.len()).max_by(|left, right| {
+        let (left, right) = (rank(left), rank(right));
+        left.0.cmp(&right.0).then(left.1.total_cmp(&right.1))
+    });
+    let mut verdict = decided[best.unwrap_or(0)].clone();
+    let (votes, of) = (votes(&verdict), decided.len());
+    if votes < of {
+        verdict.against.push(format!("{} of {of} points of the plateau differ", of - votes));
+    }
+    verdict
+}
+
+/// What the ramp's shape says, as evidence.
+fn shape_evidence(points: &[&Point], shape: &Shape) -> Seen {
+    let (from, to) = match shape {
+        Shape::Flat { knee, plateau } if plateau.len() > 1 => {
+            (points[*knee], points[plateau[plateau.len() - 1]])
+        }
+        Shape::Flat { knee, .. } => (points[*knee], points[points.len() - 1]),
+        _ => (points[points.len() - 2], points[points.len() - 1]),
+    };
+    let growth = (to.rate / from.rate.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
+    let value = format!("{growth:+.1} % from {} to {} in flight", load_of(from), load_of(to));
+    let rule = match shape {
+        Shape::Rising => "still rising: no wall yet",
+        _ => "flat or falling: a wall, on either side",
+    };
+    let field = "change of the rate with load";
+    Seen::default().with(Family::RampShape, "client", "ramp", field, value, rule)
+}
+
+fn decide(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
+    let broken: Vec<&Gate> =
+        case.point.gates.iter().filter(|gate| gate.ok == Some(false)).collect();
+    let unexplained = broken.iter().any(|gate| !EXPLAINED.contains(&gate.id.as_str()));
+    if let Some((wall, mut seen)) = COUNTED.first_seen(case).filter(|_| !unexplained) {
+        seen.against.extend(broken.iter().map(|gate| format!("gate {}: {}", gate.id, gate.why)));
+        return named(case, wall, add_shape(seen, shape, wall));
+    }
+    if let Some((wall, seen)) = MEASUREMENT.first_seen(case) {
+        return invalid(case, wall, seen);
+    }
+    let client = CLIENT.first_seen(case);
+    let server = SERVER.first_seen(case).map(|(wall, seen)| (wall, add_shape(seen, shape, wall)));
+    let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
+    match (client, server) {
+        (Some((client, seen)), Some((server, more))) => both(case, (client, seen), (server, more)),
+        (Some((wall, seen)), None) => named(case, wall, add_shape(seen, shape, wall)),
+        (None, Some((wall, seen))) if case.neighbours().is_some_and(|share| share > CROWDED) => {
+            crowded(case, wall, seen)
+        }
+        (None, Some((wall, seen))) if seen.is_more_than_utilisation() => named(case, wall, seen),
+        (None, Some((wall, seen))) => only_busy(case, wall, seen),
+        (None, None) => no_heat(case, shape),
+    }
+}
+
+/// The shape of the ramp supports any wall but says nothing of its side; a rising one contradicts.
+fn add_shape(mut seen: Seen, shape: Option<&Seen>, wall: WallId) -> Seen {
+    let Some(shape) = shape else { return seen };
+    for finding in &shape.findings {
+        if finding.evidence.rule.starts_with("still rising") {
+            seen.against.push(format!("{}: {} is not reached yet", finding.evidence.value, wall));
+        } else {
+            seen.findings.push(finding.clone());
+        }
+    }
+    seen
+}
+
+/// Whether the other side is known to have been able to do more.
+fn rival_is_contradicted(case: &Case<'_>, wall: WallId) -> bool {
+    let slack = match wall.side() {
+        Side::Client => case.server_has_slack(),
+        _ => case.client_has_slack(),
+    };
+    slack == Some(true)
+}
+
+fn named(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
+    let sure = rival_is_contradicted(case, wall);
+    if !sure {
+        let rival = if wall.side() == Side::Client { "server" } else { "generator" };
+        seen.against.push(format!("the {rival} is not known to have had slack"));
+    }
+    let confidence = if sure && seen.families() >= 2 && seen.against.is_empty() {
+        Confidence::Probable
+    } else {
+        Confidence::Suspected
+    };
+    let kind = match wall.side() {
+        Side::Client => CeilingKind::AtLeast,
+        _ => CeilingKind::Ceiling,
+    };
+    Verdict {
+        wall: Named::Wall(wall),
+        name: wall.name().to_string(),
+        side: wall.side(),
+        confidence,
+        ceiling: ceiling(&[case.point], kind),
+        ..empty(case, seen)
+    }
+}
+
+fn both(case: &Case<'_>, client: (WallId, Seen), server: (WallId, Seen)) -> Verdict {
+    let (mut seen, more) = (server.1, client.1);
+    seen.findings.extend(more.findings);
+    seen.against.extend(more.against);
+    seen.next.splice(0..0, more.next);
+    Verdict {
+        wall: Named::Wall(server.0),
+        name: format!("{} and {} together", server.0.name(), client.0.name()),
+        side: Side::Unknown,
+        confidence: Confidence::CoLimited,
+        also: vec![client.0],
+        ceiling: ceiling(&[case.point], CeilingKind::AtLeast),
+        ..empty(case, seen)
+    }
+}
+
+fn invalid(case: &Case<'_>, wall: WallId, seen: Seen) -> Verdict {
+    Verdict {
+        wall: Named::Wall(wall),
+        name: wall.name().to_string(),
+        side: Side::Measurement,
+        // A broken account needs no second witness.
+        confidence: Confidence::Probable,
+        ..empty(case, seen)
+    }
+}
+
+/// Others use the server's CPUs: they may be the wall (S6), which this version cannot name.
+fn crowded(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
+    let share = percent(case.neighbours().unwrap_or(0.0));
+    seen.against.push(format!(
+        "it looks like {wall} ({}), but other processes used {share} of the server's CPUs",
+        wall.name()
+    ));
+    seen.next = vec!["stop or move what else runs on the server's CPUs (top), and repeat".into()];
+    unknown(case, seen)
+}
+
+/// The server's CPU is busy and nothing else agrees: that is a hint, not a wall.
+fn only_busy(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
+    seen.against.push(format!("only utilisation points to {wall} ({})", wall.name()));
+    seen.next = vec![ramp_command(case)];
+    unknown(case, seen)
+}
+
+fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
+    let is_flat = shape.is_some_and(|seen| {
+        seen.findings.iter().any(|finding| !finding.evidence.rule.starts_with("still rising"))
+    });
+    let is_rising = shape.is_some() && !is_flat;
+    let offered = OFFERED.first_seen(case).map(|(_, seen)| seen);
+    match (offered, shape) {
+        (offered, Some(shape)) if is_rising => {
+            let mut seen = shape.clone();
+            if let Some(offered) = offered {
+                seen.findings.extend(offered.findings);
+                seen.next.extend(offered.next);
+            } else {
+                seen.next.push(ramp_command(case));
+            }
+            none(case, seen)
+        }
+        (Some(seen), None) => none(case, seen),
+        (offered, _) => {
+            let mut seen = shape.cloned().unwrap_or_default();
+            if is_flat && offered.is_some() {
+                let what = "nothing is busy on either side: something waits (a pool, a lock, a \
+                            limiter, a downstream service)";
+                seen.against.push(what.to_string());
+            }
+            seen.next.extend(what_would_tell(case));
+            unknown(case, seen)
+        }
+    }
+}
+
+fn none(case: &Case<'_>, seen: Seen) -> Verdict {
+    let in_flight = show_count(load_of(case.point) as f64);
+    let limit = match case.point.load.model.as_str() {
+        "open" => "the offered rate".to_string(),
+        _ => format!("{in_flight} requests in flight"),
+    };
+    Verdict {
+        wall: Named::None,
+        name: format!("no wall was reached; {limit} limits"),
+        side: Side::None,
+        confidence: Confidence::Probable,
+        ceiling: ceiling(&[case.point], CeilingKind::AtLeast),
+        ..empty(case, seen)
+    }
+}
+
+fn unknown(case: &Case<'_>, seen: Seen) -> Verdict {
+    Verdict { ceiling: ceiling(&[case.point], CeilingKind::AtLeast), ..empty(case, seen) }
+}
+
+/// The commands that would separate what is open.
+fn what_would_tell(case: &Case<'_>) -> Vec<String> {
+    let mut next = Vec::new();
+    if case.server.is_none() {
+        next.push(
+            "watch the server: run ceiling on its host, or give --server-pid PID".to_string(),
+        );
+    }
+    if case.trial.question == Question::Load {
+        next.push(ramp_command(case));
+    }
+    if case.client_has_slack() != Some(true) {
+        next.push("give the generator more CPUs: --cpus LIST, -t N".to_string());
+    }
+    if next.is_empty() {
+        next.push("profile what the server waits for; its CPUs have slack".to_string());
+    }
+    next
+}
+
+fn ramp_command(case: &Case<'_>) -> String {
+    let connections = u64::from(case.point.load.connections);
+    let (first, last) = ((connections / 4).max(1), connections * 8);
+    format!("ceiling ramp {} -c {first}..{last}", case.trial.url)
+}
+
+/// A verdict that knows nothing yet, with the given evidence.
+fn empty(case: &Case<'_>, seen: Seen) -> Verdict {
+    Verdict {
+        evidence: seen.findings.into_iter().map(|finding| finding.evidence).collect(),
+        against: seen.against,
+        next: seen.next,
+        not_tested: walls::not_tested(case),
+        ..nothing_measured()
+    }
+}
+
+fn nothing_measured() -> Verdict {
+    Verdict {
+        wall: Named::Unknown,
+        name: "the evidence does not decide".to_string(),
+        side: Side::Unknown,
+        confidence: Confidence::Unknown,
+        also: Vec::new(),
+        ceiling: None,
+        evidence: Vec::new(),
+        against: Vec::new(),
+        not_tested: Vec::new(),
+        next: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    fn verdict(fixture: &mut Fixture) -> Verdict {
+        fixture.check_gates();
+        decide(&fixture.case(), None)
+    }
+
+    #[test]
+    fn slack_everywhere_is_no_wall() {
+        let verdict = verdict(&mut Fixture::good());
+        assert_eq!((verdict.wall, verdict.side), (Named::None, Side::None));
+        assert_eq!(verdict.ceiling.unwrap().kind, CeilingKind::AtLeast);
+        assert!(verdict.next[0].contains("ceiling ramp"), "{:?}", verdict.next);
+    }
+
+    #[test]
+    fn utilisation_alone_names_nothing() {
+        let mut fixture = Fixture::good();
+        fixture.server_thread(0.99, 0.0);
+        let alone = verdict(&mut fixture);
+        assert_eq!((alone.wall, alone.confidence), (Named::Unknown, Confidence::Unknown));
+        assert!(alone.against[0].contains("S2"), "{:?}", alone.against);
+        fixture.unread_at_server(0.5);
+        let with_queue = verdict(&mut fixture);
+        assert_eq!(with_queue.wall, Named::Wall(WallId::S2));
+        assert_eq!(with_queue.confidence, Confidence::Probable);
+    }
+
+    #[test]
+    fn a_rival_without_slack_lowers_confidence() {
+        let mut fixture = Fixture::good();
+        fixture.server_thread(0.99, 0.0);
+        fixture.unread_at_server(0.5);
+        fixture.worker(0.85, 0.0);
+        let without_slack = verdict(&mut fixture);
+        assert_eq!(without_slack.wall, Named::Wall(WallId::S2));
+        assert_eq!(without_slack.confidence, Confidence::Suspected);
+        assert!(without_slack.against.iter().any(|what| what.contains("generator")));
+        fixture.worker(0.93, 0.0);
+        let near_limit = verdict(&mut fixture);
+        assert_eq!(near_limit.confidence, Confidence::CoLimited);
+        assert_eq!(near_limit.also, [WallId::C2]);
+    }
+
+    #[test]
+    fn neighbours_on_the_servers_cpus_make_it_unknown() {
+        let mut fixture = Fixture::good();
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.99);
+        fixture.server_threads(&[(7, 0.95), (8, 0.9)]);
+        fixture.unread_at_server(0.5);
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S1), "the server alone");
+        fixture.server_thread(0.6, 0.9);
+        let crowded = verdict(&mut fixture);
+        assert_eq!(crowded.wall, Named::Unknown);
+        assert!(crowded.against[0].contains("other processes"), "{:?}", crowded.against);
+    }
+
+    #[test]
+    fn both_sides_hot_are_co_limited_and_at_least() {
+        let mut fixture = Fixture::good();
+        fixture.server_thread(0.99, 0.0);
+        fixture.unread_at_server(0.5);
+        fixture.worker(0.99, 0.0);
+        let verdict = verdict(&mut fixture);
+        assert_eq!(verdict.confidence, Confidence::CoLimited);
+        assert_eq!((verdict.wall, verdict.also), (Named::Wall(WallId::S2), vec![WallId::C2]));
+        assert_eq!(verdict.ceiling.unwrap().kind, CeilingKind::AtLeast);
+    }
+
+    #[test]
+    fn a_hot_generator_is_the_wall_and_not_valid() {
+        let mut fixture = Fixture::good();
+        fixture.worker(0.99, 0.0);
+        let verdict = verdict(&mut fixture);
+        assert_eq!((verdict.wall, verdict.side), (Named::Wall(WallId::C2), Side::Client));
+        assert!(!verdict.is_valid());
+    }
+
+    #[test]
+    fn a_counted_limit_explains_lost_connections_but_not_a_broken_account() {
+        let mut fixture = Fixture::good();
+        fixture.error("ports", 5);
+        fixture.point.connections.served -= 1;
+        let explained = verdict(&mut fixture);
+        assert_eq!(explained.wall, Named::Wall(WallId::C7));
+        assert!(explained.against.iter().any(|what| what.contains("gate connections")));
+        fixture.point.rate *= 10.0;
+        let broken = verdict(&mut fixture);
+        assert_eq!((broken.wall, broken.ceiling), (Named::Wall(WallId::M1), None));
+    }
+
+    #[test]
+    fn an_unwatched_server_is_unknown_with_a_next_step() {
+        let mut fixture = Fixture::good();
+        fixture.server = None;
+        fixture.observed.server_threads = None;
+        let verdict = verdict(&mut fixture);
+        assert_eq!(verdict.wall, Named::Unknown);
+        assert!(verdict.next[0].contains("--server-pid"), "{:?}", verdict.next);
+        assert!(verdict.not_tested.contains(&WallId::S1));
+        assert!(verdict.not_tested.contains(&WallId::A1), "no version tests it yet");
+    }
+
+    /// A ramp of points with the same readings, judged as a run.
+    fn ramp(fixture: &Fixture, levels: &[(u32, f64)]) -> Verdict {
+        let trial = Trial { question: Question::Ramp, ..fixture.trial.clone() };
+        let target =
+            Target { url: trial.url.clone(), addresses: vec![], server: fixture.server.clone() };
+        let context = Context { trial: &trial, host: &fixture.host, target: &target };
+        let judged = |(connections, rate): &(u32, f64)| {
+            judge_point(context, Fixture::point(*connections, *rate), &fixture.observed)
+        };
+        let points: Vec<_> = levels.iter().map(judged).collect();
+        judge_run(context, &points, &vec![fixture.observed.clone(); points.len()])
+    }
+
+    const FLAT: [(u32, f64); 4] = [(50, 1000.0), (100, 1950.0), (200, 2000.0), (400, 1980.0)];
+
+    #[test]
+    fn a_flat_ramp_is_the_second_witness_of_a_busy_server() {
+        let mut fixture = Fixture::good();
+        fixture.server_thread(0.99, 0.0);
+        let verdict = ramp(&fixture, &FLAT);
+        assert_eq!(verdict.wall, Named::Wall(WallId::S2), "{verdict:?}");
+        assert_eq!(verdict.confidence, Confidence::Probable);
+        let ceiling = verdict.ceiling.unwrap();
+        assert_eq!(ceiling.kind, CeilingKind::Ceiling);
+        assert!((ceiling.rate - 1976.7).abs() < 0.1, "mean of the plateau: {ceiling:?}");
+        assert_eq!(ceiling.knee_in_flight, Some(100));
+    }
+
+    #[test]
+    fn a_rising_ramp_is_a_lower_bound() {
+        let verdict = ramp(&Fixture::good(), &[(50, 1000.0), (100, 2000.0), (200, 3900.0)]);
+        assert_eq!(verdict.wall, Named::None);
+        let ceiling = verdict.ceiling.unwrap();
+        assert_eq!((ceiling.kind, ceiling.rate), (CeilingKind::AtLeast, 3900.0));
+    }
+
+    #[test]
+    fn a_flat_ramp_with_slack_everywhere_is_unknown() {
+        let verdict = ramp(&Fixture::good(), &FLAT);
+        assert_eq!(verdict.wall, Named::Unknown, "{verdict:?}");
+        assert!(verdict.against[0].contains("something waits"), "{verdict:?}");
+    }
+
+    #[test]
+    fn a_run_without_points_is_unknown() {
+        let verdict = ramp(&Fixture::good(), &[]);
+        assert_eq!((verdict.wall, verdict.ceiling), (Named::Unknown, None));
+    }
+}

@@ -1,0 +1,86 @@
+//! C3: the number of requests in flight is the limit; nothing else is near one.
+//!
+//! In closed loop the rate is in-flight over latency. While latency is the server's own and
+//! nothing is busy, that is arithmetic, not a wall: the verdict is "none, at least this rate".
+//! Rule: all places full, and slack on the generator's workers, the server's threads and the CPUs
+//! of both.
+//! Mimics: A2, a pool inside the server (whose places are full too, but latency grows with load).
+//! Confirm: twice the connections double the rate.
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, SLACK, percent};
+
+pub fn test(case: &Case<'_>) -> Test {
+    let point = case.point;
+    if point.load.model != "closed" {
+        return Test::NotSeen;
+    }
+    let (Some(client_slack), Some(server_slack)) =
+        (case.client_has_slack(), case.server_has_slack())
+    else {
+        return Test::Untested;
+    };
+    let Some(in_flight) = point.in_flight.mean else { return Test::Untested };
+    let full = in_flight / point.in_flight.limit.max(1) as f64;
+    let busy = case.busy(&case.client_cpus()).unwrap_or(0.0);
+    if !client_slack || !server_slack || full < 0.9 || busy > 0.85 {
+        return Test::NotSeen;
+    }
+    let server = case.server_utilisation().unwrap_or(0.0);
+    let worker = case.hottest_worker().map_or(0.0, super::super::observe::ThreadShare::wanted);
+    let seen = Seen::default()
+        .with(
+            Family::QueueLocation,
+            "client",
+            "engine",
+            "places for requests in flight that were full",
+            percent(full),
+            "over 90 %",
+        )
+        .with(
+            Family::ThreadStates,
+            "server",
+            "schedstat",
+            "share of its CPUs that the server used",
+            percent(server),
+            &format!("under {}", percent(SLACK)),
+        )
+        .with(
+            Family::ThreadStates,
+            "client",
+            "schedstat",
+            "share of its time that the busiest worker had work",
+            percent(worker),
+            &format!("under {}", percent(SLACK)),
+        );
+    let connections = point.load.connections;
+    Test::Seen(seen.next(format!(
+        "ceiling ramp {} -c {connections}..{}",
+        case.trial.url,
+        u64::from(connections) * 16
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn slack_everywhere_is_seen_and_any_heat_is_not() {
+        let mut fixture = Fixture::good();
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.worker(0.9, 0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a busy worker");
+        fixture.worker(0.3, 0.0);
+        fixture.server_thread(0.97, 0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a busy server");
+    }
+
+    #[test]
+    fn an_unwatched_server_leaves_it_untested() {
+        let mut fixture = Fixture::good();
+        fixture.server = None;
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

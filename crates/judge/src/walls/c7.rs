@@ -1,0 +1,58 @@
+//! C7: the generator ran out of local ports.
+//!
+//! Rule: any connect() that failed with EADDRNOTAVAIL. The kernel has no counter for it, so the
+//! error number of our own call is the only witness.
+//! Mimics: none.
+//! Confirm: a second source or target address doubles the ceiling. TIME_WAIT stays with the side
+//! that closes first.
+
+use super::{Family, Seen, Test};
+use crate::case::Case;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let failed = case.errors("ports");
+    if failed == 0 {
+        return Test::NotSeen;
+    }
+    let mut seen = Seen::default().with(
+        Family::HardCounter,
+        "client",
+        "connect()",
+        "attempts that failed with EADDRNOTAVAIL",
+        failed.to_string(),
+        "any",
+    );
+    if let Some(range) = case.host.sysctls.get("net.ipv4.ip_local_port_range") {
+        let connections = &case.point.connections;
+        seen = seen.with(
+            Family::QueueLocation,
+            "client",
+            "net.ipv4.ip_local_port_range",
+            "ports, for connections opened one after the other",
+            format!(
+                "{} for {}",
+                range.split_whitespace().collect::<Vec<_>>().join("-"),
+                connections.opened + connections.reopened
+            ),
+            "closed connections keep their port for 60 s (TIME_WAIT)",
+        );
+    }
+    Test::Seen(
+        seen.next("keep connections alive, so that they need no new port")
+            .next("widen net.ipv4.ip_local_port_range, or give the target a second address"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn one_failed_attempt_is_enough() {
+        let mut fixture = Fixture::good();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        fixture.error("ports", 1);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+    }
+}

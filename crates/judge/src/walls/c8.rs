@@ -1,0 +1,49 @@
+//! C8: the generator ran out of file descriptors.
+//!
+//! Rule: any socket() that failed with EMFILE or ENFILE. A trial that needs more than the limit
+//! is refused beforehand; this sees limits that were lowered, or a host-wide one.
+//! Mimics: none. Confirm: a higher limit.
+
+use super::{Family, Seen, Test};
+use crate::case::Case;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let failed = case.errors("fds");
+    if failed == 0 {
+        return Test::NotSeen;
+    }
+    let mut seen = Seen::default().with(
+        Family::HardCounter,
+        "client",
+        "socket()",
+        "attempts that failed with EMFILE or ENFILE",
+        failed.to_string(),
+        "any",
+    );
+    if let Some(files) = case.observed.client_files {
+        seen = seen.with(
+            Family::QueueLocation,
+            "client",
+            "/proc/self/fd",
+            "open descriptors and their limit",
+            format!("{} of {}", files.open, files.limit),
+            "as many as there may be",
+        );
+    }
+    let needed = case.point.connections.asked + 100;
+    Test::Seen(seen.next(format!("allow more open files: ulimit -n {needed}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn one_failed_attempt_is_enough() {
+        let mut fixture = Fixture::good();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        fixture.error("fds", 1);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+    }
+}

@@ -1,0 +1,61 @@
+//! K3: the server ran out of file descriptors; accept() fails and the queue fills.
+//!
+//! Rule: open descriptors over 95 % of the soft limit, and connections that wait to be accepted,
+//! were dropped, or were never served. It looks like K1, and often like one hot thread (a loop
+//! that retries accept()), so it is tested before both.
+//! Mimics: none. Confirm: prlimit raises the limit of the running process and the queue empties.
+
+use super::{Family, Seen, Test};
+use crate::case::Case;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let Some(files) = case.observed.server_files else { return Test::Untested };
+    let full = files.open as f64 / files.limit.max(1) as f64;
+    if full < 0.95 {
+        return Test::NotSeen;
+    }
+    let connections = &case.point.connections;
+    let starved = connections.asked.saturating_sub(connections.served);
+    let overflows = case.tcp("TcpExt.ListenOverflows").unwrap_or(0);
+    let queued = case.observed.listeners.map_or(0, |queue| queue.queued);
+    if starved == 0 && overflows == 0 && queued == 0 {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default()
+        .with(
+            Family::HardCounter,
+            "server",
+            &format!("/proc/{}/fd", files.pid),
+            "open descriptors and their soft limit",
+            format!("{} of {}", files.open, files.limit),
+            "over 95 %",
+        )
+        .with(
+            Family::QueueLocation,
+            "both",
+            "sock_diag, engine",
+            "connections in the accept queue, and never served",
+            format!("{queued}, {starved}"),
+            "any",
+        );
+    let wanted = files.limit * 4;
+    Test::Seen(seen.next(format!("prlimit --pid {} --nofile={wanted}:{wanted}", files.pid)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::reading::OpenFiles;
+
+    #[test]
+    fn a_full_table_with_waiting_connections_is_seen() {
+        let mut fixture = Fixture::good();
+        fixture.observed.server_files = Some(OpenFiles { pid: 9, open: 64, limit: 64 });
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nobody waits");
+        fixture.point.connections.served -= 4;
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.observed.server_files = Some(OpenFiles { pid: 9, open: 32, limit: 64 });
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the table has room");
+    }
+}

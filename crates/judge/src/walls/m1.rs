@@ -1,0 +1,47 @@
+//! M1: the number is not a rate of completed work.
+//!
+//! Rule: one of the gates breaks that compare independent accounts of the same thing.
+//! Mimics: retries or ramp phases inside the window; a median used as a mean.
+//! Confirm: measure again, longer; with half the requests in flight, rate x latency must halve.
+
+use super::{Family, Seen, Test};
+use crate::case::Case;
+use crate::gates::GATES;
+use model::wall::WallId;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let step = "measure again for longer: -d 20";
+    broken(case, WallId::M1).map_or(Test::NotSeen, |seen| Test::Seen(seen.next(step)))
+}
+
+/// The broken gates that make the measurement this wall.
+pub(super) fn broken(case: &Case<'_>, wall: WallId) -> Option<Seen> {
+    let mut seen = Seen::default();
+    for gate in case.point.gates.iter().filter(|gate| gate.ok == Some(false)) {
+        if GATES.iter().any(|listed| listed.id == gate.id && listed.breaks == wall) {
+            let (source, rule) = (format!("gate {}", gate.id), format!("holds: {}", gate.bound));
+            let field = "what was found";
+            let family = Family::HardCounter;
+            seen = seen.with(family, "client", &source, field, gate.why.clone(), &rule);
+        }
+    }
+    (!seen.findings.is_empty()).then_some(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn a_rate_that_counts_batches_is_seen() {
+        let mut fixture = Fixture::good();
+        fixture.check_gates();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        // Ten times the completions with the same latency cannot have been in flight.
+        fixture.point.rate *= 10.0;
+        fixture.check_gates();
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.findings[0].evidence.source, "gate littles_law");
+    }
+}

@@ -1,0 +1,48 @@
+//! M2: open loop, and every planned request was sent on time and answered: no wall was reached.
+//!
+//! Rule: completed over planned above 99 %, and release lag p99 under 1 ms.
+//! Mimics: A4, a limiter that queues. Confirm: a rate 25 % higher is reached as well.
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, percent};
+
+pub fn test(case: &Case<'_>) -> Test {
+    let (Some(offered), Some(lag)) = (case.point.offered_rate, &case.point.release_lag_ns) else {
+        return Test::NotSeen;
+    };
+    let achieved = case.point.rate / offered.max(f64::MIN_POSITIVE);
+    if achieved < 0.99 || lag.p99.is_none_or(|p99_ns| p99_ns > 1_000_000) {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default().with(
+        Family::RampShape,
+        "client",
+        "engine",
+        "completed over planned",
+        percent(achieved),
+        "over 99 %",
+    );
+    Test::Seen(seen.next(format!("ask for more: -R {:.0}", offered * 1.25)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::histogram::Summary;
+
+    #[test]
+    fn a_rate_that_is_kept_on_time_is_seen() {
+        let mut fixture = Fixture::good();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "closed loop");
+        fixture.point.offered_rate = Some(fixture.point.rate);
+        let lag = |p99| Some(Summary { p99: Some(p99), ..Summary::default() });
+        fixture.point.release_lag_ns = lag(20_000);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.point.release_lag_ns = lag(5_000_000);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "late");
+        fixture.point.release_lag_ns = lag(20_000);
+        fixture.point.offered_rate = Some(fixture.point.rate * 1.1);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "not reached");
+    }
+}

@@ -1,0 +1,31 @@
+//! M3: the window does not show one rate, so it has no ceiling either.
+//!
+//! Rule: the steadiness gate breaks. Causes: warm-up, burst credit, a neighbour, caches filling.
+//! Confirm: measure again, longer, and look where in time the rate changes.
+
+use super::Test;
+use super::m1::broken;
+use crate::case::Case;
+use model::wall::WallId;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let step = "measure again with a longer warm-up and window: --warmup 10s -d 30";
+    broken(case, WallId::M3).map_or(Test::NotSeen, |seen| Test::Seen(seen.next(step)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn a_rate_that_changes_is_seen() {
+        let mut fixture = Fixture::good();
+        let half = fixture.point.per_100ms.len() / 2;
+        for tenth in &mut fixture.point.per_100ms[half..] {
+            *tenth = *tenth * 2 / 3;
+        }
+        fixture.check_gates();
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+    }
+}
