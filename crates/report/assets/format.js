@@ -1,0 +1,60 @@
+"use strict";
+// Numbers as the rest of ceiling shows them (crates/model/src/units.rs), by unit of an axis.
+const ceilingFormat = (() => {
+  const scaled = (value, steps) => {
+    const size = Math.abs(value);
+    for (const [from, divisor, suffix] of steps) {
+      if (size >= from) return [value / divisor, suffix];
+    }
+    return [value, ""];
+  };
+
+  const digits = (value) => {
+    const size = Math.abs(value);
+    if (size >= 99.95 || value === 0) return 0;
+    return size >= 9.995 ? 1 : 2;
+  };
+
+  const count = (value) => {
+    const [number, suffix] = scaled(value, [
+      [999.5e6, 1e9, "G"], [999.5e3, 1e6, "M"], [9999.5, 1e3, "k"],
+    ]);
+    const whole = suffix === "" && Number.isInteger(number);
+    return number.toFixed(whole ? 0 : digits(number)) + suffix;
+  };
+
+  const ns = (value) => {
+    const [number, suffix] = scaled(value, [
+      [999.5e6, 1e9, "s"], [999.5e3, 1e6, "ms"], [999.5, 1e3, "us"],
+    ]);
+    return suffix === "" ? `${number.toFixed(0)}ns` : number.toFixed(digits(number)) + suffix;
+  };
+
+  // 1000 is p99.9: each nine is a factor of ten.
+  const nines = (value) => {
+    const decimals = Math.max(1, Math.floor(Math.log10(value)) + 1);
+    return `p${Number((100 - 100 / value).toFixed(Math.min(decimals, 8)))}`;
+  };
+
+  // A tick of an axis is a round number; digits that are all zero only take room.
+  const bare = (text) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+
+  const values = {
+    "count": count,
+    "per-second": (value) => `${count(value)}/s`,
+    "ns": ns,
+    "seconds": (value) => `${Number(value.toFixed(2))}s`,
+    "percent": (value) => `${value.toFixed(1)}%`,
+    "cpus": (value) => value.toFixed(2),
+    "nines": nines,
+  };
+
+  const value = (unit, number) => (number == null ? "-" : values[unit](number));
+  const tick = (unit, number) => {
+    if (number == null) return "";
+    if (unit === "percent" || unit === "cpus") return String(Number(number.toFixed(3)));
+    if (unit === "per-second") return bare(count(number));
+    return bare(value(unit, number));
+  };
+  return { value, tick };
+})();

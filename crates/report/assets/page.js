@@ -1,0 +1,36 @@
+"use strict";
+// Starts the page: reads the data, draws the charts, follows the theme, and reports on the root
+// element that it is ready.
+(() => {
+  const root = document.documentElement;
+  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+
+  const figures = [...document.querySelectorAll("figure.chart")];
+  const states = ceilingCharts.mountAll(figures, read("charts"));
+  const redraw = () => states.forEach((state) => state.draw());
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+
+  // Canvases keep their colours: on paper they have to be drawn for paper.
+  const print = (theme) => {
+    root.dataset.theme = theme;
+    redraw();
+  };
+  addEventListener("beforeprint", () => print("paper"));
+  addEventListener("afterprint", () => print(""));
+
+  const save = document.getElementById("save-record");
+  save.hidden = false;
+  save.addEventListener("click", () => {
+    // As it stands, not parsed and written again: whole numbers may be too large for scripts.
+    const text = document.getElementById("record").textContent;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text, "\n"], { type: "application/json" }));
+    link.download = `${String(read("record").id).replace(/[^A-Za-z0-9._-]/g, "_")}.json`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  });
+
+  root.dataset.charts = String(states.length);
+  if (root.dataset.report === "loading") root.dataset.report = "ready";
+})();

@@ -1,0 +1,346 @@
+//! One row per point, for spreadsheets and scripts.
+//!
+//! The header is stable: columns are only ever added at the end. An empty cell means "not
+//! measured" and is never a zero. Quoting is that of RFC 4180; lines end with a line feed. Times
+//! are nanoseconds and rates are per second unless the name says otherwise; [`columns`] documents
+//! each column.
+
+use crate::wording::{broken_gates, is_partial, side_word, unchecked_gates};
+use model::histogram::Summary;
+use model::run::{Point, Run};
+use model::tick::ERROR_CLASSES;
+
+/// A column of the file.
+pub struct Column {
+    /// Name in the header.
+    pub name: String,
+    /// What it holds.
+    pub meaning: String,
+    cell: Box<Cell>,
+}
+
+/// Fills a cell: the run, the index of the point in it, the point.
+type Cell = dyn Fn(&Run, usize, &Point) -> String;
+
+fn column(
+    name: impl Into<String>,
+    meaning: impl Into<String>,
+    cell: impl Fn(&Run, usize, &Point) -> String + 'static,
+) -> Column {
+    Column { name: name.into(), meaning: meaning.into(), cell: Box::new(cell) }
+}
+
+/// A column that needs only the point.
+fn of_point<T: ToString>(
+    name: impl Into<String>,
+    meaning: impl Into<String>,
+    value: impl Fn(&Point) -> Option<T> + 'static,
+) -> Column {
+    column(name, meaning, move |_, _, point| {
+        value(point).map_or_else(String::new, |value| value.to_string())
+    })
+}
+
+/// A run as rows, header first.
+pub fn csv(run: &Run) -> String {
+    let columns = columns();
+    let names = columns.iter().map(|column| quoted(&column.name));
+    let mut text = names.collect::<Vec<_>>().join(",");
+    text.push('\n');
+    for (index, point) in run.record.points.iter().enumerate() {
+        let cells = columns.iter().map(|column| quoted(&(column.cell)(run, index, point)));
+        text.push_str(&cells.collect::<Vec<_>>().join(","));
+        text.push('\n');
+    }
+    text
+}
+
+/// Every column in order, documented.
+pub fn columns() -> Vec<Column> {
+    let mut columns = identity();
+    columns.extend(load());
+    columns.extend(requests());
+    columns.extend(connections());
+    for (prefix, of, pick) in DISTRIBUTIONS {
+        columns.extend(distribution(prefix, of, *pick));
+    }
+    columns.extend(cost());
+    columns.extend(judgement());
+    columns
+}
+
+/// Quotes a cell when it must be.
+fn quoted(cell: &str) -> String {
+    if cell.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_string()
+    }
+}
+
+/// Figures that are no numbers are missing figures.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+fn identity() -> Vec<Column> {
+    vec![
+        column("run", "id of the run", |run, _, _| run.record.id.clone()),
+        column("started_at", "start of the run, RFC 3339", |run, _, _| {
+            run.record.started_at.clone()
+        }),
+        column("url", "what was tested, as typed", |run, _, _| run.record.target.url.clone()),
+        column("point", "number of the point in the run, from 1", |_, index, _| {
+            (index + 1).to_string()
+        }),
+        of_point("attempt", "1 for the first visit of the level, more for repeats", |p| {
+            Some(p.attempt)
+        }),
+    ]
+}
+
+fn load() -> Vec<Column> {
+    vec![
+        of_point("model", "closed or open", |p| Some(p.load.model.clone())),
+        of_point("connections", "connections applied", |p| Some(p.load.connections)),
+        of_point("depth", "requests in flight per connection", |p| Some(p.load.depth)),
+        of_point("asked_rate", "requests asked per second; open loop only", |p| p.load.rate),
+        of_point("duration_s", "length of the measured window, seconds", |p| {
+            finite(p.load.duration_s)
+        }),
+        of_point("driver", "how bytes moved", |p| Some(p.load.driver.clone())),
+        of_point("threads", "worker threads of the generator", |p| Some(p.load.threads)),
+        of_point("rate", "completed good responses per second", |p| finite(p.rate)),
+        of_point("offered_rate", "planned requests per second; open loop only", |p| {
+            p.offered_rate.and_then(finite)
+        }),
+        of_point("in_flight_mean", "requests in flight, mean over the window", |p| {
+            p.in_flight.mean.and_then(finite)
+        }),
+        of_point("in_flight_limit", "connections times depth", |p| Some(p.in_flight.limit)),
+    ]
+}
+
+fn requests() -> Vec<Column> {
+    let mut columns = vec![
+        of_point("planned", "requests due in the window; open loop only", |p| p.requests.planned),
+        of_point("sent", "requests handed to the kernel", |p| Some(p.requests.sent)),
+        of_point("completed", "requests answered completely with 2xx or 3xx", |p| {
+            Some(p.requests.completed)
+        }),
+        of_point("failed", "requests answered otherwise, or failed", |p| Some(p.requests.failed)),
+        of_point("unsent", "requests due and never sent; open loop only", |p| {
+            p.requests.planned.map(|_| p.requests.unsent)
+        }),
+        of_point("unanswered", "requests without an answer when the drain ended", |p| {
+            Some(p.requests.unanswered)
+        }),
+        of_point("mismatched", "answers that failed a check of content", |p| Some(p.mismatched)),
+    ];
+    for class in ["2xx", "3xx", "4xx", "5xx"] {
+        let meaning = format!("complete answers of status class {class}");
+        columns.push(of_point(format!("status_{class}"), meaning, move |p| {
+            p.status.get(class).copied()
+        }));
+    }
+    for class in ERROR_CLASSES {
+        let meaning = format!("errors of class {}", class.name());
+        columns.push(of_point(format!("errors_{}", class.name()), meaning, move |p| {
+            p.errors.get(class.name()).copied()
+        }));
+    }
+    columns.push(of_point("bytes_sent", "bytes of requests", |p| Some(p.bytes.sent)));
+    columns.push(of_point(
+        "bytes_received",
+        "bytes of complete answers: head, framing, body",
+        |p| Some(p.bytes.received),
+    ));
+    columns
+}
+
+fn connections() -> Vec<Column> {
+    vec![
+        of_point("connections_asked", "connections asked for", |p| Some(p.connections.asked)),
+        of_point("connections_opened", "connections opened at least once", |p| {
+            Some(p.connections.opened)
+        }),
+        of_point("connections_served", "connections that completed a measured request", |p| {
+            Some(p.connections.served)
+        }),
+        of_point("connections_failed", "connections never opened", |p| Some(p.connections.failed)),
+        of_point("connections_reopened", "connections opened again after a close", |p| {
+            Some(p.connections.reopened)
+        }),
+        of_point("requests_each_min", "completed requests of the least served connection", |p| {
+            p.connections.requests_each.min
+        }),
+        of_point("requests_each_p50", "completed requests of the median connection", |p| {
+            p.connections.requests_each.p50
+        }),
+        of_point("requests_each_max", "completed requests of the most served connection", |p| {
+            p.connections.requests_each.max
+        }),
+    ]
+}
+
+type PickSummary = fn(&Point) -> Option<&Summary>;
+
+const DISTRIBUTIONS: &[(&str, &str, PickSummary)] = &[
+    ("latency", "latency: from send, or from the planned instant in open loop", |p| {
+        Some(&p.latency_ns)
+    }),
+    ("service", "time from send to answer", |p| Some(&p.service_ns)),
+    ("release_lag", "sent minus planned; open loop only", |p| p.release_lag_ns.as_ref()),
+    ("connect", "time to connect", |p| Some(&p.connections.connect_ns)),
+];
+
+type PickFigure = fn(&Summary) -> Option<u64>;
+
+const FIGURES: &[(&str, &str, PickFigure)] = &[
+    ("min_ns", "smallest", |s| s.min),
+    ("mean_ns", "mean", |s| s.mean),
+    ("stdev_ns", "standard deviation", |s| s.stdev),
+    ("p50_ns", "median", |s| s.p50),
+    ("p75_ns", "75th percentile", |s| s.p75),
+    ("p90_ns", "90th percentile", |s| s.p90),
+    ("p95_ns", "95th percentile", |s| s.p95),
+    ("p99_ns", "99th percentile", |s| s.p99),
+    ("p99_9_ns", "99.9th percentile", |s| s.p99_9),
+    ("p99_99_ns", "99.99th percentile", |s| s.p99_99),
+    ("max_ns", "largest", |s| s.max),
+    ("count", "recorded values", |s| Some(s.count)),
+    ("censored", "values known only to lie beyond all recorded ones", |s| Some(s.censored)),
+];
+
+fn distribution(prefix: &str, of: &str, pick: PickSummary) -> Vec<Column> {
+    let column = |(name, meaning, figure): &(&str, &str, PickFigure)| {
+        let figure = *figure;
+        of_point(format!("{prefix}_{name}"), format!("{of}: {meaning}"), move |p| {
+            pick(p).and_then(figure)
+        })
+    };
+    FIGURES.iter().map(column).collect()
+}
+
+fn cost() -> Vec<Column> {
+    vec![
+        of_point("client_us_per_request", "CPU time of the generator per request", |p| {
+            p.cpu.client_us_per_request.and_then(finite)
+        }),
+        of_point("client_usr_us_per_request", "the part of it in user mode", |p| {
+            p.cpu.client_usr_us_per_request.and_then(finite)
+        }),
+        of_point("server_us_per_request", "CPU time of the server per request", |p| {
+            p.cpu.server_us_per_request.and_then(finite)
+        }),
+        of_point("client_cpus", "CPUs' worth of time the generator used", |p| {
+            p.cpu.client_cpus.and_then(finite)
+        }),
+        of_point("server_cpus", "CPUs' worth of time the server used", |p| {
+            p.cpu.server_cpus.and_then(finite)
+        }),
+        of_point("turn_mean_ns", "mean turn of the generator's loop", |p| {
+            p.client_loop.turn_mean_ns.and_then(finite)
+        }),
+        of_point("turn_max_ns", "longest turn: the most a time stamp can be late", |p| {
+            Some(p.client_loop.turn_max_ns)
+        }),
+    ]
+}
+
+fn judgement() -> Vec<Column> {
+    vec![
+        of_point("valid", "yes unless a gate is broken or the generator is the wall", |p| {
+            let valid = p.verdict.is_valid() && broken_gates(p).next().is_none();
+            Some(if valid { "yes" } else { "no" })
+        }),
+        column("partial", "yes when the window ended before it was over", |run, _, point| {
+            (if is_partial(run, point) { "yes" } else { "no" }).to_string()
+        }),
+        of_point("gates_broken", "names of broken gates, separated by spaces", |p| {
+            Some(broken_gates(p).map(|gate| gate.id.as_str()).collect::<Vec<_>>().join(" "))
+        }),
+        of_point("gates_unchecked", "names of gates that could not be checked", |p| {
+            Some(unchecked_gates(p).map(|gate| gate.id.as_str()).collect::<Vec<_>>().join(" "))
+        }),
+        of_point("wall", "id of the wall, none or unknown", |p| Some(p.verdict.wall.word())),
+        of_point("wall_name", "name of the wall", |p| Some(p.verdict.name.clone())),
+        of_point("side", "side of the wall", |p| Some(side_word(p.verdict.side))),
+        of_point("confidence", "how sure the wall is", |p| Some(p.verdict.confidence.word())),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use std::collections::BTreeSet;
+
+    /// A reader as strict as RFC 4180.
+    fn parsed(text: &str) -> Vec<Vec<String>> {
+        let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
+        let mut characters = text.chars().peekable();
+        let mut is_quoted = false;
+        while let Some(character) = characters.next() {
+            match (is_quoted, character) {
+                (true, '"') if characters.peek() == Some(&'"') => {
+                    cell.push('"');
+                    characters.next();
+                }
+                (true, '"') => is_quoted = false,
+                (false, '"') => is_quoted = true,
+                (false, ',') => row.push(std::mem::take(&mut cell)),
+                (false, '\n') => {
+                    row.push(std::mem::take(&mut cell));
+                    rows.push(std::mem::take(&mut row));
+                }
+                (_, other) => cell.push(other),
+            }
+        }
+        assert!(cell.is_empty() && row.is_empty() && !is_quoted, "the last line is ended");
+        rows
+    }
+
+    fn cell<'a>(rows: &'a [Vec<String>], row: usize, name: &str) -> &'a str {
+        let index = rows[0].iter().position(|column| column == name).expect(name);
+        &rows[row][index]
+    }
+
+    #[test]
+    fn every_row_has_every_column() {
+        for (name, run) in fixtures::all() {
+            let rows = parsed(&csv(&run));
+            assert_eq!(rows.len(), run.record.points.len() + 1, "{name}");
+            assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{name}");
+            let names: BTreeSet<_> = rows[0].iter().collect();
+            assert_eq!(names.len(), rows[0].len(), "no name twice");
+        }
+    }
+
+    #[test]
+    fn hostile_strings_come_back_the_same() {
+        let run = fixtures::hostile();
+        let rows = parsed(&csv(&run));
+        assert_eq!(cell(&rows, 1, "url"), run.record.target.url);
+        assert!(run.record.target.url.contains([',', '"', '\n']), "the fixture is hostile");
+    }
+
+    #[test]
+    fn missing_figures_are_empty() {
+        let rows = parsed(&csv(&fixtures::load_unwatched()));
+        assert_eq!(cell(&rows, 1, "server_us_per_request"), "");
+        assert_eq!(cell(&rows, 1, "planned"), "");
+        assert_ne!(cell(&rows, 1, "client_us_per_request"), "");
+    }
+
+    #[test]
+    fn the_header_is_pinned_and_documented() {
+        let lines = columns().into_iter().map(|c| format!("{}: {}", c.name, c.meaning));
+        insta::assert_snapshot!("columns", lines.collect::<Vec<_>>().join("\n"));
+    }
+
+    #[test]
+    fn rows_are_pinned() {
+        insta::assert_snapshot!("rows", csv(&fixtures::ramp_invalid()));
+    }
+}

@@ -1,0 +1,120 @@
+//! Formats of files and how they are told apart.
+
+use crate::{csv, hlog, html, json};
+use model::run::Run;
+use std::path::Path;
+
+/// A format of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// The record.
+    Json,
+    /// One row per point.
+    Csv,
+    /// HdrHistogram interval log, one interval per point.
+    Hlog,
+    /// One file for people.
+    Html,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 4] = [Self::Json, Self::Csv, Self::Hlog, Self::Html];
+
+    /// The suffix of its files, without the dot.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Csv => "csv",
+            Self::Hlog => "hlog",
+            Self::Html => "html",
+        }
+    }
+
+    /// The format a file's name asks for.
+    pub fn of(path: impl AsRef<Path>) -> Result<Self, UnknownSuffix> {
+        let path = path.as_ref();
+        let suffix = path.extension().map(|suffix| suffix.to_string_lossy().to_lowercase());
+        Self::ALL
+            .into_iter()
+            .find(|format| suffix.as_deref() == Some(format.suffix()))
+            .ok_or_else(|| UnknownSuffix { file: path.display().to_string() })
+    }
+}
+
+/// A file's name that says no format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{file}' does not say a format by its suffix: .json (the record), .csv (one row per point), \
+     .hlog (HdrHistogram log) or .html (the report); for example report.html"
+)]
+pub struct UnknownSuffix {
+    /// What was typed.
+    pub file: String,
+}
+
+/// A run as the content of a file.
+pub fn render(run: &Run, format: Format) -> Vec<u8> {
+    match format {
+        Format::Json => json::json(&run.record),
+        Format::Csv => csv::csv(run).into_bytes(),
+        Format::Hlog => hlog::hlog(run),
+        Format::Html => html::html(run).into_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    /// Leaves every fixture in every format where `REPORT_PAGES` says, for `tests/browser.mjs`
+    /// and for people who want to look.
+    #[test]
+    fn files_are_left_to_look_at() {
+        let Some(folder) = std::env::var_os("REPORT_PAGES") else { return };
+        let folder = std::path::PathBuf::from(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, run) in fixtures::all() {
+            for format in Format::ALL {
+                let file = folder.join(format!("{name}.{}", format.suffix()));
+                assert_eq!(Format::of(&file), Ok(format));
+                std::fs::write(file, render(&run, format)).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn formats_are_known_by_suffix() {
+        for format in Format::ALL {
+            let name = format!("out/run.{}", format.suffix());
+            assert_eq!(Format::of(&name), Ok(format));
+        }
+        assert_eq!(Format::of("REPORT.HTML"), Ok(Format::Html));
+    }
+
+    #[test]
+    fn an_unknown_suffix_is_told_what_would_work() {
+        for name in ["report", "report.xml", ".json", "", "json"] {
+            let error = Format::of(name).unwrap_err().to_string();
+            for word in [name, ".json", ".csv", ".hlog", ".html", "for example"] {
+                assert!(error.contains(word), "{word} in {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_gate_shows_in_every_format() {
+        let run = fixtures::ramp_invalid();
+        let content = |format| String::from_utf8(render(&run, format)).unwrap();
+        assert!(content(Format::Json).contains("\"ok\": false"));
+        assert!(content(Format::Csv).contains(",no,no,connections errors,"));
+        assert!(content(Format::Hlog).contains("Tag=c1000-broken,"));
+        let html = content(Format::Html);
+        assert!(html.contains("<tr class=\"broken\">"), "tables");
+        assert!(html.contains("\"x_marks\":[\"none\""), "curves");
+        assert!(html.contains("\"mark\":\"broken\""), "views and windows");
+        let text = crate::text(&run, crate::Detail::Summary, crate::Style::Plain);
+        assert!(text.contains("\n!   1000 "), "{text}");
+    }
+}

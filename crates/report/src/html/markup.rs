@@ -1,0 +1,206 @@
+//! Blocks as markup.
+
+use super::escape::escape;
+use crate::page::{
+    Align, Banner, Block, Chart, Fact, Fold, List, ListKind, Mark, Page, Row, Table, Tone,
+};
+
+/// Header, links to the sections, and the sections.
+pub(super) fn page(page: &Page) -> String {
+    let mut markup = format!(
+        "<header>\n<h1>{}</h1>\n<p class=\"faint\">{}</p>\n{}</header>\n<main>\n",
+        escape(&page.title),
+        escape(&page.subtitle),
+        links(page)
+    );
+    markup.push_str("<section id=\"verdict\" aria-label=\"Verdict\">\n");
+    let mut hint = HINT;
+    for neighbours in page.blocks.chunk_by(|left, right| is_chart(left) && is_chart(right)) {
+        let drawn: String = neighbours.iter().map(block).collect();
+        if is_chart(&neighbours[0]) {
+            markup.push_str(&format!("{hint}<div class=\"charts\">\n{drawn}</div>\n"));
+            hint = "";
+        } else {
+            markup.push_str(&drawn);
+        }
+    }
+    markup.push_str("</section>\n</main>\n");
+    markup.push_str(
+        "<noscript><p>Charts need scripts; every table above reads without.</p></noscript>\n",
+    );
+    markup
+}
+
+/// Stands once, above the first charts.
+const HINT: &str = "<p class=\"note hint\">Drag across a chart to zoom in, double-click to see all \
+    of it; click a name in a legend to hide its line.</p>\n";
+
+fn is_chart(block: &Block) -> bool {
+    matches!(block, Block::Chart(_))
+}
+
+fn links(page: &Page) -> String {
+    let mut markup = String::from("<nav aria-label=\"Sections\">\n");
+    for block in &page.blocks {
+        if let Block::Heading(text) = block {
+            let text = escape(text);
+            markup.push_str(&format!("<a href=\"#{}\">{text}</a>\n", anchor(&text)));
+        }
+    }
+    markup
+        .push_str("<button type=\"button\" id=\"save-record\" hidden>Save record (JSON)</button>");
+    markup.push_str("\n</nav>\n");
+    markup
+}
+
+/// A name for the address of a section.
+fn anchor(heading: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    heading.chars().map(letter).collect()
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Heading(text) => {
+            let text = escape(text);
+            format!("</section>\n<section id=\"{}\">\n<h2>{text}</h2>\n", anchor(&text))
+        }
+        Block::Banner(banner) => self::banner(banner),
+        Block::Text(text) => format!("<p>{}</p>\n", escape(text)),
+        Block::Table(table) => self::table(table),
+        Block::Chart(chart) => figure(chart),
+        Block::Facts(facts) => self::facts(facts),
+        Block::List(list) => self::list(list),
+    }
+}
+
+fn banner(banner: &Banner) -> String {
+    let tone = match banner.tone {
+        Tone::Good => "good",
+        Tone::Neutral => "neutral",
+        Tone::Caution => "caution",
+        Tone::Bad => "bad",
+    };
+    let lines: String =
+        banner.lines.iter().map(|line| format!("<p>{}</p>\n", escape(line))).collect();
+    let text = escape(&banner.text);
+    format!("<div class=\"banner {tone}\">\n<p class=\"verdict\">{text}</p>\n{lines}</div>\n")
+}
+
+fn facts(facts: &[Fact]) -> String {
+    let mut markup = String::from("<dl>\n");
+    for fact in facts {
+        let (name, value) = (escape(&fact.name), escape(&fact.value));
+        markup.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>\n"));
+    }
+    markup.push_str("</dl>\n");
+    markup
+}
+
+fn list(list: &List) -> String {
+    let mut markup = String::new();
+    if !list.lead.is_empty() {
+        markup.push_str(&format!("<p>{}</p>\n", escape(&list.lead)));
+    }
+    let (element, before, after) = match list.kind {
+        ListKind::Sentences => ("ul", "", ""),
+        ListKind::Commands => ("ol", "<code>", "</code>"),
+    };
+    markup.push_str(&format!("<{element}>\n"));
+    for item in &list.items {
+        markup.push_str(&format!("<li>{before}{}{after}</li>\n", escape(item)));
+    }
+    markup.push_str(&format!("</{element}>\n"));
+    markup
+}
+
+fn table(table: &Table) -> String {
+    let caption = escape(&table.caption);
+    let label = if caption.is_empty() { "Table".to_string() } else { caption.clone() };
+    let mut inner = format!(
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{label}\">\n<table>\n"
+    );
+    if table.fold == Fold::Open && !caption.is_empty() {
+        inner.push_str(&format!("<caption>{caption}</caption>\n"));
+    }
+    inner.push_str("<thead><tr>");
+    for column in &table.columns {
+        let title = escape(&column.title);
+        inner.push_str(&format!("<th scope=\"col\"{}>{title}</th>", class_of(column.align)));
+    }
+    inner.push_str("</tr></thead>\n<tbody>\n");
+    for row in &table.rows {
+        inner.push_str(&table_row(table, row));
+    }
+    inner.push_str("</tbody>\n</table>\n</div>\n");
+    for note in &table.notes {
+        inner.push_str(&format!("<p class=\"note{}\">{}</p>\n", note_class(note), escape(note)));
+    }
+    match table.fold {
+        Fold::Open => inner,
+        Fold::Closed => {
+            let rows = table.rows.len();
+            format!(
+                "<details>\n<summary>{label} <span class=\"faint\">({rows})</span></summary>\n\
+                 {inner}</details>\n"
+            )
+        }
+    }
+}
+
+/// A note that begins with the symbol of a mark explains marked rows.
+fn note_class(note: &str) -> &'static str {
+    match note.split(' ').next() {
+        Some(first) if first == Mark::Broken.symbol() => " broken",
+        Some(first) if first == Mark::Caution.symbol() => " caution",
+        _ => "",
+    }
+}
+
+fn class_of(align: Align) -> &'static str {
+    match align {
+        Align::Left => "",
+        Align::Right => " class=\"number\"",
+    }
+}
+
+/// Short words stay on one line on a phone, sentences get room to be read; the table scrolls.
+fn class_of_cell(align: Align, cell: &str) -> &'static str {
+    match (align, cell.chars().count()) {
+        (Align::Right, _) => " class=\"number\"",
+        (Align::Left, 0..=20) => " class=\"short\"",
+        (Align::Left, 40..) => " class=\"long\"",
+        (Align::Left, _) => "",
+    }
+}
+
+fn table_row(table: &Table, row: &Row) -> String {
+    let (class, symbol) = match row.mark {
+        Mark::None => ("", String::new()),
+        Mark::Caution => (" class=\"caution\"", symbol(row.mark, "with a reservation")),
+        Mark::Broken => (" class=\"broken\"", symbol(row.mark, "validity gate broken")),
+    };
+    let mut markup = format!("<tr{class}>");
+    for (index, (column, cell)) in table.columns.iter().zip(&row.cells).enumerate() {
+        let cell = escape(cell);
+        let class = class_of_cell(column.align, &row.cells[index]);
+        let (element, scope) = if index == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
+        let before = if index == 0 { symbol.as_str() } else { "" };
+        markup.push_str(&format!("<{element}{scope}{class}>{before}{cell}</{element}>"));
+    }
+    markup.push_str("</tr>\n");
+    markup
+}
+
+fn symbol(mark: Mark, meaning: &str) -> String {
+    format!("<abbr class=\"mark\" title=\"{meaning}\">{}</abbr> ", mark.symbol())
+}
+
+/// The place of a chart; scripts fill it, in the order of the data.
+fn figure(chart: &Chart) -> String {
+    let (id, title, note) = (escape(&chart.id), escape(&chart.title), escape(&chart.note));
+    format!(
+        "<figure class=\"chart\" id=\"{id}\">\n<figcaption><h3>{title}</h3>\n\
+         <p class=\"note\">{note}</p></figcaption>\n</figure>\n"
+    )
+}

@@ -1,0 +1,231 @@
+//! Draws a page as one HTML file that needs no network.
+//!
+//! Executive summary: everything the text holds is in the markup and reads without scripts.
+//! Charts are drawn by our own scripts from JSON in the file. Strings of the run are untrusted:
+//! they are escaped in markup and in JSON, and a content security policy lets the browser run
+//! only the scripts whose hashes are in it.
+
+mod escape;
+mod markup;
+
+use crate::page::{Block, Chart, Page};
+use crate::sections::{Detail, page_of};
+use base64::Engine as _;
+use escape::{escape, json_for_script, shortened};
+use model::run::Run;
+use sha2::{Digest, Sha256};
+
+/// Styles in the order they apply.
+const STYLE: &str = concat!(
+    include_str!("../../assets/vendor/uPlot.min.css"),
+    include_str!("../../assets/style.css")
+);
+
+/// Scripts in the order they run. The first one watches over the others.
+const SCRIPTS: [&str; 5] = [
+    include_str!("../../assets/guard.js"),
+    include_str!("../../assets/vendor/uPlot.iife.min.js"),
+    include_str!("../../assets/format.js"),
+    include_str!("../../assets/charts.js"),
+    include_str!("../../assets/page.js"),
+];
+
+/// A run as one HTML file.
+pub fn html(run: &Run) -> String {
+    let page = page_of(run, Detail::Everything);
+    let charts: Vec<&Chart> = page
+        .blocks
+        .iter()
+        .filter_map(|block| if let Block::Chart(chart) = block { Some(chart) } else { None })
+        .collect();
+    let mut file = head(&page);
+    file.push_str("<body>\n");
+    file.push_str(&markup::page(&page));
+    file.push_str(&data_script("charts", &json_for_script(&shortened(&charts))));
+    file.push_str(&data_script("record", &json_for_script(&run.record)));
+    for script in SCRIPTS {
+        file.push_str("<script>");
+        file.push_str(script);
+        file.push_str("</script>\n");
+    }
+    file.push_str("</body>\n</html>\n");
+    file
+}
+
+fn head(page: &Page) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n",
+        policy(),
+        escape(&page.title)
+    )
+}
+
+/// Nothing may be loaded, and only our own scripts and styles count: a string that slipped
+/// through the escaping would still not run.
+fn policy() -> String {
+    let scripts: Vec<String> = SCRIPTS.iter().map(|script| source_hash(script)).collect();
+    format!(
+        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+        scripts.join(" "),
+        source_hash(STYLE)
+    )
+}
+
+fn source_hash(source: &str) -> String {
+    let digest = Sha256::digest(source.as_bytes());
+    format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(digest))
+}
+
+fn data_script(id: &str, json: &str) -> String {
+    format!("<script type=\"application/json\" id=\"{id}\">{json}</script>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use crate::page::Block;
+
+    #[test]
+    fn vendored_files_are_those_of_the_versions_file() {
+        let versions = include_str!("../../assets/vendor/VERSIONS");
+        let files = [
+            (
+                "uPlot.iife.min.js",
+                include_bytes!("../../assets/vendor/uPlot.iife.min.js").as_slice(),
+            ),
+            ("uPlot.min.css", include_bytes!("../../assets/vendor/uPlot.min.css").as_slice()),
+        ];
+        for (name, content) in files {
+            let digest: String =
+                Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+            assert!(versions.contains(&format!("{digest}  {name}")), "{name} is {digest}");
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_style_or_script_ends_its_element() {
+        for source in SCRIPTS.iter().chain([&STYLE]) {
+            let lower = source.to_lowercase();
+            assert!(!lower.contains("</script") && !lower.contains("</style"));
+            assert!(!lower.contains("<!--"));
+        }
+    }
+
+    /// Every element and attribute we write. Text escapes `<` and `>`, so whatever stands between
+    /// the two is markup, and whatever is not listed here came from somewhere else.
+    const ELEMENTS: &str = "!doctype a abbr body button caption code dd details div dl dt \
+        figcaption figure h1 h2 h3 head header html li main meta nav noscript ol p script section \
+        span style summary table tbody td th thead title tr ul";
+    const ATTRIBUTES: &str = "aria-label charset class content hidden href html http-equiv id \
+        lang name role scope tabindex title type";
+
+    #[test]
+    fn there_is_no_markup_but_ours() {
+        for (name, run) in fixtures::all() {
+            let markup = without_scripts_and_styles(&html(&run));
+            for tag in tags(&markup) {
+                let element = tag.trim_start_matches('/').split([' ', '>']).next().unwrap();
+                assert!(ELEMENTS.split_whitespace().any(|known| known == element), "{name}: {tag}");
+                for (attribute, value) in attributes(tag) {
+                    let known = ATTRIBUTES.split_whitespace().any(|known| known == attribute);
+                    assert!(known, "{name}: {attribute} in {tag}");
+                    assert!(attribute != "href" || value.starts_with('#'), "{name}: {tag}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn styles_load_nothing() {
+        assert!(!STYLE.contains("url(") && !STYLE.contains("@import"));
+    }
+
+    #[test]
+    fn hostile_strings_stay_text() {
+        let file = html(&fixtures::hostile());
+        let scripts = file.matches("<script").count();
+        assert_eq!(scripts, SCRIPTS.len() + 2, "two blocks of data");
+        assert_eq!(file.matches("</script").count(), scripts);
+        assert!(file.contains("&lt;script&gt;alert"), "shown, not run");
+        assert!(!file.contains('\u{202e}'), "nothing reverses the direction of text in markup");
+        assert!(file.bytes().all(|byte| byte >= b' ' || matches!(byte, b'\n' | b'\t')));
+    }
+
+    #[test]
+    fn data_blocks_are_the_record_and_the_charts() {
+        for (name, run) in fixtures::all() {
+            let file = html(&run);
+            let record: serde_json::Value = serde_json::from_str(block(&file, "record")).unwrap();
+            assert_eq!(record["id"], run.record.id.as_str(), "{name}");
+            let charts: serde_json::Value = serde_json::from_str(block(&file, "charts")).unwrap();
+            let placeholders = file.matches("<figure class=\"chart\"").count();
+            assert_eq!(charts.as_array().unwrap().len(), placeholders, "{name}");
+        }
+    }
+
+    #[test]
+    fn tables_and_verdict_are_in_the_markup() {
+        for (name, run) in fixtures::all() {
+            let file = html(&run);
+            let mut cells = 0;
+            for block in page_of(&run, Detail::Everything).blocks {
+                match block {
+                    Block::Banner(banner) => {
+                        assert!(file.contains(&escape(&banner.text)), "{name}: {}", banner.text);
+                    }
+                    Block::Table(table) => {
+                        for cell in table.rows.iter().flat_map(|row| &row.cells) {
+                            assert!(file.contains(&escape(cell)), "{name}: {cell}");
+                            cells += 1;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            assert!(cells > 20 || run.record.points.is_empty(), "{name}");
+        }
+    }
+
+    fn block<'a>(file: &'a str, id: &str) -> &'a str {
+        let begin = format!("<script type=\"application/json\" id=\"{id}\">");
+        let from = file.find(&begin).unwrap() + begin.len();
+        &file[from..from + file[from..].find("</script>").unwrap()]
+    }
+
+    fn tags(markup: &str) -> Vec<&str> {
+        let pieces = markup.split('<').skip(1);
+        pieces.map(|piece| piece.split_once('>').expect("every tag is closed").0).collect()
+    }
+
+    /// Names and values of a tag. All values are quoted.
+    fn attributes(tag: &str) -> Vec<(&str, &str)> {
+        let Some((_, mut rest)) = tag.split_once(' ') else { return Vec::new() };
+        let mut found = Vec::new();
+        while !rest.trim().is_empty() {
+            let end = rest.find(['=', ' ']).unwrap_or(rest.len());
+            let name = &rest[..end];
+            let value = rest[end..].strip_prefix("=\"").map(|value| value.split_once('"').unwrap());
+            let (value, after) = value.unwrap_or(("", &rest[end..]));
+            found.push((name, value));
+            rest = after.trim_start();
+        }
+        found
+    }
+
+    fn without_scripts_and_styles(file: &str) -> String {
+        let mut rest = file;
+        let mut markup = String::new();
+        while let Some(at) = rest.find("<style").into_iter().chain(rest.find("<script")).min() {
+            markup.push_str(&rest[..at]);
+            let close = if rest[at..].starts_with("<style") { "</style>" } else { "</script>" };
+            rest = &rest[at + rest[at..].find(close).unwrap() + close.len()..];
+        }
+        markup + rest
+    }
+}

@@ -1,0 +1,32 @@
+//! Drawings of a run: text for terminals, one HTML file, and tables for other programs.
+//!
+//! What this room is for: one page per run that every renderer draws the same, and exports.
+//! In: a run with its verdict. Out: text, HTML, JSON, CSV, and an HdrHistogram log.
+//! Never: statistics or opinions of its own. It draws what judge decided; the only arithmetic is
+//! display rates derived from two readings, such as the share of CPU time by state.
+
+pub mod page;
+
+pub mod sections;
+
+pub mod text;
+
+pub mod html;
+
+pub mod csv;
+pub mod hlog;
+pub mod json;
+
+pub mod progress;
+
+mod export;
+mod printable;
+mod rates;
+mod wording;
+
+#[cfg(test)]
+mod fixtures;
+
+pub use export::{Format, UnknownSuffix, render};
+pub use sections::Detail;
+pub use text::{Style, text};

@@ -1,0 +1,354 @@
+//! What a page is: titled blocks of text, tables and chart specifications. Data only.
+//!
+//! Executive summary: sections make blocks, renderers draw them. A block says what is shown and
+//! what matters about it, never how it looks: no colours, no widths, no markup. Every string in
+//! it is untrusted text; escaping is the renderer's work.
+
+use serde::Serialize;
+
+/// A drawing of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page {
+    /// What was done, for example `ceiling ramp http://host/`.
+    pub title: String,
+    /// When and by what.
+    pub subtitle: String,
+    /// In reading order.
+    pub blocks: Vec<Block>,
+}
+
+/// One part of a page.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    /// Begins a section.
+    Heading(String),
+    /// The sentence everybody must read.
+    Banner(Banner),
+    /// A paragraph.
+    Text(String),
+    /// A table.
+    Table(Table),
+    /// A chart.
+    Chart(Chart),
+    /// Named values.
+    Facts(Vec<Fact>),
+    /// Short items.
+    List(List),
+}
+
+/// How a sentence should be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// The measurement stands and says what was asked.
+    Good,
+    /// The measurement stands; something is open.
+    Neutral,
+    /// Usable with a reservation.
+    Caution,
+    /// Must not be used as a figure of the server.
+    Bad,
+}
+
+/// A verdict in plain words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Banner {
+    /// How to take it.
+    pub tone: Tone,
+    /// The sentence.
+    pub text: String,
+    /// What belongs to it, one sentence each.
+    pub lines: Vec<String>,
+}
+
+/// Whether a row, a view or a position needs attention. In every rendering a mark is a symbol as
+/// well as a colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mark {
+    /// Nothing special.
+    #[default]
+    None,
+    /// Usable with a reservation: partial, or limited by the generator.
+    Caution,
+    /// A validity gate is broken: not a measurement.
+    Broken,
+}
+
+impl Mark {
+    /// The symbol in every rendering.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Caution => "~",
+            Self::Broken => "!",
+        }
+    }
+}
+
+/// On which side cells line up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Heading; with the unit when all cells share one.
+    pub title: String,
+    /// Side.
+    pub align: Align,
+    /// Which column goes first when there is no room: the highest rank. Rank 0 always stays.
+    pub rank: u8,
+}
+
+impl Column {
+    /// A column of words that always stays.
+    pub fn words(title: &str) -> Self {
+        Self { title: title.to_string(), align: Align::Left, rank: 0 }
+    }
+
+    /// A column of numbers that always stays.
+    pub fn numbers(title: &str) -> Self {
+        Self { title: title.to_string(), align: Align::Right, rank: 0 }
+    }
+
+    /// The same column, to be dropped when there is no room.
+    pub fn rank(self, rank: u8) -> Self {
+        Self { rank, ..self }
+    }
+}
+
+/// A row of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// One per column; a missing value is `-`.
+    pub cells: Vec<String>,
+    /// Whether it needs attention.
+    pub mark: Mark,
+}
+
+/// How a renderer that can fold should begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fold {
+    /// Shown at once.
+    Open,
+    /// For reference: shown on demand.
+    Closed,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// What the rows are; empty when the heading of the section says it.
+    pub caption: String,
+    /// From left to right.
+    pub columns: Vec<Column>,
+    /// From top to bottom.
+    pub rows: Vec<Row>,
+    /// Sentences below the table.
+    pub notes: Vec<String>,
+    /// Whether to begin folded.
+    pub fold: Fold,
+}
+
+impl Table {
+    /// An open table without caption, rows and notes.
+    pub fn new(columns: Vec<Column>) -> Self {
+        let (caption, rows, notes) = (String::new(), Vec::new(), Vec::new());
+        Self { caption, columns, rows, notes, fold: Fold::Open }
+    }
+
+    /// Names the table.
+    pub fn caption(mut self, caption: impl Into<String>) -> Self {
+        self.caption = caption.into();
+        self
+    }
+
+    /// Folds the table where that is possible.
+    pub fn folded(mut self) -> Self {
+        self.fold = Fold::Closed;
+        self
+    }
+
+    /// Appends a row; there must be one cell for each column.
+    pub fn push(&mut self, mark: Mark, cells: Vec<String>) {
+        assert_eq!(cells.len(), self.columns.len(), "one cell per column in '{}'", self.caption);
+        self.rows.push(Row { cells, mark });
+    }
+}
+
+/// A named value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// Name.
+    pub name: String,
+    /// Value with unit.
+    pub value: String,
+}
+
+impl Fact {
+    /// A named value.
+    pub fn new(name: &str, value: impl Into<String>) -> Self {
+        Self { name: name.to_string(), value: value.into() }
+    }
+}
+
+/// What the items of a list are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListKind {
+    /// Sentences.
+    Sentences,
+    /// Things to type or to do, best first.
+    Commands,
+}
+
+/// A list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    /// A sentence before the items; may be empty.
+    pub lead: String,
+    /// What they are.
+    pub kind: ListKind,
+    /// The items.
+    pub items: Vec<String>,
+}
+
+/// What the numbers of an axis are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Plain number.
+    Count,
+    /// Per second.
+    PerSecond,
+    /// Nanoseconds.
+    Ns,
+    /// Seconds.
+    Seconds,
+    /// Hundredths.
+    Percent,
+    /// CPUs' worth of time.
+    Cpus,
+    /// A percentile q, plotted at `1 / (1 - q)` so that each nine is one step of a log axis.
+    Nines,
+}
+
+/// How an axis is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// Equal steps.
+    Linear,
+    /// Equal factors. Values at or below zero are not drawn.
+    Log,
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Axis {
+    /// What it shows.
+    pub label: String,
+    /// In which unit.
+    pub unit: Unit,
+    /// How it is divided.
+    pub scale: Scale,
+}
+
+impl Axis {
+    /// An axis with equal steps.
+    pub fn linear(label: &str, unit: Unit) -> Self {
+        Self { label: label.to_string(), unit, scale: Scale::Linear }
+    }
+
+    /// An axis with equal factors.
+    pub fn log(label: &str, unit: Unit) -> Self {
+        Self { label: label.to_string(), unit, scale: Scale::Log }
+    }
+}
+
+/// How series are drawn together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shape {
+    /// Each for itself.
+    Lines,
+    /// Areas on top of each other; they sum to a whole.
+    Stacked,
+}
+
+/// A line of a chart.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// Name in the legend.
+    pub label: String,
+    /// One value for each x of the view; absent is a gap, never a zero.
+    pub y: Vec<Option<f64>>,
+}
+
+/// A stretch of the x axis with a name, for example the measured window of a point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Band {
+    /// Name.
+    pub label: String,
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Whether it needs attention.
+    pub mark: Mark,
+}
+
+/// A level of the y axis with a name, for example the ceiling.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Limit {
+    /// Name.
+    pub label: String,
+    /// Where it is.
+    pub at: f64,
+    /// The interval around it, when there is one.
+    pub within: Option<(f64, f64)>,
+}
+
+/// One choice of what a chart shows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct View {
+    /// Name in the selection.
+    pub label: String,
+    /// Whether all of it needs attention.
+    pub mark: Mark,
+    /// Positions, rising.
+    pub x: Vec<f64>,
+    /// The attention each position needs; empty when none does.
+    pub x_marks: Vec<Mark>,
+    /// Lines over these positions.
+    pub series: Vec<Series>,
+    /// Named stretches of the x axis.
+    pub bands: Vec<Band>,
+    /// Named levels of the y axis.
+    pub limits: Vec<Limit>,
+}
+
+/// What to draw, without how.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Chart {
+    /// Stable name, also the anchor.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// One sentence on how to read it; may be empty.
+    pub note: String,
+    /// Horizontal.
+    pub x: Axis,
+    /// Vertical.
+    pub y: Axis,
+    /// How the series are drawn together.
+    pub shape: Shape,
+    /// At least one. Charts whose views have the same labels are switched together.
+    pub views: Vec<View>,
+    /// The view to begin with.
+    pub selected: usize,
+}

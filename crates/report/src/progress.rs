@@ -1,0 +1,150 @@
+//! One line that says how a level under way is going.
+
+use crate::text::wrap::{fit, width};
+use crate::wording::{count, ns, per_second, plural};
+use model::event::Progress;
+use model::load::{Arrival, Level};
+
+/// Which level is under way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LevelInfo {
+    /// Which of the levels, from 0.
+    pub index: usize,
+    /// How many there are.
+    pub of: usize,
+    /// 1 for the first visit.
+    pub attempt: u32,
+    /// What is applied.
+    pub level: Level,
+}
+
+/// A part of the line, and how early it goes when there is no room; rank 0 always stays.
+struct Part {
+    rank: u8,
+    text: String,
+}
+
+fn part(rank: u8, text: String) -> Part {
+    Part { rank, text }
+}
+
+/// Level, stage, connections, rate, percentiles, CPUs used by generator (c) and server (s), and
+/// failures in at most `columns`. Parts are
+/// left out from the least important on.
+pub fn progress_line(info: &LevelInfo, progress: &Progress, columns: usize) -> String {
+    let mut parts = parts(info, progress);
+    let line =
+        |parts: &[Part]| parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("  ");
+    loop {
+        let drawn = line(&parts);
+        let last = parts.iter().map(|part| part.rank).max().unwrap_or(0);
+        if width(&drawn) <= columns || last == 0 {
+            return fit(&drawn, columns);
+        }
+        parts.retain(|part| part.rank != last);
+    }
+}
+
+fn parts(info: &LevelInfo, progress: &Progress) -> Vec<Part> {
+    let mut parts = vec![part(0, format!("{}/{}", info.index + 1, info.of))];
+    if info.attempt > 1 {
+        parts.push(part(6, format!("visit {}", info.attempt)));
+    }
+    parts.push(part(5, format!("{:<10}", progress.stage)));
+    parts.push(part(7, bar(progress.done)));
+    parts.push(part(1, level(info, progress)));
+    parts.push(part(0, format!("{:>7}", per_second(progress.rate))));
+    let (p50, p99) = (ns(progress.p50_ns), ns(progress.p99_ns));
+    parts.push(part(3, format!("p50 {p50:>6} p99 {p99:>6}")));
+    let cpus: Vec<String> = [("c", progress.client_cpus), ("s", progress.server_cpus)]
+        .into_iter()
+        .filter_map(|(who, cpus)| cpus.map(|cpus| format!("{who}{cpus:.2}")))
+        .collect();
+    if !cpus.is_empty() {
+        parts.push(part(4, format!("cpu {}", cpus.join(" "))));
+    }
+    if progress.failures > 0 {
+        parts.push(part(0, format!("{} failed", count(progress.failures))));
+    }
+    parts
+}
+
+/// Connections open of those asked for, until all are open.
+fn level(info: &LevelInfo, progress: &Progress) -> String {
+    let asked = u64::from(info.level.connections);
+    let mut text = if progress.open < asked {
+        format!("{}/{} conns", count(progress.open), count(asked))
+    } else {
+        plural(asked, "conn")
+    };
+    if let Arrival::Open { rate, .. } = info.level.arrival {
+        text.push_str(&format!(" at {}", per_second(rate)));
+    }
+    text
+}
+
+/// Eighths of a character, so that a short bar still moves visibly.
+fn bar(done: Option<f64>) -> String {
+    const CELLS: usize = 6;
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let Some(done) = done else { return " ".repeat(CELLS + 2) };
+    let eighths = (done.clamp(0.0, 1.0) * (CELLS * 8) as f64).round() as usize;
+    let filled = format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
+    format!("▕{filled:<CELLS$}▏")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn busy() -> (LevelInfo, Progress) {
+        let level = Level { connections: 4000, depth: 1, arrival: Arrival::Closed };
+        let progress = Progress {
+            stage: "measuring",
+            done: Some(0.43),
+            open: 3871,
+            rate: 48_213.0,
+            p50_ns: Some(1_310_000),
+            p99_ns: Some(4_200_000),
+            client_cpus: Some(0.42),
+            server_cpus: Some(3.98),
+            failures: 12,
+        };
+        (LevelInfo { index: 2, of: 8, attempt: 2, level }, progress)
+    }
+
+    #[test]
+    fn the_line_is_never_too_wide() {
+        let (info, progress) = busy();
+        for columns in 0..160 {
+            let line = progress_line(&info, &progress, columns);
+            assert!(width(&line) <= columns, "{columns}: '{line}'");
+            let fresh = progress_line(&info, &Progress::default(), columns);
+            assert!(width(&fresh) <= columns, "{columns}: '{fresh}'");
+        }
+    }
+
+    #[test]
+    fn what_matters_stays_longest() {
+        let (info, progress) = busy();
+        let lines = [160, 100, 80, 60, 40, 24]
+            .map(|columns| format!("{columns:>3} {}", progress_line(&info, &progress, columns)));
+        insta::assert_snapshot!("lines", lines.join("\n"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_zero() {
+        let (info, _) = busy();
+        let line =
+            progress_line(&info, &Progress { stage: "connecting", ..Progress::default() }, 99);
+        assert!(line.contains("p50      -") && !line.contains("cpu"), "{line}");
+    }
+
+    #[test]
+    fn the_bar_fills_evenly() {
+        assert_eq!(bar(Some(0.0)), "▕      ▏");
+        assert_eq!(bar(Some(0.25)), "▕█▌    ▏");
+        assert_eq!(bar(Some(7.0)), "▕██████▏");
+        assert_eq!(width(&bar(None)), width(&bar(Some(0.5))));
+    }
+}

@@ -1,0 +1,147 @@
+//! Throughput and latency over what the levels vary.
+
+use crate::page::{Axis, Block, Chart, Limit, Mark, Scale, Series, Shape, Unit, View};
+use crate::wording::{mark_of, per_second};
+use model::histogram::Summary;
+use model::run::{Point, Run};
+use model::verdict::{Ceiling, CeilingKind};
+
+/// What the levels of a run vary; the horizontal axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Varied {
+    Connections,
+    AskedRate,
+    InFlight,
+}
+
+impl Varied {
+    fn of(points: &[Point]) -> Self {
+        let varies =
+            |value: fn(&Point) -> f64| points.iter().any(|point| value(point) != value(&points[0]));
+        if varies(|point| point.load.rate.unwrap_or(0.0)) {
+            Self::AskedRate
+        } else if varies(|point| f64::from(point.load.depth)) {
+            Self::InFlight
+        } else {
+            Self::Connections
+        }
+    }
+
+    fn value(self, point: &Point) -> Option<f64> {
+        match self {
+            Self::Connections => Some(f64::from(point.load.connections)),
+            Self::AskedRate => point.load.rate,
+            Self::InFlight => Some(point.in_flight.limit as f64),
+        }
+    }
+
+    fn axis(self) -> Axis {
+        match self {
+            Self::Connections => Axis::log("connections", Unit::Count),
+            Self::AskedRate => Axis::log("asked rate", Unit::PerSecond),
+            Self::InFlight => Axis::log("requests in flight allowed", Unit::Count),
+        }
+    }
+}
+
+type Pick = fn(&Summary) -> Option<u64>;
+
+/// Percentiles of the latency chart.
+const PERCENTILES: [(&str, Pick); 4] = [
+    ("p50", |summary| summary.p50),
+    ("p90", |summary| summary.p90),
+    ("p99", |summary| summary.p99),
+    ("p99.9", |summary| summary.p99_9),
+];
+
+/// Rate and latency percentiles over the levels, for runs with more than one.
+pub fn curves(run: &Run) -> Vec<Block> {
+    let points = &run.record.points;
+    let Some(varied) = points.first().map(|_| Varied::of(points)) else { return Vec::new() };
+    let mut order: Vec<(f64, &Point)> =
+        points.iter().filter_map(|point| Some((varied.value(point)?, point))).collect();
+    order.sort_by(|left, right| left.0.total_cmp(&right.0));
+    if order.first().map(|first| first.0) == order.last().map(|last| last.0) {
+        return Vec::new();
+    }
+    let marks = order.iter().map(|(_, point)| mark_of(run, point)).collect::<Vec<_>>();
+    let view = |series: Vec<Series>| View {
+        label: "all levels".to_string(),
+        mark: Mark::None,
+        x: order.iter().map(|(x, _)| *x).collect(),
+        x_marks: if marks.iter().all(|mark| *mark == Mark::None) {
+            Vec::new()
+        } else {
+            marks.clone()
+        },
+        series,
+        ..View::default()
+    };
+    let points: Vec<&Point> = order.iter().map(|(_, point)| *point).collect();
+    vec![
+        Block::Chart(rate_chart(
+            varied,
+            View { limits: limits(run), ..view(rate_series(&points)) },
+        )),
+        Block::Chart(latency_chart(varied, view(latency_series(&points)))),
+    ]
+}
+
+fn rate_series(points: &[&Point]) -> Vec<Series> {
+    let mut series = vec![Series {
+        label: "rate".to_string(),
+        y: points.iter().map(|point| Some(point.rate)).collect(),
+    }];
+    if points.iter().any(|point| point.offered_rate.is_some()) {
+        let y = points.iter().map(|point| point.offered_rate).collect();
+        series.push(Series { label: "asked".to_string(), y });
+    }
+    series
+}
+
+/// The ceiling, as judged.
+fn limits(run: &Run) -> Vec<Limit> {
+    let limit = |ceiling: &Ceiling| Limit {
+        label: match ceiling.kind {
+            CeilingKind::Ceiling => format!("ceiling {}", per_second(ceiling.rate)),
+            CeilingKind::AtLeast => format!("at least {}", per_second(ceiling.rate)),
+        },
+        at: ceiling.rate,
+        within: ceiling.low.zip(ceiling.high),
+    };
+    run.record.verdict.ceiling.iter().map(limit).collect()
+}
+
+fn latency_series(points: &[&Point]) -> Vec<Series> {
+    let series_of = |(label, pick): (&str, Pick)| Series {
+        label: label.to_string(),
+        y: points.iter().map(|point| pick(&point.latency_ns).map(|ns| ns as f64)).collect(),
+    };
+    PERCENTILES.into_iter().map(series_of).collect()
+}
+
+fn rate_chart(varied: Varied, view: View) -> Chart {
+    Chart {
+        id: "rate-by-level".to_string(),
+        title: "Throughput".to_string(),
+        note: "Completed good responses per second.".to_string(),
+        x: varied.axis(),
+        y: Axis::linear("rate", Unit::PerSecond),
+        shape: Shape::Lines,
+        views: vec![view],
+        selected: 0,
+    }
+}
+
+fn latency_chart(varied: Varied, view: View) -> Chart {
+    Chart {
+        id: "latency-by-level".to_string(),
+        title: "Latency".to_string(),
+        note: "A percentile with fewer than ten samples beyond it is not drawn.".to_string(),
+        x: varied.axis(),
+        y: Axis { label: "latency".to_string(), unit: Unit::Ns, scale: Scale::Log },
+        shape: Shape::Lines,
+        views: vec![view],
+        selected: 0,
+    }
+}

@@ -1,0 +1,103 @@
+//! What the verdict rests on, what speaks against it, and what would settle what is open.
+
+use crate::page::{Block, Column, List, ListKind, Mark, Table};
+use crate::wording::{mark_of, point_mark, side_word};
+use model::run::Run;
+use model::verdict::{Evidence, Named};
+
+/// Evidence for and against the verdict of the run.
+pub fn evidence(run: &Run) -> Vec<Block> {
+    let verdict = &run.record.verdict;
+    let mut blocks = Vec::new();
+    if verdict.evidence.is_empty() {
+        blocks.push(Block::Text("No evidence was recorded for this verdict.".to_string()));
+    } else {
+        let columns = ["host", "figure", "value", "rule"].map(Column::words).to_vec();
+        let mut table = Table::new(columns);
+        for evidence in &verdict.evidence {
+            table.push(Mark::None, cells_of(evidence));
+        }
+        blocks.push(Block::Table(table));
+    }
+    if !verdict.against.is_empty() {
+        blocks.push(Block::List(List {
+            lead: "Against:".to_string(),
+            kind: ListKind::Sentences,
+            items: verdict.against.clone(),
+        }));
+    }
+    blocks
+}
+
+fn cells_of(evidence: &Evidence) -> Vec<String> {
+    let figure = format!("{}: {}", evidence.source, evidence.field);
+    vec![evidence.host.clone(), figure, evidence.value.clone(), evidence.rule.clone()]
+}
+
+/// The verdict of each point, for runs with more than one.
+pub fn by_point(run: &Run) -> Vec<Block> {
+    let points = &run.record.points;
+    if points.len() < 2 {
+        return Vec::new();
+    }
+    let columns = ["point", "wall", "name", "side", "confidence", "rests on"].map(Column::words);
+    let mut table = Table::new(columns.to_vec()).caption("Verdict of each point").folded();
+    for point in points {
+        let verdict = &point.verdict;
+        let rests_on: Vec<_> = verdict
+            .evidence
+            .iter()
+            .map(|evidence| format!("{} {}", evidence.field, evidence.value))
+            .collect();
+        let cells = vec![
+            point_mark(point),
+            verdict.wall.word().to_string(),
+            verdict.name.clone(),
+            side_word(verdict.side).to_string(),
+            verdict.confidence.word().to_string(),
+            if rests_on.is_empty() { "-".to_string() } else { rests_on.join("; ") },
+        ];
+        table.push(mark_of(run, point), cells);
+    }
+    vec![Block::Table(table)]
+}
+
+/// Walls that were not tested, by id.
+pub fn not_tested_ids(run: &Run) -> Vec<Block> {
+    let walls = &run.record.verdict.not_tested;
+    if walls.is_empty() {
+        return Vec::new();
+    }
+    let ids: Vec<_> = walls.iter().map(|wall| wall.id()).collect();
+    vec![Block::Text(format!("Not tested: {}.", ids.join(" ")))]
+}
+
+/// Walls that were not tested, with what they are.
+pub fn not_tested_names(run: &Run) -> Vec<Block> {
+    let walls = &run.record.verdict.not_tested;
+    if walls.is_empty() {
+        return Vec::new();
+    }
+    let columns = ["wall", "name", "side"].map(Column::words).to_vec();
+    let mut table = Table::new(columns).caption("Walls that were not tested").folded();
+    for wall in walls {
+        let side = side_word(wall.side()).to_string();
+        table.push(Mark::None, vec![wall.id().to_string(), wall.name().to_string(), side]);
+    }
+    vec![Block::Table(table)]
+}
+
+/// What to do next, best first.
+pub fn next(run: &Run) -> Vec<Block> {
+    let verdict = &run.record.verdict;
+    if verdict.next.is_empty() {
+        return Vec::new();
+    }
+    let lead = match verdict.wall {
+        Named::Wall(_) => "To be surer:",
+        Named::None => "To go further:",
+        Named::Unknown => "To find out:",
+    };
+    let items = verdict.next.clone();
+    vec![Block::List(List { lead: lead.to_string(), kind: ListKind::Commands, items })]
+}

@@ -1,0 +1,183 @@
+//! The whole distribution of latency.
+
+use crate::page::{Axis, Block, Chart, Column, Mark, Series, Shape, Table, Unit, View};
+use crate::wording::{best_point, count, mark_of, ns, or_dash, point_heading, point_mark};
+use crate::wording::{plural, point_phrase};
+use model::histogram::{Histogram, SAMPLES_BEYOND, Summary};
+use model::run::{Point, Run};
+
+/// A figure of a distribution: name, how early its column is dropped, value.
+struct Statistic {
+    name: &'static str,
+    rank: u8,
+    pick: fn(&Summary) -> Option<u64>,
+}
+
+const STATISTICS: &[Statistic] = &[
+    Statistic { name: "min", rank: 5, pick: |s| s.min },
+    Statistic { name: "mean", rank: 2, pick: |s| s.mean },
+    Statistic { name: "stdev", rank: 4, pick: |s| s.stdev },
+    Statistic { name: "p50", rank: 0, pick: |s| s.p50 },
+    Statistic { name: "p75", rank: 7, pick: |s| s.p75 },
+    Statistic { name: "p90", rank: 3, pick: |s| s.p90 },
+    Statistic { name: "p95", rank: 6, pick: |s| s.p95 },
+    Statistic { name: "p99", rank: 0, pick: |s| s.p99 },
+    Statistic { name: "p99.9", rank: 0, pick: |s| s.p99_9 },
+    Statistic { name: "p99.99", rank: 1, pick: |s| s.p99_99 },
+    Statistic { name: "max", rank: 0, pick: |s| s.max },
+];
+
+/// What a distribution of a point is of.
+struct Measure {
+    name: &'static str,
+    meaning: &'static str,
+    pick: fn(&Point) -> Option<&Summary>,
+}
+
+const MEASURES: &[Measure] = &[
+    Measure { name: "latency", meaning: "", pick: |point| Some(&point.latency_ns) },
+    Measure {
+        name: "service",
+        meaning: "from send to answer",
+        // In closed loop this is the latency itself and would only repeat it.
+        pick: |point| point.release_lag_ns.as_ref().map(|_| &point.service_ns),
+    },
+    Measure {
+        name: "release lag",
+        meaning: "sent minus planned",
+        pick: |point| point.release_lag_ns.as_ref(),
+    },
+    Measure {
+        name: "connect",
+        meaning: "time to connect",
+        pick: |point| Some(&point.connections.connect_ns).filter(|summary| summary.count > 0),
+    },
+];
+
+/// Percentiles: down the page for a single point, one row per point otherwise.
+pub fn percentiles(run: &Run) -> Vec<Block> {
+    match run.record.points.as_slice() {
+        [] => Vec::new(),
+        [point] => vec![Block::Table(single(run, point))],
+        points => MEASURES.iter().filter_map(|measure| several(run, points, measure)).collect(),
+    }
+}
+
+fn single(run: &Run, point: &Point) -> Table {
+    let measures: Vec<(&Measure, &Summary)> =
+        MEASURES.iter().filter_map(|measure| Some((measure, (measure.pick)(point)?))).collect();
+    let mut columns = vec![Column::words("")];
+    columns.extend(measures.iter().map(|(measure, _)| Column::numbers(measure.name)));
+    let mut table = Table::new(columns);
+    let mut push = |name: &str, cell: &dyn Fn(&Summary) -> String| {
+        let mut cells = vec![name.to_string()];
+        cells.extend(measures.iter().map(|(_, summary)| cell(summary)));
+        table.push(Mark::None, cells);
+    };
+    for statistic in STATISTICS {
+        push(statistic.name, &|summary| ns((statistic.pick)(summary)));
+    }
+    push("count", &|summary| count(summary.count));
+    if measures.iter().any(|(_, summary)| summary.censored > 0) {
+        push("beyond", &|summary| count(summary.censored));
+    }
+    let named = measures.iter().filter(|(measure, _)| !measure.meaning.is_empty());
+    let meanings = named.map(|(measure, _)| format!("{}: {}.", measure.name, measure.meaning));
+    table.notes.extend(meanings);
+    table.notes.extend(notes(run));
+    table
+}
+
+fn several(run: &Run, points: &[Point], measure: &Measure) -> Option<Block> {
+    if points.iter().all(|point| (measure.pick)(point).is_none()) {
+        return None;
+    }
+    let mut columns = vec![Column::numbers(point_heading(run)), Column::numbers("count").rank(8)];
+    columns.extend(STATISTICS.iter().map(|s| Column::numbers(s.name).rank(s.rank)));
+    let caption = match measure.meaning {
+        "" => measure.name.to_string(),
+        meaning => format!("{}: {meaning}", measure.name),
+    };
+    let mut table = Table::new(columns).caption(caption);
+    for point in points {
+        let summary = (measure.pick)(point);
+        let mut cells = vec![point_mark(point), or_dash(summary, |summary| count(summary.count))];
+        let figures = STATISTICS.iter().map(|s| ns(summary.and_then(|summary| (s.pick)(summary))));
+        cells.extend(figures);
+        table.push(mark_of(run, point), cells);
+    }
+    if measure.name == "latency" {
+        table.notes = notes(run);
+    }
+    Some(Block::Table(table))
+}
+
+fn notes(run: &Run) -> Vec<String> {
+    let mut notes =
+        vec!["A percentile with fewer than ten samples beyond it is not given.".to_string()];
+    let censored: u64 = run.record.points.iter().map(|point| point.latency_ns.censored).sum();
+    if censored > 0 {
+        notes.push(format!(
+            "{} without an answer count as slower than all others in every percentile.",
+            plural(censored, "request")
+        ));
+    }
+    notes
+}
+
+/// Percentile curves on an axis where each nine is one step.
+pub fn distribution(run: &Run) -> Vec<Block> {
+    if run.record.points.is_empty() {
+        return Vec::new();
+    }
+    let with_curve = |(point, histogram)| {
+        let view = curve(run, point, histogram);
+        (!view.x.is_empty()).then_some(view)
+    };
+    let points = run.record.points.iter().zip(&run.latencies);
+    let views: Vec<View> = points.filter_map(with_curve).collect();
+    if views.is_empty() {
+        let text = "The whole distributions were not kept with this run.".to_string();
+        return vec![Block::Text(text)];
+    }
+    let best = best_point(run).map(|(_, point)| point_phrase(point));
+    let selected = views.iter().position(|view| Some(&view.label) == best.as_ref()).unwrap_or(0);
+    vec![Block::Chart(Chart {
+        id: "latency-distribution".to_string(),
+        title: "Latency distribution".to_string(),
+        note: "Each nine is one step to the right. The curve ends where fewer than ten samples \
+               lie beyond."
+            .to_string(),
+        x: Axis::log("percentile", Unit::Nines),
+        y: Axis::log("latency", Unit::Ns),
+        shape: Shape::Lines,
+        views,
+        selected,
+    })]
+}
+
+/// Positions per factor of ten of the curve.
+const STEPS_PER_NINE: i32 = 24;
+
+/// The distribution of a point. As in the record, answers that never came take part in the ranks
+/// and the curve ends where they begin.
+fn curve(run: &Run, point: &Point, histogram: &Histogram) -> View {
+    let recorded = histogram.count();
+    let population = (recorded + point.latency_ns.censored) as f64;
+    let mut view = View { label: point_phrase(point), ..View::default() };
+    view.mark = mark_of(run, point);
+    let mut values_ns = Vec::new();
+    for step in 0.. {
+        let nines = 10_f64.powf(f64::from(step) / f64::from(STEPS_PER_NINE));
+        let quantile = 1.0 - 1.0 / nines;
+        let rank = (quantile * population).ceil().max(1.0);
+        if population / nines < SAMPLES_BEYOND || rank > recorded as f64 {
+            break;
+        }
+        let value_ns = histogram.quantile_ns(rank / recorded as f64);
+        view.x.push(nines);
+        values_ns.push(value_ns.map(|ns| ns as f64));
+    }
+    view.series = vec![Series { label: "latency".to_string(), y: values_ns }];
+    view
+}

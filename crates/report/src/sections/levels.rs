@@ -1,0 +1,185 @@
+//! The table: one row per visit of a level.
+
+use crate::page::{Block, Column, Mark, Row, Table};
+use crate::wording::{
+    broken_gates, count, is_partial, mark_of, microseconds, ns, or_dash, point_mark,
+    unchecked_gates, wall_mark, wall_phrase,
+};
+use model::run::{Point, Run};
+use model::units::show_count;
+use model::wall::Side;
+
+/// A column and how to fill it.
+struct Figure {
+    column: Column,
+    cell: fn(&Point) -> String,
+}
+
+fn figure(column: Column, cell: fn(&Point) -> String) -> Figure {
+    Figure { column, cell }
+}
+
+/// One row per point; columns that say nothing in this run are left out.
+pub fn levels(run: &Run) -> Vec<Block> {
+    let points = &run.record.points;
+    if points.is_empty() {
+        return vec![Block::Text("No level was measured.".to_string())];
+    }
+    let figures = figures(points);
+    let mut table = Table::new(figures.iter().map(|figure| figure.column.clone()).collect());
+    for point in points {
+        let cells = figures.iter().map(|figure| (figure.cell)(point)).collect();
+        table.rows.push(Row { cells, mark: mark_of(run, point) });
+    }
+    table.notes = notes(run);
+    vec![Block::Table(table)]
+}
+
+fn figures(points: &[Point]) -> Vec<Figure> {
+    let any = |has: fn(&Point) -> bool| points.iter().any(has);
+    let mut figures = vec![figure(Column::numbers("conns"), |point| {
+        let visit = if point.attempt > 1 { format!("#{}", point.attempt) } else { String::new() };
+        format!("{}{visit}", count(u64::from(point.load.connections)))
+    })];
+    if any(|point| point.load.depth > 1) {
+        figures.push(figure(Column::numbers("depth"), |p| count(u64::from(p.load.depth))));
+    }
+    if any(|point| point.offered_rate.is_some()) {
+        figures.push(figure(Column::numbers("asked /s"), |p| or_dash(p.offered_rate, show_count)));
+    }
+    figures.push(figure(Column::numbers("rate /s"), |point| show_count(point.rate)));
+    figures.push(figure(Column::numbers("p50"), |point| ns(point.latency_ns.p50)));
+    figures.push(figure(Column::numbers("p99"), |point| ns(point.latency_ns.p99)));
+    if any(|point| point.latency_ns.p99_9.is_some()) {
+        figures.push(figure(Column::numbers("p99.9").rank(2), |p| ns(p.latency_ns.p99_9)));
+        figures.push(figure(Column::numbers("max").rank(6), |p| ns(p.latency_ns.max)));
+    } else {
+        figures.push(figure(Column::numbers("max").rank(2), |p| ns(p.latency_ns.max)));
+    }
+    figures.extend(rest(points));
+    figures
+}
+
+fn rest(points: &[Point]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    if !points.iter().all(is_kept_busy) {
+        let in_flight = |p: &Point| or_dash(p.in_flight.mean, show_count);
+        figures.push(figure(Column::numbers("in flight").rank(4), in_flight));
+    }
+    if !points.iter().all(is_served_fully) {
+        figures.push(figure(Column::numbers("conns served").rank(3), |point| {
+            let (served, asked) = (point.connections.served, point.connections.asked);
+            format!("{}/{}", count(served), count(asked))
+        }));
+    }
+    figures.push(figure(Column::numbers("err"), |point| {
+        count(point.requests.failed + point.requests.unanswered + attempt_errors(point))
+    }));
+    figures.push(figure(Column::numbers("client us/req"), |point| {
+        microseconds(point.cpu.client_us_per_request)
+    }));
+    if points.iter().any(|point| point.cpu.server_us_per_request.is_some()) {
+        figures.push(figure(Column::numbers("server us/req"), |point| {
+            microseconds(point.cpu.server_us_per_request)
+        }));
+    }
+    figures.push(figure(Column::words("wall").rank(1), |point| wall_mark(&point.verdict)));
+    figures.push(figure(Column::words("gates"), gates_mark));
+    figures
+}
+
+/// Whether the requests in flight were what closed loop promises, as shown with three digits.
+/// Then a note says so and the column is not needed.
+fn is_kept_busy(point: &Point) -> bool {
+    let limit = point.in_flight.limit as f64;
+    let is_near = |mean: f64| (mean - limit).abs() <= limit * 0.005;
+    point.load.rate.is_none() && point.in_flight.mean.is_some_and(is_near)
+}
+
+/// Whether every connection asked for completed a request.
+fn is_served_fully(point: &Point) -> bool {
+    point.connections.served == point.connections.asked
+}
+
+/// Failed connection attempts; they are no requests and come on top.
+fn attempt_errors(point: &Point) -> u64 {
+    ["connect", "tls", "ports", "fds"].into_iter().filter_map(|class| point.errors.get(class)).sum()
+}
+
+/// `ok`, `ok 2?` when two could not be checked, `BAD 1` when one is broken.
+fn gates_mark(point: &Point) -> String {
+    let unchecked = unchecked_gates(point).count();
+    match broken_gates(point).count() {
+        0 if point.gates.is_empty() => "-".to_string(),
+        0 if unchecked == 0 => "ok".to_string(),
+        0 => format!("ok {unchecked}?"),
+        broken => format!("BAD {broken}"),
+    }
+}
+
+fn notes(run: &Run) -> Vec<String> {
+    let points = &run.record.points;
+    let mut notes = reservations(run);
+    if points.iter().all(is_served_fully) {
+        let busy = if points.iter().all(is_kept_busy) { " and kept busy throughout" } else { "" };
+        notes.push(format!("At every point all connections asked for were served{busy}."));
+    }
+    let unsent: u64 = points.iter().map(|point| point.requests.unsent).sum();
+    if unsent > 0 {
+        let planned: u64 = points.iter().filter_map(|point| point.requests.planned).sum();
+        let (unsent, planned) = (count(unsent), count(planned));
+        notes.push(format!("{unsent} of {planned} planned requests could not be sent in time."));
+    }
+    let from = if points.iter().any(|point| point.load.model == "open") {
+        "Latency counts from the planned instant of each request (open loop)."
+    } else {
+        "Latency counts from the send (closed loop: a stall holds back later sends)."
+    };
+    notes.push(from.to_string());
+    let unchecked = points.iter().map(|point| unchecked_gates(point).count()).max().unwrap_or(0);
+    if unchecked > 0 {
+        notes.push(format!("ok {unchecked}?: {unchecked} of the gates could not be checked."));
+    }
+    if points.iter().any(|point| point.attempt > 1) {
+        notes.push("#2: the second visit of a level.".to_string());
+    }
+    let coalesced = points.iter().map(|point| point.load.coalesce_ns).max().unwrap_or(0);
+    if coalesced > 0 {
+        notes.push(format!("Every latency holds up to {} of coalescing.", ns(Some(coalesced))));
+    }
+    notes
+}
+
+/// Why rows are marked: one note for all points that are marked for the same reason.
+fn reservations(run: &Run) -> Vec<String> {
+    let mut groups: Vec<(Mark, String, Vec<String>)> = Vec::new();
+    for point in &run.record.points {
+        let mark = mark_of(run, point);
+        let Some(why) = reservation(run, point, mark) else { continue };
+        match groups.iter_mut().find(|group| group.0 == mark && group.1 == why) {
+            Some(group) => group.2.push(point_mark(point)),
+            None => groups.push((mark, why, vec![point_mark(point)])),
+        }
+    }
+    let note = |(mark, why, points): (Mark, String, Vec<String>)| {
+        format!("{} {}: {why}.", mark.symbol(), points.join(" "))
+    };
+    groups.into_iter().map(note).collect()
+}
+
+/// Why a row is marked.
+fn reservation(run: &Run, point: &Point, mark: Mark) -> Option<String> {
+    let broken: Vec<_> = broken_gates(point).map(|gate| gate.id.as_str()).collect();
+    Some(match mark {
+        Mark::None => return None,
+        Mark::Broken if broken.is_empty() => wall_phrase(&point.verdict),
+        Mark::Broken => format!("not a measurement, broken: {}", broken.join(", ")),
+        Mark::Caution if point.verdict.side == Side::Client => {
+            format!("limited by the generator, {}", wall_phrase(&point.verdict))
+        }
+        Mark::Caution if is_partial(run, point) => {
+            format!("partial, {:.1}s were measured", point.load.duration_s)
+        }
+        Mark::Caution => wall_phrase(&point.verdict),
+    })
+}

@@ -1,0 +1,143 @@
+//! Where it was measured: this host, the target, and the run itself so that it can be repeated.
+
+use crate::page::{Block, Column, Fact, Mark, Table};
+use crate::wording::{or_dash, plural};
+use model::facts::{CpuAccounting, CpuQuota, HostFacts, ServerFacts, Unreadable};
+use model::run::Run;
+use model::units::{show_bytes, show_count};
+
+/// Host, target, server process tree, and the command.
+pub fn facts(run: &Run) -> Vec<Block> {
+    let record = &run.record;
+    let mut facts = vec![
+        Fact::new("Host", host_phrase(&record.host)),
+        Fact::new("CPU", cpu_phrase(&record.host)),
+    ];
+    if let Some(quota) = tightest(&record.host.quotas) {
+        facts.push(Fact::new("CPU limit", quota));
+    }
+    let addresses = record.target.addresses.join(", ");
+    facts.push(Fact::new("Target", format!("{} ({addresses})", record.target.url)));
+    match &record.target.server {
+        Some(server) => facts.push(Fact::new("Server", server_phrase(server))),
+        None => facts.push(Fact::new("Server", "not watched: its side is not measured")),
+    }
+    let trial = &record.trial;
+    let driver = format!("{}: {}", trial.driver.name(), trial.driver_reason);
+    facts.push(Fact::new("Driver", driver));
+    facts.push(Fact::new("Command", record.command.join(" ")));
+    facts.push(Fact::new("Seed", record.seed.to_string()));
+    vec![Block::Facts(facts)]
+}
+
+fn host_phrase(host: &HostFacts) -> String {
+    let machine = match host.virtual_machine {
+        Some(true) => ", virtual machine",
+        Some(false) => ", no hypervisor",
+        None => "",
+    };
+    format!("{}, Linux {} {}{machine}", host.hostname, host.kernel, host.arch)
+}
+
+fn cpu_phrase(host: &HostFacts) -> String {
+    let model = host.cpu_model.as_deref().unwrap_or("unknown model");
+    let online = plural(host.cpus_online.len() as u64, "CPU");
+    let allowed = if host.cpus_allowed.len() < host.cpus_online.len() {
+        format!(", of which we may use {}", host.cpus_allowed.len())
+    } else {
+        String::new()
+    };
+    let memory = or_dash(host.memory_bytes, |bytes| show_bytes(bytes as f64));
+    format!("{model}, {online}{allowed}, {memory} of memory")
+}
+
+/// The group of a chain that allows the least.
+fn tightest(quotas: &[CpuQuota]) -> Option<String> {
+    let cpus = |quota: &CpuQuota| Some(quota.quota_us? as f64 / quota.period_us? as f64);
+    let limited = quotas.iter().filter_map(|quota| Some((cpus(quota)?, quota)));
+    let (cpus, quota) = limited.min_by(|left, right| left.0.total_cmp(&right.0))?;
+    let noun = if cpus == 1.0 { "CPU" } else { "CPUs" };
+    Some(format!("{} {noun} by control group {}", show_count(cpus), quota.group))
+}
+
+fn server_phrase(server: &ServerFacts) -> String {
+    let mut parts = vec![
+        format!("{} (pid {}, by {})", server.command, server.pid, server.found_by),
+        plural(server.pids.len() as u64, "process").replace("processs", "processes"),
+        plural(u64::from(server.threads), "thread"),
+        plural(u64::from(server.listeners), "listening socket"),
+        format!("may use {}", plural(server.cpus_allowed.len() as u64, "CPU")),
+    ];
+    parts.extend(tightest(&server.quotas).map(|quota| format!("limited to {quota}")));
+    let files = server.open_files_limit;
+    parts.extend(files.map(|(soft, _)| format!("{} open files", show_count(soft as f64))));
+    parts.join(", ")
+}
+
+/// Interfaces, kernel parameters and what could not be read.
+pub fn reference(run: &Run) -> Vec<Block> {
+    let host = &run.record.host;
+    let mut blocks = vec![Block::Facts(vec![
+        Fact::new("Clock", or_dash(host.clock_source.clone(), |name| name)),
+        Fact::new("CPU accounting", accounting_phrase(host)),
+        Fact::new(
+            "Open files",
+            format!("{} soft, {} hard", host.open_files_limit.0, host.open_files_limit.1),
+        ),
+    ])];
+    blocks.extend(nics(host).map(Block::Table));
+    blocks.extend(sysctls(host).map(Block::Table));
+    let server = run.record.target.server.as_ref();
+    let unreadable = host.unreadable.iter().map(|missing| ("this host", missing));
+    let of_server = server.into_iter().flat_map(|server| &server.unreadable);
+    let all: Vec<_> = unreadable.chain(of_server.map(|missing| ("server", missing))).collect();
+    blocks.extend(unreadable_table(&all).map(Block::Table));
+    blocks
+}
+
+fn accounting_phrase(host: &HostFacts) -> String {
+    match host.cpu_accounting {
+        CpuAccounting::Tick => "sampled at the timer tick; interrupt time is not apart",
+        CpuAccounting::TickWithIrqTime => "sampled at the timer tick, interrupt time apart",
+        CpuAccounting::Precise => "precise",
+        CpuAccounting::Unknown => "unknown, the kernel configuration was not readable",
+    }
+    .to_string()
+}
+
+fn nics(host: &HostFacts) -> Option<Table> {
+    let mut columns = ["interface", "driver"].map(Column::words).to_vec();
+    columns.extend(["MTU", "Mbit/s", "rx queues", "tx queues"].map(Column::numbers));
+    let mut table = Table::new(columns).caption("Network interfaces").folded();
+    for nic in &host.nics {
+        let cells = vec![
+            nic.name.clone(),
+            or_dash(nic.driver.clone(), |name| name),
+            or_dash(nic.mtu, |mtu| mtu.to_string()),
+            or_dash(nic.speed_mbps, |speed| speed.to_string()),
+            nic.rx_queues.to_string(),
+            nic.tx_queues.to_string(),
+        ];
+        table.push(Mark::None, cells);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn sysctls(host: &HostFacts) -> Option<Table> {
+    let columns = ["parameter", "value"].map(Column::words).to_vec();
+    let mut table = Table::new(columns).caption("Kernel parameters").folded();
+    for (name, value) in &host.sysctls {
+        table.push(Mark::None, vec![name.clone(), value.clone()]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn unreadable_table(missing: &[(&str, &Unreadable)]) -> Option<Table> {
+    let columns = ["of", "source", "because"].map(Column::words).to_vec();
+    let mut table = Table::new(columns).caption("What could not be read");
+    for (of, unreadable) in missing {
+        let cells = vec![(*of).to_string(), unreadable.source.clone(), unreadable.why.clone()];
+        table.push(Mark::Caution, cells);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}

@@ -1,0 +1,173 @@
+//! The sections of a page, one file each, and the order they are read in.
+//!
+//! A section is a function from a run to blocks. It is listed here once, with the heading it
+//! stands under and the depth of detail it is drawn for. A section without blocks is left out
+//! together with its heading.
+
+pub mod summary;
+
+pub mod levels;
+
+pub mod evidence;
+pub mod gates;
+
+pub mod curves;
+pub mod timeline;
+
+pub mod latency;
+
+pub mod traffic;
+
+pub mod cpu;
+pub mod network;
+
+pub mod notices;
+
+pub mod machine;
+
+pub mod definitions;
+
+use crate::page::{Block, Page};
+use model::load::Question;
+use model::run::Run;
+
+/// How much of a run is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// What a person reads after each run.
+    Summary,
+    /// The same with the distributions of latency, connections and CPU time.
+    Latency,
+    /// Everything, for reading later: what the HTML file holds.
+    Everything,
+}
+
+/// A section in the registry.
+#[derive(Debug, Clone, Copy)]
+pub struct Section {
+    /// Heading; sections that follow each other under one heading share it.
+    pub heading: &'static str,
+    /// Depths it is drawn for, from the first to the second.
+    pub depths: (Detail, Detail),
+    /// Draws it.
+    pub draw: fn(&Run) -> Vec<Block>,
+}
+
+const ALWAYS: (Detail, Detail) = (Detail::Summary, Detail::Everything);
+const BRIEFLY: (Detail, Detail) = (Detail::Summary, Detail::Summary);
+const UNTIL_EVERYTHING: (Detail, Detail) = (Detail::Summary, Detail::Latency);
+const FROM_LATENCY: (Detail, Detail) = (Detail::Latency, Detail::Everything);
+const FULLY: (Detail, Detail) = (Detail::Everything, Detail::Everything);
+
+/// Every section in reading order.
+pub const REGISTRY: &[Section] = &[
+    Section { heading: "", depths: ALWAYS, draw: summary::summary },
+    Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
+    Section { heading: "Curves", depths: FULLY, draw: curves::curves },
+    Section { heading: "Evidence", depths: ALWAYS, draw: evidence::evidence },
+    Section { heading: "Evidence", depths: FULLY, draw: evidence::by_point },
+    Section { heading: "Evidence", depths: UNTIL_EVERYTHING, draw: evidence::not_tested_ids },
+    Section { heading: "Evidence", depths: FULLY, draw: evidence::not_tested_names },
+    Section { heading: "Next", depths: ALWAYS, draw: evidence::next },
+    Section { heading: "Validity", depths: ALWAYS, draw: gates::summary },
+    Section { heading: "Validity", depths: BRIEFLY, draw: traffic::trouble },
+    Section { heading: "Validity", depths: FULLY, draw: gates::all },
+    Section { heading: "Over time", depths: FROM_LATENCY, draw: timeline::points },
+    Section { heading: "Latency", depths: FROM_LATENCY, draw: latency::percentiles },
+    Section { heading: "Latency", depths: FULLY, draw: latency::distribution },
+    Section { heading: "Traffic", depths: FROM_LATENCY, draw: traffic::tables },
+    Section { heading: "CPU", depths: FROM_LATENCY, draw: cpu::table },
+    Section { heading: "CPU", depths: FULLY, draw: cpu::charts },
+    Section { heading: "Network", depths: FULLY, draw: network::tables },
+    Section { heading: "Notices", depths: ALWAYS, draw: notices::notices },
+    Section { heading: "Setup", depths: FROM_LATENCY, draw: machine::facts },
+    Section { heading: "Setup", depths: FULLY, draw: machine::reference },
+    Section { heading: "Definitions", depths: FULLY, draw: definitions::definitions },
+];
+
+/// The page of a run.
+pub fn page_of(run: &Run, detail: Detail) -> Page {
+    let record = &run.record;
+    let question = match record.trial.question {
+        Question::Load => "load",
+        Question::Ramp => "ramp",
+    };
+    let mut blocks = Vec::new();
+    let mut heading = "";
+    for section in REGISTRY {
+        let (from, to) = section.depths;
+        if detail < from || detail > to {
+            continue;
+        }
+        let drawn = (section.draw)(run);
+        if drawn.is_empty() {
+            continue;
+        }
+        if section.heading != heading {
+            heading = section.heading;
+            blocks.push(Block::Heading(heading.to_string()));
+        }
+        blocks.extend(drawn);
+    }
+    Page {
+        title: format!("ceiling {question} {}", record.target.url),
+        subtitle: format!("{}, ceiling {}, run {}", record.started_at, record.version, record.id),
+        blocks,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_heading_stands_once() {
+        let mut seen = BTreeSet::new();
+        for neighbours in REGISTRY.chunk_by(|left, right| left.heading == right.heading) {
+            assert!(seen.insert(neighbours[0].heading), "{}", neighbours[0].heading);
+        }
+    }
+
+    #[test]
+    fn the_verdict_is_said_first() {
+        let first = |run: &Run| match &page_of(run, Detail::Summary).blocks[0] {
+            Block::Banner(banner) => banner.text.clone(),
+            other => panic!("{other:?}"),
+        };
+        let said = [
+            (fixtures::ramp_quota(), "CEILING 48.3k/s (48.1k to 48.4k at 95 %)"),
+            (
+                fixtures::ramp_generator(),
+                "NOT A SERVER MEASUREMENT: the generator is the wall (C2 one client thread).",
+            ),
+            (fixtures::ramp_no_wall(), "AT LEAST 25.0k/s (24.9k to 25.1k at 95 %)"),
+            (
+                fixtures::ramp_invalid(),
+                "NOT A VALID MEASUREMENT: M4 errors counted as success, confirmed.",
+            ),
+            (fixtures::target_lost(), "NO CEILING WAS MEASURED"),
+        ];
+        for (run, sentence) in said {
+            assert_eq!(first(&run), sentence);
+        }
+    }
+
+    #[test]
+    fn charts_hold_one_value_for_each_position() {
+        for (name, run) in fixtures::all() {
+            let mut ids = BTreeSet::new();
+            for block in page_of(&run, Detail::Everything).blocks {
+                let Block::Chart(chart) = block else { continue };
+                assert!(chart.selected < chart.views.len(), "{name}: {}", chart.id);
+                for view in &chart.views {
+                    assert!(view.series.iter().all(|series| series.y.len() == view.x.len()));
+                    assert!(view.x_marks.is_empty() || view.x_marks.len() == view.x.len());
+                    assert!(view.x.is_sorted(), "{name}: {}", chart.id);
+                }
+                assert!(ids.insert(chart.id), "{name}: ids are anchors");
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a reader should know: fallbacks, raised limits, and what watching cost.
+
+use crate::page::{Block, List, ListKind};
+use crate::wording::percent;
+use model::reading::{Data, ProbeCost};
+use model::run::Run;
+use std::collections::BTreeMap;
+
+/// Notices of the run, sources that stopped being readable, and the cost of the probe.
+pub fn notices(run: &Run) -> Vec<Block> {
+    let mut items = run.record.notices.clone();
+    items.extend(lost_sources(run));
+    items.extend(probe_cost(run));
+    if items.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::List(List { lead: String::new(), kind: ListKind::Sentences, items })]
+}
+
+/// Sources that could not be read while the run went on, each once.
+fn lost_sources(run: &Run) -> Vec<String> {
+    let mut lost: BTreeMap<&str, (&str, u64)> = BTreeMap::new();
+    for reading in &run.readings {
+        if let Data::Unreadable(unreadable) = &reading.data {
+            lost.entry(&unreadable.source).or_insert((&unreadable.why, 0)).1 += 1;
+        }
+    }
+    let sentence = |(source, (why, times)): (&str, (&str, u64))| {
+        format!("{source} could not be read {times} times: {why}.")
+    };
+    lost.into_iter().map(sentence).collect()
+}
+
+fn probe_cost(run: &Run) -> Option<String> {
+    let cost = run.readings.iter().rev().find_map(|reading| match &reading.data {
+        Data::ProbeCost(cost) => Some(cost),
+        _ => None,
+    })?;
+    let ProbeCost { cpu_ns, elapsed_ns, rounds, late_rounds } = *cost;
+    if elapsed_ns == 0 {
+        return None;
+    }
+    let share = percent(100.0 * cpu_ns as f64 / elapsed_ns as f64);
+    Some(format!(
+        "Watching cost {share} % of one CPU: {rounds} rounds of reading, {late_rounds} began late."
+    ))
+}

@@ -1,0 +1,230 @@
+//! The verdict in plain words, and the figures at the best point.
+
+use crate::page::{Banner, Block, Fact, Mark, Tone};
+use crate::rates::{STATES, shares_of};
+use crate::wording::{
+    best_point, broken_gates, count, interval, is_partial, mark_of, ns, per_second, percent,
+    plural, point_mark, point_phrase, side_phrase, wall_name, wall_phrase,
+};
+use model::load::{Arrival, Level, Question};
+use model::run::{Outcome, Point, Record, Run};
+use model::units::{show_count, show_ns};
+use model::verdict::{CeilingKind, Confidence, Named, Verdict};
+use model::wall::Side;
+
+/// Verdict first, then how the run ended if not well, then the best point.
+pub fn summary(run: &Run) -> Vec<Block> {
+    let mut blocks = vec![Block::Banner(verdict_banner(run))];
+    blocks.extend(outcome_banner(run).map(Block::Banner));
+    let facts = facts(run);
+    if !facts.is_empty() {
+        blocks.push(Block::Facts(facts));
+    }
+    blocks
+}
+
+fn verdict_banner(run: &Run) -> Banner {
+    let verdict = &run.record.verdict;
+    match verdict.side {
+        Side::Measurement => measurement_banner(run),
+        Side::Client => client_banner(verdict),
+        Side::Path | Side::Server | Side::None | Side::Unknown => match run.record.trial.question {
+            Question::Load => load_banner(run),
+            Question::Ramp => ceiling_banner(verdict),
+        },
+    }
+}
+
+fn measurement_banner(run: &Run) -> Banner {
+    let text = format!("NOT A VALID MEASUREMENT: {}.", wall_phrase(&run.record.verdict));
+    let mut lines = Vec::new();
+    for point in &run.record.points {
+        let why = broken_gates(point)
+            .map(|gate| format!("{} at {}: {}", gate.id, point_mark(point), gate.why));
+        lines.extend(why);
+    }
+    let hidden = lines.len().saturating_sub(LINES_MAX);
+    lines.truncate(LINES_MAX);
+    if hidden > 0 {
+        lines.push(format!("and {} more, see Validity.", count(hidden as u64)));
+    }
+    lines.push("Rows marked ! say nothing about the server.".to_string());
+    Banner { tone: Tone::Bad, text, lines }
+}
+
+/// Broken gates named in the banner; the rest is in the section on validity.
+const LINES_MAX: usize = 3;
+
+fn client_banner(verdict: &Verdict) -> Banner {
+    let wall = wall_name(verdict);
+    let text = format!("NOT A SERVER MEASUREMENT: the generator is the wall ({wall}).");
+    let reached = verdict.ceiling.as_ref().map_or_else(
+        || "The server's ceiling is not known.".to_string(),
+        |ceiling| format!("The server does at least {}.", per_second(ceiling.rate)),
+    );
+    let line = format!("{reached} Confidence in the wall: {}.", verdict.confidence.word());
+    Banner { tone: Tone::Bad, text, lines: vec![line] }
+}
+
+fn tone_of(verdict: &Verdict) -> Tone {
+    match (verdict.wall, verdict.confidence) {
+        (Named::Wall(_), Confidence::Suspected | Confidence::Unknown) => Tone::Caution,
+        (Named::Wall(_), _) => Tone::Good,
+        (Named::None, _) => Tone::Neutral,
+        (Named::Unknown, _) => Tone::Caution,
+    }
+}
+
+/// `CEILING 48.2k/s (47.9k to 48.5k at 95 %)`, or `AT LEAST ..`.
+fn rate_phrase(verdict: &Verdict) -> Option<String> {
+    let ceiling = verdict.ceiling.as_ref()?;
+    let kind = match ceiling.kind {
+        CeilingKind::Ceiling => "CEILING",
+        CeilingKind::AtLeast => "AT LEAST",
+    };
+    let around = interval(ceiling).map_or_else(String::new, |text| format!(" ({text})"));
+    Some(format!("{kind} {}{around}", per_second(ceiling.rate)))
+}
+
+/// What stopped it, as a sentence.
+fn wall_sentence(verdict: &Verdict) -> String {
+    match verdict.wall {
+        Named::Wall(_) => {
+            format!("Wall: {}, {}.", wall_phrase(verdict), side_phrase(verdict.side))
+        }
+        Named::None => format!("No wall was reached: {}.", without_stop(&verdict.name)),
+        Named::Unknown => format!("The wall is unknown: {}.", without_stop(&verdict.name)),
+    }
+}
+
+/// The sentence a verdict carries in place of a wall's name, to stand inside another one.
+fn without_stop(name: &str) -> &str {
+    name.trim_end_matches('.')
+}
+
+fn ceiling_banner(verdict: &Verdict) -> Banner {
+    let rate = rate_phrase(verdict).unwrap_or_else(|| "NO CEILING WAS MEASURED".to_string());
+    Banner { tone: tone_of(verdict), text: rate, lines: vec![wall_sentence(verdict)] }
+}
+
+/// One level was asked about: its own figures come first.
+fn load_banner(run: &Run) -> Banner {
+    let verdict = &run.record.verdict;
+    let Some((_, point)) = best_point(run) else { return ceiling_banner(verdict) };
+    let ceiling = verdict.ceiling.as_ref();
+    let rate = per_second(ceiling.map_or(point.rate, |ceiling| ceiling.rate));
+    let around = ceiling.and_then(interval).map_or_else(String::new, |text| format!(" ({text})"));
+    let (p50, p99) = (ns(point.latency_ns.p50), ns(point.latency_ns.p99));
+    let load = point_phrase(point);
+    let text = format!("{rate}{around}, p50 {p50}, p99 {p99}, with {load}");
+    Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
+}
+
+fn outcome_banner(run: &Run) -> Option<Banner> {
+    let record = &run.record;
+    let what = match record.outcome {
+        Outcome::Complete => return None,
+        Outcome::Interrupted => "INTERRUPTED",
+        Outcome::TargetLost => "THE TARGET STOPPED ANSWERING",
+    };
+    let levels = plural(record.trial.levels.len() as u64, "level");
+    let text = match record.points.iter().filter(|point| point.attempt == 1).count() {
+        0 => format!("{what} before the first of {levels} was measured."),
+        visited => format!(
+            "{what} at level {visited} of {}; what was measured is kept.",
+            record.trial.levels.len()
+        ),
+    };
+    let last = record.points.last().filter(|point| is_partial(run, point));
+    let lines = last.map(|point| {
+        let length = show_ns(point.load.duration_s * 1e9);
+        format!("The last point ({}) is partial: {length}.", point_phrase(point))
+    });
+    Some(Banner { tone: Tone::Caution, text, lines: lines.into_iter().collect() })
+}
+
+fn facts(run: &Run) -> Vec<Fact> {
+    let mut facts = vec![Fact::new("Load", load_phrase(&run.record))];
+    if let Some((_, point)) = best_point(run) {
+        if run.record.points.len() > 1 {
+            facts.push(Fact::new("Reached", figures_phrase(run, point)));
+        }
+        let ceiling = run.record.verdict.ceiling.as_ref();
+        if let Some(knee) = ceiling.and_then(|ceiling| ceiling.knee_in_flight) {
+            let text = format!("{} in flight; more only add latency", show_count(knee as f64));
+            facts.push(Fact::new("Knee", text));
+        }
+        facts.push(Fact::new("CPU", cost_phrase(run, point)));
+        facts.extend(shares_phrase(run, point).map(|text| Fact::new("Host CPU %", text)));
+    }
+    facts
+}
+
+fn load_phrase(record: &Record) -> String {
+    let levels = &record.trial.levels;
+    let span = |value: fn(&Level) -> f64, show: fn(f64) -> String| {
+        let values = || levels.iter().map(value);
+        let low = values().min_by(f64::total_cmp).unwrap_or(0.0);
+        let high = values().max_by(f64::total_cmp).unwrap_or(0.0);
+        if low == high { show(low) } else { format!("{} to {}", show(low), show(high)) }
+    };
+    let rate = |level: &Level| match level.arrival {
+        Arrival::Closed => 0.0,
+        Arrival::Open { rate, .. } => rate,
+    };
+    let is_open = levels.iter().any(|level| rate(level) > 0.0);
+    let connections = span(|level| f64::from(level.connections), show_count);
+    let mut phrase = if is_open {
+        format!("open loop at {}, {connections} connections", span(rate, per_second))
+    } else {
+        format!("closed loop, {connections} connections")
+    };
+    if levels.iter().any(|level| level.depth > 1) {
+        let depth = span(|level| f64::from(level.depth), show_count);
+        phrase.push_str(&format!(", {depth} in flight on each"));
+    }
+    let threads = plural(u64::from(record.trial.threads), "thread");
+    let driver = record.trial.driver.name();
+    format!("{}, {phrase}; {threads}, {driver}", plural(levels.len() as u64, "level"))
+}
+
+fn figures_phrase(run: &Run, point: &Point) -> String {
+    let latency = &point.latency_ns;
+    let failed = point.requests.failed + point.requests.unanswered;
+    let mut phrase = format!(
+        "{} with {}: p50 {}, p99 {}, max {}",
+        per_second(point.rate),
+        point_phrase(point),
+        ns(latency.p50),
+        ns(latency.p99),
+        ns(latency.max),
+    );
+    if failed > 0 {
+        phrase.push_str(&format!("; {} failed", plural(failed, "request")));
+    }
+    if mark_of(run, point) != Mark::None {
+        phrase.push_str("; see the note below the table");
+    }
+    phrase
+}
+
+fn cost_phrase(run: &Run, point: &Point) -> String {
+    let cost = |us: Option<f64>, cpus: Option<f64>| match (us, cpus) {
+        (None, None) => "not measured".to_string(),
+        (us, cpus) => {
+            let us = us.map(|us| format!("{}/req", show_ns(us * 1e3)));
+            let cpus = cpus.map(|cpus| format!("{cpus:.2} CPUs"));
+            us.into_iter().chain(cpus).collect::<Vec<_>>().join(" = ")
+        }
+    };
+    let client = cost(point.cpu.client_us_per_request, point.cpu.client_cpus);
+    let server = cost(point.cpu.server_us_per_request, point.cpu.server_cpus);
+    format!("client {client}, server {server}, of {}", run.record.host.cpus_online.len())
+}
+
+fn shares_phrase(run: &Run, point: &Point) -> Option<String> {
+    let shares = shares_of(run, point)?;
+    let shown = |(state, share): (&&str, f64)| format!("{state} {}", percent(share));
+    let states: Vec<_> = STATES.iter().zip(shares).map(shown).collect();
+    Some(states.join(" "))
+}

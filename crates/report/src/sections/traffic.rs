@@ -1,0 +1,130 @@
+//! What became of connections and requests, exactly.
+
+use crate::page::{Block, Column, Table};
+use crate::wording::{count, mark_of, ns, or_dash, plural, point_heading, point_mark};
+use model::run::{Point, Run};
+use model::tick::ERROR_CLASSES;
+
+/// One sentence when nothing was lost, else the tables of the points that lost something.
+pub fn trouble(run: &Run) -> Vec<Block> {
+    let points = &run.record.points;
+    if points.is_empty() {
+        return Vec::new();
+    }
+    let losing: Vec<&Point> = points.iter().filter(|point| lost(point) > 0).collect();
+    if !losing.is_empty() {
+        return drawn(run, &losing);
+    }
+    let sent: u64 = points.iter().map(|point| point.requests.sent).sum();
+    vec![Block::Text(format!(
+        "Every connection asked for was opened and served; all {} were answered 2xx or 3xx.",
+        plural(sent, "request")
+    ))]
+}
+
+/// Everything that did not go as asked, in one number.
+fn lost(point: &Point) -> u64 {
+    let (connections, requests) = (&point.connections, &point.requests);
+    let unserved = connections.asked.saturating_sub(connections.served);
+    let unanswered = requests.failed + requests.unsent + requests.unanswered;
+    let errors: u64 = point.errors.values().sum();
+    unserved + connections.reopened + unanswered + point.mismatched + errors
+}
+
+/// Connections, requests and errors of each point.
+pub fn tables(run: &Run) -> Vec<Block> {
+    let points: Vec<&Point> = run.record.points.iter().collect();
+    if points.is_empty() { Vec::new() } else { drawn(run, &points) }
+}
+
+fn drawn(run: &Run, points: &[&Point]) -> Vec<Block> {
+    let mut tables = vec![connections(run, points), requests(run, points)];
+    tables.extend(errors(run, points));
+    tables.into_iter().map(Block::Table).collect()
+}
+
+fn connections(run: &Run, points: &[&Point]) -> Table {
+    let mut columns = vec![Column::numbers(point_heading(run))];
+    columns.extend(["asked", "opened", "served", "failed", "reopened"].map(Column::numbers));
+    columns.extend(["p50 to connect", "max to connect"].map(|t| Column::numbers(t).rank(2)));
+    let spread = ["min reqs each", "p50 reqs each", "max reqs each"];
+    columns.extend(spread.map(|title| Column::numbers(title).rank(1)));
+    let mut table = Table::new(columns).caption("Connections");
+    for point in points {
+        let connections = &point.connections;
+        let mut cells = vec![point_mark(point)];
+        cells.extend(
+            [
+                connections.asked,
+                connections.opened,
+                connections.served,
+                connections.failed,
+                connections.reopened,
+            ]
+            .map(count),
+        );
+        cells.extend([connections.connect_ns.p50, connections.connect_ns.max].map(ns));
+        let each = &connections.requests_each;
+        cells.extend([each.min, each.p50, each.max].map(|number| or_dash(number, count)));
+        table.push(mark_of(run, point), cells);
+    }
+    table
+}
+
+fn requests(run: &Run, points: &[&Point]) -> Table {
+    let mut columns = vec![Column::numbers(point_heading(run))];
+    let is_open = points.iter().any(|point| point.requests.planned.is_some());
+    if is_open {
+        columns.extend(["planned", "unsent"].map(Column::numbers));
+    }
+    columns.extend(["sent", "completed", "failed", "unanswered"].map(Column::numbers));
+    let answers = |point: &Point, class: &str| point.status.get(class).copied();
+    let occurred = |class: &&str| {
+        *class == "2xx" || points.iter().any(|point| answers(point, class).unwrap_or(0) > 0)
+    };
+    let classes: Vec<&str> = ["2xx", "3xx", "4xx", "5xx"].into_iter().filter(occurred).collect();
+    columns.extend(classes.iter().map(|class| Column::numbers(class).rank(1)));
+    let is_mismatched = points.iter().any(|point| point.mismatched > 0);
+    if is_mismatched {
+        columns.push(Column::numbers("mismatch").rank(2));
+    }
+    let mut table = Table::new(columns).caption("Requests");
+    for point in points {
+        let requests = &point.requests;
+        let mut cells = vec![point_mark(point)];
+        if is_open {
+            cells.push(or_dash(requests.planned, count));
+            cells.push(or_dash(requests.planned, |_| count(requests.unsent)));
+        }
+        let counts = [requests.sent, requests.completed, requests.failed, requests.unanswered];
+        cells.extend(counts.map(count));
+        cells.extend(classes.iter().map(|class| or_dash(answers(point, class), count)));
+        if is_mismatched {
+            cells.push(count(point.mismatched));
+        }
+        table.push(mark_of(run, point), cells);
+    }
+    table
+}
+
+/// Errors by class; classes that never occurred are left out.
+fn errors(run: &Run, points: &[&Point]) -> Option<Table> {
+    let number = |point: &Point, class: &str| point.errors.get(class).copied();
+    let occurred = |class: &&str| points.iter().any(|p| number(p, class).unwrap_or(0) > 0);
+    let classes: Vec<&str> =
+        ERROR_CLASSES.iter().map(|class| class.name()).filter(occurred).collect();
+    if classes.is_empty() {
+        return None;
+    }
+    let mut columns = vec![Column::numbers(point_heading(run))];
+    columns.extend(classes.iter().map(|class| Column::numbers(class)));
+    let mut table = Table::new(columns).caption("Errors by class");
+    for point in points {
+        let mut cells = vec![point_mark(point)];
+        cells.extend(classes.iter().map(|class| or_dash(number(point, class), count)));
+        table.push(mark_of(run, point), cells);
+    }
+    let note = "connect, tls, ports and fds count attempts to connect, the others requests.";
+    table.notes.push(note.to_string());
+    Some(table)
+}

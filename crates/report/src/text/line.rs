@@ -1,0 +1,67 @@
+//! A line of painted spans.
+
+use super::Style;
+
+/// What a span is for; the style decides how that looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ink {
+    Plain,
+    Strong,
+    Faint,
+    Good,
+    Caution,
+    Bad,
+    Command,
+}
+
+impl Ink {
+    /// The numbers of an ANSI escape. Only the sixteen colours that every terminal has and that
+    /// follow the person's own palette.
+    fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Strong => "1",
+            Self::Faint => "2",
+            Self::Good => "1;32",
+            Self::Caution => "1;33",
+            Self::Bad => "1;31",
+            Self::Command => "36",
+        }
+    }
+}
+
+/// A line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Line {
+    spans: Vec<(Ink, String)>,
+}
+
+impl Line {
+    pub(super) fn painted(ink: Ink, text: String) -> Self {
+        Self { spans: vec![(ink, text)] }
+    }
+
+    pub(super) fn then(mut self, ink: Ink, text: String) -> Self {
+        self.spans.push((ink, text));
+        self
+    }
+
+    /// Appends the line and its end. White space at the end of a line is left out.
+    pub(super) fn write(&self, style: Style, text: &mut String) {
+        let visible = self.spans.iter().rposition(|(_, span)| !span.trim_end().is_empty());
+        for (index, (ink, span)) in self.spans.iter().enumerate() {
+            let span = match visible {
+                Some(last) if index < last => span.as_str(),
+                Some(last) if index == last => span.trim_end(),
+                _ => break,
+            };
+            match (style, ink.code()) {
+                (Style::Plain, _) | (Style::Colour, "") => text.push_str(span),
+                (Style::Colour, code) => {
+                    text.push_str(&format!("\x1b[{code}m{span}\x1b[0m"));
+                }
+            }
+        }
+        text.push('\n');
+    }
+}

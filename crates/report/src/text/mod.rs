@@ -1,0 +1,191 @@
+//! Draws a page for a terminal: never wider than 80 columns.
+//!
+//! Executive summary: a page becomes lines of painted spans; the paint becomes ANSI escapes or
+//! nothing. Long words are wrapped, long cells shortened with an ellipsis, and a table that is
+//! still too wide loses its least important columns and says so.
+
+mod line;
+mod spark;
+mod table;
+pub(crate) mod wrap;
+
+use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
+use crate::sections::{Detail, page_of};
+use line::{Ink, Line};
+use model::run::Run;
+use wrap::{fit, width, wrap, wrap_at_most};
+
+/// Columns of a drawing.
+pub const WIDTH: usize = 80;
+
+/// Left margin of everything below a heading; marks of rows stand in it.
+const MARGIN: usize = 2;
+
+/// Lines one value may take before it is cut: a command line can be as long as it likes.
+const LINES_MAX: usize = 6;
+
+/// Whether colours may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Characters only.
+    Plain,
+    /// With ANSI escapes.
+    Colour,
+}
+
+/// A run as text.
+pub fn text(run: &Run, detail: Detail, style: Style) -> String {
+    draw(&page_of(run, detail), style)
+}
+
+/// A page as text, each line ended.
+pub fn draw(page: &Page, style: Style) -> String {
+    let mut lines = vec![
+        Line::painted(Ink::Strong, fit(&page.title, WIDTH)),
+        Line::painted(Ink::Faint, fit(&page.subtitle, WIDTH)),
+    ];
+    let mut below_heading = false;
+    for block in &page.blocks {
+        if !below_heading {
+            lines.push(Line::default());
+        }
+        lines.extend(block_lines(block));
+        below_heading = matches!(block, Block::Heading(_));
+    }
+    let mut text = String::new();
+    for line in &lines {
+        line.write(style, &mut text);
+    }
+    text
+}
+
+fn block_lines(block: &Block) -> Vec<Line> {
+    match block {
+        Block::Heading(text) => vec![Line::painted(Ink::Strong, fit(text, WIDTH))],
+        Block::Banner(banner) => banner_lines(banner),
+        Block::Text(text) => paragraph(Ink::Plain, text),
+        Block::Table(table) => table::lines(table),
+        Block::Chart(chart) => spark::lines(chart),
+        Block::Facts(facts) => facts_lines(facts),
+        Block::List(list) => list_lines(list),
+    }
+}
+
+fn paragraph(ink: Ink, text: &str) -> Vec<Line> {
+    let margin = " ".repeat(MARGIN);
+    let line = |text: String| Line::painted(ink, format!("{margin}{text}"));
+    wrap_at_most(text, WIDTH - MARGIN, LINES_MAX).into_iter().map(line).collect()
+}
+
+/// A bar at the left keeps the verdict apart from everything else, with and without colour.
+fn banner_lines(banner: &Banner) -> Vec<Line> {
+    let ink = match banner.tone {
+        Tone::Good => Ink::Good,
+        Tone::Neutral => Ink::Strong,
+        Tone::Caution => Ink::Caution,
+        Tone::Bad => Ink::Bad,
+    };
+    let bar = "▌ ";
+    let mut lines = Vec::new();
+    for text in wrap_at_most(&banner.text, WIDTH - width(bar), LINES_MAX) {
+        lines.push(Line::painted(ink, format!("{bar}{text}")));
+    }
+    for sentence in &banner.lines {
+        for text in wrap_at_most(sentence, WIDTH - width(bar), LINES_MAX) {
+            lines.push(Line::painted(ink, bar.to_string()).then(Ink::Plain, text));
+        }
+    }
+    lines
+}
+
+fn facts_lines(facts: &[Fact]) -> Vec<Line> {
+    let names = facts.iter().map(|fact| width(&fact.name)).max().unwrap_or(0).min(24);
+    let indent = MARGIN + names + 2;
+    let mut lines = Vec::new();
+    for fact in facts {
+        let mut name = fit(&fact.name, names);
+        for text in wrap_at_most(&fact.value, WIDTH - indent, LINES_MAX) {
+            let label = format!("{}{}", " ".repeat(MARGIN), wrap::left(&name, names + 2));
+            lines.push(Line::painted(Ink::Faint, label).then(Ink::Plain, text));
+            name = String::new();
+        }
+    }
+    lines
+}
+
+fn list_lines(list: &List) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if !list.lead.is_empty() {
+        lines.extend(paragraph(Ink::Plain, &list.lead));
+    }
+    for (index, item) in list.items.iter().enumerate() {
+        let (bullet, ink) = match list.kind {
+            ListKind::Sentences => ("- ".to_string(), Ink::Plain),
+            ListKind::Commands => (format!("{}. ", index + 1), Ink::Command),
+        };
+        let indent = MARGIN + width(&bullet);
+        for (number, text) in wrap(item, WIDTH - indent).into_iter().enumerate() {
+            let before = if number == 0 { bullet.as_str() } else { "" };
+            let before = format!("{}{}", " ".repeat(MARGIN), wrap::left(before, width(&bullet)));
+            lines.push(Line::painted(Ink::Plain, before).then(ink, text));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn no_line_is_wider_than_a_terminal() {
+        for (name, run) in fixtures::all() {
+            for detail in [Detail::Summary, Detail::Latency, Detail::Everything] {
+                for line in text(&run, detail, Style::Plain).lines() {
+                    assert!(width(line) <= WIDTH, "{name}: {} in '{line}'", width(line));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn colour_changes_no_character() {
+        for (name, run) in fixtures::all() {
+            let plain = text(&run, Detail::Everything, Style::Plain);
+            let coloured = text(&run, Detail::Everything, Style::Colour);
+            assert!(!plain.contains('\x1b'), "{name}");
+            assert_eq!(without_escapes(&coloured), plain, "{name}");
+        }
+    }
+
+    fn without_escapes(text: &str) -> String {
+        let mut parts = text.split("\x1b[");
+        let mut plain = parts.next().unwrap_or_default().to_string();
+        for part in parts {
+            let (code, rest) = part.split_once('m').expect("escapes are closed");
+            assert!(code.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'), "{code}");
+            plain.push_str(rest);
+        }
+        plain
+    }
+
+    #[test]
+    fn summaries_read_well() {
+        for (name, run) in fixtures::all() {
+            insta::assert_snapshot!(
+                format!("{name}_summary"),
+                text(&run, Detail::Summary, Style::Plain)
+            );
+        }
+    }
+
+    #[test]
+    fn details_read_well() {
+        let run = fixtures::load_unwatched();
+        insta::assert_snapshot!("load_latency", text(&run, Detail::Latency, Style::Plain));
+        let run = fixtures::ramp_quota();
+        insta::assert_snapshot!("ramp_everything", text(&run, Detail::Everything, Style::Plain));
+        insta::assert_snapshot!("ramp_colour", text(&run, Detail::Summary, Style::Colour));
+    }
+}

@@ -1,0 +1,94 @@
+//! Charts in a terminal: one line of bars per series, with the least and the greatest value.
+
+use super::line::{Ink, Line};
+use super::wrap::{fit, left, width};
+use super::{MARGIN, WIDTH};
+use crate::page::{Axis, Chart, Scale, Series, Unit};
+use crate::wording::per_second;
+use model::units::{NS_PER_S, show_count, show_ns};
+
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Most bars on a line.
+const BARS_MAX: usize = 36;
+
+/// The view a chart begins with.
+pub(super) fn lines(chart: &Chart) -> Vec<Line> {
+    let margin = " ".repeat(MARGIN);
+    let Some(view) = chart.views.get(chart.selected) else { return Vec::new() };
+    let (first, last) = (view.x.first(), view.x.last());
+    let span = match (first, last) {
+        (Some(first), Some(last)) => {
+            format!("{} {} to {}", chart.x.label, shown(&chart.x, *first), shown(&chart.x, *last))
+        }
+        _ => "nothing was measured".to_string(),
+    };
+    let title = format!("{margin}{}: {}, {span}", chart.title, view.label);
+    let mut lines = vec![Line::painted(Ink::Strong, fit(&title, WIDTH))];
+    let names = view.series.iter().map(|series| width(&series.label)).max().unwrap_or(0).min(20);
+    for series in &view.series {
+        let name = left(&fit(&series.label, names), names);
+        let bars = left(&bars(chart, series), BARS_MAX.min(view.x.len().max(1)));
+        let text = format!("{margin}{name}  {bars}  {}", extent(chart, series));
+        lines.push(Line::painted(Ink::Plain, fit(&text, WIDTH)));
+    }
+    lines
+}
+
+fn extent(chart: &Chart, series: &Series) -> String {
+    let values = || series.y.iter().flatten().copied();
+    let (low, high) = (values().min_by(f64::total_cmp), values().max_by(f64::total_cmp));
+    match (low, high) {
+        (Some(low), Some(high)) => {
+            format!("{} to {}", shown(&chart.y, low), shown(&chart.y, high))
+        }
+        _ => "-".to_string(),
+    }
+}
+
+/// Every series of a chart is drawn on its own scale from zero, or on a log axis from its least
+/// value. When there are more values than bars, evenly spaced ones are drawn.
+fn bars(chart: &Chart, series: &Series) -> String {
+    let count = series.y.len();
+    let drawn = count.min(BARS_MAX);
+    let picked: Vec<Option<f64>> =
+        (0..drawn).map(|bar| series.y[bar * (count - 1) / (drawn - 1).max(1)]).collect();
+    let height = |value: f64| match chart.y.scale {
+        Scale::Linear => value,
+        Scale::Log => value.max(f64::MIN_POSITIVE).ln(),
+    };
+    let heights = || picked.iter().flatten().map(|value| height(*value));
+    let top = heights().max_by(f64::total_cmp).unwrap_or(0.0);
+    let floor = match chart.y.scale {
+        Scale::Linear => 0.0,
+        // At least a factor of two, so that noise does not look like a cliff.
+        Scale::Log => heights().chain([top - 2_f64.ln()]).min_by(f64::total_cmp).unwrap_or(0.0),
+    };
+    let bar = |value: &Option<f64>| match value {
+        None => ' ',
+        Some(_) if top <= floor => BARS[0],
+        Some(value) => {
+            let share = (height(*value) - floor) / (top - floor);
+            BARS[(share * (BARS.len() - 1) as f64).round() as usize]
+        }
+    };
+    picked.iter().map(bar).collect()
+}
+
+fn shown(axis: &Axis, value: f64) -> String {
+    match axis.unit {
+        Unit::Count => show_count(value),
+        Unit::PerSecond => per_second(value),
+        Unit::Ns => show_ns(value),
+        Unit::Seconds => show_ns(value * NS_PER_S as f64),
+        Unit::Percent => format!("{value:.1}%"),
+        Unit::Cpus => format!("{value:.2}"),
+        Unit::Nines => percentile(value),
+    }
+}
+
+/// `p99.9` for a thousand; without zeros at the end.
+fn percentile(nines: f64) -> String {
+    let shown = format!("{:.3}", 100.0 - 100.0 / nines);
+    format!("p{}", shown.trim_end_matches('0').trim_end_matches('.'))
+}

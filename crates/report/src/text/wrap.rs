@@ -1,0 +1,129 @@
+//! Text measured and cut in columns of a terminal.
+
+use crate::printable::printable;
+use unicode_width::UnicodeWidthChar;
+
+/// Columns a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+fn columns(character: char) -> usize {
+    character.width().unwrap_or(0)
+}
+
+/// The text in at most `room` columns, the end replaced by an ellipsis when it does not fit.
+pub(crate) fn fit(text: &str, room: usize) -> String {
+    let text = printable(text);
+    if width(&text) <= room {
+        return text.into_owned();
+    }
+    let mut fitted = take(&text, room.saturating_sub(1)).to_string();
+    if room > 0 {
+        fitted.push('…');
+    }
+    fitted
+}
+
+/// The longest beginning that fits.
+fn take(text: &str, room: usize) -> &str {
+    let mut used = 0;
+    for (at, character) in text.char_indices() {
+        used += columns(character);
+        if used > room {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// Lines of at most `room` columns, broken between words, or inside a word that is too long.
+pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
+    let text = printable(text);
+    let room = room.max(1);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    // A double space holds words together that belong to each other; only the break itself eats
+    // spaces.
+    for word in text.split(' ') {
+        let gap = usize::from(!line.is_empty());
+        if width(&line) + gap + width(word) <= room {
+            if gap > 0 {
+                line.push(' ');
+            }
+            line.push_str(word);
+            continue;
+        }
+        let mut rest = word;
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        while width(rest) > room {
+            let part = take(rest, room);
+            if part.is_empty() {
+                // A character wider than the room.
+                lines.push("…".to_string());
+                rest = rest.char_indices().nth(1).map_or("", |(at, _)| &rest[at..]);
+                continue;
+            }
+            lines.push(part.to_string());
+            rest = &rest[part.len()..];
+        }
+        line.push_str(rest);
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines.iter().map(|line| line.trim_end().to_string()).collect()
+}
+
+/// Like [`wrap`], with an ellipsis where lines beyond `lines_max` are left out.
+pub(crate) fn wrap_at_most(text: &str, room: usize, lines_max: usize) -> Vec<String> {
+    let mut lines = wrap(text, room);
+    if lines.len() > lines_max {
+        lines.truncate(lines_max);
+        if let Some(last) = lines.last_mut() {
+            let kept = take(last, room.saturating_sub(1)).to_string();
+            *last = format!("{kept}…");
+        }
+    }
+    lines
+}
+
+/// Filled with spaces on the right.
+pub(crate) fn left(text: &str, room: usize) -> String {
+    format!("{text}{}", " ".repeat(room.saturating_sub(width(text))))
+}
+
+/// Filled with spaces on the left.
+pub(crate) fn right(text: &str, room: usize) -> String {
+    format!("{}{text}", " ".repeat(room.saturating_sub(width(text))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrap("the quick brown fox", 9), ["the quick", "brown fox"]);
+        assert_eq!(wrap("", 9), [""]);
+        assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+    }
+
+    #[test]
+    fn wide_characters_count_twice() {
+        assert_eq!(width("日本"), 4);
+        assert_eq!(fit("日本語", 5), "日本…");
+        assert_eq!(wrap("日本語", 4), ["日本", "語"]);
+        assert_eq!(wrap("日a", 1), ["…", "a"]);
+    }
+
+    #[test]
+    fn a_cut_text_says_so() {
+        assert_eq!(fit("abcdef", 6), "abcdef");
+        assert_eq!(fit("abcdefg", 6), "abcde…");
+        assert_eq!(fit("abc", 0), "");
+        assert_eq!(wrap_at_most("one two three four", 5, 2), ["one", "two…"]);
+    }
+}

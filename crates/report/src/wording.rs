@@ -1,0 +1,233 @@
+//! The words that every section and every export uses for the same thing.
+
+use crate::page::Mark;
+use model::load::Stop;
+use model::run::{Outcome, Point, Run};
+use model::units::{NS_PER_S, show_count};
+use model::verdict::{Ceiling, Confidence, Gate, Named, Verdict};
+use model::wall::Side;
+
+/// A rate with its unit: `48.2k/s`.
+pub(crate) fn per_second(rate: f64) -> String {
+    format!("{}/s", show_count(rate))
+}
+
+/// The 95 % interval, when there is one: `47.9k to 48.5k at 95 %`.
+pub(crate) fn interval(ceiling: &Ceiling) -> Option<String> {
+    let (low, high) = (ceiling.low?, ceiling.high?);
+    Some(format!("{} to {} at 95 %", show_count(low), show_count(high)))
+}
+
+/// Microseconds per request, for a column whose heading names the unit.
+pub(crate) fn microseconds(us: Option<f64>) -> String {
+    or_dash(us, show_count)
+}
+
+/// A figure that may be missing; a missing one is a dash, never a zero.
+pub(crate) fn or_dash<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "-".to_string(), show)
+}
+
+/// A duration in nanoseconds that may be missing.
+pub(crate) fn ns(value_ns: Option<u64>) -> String {
+    or_dash(value_ns, |ns| model::units::show_ns(ns as f64))
+}
+
+/// A whole count.
+pub(crate) fn count(value: u64) -> String {
+    show_count(value as f64)
+}
+
+/// A share of a hundred for a column whose heading says so: `0.04`, `7.3`, `0`.
+pub(crate) fn percent(value: f64) -> String {
+    match value.abs() {
+        v if v >= 99.95 || v == 0.0 => format!("{value:.0}"),
+        v if v >= 0.095 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// `1 level`, `8 levels`.
+pub(crate) fn plural(number: u64, noun: &str) -> String {
+    let shown = count(number);
+    if number == 1 { format!("{shown} {noun}") } else { format!("{shown} {noun}s") }
+}
+
+/// Where a wall stands, to follow a noun.
+pub(crate) fn side_phrase(side: Side) -> &'static str {
+    match side {
+        Side::Measurement => "in the measurement itself",
+        Side::Client => "on the client side",
+        Side::Path => "between the hosts",
+        Side::Server => "on the server side",
+        Side::None => "on no side",
+        Side::Unknown => "on an unknown side",
+    }
+}
+
+/// The word of the record for a side.
+pub(crate) fn side_word(side: Side) -> &'static str {
+    match side {
+        Side::Measurement => "measurement",
+        Side::Client => "client",
+        Side::Path => "path",
+        Side::Server => "server",
+        Side::None => "none",
+        Side::Unknown => "unknown",
+    }
+}
+
+/// A wall: `S3 server CPU quota`. With walls that limit together all of them are named.
+pub(crate) fn wall_name(verdict: &Verdict) -> String {
+    let mut walls = match verdict.wall {
+        Named::Wall(wall) => format!("{} {}", wall.id(), verdict.name),
+        Named::None => "no wall".to_string(),
+        Named::Unknown => "wall unknown".to_string(),
+    };
+    for wall in &verdict.also {
+        walls.push_str(&format!(" together with {} {}", wall.id(), wall.name()));
+    }
+    walls
+}
+
+/// A wall and how sure it is: `S3 server CPU quota, probable`.
+pub(crate) fn wall_phrase(verdict: &Verdict) -> String {
+    match verdict.wall {
+        Named::Wall(_) => format!("{}, {}", wall_name(verdict), verdict.confidence.word()),
+        Named::None | Named::Unknown => wall_name(verdict),
+    }
+}
+
+/// The wall of a point in a narrow column: an id, `-` for none, `?` for unknown, and a question
+/// mark behind an id that is only suspected.
+pub(crate) fn wall_mark(verdict: &Verdict) -> String {
+    match verdict.wall {
+        Named::Wall(wall) if verdict.confidence == Confidence::Suspected => {
+            format!("{}?", wall.id())
+        }
+        Named::Wall(wall) => wall.id().to_string(),
+        Named::None => "-".to_string(),
+        Named::Unknown => "?".to_string(),
+    }
+}
+
+/// Gates of a point that do not hold.
+pub(crate) fn broken_gates(point: &Point) -> impl Iterator<Item = &Gate> {
+    point.gates.iter().filter(|gate| gate.ok == Some(false))
+}
+
+/// Gates of a point that could not be checked.
+pub(crate) fn unchecked_gates(point: &Point) -> impl Iterator<Item = &Gate> {
+    point.gates.iter().filter(|gate| gate.ok.is_none())
+}
+
+/// Whether the measured window of a point ended before it was over.
+pub(crate) fn is_partial(run: &Run, point: &Point) -> bool {
+    let record = &run.record;
+    let last = record.points.last().is_some_and(|last| std::ptr::eq(last, point));
+    if record.outcome == Outcome::Complete || !last {
+        return false;
+    }
+    match record.trial.stop {
+        // Windows end on a tick, so a whole one may be a little short of what was asked.
+        Stop::AfterNs(asked_ns) => point.load.duration_s * 1.02 < asked_ns as f64 / NS_PER_S as f64,
+        Stop::AfterRequests(asked) => point.requests.sent < asked,
+    }
+}
+
+/// The attention a point needs in every rendering.
+pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
+    if broken_gates(point).next().is_some() || point.verdict.side == Side::Measurement {
+        Mark::Broken
+    } else if point.verdict.side == Side::Client || is_partial(run, point) {
+        Mark::Caution
+    } else {
+        Mark::None
+    }
+}
+
+/// The point to look at first: the least load whose rate lies in the interval of the ceiling, or
+/// the highest rate when there is no interval. Points with broken gates do not count.
+pub(crate) fn best_point(run: &Run) -> Option<(usize, &Point)> {
+    let low = run.record.verdict.ceiling.as_ref().and_then(|ceiling| ceiling.low);
+    let sound = || {
+        let points = run.record.points.iter().enumerate();
+        points.filter(|(_, point)| mark_of(run, point) != Mark::Broken)
+    };
+    let load = |point: &Point| point.load.rate.unwrap_or(0.0) + point.in_flight.limit as f64;
+    let reached = sound().filter(|(_, point)| low.is_some_and(|low| point.rate >= low));
+    reached
+        .min_by(|(_, left), (_, right)| load(left).total_cmp(&load(right)))
+        .or_else(|| sound().max_by(|(_, left), (_, right)| left.rate.total_cmp(&right.rate)))
+}
+
+/// A point in a few characters, for a first column: `400`, `400x10`, `400@20k/s`, `400#2`.
+pub(crate) fn point_mark(point: &Point) -> String {
+    let mut shown = count(u64::from(point.load.connections));
+    if point.load.depth > 1 {
+        shown.push_str(&format!("x{}", point.load.depth));
+    }
+    if let Some(rate) = point.load.rate {
+        shown.push_str(&format!("@{}", per_second(rate)));
+    }
+    if point.attempt > 1 {
+        shown.push_str(&format!("#{}", point.attempt));
+    }
+    shown
+}
+
+/// A point in words: `400 connections, depth 10, 20k/s asked, visit 2`.
+pub(crate) fn point_phrase(point: &Point) -> String {
+    let mut shown = plural(u64::from(point.load.connections), "connection");
+    if point.load.depth > 1 {
+        shown.push_str(&format!(", depth {}", point.load.depth));
+    }
+    if let Some(rate) = point.load.rate {
+        shown.push_str(&format!(", {} asked", per_second(rate)));
+    }
+    if point.attempt > 1 {
+        shown.push_str(&format!(", visit {}", point.attempt));
+    }
+    shown
+}
+
+/// What the first column of a table of points holds.
+pub(crate) fn point_heading(run: &Run) -> &'static str {
+    let points = &run.record.points;
+    let plain =
+        |point: &Point| point.load.depth == 1 && point.load.rate.is_none() && point.attempt == 1;
+    if points.iter().all(plain) { "conns" } else { "point" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn the_best_point_is_the_least_load_that_reaches_the_ceiling() {
+        let mut run = fixtures::ramp_quota();
+        let connections = |run: &Run| best_point(run).map(|(_, point)| point.load.connections);
+        assert_eq!(connections(&run), Some(125));
+        run.record.verdict.ceiling = None;
+        assert_eq!(connections(&run), Some(2000), "the highest rate without an interval");
+        assert_eq!(connections(&fixtures::ramp_invalid()), Some(500), "broken gates do not count");
+        assert_eq!(connections(&fixtures::target_lost()), None);
+    }
+
+    #[test]
+    fn only_a_last_window_that_was_cut_is_partial() {
+        let mut run = fixtures::ramp_interrupted();
+        let partial: Vec<bool> =
+            run.record.points.iter().map(|point| is_partial(&run, point)).collect();
+        assert_eq!(partial, [false, false, false, false, true]);
+        run.record.outcome = Outcome::Complete;
+        assert!(!run.record.points.iter().any(|point| is_partial(&run, point)));
+    }
+
+    #[test]
+    fn shares_keep_the_digits_that_matter() {
+        let shown = [0.0, 0.02, 0.3, 12.34, 99.96].map(percent);
+        assert_eq!(shown, ["0", "0.02", "0.3", "12.3", "100"]);
+    }
+}

@@ -1,0 +1,285 @@
+// Opens reports in headless Chromium and checks what only a browser can tell: that every chart
+// was drawn, that no script failed, that nothing left the machine, and that nothing is cut off
+// on a phone. No packages: it speaks to the browser over a pipe.
+//
+//   REPORT_PAGES=/tmp/pages cargo test -p report files_are_left
+//   node crates/report/tests/browser.mjs /tmp/pages/*.html
+//
+// With --screenshots FOLDER it leaves pictures in light, dark, phone width and print.
+// The browser is $CHROMIUM, or the first of the usual names that is there.
+
+import { spawn, execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync, mkdirSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { tmpdir } from "node:os";
+import { pathToFileURL } from "node:url";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const FLAGS = [
+  "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+  "--disable-background-networking", "--disable-component-update", "--disable-sync",
+  "--disable-default-apps", "--disable-extensions", "--mute-audio", "--hide-scrollbars",
+  "--remote-debugging-pipe",
+];
+const READY_WITHIN_MS = 20_000;
+
+const findBrowser = () => {
+  if (process.env.CHROMIUM) return process.env.CHROMIUM;
+  for (const name of NAMES) {
+    try {
+      return execFileSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).trim();
+    } catch {
+      // Not this name.
+    }
+  }
+  throw new Error(`no browser found; install one of ${NAMES.join(", ")} or set CHROMIUM`);
+};
+
+// The DevTools protocol: messages of JSON, each ended with a zero byte, on descriptors 3 and 4.
+class Browser {
+  constructor(program) {
+    this.profile = mkdtempSync(join(tmpdir(), "report-browser-"));
+    const stdio = ["ignore", "ignore", "ignore", "pipe", "pipe"];
+    this.child = spawn(program, [...FLAGS, `--user-data-dir=${this.profile}`], { stdio });
+    this.answers = new Map();
+    this.listeners = [];
+    this.number = 0;
+    let rest = "";
+    this.child.stdio[4].setEncoding("utf8").on("data", (text) => {
+      const messages = (rest + text).split("\0");
+      rest = messages.pop();
+      messages.forEach((message) => this.receive(JSON.parse(message)));
+    });
+  }
+
+  receive(message) {
+    if (message.id === undefined) {
+      this.listeners.forEach((listener) => listener(message));
+      return;
+    }
+    const { resolve: done, reject } = this.answers.get(message.id);
+    this.answers.delete(message.id);
+    if (message.error) reject(new Error(message.error.message));
+    else done(message.result);
+  }
+
+  send(method, params = {}, sessionId = undefined) {
+    this.number += 1;
+    const id = this.number;
+    this.child.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
+    return new Promise((done, reject) => this.answers.set(id, { resolve: done, reject }));
+  }
+
+  async close() {
+    const gone = new Promise((done) => this.child.once("exit", done));
+    await this.send("Browser.close").catch(() => {});
+    await gone;
+    rmSync(this.profile, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+class Tab {
+  static async open(browser, file) {
+    const { targetId } = await browser.send("Target.createTarget", { url: "about:blank" });
+    const { sessionId } =
+      await browser.send("Target.attachToTarget", { targetId, flatten: true });
+    const tab = new Tab(browser, targetId, sessionId);
+    browser.listeners.push((message) => message.sessionId === sessionId && tab.notice(message));
+    for (const domain of ["Page", "Runtime", "Network", "Log"]) await tab.send(`${domain}.enable`);
+    await tab.size(1280, 1000);
+    tab.address = pathToFileURL(resolve(file)).href;
+    await tab.send("Page.navigate", { url: tab.address });
+    await tab.ready();
+    return tab;
+  }
+
+  constructor(browser, targetId, sessionId) {
+    Object.assign(this, { browser, targetId, sessionId, requests: [], complaints: [] });
+  }
+
+  notice({ method, params }) {
+    if (method === "Network.requestWillBeSent") this.requests.push(params.request.url);
+    if (method === "Runtime.exceptionThrown") {
+      const { exceptionDetails } = params;
+      this.complaints.push(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    }
+    if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level)) {
+      this.complaints.push(params.entry.text);
+    }
+    if (method === "Runtime.consoleAPICalled" && ["error", "warning"].includes(params.type)) {
+      this.complaints.push(params.args.map((arg) => arg.value ?? arg.description).join(" "));
+    }
+  }
+
+  send(method, params) {
+    return this.browser.send(method, params, this.sessionId);
+  }
+
+  size(width, height) {
+    const params = { width, height, deviceScaleFactor: 1, mobile: width < 500 };
+    return this.send("Emulation.setDeviceMetricsOverride", params);
+  }
+
+  async evaluate(expression) {
+    const params = { expression, returnByValue: true, awaitPromise: true };
+    const { result, exceptionDetails } = await this.send("Runtime.evaluate", params);
+    if (exceptionDetails) throw new Error(exceptionDetails.exception.description);
+    return result.value;
+  }
+
+  async ready() {
+    const until = Date.now() + READY_WITHIN_MS;
+    for (;;) {
+      const state = await this.evaluate("document.documentElement?.dataset.report ?? ''");
+      if (state === "ready" || state === "failed") return;
+      if (Date.now() > until) throw new Error(`the page is '${state}' and never became ready`);
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  }
+
+  // Two frames: observers have run and canvases are painted.
+  settle() {
+    return this.evaluate(
+      "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
+  }
+
+  async picture(path) {
+    await this.settle();
+    const height = await this.evaluate("document.documentElement.scrollHeight");
+    const width = await this.evaluate("innerWidth");
+    const clip = { x: 0, y: 0, width, height: Math.min(height, 12_000), scale: 1 };
+    const params = { format: "png", captureBeyondViewport: true, clip };
+    const { data } = await this.send("Page.captureScreenshot", params);
+    writeFileSync(path, Buffer.from(data, "base64"));
+  }
+
+  close() {
+    return this.browser.send("Target.closeTarget", { targetId: this.targetId });
+  }
+}
+
+// Runs in the page. A chart counts as drawn when its canvas holds more than one colour.
+const inspect = () => {
+  const figures = [...document.querySelectorAll("figure.chart")];
+  const isDrawn = (figure) => {
+    const canvas = figure.querySelector(".uplot canvas");
+    if (!canvas || canvas.width === 0 || canvas.height === 0) return false;
+    const { width, height } = canvas;
+    const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, width, height);
+    const pixels = new Uint32Array(data.buffer);
+    return pixels.some((pixel) => pixel !== pixels[0]);
+  };
+  const root = document.documentElement;
+  return {
+    state: root.dataset.report,
+    errors: root.dataset.errors,
+    error: root.dataset.error,
+    counted: Number(root.dataset.charts),
+    figures: figures.length,
+    blank: figures.filter((figure) => !isDrawn(figure)).map((figure) => figure.id),
+    overflow: root.scrollWidth - root.clientWidth,
+    pwned: Boolean(window.pwned) || document.querySelectorAll("img, iframe, object").length > 0,
+    policy: document.querySelector("meta[http-equiv=Content-Security-Policy]") !== null,
+  };
+};
+
+// Runs in the page: everything a person can operate, with the keyboard alone.
+const operate = () => {
+  const press = (target, key) =>
+    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  const faults = [];
+  for (const picker of document.querySelectorAll(".picker select")) {
+    for (let index = 0; index < picker.options.length; index += 1) {
+      picker.value = String(index);
+      picker.dispatchEvent(new Event("change"));
+      if (picker.value !== String(index)) faults.push("a picker does not keep its choice");
+    }
+  }
+  for (const plot of document.querySelectorAll(".plot")) {
+    if (plot.tabIndex !== 0) faults.push("a plot cannot be reached");
+    ["End", "ArrowLeft", "Home", "ArrowRight", "Escape"].forEach((key) => press(plot, key));
+    const name = plot.querySelector(".u-series th[role=switch]");
+    const before = name.getAttribute("aria-checked");
+    press(name, "Enter");
+    press(name, " ");
+    if (name.getAttribute("aria-checked") !== before) faults.push("a switch does not come back");
+  }
+  for (const details of document.querySelectorAll("details")) details.open = true;
+  document.getElementById("save-record").click();
+  return faults;
+};
+
+const check = async (browser, file, pictures) => {
+  const faults = [];
+  const tab = await Tab.open(browser, file);
+  const look = async (where) => {
+    await tab.settle();
+    const seen = await tab.evaluate(`(${inspect})()`);
+    const expect = (holds, what) => holds || faults.push(`${where}: ${what}`);
+    expect(seen.state === "ready", `page is '${seen.state}'`);
+    expect(seen.errors === "0", `${seen.errors} errors, last '${seen.error}'`);
+    expect(seen.figures === seen.counted, `${seen.figures} figures, ${seen.counted} charts`);
+    expect(seen.blank.length === 0, `not drawn: ${seen.blank.join(", ")}`);
+    expect(seen.overflow <= 0, `${seen.overflow} pixels too wide`);
+    expect(!seen.pwned, "a string of the run became markup");
+    expect(seen.policy, "no content security policy");
+    return seen;
+  };
+  const picture = (name) =>
+    pictures && tab.picture(join(pictures, `${basename(file, ".html")}-${name}.png`));
+  const colours = (value) =>
+    tab.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value }] });
+
+  await colours("light");
+  const { figures } = await look("light");
+  await picture("light");
+  await colours("dark");
+  await look("dark");
+  await picture("dark");
+  await colours("light");
+  await tab.size(400, 800);
+  await look("phone");
+  await picture("phone");
+  await tab.size(1280, 1000);
+  (await tab.evaluate(`(${operate})()`)).forEach((fault) => faults.push(`keyboard: ${fault}`));
+  await look("after use");
+  if (pictures) {
+    const { data } = await tab.send("Page.printToPDF", { printBackground: true });
+    const path = join(pictures, `${basename(file, ".html")}.pdf`);
+    writeFileSync(path, Buffer.from(data, "base64"));
+  }
+  // A blob is in the page itself: the record, when it is saved.
+  const elsewhere =
+    tab.requests.filter((url) => url !== tab.address && !url.startsWith("blob:null/"));
+  elsewhere.forEach((url) => faults.push(`network: asked for ${url.slice(0, 100)}`));
+  tab.complaints.forEach((text) => faults.push(`console: ${text}`));
+  await tab.close();
+  return { figures, faults };
+};
+
+const usage = "usage: node browser.mjs [--screenshots FOLDER] FILE.html...";
+const files = process.argv.slice(2);
+const flag = files.indexOf("--screenshots");
+const pictures = flag < 0 ? null : files.splice(flag, 2)[1];
+if (files.length === 0 || (flag >= 0 && !pictures)) {
+  console.error(usage);
+  process.exit(2);
+}
+if (pictures) mkdirSync(pictures, { recursive: true });
+
+const browser = new Browser(findBrowser());
+await browser.send("Browser.setDownloadBehavior", { behavior: "deny" });
+let failed = 0;
+try {
+  for (const file of files) {
+    const { figures, faults } = await check(browser, file, pictures);
+    failed += faults.length > 0 ? 1 : 0;
+    console.log(`${faults.length > 0 ? "FAILED" : "ok"}  ${basename(file)}: ${figures} charts`);
+    faults.forEach((fault) => console.log(`        ${fault}`));
+  }
+} finally {
+  await browser.close();
+}
+process.exit(failed > 0 ? 1 : 0);

@@ -1,0 +1,79 @@
+//! The run directory: what a run leaves behind on disk.
+//!
+//! What this room is for: writing a run so that nothing is lost when the program or the disk ends
+//! early, and reading it back.
+//! In: points as they come, then the whole run; a directory to read. Out: files; a run.
+//! Never: a figure of its own, a screen, the network.
+//!
+//! Files of a run: `points.ndjson`, one judged point per line, appended as they come;
+//! `readings.ndjson`, one raw reading per line; `latencies.json`, the whole latency distribution
+//! of each point (HdrHistogram V2, deflated, base64); `run.json`, the record, written last under
+//! its final name, so that a directory without it is a run that did not end.
+
+mod read;
+mod write;
+
+pub use read::read;
+pub use write::Writer;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+const RECORD: &str = "run.json";
+const POINTS: &str = "points.ndjson";
+const READINGS: &str = "readings.ndjson";
+const LATENCIES: &str = "latencies.json";
+
+/// Why a run could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refused.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// Which file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// The run did not end in order.
+    #[error(
+        "{} has no {RECORD}: the run did not end; {points} finished points are in {POINTS}",
+        path.display()
+    )]
+    Unfinished {
+        /// The directory.
+        path: PathBuf,
+        /// Points that were written before.
+        points: usize,
+    },
+    /// The file is not what it should be.
+    #[error("{}: {error}", path.display())]
+    Malformed {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        error: String,
+    },
+    /// The record was written by another version.
+    #[error(
+        "{}: schema '{found}' is not known here, this version reads '{known}'",
+        path.display()
+    )]
+    Schema {
+        /// The record.
+        path: PathBuf,
+        /// Its schema.
+        found: String,
+        /// Ours.
+        known: &'static str,
+    },
+}
+
+fn io_error(path: &Path) -> impl Fn(io::Error) -> StoreError {
+    let path = path.to_path_buf();
+    move |error| StoreError::Io { path: path.clone(), error }
+}
+
+fn malformed(path: &Path, error: impl ToString) -> StoreError {
+    StoreError::Malformed { path: path.to_path_buf(), error: error.to_string() }
+}
