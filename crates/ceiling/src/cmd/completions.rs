@@ -1,0 +1,24 @@
+//! `ceiling completions SHELL`.
+
+use crate::cli::Cli;
+use crate::exit::{Code, Failure};
+use crate::session;
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+/// Prints a completion script.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  ceiling completions bash > /etc/bash_completion.d/ceiling")]
+pub struct Completions {
+    /// For which shell
+    shell: Shell,
+}
+
+pub fn run(command: &Completions) -> Result<Code, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(command.shell, &mut Cli::command(), "ceiling", &mut script);
+    session::to_stdout(&String::from_utf8_lossy(&script))?;
+    Ok(Code::Good)
+}

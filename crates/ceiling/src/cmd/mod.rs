@@ -1,0 +1,8 @@
+//! One file per sub-command.
+
+pub mod load;
+pub mod ramp;
+
+pub mod show;
+
+pub mod completions;

@@ -1,0 +1,101 @@
+//! Exit codes, and why a command failed.
+
+use lab::LabError;
+use lab::target::UrlError;
+use model::run::{Outcome, Record};
+use std::process::ExitCode;
+use store::StoreError;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// Good.
+    Good = 0,
+    /// Something failed that is neither the user's doing nor the target's.
+    Internal = 1,
+    /// The command line or a file named on it is wrong.
+    Usage = 2,
+    /// The measurement is not valid, or the generator was the wall.
+    NotValid = 4,
+    /// The target does not answer.
+    Unreachable = 5,
+    /// Interrupted; partial results were written.
+    Interrupted = 130,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code as u8)
+    }
+}
+
+impl Code {
+    /// The code of a run that was made.
+    pub fn of(record: &Record) -> Self {
+        let last_visit = |index: &usize| {
+            let attempt = record.points[*index].attempt;
+            record.points.get(index + 1).is_none_or(|next| next.attempt <= attempt)
+        };
+        let is_broken =
+            |index: usize| record.points[index].gates.iter().any(|gate| gate.ok == Some(false));
+        match record.outcome {
+            Outcome::Interrupted => Self::Interrupted,
+            Outcome::TargetLost => Self::Unreachable,
+            Outcome::Complete if !record.verdict.is_valid() => Self::NotValid,
+            Outcome::Complete => {
+                let broken = (0..record.points.len()).filter(last_visit).any(is_broken);
+                if broken { Self::NotValid } else { Self::Good }
+            }
+        }
+    }
+}
+
+/// Why a command did not do what it should.
+#[derive(Debug)]
+pub enum Failure {
+    /// The command line asks for something that cannot be.
+    Usage(String),
+    /// A file could not be written or read.
+    File(String),
+    /// The run could not be made.
+    Lab(LabError),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Usage(text) | Self::File(text) => f.write_str(text),
+            Self::Lab(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Failure {
+    /// Its exit code.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Usage(_) => Code::Usage,
+            Self::Lab(LabError::Unreachable(_)) => Code::Unreachable,
+            Self::Lab(LabError::Limit(_) | LabError::Request(_)) => Code::Usage,
+            Self::File(_) | Self::Lab(_) => Code::Internal,
+        }
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        Self::Lab(error)
+    }
+}
+
+impl From<UrlError> for Failure {
+    fn from(error: UrlError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::File(error.to_string())
+    }
+}

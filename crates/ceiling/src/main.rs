@@ -1,0 +1,43 @@
+//! The command `ceiling`.
+//!
+//! What this room is for: turning words on a command line into calls of the other rooms, and
+//! their results into output and an exit code.
+//! In: arguments, signals. Out: text, files, an exit code.
+//! Never: logic; what a figure means is decided elsewhere.
+
+mod cli;
+
+mod cmd;
+
+mod options;
+mod trial;
+
+mod session;
+
+mod outputs;
+mod screen;
+
+mod exit;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return cli::explain(&error),
+    };
+    let result = match cli.command {
+        cli::Command::Load(command) => cmd::load::run(command),
+        cli::Command::Ramp(command) => cmd::ramp::run(command),
+        cli::Command::Show(command) => cmd::show::run(command),
+        cli::Command::Completions(command) => cmd::completions::run(&command),
+    };
+    match result {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            eprintln!("ceiling: {failure}");
+            failure.code().into()
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Options that `load` and `ramp` share. Names are those fingers know from wrk, then curl.
+
+use clap::{Args, ValueEnum};
+use model::units::{parse_count, parse_duration_ns};
+use report::Style;
+use std::env;
+use std::io::{IsTerminal, stdout};
+use std::path::PathBuf;
+
+/// What is asked of the target, and how.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Where: http://HOST[:PORT][/PATH]
+    pub url: String,
+
+    /// Requests in flight per connection (HTTP/1.1 pipelining)
+    #[arg(short = 'p', long, value_name = "N", default_value = "1", value_parser = depth)]
+    pub depth: u32,
+
+    /// Worker threads, or auto: one per CPU, half of them when the server is on this host
+    #[arg(short = 't', long, value_name = "N|auto", default_value = "auto", value_parser = threads)]
+    pub threads: Threads,
+
+    /// CPUs to pin the workers to, in turn: 1,2 or 4-7
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub cpus: Option<CpuList>,
+
+    /// How bytes move; auto takes uring when the kernel has what it needs
+    #[arg(long, value_name = "DRIVER", default_value = "auto", hide_possible_values = false)]
+    pub driver: DriverChoice,
+
+    /// Load before measuring, or auto: until throughput settles (at most 3 s)
+    #[arg(long, value_name = "T|auto", value_parser = warmup)]
+    pub warmup: Option<WarmupChoice>,
+
+    /// A request without a complete answer after this time failed
+    #[arg(short = 'T', long, value_name = "T", default_value = "10s", value_parser = duration)]
+    pub timeout: u64,
+
+    /// Pause after a thin poll: fewer wake-ups for up to this much latency; 0 is off
+    #[arg(long, value_name = "T", default_value = "0", value_parser = coalesce)]
+    pub coalesce: u64,
+
+    /// A header, 'Name: value'; repeatable
+    #[arg(short = 'H', long = "header", value_name = "LINE", value_parser = header)]
+    pub headers: Vec<(String, String)>,
+
+    /// Method; POST when there is a body, else GET
+    #[arg(short = 'X', long, short_alias = 'm', value_name = "METHOD")]
+    pub method: Option<String>,
+
+    /// Body of the request
+    #[arg(short = 'b', long, value_name = "TEXT", conflicts_with = "body_file")]
+    pub body: Option<String>,
+
+    /// File with the body of the request
+    #[arg(short = 'f', long, value_name = "FILE")]
+    pub body_file: Option<PathBuf>,
+
+    /// Seed of everything random; drawn and recorded when not given
+    #[arg(long, value_name = "N", value_parser = seed)]
+    pub seed: Option<u64>,
+
+    /// The server's process, when it cannot be found by its port
+    #[arg(long, value_name = "PID", value_parser = pid)]
+    pub server_pid: Option<u32>,
+
+    /// Write a file, format by suffix: .json .csv .hlog .html; repeatable
+    #[arg(short = 'o', long = "out", value_name = "FILE")]
+    pub out: Vec<PathBuf>,
+
+    /// Print the record on stdout instead of text
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print all percentiles
+    #[arg(short = 'L', long)]
+    pub latency: bool,
+
+    /// No progress, and no text when -o or --json say where results go
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+
+    #[command(flatten)]
+    pub colour: Colour,
+
+    /// Directory that runs are kept in, or none
+    #[arg(long, value_name = "DIR|none", env = "CEILING_RUNS")]
+    pub runs: Option<PathBuf>,
+}
+
+/// Whether text has colours.
+#[derive(Debug, Args)]
+pub struct Colour {
+    /// No colours, also on a terminal
+    #[arg(long)]
+    no_color: bool,
+}
+
+impl Colour {
+    /// Colours on a terminal only, and not when the user says no (<https://no-color.org>).
+    pub fn style(&self) -> Style {
+        let refused = self.no_color || env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+        if stdout().is_terminal() && !refused { Style::Colour } else { Style::Plain }
+    }
+}
+
+/// Worker threads as asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    Auto,
+    Exactly(u32),
+}
+
+/// Warm-up as asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarmupChoice {
+    Auto,
+    ForNs(u64),
+}
+
+/// CPUs in the order given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuList(pub Vec<usize>);
+
+/// Drivers as asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DriverChoice {
+    /// The best this kernel has
+    Auto,
+    /// io_uring
+    Uring,
+    /// epoll
+    Epoll,
+    /// No sockets: measures ceiling's own user code
+    Null,
+}
+
+/// A whole number above zero, for counts that must fit in 32 bits.
+pub fn positive(text: &str) -> Result<u64, String> {
+    let error = || format!("'{text}' is not a whole number above 0; for example 50 or 5k");
+    let value = parse_count(text).map_err(|_| error())?;
+    if (1..=u64::from(u32::MAX)).contains(&value) { Ok(value) } else { Err(error()) }
+}
+
+/// A duration above zero.
+pub fn duration(text: &str) -> Result<u64, String> {
+    let ns = parse_duration_ns(text).map_err(|error| error.to_string())?;
+    if ns > 0 {
+        Ok(ns)
+    } else {
+        Err(format!("'{text}' is no time at all; for example 500ms or 10s"))
+    }
+}
+
+fn depth(text: &str) -> Result<u32, String> {
+    let error = || format!("'{text}' is not a depth from 1 to 10000; for example 1 or 16");
+    let value = parse_count(text).map_err(|_| error())?;
+    if (1..=10_000).contains(&value) { Ok(value as u32) } else { Err(error()) }
+}
+
+fn threads(text: &str) -> Result<Threads, String> {
+    let error =
+        || format!("'{text}' is not a number of threads from 1 to 1024, or auto; for example 2");
+    if text == "auto" {
+        return Ok(Threads::Auto);
+    }
+    let value = parse_count(text).map_err(|_| error())?;
+    if (1..=1024).contains(&value) { Ok(Threads::Exactly(value as u32)) } else { Err(error()) }
+}
+
+fn cpus(text: &str) -> Result<CpuList, String> {
+    let error = || format!("'{text}' is not a list of CPU numbers; for example 1,2 or 4-7");
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let first: usize = first.parse().map_err(|_| error())?;
+        let last: usize = last.parse().map_err(|_| error())?;
+        if last < first || last >= 4096 {
+            return Err(error());
+        }
+        cpus.extend(first..=last);
+    }
+    Ok(CpuList(cpus))
+}
+
+fn warmup(text: &str) -> Result<WarmupChoice, String> {
+    if text == "auto" {
+        return Ok(WarmupChoice::Auto);
+    }
+    let ns = parse_duration_ns(text).map_err(|error| format!("{error}, or auto"))?;
+    Ok(WarmupChoice::ForNs(ns))
+}
+
+fn coalesce(text: &str) -> Result<u64, String> {
+    let ns = parse_duration_ns(text).map_err(|error| error.to_string())?;
+    let error = format!("'{text}' is not a pause of at most 10ms; for example 50us, or 0 for off");
+    if ns <= 10_000_000 { Ok(ns) } else { Err(error) }
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let error = || format!("'{text}' is not 'Name: value'; for example 'Accept: application/json'");
+    let (name, value) = text.split_once(':').ok_or_else(error)?;
+    if name.is_empty() || name.contains(' ') {
+        return Err(error());
+    }
+    Ok((name.to_string(), value.trim().to_string()))
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("'{text}' is not a whole number; for example 42"))
+}
+
+fn pid(text: &str) -> Result<u32, String> {
+    let error = || format!("'{text}' is not a process id; for example 4711");
+    text.parse().ok().filter(|pid| *pid > 0).ok_or_else(error)
+}

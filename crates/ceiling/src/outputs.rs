@@ -1,0 +1,77 @@
+//! Files named with `-o`: known to be writable before the run, replaced whole after it.
+
+use crate::exit::Failure;
+use model::run::Run;
+use report::Format;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// One file to write.
+struct Output {
+    path: PathBuf,
+    format: Format,
+    /// Where it is written first; nothing for a target that is no regular file.
+    draft: Option<PathBuf>,
+    file: File,
+}
+
+/// All files of a command. Drafts that were not finished are removed.
+pub struct Outputs(Vec<Output>);
+
+impl Outputs {
+    /// Opens every file, so that a wrong path is known before any load runs.
+    pub fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+        let mut outputs = Self(Vec::new());
+        for path in paths {
+            let format = Format::of(path)
+                .map_err(|error| Failure::Usage(format!("-o {}: {error}", path.display())))?;
+            outputs.0.push(open(path, format)?);
+        }
+        Ok(outputs)
+    }
+
+    /// Writes every file.
+    pub fn write(mut self, run: &Run) -> Result<(), Failure> {
+        for mut output in std::mem::take(&mut self.0) {
+            let bytes = report::render(run, output.format);
+            let written = output.file.write_all(&bytes).and_then(|()| output.file.flush());
+            let moved = written.and_then(|()| match &output.draft {
+                Some(draft) => fs::rename(draft, &output.path),
+                None => Ok(()),
+            });
+            if let Err(error) = moved {
+                if let Some(draft) = &output.draft {
+                    let _ = fs::remove_file(draft);
+                }
+                let path = output.path.display();
+                return Err(Failure::File(format!("cannot write {path}: {error}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        for draft in self.0.iter().filter_map(|output| output.draft.as_ref()) {
+            let _ = fs::remove_file(draft);
+        }
+    }
+}
+
+fn open(path: &Path, format: Format) -> Result<Output, Failure> {
+    let error = |error: std::io::Error| {
+        Failure::Usage(format!("-o {}: cannot write there: {error}", path.display()))
+    };
+    let is_special = fs::metadata(path).is_ok_and(|data| !data.is_file());
+    if is_special {
+        // A device or pipe: nothing to replace.
+        let file = OpenOptions::new().write(true).open(path).map_err(error)?;
+        return Ok(Output { path: path.to_path_buf(), format, draft: None, file });
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let file = File::create(&draft).map_err(error)?;
+    Ok(Output { path: path.to_path_buf(), format, draft: Some(draft), file })
+}

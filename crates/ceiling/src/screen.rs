@@ -1,0 +1,73 @@
+//! What a person sees while a run goes on: one line on stderr that is drawn over again, when
+//! stderr is a terminal.
+
+use crate::options::Options;
+use model::event::Event;
+use report::progress::{LevelInfo, progress_line};
+use std::io::{IsTerminal, Write, stderr};
+
+/// Draws events.
+pub struct Screen {
+    is_live: bool,
+    is_quiet: bool,
+    level: Option<LevelInfo>,
+    has_line: bool,
+}
+
+impl Screen {
+    /// Draws as the options say.
+    pub fn new(options: &Options) -> Self {
+        let is_quiet = options.quiet;
+        Self {
+            is_live: stderr().is_terminal() && !is_quiet,
+            is_quiet,
+            level: None,
+            has_line: false,
+        }
+    }
+
+    /// Draws one event.
+    pub fn show(&mut self, event: &Event) {
+        match event {
+            Event::Level { index, of, attempt, level } => {
+                let (index, of, attempt, level) = (*index, *of, *attempt, *level);
+                self.level = Some(LevelInfo { index, of, attempt, level });
+            }
+            Event::Progress(progress) => {
+                if let Some(info) = self.level.filter(|_| self.is_live) {
+                    let columns = terminal_columns().saturating_sub(1);
+                    let line = progress_line(&info, progress, columns);
+                    // Losing a progress line is no reason to stop.
+                    let _ = write!(stderr(), "\r\x1b[2K{line}").and_then(|()| stderr().flush());
+                    self.has_line = true;
+                }
+            }
+            Event::Notice(text) if !self.is_quiet => {
+                self.clear();
+                let _ = writeln!(stderr(), "ceiling: {text}");
+            }
+            Event::Point(_) | Event::Notice(_) => {}
+        }
+    }
+
+    /// Removes the line.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.has_line) {
+            let _ = write!(stderr(), "\r\x1b[2K").and_then(|()| stderr().flush());
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn terminal_columns() -> usize {
+    rustix::termios::tcgetwinsize(stderr())
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0)
+        .unwrap_or(80)
+}

@@ -1,0 +1,118 @@
+//! One run from a resolved trial to its outputs: what `load` and `ramp` share.
+
+use crate::exit::{Code, Failure};
+use crate::options::Options;
+use crate::outputs::Outputs;
+use crate::screen::Screen;
+use model::event::Event;
+use model::load::Trial;
+use model::run::Run;
+use report::Detail;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::env;
+use std::io::{self, Write, stdout};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use store::Writer;
+
+/// Runs a trial and writes everything that was asked for.
+pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
+    let command: Vec<String> = env::args().collect();
+    let outputs = Outputs::open(&options.out)?;
+    let mut writer = match runs_directory(options) {
+        Some(directory) => Some(Writer::create(&directory, &run_name(trial))?),
+        None => None,
+    };
+    let stop = stop_flag()?;
+    let mut screen = Screen::new(options);
+    let mut store_failure = None;
+    let made = lab::run(trial, &command, &stop, &mut |event| {
+        if let (Event::Point(point), Some(writer)) = (&event, &mut writer) {
+            store_failure = store_failure.take().or(writer.add_point(point).err());
+        }
+        screen.show(&event);
+    });
+    screen.clear();
+    let run = match made {
+        Ok(run) => run,
+        Err(error) => {
+            if let Some(writer) = writer {
+                writer.discard_if_empty();
+            }
+            return Err(error.into());
+        }
+    };
+    // What can still be delivered is delivered; the first failure is told at the end.
+    let printed = print(&run, options);
+    let written = outputs.write(&run);
+    let stored = writer.map(|writer| writer.finish(&run)).transpose();
+    if let (Ok(Some(path)), false) = (&stored, options.quiet || options.json) {
+        let shown = path.parent().unwrap_or(path).display();
+        let _ = writeln!(io::stderr(), "ceiling: run kept in {shown}");
+    }
+    printed?;
+    written?;
+    stored?;
+    match store_failure {
+        Some(error) => Err(error.into()),
+        None => Ok(Code::of(&run.record)),
+    }
+}
+
+/// Prints a run as the options say.
+pub fn print(run: &Run, options: &Options) -> Result<(), Failure> {
+    let text = if options.json {
+        String::from_utf8(report::json::json(&run.record)).unwrap_or_default()
+    } else if options.quiet && !options.out.is_empty() {
+        return Ok(());
+    } else {
+        let detail = if options.latency { Detail::Latency } else { Detail::Summary };
+        report::text(run, detail, options.colour.style())
+    };
+    to_stdout(&text)
+}
+
+/// Writes to stdout; a reader that went away is no failure.
+pub fn to_stdout(text: &str) -> Result<(), Failure> {
+    match stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::File(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Set by the first signal, so that the run ends in order; the second ends the program at once.
+fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let code = Code::Interrupted as i32;
+        flag::register_conditional_shutdown(signal, code, Arc::clone(&stop))
+            .and_then(|_| flag::register(signal, Arc::clone(&stop)))
+            .map_err(|error| Failure::File(format!("cannot handle signals: {error}")))?;
+    }
+    Ok(stop)
+}
+
+fn run_name(trial: &Trial) -> String {
+    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
+    format!("{now}-{:08x}", trial.seed as u32)
+}
+
+/// Where runs are kept: as asked, else the user's state directory; nothing when asked for none or
+/// when there is no home.
+fn runs_directory(options: &Options) -> Option<PathBuf> {
+    match &options.runs {
+        Some(path) if path.as_os_str() == "none" => None,
+        Some(path) => Some(path.clone()),
+        None => {
+            let state = env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty());
+            let state = state.map(PathBuf::from).or_else(|| {
+                env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"))
+            });
+            state.map(|state| state.join("ceiling/runs"))
+        }
+    }
+}

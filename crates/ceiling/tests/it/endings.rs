@@ -1,0 +1,125 @@
+//! Runs that end early, and servers that misbehave: nothing is lost, nothing hangs.
+
+use crate::harness::{Folder, Said, Server, ceiling, count, measure, run, signal, turn};
+use serde_json::Value;
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+#[test]
+fn ctrl_c_writes_what_there_is() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:1ms"]);
+    let folder = Folder::new("interrupt");
+    let (url, file) = (server.url("/"), folder.file("partial.json"));
+    let runs = folder.file("runs");
+    let mut command = ceiling(&["ramp", &url, "-c", "1..64", "-d", "2", "-o", &file]);
+    command.env("CEILING_RUNS", &runs).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(5));
+    let asked = Instant::now();
+    signal(child.id(), "INT");
+    let said = Said::of(child.wait_with_output().unwrap());
+    assert!(asked.elapsed() < Duration::from_secs(4), "it ends soon");
+    assert_eq!(said.code, 130, "{}", said.stderr);
+    let record: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(record["outcome"], "interrupted");
+    let points = record["points"].as_array().unwrap();
+    assert!(!points.is_empty() && points.len() < 7);
+    for point in points {
+        let requests = &point["requests"];
+        let fates =
+            ["completed", "failed", "unanswered"].map(|name| count(requests, &format!("/{name}")));
+        assert_eq!(count(requests, "/sent"), fates.iter().sum::<u64>());
+    }
+    // The same run is in the run directory, and can be drawn again.
+    let kept = fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
+    let shown = run(&["show", kept.to_str().unwrap()]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.to_lowercase().contains("interrupted"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_server_that_dies_ends_the_run_with_a_partial_record() {
+    let _turn = turn();
+    let mut server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:1ms"]);
+    let url = server.url("/");
+    let mut command = ceiling(&["ramp", &url, "-c", "2..256", "-d", "2", "--json"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(5));
+    server.kill();
+    let died = Instant::now();
+    let said = Said::of(child.wait_with_output().unwrap());
+    assert!(died.elapsed() < Duration::from_secs(10), "it ends soon");
+    assert_eq!(said.code, 5, "{}", said.stderr);
+    let record = said.record();
+    assert_eq!(record["outcome"], "target-lost");
+    assert!(!record["points"].as_array().unwrap().is_empty());
+}
+
+/// A load against a sink with a fault, on either driver: it must end in time, with every request
+/// accounted for. Returns the point of the last.
+fn survives(fault: &[&str], more: &[&str]) -> Value {
+    survives_on("epoll", fault, more);
+    survives_on("uring", fault, more)
+}
+
+fn survives_on(driver: &str, fault: &[&str], more: &[&str]) -> Value {
+    let server = Server::start("target-sink", &[&["--threads", "1"], fault].concat());
+    let url = server.url("/bytes/200");
+    let begin = Instant::now();
+    let load =
+        ["load", &url, "--driver", driver, "-c", "8", "-d", "1", "--warmup", "0", "-T", "1s"];
+    let (_, record) = measure(&[&load, more].concat());
+    assert!(begin.elapsed() < Duration::from_secs(15), "{fault:?}: it ends");
+    let point = record["points"][0].clone();
+    let requests = &point["requests"];
+    let fates =
+        ["completed", "failed", "unanswered"].map(|name| count(requests, &format!("/{name}")));
+    assert_eq!(count(requests, "/sent"), fates.iter().sum::<u64>(), "{fault:?}");
+    point
+}
+
+#[test]
+fn hostile_answers_are_counted_and_never_crash_or_hang() {
+    let _turn = turn();
+    let garbage = survives(&["--garbage", "5%"], &[]);
+    assert!(count(&garbage, "/errors/parse") > 0);
+    let cut = survives(&["--truncate", "5%"], &["-p", "4"]);
+    assert!(count(&cut, "/errors/parse") > 0, "a truncated answer is not an answer");
+    let closed = survives(&["--close-after", "10", "--close-silently"], &["-p", "4"]);
+    assert!(count(&closed, "/errors/closed") > 0);
+    let reset = survives(&["--close-after", "10", "--reset", "--close-silently"], &["-p", "4"]);
+    assert!(count(&reset, "/errors/reset") + count(&reset, "/errors/closed") > 0);
+    let status = survives(&["--status", "500:10%"], &[]);
+    let share = count(&status, "/status/5xx") as f64 / count(&status, "/requests/sent") as f64;
+    assert!((share - 0.1).abs() < 0.03, "{share}");
+    let slow = survives(&["--slow-bytes", "7/100us"], &[]);
+    assert_eq!(count(&slow, "/requests/failed"), 0);
+    let silent = survives(&["--delay", "fixed:10s"], &[]);
+    assert_eq!(count(&silent, "/requests/completed"), 0);
+    assert!(silent["latency_ns"]["p50"].is_null(), "no answer, no median");
+}
+
+#[test]
+fn every_format_is_written_and_a_run_can_be_drawn_again() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:1ms"]);
+    let folder = Folder::new("formats");
+    let url = server.url("/");
+    let files = ["r.json", "r.csv", "r.hlog", "r.html"].map(|name| folder.file(name));
+    let mut arguments = vec!["load", &url, "-c", "4", "-d", "1", "-q"];
+    for file in &files {
+        arguments.extend(["-o", file]);
+    }
+    let said = run(&arguments);
+    assert!(said.code == 0 || said.code == 4, "{}", said.stderr);
+    assert_eq!(said.stdout, "", "-q with -o prints nothing");
+    let read = |at: usize| fs::read_to_string(&files[at]).unwrap();
+    assert!(read(1).lines().count() == 2 && read(2).contains("HIST"));
+    assert!(read(3).to_lowercase().starts_with("<!doctype html>"));
+    let redrawn = run(&["show", &files[0], "--json"]);
+    assert_eq!(redrawn.stdout, read(0), "reading and writing a record changes nothing");
+    let leftovers: Vec<_> = fs::read_dir(&folder.path).unwrap().collect();
+    assert_eq!(leftovers.len(), 4, "no drafts remain");
+}

@@ -1,0 +1,264 @@
+//! Servers, control groups and network namespaces that end with their test, and the command.
+
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Waits for the turn of a test that makes load.
+pub fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A program of `bin/`.
+pub fn program(name: &str) -> PathBuf {
+    let path = root().join("bin").join(name);
+    assert!(path.exists(), "{} is missing: run make build", path.display());
+    path
+}
+
+/// The command under test; it keeps no runs unless a test asks.
+pub fn ceiling(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ceiling"));
+    command.args(arguments).env("CEILING_RUNS", "none").env_remove("NO_COLOR");
+    command
+}
+
+/// What a finished command said.
+pub struct Said {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Said {
+    pub fn of(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// The record on stdout.
+    pub fn record(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.stdout, self.stderr))
+    }
+}
+
+/// Runs the command to its end.
+pub fn run(arguments: &[&str]) -> Said {
+    Said::of(ceiling(arguments).output().unwrap())
+}
+
+/// Runs the command with `--json`; gives exit code and record.
+pub fn measure(arguments: &[&str]) -> (i32, Value) {
+    let said = run(&[arguments, &["--json"]].concat());
+    (said.code, said.record())
+}
+
+/// A server under test.
+pub struct Server {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    pub port: u16,
+    pub pid: u32,
+}
+
+impl Server {
+    /// Starts `program` of `bin/` on a free port and waits until it listens.
+    pub fn start(program_name: &str, arguments: &[&str]) -> Self {
+        Self::start_as(Command::new(program(program_name)), arguments)
+    }
+
+    /// Starts a prepared command in the same way.
+    pub fn start_as(mut command: Command, arguments: &[&str]) -> Self {
+        command.args(["--port", "0"]).args(arguments);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let listening: Value = serde_json::from_str(&line).expect("a listening line");
+        assert_eq!(listening["event"], "listening", "{line}");
+        let address = listening["addr"].as_str().unwrap();
+        let port = address.rsplit(':').next().unwrap().parse().unwrap();
+        let pid = listening["pid"].as_u64().unwrap() as u32;
+        Self { child, stdout, port, pid }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// Stops it in order and returns its last line.
+    pub fn stop(mut self) -> Value {
+        signal(self.child.id(), "TERM");
+        let mut text = String::new();
+        self.stdout.read_to_string(&mut text).unwrap();
+        self.child.wait().unwrap();
+        serde_json::from_str(text.lines().last().expect("a stopped line")).unwrap()
+    }
+
+    /// Ends it without ceremony.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Sends a signal by name.
+pub fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+/// Whether the test may change control groups and namespaces; says so when not.
+pub fn is_root(test: &str) -> bool {
+    let uid = Command::new("id").arg("-u").output().unwrap();
+    let is_root = uid.stdout.starts_with(b"0\n");
+    if !is_root {
+        println!("{test}: skipped, it needs root for control groups or namespaces");
+    }
+    is_root
+}
+
+/// A control group with a CPU quota, removed at the end. Version 1 and 2 hosts are both served.
+pub struct Group {
+    path: PathBuf,
+}
+
+impl Group {
+    /// Below `parent` when given.
+    pub fn new(name: &str, parent: Option<&Group>) -> Self {
+        let root = if Path::new("/sys/fs/cgroup/cpu/tasks").exists() {
+            PathBuf::from("/sys/fs/cgroup/cpu")
+        } else {
+            PathBuf::from("/sys/fs/cgroup")
+        };
+        let parent = parent.map_or(root, |parent| parent.path.clone());
+        let path = parent.join(format!("ceiling-test-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self { path }
+    }
+
+    /// Allows this share of one CPU, per period of 100 ms.
+    pub fn limit(&self, share: f64) {
+        let quota_us = (share * 100_000.0) as u64;
+        if self.path.join("cpu.cfs_quota_us").exists() {
+            fs::write(self.path.join("cpu.cfs_period_us"), "100000").unwrap();
+            fs::write(self.path.join("cpu.cfs_quota_us"), quota_us.to_string()).unwrap();
+        } else {
+            fs::write(self.path.join("cpu.max"), format!("{quota_us} 100000")).unwrap();
+        }
+    }
+
+    /// A command whose process joins the group before it becomes `program`.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new("sh");
+        let join = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
+        command.args(["-c", join]).arg(&self.path).arg(program);
+        command
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // A group can be removed when its last process is gone, which takes a moment.
+        let begin = Instant::now();
+        while fs::remove_dir(&self.path).is_err() && begin.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A network namespace with loopback up, removed at the end.
+pub struct Namespace {
+    pub name: String,
+}
+
+impl Namespace {
+    pub fn new(name: &str) -> Self {
+        let name = format!("ceiling-test-{name}-{}", std::process::id());
+        let namespace = Self { name };
+        ip(&["netns", "add", &namespace.name]);
+        namespace.ip(&["link", "set", "lo", "up"]);
+        namespace
+    }
+
+    fn ip(&self, arguments: &[&str]) {
+        ip(&[&["-n", &self.name], arguments].concat());
+    }
+
+    /// A command that runs `program` inside.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name]).arg(program);
+        command
+    }
+
+    /// Sets a kernel parameter inside.
+    pub fn sysctl(&self, name: &str, value: &str) {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        let mut command = self.command(Path::new("sh"));
+        let status = command.args(["-c", &format!("echo '{value}' > {path}")]).status().unwrap();
+        assert!(status.success(), "{name} = {value}");
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        ip(&["netns", "delete", &self.name]);
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    let status = Command::new("ip").args(arguments).status().expect("iproute2 is installed");
+    assert!(status.success(), "ip {arguments:?}");
+}
+
+/// A directory of its own for a test, removed at the end.
+pub struct Folder {
+    pub path: PathBuf,
+}
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let name = format!("ceiling-test-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self { path }
+    }
+
+    pub fn file(&self, name: &str) -> String {
+        self.path.join(name).to_str().unwrap().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A whole number at a path of the record.
+pub fn count(value: &Value, path: &str) -> u64 {
+    value.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{path} in {value}"))
+}

@@ -1,0 +1,16 @@
+//! The command against real servers: the only integration binary.
+//!
+//! Tests take turns: load from two of them at once would make both wrong. They use the programs in
+//! `bin/` for servers (`make build`), and the command as cargo has just built it.
+
+mod harness;
+
+mod usage;
+
+mod targets;
+
+mod verdicts;
+
+mod latency;
+
+mod endings;

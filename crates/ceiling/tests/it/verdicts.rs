@@ -1,0 +1,215 @@
+//! Servers and generators whose true wall is known by construction.
+
+use crate::harness::{
+    Group, Namespace, Said, Server, ceiling, count, is_root, measure, program, run, signal, turn,
+};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+fn wall(record: &Value) -> &str {
+    record["verdict"]["wall"].as_str().unwrap()
+}
+
+/// The verdict, for messages.
+fn shown(record: &Value) -> String {
+    format!("{:#}\ngates {:#}", record["verdict"], record["points"][0]["gates"])
+}
+
+#[test]
+fn a_quota_on_the_server_or_on_its_parent_is_s3() {
+    let _turn = turn();
+    if !is_root("a_quota_on_the_server_or_on_its_parent_is_s3") {
+        return;
+    }
+    for limited in ["own", "parent"] {
+        let parent = Group::new("parent", None);
+        let own = Group::new("own", Some(&parent));
+        if limited == "own" {
+            own.limit(0.25)
+        } else {
+            parent.limit(0.25)
+        }
+        let command = own.command(&program("target-sink"));
+        let server = Server::start_as(command, &["--threads", "1", "--burn", "20us"]);
+        let url = server.url("/simple");
+        let (code, record) = measure(&["load", &url, "-c", "16", "-d", "4"]);
+        assert_eq!(wall(&record), "S3", "{limited}: {}", shown(&record));
+        assert_eq!(record["verdict"]["side"], "server");
+        assert_eq!(record["verdict"]["ceiling"]["kind"], "ceiling");
+        assert_eq!(code, 0, "{limited}: {}", shown(&record));
+        let group = record["verdict"]["evidence"][0]["source"].as_str().unwrap();
+        assert!(group.contains(&format!("ceiling-test-{limited}")), "{group}");
+        drop(server);
+    }
+}
+
+#[test]
+fn a_server_with_one_thread_is_s2() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1", "--burn", "100us"]);
+    let (code, record) = measure(&["ramp", &server.url("/"), "-c", "1..64*4", "-d", "2"]);
+    assert_eq!(wall(&record), "S2", "{}", shown(&record));
+    assert_eq!(code, 0, "{}", shown(&record));
+}
+
+#[test]
+fn a_starved_generator_is_named_first_and_the_number_is_not_the_servers() {
+    let _turn = turn();
+    if !is_root("a_starved_generator_is_named_first_and_the_number_is_not_the_servers") {
+        return;
+    }
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let group = Group::new("generator", None);
+    group.limit(0.20);
+    let url = server.url("/");
+    let mut command = group.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
+    command.args(["load", &url, "-c", "50", "-d", "4"]).env("CEILING_RUNS", "none");
+    let said = Said::of(command.output().unwrap());
+    assert_eq!(said.code, 4, "{}{}", said.stdout, said.stderr);
+    let first = said.stdout.lines().find(|line| line.starts_with('▌')).unwrap_or_default();
+    assert!(first.contains("the generator is the wall (C1"), "{}", said.stdout);
+}
+
+#[test]
+fn one_worker_at_its_limit_is_the_clients_wall() {
+    let _turn = turn();
+    // One worker must serve a load that the server answers with little of two CPUs.
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let url = server.url("/");
+    let (code, record) = measure(&["load", &url, "-c", "64", "-p", "16", "-t", "1", "-d", "3"]);
+    let verdict = &record["verdict"];
+    let walls = [wall(&record), verdict["also"][0].as_str().unwrap_or("")];
+    let names_client = walls.iter().any(|wall| ["C1", "C2"].contains(wall));
+    assert!(names_client, "{}", shown(&record));
+    assert_eq!(verdict["ceiling"]["kind"], "at-least", "{}", shown(&record));
+    assert!(code == 4 || verdict["confidence"] == "co-limited", "{}", shown(&record));
+}
+
+#[test]
+fn little_load_on_a_slow_but_idle_server_is_no_wall() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--delay", "fixed:50ms"]);
+    let (code, record) = measure(&["load", &server.url("/"), "-c", "8", "-d", "3"]);
+    assert_eq!(wall(&record), "none", "{}", shown(&record));
+    assert_eq!(record["verdict"]["ceiling"]["kind"], "at-least");
+    assert_eq!(code, 0, "{}", shown(&record));
+    let rate = record["points"][0]["rate"].as_f64().unwrap();
+    assert!((rate - 160.0).abs() < 8.0, "8 places of 50 ms: {rate}");
+}
+
+#[test]
+fn a_tiny_port_range_is_c7() {
+    let _turn = turn();
+    if !is_root("a_tiny_port_range_is_c7") {
+        return;
+    }
+    let namespace = Namespace::new("ports");
+    namespace.sysctl("net.ipv4.ip_local_port_range", "40000 40029");
+    let sink = namespace.command(&program("target-sink"));
+    let server = Server::start_as(sink, &["--threads", "1"]);
+    let url = server.url("/");
+    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
+    command.args(["load", &url, "-c", "8", "-d", "3", "-H", "Connection: close", "--json"]);
+    let said = Said::of(command.env("CEILING_RUNS", "none").output().unwrap());
+    let record = said.record();
+    assert_eq!(wall(&record), "C7", "{}", shown(&record));
+    assert_eq!(said.code, 4);
+    assert!(count(&record["points"][0], "/errors/ports") > 0);
+
+    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
+    command.args(["load", &url, "-c", "100", "-d", "1"]).env("CEILING_RUNS", "none");
+    let said = Said::of(command.output().unwrap());
+    assert_eq!(said.code, 2, "more connections than ports are refused beforehand");
+    assert!(said.stderr.contains("C7") && said.stderr.contains("at most -c 30"), "{}", said.stderr);
+}
+
+#[test]
+fn too_few_descriptors_are_refused_beforehand_or_raised() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let url = server.url("/");
+    let limited = |limit: &str| {
+        let shell = format!("{limit} && exec \"$@\"");
+        let arguments = ["-c", &shell, "sh", env!("CARGO_BIN_EXE_ceiling"), "load", &url];
+        let mut command = Command::new("sh");
+        // Without the capability, the hard limit is a wall for root as well.
+        if is_root("a hard limit") {
+            command = Command::new("setpriv");
+            command.args(["--bounding-set", "-sys_resource", "--", "sh"]);
+        }
+        command.args(arguments).args(["-c", "200", "-n", "1000"]).env("CEILING_RUNS", "none");
+        Said::of(command.output().unwrap())
+    };
+    let refused = limited("ulimit -Sn 150 && ulimit -Hn 150");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    for word in ["C8", "300", "at most -c 50"] {
+        assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
+    }
+    let raised = limited("ulimit -Sn 150");
+    assert!(raised.stderr.contains("raised the soft limit"), "{}", raised.stderr);
+    assert!(raised.stdout.contains("200"), "{}", raised.stdout);
+}
+
+#[test]
+fn descriptors_that_run_out_under_way_are_c8() {
+    let _turn = turn();
+    if !is_root("descriptors_that_run_out_under_way_are_c8") {
+        return;
+    }
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let url = server.url("/");
+    let mut command = ceiling(&["load", &url, "-c", "50", "-d", "4", "--warmup", "0", "--json"]);
+    command.args(["-H", "Connection: close"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let limit = Command::new("prlimit")
+        .args(["--pid", &child.id().to_string(), "--nofile=40:40"])
+        .status()
+        .unwrap();
+    assert!(limit.success());
+    let said = Said::of(child.wait_with_output().unwrap());
+    let record = said.record();
+    assert_eq!(wall(&record), "C8", "{}", shown(&record));
+    assert_eq!(said.code, 4);
+}
+
+#[test]
+fn a_slow_acceptor_with_a_tiny_backlog_is_k1() {
+    let _turn = turn();
+    let arguments =
+        ["--threads", "1", "--single-listener", "--backlog", "4", "--accept-delay", "10ms"];
+    let server = Server::start("target-sink", &arguments);
+    let url = server.url("/");
+    let (_, record) = measure(&["load", &url, "-c", "64", "-d", "5", "-H", "Connection: close"]);
+    assert_eq!(wall(&record), "K1", "{}", shown(&record));
+    assert_eq!(record["verdict"]["side"], "server");
+}
+
+#[test]
+fn a_server_without_descriptors_is_k3() {
+    let _turn = turn();
+    let arguments = ["--threads", "1", "--single-listener", "--max-fds", "40", "--backlog", "16"];
+    let server = Server::start("target-sink", &arguments);
+    let url = server.url("/");
+    let (code, record) = measure(&["load", &url, "-c", "200", "-d", "3", "-T", "2s"]);
+    assert_eq!(wall(&record), "K3", "{}", shown(&record));
+    assert_eq!(code, 4, "connections that were never served break a gate");
+}
+
+#[test]
+fn a_server_that_is_out_of_sight_is_unknown_with_a_next_step() {
+    let _turn = turn();
+    let mut server = Server::start("target-sink", &["--delay", "fixed:5ms"]);
+    // A process that is not the server's: its threads say nothing about the server.
+    let url = server.url("/");
+    let gone = run(&["load", &url, "-c", "8", "-d", "1", "--server-pid", "4194303", "--json"]);
+    let record = gone.record();
+    assert_eq!(wall(&record), "unknown", "{}", shown(&record));
+    let next = record["verdict"]["next"][0].as_str().unwrap();
+    assert!(next.contains("--server-pid"), "{next}");
+    assert!(gone.stderr.contains("the server is not watched"), "{}", gone.stderr);
+    signal(server.pid, "KILL");
+    server.kill();
+}

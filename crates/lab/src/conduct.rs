@@ -1,0 +1,368 @@
+//! From a trial to a run: set up, visit the levels, judge, tear down.
+
+use crate::gather::Gathered;
+use crate::level::{Ending, Stagehands, Visit, visit};
+use crate::limits::{self, LimitError};
+use crate::target::{self, Unreachable};
+use crate::{definitions, server};
+use engine::job::Job;
+use engine::{Crew, StartError};
+use judge::observe::Observed;
+use judge::steady::{Steadiness, steadiness};
+use judge::{Context, judge_point, judge_run};
+use model::event::Event;
+use model::histogram::Histogram;
+use model::load::{Arrival, DriverKind, Level, Trial};
+use model::reading::Reading;
+use model::run::{
+    Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record, Run,
+    SCHEMA, Target, Unmeasured, count_errors, count_requests, count_status,
+};
+use model::verdict::{Confidence, Named, Verdict};
+use model::wall::Side;
+use probe::{Config, Sampler};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use wire::tape::{EncodeError, Tape};
+
+/// Why no run could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// Nobody answers at the target.
+    #[error("cannot connect to {0}")]
+    Unreachable(#[from] Unreachable),
+    /// A limit of this host stands in the way.
+    #[error("{0}")]
+    Limit(#[from] LimitError),
+    /// The request cannot be encoded.
+    #[error("{0}")]
+    Request(#[from] EncodeError),
+    /// The workers did not start.
+    #[error("{0}")]
+    Start(#[from] StartError),
+    /// A worker ended by itself: a bug of ours.
+    #[error("a worker thread ended by itself")]
+    WorkerLost,
+    /// A worker does not answer: a bug of ours.
+    #[error("a worker thread does not hand over its last interval")]
+    WorkerStuck,
+}
+
+/// What a run gathers while it goes on.
+struct Bench<'a> {
+    trial: &'a Trial,
+    host: model::facts::HostFacts,
+    target: Target,
+    readings: Vec<Reading>,
+    points: Vec<Point>,
+    observed: Vec<Observed>,
+    latencies: Vec<Histogram>,
+    notices: Vec<String>,
+    outcome: Outcome,
+}
+
+/// Runs a trial. `stop` may be set at any time: the run then ends in order with what it has.
+/// `command` is the command line, for the record.
+pub fn run(
+    trial: &Trial,
+    command: &[String],
+    stop: &AtomicBool,
+    notify: &mut dyn FnMut(Event),
+) -> Result<Run, LabError> {
+    let started_at = jiff::Timestamp::now();
+    let mut bench = Bench::set_up(trial, notify)?;
+    let tape = Tape::new(std::slice::from_ref(&trial.request), depth_max(trial))?;
+    let mut crew = Crew::start(&job(trial, &bench.target_addresses(), tape))?;
+    let server_pid = bench.target.server.as_ref().map(|server| server.pid);
+    let port = trial.addresses.first().map(|address| address.port());
+    let sampler = Sampler::start(Config { server_pid, port, ..Config::default() });
+    let mut load = 0;
+    for (index, level) in trial.levels.iter().enumerate() {
+        if bench.outcome != Outcome::Complete {
+            break;
+        }
+        for attempt in 1..=trial.repeats_max + 1 {
+            load += 1;
+            let of = trial.levels.len();
+            notify(Event::Level { index, of, attempt, level: *level });
+            let readings = &mut bench.readings;
+            let crew = &mut crew;
+            let mut hands =
+                Stagehands { crew, sampler: &sampler, trial, stop, notify: &mut *notify, readings };
+            let visit = visit(&mut hands, *level, load)?;
+            let is_steady = bench.add_visit(*level, attempt, visit);
+            if let Some(point) = bench.points.last() {
+                notify(Event::Point(Box::new(point.clone())));
+            }
+            if is_steady || bench.outcome != Outcome::Complete {
+                break;
+            }
+        }
+    }
+    drop(crew);
+    bench.readings.extend(sampler.stop());
+    Ok(bench.finish(command, started_at))
+}
+
+fn depth_max(trial: &Trial) -> u32 {
+    trial.levels.iter().map(|level| level.depth).max().unwrap_or(1)
+}
+
+fn connections_max(trial: &Trial) -> u32 {
+    trial.levels.iter().map(|level| level.connections).max().unwrap_or(1)
+}
+
+fn job(trial: &Trial, addresses: &[std::net::SocketAddr], tape: Tape) -> Job {
+    Job {
+        driver: trial.driver,
+        addresses: addresses.to_vec(),
+        tape: Arc::new(tape),
+        threads: trial.threads.min(connections_max(trial)),
+        cpus: trial.cpus.clone(),
+        connections_max: connections_max(trial),
+        depth_max: depth_max(trial),
+        timeout_ns: trial.timeout_ns,
+        connect_timeout_ns: trial.timeout_ns,
+        coalesce_ns: trial.coalesce_ns,
+        seed: trial.seed,
+    }
+}
+
+impl<'a> Bench<'a> {
+    fn set_up(trial: &'a Trial, notify: &mut dyn FnMut(Event)) -> Result<Self, LabError> {
+        let connections = u64::from(connections_max(trial));
+        let mut bench = Self {
+            trial,
+            host: probe::host_facts(),
+            target: Target {
+                url: trial.url.clone(),
+                addresses: trial.addresses.iter().map(ToString::to_string).collect(),
+                server: None,
+            },
+            readings: Vec::new(),
+            points: Vec::new(),
+            observed: Vec::new(),
+            latencies: Vec::new(),
+            notices: Vec::new(),
+            outcome: Outcome::Complete,
+        };
+        if trial.driver == DriverKind::Null {
+            bench.notices.push("driver null: no server was asked anything".to_string());
+            return Ok(bench);
+        }
+        if let Some(raised) = limits::allow_files(connections)? {
+            bench.notice(raised, notify);
+        }
+        limits::allow_ports(connections, trial.addresses.len() as u64)?;
+        let timeout = Duration::from_nanos(trial.timeout_ns.min(3_000_000_000));
+        let (good, bad) = target::reach(&trial.addresses, timeout)?;
+        for unreachable in bad {
+            bench.notice(format!("left out an address that refuses: {unreachable}"), notify);
+        }
+        bench.target.addresses = good.iter().map(ToString::to_string).collect();
+        match server::identify(trial) {
+            Ok(facts) => bench.target.server = Some(facts),
+            Err(why) => bench.notice(why, notify),
+        }
+        Ok(bench)
+    }
+
+    fn notice(&mut self, text: String, notify: &mut dyn FnMut(Event)) {
+        notify(Event::Notice(text.clone()));
+        self.notices.push(text);
+    }
+
+    fn target_addresses(&self) -> Vec<std::net::SocketAddr> {
+        let used =
+            |address: &&std::net::SocketAddr| self.target.addresses.contains(&address.to_string());
+        self.trial.addresses.iter().filter(used).copied().collect()
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context { trial: self.trial, host: &self.host, target: &self.target }
+    }
+
+    /// Makes a point of a visit; false when its throughput was not steady.
+    fn add_visit(&mut self, level: Level, attempt: u32, visit: Visit) -> bool {
+        let window_ns = (visit.window_begin_ns, visit.gathered.window_end_ns());
+        let readings = self.readings.iter();
+        let inside = readings
+            .filter(|reading| reading.begin_ns >= window_ns.0 && reading.end_ns <= window_ns.1);
+        let observed = Observed::of(inside, self.host.clock_tick_ns);
+        let point = make_point(self.trial, level, attempt, &visit, window_ns, &observed);
+        let point = judge_point(self.context(), point, &observed);
+        let is_steady =
+            matches!(steadiness(&point.per_100ms), Steadiness::Steady { .. } | Steadiness::Unknown);
+        match visit.ending {
+            Ending::Complete => {}
+            Ending::Interrupted => self.outcome = Outcome::Interrupted,
+            Ending::TargetLost => {
+                self.outcome = Outcome::TargetLost;
+                self.notices.push("the target stopped accepting connections".to_string());
+            }
+        }
+        self.points.push(point);
+        self.observed.push(observed);
+        self.latencies.push(visit.gathered.latency);
+        is_steady
+    }
+
+    fn finish(self, command: &[String], started_at: jiff::Timestamp) -> Run {
+        let verdict = judge_run(self.context(), &self.points, &self.observed);
+        let stamp = started_at.strftime("%Y%m%dT%H%M%S").to_string();
+        let record = Record {
+            schema: SCHEMA.to_string(),
+            id: format!("{stamp}-{:08x}", self.trial.seed as u32),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            started_at: started_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            command: command.to_vec(),
+            seed: self.trial.seed,
+            outcome: self.outcome,
+            trial: self.trial.clone(),
+            host: self.host,
+            target: self.target,
+            points: self.points,
+            verdict,
+            notices: self.notices,
+            definitions: definitions::all(),
+        };
+        Run { record, readings: self.readings, latencies: self.latencies }
+    }
+}
+
+fn make_point(
+    trial: &Trial,
+    level: Level,
+    attempt: u32,
+    visit: &Visit,
+    window_ns: (u64, u64),
+    observed: &Observed,
+) -> Point {
+    let gathered = &visit.gathered;
+    let duration_s = (window_ns.1 - window_ns.0) as f64 / 1e9;
+    let rate = per_second(gathered.measured.completed as f64, duration_s);
+    let censored = gathered.measured.unanswered
+        + gathered.measured.errors.get(model::tick::ErrorClass::Timeout);
+    let latency_ns = gathered.latency.summary(censored);
+    let is_open = matches!(level.arrival, Arrival::Open { .. });
+    Point {
+        load: load_info(trial, level, duration_s),
+        attempt,
+        window_ns,
+        connections: connection_info(level, gathered),
+        requests: count_requests(&gathered.measured),
+        status: count_status(&gathered.measured),
+        mismatched: 0,
+        errors: count_errors(&gathered.measured),
+        rate,
+        offered_rate: None,
+        bytes: Bytes {
+            sent: gathered.measured.bytes_sent,
+            received: gathered.measured.bytes_received,
+        },
+        service_ns: if is_open { gathered.service.summary(censored) } else { latency_ns.clone() },
+        latency_ns,
+        release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
+        in_flight: InFlight {
+            mean: (duration_s > 0.0)
+                .then(|| gathered.window_loop.in_flight_ns as f64 / 1e9 / duration_s),
+            limit: u64::from(level.connections) * u64::from(level.depth),
+        },
+        cpu: cpu_cost(visit, duration_s, rate, observed),
+        client_loop: loop_info(gathered, duration_s),
+        series: gathered.series(),
+        per_100ms: gathered.tenths.clone(),
+        unmeasured: Unmeasured {
+            duration_s: visit.warmup_ns as f64 / 1e9,
+            sent: gathered.unmeasured.sent,
+            completed: gathered.unmeasured.completed,
+            failed: gathered.unmeasured.failed,
+            unanswered: gathered.unmeasured.unanswered,
+            bytes_received: gathered.unmeasured.bytes_received,
+        },
+        gates: Vec::new(),
+        verdict: unjudged(),
+    }
+}
+
+fn per_second(count: f64, duration_s: f64) -> f64 {
+    if duration_s > 0.0 { count / duration_s } else { 0.0 }
+}
+
+fn load_info(trial: &Trial, level: Level, duration_s: f64) -> LoadInfo {
+    let (model, rate, arrivals) = match level.arrival {
+        Arrival::Closed => ("closed", None, None),
+        Arrival::Open { rate, arrivals } => ("open", Some(rate), Some(arrivals)),
+    };
+    LoadInfo {
+        model: model.to_string(),
+        connections: level.connections,
+        depth: level.depth,
+        rate,
+        arrivals,
+        duration_s,
+        driver: trial.driver.name().to_string(),
+        threads: trial.threads.min(connections_max(trial)),
+        coalesce_ns: trial.coalesce_ns,
+    }
+}
+
+fn connection_info(level: Level, gathered: &Gathered) -> ConnectionInfo {
+    let connections = gathered.connections();
+    ConnectionInfo {
+        asked: u64::from(level.connections),
+        opened: connections.opened,
+        served: gathered.served(),
+        failed: connections.failed,
+        reopened: connections.reopened,
+        connect_ns: gathered.connect.summary(0),
+        requests_each: gathered.requests_each(),
+    }
+}
+
+fn cpu_cost(visit: &Visit, duration_s: f64, rate: f64, observed: &Observed) -> CpuCost {
+    let window = &visit.gathered.window_loop;
+    let level = &visit.gathered.level_loop;
+    let worker_ns = (window.cpu_user_ns + window.cpu_system_ns) as f64;
+    // Conductor and probe work evenly over the visit; the window bears its share of them.
+    let beside_ns =
+        visit.process_cpu_ns.saturating_sub(level.cpu_user_ns + level.cpu_system_ns) as f64;
+    let beside_ns = beside_ns * duration_s * 1e9 / visit.visit_ns.max(1) as f64;
+    let completed = rate * duration_s;
+    let each_us = |ns: f64| (completed > 0.0).then(|| ns / 1e3 / completed);
+    let server_cpus = observed.server_cpus();
+    CpuCost {
+        client_us_per_request: each_us(worker_ns + beside_ns),
+        client_usr_us_per_request: each_us(window.cpu_user_ns as f64),
+        server_us_per_request: server_cpus.filter(|_| rate > 0.0).map(|cpus| cpus * 1e6 / rate),
+        client_cpus: (duration_s > 0.0).then(|| (worker_ns + beside_ns) / 1e9 / duration_s),
+        server_cpus,
+    }
+}
+
+fn loop_info(gathered: &Gathered, duration_s: f64) -> LoopInfo {
+    let window = &gathered.window_loop;
+    LoopInfo {
+        turns_per_s: per_second(window.turns as f64, duration_s),
+        turn_mean_ns: (window.turns > 0).then(|| window.turn_sum_ns as f64 / window.turns as f64),
+        turn_max_ns: window.turn_max_ns,
+        socket_bytes: gathered.level_loop.socket_bytes,
+    }
+}
+
+/// Stands in until the judge has spoken.
+fn unjudged() -> Verdict {
+    Verdict {
+        wall: Named::Unknown,
+        name: String::new(),
+        side: Side::Unknown,
+        confidence: Confidence::Unknown,
+        also: Vec::new(),
+        ceiling: None,
+        evidence: Vec::new(),
+        against: Vec::new(),
+        not_tested: Vec::new(),
+        next: Vec::new(),
+    }
+}

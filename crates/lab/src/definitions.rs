@@ -1,0 +1,83 @@
+//! What each figure of the record means. The record carries this text, so that a number never
+//! travels without its definition.
+
+use std::collections::BTreeMap;
+
+const DEFINITIONS: &[(&str, &str)] = &[
+    (
+        "points[].rate",
+        "Completed good responses (status 2xx or 3xx) to requests sent in the measured window, \
+         divided by load.duration_s.",
+    ),
+    (
+        "points[].load.duration_s",
+        "Length of the measured window. Time-based: from its begin to the last instant at which \
+         requests were sent. Count-based: from its begin to the last complete answer.",
+    ),
+    (
+        "points[].requests",
+        "Requests sent in the measured window and what became of them: sent = completed + failed \
+         + unanswered. completed: whole answer with status 2xx or 3xx. failed: whole answer with \
+         another status, or an error of class timeout, reset, closed or parse. unanswered: no \
+         whole answer when the drain ended.",
+    ),
+    (
+        "points[].errors",
+        "Classes timeout, reset, closed and parse count requests and are part of \
+         requests.failed. Classes connect, tls, ports and fds count connection attempts since \
+         the level was ordered and are not requests.",
+    ),
+    (
+        "points[].latency_ns",
+        "Closed loop: from the instant the request was handed to the kernel to the instant its \
+         last byte was in user space; completed requests only. censored counts requests that \
+         timed out or were unanswered: they take part in the ranks, so a percentile that falls \
+         among them is null. A percentile with fewer than ten values beyond it is null.",
+    ),
+    ("points[].service_ns", "From send to answer. In closed loop the same as latency_ns."),
+    (
+        "points[].connections",
+        "asked: slots of the level. opened: slots that were open at least once. served: slots \
+         that had at least one request of the window answered, with any status. failed: slots \
+         whose every attempt failed. reopened: further successful attempts. connect_ns: time from \
+         connect() to established, successful attempts since the level was ordered.",
+    ),
+    (
+        "points[].bytes",
+        "Whole requests sent in the window, and whole answers to them: head, framing and body. \
+         No TCP, IP or Ethernet headers.",
+    ),
+    (
+        "points[].cpu.client_us_per_request",
+        "CPU time (user and kernel) of the generator's process in the window, its probe and \
+         conductor included, per completed request. Kernel time includes network work done on \
+         behalf of its calls. client_usr_us_per_request is the user part of the workers, which \
+         the kernel samples.",
+    ),
+    (
+        "points[].cpu.server_us_per_request",
+        "On-CPU time (schedstat) of all threads of the server's process tree between two probe \
+         readings inside the window, per completed request at the rate of the window. null when \
+         the server is not watched.",
+    ),
+    (
+        "points[].in_flight.mean",
+        "Requests in flight, added up over time by the workers at every change and divided by \
+         the window; independent of the latency histogram.",
+    ),
+    (
+        "points[].client_loop.turn_max_ns",
+        "Longest time between a wait returning and the next wait: the most by which a stamp can \
+         be late.",
+    ),
+    (
+        "points[].verdict.ceiling",
+        "rate with the 95 % interval of its mean (batch means). kind ceiling: a wall was \
+         reached; at-least: none was, so the true ceiling is this or more.",
+    ),
+];
+
+/// All definitions by path.
+pub fn all() -> BTreeMap<String, String> {
+    DEFINITIONS.iter().map(|(path, text)| ((*path).to_string(), (*text).to_string())).collect()
+}

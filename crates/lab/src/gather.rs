@@ -1,0 +1,265 @@
+//! Adds up the ticks of one level over all workers.
+
+use model::histogram::Histogram;
+use model::run::{Second, Spread};
+use model::tick::{Connections, Counters, Loop, Phase, Tick};
+use std::collections::VecDeque;
+
+/// Tenths of a second per second of the series.
+const TENTHS: usize = 10;
+/// Length of a tenth, nanoseconds.
+const TENTH_NS: u64 = 100_000_000;
+
+/// Everything the workers have told about one level so far.
+#[derive(Debug)]
+pub struct Gathered {
+    /// Requests of the window.
+    pub measured: Counters,
+    /// All other requests.
+    pub unmeasured: Counters,
+    /// Loops of the window.
+    pub window_loop: Loop,
+    /// Loops of the whole level.
+    pub level_loop: Loop,
+    /// Latency of completed measured requests.
+    pub latency: Histogram,
+    /// From the send; open loop only.
+    pub service: Histogram,
+    /// Sent minus planned; open loop only.
+    pub release_lag: Histogram,
+    /// Time to connect.
+    pub connect: Histogram,
+    /// Answers to measured requests per connection.
+    pub per_connection: Histogram,
+    /// Completed measured requests per tenth of a second.
+    pub tenths: Vec<u64>,
+    /// Since the last look: completed (measured or not) and their latency.
+    pub fresh: Fresh,
+    series: Vec<Second>,
+    /// Seconds that ticks may still belong to; workers are never a second apart.
+    open_seconds: VecDeque<SecondSum>,
+    connections: Vec<Connections>,
+    window_begin_ns: u64,
+    ends: WindowEnds,
+    /// When the latest measured request was completed.
+    completed_ns: u64,
+    /// When the last tick of the window ended.
+    last_tick_ns: u64,
+    last: u32,
+}
+
+/// What ends a measured window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowEnds {
+    /// The last send: the clock decides.
+    WithSends,
+    /// The last answer: a budget of requests decides.
+    WithAnswers,
+}
+
+/// What happened since somebody looked last.
+#[derive(Debug, Default)]
+pub struct Fresh {
+    /// Completed requests.
+    pub completed: u64,
+    /// Their latency; of measured ones only.
+    pub latency: Histogram,
+    /// CPU time of the workers, nanoseconds.
+    pub cpu_ns: u64,
+}
+
+/// Seconds kept open at once: whole distributions are large, so there are few.
+const OPEN_SECONDS: usize = 3;
+
+#[derive(Debug, Default)]
+struct SecondSum {
+    completed: u64,
+    failed: u64,
+    latency: Histogram,
+}
+
+impl Gathered {
+    /// Nothing yet, of this many workers.
+    pub fn new(workers: u32) -> Self {
+        Self {
+            measured: Counters::default(),
+            unmeasured: Counters::default(),
+            window_loop: Loop::default(),
+            level_loop: Loop::default(),
+            latency: Histogram::new(),
+            service: Histogram::new(),
+            release_lag: Histogram::new(),
+            connect: Histogram::new(),
+            per_connection: Histogram::new(),
+            tenths: Vec::new(),
+            fresh: Fresh::default(),
+            series: Vec::new(),
+            open_seconds: VecDeque::new(),
+            connections: vec![Connections::default(); workers as usize],
+            window_begin_ns: u64::MAX,
+            ends: WindowEnds::WithSends,
+            completed_ns: 0,
+            last_tick_ns: 0,
+            last: 0,
+        }
+    }
+
+    /// The window was ordered to begin then, and to end so.
+    pub fn begin_window(&mut self, begin_ns: u64, ends: WindowEnds) {
+        (self.window_begin_ns, self.ends) = (begin_ns, ends);
+    }
+
+    /// When the window ended, monotonic nanoseconds.
+    pub fn window_end_ns(&self) -> u64 {
+        let end_ns = match self.ends {
+            WindowEnds::WithSends => self.last_tick_ns,
+            WindowEnds::WithAnswers if self.completed_ns > 0 => self.completed_ns,
+            WindowEnds::WithAnswers => self.last_tick_ns,
+        };
+        end_ns.max(self.window_begin_ns)
+    }
+
+    /// Adds a tick of this level.
+    pub fn add(&mut self, tick: &Tick) {
+        self.measured += &tick.measured;
+        self.unmeasured += &tick.unmeasured;
+        self.level_loop += &tick.accounting;
+        self.connections[tick.worker as usize] = tick.connections;
+        self.last += u32::from(tick.last);
+        self.completed_ns = self.completed_ns.max(tick.completed_ns);
+        for (sum, part) in [
+            (&mut self.latency, &tick.latency),
+            (&mut self.service, &tick.service),
+            (&mut self.release_lag, &tick.release_lag),
+            (&mut self.connect, &tick.connect),
+            (&mut self.per_connection, &tick.per_connection),
+        ] {
+            sum.merge(part);
+        }
+        self.fresh.completed += tick.measured.completed + tick.unmeasured.completed;
+        self.fresh.latency.merge(&tick.latency);
+        self.fresh.cpu_ns += tick.accounting.cpu_user_ns + tick.accounting.cpu_system_ns;
+        let is_inside = match self.ends {
+            WindowEnds::WithSends => tick.phase == Phase::Measure,
+            WindowEnds::WithAnswers => matches!(tick.phase, Phase::Measure | Phase::Drain),
+        };
+        if is_inside {
+            self.window_loop += &tick.accounting;
+            self.last_tick_ns = self.last_tick_ns.max(tick.end_ns);
+            self.add_to_series(tick);
+        }
+    }
+
+    fn add_to_series(&mut self, tick: &Tick) {
+        let since_ns = tick.begin_ns.saturating_sub(self.window_begin_ns);
+        // A tick begins when its worker wakes, a little after the tenth does.
+        let tenth = ((since_ns + TENTH_NS / 2) / TENTH_NS) as usize;
+        if self.tenths.len() <= tenth {
+            self.tenths.resize(tenth + 1, 0);
+        }
+        self.tenths[tenth] += tick.measured.completed;
+        // A tick that comes later than all workers may is booked in the oldest open second.
+        let second = (tenth / TENTHS).max(self.series.len());
+        while self.series.len() + self.open_seconds.len() <= second {
+            if self.open_seconds.len() == OPEN_SECONDS {
+                self.close_second();
+            }
+            self.open_seconds.push_back(SecondSum::default());
+        }
+        let sum = &mut self.open_seconds[second - self.series.len()];
+        sum.completed += tick.measured.completed;
+        sum.failed += tick.measured.failed;
+        sum.latency.merge(&tick.latency);
+    }
+
+    fn close_second(&mut self) {
+        if let Some(sum) = self.open_seconds.pop_front() {
+            let t_s = (self.series.len() + 1) as f64;
+            self.series.push(sum.finish(t_s));
+        }
+    }
+
+    /// Whether every worker has handed over the last tick of the level.
+    pub fn is_over(&self) -> bool {
+        self.last as usize >= self.connections.len()
+    }
+
+    /// Connections as they stand, over all workers.
+    pub fn connections(&self) -> Connections {
+        let mut sum = Connections::default();
+        for connections in &self.connections {
+            sum += connections;
+        }
+        sum
+    }
+
+    /// Slots that had at least one measured request answered.
+    pub fn served(&self) -> u64 {
+        self.per_connection.count() - self.per_connection.count_up_to(0)
+    }
+
+    /// How evenly requests were spread over connections.
+    pub fn requests_each(&self) -> Spread {
+        let at = |quantile| self.per_connection.quantile_ns(quantile);
+        Spread { min: at(0.0), p50: at(0.5), max: at(1.0) }
+    }
+
+    /// The series, one entry per second; the last one may be shorter.
+    pub fn series(&self) -> Vec<Second> {
+        let duration_s = self.window_end_ns().saturating_sub(self.window_begin_ns) as f64 / 1e9;
+        let closed = self.series.len();
+        let open = self.open_seconds.iter().enumerate();
+        let open = open.map(|(nth, sum)| sum.finish(((closed + nth + 1) as f64).min(duration_s)));
+        self.series.iter().cloned().chain(open).collect()
+    }
+}
+
+impl SecondSum {
+    fn finish(&self, t_s: f64) -> Second {
+        let summary = self.latency.summary(0);
+        let (p50_ns, p99_ns) = (summary.p50, summary.p99);
+        Second { t_s, completed: self.completed, failed: self.failed, p50_ns, p99_ns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tick(begin_ns: u64, completed: u64) -> Tick {
+        let mut tick = Tick { phase: Phase::Measure, begin_ns, ..Tick::default() };
+        tick.end_ns = begin_ns + TENTH_NS;
+        tick.measured.completed = completed;
+        tick.latency.record_n(1_000_000 * (1 + begin_ns / 1_000_000_000), completed);
+        tick
+    }
+
+    #[test]
+    fn a_series_of_any_length_keeps_few_distributions() {
+        let mut gathered = Gathered::new(1);
+        gathered.begin_window(0, WindowEnds::WithSends);
+        for tenth in 0..100 {
+            gathered.add(&tick(tenth * TENTH_NS + 1000, 100));
+        }
+        assert!(gathered.open_seconds.len() <= OPEN_SECONDS);
+        let series = gathered.series();
+        assert_eq!(series.len(), 10);
+        for (index, second) in series.iter().enumerate() {
+            assert_eq!(second.completed, 1000, "second {index}");
+            let p50_ns = second.p50_ns.unwrap();
+            assert!(p50_ns.abs_diff(1_000_000 * (index as u64 + 1)) < 20_000, "second {index}");
+        }
+        assert_eq!(gathered.tenths, vec![100; 100]);
+    }
+
+    #[test]
+    fn a_long_tick_is_booked_where_it_began() {
+        let mut gathered = Gathered::new(1);
+        gathered.begin_window(0, WindowEnds::WithSends);
+        gathered.add(&tick(0, 5));
+        gathered.add(&tick(6_000_000_000, 7));
+        gathered.add(&tick(100_000_000, 9));
+        let total: u64 = gathered.series().iter().map(|second| second.completed).sum();
+        assert_eq!(total, 21, "nothing is lost, not even what comes too late for its second");
+    }
+}

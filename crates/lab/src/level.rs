@@ -1,0 +1,311 @@
+//! One visit of one level: connect, warm up, measure, drain.
+//!
+//! The workers keep their own time; this only tells them when, listens, and notices when the
+//! target is gone or somebody asks to stop.
+
+use crate::conduct::LabError;
+use crate::gather::{Gathered, WindowEnds};
+use engine::job::Order;
+use engine::{Crew, clock};
+use model::event::{Event, Progress};
+use model::load::{Level, Stop, Trial, Warmup};
+use model::tick::ErrorClass;
+use probe::Sampler;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How often the workers are listened to.
+const LISTEN: Duration = Duration::from_millis(10);
+/// How often progress is told, nanoseconds.
+const PROGRESS_NS: u64 = 200_000_000;
+/// Time the order to measure needs to reach every worker, nanoseconds.
+const LEAD_NS: u64 = 60_000_000;
+/// Connecting is over when nothing changed for this long, nanoseconds.
+const CONNECT_STALL_NS: u64 = 2_500_000_000;
+/// Without any connection for this long the target counts as lost, nanoseconds.
+const LOST_NS: u64 = 1_500_000_000;
+/// A worker may be this late with its last tick, nanoseconds.
+const LAST_TICK_NS: u64 = 5_000_000_000;
+/// Tenths of a second that must agree for a warm-up to be settled.
+const SETTLED_TENTHS: usize = 5;
+
+/// How a visit ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// As planned.
+    Complete,
+    /// Somebody asked to stop.
+    Interrupted,
+    /// Nobody answers any more.
+    TargetLost,
+}
+
+/// What a visit left behind.
+#[derive(Debug)]
+pub struct Visit {
+    /// All ticks added up.
+    pub gathered: Gathered,
+    /// How it ended.
+    pub ending: Ending,
+    /// Begin of the measured window, monotonic nanoseconds.
+    pub window_begin_ns: u64,
+    /// Length of the warm-up, nanoseconds.
+    pub warmup_ns: u64,
+    /// Length of the whole visit, nanoseconds.
+    pub visit_ns: u64,
+    /// CPU time of the generator's process over the whole visit, nanoseconds.
+    pub process_cpu_ns: u64,
+}
+
+/// Everything a visit works with.
+pub struct Stagehands<'a> {
+    /// The workers.
+    pub crew: &'a mut Crew,
+    /// The probes.
+    pub sampler: &'a Sampler,
+    /// What was asked.
+    pub trial: &'a Trial,
+    /// Set when somebody asks to stop.
+    pub stop: &'a AtomicBool,
+    /// Who is told what happens.
+    pub notify: &'a mut dyn FnMut(Event),
+    /// Readings taken so far are moved here, so that the probe's memory stays bounded.
+    pub readings: &'a mut Vec<model::reading::Reading>,
+}
+
+/// Visits a level. `load` numbers the visit.
+pub fn visit(hands: &mut Stagehands<'_>, level: Level, load: u32) -> Result<Visit, LabError> {
+    let mut show = Show::begin(hands, level, load);
+    show.connect()?;
+    let warmup_ns = if show.ending.is_none() { show.warm_up()? } else { 0 };
+    let window_begin_ns = if show.ending.is_none() { show.measure()? } else { show.now_ns() };
+    show.finish(window_begin_ns, warmup_ns)
+}
+
+/// A visit under way.
+struct Show<'a, 'b> {
+    hands: &'a mut Stagehands<'b>,
+    level: Level,
+    load: u32,
+    gathered: Gathered,
+    ending: Option<Ending>,
+    begin_ns: u64,
+    begin_cpu_ns: u64,
+    told_ns: u64,
+    alive_ns: u64,
+    is_stopping: bool,
+}
+
+impl<'a, 'b> Show<'a, 'b> {
+    fn begin(hands: &'a mut Stagehands<'b>, level: Level, load: u32) -> Self {
+        let now_ns = clock::now_ns();
+        hands.crew.order_connect(load, level.connections, level.depth);
+        let gathered = Gathered::new(hands.crew.workers());
+        Self {
+            hands,
+            level,
+            load,
+            gathered,
+            ending: None,
+            begin_ns: now_ns,
+            begin_cpu_ns: clock::process_cpu_ns(),
+            told_ns: now_ns,
+            alive_ns: now_ns,
+            is_stopping: false,
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    /// Listens for a moment. Notices a wish to stop and a target that is gone.
+    fn listen(&mut self) -> Result<u64, LabError> {
+        thread::sleep(LISTEN);
+        let (gathered, load) = (&mut self.gathered, self.load);
+        self.hands.crew.drain(|tick| {
+            if tick.load == load {
+                gathered.add(tick);
+            }
+        });
+        if self.hands.crew.has_lost_member() {
+            return Err(LabError::WorkerLost);
+        }
+        let now_ns = clock::now_ns();
+        if self.ending.is_none() && self.hands.stop.load(Ordering::Relaxed) {
+            self.ending = Some(Ending::Interrupted);
+        }
+        let connections = self.gathered.connections();
+        if connections.open > 0 || connections.opening > 0 && self.gathered.connect.is_empty() {
+            self.alive_ns = now_ns;
+        }
+        let refused = self.gathered.measured.errors.get(ErrorClass::Connect) > 0;
+        if self.ending.is_none() && refused && now_ns - self.alive_ns > LOST_NS {
+            self.ending = Some(Ending::TargetLost);
+        }
+        Ok(now_ns)
+    }
+
+    fn tell(&mut self, stage: &'static str, done: Option<f64>, now_ns: u64) {
+        let passed_ns = now_ns - self.told_ns;
+        if passed_ns < PROGRESS_NS {
+            return;
+        }
+        self.told_ns = now_ns;
+        self.hands.readings.extend(self.hands.sampler.take());
+        let fresh = std::mem::take(&mut self.gathered.fresh);
+        let counters = (&self.gathered.measured, &self.gathered.unmeasured);
+        let failures = counters.0.failed + counters.1.failed + counters.0.errors.attempts();
+        let recent_ns = now_ns.saturating_sub(2 * PROGRESS_NS);
+        let tick_ns = 1;
+        let recent = self.hands.readings.iter().rev();
+        let recent: Vec<_> = recent.take_while(|reading| reading.begin_ns >= recent_ns).collect();
+        let observed = judge::observe::Observed::of(recent.into_iter().rev(), tick_ns);
+        (self.hands.notify)(Event::Progress(Progress {
+            stage,
+            done,
+            open: self.gathered.connections().open,
+            rate: fresh.completed as f64 / (passed_ns as f64 / 1e9),
+            p50_ns: fresh.latency.quantile_ns(0.5),
+            p99_ns: fresh.latency.quantile_ns(0.99),
+            client_cpus: Some(fresh.cpu_ns as f64 / passed_ns as f64),
+            server_cpus: observed.server_cpus(),
+            failures,
+        }));
+    }
+
+    /// Waits until every connection is open, or no more are to be expected.
+    fn connect(&mut self) -> Result<(), LabError> {
+        let asked = u64::from(self.level.connections);
+        let (mut opened, mut changed_ns) = (0, self.begin_ns);
+        loop {
+            let now_ns = self.listen()?;
+            let connections = self.gathered.connections();
+            self.tell("connecting", Some(connections.opened as f64 / asked as f64), now_ns);
+            if connections.opened != opened {
+                (opened, changed_ns) = (connections.opened, now_ns);
+            }
+            let stalled = now_ns - changed_ns > CONNECT_STALL_NS;
+            if self.ending.is_some() || opened >= asked || stalled {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Runs load that is not measured; returns for how long.
+    fn warm_up(&mut self) -> Result<u64, LabError> {
+        let (longest_ns, may_settle) = match self.hands.trial.warmup {
+            Warmup::ForNs(ns) => (ns, false),
+            Warmup::SettleWithinNs(ns) => (ns, true),
+        };
+        if longest_ns == 0 {
+            return Ok(0);
+        }
+        self.hands.crew.order(|_| Order::Warm);
+        let begin_ns = clock::now_ns();
+        let mut tenths = Vec::new();
+        let mut counted = 0;
+        loop {
+            let now_ns = self.listen()?;
+            let passed_ns = now_ns - begin_ns;
+            self.tell("warm-up", Some(passed_ns as f64 / longest_ns as f64), now_ns);
+            if passed_ns / 100_000_000 > tenths.len() as u64 {
+                let completed = self.gathered.unmeasured.completed;
+                tenths.push((completed - counted) as f64);
+                counted = completed;
+            }
+            let settled = may_settle && is_settled(&tenths);
+            if self.ending.is_some() || passed_ns >= longest_ns || settled {
+                return Ok(clock::now_ns() - begin_ns);
+            }
+        }
+    }
+
+    /// Runs the measured window and the drain; returns when the window began.
+    fn measure(&mut self) -> Result<u64, LabError> {
+        let begin_ns = clock::now_ns() + LEAD_NS;
+        let (end_ns, budget) = match self.hands.trial.stop {
+            Stop::AfterNs(ns) => (begin_ns + ns, None),
+            Stop::AfterRequests(count) => (u64::MAX, Some(count)),
+        };
+        let drain_ns = self.hands.trial.drain_ns;
+        let ends = if budget.is_some() { WindowEnds::WithAnswers } else { WindowEnds::WithSends };
+        self.gathered.begin_window(begin_ns, ends);
+        self.hands.crew.order_measure(begin_ns, end_ns, budget, drain_ns);
+        let mut give_up_ns = u64::MAX;
+        if budget.is_none() {
+            give_up_ns = end_ns + drain_ns + LAST_TICK_NS;
+        }
+        while !self.gathered.is_over() {
+            let now_ns = self.listen()?;
+            let (stage, done) = match budget {
+                _ if now_ns > end_ns => ("draining", None),
+                Some(count) => {
+                    ("measuring", Some(self.gathered.measured.sent as f64 / count as f64))
+                }
+                None => {
+                    let passed_ns = now_ns.saturating_sub(begin_ns);
+                    ("measuring", Some(passed_ns as f64 / (end_ns - begin_ns) as f64))
+                }
+            };
+            self.tell(stage, done, now_ns);
+            if self.ending.is_some() && !self.is_stopping {
+                self.is_stopping = true;
+                give_up_ns = now_ns + drain_ns + LAST_TICK_NS;
+                self.hands.crew.order(|_| Order::Stop);
+            }
+            if now_ns > give_up_ns {
+                return Err(LabError::WorkerStuck);
+            }
+        }
+        Ok(begin_ns)
+    }
+
+    fn finish(mut self, window_begin_ns: u64, warmup_ns: u64) -> Result<Visit, LabError> {
+        if !self.gathered.is_over() {
+            // Ended before the window began: the workers close their accounts all the same.
+            self.gathered.begin_window(window_begin_ns, WindowEnds::WithSends);
+            self.hands.crew.order(|_| Order::Stop);
+            let give_up_ns = clock::now_ns() + LAST_TICK_NS;
+            while !self.gathered.is_over() {
+                if self.listen()? > give_up_ns {
+                    return Err(LabError::WorkerStuck);
+                }
+            }
+        }
+        self.hands.readings.extend(self.hands.sampler.take());
+        Ok(Visit {
+            ending: self.ending.unwrap_or(Ending::Complete),
+            window_begin_ns,
+            warmup_ns,
+            visit_ns: clock::now_ns() - self.begin_ns,
+            process_cpu_ns: clock::process_cpu_ns() - self.begin_cpu_ns,
+            gathered: self.gathered,
+        })
+    }
+}
+
+/// Whether the last tenths of a second agree: within a tenth of their mean, or what chance allows.
+fn is_settled(tenths: &[f64]) -> bool {
+    if tenths.len() < SETTLED_TENTHS {
+        return false;
+    }
+    let recent = &tenths[tenths.len() - SETTLED_TENTHS..];
+    let mean = recent.iter().sum::<f64>() / SETTLED_TENTHS as f64;
+    let allowed = 0.10 + 3.0 / mean.max(1.0).sqrt();
+    mean > 0.0 && recent.iter().all(|tenth| (tenth / mean - 1.0).abs() <= allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warm_up_settles_when_five_tenths_agree() {
+        assert!(!is_settled(&[1000.0; 4]));
+        assert!(is_settled(&[10.0, 500.0, 1000.0, 1010.0, 990.0, 1000.0, 1005.0]));
+        assert!(!is_settled(&[500.0, 600.0, 700.0, 800.0, 900.0]));
+        assert!(!is_settled(&[0.0; 8]), "nothing is not steady");
+    }
+}

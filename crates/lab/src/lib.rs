@@ -1,0 +1,20 @@
+//! The conductor: from a trial to a run.
+//!
+//! What this room is for: bringing engine, probe and judge together, level after level, and
+//! ending in order whatever happens.
+//! In: a trial, a flag that asks to stop, somebody to tell events to. Out: a run, complete or
+//! partial, or the reason why none could begin.
+//! Never: protocol details, drawing, files.
+
+pub mod target;
+
+pub mod limits;
+
+mod conduct;
+mod gather;
+mod level;
+
+mod definitions;
+mod server;
+
+pub use conduct::{LabError, run};

@@ -1,0 +1,176 @@
+//! The target: a URL taken apart, its addresses, and whether anybody answers there.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// A URL taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    /// As typed.
+    pub text: String,
+    /// Host name or address, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Value for the Host header.
+    pub authority: String,
+    /// Path and query.
+    pub path: String,
+}
+
+/// Why a URL was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{typed}' {wrong}; for example http://127.0.0.1:8083/read")]
+pub struct UrlError {
+    /// What was typed.
+    pub typed: String,
+    /// What is wrong with it.
+    pub wrong: String,
+}
+
+impl Url {
+    /// Takes a URL apart.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        let error = |wrong: &str| UrlError { typed: text.to_string(), wrong: wrong.to_string() };
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(error("has no scheme"));
+        };
+        match scheme {
+            "http" => {}
+            "https" => return Err(error("asks for TLS, which this version does not speak")),
+            _ => return Err(error("is not an http URL")),
+        }
+        let rest = rest.split('#').next().unwrap_or("");
+        let path_at = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(path_at);
+        if authority.contains('@') {
+            return Err(error("has a user name in it; send it as a header instead"));
+        }
+        let (host, port) = split_port(authority).ok_or_else(|| error("has a bad host or port"))?;
+        let path = match path {
+            "" => "/".to_string(),
+            query if query.starts_with('?') => format!("/{query}"),
+            path => path.to_string(),
+        };
+        if path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+            return Err(error("has a space or control character; write %20 for a space"));
+        }
+        let (text, authority) = (text.to_string(), authority.to_string());
+        Ok(Self { text, host, port, authority, path })
+    }
+
+    /// All addresses of the host, in the resolver's order.
+    pub fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
+        let mut addresses: Vec<_> = (self.host.as_str(), self.port).to_socket_addrs()?.collect();
+        addresses.dedup();
+        if addresses.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
+        }
+        Ok(addresses)
+    }
+}
+
+fn split_port(authority: &str) -> Option<(String, u16)> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']')?;
+            host.parse::<std::net::Ipv6Addr>().ok()?;
+            (host, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
+        }
+        None => match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+    if host.is_empty() || !host.bytes().all(is_name) {
+        return None;
+    }
+    let port = port.map_or(Ok(80), str::parse).ok().filter(|port| *port > 0)?;
+    Some((host.to_string(), port))
+}
+
+/// Nobody answers.
+#[derive(Debug, thiserror::Error)]
+#[error("{address}: {error}")]
+pub struct Unreachable {
+    /// The address tried last.
+    pub address: SocketAddr,
+    /// The system's reason.
+    pub error: io::Error,
+}
+
+/// The addresses that accept a connection, and those that do not with the reason. An error when
+/// none does.
+pub fn reach(
+    addresses: &[SocketAddr],
+    timeout: Duration,
+) -> Result<(Vec<SocketAddr>, Vec<Unreachable>), Unreachable> {
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for &address in addresses {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(_) => good.push(address),
+            Err(error) => bad.push(Unreachable { address, error }),
+        }
+    }
+    match bad.pop() {
+        Some(last) if good.is_empty() => Err(last),
+        last => {
+            bad.extend(last);
+            Ok((good, bad))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_taken_apart() {
+        let cases = [
+            ("http://127.0.0.1:8083/read", "127.0.0.1", 8083, "127.0.0.1:8083", "/read"),
+            ("http://example.test", "example.test", 80, "example.test", "/"),
+            ("http://[::1]:90?x=1#y", "::1", 90, "[::1]:90", "/?x=1"),
+            ("http://[::1]", "::1", 80, "[::1]", "/"),
+        ];
+        for (text, host, port, authority, path) in cases {
+            let url = Url::parse(text).unwrap();
+            assert_eq!((url.host.as_str(), url.port), (host, port), "{text}");
+            assert_eq!((url.authority.as_str(), url.path.as_str()), (authority, path), "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_urls_are_told_apart() {
+        let cases = [
+            ("localhost:8083", "scheme"),
+            ("ftp://x", "not an http"),
+            ("https://x", "TLS"),
+            ("http://", "host or port"),
+            ("http://:80", "host or port"),
+            ("http://a:99999/", "host or port"),
+            ("http://a:0/", "host or port"),
+            ("http://[::1", "host or port"),
+            ("http://a b/", "host or port"),
+            ("http://u@a/", "user name"),
+            ("http://a/b c", "space"),
+        ];
+        for (text, wrong) in cases {
+            let error = Url::parse(text).unwrap_err().to_string();
+            assert!(error.contains(wrong) && error.contains("for example"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_refuse_are_left_out() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let open = listener.local_addr().unwrap();
+        let closed: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let (good, bad) = reach(&[closed, open], Duration::from_secs(1)).unwrap();
+        assert_eq!((good, bad.len()), (vec![open], 1));
+        let error = reach(&[closed], Duration::from_secs(1)).unwrap_err();
+        assert_eq!(error.error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+}
