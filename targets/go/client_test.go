@@ -1,0 +1,124 @@
+package targets_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// client counts its own requests and the bytes it receives, to be compared with what the target
+// says of itself.
+type client struct {
+	address  string
+	http     *http.Client
+	requests atomic.Uint64
+	bytes    atomic.Uint64
+}
+
+func newClient(address string) *client {
+	client := &client{address: address}
+	client.http = &http.Client{
+		Timeout: hangLimit,
+		Transport: &http.Transport{
+			DialContext: func(context.Context, string, string) (net.Conn, error) {
+				return client.dial()
+			},
+			// The bodies are wanted as they were sent.
+			DisableCompression: true,
+		},
+	}
+	return client
+}
+
+type countingConn struct {
+	net.Conn
+	bytes *atomic.Uint64
+}
+
+func (c countingConn) Read(buffer []byte) (int, error) {
+	read, err := c.Conn.Read(buffer)
+	c.bytes.Add(uint64(read))
+	return read, err
+}
+
+func (c *client) dial() (net.Conn, error) {
+	conn, err := net.Dial("tcp", c.address)
+	if err != nil {
+		return nil, err
+	}
+	return countingConn{conn, &c.bytes}, nil
+}
+
+// answer is a response whose body was read to its end.
+type answer struct {
+	status int
+	header http.Header
+	length int64
+	body   []byte
+}
+
+func (c *client) do(t *testing.T, method, path string, header http.Header, body io.Reader) answer {
+	t.Helper()
+	got, err := c.ask(method, path, header, body)
+	check(t, err)
+	return got
+}
+
+// ask is do for goroutines, which must not end a test.
+func (c *client) ask(method, path string, header http.Header, body io.Reader) (answer, error) {
+	request, err := http.NewRequest(method, "http://"+c.address+path, body)
+	if err != nil {
+		return answer{}, err
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	c.requests.Add(1)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	return read(response)
+}
+
+func (c *client) get(t *testing.T, path string) answer {
+	t.Helper()
+	return c.do(t, http.MethodGet, path, nil, nil)
+}
+
+// pipeline sends GET requests for all paths in one write, before it reads the first answer.
+func (c *client) pipeline(t *testing.T, paths []string) []answer {
+	t.Helper()
+	conn, err := c.dial()
+	check(t, err)
+	defer conn.Close()
+	check(t, conn.SetDeadline(time.Now().Add(hangLimit)))
+	var requests strings.Builder
+	for _, path := range paths {
+		requests.WriteString("GET " + path + " HTTP/1.1\r\nHost: target\r\n\r\n")
+	}
+	c.requests.Add(uint64(len(paths)))
+	_, err = io.WriteString(conn, requests.String())
+	check(t, err)
+	answers := make([]answer, len(paths))
+	reader := bufio.NewReader(conn)
+	for i := range answers {
+		response, err := http.ReadResponse(reader, nil)
+		check(t, err)
+		answers[i], err = read(response)
+		check(t, err)
+	}
+	return answers
+}
+
+func read(response *http.Response) (answer, error) {
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header, response.ContentLength, body}, err
+}

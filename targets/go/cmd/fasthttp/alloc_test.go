@@ -1,0 +1,34 @@
+//go:build !race
+
+// The race detector empties pools at random, so allocations are counted without it.
+
+package main
+
+import (
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"ceiling.dev/targets/internal/contract"
+)
+
+func TestHotRoutesDoNotAllocate(t *testing.T) {
+	catalog, err := contract.NewCatalog(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := counted(routes{catalog}.handle)
+	for _, path := range []string{contract.PathSimple, contract.PathRead, contract.PathReadGz} {
+		var ctx fasthttp.RequestCtx
+		ctx.Init2(contract.NewLedger().Track(nil), silent{}, false)
+		ctx.Request.SetRequestURI(path)
+		allocations := testing.AllocsPerRun(1000, func() {
+			ctx.Response.Reset()
+			handler(&ctx)
+		})
+		if allocations != 0 || ctx.Response.StatusCode() != fasthttp.StatusOK {
+			t.Errorf("GET %s: %v allocations, status %d",
+				path, allocations, ctx.Response.StatusCode())
+		}
+	}
+}

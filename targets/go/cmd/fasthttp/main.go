@@ -1,0 +1,51 @@
+// Command fasthttp is the target that serves with github.com/valyala/fasthttp.
+package main
+
+import (
+	"context"
+	"net"
+
+	"github.com/valyala/fasthttp"
+
+	"ceiling.dev/targets/internal/contract"
+)
+
+func main() {
+	contract.Main(contract.Program{
+		Name:    "fasthttp",
+		Modules: []string{"github.com/valyala/fasthttp"},
+		Flags:   contract.ServerFlags,
+		Build:   newServer,
+		Run:     contract.Serve,
+	})
+}
+
+// silent drops what fasthttp says of single connections, as Fiber does: under load that is a system
+// call per broken connection. What ends the server comes back from Serve.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+type server struct{ fasthttp *fasthttp.Server }
+
+func newServer(catalog *contract.Catalog) contract.Server {
+	return server{&fasthttp.Server{
+		Handler:            counted(routes{catalog}.handle),
+		MaxRequestBodySize: contract.BodyLimitBytes,
+		ErrorHandler:       handleError,
+		Logger:             silent{},
+		// A form is echoed as it came; parsing it first would rewrite it.
+		DisablePreParseMultipartForm: true,
+	}}
+}
+
+func (s server) Serve(listener net.Listener) error { return s.fasthttp.Serve(listener) }
+
+func (s server) Shutdown(ctx context.Context) error { return s.fasthttp.ShutdownWithContext(ctx) }
+
+func counted(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		ctx.Conn().(*contract.Conn).CountRequest()
+		next(ctx)
+	}
+}

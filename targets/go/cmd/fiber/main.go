@@ -1,0 +1,53 @@
+// Command fiber is the target that serves with github.com/gofiber/fiber, from one process or with
+// --prefork from several.
+package main
+
+import (
+	"context"
+	"net"
+	"slices"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/valyala/fasthttp"
+
+	"ceiling.dev/targets/internal/contract"
+	"ceiling.dev/targets/internal/prefork"
+)
+
+func main() {
+	contract.Main(contract.Program{
+		Name:    "fiber",
+		Modules: []string{"github.com/gofiber/fiber/v3", "github.com/valyala/fasthttp"},
+		Flags:   slices.Concat(contract.ServerFlags, contract.PreforkFlags),
+		Build:   newServer,
+		Run:     prefork.Run,
+	})
+}
+
+type server struct{ app *fiber.App }
+
+func newServer(catalog *contract.Catalog) contract.Server {
+	app := fiber.New(fiber.Config{
+		BodyLimit: contract.BodyLimitBytes,
+		// A form is echoed as it came; parsing it first would rewrite it.
+		DisablePreParseMultipartForm: true,
+	})
+	routes{catalog}.register(app)
+	// Counting around the whole app, because a middleware would add a step to Fiber's own chain
+	// and miss what the router refuses.
+	app.Server().Handler = counted(app.Server().Handler)
+	return server{app}
+}
+
+func (s server) Serve(listener net.Listener) error {
+	return s.app.Listener(listener, fiber.ListenConfig{DisableStartupMessage: true})
+}
+
+func (s server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
+
+func counted(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		ctx.Conn().(*contract.Conn).CountRequest()
+		next(ctx)
+	}
+}

@@ -1,0 +1,41 @@
+// Command nethttp is the target that serves with net/http of the standard library.
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+
+	"ceiling.dev/targets/internal/contract"
+)
+
+func main() {
+	contract.Main(contract.Program{
+		Name:  "nethttp",
+		Flags: contract.ServerFlags,
+		Build: newServer,
+		Run:   contract.Serve,
+	})
+}
+
+// server is an http.Server as it is: it has the two methods of contract.Server.
+func newServer(catalog *contract.Catalog) contract.Server {
+	return &http.Server{
+		Handler:     counted(newMux(routes{catalog})),
+		ConnContext: withConn,
+	}
+}
+
+// connKey finds the connection of a request in its context, where net/http offers to keep it.
+type connKey struct{}
+
+func withConn(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+func counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Context().Value(connKey{}).(*contract.Conn).CountRequest()
+		next.ServeHTTP(w, r)
+	})
+}

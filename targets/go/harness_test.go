@@ -1,0 +1,167 @@
+// Package targets_test holds every target to the contract of targets/README.md. It builds the real
+// programs, starts them as processes and talks to them over real sockets, so that a target cannot
+// pass by being tested in a form in which nobody runs it.
+package targets_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ceiling.dev/targets/internal/contract"
+)
+
+// hangLimit only turns a hang into a failure. No test asserts how long something takes.
+const hangLimit = 2 * time.Minute
+
+// poolSeed differs from the default, so that a target which ignores --pool-seed fails.
+const poolSeed = 7
+
+// variant is one way to run one target.
+type variant struct {
+	name    string
+	target  string
+	args    []string
+	workers int
+}
+
+var variants = []variant{
+	{name: "nethttp", target: "nethttp", workers: 1},
+	{name: "fasthttp", target: "fasthttp", workers: 1},
+	{name: "fiber", target: "fiber", workers: 1},
+	{
+		name: "fiber prefork", target: "fiber",
+		args: []string{"--prefork", "--workers", "3"}, workers: 3,
+	},
+}
+
+func eachVariant(t *testing.T, test func(t *testing.T, variant variant)) {
+	for _, variant := range variants {
+		t.Run(variant.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, variant)
+		})
+	}
+}
+
+var binaries string
+
+func TestMain(m *testing.M) {
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	directory, err := os.MkdirTemp("", "ceiling-targets-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(directory)
+	binaries = directory
+	args := append([]string{"build", "-o", directory}, buildFlags...)
+	build := exec.Command("go", append(args, "./cmd/...")...)
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "build the targets:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+func command(target string, args ...string) *exec.Cmd {
+	return exec.Command(filepath.Join(binaries, target), args...)
+}
+
+// process is a running target.
+type process struct {
+	command   *exec.Cmd
+	output    *bufio.Reader
+	errors    bytes.Buffer
+	listening contract.Listening
+}
+
+// start runs a target on a free port and waits for its first line.
+func start(t *testing.T, variant variant, more ...string) *process {
+	t.Helper()
+	args := []string{"--port", "0", "--pool-seed", fmt.Sprint(poolSeed)}
+	args = append(append(args, variant.args...), more...)
+	process := &process{command: command(variant.target, args...)}
+	process.command.Stderr = &process.errors
+	// Its own process group, so that a test can signal target and workers together.
+	process.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	output, err := process.command.StdoutPipe()
+	check(t, err)
+	check(t, process.command.Start())
+	killer := time.AfterFunc(hangLimit, func() { process.signalGroup(syscall.SIGKILL) })
+	t.Cleanup(func() {
+		killer.Stop()
+		process.signalGroup(syscall.SIGKILL)
+	})
+	process.output = bufio.NewReader(output)
+	line, err := process.output.ReadBytes('\n')
+	if err != nil {
+		_ = process.command.Wait()
+		t.Fatalf("no first line: %v; standard error: %s", err, &process.errors)
+	}
+	decodeStrict(t, line, &process.listening)
+	return process
+}
+
+func (p *process) signal(signal syscall.Signal) { _ = p.command.Process.Signal(signal) }
+
+func (p *process) signalGroup(signal syscall.Signal) {
+	_ = syscall.Kill(-p.command.Process.Pid, signal)
+}
+
+// end waits for the process and returns what it still wrote and its exit code.
+func (p *process) end(t *testing.T) (stopped contract.Stopped, code int) {
+	t.Helper()
+	var rest bytes.Buffer
+	_, err := rest.ReadFrom(p.output)
+	check(t, err)
+	_ = p.command.Wait()
+	if lines := strings.Count(rest.String(), "\n"); lines != 1 {
+		t.Fatalf("wrote %d lines after the first one, want 1: %q; standard error: %s",
+			lines, &rest, &p.errors)
+	}
+	decodeStrict(t, rest.Bytes(), &stopped)
+	if stopped.Event != contract.EventStopped {
+		t.Errorf("event is %q, want %q", stopped.Event, contract.EventStopped)
+	}
+	return stopped, p.command.ProcessState.ExitCode()
+}
+
+// stopCleanly sends SIGTERM and expects the clean end.
+func (p *process) stopCleanly(t *testing.T) contract.Stopped {
+	t.Helper()
+	p.signal(syscall.SIGTERM)
+	stopped, code := p.end(t)
+	if code != 0 || p.errors.Len() != 0 {
+		t.Errorf("exit code %d, want 0; standard error: %s", code, &p.errors)
+	}
+	return stopped
+}
+
+func decodeStrict(t *testing.T, line []byte, into any) {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		t.Fatalf("%v in %q", err, line)
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

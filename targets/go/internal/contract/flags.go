@@ -1,0 +1,168 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Flag is one command-line flag. All that is known about it stands here once: parsing, the error
+// text and the help are read from it.
+type Flag struct {
+	Name    string
+	Takes   string
+	Example string
+	Help    string
+	// Set takes the value as typed. Its error says only that the value does not fit; what would
+	// fit is Takes and Example.
+	Set func(options *Options, value string) error
+}
+
+// isSwitch tells a flag without a value.
+func (f Flag) isSwitch() bool { return f.Takes == "" }
+
+// ServerFlags are the flags that every target has.
+var ServerFlags = []Flag{
+	{
+		Name: "addr", Takes: "an IP address", Example: "--addr 127.0.0.1",
+		Help: "listen on this address (default 127.0.0.1)", Set: setAddr,
+	},
+	{
+		Name: "port", Takes: "a number from 0 to 65535", Example: "--port 8083",
+		Help: "listen on this port, 0 picks a free one (default 8083)", Set: setPort,
+	},
+	{
+		Name: "pool-seed", Takes: "a whole number from 0", Example: "--pool-seed 1",
+		Help: "seed of the product pool (default 1)", Set: setPoolSeed,
+	},
+	{
+		Name: "debug-addr", Takes: "a loopback address with a port",
+		Example: "--debug-addr 127.0.0.1:6060",
+		Help:    "serve /debug/pprof/ there (default off)", Set: setDebug,
+	},
+}
+
+// PreforkFlags are the flags of a target that can serve from several processes.
+var PreforkFlags = []Flag{
+	{
+		Name: "prefork", Example: "--prefork",
+		Help: "serve from one process per worker, each with SO_REUSEPORT", Set: setPrefork,
+	},
+	{
+		Name: "workers", Takes: "a number from 0 to 4096", Example: "--prefork --workers 4",
+		Help: "number of prefork workers, 0 takes GOMAXPROCS (default 0)", Set: setWorkers,
+	},
+}
+
+const workersMax = 4096
+
+// errUnfit is what Flag.Set returns for a value outside Flag.Takes.
+var errUnfit = errors.New("unfit value")
+
+// ParseOptions reads a command line. Its errors are usage errors and fit on one line.
+func ParseOptions(flags []Flag, args []string) (Options, error) {
+	options := defaultOptions()
+	given := make(map[string]struct{})
+	for len(args) > 0 {
+		name, value, inline, err := splitArgument(flags, args[0])
+		if err != nil {
+			return Options{}, err
+		}
+		args = args[1:]
+		flag, err := findFlag(flags, name)
+		if err != nil {
+			return Options{}, err
+		}
+		switch {
+		case flag.isSwitch() && inline:
+			return Options{}, fmt.Errorf("--%s takes no value, for example %s", name, flag.Example)
+		case !flag.isSwitch() && !inline:
+			if len(args) == 0 {
+				return Options{}, fmt.Errorf("--%s takes %s, for example %s",
+					name, flag.Takes, flag.Example)
+			}
+			value, args = args[0], args[1:]
+		}
+		if err := flag.Set(&options, value); err != nil {
+			return Options{}, fmt.Errorf("--%s takes %s, not %q, for example %s",
+				name, flag.Takes, value, flag.Example)
+		}
+		given[name] = struct{}{}
+	}
+	if _, ok := given["workers"]; ok && !options.Prefork {
+		return Options{}, errors.New("--workers takes effect only together with --prefork, " +
+			"for example --prefork --workers 4")
+	}
+	return options, nil
+}
+
+// splitArgument takes --name and --name=value apart; one dash is as good as two.
+func splitArgument(flags []Flag, argument string) (name, value string, inline bool, err error) {
+	name, value, inline = strings.Cut(argument, "=")
+	trimmed := strings.TrimPrefix(strings.TrimPrefix(name, "-"), "-")
+	if trimmed == name || trimmed == "" {
+		return "", "", false, fmt.Errorf("unexpected argument %q; accepted are %s; for example %s",
+			argument, flagNames(flags), flags[0].Example)
+	}
+	return trimmed, value, inline, nil
+}
+
+func findFlag(flags []Flag, name string) (Flag, error) {
+	for _, flag := range flags {
+		if flag.Name == name {
+			return flag, nil
+		}
+	}
+	return Flag{}, fmt.Errorf("unknown flag --%s; accepted are %s; for example %s",
+		name, flagNames(flags), flags[0].Example)
+}
+
+func flagNames(flags []Flag) string {
+	names := make([]string, len(flags))
+	for i, flag := range flags {
+		names[i] = "--" + flag.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+func setAddr(options *Options, value string) error {
+	addr, err := netip.ParseAddr(value)
+	options.Addr = addr.Unmap()
+	return err
+}
+
+func setPort(options *Options, value string) error {
+	port, err := strconv.ParseUint(value, 10, 16)
+	options.Port = uint16(port)
+	return err
+}
+
+func setPoolSeed(options *Options, value string) (err error) {
+	options.PoolSeed, err = strconv.ParseUint(value, 10, 64)
+	return err
+}
+
+// setDebug refuses any address which another machine could reach: profiles tell too much, and
+// taking one is a way to stall the server.
+func setDebug(options *Options, value string) (err error) {
+	options.Debug, err = netip.ParseAddrPort(value)
+	if err == nil && !options.Debug.Addr().IsLoopback() {
+		return errUnfit
+	}
+	return err
+}
+
+func setPrefork(options *Options, _ string) error {
+	options.Prefork = true
+	return nil
+}
+
+func setWorkers(options *Options, value string) (err error) {
+	options.Workers, err = strconv.Atoi(value)
+	if err == nil && (options.Workers < 0 || options.Workers > workersMax) {
+		return errUnfit
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package contract
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// Program is one target as a command.
+type Program struct {
+	Name string
+	// Modules are the libraries whose versions --version reports.
+	Modules []string
+	Flags   []Flag
+	// Build makes the server. It is not called before the pool is ready.
+	Build func(catalog *Catalog) Server
+	// Run serves with the resolved options until the target is told to stop.
+	Run func(program Program, options Options) error
+}
+
+const (
+	exitInternal = 1
+	exitUsage    = 2
+)
+
+// Main runs the program with the arguments of this process and does not return.
+func Main(program Program) {
+	command := "target-" + program.Name
+	log.SetFlags(0)
+	log.SetPrefix(command + ": ")
+	args := os.Args[1:]
+	switch {
+	case slices.Contains(args, "--help") || slices.Contains(args, "-h"):
+		writeHelp(os.Stdout, command, program.Flags)
+		os.Exit(0)
+	case slices.Contains(args, "--version"):
+		fmt.Println(command, version(program.Modules))
+		os.Exit(0)
+	}
+	options, err := ParseOptions(program.Flags, args)
+	if err != nil {
+		fail(err, exitUsage)
+	}
+	if err := program.Run(program, options); err != nil {
+		fail(err, exitInternal)
+	}
+	os.Exit(0)
+}
+
+func fail(err error, code int) {
+	log.Print(err)
+	os.Exit(code)
+}
+
+func writeHelp(out io.Writer, command string, flags []Flag) {
+	fmt.Fprintf(out, "%s: a server under test. targets/README.md describes its routes.\n\n",
+		command)
+	for _, flag := range flags {
+		fmt.Fprintf(out, "  %-28s %s\n", flag.Example, flag.Help)
+	}
+	fmt.Fprintf(out, "  %-28s %s\n", "--version", "print the versions of the library and of Go")
+}
+
+// version names what was measured, as the linker recorded it.
+func version(modules []string) string {
+	parts := []string{runtime.Version()}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return parts[0]
+	}
+	for _, module := range info.Deps {
+		if slices.Contains(modules, module.Path) {
+			parts = append(parts, module.Path+" "+module.Version)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,67 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// The events on standard output. There is one line of each and nothing else.
+const (
+	EventListening = "listening"
+	EventStopped   = "stopped"
+)
+
+// Listening is the line which says that requests will be answered from now on.
+type Listening struct {
+	Event   string `json:"event"`
+	Target  string `json:"target"`
+	Addr    string `json:"addr"`
+	Pid     int    `json:"pid"`
+	Workers int    `json:"workers"`
+}
+
+// Stopped is the last line. Its counters cover the time from the listening line to the stop, so
+// that building the pool is not charged to the requests.
+type Stopped struct {
+	Event   string `json:"event"`
+	Target  string `json:"target"`
+	Workers int    `json:"workers"`
+	// WorkersLost died without a report. If it is not zero, the counters are lower bounds.
+	WorkersLost    int    `json:"workers_lost"`
+	RequestsServed uint64 `json:"requests_served"`
+	ResponsesBytes uint64 `json:"responses_bytes"`
+	Usage
+	UptimeNs int64 `json:"uptime_ns"`
+}
+
+// Meter measures one process from the moment it listens.
+type Meter struct {
+	since time.Time
+	start Usage
+}
+
+// StartMeter begins the measured time.
+func StartMeter() (Meter, error) {
+	usage, err := ReadUsage()
+	return Meter{since: time.Now(), start: usage}, err
+}
+
+// Read returns what the process has consumed since StartMeter, and for how long.
+func (m Meter) Read() (Usage, time.Duration, error) {
+	usage, err := ReadUsage()
+	return usage.Sub(m.start), time.Since(m.since), err
+}
+
+// WriteLine writes one event.
+func WriteLine(out io.Writer, event any) error {
+	line, err := json.Marshal(event)
+	if err != nil {
+		return fmt.Errorf("serialise the report: %w", err)
+	}
+	if _, err := out.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}

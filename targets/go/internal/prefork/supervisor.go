@@ -1,0 +1,147 @@
+package prefork
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"ceiling.dev/targets/internal/contract"
+)
+
+// graceLimit is how long workers may take to drain and report before they are killed.
+const graceLimit = 5 * time.Second
+
+func supervise(program contract.Program, options contract.Options) error {
+	stop := contract.StopContext()
+	claim, err := claimPort(options)
+	if err != nil {
+		return err
+	}
+	defer claim.release()
+	options.Port = claim.port
+
+	crew, err := startCrew(options)
+	supervisor := &supervisor{
+		options: options,
+		crew:    crew,
+		running: len(crew.members),
+		total: contract.Stopped{
+			Event: contract.EventStopped, Target: program.Name, Workers: options.Workers,
+		},
+	}
+	if err != nil {
+		supervisor.fail(err)
+	}
+	supervisor.follow(stop)
+	return supervisor.report()
+}
+
+// supervisor follows its workers and adds up what they report.
+type supervisor struct {
+	options contract.Options
+	crew    *crew
+	running int
+	ready   int
+	// announced is set with the listening line; without it there is nothing to report.
+	announced bool
+	meter     contract.Meter
+	total     contract.Stopped
+	// grace is set when the stop begins and fires when it has taken too long.
+	grace <-chan time.Time
+	// failure is the first thing that went wrong.
+	failure error
+}
+
+// follow returns when every worker has ended and was reaped.
+func (s *supervisor) follow(stop context.Context) {
+	stopping := stop.Done()
+	for s.running > 0 {
+		select {
+		case <-stopping:
+			stopping = nil
+			s.stop()
+		case <-s.grace:
+			s.crew.kill()
+		case event := <-s.crew.events:
+			s.handle(event)
+		}
+	}
+}
+
+func (s *supervisor) handle(event event) {
+	if event.listening {
+		s.ready++
+		if s.ready == s.options.Workers && s.grace == nil {
+			s.announce()
+		}
+		return
+	}
+	s.running--
+	if event.report == nil {
+		s.total.WorkersLost++
+		s.fail(fmt.Errorf("worker %d ended without a report: %v", event.worker, event.err))
+		return
+	}
+	s.total.RequestsServed += event.report.RequestsServed
+	s.total.ResponsesBytes += event.report.ResponsesBytes
+	s.total.Usage = s.total.Usage.Add(event.report.Usage)
+	switch {
+	case event.err != nil:
+		s.fail(fmt.Errorf("worker %d: %w", event.worker, event.err))
+	case s.grace == nil:
+		log.Printf("somebody else stopped worker %d, stopping the others", event.worker)
+		s.stop()
+	}
+}
+
+func (s *supervisor) announce() {
+	var err error
+	if s.meter, err = contract.StartMeter(); err != nil {
+		s.fail(err)
+		return
+	}
+	s.announced = true
+	err = contract.WriteLine(os.Stdout, contract.Listening{
+		Event: contract.EventListening, Target: s.total.Target, Addr: s.options.Address(),
+		Pid: os.Getpid(), Workers: s.options.Workers,
+	})
+	if err != nil {
+		s.fail(err)
+	}
+}
+
+// fail stops the whole crew. A target without one of its workers is another target: going on
+// would measure something that nobody asked for.
+func (s *supervisor) fail(err error) {
+	if s.failure == nil {
+		s.failure = err
+	}
+	s.stop()
+}
+
+// stop may be called again.
+func (s *supervisor) stop() {
+	if s.grace == nil {
+		s.grace = time.After(graceLimit)
+		s.crew.stop()
+	}
+}
+
+// report writes the one line for all workers. It is written after a failure too, because what the
+// other workers counted is still true.
+func (s *supervisor) report() error {
+	if !s.announced {
+		return cmp.Or(s.failure, errors.New("stopped before all workers listened"))
+	}
+	usage, uptime, err := s.meter.Read()
+	if err != nil {
+		return errors.Join(s.failure, err)
+	}
+	s.total.Usage = s.total.Usage.Add(usage)
+	s.total.UptimeNs = uptime.Nanoseconds()
+	return errors.Join(s.failure, contract.WriteLine(os.Stdout, s.total))
+}

@@ -1,0 +1,143 @@
+package targets_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ceiling.dev/targets/internal/contract"
+)
+
+func TestStopsWithOpenConnections(t *testing.T) {
+	eachVariant(t, func(t *testing.T, variant variant) {
+		process := start(t, variant)
+		client := newClient(process.listening.Addr)
+		// One connection that has served and is kept alive, one that never sends anything.
+		client.get(t, contract.PathSimple)
+		silent, err := client.dial()
+		check(t, err)
+		defer silent.Close()
+		if stopped := process.stopCleanly(t); stopped.RequestsServed != 1 {
+			t.Errorf("%d requests served, want 1", stopped.RequestsServed)
+		}
+	})
+}
+
+func TestStopsUnderLoad(t *testing.T) {
+	eachVariant(t, func(t *testing.T, variant variant) {
+		process := start(t, variant)
+		conn, err := net.Dial("tcp", process.listening.Addr)
+		check(t, err)
+		defer conn.Close()
+		go func() {
+			request := "GET " + contract.PathSimple + " HTTP/1.1\r\nHost: target\r\n\r\n"
+			for err := error(nil); err == nil; {
+				_, err = io.WriteString(conn, strings.Repeat(request, 100))
+			}
+		}()
+		reader := bufio.NewReader(conn)
+		for range 1000 {
+			response, err := http.ReadResponse(reader, nil)
+			check(t, err)
+			_, err = read(response)
+			check(t, err)
+		}
+		go io.Copy(io.Discard, reader)
+		if stopped := process.stopCleanly(t); stopped.RequestsServed < 1000 {
+			t.Errorf("%d requests served, the client saw 1000", stopped.RequestsServed)
+		}
+	})
+}
+
+// A terminal sends SIGINT to the whole group, so that workers get it as early as their parent.
+func TestInterruptOfTheGroup(t *testing.T) {
+	eachVariant(t, func(t *testing.T, variant variant) {
+		process := start(t, variant)
+		newClient(process.listening.Addr).get(t, contract.PathRead)
+		process.signalGroup(syscall.SIGINT)
+		stopped, code := process.end(t)
+		if code != 0 || stopped.RequestsServed != 1 || stopped.WorkersLost != 0 {
+			t.Errorf("exit code %d, %+v; standard error: %s", code, stopped, &process.errors)
+		}
+	})
+}
+
+func TestBusyPort(t *testing.T) {
+	eachVariant(t, func(t *testing.T, variant variant) {
+		listener, err := net.Listen("tcp4", "127.0.0.1:0")
+		check(t, err)
+		defer listener.Close()
+		address := listener.Addr().String()
+		expectBusy(t, variant, address)
+	})
+}
+
+func expectBusy(t *testing.T, variant variant, address string) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(address)
+	check(t, err)
+	output, message, code := runToEnd(t, variant.target, append(variant.args, "--port", port)...)
+	if code != 1 || output != "" {
+		t.Errorf("exit code %d, standard output %q; want 1 and nothing", code, output)
+	}
+	if strings.Count(message, "\n") != 1 || !strings.Contains(message, address+" is in use") {
+		t.Errorf("standard error is %q", message)
+	}
+}
+
+// A declared length above the limit is refused before the body arrives.
+func TestBodyLimit(t *testing.T) {
+	eachVariant(t, func(t *testing.T, variant variant) {
+		process := start(t, variant)
+		conn, err := net.Dial("tcp", process.listening.Addr)
+		check(t, err)
+		defer conn.Close()
+		_, err = io.WriteString(conn,
+			"POST /echo HTTP/1.1\r\nHost: target\r\nContent-Length: 4194305\r\n\r\n")
+		check(t, err)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		check(t, err)
+		if response.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("status %d, want 413", response.StatusCode)
+		}
+		process.stopCleanly(t)
+	})
+}
+
+func TestProfiles(t *testing.T) {
+	eachVariant(t, func(t *testing.T, variant variant) {
+		process := start(t, variant, "--debug-addr", "127.0.0.1:0")
+		process.signal(syscall.SIGTERM)
+		_, code := process.end(t)
+		found := regexp.MustCompile(`profiles at http://127\.0\.0\.1:\d+/debug/pprof/`).
+			FindAllString(process.errors.String(), -1)
+		if code != 0 || len(found) != variant.workers {
+			t.Errorf("exit code %d, addresses %q; want one per worker", code, found)
+		}
+	})
+}
+
+// runToEnd runs a target that is expected to end by itself.
+func runToEnd(t *testing.T, target string, args ...string) (output, message string, code int) {
+	t.Helper()
+	command := command(target, args...)
+	var out, errs bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errs
+	check(t, command.Start())
+	killer := time.AfterFunc(hangLimit, func() { _ = command.Process.Kill() })
+	defer killer.Stop()
+	err := command.Wait()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), command.ProcessState.ExitCode()
+}

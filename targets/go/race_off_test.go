@@ -1,0 +1,5 @@
+//go:build !race
+
+package targets_test
+
+var buildFlags []string

@@ -1,0 +1,452 @@
+//! One connection, sans IO: bytes and their arrival in, bytes out, nothing before it is due.
+//!
+//! Answers wait in a queue in the order of their requests. Equal answers to requests that came
+//! with the same recv are one entry with a count, so that a pipeline of a thousand requests costs
+//! one entry, one clock read and one bucket of the record. What is written is derived from the
+//! front of the queue and the number of its bytes that are already out (`answer.rs`).
+
+use std::collections::VecDeque;
+
+use crate::answer::{Answer, Content, Extent};
+use crate::arrivals::Arrivals;
+use crate::fault::Fate;
+use crate::head::{Head, Persistence};
+use crate::plan::{Ending, Notice, Pace, Service};
+use crate::random::Random;
+use crate::request::{Event, Memo, Parser, Refusal};
+use crate::route::Route;
+use crate::stats::Record;
+use crate::sys::thread_cpu_ns;
+
+/// A connection with this many entries in its queue is not read from until they get fewer.
+pub const QUEUE_MAX: usize = 16_384;
+/// Most bytes that are copied together for one send.
+pub const OUT_BYTES: usize = 256 * 1024;
+/// A generated body longer than this is sent from where it stands instead of being copied.
+const DIRECT_BYTES: u64 = 16 * 1024;
+/// Queue entries whose memory a closed connection keeps for the next one.
+const QUEUE_KEPT: usize = 64;
+
+/// What a thread needs to turn requests into answers.
+#[derive(Debug)]
+pub struct Clerk {
+    /// What becomes of requests.
+    pub service: Service,
+    /// The last head.
+    pub memo: Memo,
+    /// Chance.
+    pub random: Random,
+    /// The log of arrivals, if there is one.
+    pub arrivals: Option<Arrivals>,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+pub struct Connection {
+    parser: Parser,
+    queue: VecDeque<Pending>,
+    /// Bytes of the front answer that are out.
+    sent: u64,
+    /// Requests taken.
+    taken: u64,
+    /// What [`Content::Text`] at the front stands for.
+    text: Vec<u8>,
+    /// When the next piece may be written, if answers are written in pieces.
+    piece_due_ns: u64,
+    input: Input,
+    leftover: Leftover,
+}
+
+/// Whether more requests are taken.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    #[default]
+    Open,
+    /// No: after the answers in the queue, the connection ends.
+    Closed(Ending),
+}
+
+/// Whether bytes have come, or may still come, that nobody will read.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Leftover {
+    /// None are expected.
+    #[default]
+    None,
+    /// Closing at once would make the kernel send a reset, which can overtake the last answer.
+    Likely,
+}
+
+/// Answers that wait for their time.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    answer: Answer,
+    purpose: Purpose,
+    arrival_ns: u64,
+    due_ns: u64,
+    /// Length of one answer.
+    bytes: u64,
+    count: u32,
+}
+
+/// What an answer is for, which decides where it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Request,
+    Refusal,
+    Interim,
+    /// `/stats`: its text is made when everything before it is out.
+    Stats(Errand, Text),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Text {
+    Missing,
+    There,
+}
+
+/// What has to be done before an answer about the record can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errand {
+    /// Read it.
+    Read,
+    /// Clear it.
+    Reset,
+}
+
+/// What a connection waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Requests.
+    Input,
+    /// A time.
+    At(u64),
+    /// The text of an errand.
+    Text(Errand),
+    /// Nothing: it is to be closed.
+    End(Ending, Leftover),
+}
+
+/// A part of a body that is generated: from and until, counted in the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PatternSpan {
+    /// The first byte.
+    pub from: u64,
+    /// The byte after the last.
+    pub until: u64,
+}
+
+impl Connection {
+    /// Makes it ready for the next client, keeps some of the memory.
+    pub fn clear(&mut self) {
+        self.parser.clear();
+        self.queue.clear();
+        self.queue.shrink_to(QUEUE_KEPT);
+        self.text = Vec::new();
+        (self.sent, self.taken, self.piece_due_ns) = (0, 0, 0);
+        (self.input, self.leftover) = (Input::Open, Leftover::None);
+    }
+
+    /// Whether bytes should be read for it.
+    pub fn wants_input(&self) -> bool {
+        self.input == Input::Open && self.queue.len() < QUEUE_MAX
+    }
+
+    /// Requests that have arrived and are not answered.
+    pub fn unanswered(&self) -> u64 {
+        let requests = self.queue.iter().filter(|pending| pending.purpose == Purpose::Request);
+        requests.map(|pending| u64::from(pending.count)).sum()
+    }
+
+    /// Takes bytes that a recv delivered at `arrival_ns`.
+    pub fn receive(
+        &mut self,
+        mut bytes: &[u8],
+        arrival_ns: u64,
+        clerk: &mut Clerk,
+        record: &mut Record,
+    ) {
+        record.bytes_received += bytes.len() as u64;
+        while self.input == Input::Open {
+            match self.parser.receive(&mut bytes, &mut clerk.memo) {
+                Ok(Some(Event::Request { head, bytes })) => {
+                    self.take(head, bytes, arrival_ns, clerk, record);
+                }
+                Ok(Some(Event::Pause)) => self.push_other(
+                    Purpose::Interim,
+                    Answer::whole(Content::Continue, Persistence::Keep),
+                    arrival_ns,
+                ),
+                Ok(None) => return,
+                Err(refusal) => self.refuse(refusal, arrival_ns),
+            }
+        }
+        if !bytes.is_empty() {
+            self.leftover = Leftover::Likely;
+        }
+    }
+
+    /// The client has sent its end: what is queued is answered, then the connection ends.
+    pub fn end_of_input(&mut self) {
+        if self.input == Input::Open {
+            self.input = Input::Closed(Ending::Orderly);
+        }
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        head: Head,
+        bytes: u64,
+        arrival_ns: u64,
+        clerk: &mut Clerk,
+        record: &mut Record,
+    ) {
+        match head.route {
+            Route::Stats => self.take_errand(Errand::Read, head, bytes, arrival_ns, record),
+            Route::StatsReset => self.take_errand(Errand::Reset, head, bytes, arrival_ns, record),
+            _ => self.take_request(head, arrival_ns, clerk),
+        }
+    }
+
+    /// `/stats` leaves no trace in the record.
+    fn take_errand(
+        &mut self,
+        errand: Errand,
+        head: Head,
+        bytes: u64,
+        arrival_ns: u64,
+        record: &mut Record,
+    ) {
+        record.bytes_received = record.bytes_received.saturating_sub(bytes);
+        let answer = Answer {
+            content: Content::Text,
+            extent: head.wants.into(),
+            persistence: head.persistence,
+        };
+        self.push_other(Purpose::Stats(errand, Text::Missing), answer, arrival_ns);
+        self.close_if_said(head.persistence);
+    }
+
+    fn take_request(&mut self, head: Head, arrival_ns: u64, clerk: &mut Clerk) {
+        let service = &clerk.service;
+        self.taken += 1;
+        if let Some(arrivals) = &mut clerk.arrivals {
+            arrivals.add(arrival_ns);
+        }
+        burn(service.burn_ns);
+        let mut answer = Answer {
+            content: content(head.route, head.persistence),
+            extent: head.wants.into(),
+            persistence: head.persistence,
+        };
+        let mut due_ns = arrival_ns;
+        if head.route != Route::Healthz {
+            due_ns = service.delay.due_ns(arrival_ns, service.start_ns, &mut clerk.random);
+            self.spoil(&mut answer, service.faults.draw(&mut clerk.random));
+        }
+        self.close_if_said(head.persistence);
+        if self.taken == service.close.answers {
+            if service.close.notice == Notice::Said {
+                answer.persistence = Persistence::Close;
+            }
+            self.input = Input::Closed(service.close.ending);
+        }
+        self.push_request(answer, arrival_ns, due_ns);
+    }
+
+    fn spoil(&mut self, answer: &mut Answer, fate: Fate) {
+        match fate {
+            Fate::Good => {}
+            Fate::Status(status) => answer.content = Content::Status(status),
+            Fate::Garbage => (answer.content, answer.extent) = (Content::Garbage, Extent::Whole),
+            // An answer to HEAD has no body to end in the middle of.
+            Fate::Truncated if answer.extent == Extent::HeadOnly => {}
+            Fate::Truncated => {
+                answer.extent = Extent::Half;
+                self.input = Input::Closed(Ending::Orderly);
+            }
+        }
+    }
+
+    fn close_if_said(&mut self, persistence: Persistence) {
+        if matches!(persistence, Persistence::Close | Persistence::CloseOld) {
+            self.input = Input::Closed(Ending::Orderly);
+        }
+    }
+
+    fn refuse(&mut self, refusal: Refusal, arrival_ns: u64) {
+        let answer = Answer::whole(Content::Status(refusal.status()), Persistence::Close);
+        self.push_other(Purpose::Refusal, answer, arrival_ns);
+        self.input = Input::Closed(Ending::Orderly);
+        self.leftover = Leftover::Likely;
+    }
+
+    #[inline]
+    fn push_request(&mut self, answer: Answer, arrival_ns: u64, due_ns: u64) {
+        if let Some(last) = self.queue.back_mut()
+            && last.answer == answer
+            && last.arrival_ns == arrival_ns
+            && last.due_ns == due_ns
+            && last.purpose == Purpose::Request
+            && last.count < u32::MAX
+        {
+            last.count += 1;
+            return;
+        }
+        let bytes = answer.len(&[]);
+        let purpose = Purpose::Request;
+        self.queue.push_back(Pending { answer, purpose, arrival_ns, due_ns, bytes, count: 1 });
+    }
+
+    fn push_other(&mut self, purpose: Purpose, answer: Answer, arrival_ns: u64) {
+        let bytes = answer.len(&[]);
+        let due_ns = arrival_ns;
+        self.queue.push_back(Pending { answer, purpose, arrival_ns, due_ns, bytes, count: 1 });
+    }
+
+    /// Gives the front answer the text that [`Next::Text`] asked for.
+    pub fn give_text(&mut self, text: String) {
+        let Some(front) = self.queue.front_mut() else { return };
+        if let Purpose::Stats(_, state @ Text::Missing) = &mut front.purpose {
+            *state = Text::There;
+            self.text = text.into_bytes();
+            front.bytes = front.answer.len(&self.text);
+        }
+    }
+
+    /// Writes everything that is due at `now_ns` into `out`, as far as it fits. What follows `out`
+    /// on the wire and would be a long copy is returned instead.
+    pub fn write_due(&self, now_ns: u64, out: &mut Vec<u8>) -> Option<PatternSpan> {
+        let mut from = self.sent;
+        for pending in self.queue.iter().take_while(|pending| pending.is_ready(now_ns)) {
+            for _ in 0..pending.count {
+                if pending.bytes - from > DIRECT_BYTES
+                    && let Some(begin) = pending.answer.pattern_begin()
+                {
+                    pending.answer.append(&self.text, from, begin.max(from), out);
+                    let from = from.saturating_sub(begin);
+                    return Some(PatternSpan { from, until: pending.bytes - begin });
+                }
+                let room = (OUT_BYTES - out.len()) as u64;
+                let until = pending.bytes.min(from + room);
+                pending.answer.append(&self.text, from, until, out);
+                if until < pending.bytes {
+                    return None;
+                }
+                from = 0;
+            }
+        }
+        None
+    }
+
+    /// Writes the next piece into `out` if an answer and its piece are due at `now_ns`.
+    pub fn write_piece(&self, now_ns: u64, pace: Pace, out: &mut Vec<u8>) {
+        let Some(front) = self.queue.front() else { return };
+        if front.is_ready(now_ns) && self.piece_due_ns <= now_ns {
+            let until = front.bytes.min(self.sent + pace.piece_bytes);
+            front.answer.append(&self.text, self.sent, until, out);
+        }
+    }
+
+    /// The next piece may be written one interval after this one was due.
+    pub fn piece_sent(&mut self, now_ns: u64, pace: Pace) {
+        let planned_ns = self.piece_due_ns + pace.interval_ns;
+        // A connection that was idle, or is late by more than an interval, does not catch up.
+        self.piece_due_ns =
+            if planned_ns > now_ns { planned_ns } else { now_ns + pace.interval_ns };
+    }
+
+    /// The kernel has taken `bytes` of what was written, at `now_ns`.
+    pub fn advance(&mut self, mut bytes: u64, now_ns: u64, record: &mut Record) {
+        record.responses_bytes += bytes;
+        while let Some(front) = self.queue.front_mut() {
+            let left = front.bytes - self.sent;
+            if bytes < left {
+                self.sent += bytes;
+                return;
+            }
+            bytes -= left;
+            self.sent = 0;
+            let more = bytes.checked_div(front.bytes).unwrap_or(0).min(u64::from(front.count - 1));
+            bytes -= more * front.bytes;
+            let done = 1 + more as u32;
+            front.count_in(done, now_ns, record);
+            front.count -= done;
+            if front.count == 0 {
+                self.queue.pop_front();
+            }
+            if bytes == 0 {
+                return;
+            }
+        }
+    }
+
+    /// What has to happen before more can be written.
+    pub fn next(&self) -> Next {
+        match (self.queue.front(), self.input) {
+            (Some(front), _) => match front.purpose {
+                Purpose::Stats(errand, Text::Missing) => Next::Text(errand),
+                _ => Next::At(front.due_ns.max(self.piece_due_ns)),
+            },
+            (None, Input::Open) => Next::Input,
+            (None, Input::Closed(ending)) => Next::End(ending, self.leftover),
+        }
+    }
+}
+
+impl Pending {
+    #[inline]
+    fn is_ready(&self, now_ns: u64) -> bool {
+        self.due_ns <= now_ns && !matches!(self.purpose, Purpose::Stats(_, Text::Missing))
+    }
+
+    #[inline]
+    fn count_in(&self, done: u32, now_ns: u64, record: &mut Record) {
+        match self.purpose {
+            Purpose::Request => record.serve(now_ns - self.arrival_ns, done.into()),
+            Purpose::Refusal => record.requests_refused += 1,
+            Purpose::Interim => {}
+            Purpose::Stats(..) => {
+                record.responses_bytes = record.responses_bytes.saturating_sub(self.bytes);
+            }
+        }
+    }
+}
+
+impl Answer {
+    fn whole(content: Content, persistence: Persistence) -> Self {
+        Self { content, extent: Extent::Whole, persistence }
+    }
+}
+
+fn content(route: Route, persistence: Persistence) -> Content {
+    match route {
+        Route::Simple | Route::Stats | Route::StatsReset => Content::Simple,
+        Route::Healthz => Content::Healthz,
+        Route::Bytes(size) => Content::Bytes(size),
+        Route::Chunked(size) => match persistence {
+            // A client of HTTP/1.0 that keeps its connection needs to know the length.
+            Persistence::KeepOld => Content::Bytes(size),
+            Persistence::CloseOld => Content::UntilClose(size),
+            Persistence::Keep | Persistence::Close => Content::Chunked(size),
+        },
+        Route::Status(status) => Content::Status(status),
+    }
+}
+
+/// Spends CPU time of this thread. Not wall time: a thread that is throttled or pushed aside must
+/// still do its work.
+#[inline]
+fn burn(cpu_ns: u64) {
+    if cpu_ns == 0 {
+        return;
+    }
+    let end_ns = thread_cpu_ns() + cpu_ns;
+    while thread_cpu_ns() < end_ns {
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

@@ -1,0 +1,302 @@
+//! The receiving side of one connection, sans IO: bytes in pieces of any size, requests out.
+//!
+//! Three ways through a head. One that is byte for byte the last one this thread has read means
+//! the same again, which costs one comparison ([`Memo`]); load generators repeat themselves. A new
+//! one that lies whole in the piece is read in place. Only a head that is split between pieces is
+//! copied together, up to [`HEAD_BYTES_MAX`]. Bodies are passed over and never kept.
+
+use crate::chunks::Chunks;
+use crate::head::{self, Framing, Head, Pause};
+use crate::sys::find_byte;
+
+/// Longest head that is accepted.
+pub const HEAD_BYTES_MAX: usize = 32 * 1024;
+/// Longest request body that is accepted. It costs no memory, only time.
+pub const REQUEST_BODY_BYTES_MAX: u64 = 1 << 30;
+
+/// Longest head worth remembering.
+const MEMO_BYTES_MAX: usize = 4096;
+/// Memory for split heads that a connection keeps between requests.
+const HELD_BYTES_KEPT: usize = 4096;
+
+/// What came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A head that waits for `100 Continue` before its body.
+    Pause,
+    /// A whole request, its body included.
+    Request {
+        /// What its head says.
+        head: Head,
+        /// Its length on the wire, body included.
+        bytes: u64,
+    },
+}
+
+/// Why bytes are not a request. Nothing after them can be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is not HTTP/1, or two readers could understand it differently.
+    Malformed,
+    /// The body is longer than [`REQUEST_BODY_BYTES_MAX`].
+    BodyTooLong,
+    /// `Expect` asks for something unknown.
+    Expectation,
+    /// The head, or the trailer, is longer than [`HEAD_BYTES_MAX`].
+    HeadTooLong,
+    /// A transfer coding that is not `chunked`.
+    Coding,
+    /// A version that is not 1.0 or 1.1.
+    Version,
+}
+
+impl Refusal {
+    /// The status that says so.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::Malformed => 400,
+            Self::BodyTooLong => 413,
+            Self::Expectation => 417,
+            Self::HeadTooLong => 431,
+            Self::Coding => 501,
+            Self::Version => 505,
+        }
+    }
+}
+
+/// The last head that a thread has read, and its meaning.
+#[derive(Debug, Default)]
+pub struct Memo {
+    bytes: Vec<u8>,
+    head: Option<Head>,
+}
+
+impl Memo {
+    /// The meaning of the head that `input` begins with, if it is the same as the last one. A head
+    /// ends with its first empty line, so equal bytes are the whole head.
+    #[inline]
+    fn recall(&self, input: &[u8]) -> Option<(Head, usize)> {
+        let head = self.head?;
+        input.starts_with(&self.bytes).then_some((head, self.bytes.len()))
+    }
+
+    fn learn(&mut self, bytes: &[u8], head: Head) {
+        if bytes.len() <= MEMO_BYTES_MAX {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(bytes);
+            self.head = Some(head);
+        }
+    }
+}
+
+/// Reads the requests of one connection.
+#[derive(Debug, Default)]
+pub struct Parser {
+    stage: Stage,
+    /// The begin of a head whose end has not come.
+    held: Vec<u8>,
+    /// Bytes of the request under way.
+    bytes: u64,
+}
+
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    Head,
+    Body {
+        head: Head,
+        remaining: u64,
+    },
+    Chunked {
+        head: Head,
+        chunks: Chunks,
+    },
+    Refused,
+}
+
+impl Parser {
+    /// Takes bytes from the front of `input` until something has come in or nothing is left.
+    pub fn receive(
+        &mut self,
+        input: &mut &[u8],
+        memo: &mut Memo,
+    ) -> Result<Option<Event>, Refusal> {
+        let before = input.len();
+        let result = self.step(input, memo);
+        self.bytes += (before - input.len()) as u64;
+        match result {
+            Ok(Step::Starved) => Ok(None),
+            Ok(Step::Paused) => Ok(Some(Event::Pause)),
+            Ok(Step::Complete(head)) => {
+                let bytes = std::mem::take(&mut self.bytes);
+                Ok(Some(Event::Request { head, bytes }))
+            }
+            Err(refusal) => {
+                self.stage = Stage::Refused;
+                self.held = Vec::new();
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Forgets the connection, keeps the memory.
+    pub fn clear(&mut self) {
+        self.stage = Stage::Head;
+        self.release_held();
+        self.bytes = 0;
+    }
+
+    #[inline]
+    fn step(&mut self, input: &mut &[u8], memo: &mut Memo) -> Result<Step, Refusal> {
+        match &mut self.stage {
+            Stage::Head => {
+                if self.held.is_empty()
+                    && let Some((head, length)) = memo.recall(input)
+                {
+                    *input = &input[length..];
+                    return self.begin(head, input);
+                }
+                self.step_head(input, memo)
+            }
+            Stage::Body { .. } | Stage::Chunked { .. } => self.step_body(input),
+            Stage::Refused => {
+                *input = &[];
+                Ok(Step::Starved)
+            }
+        }
+    }
+
+    fn step_head(&mut self, input: &mut &[u8], memo: &mut Memo) -> Result<Step, Refusal> {
+        self.skip_empty_lines(input);
+        if input.is_empty() {
+            return Ok(Step::Starved);
+        }
+        if !self.held.is_empty() {
+            return self.step_split_head(input, memo);
+        }
+        let Some(length) = find_end(input, 0)? else {
+            self.held.extend_from_slice(&input[..input.len().min(HEAD_BYTES_MAX)]);
+            *input = &[];
+            return self.check_held();
+        };
+        let (bytes, rest) = input.split_at(length);
+        *input = rest;
+        let head = head::read(bytes)?;
+        memo.learn(bytes, head);
+        self.begin(head, input)
+    }
+
+    /// Goes on with a head of which a part is held.
+    fn step_split_head(&mut self, input: &mut &[u8], memo: &mut Memo) -> Result<Step, Refusal> {
+        let held = self.held.len();
+        let room = HEAD_BYTES_MAX - held;
+        self.held.extend_from_slice(&input[..input.len().min(room)]);
+        let Some(length) = find_end(&self.held, held)? else {
+            *input = &[];
+            return self.check_held();
+        };
+        *input = &input[length - held..];
+        let head = head::read(&self.held[..length])?;
+        memo.learn(&self.held[..length], head);
+        self.release_held();
+        self.begin(head, input)
+    }
+
+    /// Refuses the begin of a head that cannot become one.
+    fn check_held(&self) -> Result<Step, Refusal> {
+        // A lone carriage return may still become an empty line.
+        if self.held != b"\r" {
+            head::check_method(&self.held)?;
+        }
+        if self.held.len() >= HEAD_BYTES_MAX {
+            return Err(Refusal::HeadTooLong);
+        }
+        Ok(Step::Starved)
+    }
+
+    /// Empty lines before a request are passed over (RFC 9112 section 2.2).
+    fn skip_empty_lines(&mut self, input: &mut &[u8]) {
+        if self.held == b"\r" && input.first() == Some(&b'\n') {
+            self.held.clear();
+            *input = &input[1..];
+        }
+        while self.held.is_empty()
+            && let Some(rest) = input.strip_prefix(b"\r\n")
+        {
+            *input = rest;
+        }
+    }
+
+    fn release_held(&mut self) {
+        self.held.clear();
+        self.held.shrink_to(HELD_BYTES_KEPT);
+    }
+
+    #[inline]
+    fn begin(&mut self, head: Head, input: &mut &[u8]) -> Result<Step, Refusal> {
+        if head.framing == Framing::Length(0) {
+            return Ok(Step::Complete(head));
+        }
+        self.begin_body(head, input)
+    }
+
+    fn begin_body(&mut self, head: Head, input: &mut &[u8]) -> Result<Step, Refusal> {
+        self.stage = match head.framing {
+            Framing::Length(remaining) => Stage::Body { head, remaining },
+            Framing::Chunked => Stage::Chunked { head, chunks: Chunks::default() },
+        };
+        match head.pause {
+            Pause::ForContinue => Ok(Step::Paused),
+            Pause::None => self.step_body(input),
+        }
+    }
+
+    fn step_body(&mut self, input: &mut &[u8]) -> Result<Step, Refusal> {
+        let (head, complete) = match &mut self.stage {
+            Stage::Body { head, remaining } => {
+                let taken = (*remaining).min(input.len() as u64);
+                *remaining -= taken;
+                *input = &input[taken as usize..];
+                (*head, *remaining == 0)
+            }
+            Stage::Chunked { head, chunks } => (*head, chunks.receive(input)?),
+            Stage::Head | Stage::Refused => return Ok(Step::Starved),
+        };
+        if !complete {
+            return Ok(Step::Starved);
+        }
+        self.stage = Stage::Head;
+        Ok(Step::Complete(head))
+    }
+}
+
+/// Where a step of the parser stopped.
+enum Step {
+    Starved,
+    Paused,
+    Complete(Head),
+}
+
+/// The length of the head that `bytes` begins with, if its end is there; the bytes before `from`
+/// were looked at before. Looks no further than a head may reach, so that the result does not
+/// depend on how much has come.
+fn find_end(bytes: &[u8], from: usize) -> Result<Option<usize>, Refusal> {
+    let bytes = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
+    let mut from = from;
+    while let Some(feed) = find_byte(b'\n', &bytes[from..]) {
+        let feed = from + feed;
+        let line = &bytes[..=feed];
+        if !line.ends_with(b"\r\n") {
+            return Err(Refusal::Malformed);
+        }
+        if line.ends_with(b"\r\n\r\n") {
+            return Ok(Some(feed + 1));
+        }
+        from = feed + 1;
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

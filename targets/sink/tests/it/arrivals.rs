@@ -1,0 +1,80 @@
+//! The file of arrivals.
+
+use crate::client::get;
+use crate::sink::{Sink, number};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+/// A file name of this test run.
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
+}
+
+fn stamps(path: &PathBuf) -> Vec<u64> {
+    let bytes = std::fs::read(path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    let (stamps, rest) = bytes.as_chunks::<8>();
+    assert!(rest.is_empty());
+    stamps.iter().map(|&stamp| u64::from_le_bytes(stamp)).collect()
+}
+
+#[test]
+fn every_request_is_in_the_file_in_order_of_time() {
+    let path = file("all");
+    let sink = Sink::start_words(&["--threads", "3", "--log-arrivals", path.to_str().unwrap()]);
+    let before_ns = number(&sink.reset(), "at_ns");
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                let mut client = sink.connect();
+                for _ in 0..20 {
+                    client.send(&get("/simple").repeat(5));
+                    (0..5).for_each(|_| drop(client.answer()));
+                }
+            });
+        }
+    });
+    let after_ns = number(&sink.reset(), "at_ns");
+    let stopped = sink.stop();
+    assert_eq!(stopped["arrivals"]["logged"], 600);
+    assert_eq!(stopped["arrivals"]["lost"], 0);
+    let stamps = stamps(&path);
+    assert_eq!(stamps.len(), 600);
+    assert!(stamps.is_sorted());
+    assert!(stamps[0] >= before_ns && stamps[599] <= after_ns);
+}
+
+#[test]
+fn arrivals_are_true_while_answers_wait() {
+    let path = file("true");
+    let log = path.to_str().unwrap();
+    let words = ["--threads", "1", "--delay", "fixed:400ms", "--log-arrivals", log];
+    let sink = Sink::start_words(&words);
+    let mut client = sink.connect();
+    for _ in 0..4 {
+        client.send(&get("/simple"));
+        thread::sleep(Duration::from_millis(50));
+    }
+    (0..4).for_each(|_| drop(client.answer()));
+    drop(client);
+    sink.stop();
+    let stamps = stamps(&path);
+    let gaps: Vec<u64> = stamps.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.iter().all(|gap| (30_000_000..350_000_000).contains(gap)), "{gaps:?}");
+}
+
+#[test]
+fn what_does_not_fit_is_counted() {
+    let path = file("full");
+    let log = path.to_str().unwrap();
+    let sink = Sink::start_words(&["--threads", "1", "--log-arrivals", log, "--log-capacity", "7"]);
+    let mut client = sink.connect();
+    (0..10).for_each(|_| drop(client.get("/simple")));
+    let stopped = sink.stop();
+    assert_eq!(
+        (&stopped["arrivals"]["logged"], &stopped["arrivals"]["lost"]),
+        (&7.into(), &3.into())
+    );
+    assert_eq!(stamps(&path).len(), 7);
+}
