@@ -1,0 +1,44 @@
+//! Any split of any bytes means the same, with and without learned shapes.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wire::Shapes;
+use wire::answer::{Answer, Expect, ProtocolError};
+use wire::http1::Http1;
+
+fn answers(
+    input: &[u8],
+    piece_max: usize,
+    expect: Expect,
+    shapes: &mut Shapes,
+) -> Result<Vec<Answer>, ProtocolError> {
+    let mut session = Http1::new();
+    let mut answers = Vec::new();
+    for piece in input.chunks(piece_max) {
+        let mut piece = piece;
+        while !piece.is_empty() {
+            answers.extend(session.receive(&mut piece, expect, shapes)?);
+        }
+    }
+    answers.extend(session.end()?);
+    Ok(answers)
+}
+
+fuzz_target!(|input: (u8, &[u8])| {
+    let (choice, bytes) = input;
+    if bytes.is_empty() {
+        return;
+    }
+    let expect = if choice & 1 == 0 { Expect::Body } else { Expect::HeadOnly };
+    let piece_max = usize::from(choice >> 1) + 1;
+    let mut shapes = Shapes::new();
+    let whole = answers(bytes, bytes.len(), expect, &mut shapes);
+    assert_eq!(whole, answers(bytes, bytes.len(), expect, &mut shapes), "learning changed it");
+    assert_eq!(whole, answers(bytes, piece_max, expect, &mut shapes), "pieces changed it");
+    assert_eq!(whole, answers(bytes, 1, expect, &mut Shapes::new()), "single bytes changed it");
+    if let Ok(answers) = whole {
+        let total: u64 = answers.iter().map(|answer| answer.bytes).sum();
+        assert_eq!(total, bytes.len() as u64, "every byte belongs to an answer");
+    }
+});
