@@ -1,0 +1,162 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+pub const USAGE: &str = "\
+usage: floor [--driver uring|epoll] [-c N] [-p N] [-d SECONDS] [--answer-per-read] URL
+
+  --driver uring|epoll   how bytes move [default: uring]
+  -c, --connections N    connections, kept open [default: 50]
+  -p, --depth N          requests in flight per connection [default: 1]
+  -d, --duration T       seconds of load [default: 3]
+  --answer-per-read      answers differ in size, and each receive brings exactly one (depth 1)
+  URL                    http://IP:PORT/PATH
+
+Prints one line of JSON: requests, seconds, bytes, cpu_user_ns, cpu_system_ns, turns, sends.
+";
+
+/// How bytes move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    Epoll,
+    Uring,
+}
+
+impl Driver {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Epoll => "epoll",
+            Self::Uring => "uring",
+        }
+    }
+}
+
+/// When an answer is taken for complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    OfOneSize,
+    PerRead,
+}
+
+/// A checked command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    pub driver: Driver,
+    pub connections: u32,
+    pub depth: u32,
+    pub duration: Duration,
+    pub answers: Answers,
+    pub address: SocketAddr,
+    pub path: String,
+}
+
+impl Options {
+    /// The bytes of one request.
+    pub fn request(&self) -> Vec<u8> {
+        format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", self.path, self.address).into_bytes()
+    }
+}
+
+/// What a command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Invocation {
+    Run(Options),
+    Help,
+}
+
+/// Reads the arguments after the name of the program.
+pub fn parse(arguments: &[String]) -> Result<Invocation, String> {
+    let (mut driver, mut answers) = (Driver::Uring, Answers::OfOneSize);
+    let (mut connections, mut depth, mut seconds) = (50, 1, 3.0);
+    let mut url = None;
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "-h" | "--help" => return Ok(Invocation::Help),
+            "--driver" => driver = driver_of(value()?)?,
+            "-c" | "--connections" => connections = count(argument, value()?)?,
+            "-p" | "--depth" => depth = count(argument, value()?)?,
+            "-d" | "--duration" => seconds = seconds_of(value()?)?,
+            "--answer-per-read" => answers = Answers::PerRead,
+            other if other.starts_with('-') => return Err(format!("there is no flag {other}")),
+            other => url = Some(target(other)?),
+        }
+    }
+    let (address, path) = url.ok_or("a URL is missing, such as http://127.0.0.1:8083/simple")?;
+    if answers == Answers::PerRead && depth > 1 {
+        return Err(
+            "--answer-per-read takes depth 1: answers behind each other share a read".into()
+        );
+    }
+    let duration = Duration::from_secs_f64(seconds);
+    Ok(Invocation::Run(Options { driver, connections, depth, duration, answers, address, path }))
+}
+
+fn driver_of(value: &str) -> Result<Driver, String> {
+    [Driver::Epoll, Driver::Uring]
+        .into_iter()
+        .find(|driver| driver.name() == value)
+        .ok_or(format!("--driver takes uring or epoll, not {value}"))
+}
+
+fn count(flag: &str, value: &str) -> Result<u32, String> {
+    let count = value.parse().ok().filter(|count| (1..=1_000_000).contains(count));
+    count.ok_or(format!("{flag} takes a number from 1 to 1000000, not {value}"))
+}
+
+fn seconds_of(value: &str) -> Result<f64, String> {
+    let seconds = value.parse().ok().filter(|seconds| (0.01..=86400.0).contains(seconds));
+    seconds.ok_or(format!("--duration takes seconds, such as 3 or 0.5, not {value}"))
+}
+
+fn target(url: &str) -> Result<(SocketAddr, String), String> {
+    let wrong = || format!("{url} is not of the form http://IP:PORT/PATH");
+    let rest = url.strip_prefix("http://").ok_or_else(wrong)?;
+    let (address, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let path = if path.is_empty() { "/" } else { path };
+    Ok((address.parse().map_err(|_| wrong())?, path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Invocation, String> {
+        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn flags_have_defaults_and_values() {
+        let Ok(Invocation::Run(options)) = parsed("http://127.0.0.1:80/a?b=/c") else { panic!() };
+        assert_eq!((options.connections, options.depth), (50, 1));
+        assert_eq!((options.driver, options.answers), (Driver::Uring, Answers::OfOneSize));
+        assert_eq!(options.path, "/a?b=/c");
+        let line = "--driver epoll -c 7 -p 9 -d 0.5 http://[::1]:81";
+        let Ok(Invocation::Run(options)) = parsed(line) else { panic!() };
+        assert_eq!((options.driver, options.connections, options.depth), (Driver::Epoll, 7, 9));
+        assert_eq!(options.duration, Duration::from_millis(500));
+        assert_eq!(options.request(), b"GET / HTTP/1.1\r\nHost: [::1]:81\r\n\r\n");
+    }
+
+    #[test]
+    fn wrong_lines_say_what_is_wrong() {
+        let cases = [
+            ("", "a URL is missing"),
+            ("-c 0 http://127.0.0.1:80/", "-c takes"),
+            ("-c", "-c needs a value"),
+            ("--driver xdp http://127.0.0.1:80/", "uring or epoll"),
+            ("-d soon http://127.0.0.1:80/", "seconds"),
+            ("--fast http://127.0.0.1:80/", "no flag --fast"),
+            ("https://127.0.0.1:80/", "not of the form"),
+            ("http://localhost/", "not of the form"),
+            ("--answer-per-read -p 2 http://127.0.0.1:80/", "depth 1"),
+        ];
+        for (line, part) in cases {
+            let reason = parsed(line).unwrap_err();
+            assert!(reason.contains(part), "{line}: {reason}");
+        }
+    }
+}

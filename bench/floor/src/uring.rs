@@ -1,0 +1,140 @@
+//! The floor with io_uring: one system call per turn, whatever happens in it.
+//!
+//! Single issuer with deferred task work, registered ring and sockets, one multishot receive per
+//! connection out of shared buffers, and no completion for a send that went well.
+
+use crate::alarm;
+use crate::buffers::{Buffers, GROUP};
+use crate::load::{Load, Outcome, ended};
+use io_uring::types::Fixed;
+use io_uring::{IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue};
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// At least a receive and a send for each of a thousand connections; more go in parts.
+const SUBMISSIONS: u32 = 2048;
+const COMPLETIONS: u32 = 8192;
+/// Set in the user data of sends, beside the connection.
+const SEND: u64 = 1 << 32;
+
+/// Runs the load until the alarm rings.
+pub fn run(load: &mut Load) -> io::Result<Outcome> {
+    let mut ring: IoUring = IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_submit_all()
+        .setup_no_sqarray()
+        .setup_cqsize(COMPLETIONS)
+        .build(SUBMISSIONS)?;
+    ring.submitter().register_ring_fd()?;
+    let fds: Vec<_> = load.sockets.iter().map(AsRawFd::as_raw_fd).collect();
+    ring.submitter().register_files(&fds)?;
+    let mut buffers = Buffers::register(&ring.submitter())?;
+    let mut outcome = Outcome::default();
+    start(&mut ring, load, &mut outcome)?;
+    while !alarm::rang() {
+        outcome.turns += 1;
+        wait(&ring)?;
+        take(&mut ring, load, &mut buffers, &mut outcome)?;
+        buffers.publish();
+    }
+    // The ring ends all operations before the memory they use goes.
+    drop(ring);
+    Ok(outcome)
+}
+
+/// Starts a receive and fills the pipeline of every connection.
+fn start(ring: &mut IoUring, load: &Load, outcome: &mut Outcome) -> io::Result<()> {
+    let (submitter, mut submissions, _) = ring.split();
+    for connection in 0..load.sockets.len() {
+        push(&submitter, &mut submissions, &receive(connection))?;
+        push(&submitter, &mut submissions, &send(load, connection, load.depth))?;
+        outcome.sends += 1;
+    }
+    Ok(())
+}
+
+/// Takes all completions of a turn, and queues the sends they allow.
+fn take(
+    ring: &mut IoUring,
+    load: &mut Load,
+    buffers: &mut Buffers,
+    outcome: &mut Outcome,
+) -> io::Result<()> {
+    let (submitter, mut submissions, completions) = ring.split();
+    for completion in completions {
+        let connection = completion.user_data() as u32 as usize;
+        if completion.user_data() & SEND != 0 {
+            return Err(failed_send(&completion));
+        }
+        let received = received(&completion)?;
+        if !cqueue::more(completion.flags()) {
+            push(&submitter, &mut submissions, &receive(connection))?;
+        }
+        let Some(id) = cqueue::buffer_select(completion.flags()) else { continue };
+        buffers.put_back(id);
+        let answers = load.tally.receive(connection, received);
+        if answers > 0 {
+            outcome.sends += 1;
+            push(&submitter, &mut submissions, &send(load, connection, answers))?;
+        }
+    }
+    Ok(())
+}
+
+fn wait(ring: &IoUring) -> io::Result<()> {
+    match ring.submit_and_wait(1) {
+        Ok(_) => Ok(()),
+        // Interrupted by the alarm, or completions have to be taken first.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn receive(connection: usize) -> squeue::Entry {
+    opcode::RecvMulti::new(Fixed(connection as u32), GROUP).build().user_data(connection as u64)
+}
+
+#[inline]
+fn send(load: &Load, connection: usize, count: usize) -> squeue::Entry {
+    let bytes = load.bytes(count);
+    opcode::Send::new(Fixed(connection as u32), bytes.as_ptr(), bytes.len() as u32)
+        .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
+        .build()
+        .flags(squeue::Flags::SKIP_SUCCESS)
+        .user_data(connection as u64 | SEND)
+}
+
+#[inline]
+fn push(
+    submitter: &Submitter<'_>,
+    submissions: &mut SubmissionQueue<'_>,
+    entry: &squeue::Entry,
+) -> io::Result<()> {
+    // SAFETY: the bytes of a send belong to the load, which outlives the ring.
+    while unsafe { submissions.push(entry) }.is_err() {
+        submissions.sync();
+        submitter.submit()?;
+        submissions.sync();
+    }
+    Ok(())
+}
+
+/// Sends complete only when they fail.
+fn failed_send(completion: &cqueue::Entry) -> io::Error {
+    match completion.result() {
+        0.. => io::Error::other("a send was cut short"),
+        errno => io::Error::from_raw_os_error(-errno),
+    }
+}
+
+#[inline]
+fn received(completion: &cqueue::Entry) -> io::Result<usize> {
+    match completion.result() {
+        received @ 1.. => Ok(received as usize),
+        0 => Err(ended()),
+        // All buffers were full; they are free again by the time the receive starts anew.
+        errno if errno == -libc::ENOBUFS => Ok(0),
+        errno => Err(io::Error::from_raw_os_error(-errno)),
+    }
+}

@@ -1,0 +1,183 @@
+//! Who takes part in a row: the floor, `ceiling` in its variants, and the peers.
+
+use super::count;
+use super::install::Peers;
+use super::load::{Answers, Load};
+use super::options::Programs;
+use super::peers::Peer;
+use super::words::{Words, words};
+use std::path::Path;
+
+/// How bytes move, as the `--driver` of ours calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    Uring,
+    Epoll,
+    Null,
+}
+
+impl Driver {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uring => "uring",
+            Self::Epoll => "epoll",
+            Self::Null => "null",
+        }
+    }
+}
+
+/// One that takes part.
+#[derive(Clone, Copy)]
+pub enum Contender {
+    Floor(Driver),
+    Ceiling {
+        driver: Driver,
+        /// The bounded pause, microseconds; 0 is off.
+        coalesce_us: u32,
+    },
+    Peer(&'static Peer),
+}
+
+/// What a contender says it did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    pub requests: u64,
+    pub p50_ns: Option<u64>,
+    pub p99_ns: Option<u64>,
+}
+
+impl Contender {
+    /// As it stands in tables.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Floor(driver) => format!("floor {}", driver.name()),
+            Self::Ceiling { driver, coalesce_us: 0 } => format!("ceiling {}", driver.name()),
+            Self::Ceiling { driver, coalesce_us } => {
+                format!("ceiling {} +{coalesce_us}us", driver.name())
+            }
+            Self::Peer(peer) => peer.name.to_owned(),
+        }
+    }
+
+    /// The command line for a load.
+    pub fn line(&self, load: &Load, programs: &Programs, peers: &Peers) -> Words {
+        match self {
+            Self::Floor(driver) => floor(&programs.floor, *driver, load),
+            Self::Ceiling { driver, coalesce_us } => {
+                ceiling(&programs.ceiling, *driver, *coalesce_us, load)
+            }
+            Self::Peer(peer) => behind(&peers.program(peer), (peer.arguments)(load)),
+        }
+    }
+
+    /// The command line of a second call that prints what the first one did.
+    pub fn report(&self, load: &Load, peers: &Peers) -> Option<Words> {
+        let Self::Peer(peer) = self else { return None };
+        Some(behind(&peers.program(peer), (peer.report?)(load)))
+    }
+
+    /// Whether an exit code means that there is something to count. A run of ours that breaks a
+    /// gate of its own exits with 4, and its counters stand.
+    pub fn accepts(&self, code: Option<i32>) -> bool {
+        match self {
+            Self::Ceiling { .. } => matches!(code, Some(0 | 4)),
+            _ => code == Some(0),
+        }
+    }
+
+    /// Reads what it printed.
+    pub fn count(&self, output: &str) -> Result<Count, String> {
+        let count = match self {
+            Self::Floor(_) => Count { requests: count::floor(output)?, ..Count::default() },
+            Self::Ceiling { .. } => {
+                let recorded = count::ceiling(output)?;
+                if recorded.unopened > 0 {
+                    return Err(format!("{} connections were not opened", recorded.unopened));
+                }
+                let (p50_ns, p99_ns) = (recorded.p50_ns, recorded.p99_ns);
+                Count { requests: recorded.requests, p50_ns, p99_ns }
+            }
+            Self::Peer(peer) => Count { requests: (peer.count)(output)?, ..Count::default() },
+        };
+        if count.requests == 0 {
+            return Err("it counted no good answer".into());
+        }
+        Ok(count)
+    }
+}
+
+fn floor(program: &Path, driver: Driver, load: &Load) -> Words {
+    let (connections, depth) = (load.connections.to_string(), load.depth.to_string());
+    let seconds = load.seconds.to_string();
+    let flags =
+        ["--driver", driver.name(), "-c", &connections, "-p", &depth, "-d", &seconds, &load.url];
+    let mut line = behind(&program.to_string_lossy(), words(&flags));
+    if load.answers == Answers::OfManySizes {
+        line.push("--answer-per-read".into());
+    }
+    line
+}
+
+/// One thread, because there is one CPU, and no warm-up, because peers have none: all that it
+/// does is counted and charged.
+fn ceiling(program: &Path, driver: Driver, coalesce_us: u32, load: &Load) -> Words {
+    let (connections, depth) = (load.connections.to_string(), load.depth.to_string());
+    let (seconds, coalesce) = (format!("{}s", load.seconds), format!("{coalesce_us}us"));
+    let mut line = behind(&program.to_string_lossy(), words(&["load", "-t", "1"]));
+    line.extend(words(&["--driver", driver.name(), "-c", &connections, "-p", &depth]));
+    line.extend(words(&["-d", &seconds, "--warmup", "0", "--runs", "none", "-q", "--json"]));
+    if coalesce_us > 0 {
+        line.extend(words(&["--coalesce", &coalesce]));
+    }
+    line.push(load.url.clone());
+    line
+}
+
+fn behind(program: &str, arguments: Words) -> Words {
+    std::iter::once(program.to_owned()).chain(arguments).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_variants_apart() {
+        let ceiling = |coalesce_us| Contender::Ceiling { driver: Driver::Uring, coalesce_us };
+        assert_eq!(ceiling(0).name(), "ceiling uring");
+        assert_eq!(ceiling(50).name(), "ceiling uring +50us");
+        assert_eq!(Contender::Floor(Driver::Epoll).name(), "floor epoll");
+    }
+
+    #[test]
+    fn lines_carry_the_load() {
+        let load = Load { answers: Answers::OfManySizes, ..Load::sample(1) };
+        let url = "http://127.0.0.1:8083/simple";
+        assert_eq!(
+            floor(Path::new("f"), Driver::Epoll, &load).join(" "),
+            format!("f --driver epoll -c 50 -p 1 -d 3 {url} --answer-per-read")
+        );
+        assert_eq!(
+            ceiling(Path::new("c"), Driver::Uring, 50, &load).join(" "),
+            format!(
+                "c load -t 1 --driver uring -c 50 -p 1 -d 3s --warmup 0 --runs none -q --json \
+                 --coalesce 50us {url}"
+            )
+        );
+    }
+
+    #[test]
+    fn a_run_that_broke_its_own_gate_still_counts() {
+        let ceiling = Contender::Ceiling { driver: Driver::Uring, coalesce_us: 0 };
+        assert!(ceiling.accepts(Some(4)) && !ceiling.accepts(Some(5)) && !ceiling.accepts(None));
+        assert!(!Contender::Floor(Driver::Uring).accepts(Some(4)));
+    }
+
+    #[test]
+    fn nothing_counted_is_a_failure() {
+        let floor = Contender::Floor(Driver::Uring);
+        assert!(floor.count("{\"requests\":0}").is_err());
+        assert_eq!(floor.count("{\"requests\":7}").unwrap().requests, 7);
+    }
+}

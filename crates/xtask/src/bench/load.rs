@@ -1,0 +1,37 @@
+//! What one contender is asked to do in one slot.
+
+use std::path::PathBuf;
+
+/// Whether answers can be counted by bytes alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    OfOneSize,
+    OfManySizes,
+}
+
+/// A closed loop of so many connections with so many requests in flight on each.
+#[derive(Debug, Clone)]
+pub struct Load {
+    pub url: String,
+    pub connections: u32,
+    pub depth: u32,
+    pub seconds: u32,
+    pub answers: Answers,
+    /// Where a contender may leave a file.
+    pub scratch: PathBuf,
+}
+
+#[cfg(test)]
+impl Load {
+    /// Fifty connections for three seconds.
+    pub fn sample(depth: u32) -> Self {
+        Self {
+            url: "http://127.0.0.1:8083/simple".into(),
+            connections: 50,
+            depth,
+            seconds: 3,
+            answers: Answers::OfOneSize,
+            scratch: "out/bench".into(),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The load generators of other people: how each is started, counted and had.
+//!
+//! A new peer is one row in [`PEERS`], a function that reads its own count of good answers, and a
+//! fixture with what it printed.
+
+use super::count;
+use super::load::Load;
+use super::words::{Words, words};
+
+/// How many requests a peer can have in flight on one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    One,
+    Any,
+}
+
+/// Where a peer comes from when it is not on the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Apt(&'static str),
+    Npm(&'static str),
+    Cargo(&'static str),
+    Go(&'static str),
+    /// It is measured when somebody has installed it.
+    Nowhere,
+}
+
+/// One load generator.
+pub struct Peer {
+    pub name: &'static str,
+    /// Called with these arguments, the program prints the text, and that line is its version.
+    /// Other programs of the same name do not: Debian has a game called bombardier.
+    pub version: (&'static [&'static str], &'static str),
+    pub source: Source,
+    pub depth: Depth,
+    /// Arguments for a load.
+    pub arguments: fn(&Load) -> Words,
+    /// Arguments of a second call, not charged, which prints what the first one did.
+    pub report: Option<fn(&Load) -> Words>,
+    /// Reads the number of good answers from standard output.
+    pub count: fn(&str) -> Result<u64, String>,
+}
+
+/// Every peer. The first three are those that bounds speak of most.
+pub const PEERS: &[Peer] = &[
+    Peer {
+        name: "wrk",
+        version: (&["-v"], "wrk "),
+        source: Source::Apt("wrk"),
+        depth: Depth::Any,
+        arguments: wrk,
+        report: None,
+        count: count::wrk,
+    },
+    Peer {
+        name: "oha",
+        version: (&["--version"], "oha "),
+        source: Source::Cargo("oha"),
+        depth: Depth::One,
+        arguments: |load| {
+            line(load, "--no-tui --output-format json -c {connections} -z {seconds}s {url}")
+        },
+        report: None,
+        count: count::oha,
+    },
+    Peer {
+        name: "autocannon",
+        version: (&["--version"], "autocannon v"),
+        source: Source::Npm("autocannon"),
+        depth: Depth::Any,
+        arguments: |load| line(load, "-j -c {connections} -p {depth} -d {seconds} {url}"),
+        report: None,
+        count: count::autocannon,
+    },
+    Peer {
+        name: "h2load",
+        version: (&["--version"], "h2load "),
+        source: Source::Apt("nghttp2-client"),
+        depth: Depth::Any,
+        arguments: |load| line(load, "--h1 -t 1 -c {connections} -m {depth} -D {seconds} {url}"),
+        report: None,
+        count: count::h2load,
+    },
+    Peer {
+        name: "hey",
+        version: (&["-h"], "Usage: hey"),
+        source: Source::Go("github.com/rakyll/hey@latest"),
+        depth: Depth::One,
+        arguments: |load| line(load, "-c {connections} -z {seconds}s {url}"),
+        report: None,
+        count: count::hey,
+    },
+    Peer {
+        name: "ab",
+        version: (&["-V"], "ApacheBench"),
+        source: Source::Nowhere,
+        depth: Depth::One,
+        // It takes memory for every request of -n, and -t after it is what ends the run.
+        arguments: |load| {
+            line(load, "-q -k -c {connections} -t {seconds} -n {seconds}000000 {url}")
+        },
+        report: None,
+        count: count::ab,
+    },
+    Peer {
+        name: "wrk2",
+        version: (&["-v"], "wrk "),
+        source: Source::Nowhere,
+        depth: Depth::One,
+        // Its loop is open: a rate nobody reaches makes it send whenever it can.
+        arguments: |load| line(load, "-t1 -c{connections} -d{seconds}s -R10000000 {url}"),
+        report: None,
+        count: count::wrk,
+    },
+    Peer {
+        name: "bombardier",
+        version: (&["--version"], "bombardier version"),
+        source: Source::Nowhere,
+        depth: Depth::One,
+        arguments: |load| line(load, "-c {connections} -d {seconds}s -p r -o json {url}"),
+        report: None,
+        count: count::bombardier,
+    },
+    Peer {
+        name: "k6",
+        version: (&["version"], "k6 v"),
+        source: Source::Nowhere,
+        depth: Depth::One,
+        arguments: |load| {
+            let flags = "run --quiet --no-usage-report --vus {connections} --duration {seconds}s";
+            line(load, &format!("{flags} -e TARGET={{url}} bench/k6.js"))
+        },
+        report: None,
+        count: count::k6,
+    },
+    Peer {
+        name: "vegeta",
+        version: (&["-version"], "Version: "),
+        source: Source::Nowhere,
+        depth: Depth::One,
+        arguments: |load| {
+            let flags = "attack -targets {scratch}/target.txt -rate 0 -duration {seconds}s";
+            let to = "-workers {connections} -max-workers {connections}";
+            line(load, &format!("{flags} {to} -output {{scratch}}/vegeta.bin"))
+        },
+        report: Some(|load| line(load, "report -type json {scratch}/vegeta.bin")),
+        count: count::vegeta,
+    },
+];
+
+/// The peer of a name.
+#[cfg(test)]
+pub fn named(name: &str) -> Option<&'static Peer> {
+    PEERS.iter().find(|peer| peer.name == name)
+}
+
+fn wrk(load: &Load) -> Words {
+    let mut words = line(load, "-t1 -c{connections} -d{seconds}s");
+    if load.depth > 1 {
+        words.extend(line(load, "-s bench/pipeline.lua {url} -- {depth}"));
+    } else {
+        words.push(load.url.clone());
+    }
+    words
+}
+
+/// Words out of a template.
+fn line(load: &Load, template: &str) -> Words {
+    let filled = |word: &str| {
+        word.replace("{connections}", &load.connections.to_string())
+            .replace("{depth}", &load.depth.to_string())
+            .replace("{seconds}", &load.seconds.to_string())
+            .replace("{scratch}", &load.scratch.to_string_lossy())
+            .replace("{url}", &load.url)
+    };
+    words(&template.split_whitespace().map(filled).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str, depth: u32) -> String {
+        (named(name).unwrap().arguments)(&Load::sample(depth)).join(" ")
+    }
+
+    #[test]
+    fn names_are_unique_and_templates_are_filled() {
+        for (index, peer) in PEERS.iter().enumerate() {
+            assert!(PEERS[..index].iter().all(|other| other.name != peer.name));
+            let line = of(peer.name, 1);
+            assert!(!line.contains(['{', '}']), "{line}");
+        }
+    }
+
+    #[test]
+    fn wrk_pipelines_with_a_script() {
+        let url = "http://127.0.0.1:8083/simple";
+        assert_eq!(of("wrk", 1), format!("-t1 -c50 -d3s {url}"));
+        assert_eq!(of("wrk", 100), format!("-t1 -c50 -d3s -s bench/pipeline.lua {url} -- 100"));
+    }
+
+    #[test]
+    fn every_peer_that_can_be_had_says_how() {
+        let had = PEERS.iter().filter(|peer| peer.source != Source::Nowhere);
+        assert_eq!(
+            had.map(|peer| peer.name).collect::<Vec<_>>(),
+            ["wrk", "oha", "autocannon", "h2load", "hey"]
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! A server under test: started, ready, and stopped again.
+
+use super::options::Programs;
+use super::rows::Target;
+use super::supervise::Supervisor;
+use super::words::{Words, words};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long it may take until the listening line is there.
+const READY_PATIENCE: Duration = Duration::from_secs(20);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A running server.
+pub struct Server {
+    process: u32,
+    /// Where it listens, `IP:PORT`.
+    address: String,
+    stdout: PathBuf,
+}
+
+/// The command line of a target on a free port of an address; none for nobody.
+pub fn line(target: Target, programs: &Programs, ip: &str) -> Option<Words> {
+    let (program, more): (&Path, &[&str]) = match target {
+        Target::Fasthttp => (&programs.fasthttp, &[]),
+        Target::Sink => (&programs.sink, &["--threads", "1"]),
+        Target::Nobody => return None,
+    };
+    let mut line = words(&[&*program.to_string_lossy(), "--addr", ip, "--port", "0"]);
+    line.extend(words(more));
+    Some(line)
+}
+
+impl Server {
+    /// Starts a target and waits until it answers.
+    pub fn start(supervisor: &mut Supervisor, line: Words, scratch: &Path) -> Result<Self> {
+        let (stdout, stderr) = (scratch.join("server.stdout"), scratch.join("server.stderr"));
+        let name = line.join(" ");
+        let process = supervisor.start(line, &stdout, &stderr)?;
+        let deadline = Instant::now() + READY_PATIENCE;
+        while Instant::now() < deadline {
+            let printed = std::fs::read_to_string(&stdout).unwrap_or_default();
+            if let Some(address) = printed.lines().next().and_then(listening) {
+                return Ok(Self { process, address, stdout });
+            }
+            if supervisor.wait(process, Instant::now() + LOOK_AGAIN)?.is_some() {
+                let reason = std::fs::read_to_string(&stderr).unwrap_or_default();
+                bail!("{name} ended at once: {}", reason.trim());
+            }
+        }
+        supervisor.kill(process)?;
+        bail!("{name} printed no listening line")
+    }
+
+    /// Its process.
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
+    /// The URL of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Stops it; gives its last line, in which it says what it served.
+    pub fn stop(self, supervisor: &mut Supervisor) -> Result<Value> {
+        supervisor.stop(self.process, STOP_PATIENCE)?;
+        let printed = std::fs::read_to_string(&self.stdout).context("a server has no output")?;
+        let last = printed.lines().last().unwrap_or_default();
+        Ok(serde_json::from_str(last).unwrap_or(Value::Null))
+    }
+}
+
+/// The address in a listening line.
+fn listening(line: &str) -> Option<String> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    (line["event"] == "listening").then(|| line["addr"].as_str().map(str::to_owned))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::options::{self, Invocation};
+
+    #[test]
+    fn the_address_stands_in_the_listening_line() {
+        let line = r#"{"event":"listening","target":"sink","addr":"127.0.0.1:8083","pid":1}"#;
+        assert_eq!(listening(line), Some("127.0.0.1:8083".into()));
+        assert_eq!(listening("{\"event\":\"stopped\"}"), None);
+        assert_eq!(listening("{\"event\":\"list"), None);
+    }
+
+    #[test]
+    fn targets_listen_on_a_free_port() {
+        let Ok(Invocation::Run(options)) = options::parse(&[], 0) else { panic!() };
+        let line = |target| line(target, &options.programs, "10.0.0.2").map(|line| line.join(" "));
+        let sink = "bin/target-sink --addr 10.0.0.2 --port 0 --threads 1";
+        assert_eq!(line(Target::Sink).as_deref(), Some(sink));
+        assert_eq!(line(Target::Nobody), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! What the repository does to itself.
+//!
+//! What this room is for: commands that keep the repository honest; first of them is `tidy`.
+//! In: the files of the repository, as they lie on the disk.
+//! Out: findings a person can act on, and an exit code.
+//! Never: shipped, used by another crate of ours, or needed to build one.
+
+mod bench;
+mod finding;
+mod manifest;
+mod reference;
+mod rust;
+mod tidy;
+mod tree;
+
+use std::process::ExitCode;
+
+/// One thing `cargo xtask` can do. A new command is one file and one row in [`COMMANDS`].
+struct Command {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> anyhow::Result<ExitCode>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command { name: "tidy", about: tidy::ABOUT, run: tidy::run },
+    Command { name: "reference", about: reference::ABOUT, run: reference::run },
+    Command { name: "bench", about: bench::ABOUT, run: bench::run },
+];
+
+/// The exit code of a command line that nobody can run.
+const USAGE_ERROR: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else {
+        print!("{}", usage());
+        return ExitCode::SUCCESS;
+    };
+    if matches!(name.as_str(), "help" | "-h" | "--help") {
+        print!("{}", usage());
+        return ExitCode::SUCCESS;
+    }
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        eprint!("xtask: there is no command `{name}`\n\n{}", usage());
+        return ExitCode::from(USAGE_ERROR);
+    };
+    match (command.run)(rest) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask {name}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> String {
+    let rows = COMMANDS.iter().map(|command| format!("  {:<9} {}\n", command.name, command.about));
+    format!("usage: cargo xtask <command>\n\n{}", rows.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usage_names_every_command() {
+        for command in COMMANDS {
+            assert!(usage().contains(command.name), "{} is missing", command.name);
+            assert!(usage().contains(command.about));
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! `cargo xtask reference`: writes the pages of docs/reference from the code they describe.
+//!
+//! A gate and a wall say in their module docs what they are; the record's definitions are a table
+//! in `lab`. The pages repeat them for readers without the code, and tidy says when they are
+//! stale, so that no reader meets an old definition.
+
+use crate::finding::Finding;
+use crate::tree::{self, Tree};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::process::ExitCode;
+
+/// One line for the usage text.
+pub const ABOUT: &str = "write docs/reference from the code it describes";
+
+const NOTE: &str = "Written by `cargo xtask reference`; edit the code, not this page.";
+
+/// One page: where it is, and what makes its text.
+struct Page {
+    path: &'static str,
+    text: fn(&Tree) -> Result<String>,
+}
+
+const PAGES: &[Page] = &[
+    Page { path: "docs/reference/gates.md", text: gates },
+    Page { path: "docs/reference/walls.md", text: walls },
+    Page { path: "docs/reference/record.md", text: record },
+];
+
+/// Writes every page.
+pub fn run(arguments: &[String]) -> Result<ExitCode> {
+    if let Some(argument) = arguments.first() {
+        bail!("takes no arguments, found `{argument}`");
+    }
+    let (root, tree) = (tree::root()?, Tree::here()?);
+    for page in PAGES {
+        let path = root.join(page.path);
+        fs::create_dir_all(path.parent().context("a page has a folder")?)?;
+        fs::write(&path, (page.text)(&tree)?).with_context(|| page.path.to_string())?;
+        println!("wrote {}", page.path);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Pages that do not say what the code says.
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let stale = |page: &&Page| {
+        let Ok(text) = (page.text)(tree) else { return false };
+        text_of(tree, page.path) != Some(text.as_str())
+    };
+    let finding = |page: &Page| {
+        let wrong = "the page does not say what the code says".to_string();
+        Finding::new(page.path, 1, wrong, "run `cargo xtask reference`")
+    };
+    PAGES.iter().filter(stale).map(finding).collect()
+}
+
+fn text_of<'a>(tree: &'a Tree, path: &str) -> Option<&'a str> {
+    tree.get(path)?.text.as_deref()
+}
+
+/// The top of a page.
+fn top(title: &str, about: &str) -> String {
+    format!("# {title}\n\n{NOTE}\n\n{}\n", wrapped(about))
+}
+
+fn gates(tree: &Tree) -> Result<String> {
+    let mut page = top(
+        "Gates",
+        "A gate decides whether a number may be believed at all. A broken gate makes the verdict \
+         of its point a measurement wall (M1, M3 or M4), unless a limit with a count explains it, \
+         and makes `load` and `ramp` exit with code 4. A gate that could not be checked says why \
+         and is `null` in the record.",
+    );
+    for (name, docs) in headers_below(tree, "crates/judge/src/gates/")? {
+        page += &section(&format!("`{name}`"), &docs);
+    }
+    Ok(page)
+}
+
+fn walls(tree: &Tree) -> Result<String> {
+    let mut page = top(
+        "Walls",
+        "The walls that this version can name. All others of the list in \
+         `crates/model/src/wall.rs` are printed as not tested. Utilisation alone names no wall: a \
+         counter, a queue or the shape of a ramp must agree with it.",
+    );
+    for (name, docs) in headers_below(tree, "crates/judge/src/walls/")? {
+        let id = name.to_uppercase();
+        let mut docs = docs.trim_start_matches(&format!("{id}: ")).to_string();
+        for part in ["Mimics", "Confirm", "Source", "Causes"] {
+            docs = docs.replace(&format!("\n{part}:"), &format!("\n\n{part}:"));
+        }
+        page += &section(&id, &docs);
+    }
+    Ok(page)
+}
+
+fn record(tree: &Tree) -> Result<String> {
+    let mut page = top(
+        "The record",
+        "`--json` prints one document, `run.json` of a run directory holds the same. Times are \
+         whole nanoseconds, rates are per second, `null` means \"not measured\" and is never a \
+         zero. Every record carries these definitions under `definitions`.",
+    );
+    let source = text_of(tree, "crates/lab/src/definitions.rs").context("the definitions")?;
+    for (path, text) in pairs_of(source)? {
+        page += &format!("\n## `{path}`\n\n{}\n", wrapped(&text));
+    }
+    Ok(page)
+}
+
+/// A heading with the docs below it; the first sentence starts with a capital.
+fn section(heading: &str, docs: &str) -> String {
+    let mut letters = docs.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    format!("\n## {heading}\n\n{first}{}\n", letters.as_str())
+}
+
+/// Name and module docs of every file in a folder.
+fn headers_below(tree: &Tree, folder: &str) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for (file, text) in tree.texts().filter(|(file, _)| file.path.starts_with(folder)) {
+        let name = file.path[folder.len()..].trim_end_matches(".rs").to_string();
+        let docs: Vec<_> = text
+            .lines()
+            .map_while(|line| line.strip_prefix("//!"))
+            .map(|line| line.strip_prefix(' ').unwrap_or(line))
+            .collect();
+        found.push((name, docs.join("\n").replace("[`", "`").replace("`]", "`")));
+    }
+    if found.is_empty() {
+        bail!("{folder} holds no files");
+    }
+    Ok(found)
+}
+
+/// The string pairs of the first array in a source file.
+fn pairs_of(source: &str) -> Result<Vec<(String, String)>> {
+    let file = syn::parse_file(source)?;
+    let table = file.items.iter().find_map(|item| match item {
+        syn::Item::Const(item) => Some(&*item.expr),
+        _ => None,
+    });
+    let Some(syn::Expr::Reference(table)) = table else { bail!("the table is a const slice") };
+    let syn::Expr::Array(rows) = &*table.expr else { bail!("the table is an array") };
+    let text = |expression: &syn::Expr| match expression {
+        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+        _ => None,
+    };
+    let pair = |row: &syn::Expr| match row {
+        syn::Expr::Tuple(row) if row.elems.len() == 2 => {
+            Some((text(&row.elems[0])?, text(&row.elems[1])?))
+        }
+        _ => None,
+    };
+    rows.elems.iter().map(|row| pair(row).context("a row is a pair of strings")).collect()
+}
+
+/// Text in lines of at most 100 columns.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("never empty");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > 100 {
+            lines.push(word.to_string());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(page: &str) -> Tree {
+        Tree::sample(&[
+            ("crates/judge/src/gates/sum.rs", "//! It adds up.\n//!\n//! See [`x`].\nfn f() {}\n"),
+            ("docs/reference/gates.md", page),
+        ])
+    }
+
+    #[test]
+    fn a_page_is_red_until_it_says_what_the_code_says() {
+        let fresh = gates(&tree("")).unwrap();
+        assert!(fresh.contains("## `sum`\n\nIt adds up.\n\nSee `x`.\n"), "{fresh}");
+        let stale = |page: &str| {
+            check(&tree(page)).iter().any(|finding| finding.path == "docs/reference/gates.md")
+        };
+        assert!(stale("# Gates\n"));
+        assert!(!stale(&fresh));
+    }
+
+    #[test]
+    fn definitions_are_read_from_their_table() {
+        let source = "const D: &[(&str, &str)] = &[(\"a.b\", \"one \\\n two\")];";
+        assert_eq!(pairs_of(source).unwrap(), [("a.b".to_string(), "one two".to_string())]);
+    }
+
+    #[test]
+    fn long_text_is_wrapped() {
+        assert!(wrapped(&"word ".repeat(60)).lines().all(|line| line.len() <= 100));
+    }
+}

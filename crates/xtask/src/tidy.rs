@@ -1,0 +1,112 @@
+//! `cargo xtask tidy`: the rules of the house that a machine can check.
+//!
+//! One check is one file with the same shape: module docs that give the reason, a `check` that
+//! takes the tree and returns findings, and tests that show it red on a bad sample and green on a
+//! good one. A rule without a reason is deleted, not silenced.
+
+mod graph;
+mod headers;
+mod reach;
+mod syntax;
+
+mod functions;
+mod lines;
+
+mod calls;
+mod heap;
+mod unsafety;
+
+mod flags;
+mod names;
+mod unfinished;
+
+mod characters;
+mod headings;
+mod paths;
+mod sizes;
+
+use crate::finding::Finding;
+use crate::tree::Tree;
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+/// One line for the usage text.
+pub const ABOUT: &str = "check the repository against the rules of the house";
+
+/// A check reads the whole tree and says what is wrong with it.
+type Check = fn(&Tree) -> Vec<Finding>;
+
+/// Every check. What shapes the whole comes first.
+const CHECKS: &[Check] = &[
+    graph::check,
+    headers::check,
+    reach::check,
+    syntax::check,
+    functions::check,
+    lines::check,
+    calls::check,
+    heap::check,
+    unsafety::check,
+    flags::check,
+    names::check,
+    unfinished::check,
+    characters::check,
+    headings::check,
+    paths::check,
+    sizes::check,
+    crate::reference::check,
+];
+
+/// Runs every check and prints what they found.
+pub fn run(arguments: &[String]) -> Result<ExitCode> {
+    if let Some(argument) = arguments.first() {
+        bail!("takes no arguments, found `{argument}`");
+    }
+    let tree = Tree::here()?;
+    let findings = findings(&tree);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if findings.is_empty() {
+        println!("tidy: {} files, {} checks, no findings", tree.files().count(), CHECKS.len());
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Not on stdout: what stands there is one finding per line, for editors and for `wc`.
+    eprintln!("tidy: {} findings", findings.len());
+    Ok(ExitCode::FAILURE)
+}
+
+/// What all checks say about a tree, in the order of the files.
+fn findings(tree: &Tree) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(tree)).collect();
+    findings.sort();
+    findings.dedup();
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_clean_tree_has_no_findings() {
+        let tree = Tree::sample(&[("README.md", "# A\n"), ("Makefile", "all:\n\ttrue\n")]);
+        assert_eq!(findings(&tree), []);
+    }
+
+    #[test]
+    fn findings_of_all_checks_come_in_the_order_of_the_files() {
+        let tree = Tree::sample(&[("b.md", "text\n"), ("a.md", "# A\n# B\n\u{7}\n")]);
+        let places: Vec<_> = findings(&tree).into_iter().map(|f| (f.path, f.line)).collect();
+        assert_eq!(places, [("a.md".into(), 2), ("a.md".into(), 3), ("b.md".into(), 1)]);
+    }
+
+    #[test]
+    fn this_crate_keeps_its_own_rules() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        let tree = Tree::read(root).unwrap();
+        let own = findings(&tree).into_iter().filter(|f| f.path.starts_with("crates/xtask/"));
+        assert_eq!(own.map(|finding| finding.to_string()).collect::<Vec<_>>(), [""; 0]);
+    }
+}

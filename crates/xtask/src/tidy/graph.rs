@@ -1,0 +1,277 @@
+//! Which crate may use which.
+//!
+//! Values flow one way, and the manifests are where that is decided: an edge that is not in
+//! [`ROOMS`] does not exist. Dev-dependencies keep to the same table, because a test that reaches
+//! up drags the upper room into every build of the lower one; they are also the only edges that
+//! cargo lets form a cycle, so those are looked for.
+
+use crate::finding::Finding;
+use crate::manifest::{self, Package, Section};
+use crate::tree::Tree;
+
+/// One crate, what it may use, and why no more.
+struct Room {
+    folder: &'static str,
+    may_use: &'static [&'static str],
+    why: &'static str,
+}
+
+/// The whole graph. A new edge is its own commit, with its reason here.
+const ROOMS: &[Room] = &[
+    Room { folder: "crates/model", may_use: &[], why: "the nouns depend on nobody" },
+    Room {
+        folder: "crates/wire",
+        may_use: &["crates/model"],
+        why: "protocols are bytes and time in, bytes and responses out",
+    },
+    Room {
+        folder: "crates/engine",
+        may_use: &["crates/model", "crates/wire"],
+        why: "the data plane knows no files, no host and no screen",
+    },
+    Room {
+        folder: "crates/probe",
+        may_use: &["crates/model"],
+        why: "a probe reads the host and has no opinion",
+    },
+    Room {
+        folder: "crates/tune",
+        may_use: &["crates/model"],
+        why: "a knob is changed and restored without knowing what for",
+    },
+    Room {
+        folder: "crates/judge",
+        may_use: &["crates/model"],
+        why: "a verdict is a pure function of a run",
+    },
+    Room {
+        folder: "crates/store",
+        may_use: &["crates/model"],
+        why: "a run directory outlives the program that wrote it",
+    },
+    Room {
+        folder: "crates/report",
+        may_use: &["crates/model"],
+        why: "a page is drawn from values, wherever they come from",
+    },
+    Room {
+        folder: "fuzz",
+        may_use: &["crates/model", "crates/wire", "crates/engine", "crates/probe"],
+        why: "fuzzing reaches whatever parses what others wrote",
+    },
+    Room {
+        folder: "crates/lab",
+        may_use: &[
+            "crates/model",
+            "crates/engine",
+            "crates/probe",
+            "crates/tune",
+            "crates/store",
+            "crates/judge",
+            "crates/wire",
+        ],
+        why: "the conductor brings the rooms together and draws nothing",
+    },
+    Room {
+        folder: "crates/fleet",
+        may_use: &["crates/model", "crates/lab"],
+        why: "a fleet is the local crew behind a subject",
+    },
+    Room {
+        folder: "crates/ui",
+        may_use: &["crates/model", "crates/report"],
+        why: "watching must not reach the engine",
+    },
+    Room {
+        folder: "crates/ceiling",
+        may_use: &[
+            "crates/model",
+            "crates/wire",
+            "crates/engine",
+            "crates/probe",
+            "crates/tune",
+            "crates/judge",
+            "crates/store",
+            "crates/report",
+            "crates/lab",
+            "crates/fleet",
+            "crates/ui",
+        ],
+        why: "the binary connects every room and holds no logic",
+    },
+    Room {
+        folder: "crates/xtask",
+        may_use: &[],
+        why: "the repository is checked by code that does not need it to compile",
+    },
+    Room {
+        folder: "targets/sink",
+        may_use: &[],
+        why: "a ruler shares no code with what it measures",
+    },
+    Room {
+        folder: "bench/floor",
+        may_use: &[],
+        why: "a ruler shares no code with what it measures",
+    },
+];
+
+const TABLE: &str = "ROOMS in crates/xtask/src/tidy/graph.rs";
+
+/// Compares the manifests with the table.
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, line, reason) in manifest::errors(tree) {
+        let wrong = format!("the manifest is not TOML: {reason}");
+        findings.push(Finding::new(
+            &path,
+            line,
+            wrong,
+            "make it parse; cargo cannot read it either",
+        ));
+    }
+    let packages = manifest::packages(tree);
+    for package in &packages {
+        match ROOMS.iter().find(|room| room.folder == package.folder) {
+            Some(room) => findings.extend(edges_outside_the_table(room, package)),
+            None => findings.push(unknown(package)),
+        }
+        findings.extend(cycles(package, &packages));
+    }
+    findings
+}
+
+fn unknown(package: &Package) -> Finding {
+    let folder = if package.folder.is_empty() { "the root" } else { &package.folder };
+    Finding::new(
+        &package.manifest,
+        1,
+        format!("{folder} is a crate that the crate graph does not know"),
+        format!("add it to {TABLE}, with what it may use and why"),
+    )
+}
+
+fn edges_outside_the_table(room: &Room, package: &Package) -> Vec<Finding> {
+    let outside = package.uses.iter().filter(|used| !room.may_use.contains(&used.folder.as_str()));
+    let finding = |used: &manifest::Dependency| {
+        Finding::new(
+            &package.manifest,
+            used.line,
+            format!("{} may not use {}: {}", room.folder, used.folder, room.why),
+            format!(
+                "move what both need into a crate below both, or add the edge to {TABLE} in a \
+                 commit of its own with the reason"
+            ),
+        )
+    };
+    outside.map(finding).collect()
+}
+
+fn cycles(package: &Package, packages: &[Package]) -> Vec<Finding> {
+    let dev = package.uses.iter().filter(|used| used.section == Section::Dev);
+    let closing = dev.filter(|used| reaches(&used.folder, &package.folder, packages));
+    let finding = |used: &manifest::Dependency| {
+        Finding::new(
+            &package.manifest,
+            used.line,
+            format!("the dev-dependency on {} closes a cycle", used.folder),
+            "move the test up into the crate that sees both",
+        )
+    };
+    closing.map(finding).collect()
+}
+
+/// Whether there is a way along the dependencies from one folder to another.
+fn reaches(from: &str, to: &str, packages: &[Package]) -> bool {
+    let mut seen = vec![from];
+    let mut next = 0;
+    while let Some(&folder) = seen.get(next) {
+        if folder == to {
+            return true;
+        }
+        next += 1;
+        let here = packages.iter().filter(|package| package.folder == folder);
+        for used in here.flat_map(|package| &package.uses) {
+            if !seen.contains(&used.folder.as_str()) {
+                seen.push(&used.folder);
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(name: &str, sections: &str) -> String {
+        format!("[package]\nname = \"{name}\"\n{sections}")
+    }
+
+    #[test]
+    fn allowed_edges_are_silent() {
+        let wire =
+            manifest("wire", "[dependencies]\nmodel = { path = \"../model\" }\nlibc = \"1\"\n");
+        let model = manifest("model", "");
+        let tree =
+            Tree::sample(&[("crates/model/Cargo.toml", &model), ("crates/wire/Cargo.toml", &wire)]);
+        assert_eq!(check(&tree), []);
+    }
+
+    #[test]
+    fn an_edge_outside_the_table_is_found_in_every_section() {
+        for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let judge = format!("[{section}]\nengine = {{ path = \"../engine\" }}\n");
+            let judge = manifest("judge", &judge);
+            let found = check(&Tree::sample(&[("crates/judge/Cargo.toml", &judge)]));
+            assert_eq!(found.len(), 1, "{section}");
+            assert_eq!(found[0].line, 4);
+            assert!(found[0].wrong.contains("crates/judge may not use crates/engine"));
+        }
+    }
+
+    #[test]
+    fn the_rulers_and_xtask_use_nothing_of_ours() {
+        for folder in ["targets/sink", "bench/floor", "crates/xtask"] {
+            let text = "[dependencies]\nmodel = { path = \"../../crates/model\" }\n";
+            let text = manifest("ruler", text);
+            let found = check(&Tree::sample(&[(&format!("{folder}/Cargo.toml"), &text)]));
+            assert_eq!(found.len(), 1, "{folder}");
+        }
+    }
+
+    #[test]
+    fn a_new_crate_has_to_be_added_to_the_table() {
+        let found = check(&Tree::sample(&[("crates/new/Cargo.toml", &manifest("new", ""))]));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].instead.contains(TABLE));
+    }
+
+    #[test]
+    fn a_dev_dependency_that_closes_a_cycle_is_found() {
+        let wire = manifest("wire", "[dependencies]\nmodel = { path = \"../model\" }\n");
+        let model = manifest("model", "[dev-dependencies]\nwire = { path = \"../wire\" }\n");
+        let tree =
+            Tree::sample(&[("crates/model/Cargo.toml", &model), ("crates/wire/Cargo.toml", &wire)]);
+        let wrongs: Vec<_> = check(&tree).into_iter().map(|finding| finding.wrong).collect();
+        assert_eq!(wrongs.len(), 2);
+        assert!(wrongs[1].contains("closes a cycle"));
+    }
+
+    #[test]
+    fn a_manifest_that_is_not_toml_is_found() {
+        assert_eq!(check(&Tree::sample(&[("crates/a/Cargo.toml", "[package")])).len(), 1);
+    }
+
+    /// Rows may only use rows above them, so the table itself cannot hold a cycle or a typing
+    /// error. The order of the binary and of the fleet follows from it.
+    #[test]
+    fn the_table_is_in_order() {
+        for room in ROOMS {
+            for used in room.may_use {
+                let at = |folder: &str| ROOMS.iter().position(|room| room.folder == folder);
+                assert!(at(used).unwrap() < at(room.folder).unwrap(), "{} {used}", room.folder);
+            }
+        }
+    }
+}
