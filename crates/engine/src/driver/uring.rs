@@ -13,6 +13,7 @@ use crate::sys::{self, RawAddress};
 use crate::{clock, job::Job};
 use io_uring::types::{Fixed, SubmitArgs, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -27,8 +28,10 @@ const SUBMISSIONS: u32 = 256;
 const COMPLETIONS: u32 = 4096;
 /// Size of a shared receive buffer, bytes.
 const BUFFER_BYTES: usize = 16 * 1024;
-/// Shared receive buffers. When they run out, a receive ends and is started again.
-const BUFFERS: u16 = 128;
+/// Shared receive buffers: as many as connections, within these bounds, and a power of two. Few
+/// stay in the cache; many spare receives from ending because none was left.
+const BUFFERS_MIN: u16 = 128;
+const BUFFERS_MAX: u16 = 512;
 const BUFFER_GROUP: u16 = 0;
 /// Waits shorter than this get a timeout of their own; longer ones share an armed timer, which
 /// spares the kernel setting and cancelling one per wait.
@@ -66,6 +69,10 @@ struct Connection {
     generation: u32,
     /// Bytes of the send under way.
     sending: Range<usize>,
+    /// Its receive ended for want of a buffer and was not started again.
+    is_starved: bool,
+    /// It has an entry in the queue of the starved.
+    is_queued: bool,
 }
 
 /// See the module.
@@ -78,6 +85,8 @@ pub struct Uring {
     connections: Vec<Connection>,
     /// Attempts that failed before they became an operation: slot, generation, errno.
     failed: Vec<(SlotId, u32, i32)>,
+    /// Connections to receive on again; those closed since are passed over.
+    starved: VecDeque<SlotId>,
     /// When the armed timer fires, or the far future.
     armed_until_ns: u64,
     timer: Box<Timespec>,
@@ -101,8 +110,15 @@ impl Uring {
         }
         let submitter = ring.submitter();
         submitter.register_files_sparse(slots.max(1))?;
-        let buffers = SharedBuffers::new(&submitter)?;
-        let closed = || Connection { socket: None, generation: 0, sending: 0..0 };
+        let count = slots.next_power_of_two().clamp(BUFFERS_MIN.into(), BUFFERS_MAX.into());
+        let buffers = SharedBuffers::new(&submitter, count as u16)?;
+        let closed = || Connection {
+            socket: None,
+            generation: 0,
+            sending: 0..0,
+            is_starved: false,
+            is_queued: false,
+        };
         Ok(Self {
             ring,
             buffers,
@@ -110,6 +126,7 @@ impl Uring {
             tape: Arc::clone(&job.tape),
             connections: (0..slots).map(|_| closed()).collect(),
             failed: Vec::with_capacity(slots as usize),
+            starved: VecDeque::with_capacity(slots as usize),
             armed_until_ns: u64::MAX,
             timer: Box::new(Timespec::new()),
             woken_ns: clock::now_ns(),
@@ -157,6 +174,29 @@ impl Uring {
         self.push(entry);
     }
 
+    /// Notes a connection whose receive found no buffer. A receive fails at once while there is
+    /// none, so it is not started again before buffers are back.
+    fn starve(&mut self, slot: SlotId) {
+        let connection = &mut self.connections[slot as usize];
+        connection.is_starved = true;
+        if !std::mem::replace(&mut connection.is_queued, true) {
+            self.starved.push_back(slot);
+        }
+    }
+
+    /// Receives again on as many connections as there are buffers, the longest starved first.
+    /// All buffers are free between turns.
+    fn feed(&mut self) {
+        for _ in 0..self.buffers.count {
+            let Some(slot) = self.starved.pop_front() else { break };
+            let connection = &mut self.connections[slot as usize];
+            connection.is_queued = false;
+            if std::mem::take(&mut connection.is_starved) {
+                self.receive(slot);
+            }
+        }
+    }
+
     fn push_send(&mut self, slot: SlotId) {
         let connection = &self.connections[slot as usize];
         let bytes = &self.tape.bytes()[connection.sending.start..connection.sending.end];
@@ -183,7 +223,9 @@ impl Uring {
     }
 
     fn enter(&mut self, now_ns: u64, until_ns: u64) {
-        let left_ns = if self.failed.is_empty() { until_ns.saturating_sub(now_ns) } else { 0 };
+        self.feed();
+        let may_wait = self.failed.is_empty() && self.starved.is_empty();
+        let left_ns = if may_wait { until_ns.saturating_sub(now_ns) } else { 0 };
         let entered = if left_ns == 0 {
             self.poll()
         } else if self.coalesce_us > 0 {
@@ -233,9 +275,8 @@ impl Uring {
         }
         match -result {
             0 => Some(Event::Ended { slot, end: End::Closed, at_ns }),
-            // All buffers were full; they are free again by the time this is submitted.
             libc::ENOBUFS => {
-                self.receive(slot);
+                self.starve(slot);
                 None
             }
             _ => Some(Event::Ended { slot, end: End::Reset, at_ns }),
@@ -305,6 +346,7 @@ impl Driver for Uring {
         let connection = &mut self.connections[slot as usize];
         connection.generation = connection.generation.wrapping_add(1);
         connection.sending = 0..0;
+        connection.is_starved = false;
         if let Some(socket) = connection.socket.take() {
             // Operations hold the socket; this makes them complete, and their completions are
             // known as old by their generation.
@@ -353,21 +395,23 @@ fn timespec(ns: u64) -> Timespec {
 struct SharedBuffers {
     entries: Mapping,
     memory: Mapping,
+    /// How many; a power of two.
+    count: u16,
     tail: u16,
 }
 
 impl SharedBuffers {
-    fn new(submitter: &io_uring::Submitter<'_>) -> io::Result<Self> {
-        let entries = Mapping::new(usize::from(BUFFERS) * size_of::<Entry>())?;
-        let memory = Mapping::new(usize::from(BUFFERS) * BUFFER_BYTES)?;
+    fn new(submitter: &io_uring::Submitter<'_>, count: u16) -> io::Result<Self> {
+        let entries = Mapping::new(usize::from(count) * size_of::<Entry>())?;
+        let memory = Mapping::new(usize::from(count) * BUFFER_BYTES)?;
         // SAFETY: the mapping is page aligned, large enough, and outlives the ring, which is
         // dropped before it.
         unsafe {
             let start = entries.start as u64;
-            submitter.register_buf_ring_with_flags(start, BUFFERS, BUFFER_GROUP, 0)?;
+            submitter.register_buf_ring_with_flags(start, count, BUFFER_GROUP, 0)?;
         }
-        let mut buffers = Self { entries, memory, tail: 0 };
-        for id in 0..BUFFERS {
+        let mut buffers = Self { entries, memory, count, tail: 0 };
+        for id in 0..count {
             buffers.release(id);
         }
         Ok(buffers)
@@ -376,7 +420,7 @@ impl SharedBuffers {
     #[inline]
     fn bytes(&self, buffer: Buffer) -> &[u8] {
         let length = buffer.length as usize;
-        assert!(buffer.id < BUFFERS && length <= BUFFER_BYTES);
+        assert!(buffer.id < self.count && length <= BUFFER_BYTES);
         // SAFETY: in bounds as asserted, and the kernel does not write to a buffer between its
         // completion and its release.
         unsafe {
@@ -387,12 +431,12 @@ impl SharedBuffers {
 
     #[inline]
     fn release(&mut self, id: u16) {
-        assert!(id < BUFFERS);
+        assert!(id < self.count);
         let entries = self.entries.start.cast::<Entry>();
         // SAFETY: the index is masked to the ring, the entry belongs to us until the tail moves,
         // and the tail is only written here.
         unsafe {
-            let entry = &mut *entries.add(usize::from(self.tail & (BUFFERS - 1)));
+            let entry = &mut *entries.add(usize::from(self.tail & (self.count - 1)));
             entry.set_addr(self.memory.start.add(usize::from(id) * BUFFER_BYTES) as u64);
             entry.set_len(BUFFER_BYTES as u32);
             entry.set_bid(id);
@@ -443,5 +487,7 @@ pub fn check() -> Result<(), String> {
         .map_err(|error| reason("io_uring_setup", error))?;
     let submitter = ring.submitter();
     submitter.register_files_sparse(1).map_err(|error| reason("registered files", error))?;
-    SharedBuffers::new(&submitter).map(drop).map_err(|error| reason("buffer rings", error))
+    SharedBuffers::new(&submitter, BUFFERS_MIN)
+        .map(drop)
+        .map_err(|error| reason("buffer rings", error))
 }

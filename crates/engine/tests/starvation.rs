@@ -1,0 +1,95 @@
+//! Many connections answered at once, by far more bytes than there are receive buffers: every
+//! answer is taken, on every driver of real sockets.
+
+use engine::Crew;
+use engine::job::{Job, Order};
+use model::load::{DriverKind, Request};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+use wire::tape::Tape;
+
+const CONNECTIONS: u32 = 700;
+const ROUNDS: u64 = 3;
+/// More than one receive buffer takes.
+const BODY_BYTES: usize = 20_000;
+/// The worker looks this rarely, so that what arrives in between piles up.
+const PAUSE_NS: u64 = 30_000_000;
+
+/// Lets requests of all connections arrive, then answers all of them, round after round.
+fn serve_in_rounds() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut streams: Vec<TcpStream> =
+            listener.incoming().flatten().take(CONNECTIONS as usize).collect();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY_BYTES}\r\n\r\n");
+        let answer = [head.as_bytes(), &[b'x'; BODY_BYTES]].concat();
+        let mut input = [0; 4096];
+        loop {
+            for stream in &mut streams {
+                let Ok(1..) = stream.read(&mut input) else { return };
+            }
+            for stream in &mut streams {
+                if stream.write_all(&answer).is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    address
+}
+
+fn assert_all_answered(driver: DriverKind) {
+    let request = Request {
+        method: "GET".to_string(),
+        path: "/".to_string(),
+        host: "test".to_string(),
+        headers: vec![],
+        body: vec![],
+    };
+    let job = Job {
+        driver,
+        addresses: vec![serve_in_rounds()],
+        tape: Arc::new(Tape::new(&[request], 1).unwrap()),
+        threads: 1,
+        cpus: vec![],
+        connections_max: CONNECTIONS,
+        depth_max: 1,
+        timeout_ns: 20_000_000_000,
+        connect_timeout_ns: 20_000_000_000,
+        coalesce_ns: PAUSE_NS,
+        seed: 1,
+    };
+    let mut crew = Crew::start(&job).unwrap();
+    crew.order_connect(1, CONNECTIONS, 1);
+    crew.order(|_| Order::Warm);
+    let wanted = ROUNDS * u64::from(CONNECTIONS);
+    let (begin, mut completed, mut errors) = (Instant::now(), 0, 0);
+    while completed < wanted && begin.elapsed() < Duration::from_secs(30) {
+        thread::sleep(Duration::from_millis(5));
+        crew.drain(|tick| {
+            completed += tick.unmeasured.completed;
+            let seen = &tick.unmeasured.errors;
+            errors += seen.requests() + seen.attempts() + tick.measured.errors.attempts();
+        });
+    }
+    assert!(completed >= wanted, "{driver:?}: {completed} of {wanted} answers");
+    assert_eq!(errors, 0, "{driver:?}");
+}
+
+#[test]
+fn epoll_takes_every_answer() {
+    assert_all_answered(DriverKind::Epoll);
+}
+
+#[test]
+fn uring_takes_every_answer() {
+    if let Err(reason) = engine::driver::uring::check() {
+        println!("skipped: {reason}");
+        return;
+    }
+    assert_all_answered(DriverKind::Uring);
+}
