@@ -11,7 +11,7 @@ const BYTES: usize = 16 * 1024;
 const COUNT: u16 = 256;
 pub const GROUP: u16 = 0;
 
-/// See the module. Nobody looks into the buffers, so only their ring is kept.
+/// See the module.
 pub struct Buffers {
     ring: Mapping,
     memory: Mapping,
@@ -31,6 +31,17 @@ impl Buffers {
         }
         buffers.publish();
         Ok(buffers)
+    }
+
+    /// What a receive put into a buffer.
+    #[inline]
+    pub fn bytes(&self, id: u16, count: usize) -> &[u8] {
+        assert!(id < COUNT && count <= BYTES);
+        // SAFETY: in bounds as asserted, and the kernel has given the buffer back.
+        unsafe {
+            let start = self.memory.start.cast::<u8>().add(usize::from(id) * BYTES);
+            std::slice::from_raw_parts(start, count)
+        }
     }
 
     /// Lines a buffer up; the kernel sees it after [`Buffers::publish`].

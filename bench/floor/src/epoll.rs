@@ -73,7 +73,7 @@ fn drain(load: &mut Load, connection: usize, fd: RawFd, buffer: &mut [u8]) -> io
         // SAFETY: the kernel writes at most the length of the buffer.
         let received = unsafe { libc::recv(fd, start, buffer.len(), flags) };
         match received {
-            1.. => answers += load.tally.receive(connection, received as usize),
+            1.. => answers += load.tally.receive(connection, &buffer[..received as usize])?,
             0 => return Err(ended()),
             _ => match io::Error::last_os_error() {
                 error if error.kind() == io::ErrorKind::WouldBlock => return Ok(answers),

@@ -1,20 +1,26 @@
-//! The size of the answers, learned before the load.
+//! What makes an answer complete, learned before the load.
 //!
 //! This is the only place that reads HTTP: the end of a header and its Content-Length.
 
-use crate::options::{Answers, Options};
+use crate::options::Options;
 use crate::tally::Rule;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::time::Duration;
 
-/// Answers that must have the same size before it is taken for fixed.
-const SAME: usize = 20;
-/// Answers whose mean stands for all, and how many of them are asked for at once.
-const SAMPLE: usize = 2000;
-const AT_ONCE: usize = 20;
+/// Answers that are looked at, one after the other.
+const SAMPLE: usize = 200;
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where an answer says how long it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Shape {
+    digits: Range<usize>,
+    head: usize,
+    length: usize,
+}
 
 /// Asks the target until its answers are known.
 pub fn rule(options: &Options) -> io::Result<Rule> {
@@ -22,45 +28,40 @@ pub fn rule(options: &Options) -> io::Result<Rule> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let request = options.request();
-    match options.answers {
-        Answers::OfOneSize => {
-            let sizes = sizes(&mut stream, &request, SAME)?;
-            let (min, max) = (sizes.iter().min(), sizes.iter().max());
-            let (Some(min), Some(max)) = (min, max) else { unreachable!("sizes were asked for") };
-            if min != max {
-                let reason = format!("answers have {min} to {max} bytes; use --answer-per-read");
-                return Err(io::Error::other(reason));
-            }
-            Ok(Rule::OfOneSize { bytes: *min })
-        }
-        Answers::PerRead => {
-            let sizes = sizes(&mut stream, &request, SAMPLE)?;
-            let mean_bytes = sizes.iter().sum::<usize>() as f64 / sizes.len() as f64;
-            Ok(Rule::PerRead { mean_bytes })
-        }
-    }
-}
-
-fn sizes(stream: &mut TcpStream, request: &[u8], count: usize) -> io::Result<Vec<usize>> {
-    let mut sizes = Vec::with_capacity(count);
     let mut received = Vec::new();
-    while sizes.len() < count {
-        stream.write_all(&request.repeat(AT_ONCE))?;
-        for _ in 0..AT_ONCE {
-            let size = answer(stream, &mut received)?;
-            received.drain(..size);
-            sizes.push(size);
-        }
-    }
-    Ok(sizes)
+    let shapes: Vec<Shape> = (0..SAMPLE)
+        .map(|_| {
+            stream.write_all(&request)?;
+            answer(&mut stream, &mut received)
+        })
+        .collect::<io::Result<_>>()?;
+    rule_of(&shapes, options.depth).map_err(io::Error::other)
 }
 
-/// Receives until one answer is whole; gives its size.
-fn answer(stream: &mut TcpStream, received: &mut Vec<u8>) -> io::Result<usize> {
+fn rule_of(shapes: &[Shape], depth: u32) -> Result<Rule, String> {
+    let Some(first) = shapes.first() else { unreachable!("answers were asked for") };
+    let size = |shape: &Shape| shape.head + shape.length;
+    let Some(another) = shapes.iter().find(|shape| size(shape) != size(first)) else {
+        return Ok(Rule::OfOneSize { bytes: size(first) });
+    };
+    let (one, two) = (size(first), size(another));
+    if depth > 1 {
+        return Err(format!("answers have {one}, {two} and more bytes, which needs depth 1"));
+    }
+    let stays = |shape: &Shape| shape.digits == first.digits && shape.head == first.head;
+    if !shapes.iter().all(stays) {
+        return Err(format!("answers have {one}, {two} and more bytes, and heads that differ"));
+    }
+    Ok(Rule::LengthAt { digits: first.digits.clone(), head: first.head })
+}
+
+/// Receives until one answer is whole, and takes it away.
+fn answer(stream: &mut TcpStream, received: &mut Vec<u8>) -> io::Result<Shape> {
     let mut buffer = [0; 16 * 1024];
     loop {
-        if let Some(size) = whole(received)? {
-            return Ok(size);
+        if let Some(shape) = whole(received)? {
+            received.drain(..shape.head + shape.length);
+            return Ok(shape);
         }
         match stream.read(&mut buffer)? {
             0 => return Err(io::Error::other("the target closed the connection")),
@@ -69,21 +70,24 @@ fn answer(stream: &mut TcpStream, received: &mut Vec<u8>) -> io::Result<usize> {
     }
 }
 
-/// The size of the answer at the start of `bytes`, once it is there to the end.
-fn whole(bytes: &[u8]) -> io::Result<Option<usize>> {
+/// The shape of the answer at the start of `bytes`, once it is there to the end.
+fn whole(bytes: &[u8]) -> io::Result<Option<Shape>> {
     let Some(head) = bytes.windows(4).position(|end| end == b"\r\n\r\n").map(|at| at + 4) else {
         return Ok(None);
     };
-    let text = String::from_utf8_lossy(&bytes[..head]);
+    let text = std::str::from_utf8(&bytes[..head]).map_err(io::Error::other)?;
     let status = text.split(' ').nth(1).unwrap_or_default();
     if status != "200" {
         return Err(io::Error::other(format!("the target answered with status {status}")));
     }
-    let length = text.lines().filter_map(|line| line.split_once(':')).find_map(|(name, value)| {
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    let value = text.lines().filter_map(|line| line.split_once(':')).find_map(|(name, value)| {
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim())
     });
-    let length = length.ok_or_else(|| io::Error::other("an answer has no Content-Length"))?;
-    Ok(Some(head + length).filter(|size| *size <= bytes.len()))
+    let value = value.ok_or_else(|| io::Error::other("an answer has no Content-Length"))?;
+    let length = value.parse().map_err(io::Error::other)?;
+    let start = value.as_ptr() as usize - text.as_ptr() as usize;
+    let shape = Shape { digits: start..start + value.len(), head, length };
+    Ok(Some(shape).filter(|shape| shape.head + shape.length <= bytes.len()))
 }
 
 #[cfg(test)]
@@ -94,8 +98,8 @@ mod tests {
     fn an_answer_is_whole_with_its_body() {
         let answer = b"HTTP/1.1 200 OK\r\ncontent-LENGTH: 3\r\n\r\nabcHTTP/1.1";
         for end in 0..answer.len() {
-            let expected = (end >= 41).then_some(41);
-            assert_eq!(whole(&answer[..end]).unwrap(), expected, "{end}");
+            let shape = Shape { digits: 33..34, head: 38, length: 3 };
+            assert_eq!(whole(&answer[..end]).unwrap(), (end >= 41).then_some(shape), "{end}");
         }
     }
 
@@ -104,5 +108,17 @@ mod tests {
         for answer in ["HTTP/1.1 404 Not Found\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n\r\n"] {
             assert!(whole(answer.as_bytes()).is_err());
         }
+    }
+
+    #[test]
+    fn sizes_that_differ_need_a_head_that_does_not() {
+        let shape = |start, head, length| Shape { digits: start..start + 2, head, length };
+        let same = [shape(9, 20, 50), shape(8, 19, 51)];
+        assert_eq!(rule_of(&same, 100), Ok(Rule::OfOneSize { bytes: 70 }));
+        let many = [shape(9, 20, 50), shape(9, 20, 51)];
+        assert_eq!(rule_of(&many, 1), Ok(Rule::LengthAt { digits: 9..11, head: 20 }));
+        assert!(rule_of(&many, 2).unwrap_err().contains("needs depth 1"));
+        let moving = [shape(9, 20, 50), shape(10, 21, 50)];
+        assert!(rule_of(&moving, 1).unwrap_err().contains("heads that differ"));
     }
 }

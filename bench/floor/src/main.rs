@@ -1,12 +1,12 @@
 //! The physical floor: what any closed-loop HTTP client on this kernel has to pay.
 //!
-//! It sends fixed bytes and counts received bytes. It does not read answers, and it takes no time
+//! It sends fixed bytes and counts received bytes. It does not parse answers, and it takes no time
 //! of any request. Whatever `ceiling` costs above this is the price of knowing what it says, and
 //! that price is what `cargo xtask bench` prints.
 //!
 //! The shape is that of a pipelining client: each complete answer's worth of bytes that comes in
-//! sends one request out. Answers have one size, learned before the load; `--answer-per-read` is
-//! for those that do not, and takes each receive for one answer, which is checked afterwards.
+//! sends one request out. What makes an answer complete is learned before the load: their one
+//! size or, when they have many, the place in the head where the length stands.
 
 mod options;
 
@@ -25,11 +25,7 @@ use load::{Load, Outcome};
 use options::{Driver, Invocation, Options};
 use std::io;
 use std::process::ExitCode;
-use tally::Rule;
 use usage::Usage;
-
-/// How far the bytes may be from the answers that were counted by reads.
-const READS_TOLERANCE: f64 = 0.02;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -68,25 +64,7 @@ fn run(options: &Options) -> io::Result<String> {
     }?;
     let seconds = started.elapsed().as_secs_f64();
     let used = Usage::now()?.since(before);
-    check_reads(rule, &load)?;
     Ok(line(options, &load, outcome, seconds, used))
-}
-
-/// With one answer per read, the bytes must agree with the mean size that was learned.
-fn check_reads(rule: Rule, load: &Load) -> io::Result<()> {
-    let Rule::PerRead { mean_bytes } = rule else { return Ok(()) };
-    let expected_bytes = load.tally.answers() as f64 * mean_bytes;
-    let off = load.tally.bytes() as f64 / expected_bytes - 1.0;
-    if off.abs() <= READS_TOLERANCE {
-        return Ok(());
-    }
-    let reason = format!(
-        "a receive was not an answer: the bytes are {:+.1} % away from {} answers of \
-         {mean_bytes:.0} bytes",
-        off * 100.0,
-        load.tally.answers()
-    );
-    Err(io::Error::other(reason))
 }
 
 fn line(options: &Options, load: &Load, outcome: Outcome, seconds: f64, used: Usage) -> String {

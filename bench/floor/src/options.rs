@@ -4,13 +4,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub const USAGE: &str = "\
-usage: floor [--driver uring|epoll] [-c N] [-p N] [-d SECONDS] [--answer-per-read] URL
+usage: floor [--driver uring|epoll] [-c N] [-p N] [-d SECONDS] URL
 
   --driver uring|epoll   how bytes move [default: uring]
   -c, --connections N    connections, kept open [default: 50]
   -p, --depth N          requests in flight per connection [default: 1]
   -d, --duration T       seconds of load [default: 3]
-  --answer-per-read      answers differ in size, and each receive brings exactly one (depth 1)
   URL                    http://IP:PORT/PATH
 
 Prints one line of JSON: requests, seconds, bytes, cpu_user_ns, cpu_system_ns, turns, sends.
@@ -33,13 +32,6 @@ impl Driver {
     }
 }
 
-/// When an answer is taken for complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
-    OfOneSize,
-    PerRead,
-}
-
 /// A checked command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -47,7 +39,6 @@ pub struct Options {
     pub connections: u32,
     pub depth: u32,
     pub duration: Duration,
-    pub answers: Answers,
     pub address: SocketAddr,
     pub path: String,
 }
@@ -68,7 +59,7 @@ pub enum Invocation {
 
 /// Reads the arguments after the name of the program.
 pub fn parse(arguments: &[String]) -> Result<Invocation, String> {
-    let (mut driver, mut answers) = (Driver::Uring, Answers::OfOneSize);
+    let mut driver = Driver::Uring;
     let (mut connections, mut depth, mut seconds) = (50, 1, 3.0);
     let mut url = None;
     let mut rest = arguments.iter();
@@ -80,19 +71,13 @@ pub fn parse(arguments: &[String]) -> Result<Invocation, String> {
             "-c" | "--connections" => connections = count(argument, value()?)?,
             "-p" | "--depth" => depth = count(argument, value()?)?,
             "-d" | "--duration" => seconds = seconds_of(value()?)?,
-            "--answer-per-read" => answers = Answers::PerRead,
             other if other.starts_with('-') => return Err(format!("there is no flag {other}")),
             other => url = Some(target(other)?),
         }
     }
     let (address, path) = url.ok_or("a URL is missing, such as http://127.0.0.1:8083/simple")?;
-    if answers == Answers::PerRead && depth > 1 {
-        return Err(
-            "--answer-per-read takes depth 1: answers behind each other share a read".into()
-        );
-    }
     let duration = Duration::from_secs_f64(seconds);
-    Ok(Invocation::Run(Options { driver, connections, depth, duration, answers, address, path }))
+    Ok(Invocation::Run(Options { driver, connections, depth, duration, address, path }))
 }
 
 fn driver_of(value: &str) -> Result<Driver, String> {
@@ -132,8 +117,7 @@ mod tests {
     fn flags_have_defaults_and_values() {
         let Ok(Invocation::Run(options)) = parsed("http://127.0.0.1:80/a?b=/c") else { panic!() };
         assert_eq!((options.connections, options.depth), (50, 1));
-        assert_eq!((options.driver, options.answers), (Driver::Uring, Answers::OfOneSize));
-        assert_eq!(options.path, "/a?b=/c");
+        assert_eq!((options.driver, options.path.as_str()), (Driver::Uring, "/a?b=/c"));
         let line = "--driver epoll -c 7 -p 9 -d 0.5 http://[::1]:81";
         let Ok(Invocation::Run(options)) = parsed(line) else { panic!() };
         assert_eq!((options.driver, options.connections, options.depth), (Driver::Epoll, 7, 9));
@@ -152,7 +136,6 @@ mod tests {
             ("--fast http://127.0.0.1:80/", "no flag --fast"),
             ("https://127.0.0.1:80/", "not of the form"),
             ("http://localhost/", "not of the form"),
-            ("--answer-per-read -p 2 http://127.0.0.1:80/", "depth 1"),
         ];
         for (line, part) in cases {
             let reason = parsed(line).unwrap_err();

@@ -1,17 +1,23 @@
 //! Counting bytes, and how many requests they allow to be sent.
 
+use std::io;
+use std::ops::Range;
+
 /// When an answer is complete.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
+    /// After so many bytes.
     OfOneSize { bytes: usize },
-    PerRead { mean_bytes: f64 },
+    /// After its head and as many bytes as the digits in it say. Answers come one by one (depth 1),
+    /// and the first receive of each brings the digits.
+    LengthAt { digits: Range<usize>, head: usize },
 }
 
 /// What came in, in all and on each connection.
 #[derive(Debug)]
 pub struct Tally {
     rule: Rule,
-    /// Bytes of an answer that is not yet complete, by connection.
+    /// By connection: bytes of an answer that are there, or that are still missing.
     open: Vec<usize>,
     answers: u64,
     bytes: u64,
@@ -34,22 +40,43 @@ impl Tally {
 
     /// Takes one receive; says how many answers it completed.
     #[inline]
-    pub fn receive(&mut self, connection: usize, bytes: usize) -> usize {
-        self.bytes += bytes as u64;
-        let answers = match self.rule {
-            Rule::PerRead { .. } => 1,
+    pub fn receive(&mut self, connection: usize, received: &[u8]) -> io::Result<usize> {
+        self.bytes += received.len() as u64;
+        let open = &mut self.open[connection];
+        let answers = match &self.rule {
             Rule::OfOneSize { bytes: size } => {
-                let open = &mut self.open[connection];
-                *open += bytes;
+                *open += received.len();
                 // The common case needs no division.
-                let answers = if *open == size { 1 } else { *open / size };
+                let answers = if *open == *size { 1 } else { *open / size };
                 *open -= answers * size;
                 answers
             }
+            Rule::LengthAt { digits, head } => {
+                if *open == 0 {
+                    *open = head + length(received.get(digits.clone()))?;
+                }
+                let left = open.checked_sub(received.len());
+                *open = left.ok_or_else(|| other("more came than the answer has"))?;
+                usize::from(*open == 0)
+            }
         };
         self.answers += answers as u64;
-        answers
+        Ok(answers)
     }
+}
+
+#[inline]
+fn length(digits: Option<&[u8]>) -> io::Result<usize> {
+    let digits = digits.ok_or_else(|| other("a receive was shorter than a head"))?;
+    digits.iter().try_fold(0, |length, digit| match digit {
+        b'0'..=b'9' => Ok(length * 10 + usize::from(digit - b'0')),
+        _ => Err(other("the length of an answer is not where it was")),
+    })
+}
+
+#[cold]
+fn other(reason: &str) -> io::Error {
+    io::Error::other(reason.to_owned())
 }
 
 #[cfg(test)]
@@ -59,18 +86,30 @@ mod tests {
     #[test]
     fn answers_are_complete_by_size_on_their_own_connection() {
         let mut tally = Tally::new(Rule::OfOneSize { bytes: 10 }, 2);
-        assert_eq!(tally.receive(0, 9), 0);
-        assert_eq!(tally.receive(1, 10), 1);
-        assert_eq!(tally.receive(0, 1), 1);
-        assert_eq!(tally.receive(1, 35), 3);
-        assert_eq!(tally.receive(1, 5), 1);
+        let mut receive = |connection, bytes| tally.receive(connection, &[0; 50][..bytes]).unwrap();
+        assert_eq!(receive(0, 9), 0);
+        assert_eq!(receive(1, 10), 1);
+        assert_eq!(receive(0, 1), 1);
+        assert_eq!(receive(1, 35), 3);
+        assert_eq!(receive(1, 5), 1);
         assert_eq!((tally.answers(), tally.bytes()), (6, 60));
     }
 
     #[test]
-    fn one_read_is_one_answer_when_told_so() {
-        let mut tally = Tally::new(Rule::PerRead { mean_bytes: 100.0 }, 1);
-        assert_eq!((tally.receive(0, 70), tally.receive(0, 130)), (1, 1));
-        assert_eq!((tally.answers(), tally.bytes()), (2, 200));
+    fn answers_are_complete_by_the_length_they_say() {
+        let mut tally = Tally::new(Rule::LengthAt { digits: 3..5, head: 6 }, 2);
+        assert_eq!(tally.receive(0, b"..=04.ab").unwrap(), 0, "two of four");
+        assert_eq!(tally.receive(1, b"..=00.").unwrap(), 1, "nothing follows");
+        assert_eq!(tally.receive(0, b"cd").unwrap(), 1);
+        assert_eq!(tally.receive(0, b"..=11.0123456789a").unwrap(), 1);
+        assert_eq!(tally.answers(), 3);
+    }
+
+    #[test]
+    fn what_is_no_such_answer_ends_the_floor() {
+        for received in [&b"..=0"[..], b"..=0x.", b"..=01.ab"] {
+            let mut tally = Tally::new(Rule::LengthAt { digits: 3..5, head: 6 }, 1);
+            assert!(tally.receive(0, received).is_err());
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The floor with io_uring: one system call per turn, whatever happens in it.
 //!
-//! Single issuer with deferred task work, registered ring and sockets, one multishot receive per
+//! Single issuer with deferred task work, registered sockets, one multishot receive per
 //! connection out of shared buffers, and no completion for a send that went well.
 
 use crate::alarm;
@@ -26,7 +26,6 @@ pub fn run(load: &mut Load) -> io::Result<Outcome> {
         .setup_no_sqarray()
         .setup_cqsize(COMPLETIONS)
         .build(SUBMISSIONS)?;
-    ring.submitter().register_ring_fd()?;
     let fds: Vec<_> = load.sockets.iter().map(AsRawFd::as_raw_fd).collect();
     ring.submitter().register_files(&fds)?;
     let mut buffers = Buffers::register(&ring.submitter())?;
@@ -72,8 +71,8 @@ fn take(
             push(&submitter, &mut submissions, &receive(connection))?;
         }
         let Some(id) = cqueue::buffer_select(completion.flags()) else { continue };
+        let answers = load.tally.receive(connection, buffers.bytes(id, received))?;
         buffers.put_back(id);
-        let answers = load.tally.receive(connection, received);
         if answers > 0 {
             outcome.sends += 1;
             push(&submitter, &mut submissions, &send(load, connection, answers))?;

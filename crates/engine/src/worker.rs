@@ -462,8 +462,9 @@ impl<D: Driver> Worker<D> {
         let (position, count) = (state.position, count as u32);
         state.position = self.tape.advance(position, count);
         let run = Run { sent_ns: now_ns, planned_ns: now_ns, position, count, epoch };
+        let is_alone = self.flights.on(slot) == 0;
         self.flights.push(slot, run);
-        let sending = self.driver.send(slot, span);
+        let sending = self.driver.send(slot, span, is_alone);
         state.sending = sending == Sending::Underway;
         Some(sending)
     }

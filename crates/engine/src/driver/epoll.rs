@@ -209,7 +209,7 @@ impl Driver for Epoll {
     }
 
     #[inline]
-    fn send(&mut self, slot: SlotId, span: Range<usize>) -> Sending {
+    fn send(&mut self, slot: SlotId, span: Range<usize>, _is_alone: bool) -> Sending {
         self.connections[slot as usize].unsent = span;
         self.push(slot)
     }

@@ -103,7 +103,8 @@ pub trait Driver {
     fn open(&mut self, slot: SlotId, address: u32);
 
     /// Sends a piece of the tape on an open slot. At most one send may be under way per slot.
-    fn send(&mut self, slot: SlotId, span: Range<usize>) -> Sending;
+    /// `is_alone` says that nothing else of the slot is in flight: all sent before was answered.
+    fn send(&mut self, slot: SlotId, span: Range<usize>, is_alone: bool) -> Sending;
 
     /// Closes a slot in whatever state it is. No event of it is given afterwards.
     fn close(&mut self, slot: SlotId);

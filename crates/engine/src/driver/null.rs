@@ -54,7 +54,7 @@ impl Driver for Null {
     }
 
     #[inline]
-    fn send(&mut self, slot: SlotId, span: Range<usize>) -> Sending {
+    fn send(&mut self, slot: SlotId, span: Range<usize>, _is_alone: bool) -> Sending {
         self.due.push_back((slot, (span.len() / self.request_bytes) as u32));
         Sending::Done
     }

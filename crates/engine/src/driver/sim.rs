@@ -285,7 +285,7 @@ impl Driver for Sim {
         self.arrange(at_ns, slot, happening);
     }
 
-    fn send(&mut self, slot: SlotId, span: Range<usize>) -> Sending {
+    fn send(&mut self, slot: SlotId, span: Range<usize>, _is_alone: bool) -> Sending {
         let faults = self.faults;
         let count = (span.len() / self.request_bytes) as u64;
         if self.strikes(faults.partial_send) {

@@ -2,7 +2,7 @@
 
 use super::count;
 use super::install::Peers;
-use super::load::{Answers, Load};
+use super::load::Load;
 use super::options::Programs;
 use super::peers::Peer;
 use super::words::{Words, words};
@@ -112,11 +112,7 @@ fn floor(program: &Path, driver: Driver, load: &Load) -> Words {
     let seconds = load.seconds.to_string();
     let flags =
         ["--driver", driver.name(), "-c", &connections, "-p", &depth, "-d", &seconds, &load.url];
-    let mut line = behind(&program.to_string_lossy(), words(&flags));
-    if load.answers == Answers::OfManySizes {
-        line.push("--answer-per-read".into());
-    }
-    line
+    behind(&program.to_string_lossy(), words(&flags))
 }
 
 /// One thread, because there is one CPU, and no warm-up, because peers have none: all that it
@@ -152,11 +148,11 @@ mod tests {
 
     #[test]
     fn lines_carry_the_load() {
-        let load = Load { answers: Answers::OfManySizes, ..Load::sample(1) };
+        let load = Load::sample(1);
         let url = "http://127.0.0.1:8083/simple";
         assert_eq!(
             floor(Path::new("f"), Driver::Epoll, &load).join(" "),
-            format!("f --driver epoll -c 50 -p 1 -d 3 {url} --answer-per-read")
+            format!("f --driver epoll -c 50 -p 1 -d 3 {url}")
         );
         assert_eq!(
             ceiling(Path::new("c"), Driver::Uring, 50, &load).join(" "),

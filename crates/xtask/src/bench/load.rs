@@ -2,13 +2,6 @@
 
 use std::path::PathBuf;
 
-/// Whether answers can be counted by bytes alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
-    OfOneSize,
-    OfManySizes,
-}
-
 /// A closed loop of so many connections with so many requests in flight on each.
 #[derive(Debug, Clone)]
 pub struct Load {
@@ -16,7 +9,6 @@ pub struct Load {
     pub connections: u32,
     pub depth: u32,
     pub seconds: u32,
-    pub answers: Answers,
     /// Where a contender may leave a file.
     pub scratch: PathBuf,
 }
@@ -30,7 +22,6 @@ impl Load {
             connections: 50,
             depth,
             seconds: 3,
-            answers: Answers::OfOneSize,
             scratch: "out/bench".into(),
         }
     }

@@ -6,7 +6,7 @@
 
 use super::bounds::{Bound, Judged, Measure};
 use super::contender::{Contender, Driver};
-use super::load::{Answers, Load};
+use super::load::Load;
 use super::machine;
 use super::rounds::{Bench, CLIENT_CPU, SERVER_CPU};
 use super::rows::Target;
@@ -129,7 +129,6 @@ fn run(bench: &mut Bench, driver: Driver, plan: &Plan) -> Result<Result<Vec<Look
         connections: plan.connections,
         depth: plan.depth,
         seconds: plan.seconds,
-        answers: Answers::OfOneSize,
         scratch: bench.options.scratch(),
     };
     let contender = Contender::Ceiling { driver, coalesce_us: 0 };

@@ -120,7 +120,6 @@ impl Bench {
             connections: row.connections,
             depth: row.depth,
             seconds: self.options.seconds,
-            answers: row.answers,
             scratch: self.options.scratch(),
         }
     }

@@ -3,7 +3,6 @@
 use super::bounds::{Bound, Measure};
 use super::contender::{Contender, Driver};
 use super::install::Peers;
-use super::load::Answers;
 use super::peers::{Depth, PEERS};
 
 /// The server of a row.
@@ -48,7 +47,6 @@ pub struct Row {
     pub title: &'static str,
     pub target: Target,
     pub path: &'static str,
-    pub answers: Answers,
     pub connections: u32,
     pub depth: u32,
     pub place: Place,
@@ -66,7 +64,6 @@ const SIMPLE: Row = Row {
     title: "fasthttp /simple, 50 connections, depth 1",
     target: Target::Fasthttp,
     path: "/simple",
-    answers: Answers::OfOneSize,
     connections: 50,
     depth: 1,
     place: Place::Loopback,
@@ -123,7 +120,6 @@ pub const ROWS: &[Row] = &[
         name: "read",
         title: "fasthttp /read (4.5 KB), 50 connections, depth 1",
         path: "/read",
-        answers: Answers::OfManySizes,
         bounds: &[
             Bound::at_most(Measure::CostOverFloor, 1.10),
             Bound::at_most(Measure::CostOver("wrk"), 0.95),
