@@ -15,7 +15,7 @@ use std::io::{self, Write, stdout};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use store::Writer;
+use store::{Readings, Writer};
 
 /// Runs a trial and writes everything that was asked for.
 pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
@@ -25,17 +25,21 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
         Some(directory) => Some(Writer::create(&directory, &run_name(trial))?),
         None => None,
     };
+    let mut log = match &writer {
+        Some(writer) => writer.readings()?,
+        None => Readings::nameless()?,
+    };
     let stop = stop_flag()?;
     let mut screen = Screen::new(options);
     let mut store_failure = None;
-    let made = lab::run(trial, &command, &stop, &mut |event| {
+    let made = lab::run(trial, &command, &mut log, &stop, &mut |event| {
         if let (Event::Point(point), Some(writer)) = (&event, &mut writer) {
             store_failure = store_failure.take().or(writer.add_point(point).err());
         }
         screen.show(&event);
     });
     screen.clear();
-    let run = match made {
+    let mut run = match made {
         Ok(run) => run,
         Err(error) => {
             if let Some(writer) = writer {
@@ -44,6 +48,10 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
             return Err(error.into());
         }
     };
+    // The record alone does without them.
+    if !options.json || !options.out.is_empty() {
+        run.readings = log.load()?;
+    }
     // What can still be delivered is delivered; the first failure is told at the end.
     let printed = print(&run, options);
     let written = outputs.write(&run);

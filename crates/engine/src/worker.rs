@@ -6,7 +6,7 @@
 //!
 //! Hot: runs for every request.
 
-use crate::driver::{Buffer, Driver, End, Event, Sending, SlotId};
+use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::flight::{Flights, Run};
 use crate::job::{Job, Order};
 use crate::ledger::{Ledger, Streak};
@@ -462,9 +462,12 @@ impl<D: Driver> Worker<D> {
         let (position, count) = (state.position, count as u32);
         state.position = self.tape.advance(position, count);
         let run = Run { sent_ns: now_ns, planned_ns: now_ns, position, count, epoch };
-        let is_alone = self.flights.on(slot) == 0;
+        let ahead = match self.flights.on(slot) {
+            0 => Ahead::Nothing,
+            _ => Ahead::Unanswered,
+        };
         self.flights.push(slot, run);
-        let sending = self.driver.send(slot, span, is_alone);
+        let sending = self.driver.send(slot, span, ahead);
         state.sending = sending == Sending::Underway;
         Some(sending)
     }

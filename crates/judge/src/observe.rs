@@ -5,7 +5,8 @@
 
 use model::facts::Unreadable;
 use model::reading::{
-    Connection, CpuShares, CpuTimes, Data, OpenFiles, QuotaUse, Reading, ThreadTimes,
+    Connection, CpuShares, CpuTimes, Data, Listener, OpenFiles, ProbeCost, QuotaUse, Reading,
+    ThreadTimes,
 };
 use std::collections::BTreeMap;
 
@@ -115,73 +116,108 @@ pub struct Observed {
     pub unreadable: Vec<Unreadable>,
 }
 
-/// First and last of one kind of reading, with the seconds between them.
-struct Pair<'a, T: ?Sized> {
+/// First and last of one kind of reading.
+struct Ends<T> {
+    first: Option<(u64, T)>,
+    last: Option<(u64, T)>,
+}
+
+impl<T> Default for Ends<T> {
+    fn default() -> Self {
+        Self { first: None, last: None }
+    }
+}
+
+impl<T> Ends<T> {
+    fn add(&mut self, at_ns: u64, value: T) {
+        let end = if self.first.is_none() { &mut self.first } else { &mut self.last };
+        *end = Some((at_ns, value));
+    }
+
+    /// Derives something from both, when there is time between them.
+    fn between<R>(&self, derive: impl FnOnce(&Pair<'_, T>) -> R) -> Option<R> {
+        let ((first_ns, first), (last_ns, last)) = (self.first.as_ref()?, self.last.as_ref()?);
+        let seconds = last_ns.saturating_sub(*first_ns) as f64 / 1e9;
+        (seconds > 0.0).then(|| derive(&Pair { first, last, seconds }))
+    }
+}
+
+/// Both ends of a window, with the seconds between them.
+struct Pair<'a, T> {
     first: &'a T,
     last: &'a T,
     seconds: f64,
 }
 
+/// What is kept of readings that pass by: their number does not matter to its size.
+#[derive(Default)]
+struct Seen {
+    cpus: Ends<Vec<CpuTimes>>,
+    client_threads: Ends<Vec<ThreadTimes>>,
+    server_threads: Ends<Vec<ThreadTimes>>,
+    client_quotas: Ends<Vec<QuotaUse>>,
+    server_quotas: Ends<Vec<QuotaUse>>,
+    tcp: Ends<BTreeMap<String, u64>>,
+    pressure: Ends<BTreeMap<String, u64>>,
+    probe_cost: Ends<ProbeCost>,
+    client_files: Option<OpenFiles>,
+    server_files: Option<OpenFiles>,
+    listeners: Option<QueuePeak>,
+    census: Option<SocketCensus>,
+    unreadable: Vec<Unreadable>,
+}
+
+impl Seen {
+    fn add(&mut self, reading: Reading) {
+        let at_ns = reading.at_ns();
+        match reading.data {
+            Data::Cpus(cpus) => self.cpus.add(at_ns, cpus),
+            Data::ClientThreads(threads) => self.client_threads.add(at_ns, threads),
+            Data::ServerThreads(threads) => self.server_threads.add(at_ns, threads),
+            Data::ClientQuota(quotas) => self.client_quotas.add(at_ns, quotas),
+            Data::ServerQuota(quotas) => self.server_quotas.add(at_ns, quotas),
+            Data::Tcp(counters) => self.tcp.add(at_ns, counters),
+            Data::Pressure(stalls) => self.pressure.add(at_ns, stalls),
+            Data::ProbeCost(cost) => self.probe_cost.add(at_ns, cost),
+            Data::ClientFiles(files) => keep_fuller(&mut self.client_files, files),
+            Data::ServerFiles(files) => keep_fuller(&mut self.server_files, files),
+            Data::Listeners(listeners) => keep_fullest(&mut self.listeners, &listeners),
+            Data::Connections(sockets) => count(&sockets, self.census.get_or_insert_default()),
+            Data::Unreadable(what) => {
+                if !self.unreadable.contains(&what) {
+                    self.unreadable.push(what);
+                }
+            }
+            Data::Softnet(_)
+            | Data::Softirqs(_)
+            | Data::Interrupts(_)
+            | Data::Interfaces(_)
+            | Data::Sockets(_) => {}
+        }
+    }
+}
+
 impl Observed {
-    /// Reads a window's readings. `clock_tick_ns` is the unit of `/proc/stat`.
-    pub fn of<'a>(readings: impl IntoIterator<Item = &'a Reading>, clock_tick_ns: u64) -> Self {
-        let readings: Vec<_> = readings.into_iter().collect();
-        let threads = |pair: Pair<'_, [ThreadTimes]>| thread_shares(&pair);
-        let quotas = |pair: Pair<'_, [QuotaUse]>| quota_shares(&pair);
+    /// Takes in a window's readings, in time order. `clock_tick_ns` is the unit of `/proc/stat`.
+    pub fn of(readings: impl IntoIterator<Item = Reading>, clock_tick_ns: u64) -> Self {
+        let mut seen = Seen::default();
+        readings.into_iter().for_each(|reading| seen.add(reading));
         Self {
-            cpus: pair(&readings, |data| match data {
-                Data::Cpus(cpus) => Some(&cpus[..]),
-                _ => None,
-            })
-            .map(|pair| cpu_shares(&pair, clock_tick_ns)),
-            client_threads: pair(&readings, |data| match data {
-                Data::ClientThreads(threads) => Some(&threads[..]),
-                _ => None,
-            })
-            .map(threads),
-            server_threads: pair(&readings, |data| match data {
-                Data::ServerThreads(threads) => Some(&threads[..]),
-                _ => None,
-            })
-            .map(threads),
-            client_quotas: pair(&readings, |data| match data {
-                Data::ClientQuota(quotas) => Some(&quotas[..]),
-                _ => None,
-            })
-            .map(quotas),
-            server_quotas: pair(&readings, |data| match data {
-                Data::ServerQuota(quotas) => Some(&quotas[..]),
-                _ => None,
-            })
-            .map(quotas),
-            tcp: pair(&readings, |data| match data {
-                Data::Tcp(counters) => Some(counters),
-                _ => None,
-            })
-            .map(|pair| increase(pair.first, pair.last)),
-            pressure: pair(&readings, |data| match data {
-                Data::Pressure(stalls) => Some(stalls),
-                _ => None,
-            })
-            .map(|pair| pressure_shares(&pair)),
-            probe_cpus: pair(&readings, |data| match data {
-                Data::ProbeCost(cost) => Some(cost),
-                _ => None,
-            })
-            .map(|pair| {
+            cpus: seen.cpus.between(|pair| cpu_shares(pair, clock_tick_ns)),
+            client_threads: seen.client_threads.between(thread_shares),
+            server_threads: seen.server_threads.between(thread_shares),
+            client_quotas: seen.client_quotas.between(quota_shares),
+            server_quotas: seen.server_quotas.between(quota_shares),
+            tcp: seen.tcp.between(|pair| increase(pair.first, pair.last)),
+            pressure: seen.pressure.between(pressure_shares),
+            probe_cpus: seen.probe_cost.between(|pair| {
                 pair.last.cpu_ns.saturating_sub(pair.first.cpu_ns) as f64 / 1e9 / pair.seconds
             }),
-            client_files: worst_files(&readings, |data| match data {
-                Data::ClientFiles(files) => Some(*files),
-                _ => None,
-            }),
-            server_files: worst_files(&readings, |data| match data {
-                Data::ServerFiles(files) => Some(*files),
-                _ => None,
-            }),
-            listeners: queue_peak(&readings),
-            census: census(&readings),
-            unreadable: readings.iter().filter_map(|reading| unreadable(reading)).collect(),
+            client_files: seen.client_files,
+            server_files: seen.server_files,
+            listeners: seen.listeners,
+            census: seen.census,
+            unreadable: seen.unreadable,
         }
     }
 
@@ -191,25 +227,7 @@ impl Observed {
     }
 }
 
-fn unreadable(reading: &Reading) -> Option<Unreadable> {
-    match &reading.data {
-        Data::Unreadable(unreadable) => Some(unreadable.clone()),
-        _ => None,
-    }
-}
-
-fn pair<'a, T: ?Sized>(
-    readings: &[&'a Reading],
-    pick: impl Fn(&'a Data) -> Option<&'a T>,
-) -> Option<Pair<'a, T>> {
-    let mut found = readings.iter().filter_map(|reading| Some((*reading, pick(&reading.data)?)));
-    let (first_reading, first) = found.next()?;
-    let (last_reading, last) = found.last()?;
-    let seconds = last_reading.at_ns().saturating_sub(first_reading.at_ns()) as f64 / 1e9;
-    (seconds > 0.0).then_some(Pair { first, last, seconds })
-}
-
-fn cpu_shares(pair: &Pair<'_, [CpuTimes]>, clock_tick_ns: u64) -> Vec<CpuShare> {
+fn cpu_shares(pair: &Pair<'_, Vec<CpuTimes>>, clock_tick_ns: u64) -> Vec<CpuShare> {
     let passed_ns = pair.seconds * 1e9;
     let share = |last: &CpuTimes| {
         let first = pair.first.iter().find(|first| first.cpu == last.cpu)?;
@@ -223,7 +241,7 @@ fn cpu_shares(pair: &Pair<'_, [CpuTimes]>, clock_tick_ns: u64) -> Vec<CpuShare> 
     pair.last.iter().filter_map(share).collect()
 }
 
-fn thread_shares(pair: &Pair<'_, [ThreadTimes]>) -> Vec<ThreadShare> {
+fn thread_shares(pair: &Pair<'_, Vec<ThreadTimes>>) -> Vec<ThreadShare> {
     let passed_ns = pair.seconds * 1e9;
     let share = |last: &ThreadTimes| {
         let first = pair.first.iter().find(|first| (first.pid, first.tid) == (last.pid, last.tid));
@@ -240,7 +258,7 @@ fn thread_shares(pair: &Pair<'_, [ThreadTimes]>) -> Vec<ThreadShare> {
     pair.last.iter().map(share).collect()
 }
 
-fn quota_shares(pair: &Pair<'_, [QuotaUse]>) -> Vec<QuotaShare> {
+fn quota_shares(pair: &Pair<'_, Vec<QuotaUse>>) -> Vec<QuotaShare> {
     let share = |last: &QuotaUse| {
         let first = pair.first.iter().find(|first| first.group == last.group)?;
         let periods = last.periods.saturating_sub(first.periods);
@@ -271,37 +289,26 @@ fn pressure_shares(pair: &Pair<'_, BTreeMap<String, u64>>) -> BTreeMap<String, f
     stalls.into_iter().map(|(name, us)| (name, us as f64 / 1e6 / pair.seconds)).collect()
 }
 
-fn worst_files(
-    readings: &[&Reading],
-    pick: impl Fn(&Data) -> Option<OpenFiles>,
-) -> Option<OpenFiles> {
+fn keep_fuller(kept: &mut Option<OpenFiles>, files: OpenFiles) {
     let fullness = |files: &OpenFiles| files.open as f64 / files.limit.max(1) as f64;
-    readings
-        .iter()
-        .filter_map(|reading| pick(&reading.data))
-        .max_by(|left, right| fullness(left).total_cmp(&fullness(right)))
+    if kept.as_ref().is_none_or(|kept| fullness(kept) <= fullness(&files)) {
+        *kept = Some(files);
+    }
 }
 
-fn queue_peak(readings: &[&Reading]) -> Option<QueuePeak> {
-    let listeners = readings.iter().filter_map(|reading| match &reading.data {
-        Data::Listeners(listeners) => Some(listeners),
-        _ => None,
-    });
-    listeners
-        .flatten()
-        .map(|listener| QueuePeak { queued: listener.queued, backlog: listener.backlog })
-        .max_by_key(|peak| (u64::from(peak.queued) << 20) / u64::from(peak.backlog.max(1)))
+fn keep_fullest(kept: &mut Option<QueuePeak>, listeners: &[Listener]) {
+    let fullness =
+        |peak: &QueuePeak| (u64::from(peak.queued) << 20) / u64::from(peak.backlog.max(1));
+    for listener in listeners {
+        let peak = QueuePeak { queued: listener.queued, backlog: listener.backlog };
+        if kept.as_ref().is_none_or(|kept| fullness(kept) <= fullness(&peak)) {
+            *kept = Some(peak);
+        }
+    }
 }
 
-fn census(readings: &[&Reading]) -> Option<SocketCensus> {
-    let sampled = readings.iter().filter_map(|reading| match &reading.data {
-        Data::Connections(connections) => Some(connections),
-        _ => None,
-    });
-    let mut seen = false;
-    let mut census = SocketCensus::default();
-    for Connection { server_side, receive_queue, .. } in sampled.inspect(|_| seen = true).flatten()
-    {
+fn count(sockets: &[Connection], census: &mut SocketCensus) {
+    for Connection { server_side, receive_queue, .. } in sockets {
         let unread = u64::from(*receive_queue > 0);
         if *server_side {
             census.server += 1;
@@ -311,7 +318,6 @@ fn census(readings: &[&Reading]) -> Option<SocketCensus> {
             census.client_unread += unread;
         }
     }
-    seen.then_some(census)
 }
 
 #[cfg(test)]
@@ -331,7 +337,7 @@ mod tests {
     #[test]
     fn cpu_states_become_shares_that_are_checked_against_time() {
         let readings = [at(1, cpu(100, 500)), at(2, cpu(130, 550)), at(3, cpu(160, 640))];
-        let observed = Observed::of(&readings, SECOND / 100);
+        let observed = Observed::of(readings, SECOND / 100);
         let share = observed.cpus.unwrap()[0];
         assert!((share.busy() - 0.30).abs() < 1e-9, "140 of 200 ticks were idle");
         assert!((share.busy() - share.shares.user).abs() < 1e-9);
@@ -340,7 +346,7 @@ mod tests {
 
     #[test]
     fn one_reading_is_no_delta() {
-        let observed = Observed::of(&[at(1, cpu(1, 1))], SECOND / 100);
+        let observed = Observed::of([at(1, cpu(1, 1))], SECOND / 100);
         assert_eq!(observed, Observed::default());
     }
 
@@ -351,7 +357,7 @@ mod tests {
             at(1, Data::ServerThreads(vec![thread(1, 5 * SECOND)])),
             at(3, Data::ServerThreads(vec![thread(1, 6 * SECOND), thread(2, SECOND)])),
         ];
-        let observed = Observed::of(&readings, 1);
+        let observed = Observed::of(readings, 1);
         let shares: Vec<_> =
             observed.server_threads.iter().flatten().map(|thread| thread.run).collect();
         assert_eq!(shares, [0.5, 0.5]);
@@ -381,7 +387,7 @@ mod tests {
             at(2, Data::Connections(vec![socket(true, 40), socket(true, 0), socket(false, 0)])),
             at(3, quota(30, 23, 2 * SECOND)),
         ];
-        let observed = Observed::of(&readings, 1);
+        let observed = Observed::of(readings, 1);
         let share = &observed.server_quotas.unwrap()[0];
         assert_eq!((share.allowed_cpus, share.throttled_periods), (Some(0.25), 0.9));
         assert!((share.throttled_time - 0.5).abs() < 1e-9);

@@ -4,6 +4,7 @@ use crate::gather::Gathered;
 use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, LimitError};
 use crate::target::{self, Unreachable};
+use crate::watch::Watch;
 use crate::{definitions, server};
 use engine::job::Job;
 use engine::{Crew, StartError};
@@ -13,7 +14,6 @@ use judge::{Context, judge_point, judge_run};
 use model::event::Event;
 use model::histogram::Histogram;
 use model::load::{Arrival, DriverKind, Level, Trial};
-use model::reading::Reading;
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record, Run,
     SCHEMA, Target, Unmeasured, count_errors, count_requests, count_status,
@@ -24,6 +24,7 @@ use probe::{Config, Sampler};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use store::Readings;
 use wire::tape::{EncodeError, Tape};
 
 /// Why no run could be made.
@@ -54,7 +55,6 @@ struct Bench<'a> {
     trial: &'a Trial,
     host: model::facts::HostFacts,
     target: Target,
-    readings: Vec<Reading>,
     points: Vec<Point>,
     observed: Vec<Observed>,
     latencies: Vec<Histogram>,
@@ -63,10 +63,12 @@ struct Bench<'a> {
 }
 
 /// Runs a trial. `stop` may be set at any time: the run then ends in order with what it has.
-/// `command` is the command line, for the record.
+/// `command` is the command line, for the record. Raw readings go to `log` as they come, and are
+/// left for the caller to load into the run.
 pub fn run(
     trial: &Trial,
     command: &[String],
+    log: &mut Readings,
     stop: &AtomicBool,
     notify: &mut dyn FnMut(Event),
 ) -> Result<Run, LabError> {
@@ -77,6 +79,7 @@ pub fn run(
     let server_pid = bench.target.server.as_ref().map(|server| server.pid);
     let port = trial.addresses.first().map(|address| address.port());
     let sampler = Sampler::start(Config { server_pid, port, ..Config::default() });
+    let mut watch = Watch::new(sampler, log);
     let mut load = 0;
     for (index, level) in trial.levels.iter().enumerate() {
         if bench.outcome != Outcome::Complete {
@@ -86,12 +89,10 @@ pub fn run(
             load += 1;
             let of = trial.levels.len();
             notify(Event::Level { index, of, attempt, level: *level });
-            let readings = &mut bench.readings;
-            let crew = &mut crew;
-            let mut hands =
-                Stagehands { crew, sampler: &sampler, trial, stop, notify: &mut *notify, readings };
+            let (crew, watch) = (&mut crew, &mut watch);
+            let mut hands = Stagehands { crew, watch, trial, stop, notify: &mut *notify };
             let visit = visit(&mut hands, *level, load)?;
-            let is_steady = bench.add_visit(*level, attempt, visit);
+            let is_steady = bench.add_visit(*level, attempt, visit, watch);
             if let Some(point) = bench.points.last() {
                 notify(Event::Point(Box::new(point.clone())));
             }
@@ -101,7 +102,10 @@ pub fn run(
         }
     }
     drop(crew);
-    bench.readings.extend(sampler.stop());
+    watch.stop();
+    if let Some(failure) = watch.failure() {
+        bench.notice(format!("raw readings are missing from the end: {failure}"), notify);
+    }
     Ok(bench.finish(command, started_at))
 }
 
@@ -140,7 +144,6 @@ impl<'a> Bench<'a> {
                 addresses: trial.addresses.iter().map(ToString::to_string).collect(),
                 server: None,
             },
-            readings: Vec::new(),
             points: Vec::new(),
             observed: Vec::new(),
             latencies: Vec::new(),
@@ -184,12 +187,9 @@ impl<'a> Bench<'a> {
     }
 
     /// Makes a point of a visit; false when its throughput was not steady.
-    fn add_visit(&mut self, level: Level, attempt: u32, visit: Visit) -> bool {
+    fn add_visit(&mut self, level: Level, attempt: u32, visit: Visit, watch: &Watch<'_>) -> bool {
         let window_ns = (visit.window_begin_ns, visit.gathered.window_end_ns());
-        let readings = self.readings.iter();
-        let inside = readings
-            .filter(|reading| reading.begin_ns >= window_ns.0 && reading.end_ns <= window_ns.1);
-        let observed = Observed::of(inside, self.host.clock_tick_ns);
+        let observed = Observed::of(watch.inside(window_ns), self.host.clock_tick_ns);
         let point = make_point(self.trial, level, attempt, &visit, window_ns, &observed);
         let point = judge_point(self.context(), point, &observed);
         let is_steady =
@@ -227,7 +227,7 @@ impl<'a> Bench<'a> {
             notices: self.notices,
             definitions: definitions::all(),
         };
-        Run { record, readings: self.readings, latencies: self.latencies }
+        Run { record, readings: Vec::new(), latencies: self.latencies }
     }
 }
 

@@ -5,12 +5,13 @@
 
 use crate::conduct::LabError;
 use crate::gather::{Gathered, WindowEnds};
+use crate::watch::Watch;
 use engine::job::Order;
 use engine::{Crew, clock};
+use judge::observe::Observed;
 use model::event::{Event, Progress};
 use model::load::{Level, Stop, Trial, Warmup};
 use model::tick::ErrorClass;
-use probe::Sampler;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -59,23 +60,21 @@ pub struct Visit {
 }
 
 /// Everything a visit works with.
-pub struct Stagehands<'a> {
+pub struct Stagehands<'a, 'b> {
     /// The workers.
     pub crew: &'a mut Crew,
-    /// The probes.
-    pub sampler: &'a Sampler,
     /// What was asked.
     pub trial: &'a Trial,
     /// Set when somebody asks to stop.
     pub stop: &'a AtomicBool,
     /// Who is told what happens.
     pub notify: &'a mut dyn FnMut(Event),
-    /// Readings taken so far are moved here, so that the probe's memory stays bounded.
-    pub readings: &'a mut Vec<model::reading::Reading>,
+    /// The probe's readings.
+    pub watch: &'a mut Watch<'b>,
 }
 
 /// Visits a level. `load` numbers the visit.
-pub fn visit(hands: &mut Stagehands<'_>, level: Level, load: u32) -> Result<Visit, LabError> {
+pub fn visit(hands: &mut Stagehands<'_, '_>, level: Level, load: u32) -> Result<Visit, LabError> {
     let mut show = Show::begin(hands, level, load);
     show.connect()?;
     let warmup_ns = if show.ending.is_none() { show.warm_up()? } else { 0 };
@@ -84,8 +83,8 @@ pub fn visit(hands: &mut Stagehands<'_>, level: Level, load: u32) -> Result<Visi
 }
 
 /// A visit under way.
-struct Show<'a, 'b> {
-    hands: &'a mut Stagehands<'b>,
+struct Show<'a, 'b, 'c> {
+    hands: &'a mut Stagehands<'b, 'c>,
     level: Level,
     load: u32,
     gathered: Gathered,
@@ -97,9 +96,10 @@ struct Show<'a, 'b> {
     is_stopping: bool,
 }
 
-impl<'a, 'b> Show<'a, 'b> {
-    fn begin(hands: &'a mut Stagehands<'b>, level: Level, load: u32) -> Self {
+impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
+    fn begin(hands: &'a mut Stagehands<'b, 'c>, level: Level, load: u32) -> Self {
         let now_ns = clock::now_ns();
+        hands.watch.begin_level();
         hands.crew.order_connect(load, level.connections, level.depth);
         let gathered = Gathered::new(hands.crew.workers());
         Self {
@@ -153,15 +153,11 @@ impl<'a, 'b> Show<'a, 'b> {
             return;
         }
         self.told_ns = now_ns;
-        self.hands.readings.extend(self.hands.sampler.take());
+        self.hands.watch.take();
         let fresh = std::mem::take(&mut self.gathered.fresh);
         let counters = (&self.gathered.measured, &self.gathered.unmeasured);
         let failures = counters.0.failed + counters.1.failed + counters.0.errors.attempts();
-        let recent_ns = now_ns.saturating_sub(2 * PROGRESS_NS);
-        let tick_ns = 1;
-        let recent = self.hands.readings.iter().rev();
-        let recent: Vec<_> = recent.take_while(|reading| reading.begin_ns >= recent_ns).collect();
-        let observed = judge::observe::Observed::of(recent.into_iter().rev(), tick_ns);
+        let observed = Observed::of(self.hands.watch.recent(), 1);
         (self.hands.notify)(Event::Progress(Progress {
             stage,
             done,
@@ -274,7 +270,7 @@ impl<'a, 'b> Show<'a, 'b> {
                 }
             }
         }
-        self.hands.readings.extend(self.hands.sampler.take());
+        self.hands.watch.take();
         Ok(Visit {
             ending: self.ending.unwrap_or(Ending::Complete),
             window_begin_ns,

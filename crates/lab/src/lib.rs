@@ -13,6 +13,7 @@ pub mod limits;
 mod conduct;
 mod gather;
 mod level;
+mod watch;
 
 mod definitions;
 mod server;

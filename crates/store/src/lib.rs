@@ -5,15 +5,17 @@
 //! In: points as they come, then the whole run; a directory to read. Out: files; a run.
 //! Never: a figure of its own, a screen, the network.
 //!
-//! Files of a run: `points.ndjson`, one judged point per line, appended as they come;
-//! `readings.ndjson`, one raw reading per line; `latencies.json`, the whole latency distribution
+//! Files of a run: `points.ndjson`, one judged point per line, and `readings.ndjson`, one raw
+//! reading per line, both appended as they come; `latencies.json`, the whole latency distribution
 //! of each point (HdrHistogram V2, deflated, base64); `run.json`, the record, written last under
 //! its final name, so that a directory without it is a run that did not end.
 
 mod read;
+mod readings;
 mod write;
 
 pub use read::read;
+pub use readings::Readings;
 pub use write::Writer;
 
 use std::io;

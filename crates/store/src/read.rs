@@ -1,11 +1,10 @@
 //! Reading a run back. The files are input like any other: hostile until parsed.
 
-use crate::{LATENCIES, POINTS, READINGS, RECORD, StoreError, io_error, malformed};
+use crate::{LATENCIES, POINTS, READINGS, RECORD, Readings, StoreError, io_error, malformed};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::Deserializer;
 use model::histogram::Histogram;
-use model::reading::Reading;
 use model::run::{Record, Run, SCHEMA};
 use serde::Deserialize;
 use std::fs;
@@ -27,7 +26,7 @@ pub fn read(path: &Path) -> Result<Run, StoreError> {
     let record = read_record(&record_path)?;
     Ok(Run {
         record,
-        readings: read_readings(&path.join(READINGS))?,
+        readings: Readings::open(&path.join(READINGS))?.load()?,
         latencies: read_latencies(&path.join(LATENCIES))?,
     })
 }
@@ -44,15 +43,6 @@ fn read_record(path: &Path) -> Result<Record, StoreError> {
         return Err(StoreError::Schema { path, found, known: SCHEMA });
     }
     serde_json::from_str(&text).map_err(|error| malformed(path, error))
-}
-
-fn read_readings(path: &Path) -> Result<Vec<Reading>, StoreError> {
-    let text = fs::read_to_string(path).map_err(io_error(path))?;
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .map_err(|error| malformed(path, format!("line {}: {error}", number + 1)))
-    };
-    text.lines().enumerate().map(parse).collect()
 }
 
 fn read_latencies(path: &Path) -> Result<Vec<Histogram>, StoreError> {

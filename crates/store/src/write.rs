@@ -1,6 +1,6 @@
 //! Writing a run.
 
-use crate::{LATENCIES, POINTS, READINGS, RECORD, StoreError, io_error};
+use crate::{LATENCIES, POINTS, READINGS, RECORD, Readings, StoreError, io_error};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
@@ -8,7 +8,7 @@ use model::histogram::Histogram;
 use model::run::{Point, Run};
 use serde::Serialize;
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A run being written.
@@ -50,27 +50,25 @@ impl Writer {
         self.points.write_all(&line).map_err(io_error(&path))
     }
 
+    /// The log of the run's readings, still empty.
+    pub fn readings(&self) -> Result<Readings, StoreError> {
+        Readings::create(&self.directory.join(READINGS))
+    }
+
     /// Removes the directory of a run that never began.
     pub fn discard_if_empty(self) {
         let path = self.directory.join(POINTS);
         if fs::metadata(&path).is_ok_and(|data| data.len() == 0) {
             // Leaving it behind would do no harm.
-            let _ = fs::remove_file(path).and_then(|()| fs::remove_dir(&self.directory));
+            let _ = fs::remove_file(path)
+                .and_then(|()| fs::remove_file(self.directory.join(READINGS)))
+                .and_then(|()| fs::remove_dir(&self.directory));
         }
     }
 
-    /// Writes everything else; the record comes last and appears whole or not at all.
+    /// Writes everything but points and readings. The record comes last, and appears whole or not
+    /// at all.
     pub fn finish(self, run: &Run) -> Result<PathBuf, StoreError> {
-        let path = self.directory.join(READINGS);
-        let file = File::create(&path).map_err(io_error(&path))?;
-        let mut file = BufWriter::new(file);
-        for reading in &run.readings {
-            let mut line = json(&path, reading)?;
-            line.push(b'\n');
-            file.write_all(&line).map_err(io_error(&path))?;
-        }
-        file.flush().map_err(io_error(&path))?;
-
         let path = self.directory.join(LATENCIES);
         let texts: Vec<String> = run.latencies.iter().map(encode).collect();
         fs::write(&path, json(&path, &texts)?).map_err(io_error(&path))?;

@@ -5,7 +5,7 @@
 //!
 //! Hot: runs for every request.
 
-use super::{Buffer, Driver, End, Event, Sending, SlotId};
+use super::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::sys::{self, RawAddress};
 use crate::{clock, job::Job};
 use std::io;
@@ -209,7 +209,7 @@ impl Driver for Epoll {
     }
 
     #[inline]
-    fn send(&mut self, slot: SlotId, span: Range<usize>, _is_alone: bool) -> Sending {
+    fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
         self.connections[slot as usize].unsent = span;
         self.push(slot)
     }

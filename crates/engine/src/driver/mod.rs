@@ -25,6 +25,15 @@ pub enum Sending {
     Underway,
 }
 
+/// What was sent on the slot before, when something is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ahead {
+    /// Nothing, or all of it was answered.
+    Nothing,
+    /// Requests that have no answer yet.
+    Unanswered,
+}
+
 /// Bytes that a driver holds until they are released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer {
@@ -103,8 +112,7 @@ pub trait Driver {
     fn open(&mut self, slot: SlotId, address: u32);
 
     /// Sends a piece of the tape on an open slot. At most one send may be under way per slot.
-    /// `is_alone` says that nothing else of the slot is in flight: all sent before was answered.
-    fn send(&mut self, slot: SlotId, span: Range<usize>, is_alone: bool) -> Sending;
+    fn send(&mut self, slot: SlotId, span: Range<usize>, ahead: Ahead) -> Sending;
 
     /// Closes a slot in whatever state it is. No event of it is given afterwards.
     fn close(&mut self, slot: SlotId);

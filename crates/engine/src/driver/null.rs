@@ -5,7 +5,7 @@
 //!
 //! Hot: runs for every request.
 
-use super::{Buffer, Driver, Event, Sending, SlotId};
+use super::{Ahead, Buffer, Driver, Event, Sending, SlotId};
 use crate::clock;
 use crate::job::Job;
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ impl Driver for Null {
     }
 
     #[inline]
-    fn send(&mut self, slot: SlotId, span: Range<usize>, _is_alone: bool) -> Sending {
+    fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
         self.due.push_back((slot, (span.len() / self.request_bytes) as u32));
         Sending::Done
     }

@@ -3,7 +3,7 @@
 //! The worker cannot tell it from a real driver, so whole runs with resets, one-byte reads and
 //! dying servers are repeated exactly from a seed, thousands per second. Tests only.
 
-use super::{Buffer, Driver, End, Event, Sending, SlotId};
+use super::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::Job;
 use model::tick::ErrorClass;
 use std::cmp::Reverse;
@@ -285,7 +285,7 @@ impl Driver for Sim {
         self.arrange(at_ns, slot, happening);
     }
 
-    fn send(&mut self, slot: SlotId, span: Range<usize>, _is_alone: bool) -> Sending {
+    fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
         let faults = self.faults;
         let count = (span.len() / self.request_bytes) as u64;
         if self.strikes(faults.partial_send) {

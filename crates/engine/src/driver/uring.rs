@@ -8,7 +8,7 @@
 //!
 //! Hot: runs for every request.
 
-use super::{Buffer, Driver, End, Event, Sending, SlotId};
+use super::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::sys::{self, RawAddress};
 use crate::{clock, job::Job};
 use io_uring::types::{Fixed, SubmitArgs, TimeoutFlags, Timespec};
@@ -342,8 +342,8 @@ impl Driver for Uring {
     }
 
     #[inline]
-    fn send(&mut self, slot: SlotId, span: Range<usize>, is_alone: bool) -> Sending {
-        let is_quiet = is_alone && span.len() <= QUIET_BYTES_MAX;
+    fn send(&mut self, slot: SlotId, span: Range<usize>, ahead: Ahead) -> Sending {
+        let is_quiet = ahead == Ahead::Nothing && span.len() <= QUIET_BYTES_MAX;
         self.connections[slot as usize].sending = span;
         let flags = if is_quiet { squeue::Flags::SKIP_SUCCESS } else { squeue::Flags::empty() };
         self.push_send(slot, flags);

@@ -1,0 +1,201 @@
+//! Raw readings on disk while a run goes on: memory stays flat however long it lasts, and what was
+//! read survives the program.
+
+use crate::{StoreError, io_error, malformed};
+use model::reading::{Data, Reading};
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read};
+use std::mem::{Discriminant, discriminant};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// About so many readings are loaded at once, so that a page of a long run stays drawable.
+const LOADED_MAX: u64 = 40_000;
+
+/// A log of readings, in time order: one JSON object per line.
+#[derive(Debug)]
+pub struct Readings {
+    file: File,
+    path: PathBuf,
+    /// Bytes of whole lines.
+    length: u64,
+    lines: u64,
+    failure: Option<StoreError>,
+}
+
+impl Readings {
+    /// A new log in a file.
+    pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).open(path);
+        let (file, path) = (file.map_err(io_error(path))?, path.to_path_buf());
+        Ok(Self { file, path, length: 0, lines: 0, failure: None })
+    }
+
+    /// A new log that vanishes with this value: a file without a name in the directory for
+    /// temporary files.
+    pub fn nameless() -> Result<Self, StoreError> {
+        let folder = std::env::temp_dir();
+        for attempt in 0.. {
+            let path = folder.join(format!(".ceiling-{}-{attempt}.ndjson", std::process::id()));
+            match Self::create(&path) {
+                Ok(log) => {
+                    fs::remove_file(&path).map_err(io_error(&path))?;
+                    return Ok(log);
+                }
+                Err(StoreError::Io { error, .. })
+                    if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        unreachable!("names do not end")
+    }
+
+    /// The log of a run that has ended.
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = File::open(path).map_err(io_error(path))?;
+        let length = file.metadata().map_err(io_error(path))?.len();
+        let mut log = Self { file, path: path.to_path_buf(), length, lines: 0, failure: None };
+        let mut lines = 0;
+        for line in log.reader(0).split(b'\n') {
+            line.map_err(io_error(path))?;
+            lines += 1;
+        }
+        log.lines = lines;
+        Ok(log)
+    }
+
+    /// Appends readings. After the first failure nothing more is written.
+    pub fn add(&mut self, readings: &[Reading]) {
+        if self.failure.is_none() {
+            self.failure = self.try_add(readings).err();
+        }
+    }
+
+    fn try_add(&mut self, readings: &[Reading]) -> Result<(), StoreError> {
+        let mut text = Vec::new();
+        for reading in readings {
+            serde_json::to_writer(&mut text, reading)
+                .map_err(|error| malformed(&self.path, error))?;
+            text.push(b'\n');
+        }
+        if let Err(error) = self.file.write_all_at(&text, self.length) {
+            // A torn line would spoil those before it.
+            let _ = self.file.set_len(self.length);
+            return Err(io_error(&self.path)(error));
+        }
+        self.length += text.len() as u64;
+        self.lines += readings.len() as u64;
+        Ok(())
+    }
+
+    /// Why readings are missing from the end, if they are.
+    pub fn failure(&self) -> Option<&StoreError> {
+        self.failure.as_ref()
+    }
+
+    /// Where the next reading will be, to read from there.
+    pub fn end(&self) -> u64 {
+        self.length
+    }
+
+    /// Readings from a place that [`Readings::end`] gave (0 is the begin), one after the other.
+    pub fn since(&self, place: u64) -> impl Iterator<Item = Result<Reading, StoreError>> {
+        let parse = |(number, line): (usize, io::Result<Vec<u8>>)| {
+            let line = line.map_err(io_error(&self.path))?;
+            serde_json::from_slice(&line)
+                .map_err(|error| malformed(&self.path, format!("line {}: {error}", number + 1)))
+        };
+        self.reader(place).split(b'\n').enumerate().map(parse)
+    }
+
+    /// All readings, or evenly chosen ones of each source when there are very many: counters are
+    /// cumulative, so rates between them stay true.
+    pub fn load(&self) -> Result<Vec<Reading>, StoreError> {
+        let every = self.lines.div_ceil(LOADED_MAX).max(1);
+        let mut seen: HashMap<Discriminant<Data>, u64> = HashMap::new();
+        let mut is_chosen = |reading: &Reading| {
+            let seen = seen.entry(discriminant(&reading.data)).or_default();
+            *seen += 1;
+            (*seen - 1).is_multiple_of(every) || matches!(reading.data, Data::Unreadable(_))
+        };
+        self.since(0).filter(|reading| reading.as_ref().map_or(true, &mut is_chosen)).collect()
+    }
+
+    fn reader(&self, offset: u64) -> BufReader<Tail<'_>> {
+        let end = self.length.max(offset);
+        BufReader::with_capacity(64 * 1024, Tail { file: &self.file, offset, end })
+    }
+}
+
+/// Reads a file up to a place, whoever else reads or writes it.
+struct Tail<'a> {
+    file: &'a File,
+    offset: u64,
+    end: u64,
+}
+
+impl Read for Tail<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end - self.offset).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let count = self.file.read_at(&mut buffer[..wanted], self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::reading::{OpenFiles, ProbeCost};
+
+    fn files(round: u64) -> Reading {
+        let data = Data::ClientFiles(OpenFiles { pid: 1, open: round, limit: 9 });
+        Reading { begin_ns: round, end_ns: round, data }
+    }
+
+    fn cost(round: u64) -> Reading {
+        let data = Data::ProbeCost(ProbeCost { rounds: round, ..ProbeCost::default() });
+        Reading { begin_ns: round, end_ns: round, data }
+    }
+
+    #[test]
+    fn readings_come_back_as_they_went_in() {
+        let mut log = Readings::nameless().unwrap();
+        let both = [files(1), cost(1)];
+        log.add(&both[..1]);
+        log.add(&[]);
+        let place = log.end();
+        log.add(&both[1..]);
+        assert_eq!(log.load().unwrap(), both);
+        assert_eq!(log.since(place).next().unwrap().unwrap(), both[1]);
+        assert!(log.failure().is_none());
+    }
+
+    #[test]
+    fn very_many_are_thinned_out_source_by_source() {
+        let mut log = Readings::nameless().unwrap();
+        let rounds = LOADED_MAX;
+        for round in 0..rounds {
+            log.add(&[files(round), cost(round)]);
+        }
+        let loaded = log.load().unwrap();
+        assert_eq!(loaded.len() as u64, rounds, "every second of two sources");
+        assert_eq!(loaded[..3], [files(0), cost(0), files(2)]);
+        assert_eq!(log.since(0).count() as u64, 2 * rounds);
+    }
+
+    #[test]
+    fn a_full_disk_costs_what_comes_after_it_and_nothing_before() {
+        let path = Path::new("/dev/full");
+        let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else { return };
+        let mut log =
+            Readings { file, path: path.to_path_buf(), length: 0, lines: 0, failure: None };
+        log.add(&[files(1)]);
+        let failure = log.failure().unwrap().to_string();
+        assert!(failure.contains("/dev/full") && failure.contains("No space left"), "{failure}");
+        assert_eq!((log.length, log.lines), (0, 0));
+    }
+}
