@@ -14,6 +14,7 @@ mod learn;
 mod tally;
 
 mod epoll;
+mod serve;
 mod uring;
 
 mod alarm;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let options = match options::parse(&arguments) {
         Ok(Invocation::Run(options)) => options,
+        Ok(Invocation::Serve(address)) => return served(serve::run(address)),
         Ok(Invocation::Help) => {
             print!("{}", options::USAGE);
             return ExitCode::SUCCESS;
@@ -50,6 +52,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn served(result: io::Result<()>) -> ExitCode {
+    if let Err(error) = result {
+        eprintln!("floor: {error}");
+    }
+    ExitCode::FAILURE
 }
 
 fn run(options: &Options) -> io::Result<String> {

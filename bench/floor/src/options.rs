@@ -5,12 +5,14 @@ use std::time::Duration;
 
 pub const USAGE: &str = "\
 usage: floor [--driver uring|epoll] [-c N] [-p N] [-d SECONDS] URL
+       floor --serve IP:PORT
 
   --driver uring|epoll   how bytes move [default: uring]
   -c, --connections N    connections, kept open [default: 50]
   -p, --depth N          requests in flight per connection [default: 1]
   -d, --duration T       seconds of load [default: 3]
   URL                    http://IP:PORT/PATH
+  --serve IP:PORT        be the server instead: the cheapest answer there is to every request
 
 Prints one line of JSON: requests, seconds, bytes, cpu_user_ns, cpu_system_ns, turns, sends.
 ";
@@ -54,6 +56,7 @@ impl Options {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Invocation {
     Run(Options),
+    Serve(SocketAddr),
     Help,
 }
 
@@ -67,6 +70,7 @@ pub fn parse(arguments: &[String]) -> Result<Invocation, String> {
         let mut value = || rest.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "-h" | "--help" => return Ok(Invocation::Help),
+            "--serve" => return Ok(Invocation::Serve(listen_address(value()?)?)),
             "--driver" => driver = driver_of(value()?)?,
             "-c" | "--connections" => connections = count(argument, value()?)?,
             "-p" | "--depth" => depth = count(argument, value()?)?,
@@ -85,6 +89,11 @@ fn driver_of(value: &str) -> Result<Driver, String> {
         .into_iter()
         .find(|driver| driver.name() == value)
         .ok_or(format!("--driver takes uring or epoll, not {value}"))
+}
+
+fn listen_address(value: &str) -> Result<SocketAddr, String> {
+    let wrong = |_| format!("--serve takes IP:PORT, such as 127.0.0.1:8083, not {value}");
+    value.parse().map_err(wrong)
 }
 
 fn count(flag: &str, value: &str) -> Result<u32, String> {
@@ -131,6 +140,7 @@ mod tests {
             ("", "a URL is missing"),
             ("-c 0 http://127.0.0.1:80/", "-c takes"),
             ("-c", "-c needs a value"),
+            ("--serve localhost", "--serve takes IP:PORT"),
             ("--driver xdp http://127.0.0.1:80/", "uring or epoll"),
             ("-d soon http://127.0.0.1:80/", "seconds"),
             ("--fast http://127.0.0.1:80/", "no flag --fast"),

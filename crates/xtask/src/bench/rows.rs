@@ -10,6 +10,8 @@ use super::peers::{Depth, PEERS};
 pub enum Target {
     Fasthttp,
     Sink,
+    /// The responder of the floor, so that the server is not the wall.
+    Floor,
     /// Nothing is asked: the null driver answers itself.
     Nobody,
 }
@@ -75,7 +77,7 @@ const SIMPLE: Row = Row {
 };
 
 const VETH: Row = Row {
-    target: Target::Sink,
+    target: Target::Floor,
     place: Place::Veth,
     figure: Figure::WholeCpu,
     peers: Who::Only("wrk"),
@@ -128,13 +130,13 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         name: "veth-1",
-        title: "sink over veth, 50 connections, depth 1, whole CPU of the client",
+        title: "floor responder over veth, 50 connections, depth 1, whole CPU of the client",
         bounds: &[Bound::at_most(Measure::CostOver("wrk"), 0.60)],
         ..VETH
     },
     Row {
         name: "veth-16",
-        title: "sink over veth, 50 connections, depth 16, whole CPU of the client",
+        title: "floor responder over veth, 50 connections, depth 16, whole CPU of the client",
         depth: 16,
         bounds: &[Bound::at_most(Measure::CostOver("wrk"), 0.50)],
         ..VETH

@@ -24,14 +24,16 @@ pub struct Server {
 
 /// The command line of a target on a free port of an address; none for nobody.
 pub fn line(target: Target, programs: &Programs, ip: &str) -> Option<Words> {
-    let (program, more): (&Path, &[&str]) = match target {
-        Target::Fasthttp => (&programs.fasthttp, &[]),
-        Target::Sink => (&programs.sink, &["--threads", "1"]),
-        Target::Nobody => return None,
+    let line = |program: &Path, arguments: &[&str]| {
+        let program = program.to_string_lossy().into_owned();
+        Some(std::iter::once(program).chain(words(arguments)).collect())
     };
-    let mut line = words(&[&*program.to_string_lossy(), "--addr", ip, "--port", "0"]);
-    line.extend(words(more));
-    Some(line)
+    match target {
+        Target::Fasthttp => line(&programs.fasthttp, &["--addr", ip, "--port", "0"]),
+        Target::Sink => line(&programs.sink, &["--addr", ip, "--port", "0", "--threads", "1"]),
+        Target::Floor => line(&programs.floor, &["--serve", &format!("{ip}:0")]),
+        Target::Nobody => None,
+    }
 }
 
 impl Server {
@@ -99,6 +101,7 @@ mod tests {
         let line = |target| line(target, &options.programs, "10.0.0.2").map(|line| line.join(" "));
         let sink = "bin/target-sink --addr 10.0.0.2 --port 0 --threads 1";
         assert_eq!(line(Target::Sink).as_deref(), Some(sink));
+        assert_eq!(line(Target::Floor).as_deref(), Some("bin/floor --serve 10.0.0.2:0"));
         assert_eq!(line(Target::Nobody), None);
     }
 }

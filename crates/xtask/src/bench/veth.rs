@@ -3,8 +3,10 @@
 //! Without more, what a host receives over veth is worked off on the CPU of the sender, so the
 //! client would pay for the server. Threaded NAPI gives each side a kernel thread of its own,
 //! and each is pinned to its side's CPU. GRO has to be on, because veth only then has a NAPI
-//! instance. Congestion control is Reno, the only one that a new namespace may always set: the
-//! default of a machine may be BBR, whose pacing timers would be a wall of their own.
+//! instance, and TSO off, because a packet of a sender with TSO goes the other way all the same
+//! (`veth_skb_is_eligible_for_gro` in drivers/net/veth.c). Congestion control is Reno, the only
+//! one that a new namespace may always set: the default of a machine may be BBR, whose pacing
+//! timers would be a wall of their own.
 
 use super::machine;
 use super::words::{Words, in_namespace, pinned, words};
@@ -121,7 +123,7 @@ fn set_up_lines(client: &Host, server: &Host) -> Vec<Words> {
         lines.push(text(format!("ip -n {namespace} addr add {ip}/30 dev {nic}")));
         lines.push(text(format!("ip -n {namespace} link set lo up")));
         lines.push(text(format!("ip -n {namespace} link set {nic} up")));
-        lines.push(in_namespace(namespace, text(format!("ethtool -K {nic} gro on"))));
+        lines.push(in_namespace(namespace, text(format!("ethtool -K {nic} gro on tso off"))));
         let settings = [
             (format!("/sys/class/net/{nic}/threaded"), "1"),
             ("/proc/sys/net/ipv4/tcp_congestion_control".to_owned(), "reno"),
@@ -193,7 +195,7 @@ peer name bs77 netns ceiling-bench-77-s numtxqueues 1 numrxqueues 1
 ip -n ceiling-bench-77-c addr add 10.213.77.1/30 dev bc77
 ip -n ceiling-bench-77-c link set lo up
 ip -n ceiling-bench-77-c link set bc77 up
-ip netns exec ceiling-bench-77-c ethtool -K bc77 gro on
+ip netns exec ceiling-bench-77-c ethtool -K bc77 gro on tso off
 ip netns exec ceiling-bench-77-c sh -c echo 1 > /sys/class/net/bc77/threaded
 ip netns exec ceiling-bench-77-c sh -c echo reno > /proc/sys/net/ipv4/tcp_congestion_control";
         assert_eq!(lines[..9].join("\n"), expected);
