@@ -130,13 +130,13 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         name: "veth-1",
-        title: "floor responder over veth, 50 connections, depth 1, whole CPU of the client",
+        title: "floor responder over veth, 50 connections, depth 1, whole client CPU",
         bounds: &[Bound::at_most(Measure::CostOver("wrk"), 0.60)],
         ..VETH
     },
     Row {
         name: "veth-16",
-        title: "floor responder over veth, 50 connections, depth 16, whole CPU of the client",
+        title: "floor responder over veth, 50 connections, depth 16, whole client CPU",
         depth: 16,
         bounds: &[Bound::at_most(Measure::CostOver("wrk"), 0.50)],
         ..VETH
