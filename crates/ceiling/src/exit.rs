@@ -2,7 +2,8 @@
 
 use lab::LabError;
 use lab::target::UrlError;
-use model::run::{Outcome, Record};
+use model::run::{Outcome, Point, Record};
+use model::verdict::Named;
 use std::process::ExitCode;
 use store::StoreError;
 
@@ -41,6 +42,7 @@ impl Code {
         match record.outcome {
             Outcome::Interrupted => Self::Interrupted,
             Outcome::TargetLost => Self::Unreachable,
+            Outcome::Complete if was_silent(record) => Self::Unreachable,
             Outcome::Complete if !record.verdict.is_valid() => Self::NotValid,
             Outcome::Complete => {
                 let broken = (0..record.points.len()).filter(last_visit).any(is_broken);
@@ -48,6 +50,16 @@ impl Code {
             }
         }
     }
+}
+
+/// Whether no answer came at all, good or bad, and no limit explains it.
+fn was_silent(record: &Record) -> bool {
+    let is_silent = |point: &Point| {
+        point.unmeasured.completed == 0 && point.status.values().all(|count| *count == 0)
+    };
+    record.verdict.wall == Named::Unknown
+        && !record.points.is_empty()
+        && record.points.iter().all(is_silent)
 }
 
 /// Why a command did not do what it should.

@@ -203,7 +203,8 @@ impl<D: Driver> Worker<D> {
         }
         while self.connections.opening < OPENING_MAX {
             let Some(slot) = self.to_open.pop_front() else { break };
-            self.open(slot, now_ns);
+            // Many may begin in one turn, and each takes a while.
+            self.open(slot, self.driver.now_ns());
         }
         let is_idle = self.stage == Stage::Idle;
         let wait_max_ns = if is_idle { IDLE_WAIT_MAX_NS } else { WAIT_MAX_NS };

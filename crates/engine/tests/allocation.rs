@@ -1,7 +1,7 @@
-//! After warm-up the data plane does not allocate, on any live driver.
+//! After warm-up the data plane does not allocate while it measures, on any live driver.
 
-use engine::Crew;
 use engine::job::{Job, Order};
+use engine::{Crew, clock};
 use model::load::{DriverKind, Request};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
@@ -89,17 +89,20 @@ fn assert_no_allocation(driver: DriverKind, address: SocketAddr, depth: u32) {
     let mut crew = Crew::start(&job).unwrap();
     crew.order_connect(1, 8, depth);
     crew.order(|_| Order::Warm);
-    let mut listen = |rounds: u32| {
+    let listen = |crew: &mut Crew, rounds: u32| {
         let mut completed = 0;
         for _ in 0..rounds {
             thread::sleep(Duration::from_millis(20));
-            crew.drain(|tick| completed += tick.unmeasured.completed);
+            crew.drain(|tick| completed += tick.measured.completed);
         }
         completed
     };
-    listen(25);
+    listen(&mut crew, 10);
+    let begin_ns = clock::now_ns();
+    crew.order_measure(begin_ns, begin_ns + 60_000_000_000, None, 0);
+    listen(&mut crew, 15);
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    let completed = listen(25);
+    let completed = listen(&mut crew, 25);
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
     assert!(completed > 100, "{driver:?} depth {depth}: load must run: {completed}");
     assert_eq!(allocations, 0, "{driver:?} depth {depth}, {completed} requests");

@@ -12,7 +12,7 @@ use crate::walls::{self, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, SERVER, 
 use crate::{gates, ramp::ceiling};
 use model::facts::HostFacts;
 use model::load::{Question, Trial};
-use model::run::{Point, Target};
+use model::run::{Outcome, Point, Target};
 use model::units::show_count;
 use model::verdict::{CeilingKind, Confidence, Gate, Named, Verdict};
 use model::wall::{Side, WallId};
@@ -33,6 +33,8 @@ pub struct Context<'a> {
     pub host: &'a HostFacts,
     /// What was tested.
     pub target: &'a Target,
+    /// How the run ended.
+    pub outcome: Outcome,
 }
 
 impl<'a> Context<'a> {
@@ -51,6 +53,29 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
 
 /// The verdict of a run from its judged points and what was observed in their windows.
 pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
+    let verdict = judge_points(context, points, observed);
+    let is_counted = COUNTED.walls.iter().any(|listed| verdict.wall == Named::Wall(listed.wall));
+    // A target that does not answer looks like any fault of the measurement, and is none.
+    let why = match context.outcome {
+        _ if is_counted => None,
+        Outcome::TargetLost => Some("the target stopped answering"),
+        Outcome::Complete if !points.is_empty() && points.iter().all(is_unanswered) => {
+            Some("no request was answered")
+        }
+        Outcome::Complete | Outcome::Interrupted => None,
+    };
+    let Some(why) = why else { return verdict };
+    let next = ["look at the server: is it alive, what does its log say", "curl -v"];
+    let next = [next[0].to_string(), format!("{} {}", next[1], context.trial.url)].to_vec();
+    Verdict { name: why.to_string(), next, ..nothing_measured() }
+}
+
+/// Nobody said anything that could be read as an answer, good or bad.
+fn is_unanswered(point: &Point) -> bool {
+    point.status.values().all(|count| *count == 0) && point.unmeasured.completed == 0
+}
+
+fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
     let last_visits = last_visits(points);
     let usable: Vec<usize> =
         last_visits.iter().copied().filter(|index| is_usable(&points[*index])).collect();
@@ -470,7 +495,12 @@ mod tests {
         let trial = Trial { question: Question::Ramp, ..fixture.trial.clone() };
         let target =
             Target { url: trial.url.clone(), addresses: vec![], server: fixture.server.clone() };
-        let context = Context { trial: &trial, host: &fixture.host, target: &target };
+        let context = Context {
+            trial: &trial,
+            host: &fixture.host,
+            target: &target,
+            outcome: Outcome::Complete,
+        };
         let judged = |(connections, rate): &(u32, f64)| {
             judge_point(context, Fixture::point(*connections, *rate), &fixture.observed)
         };
@@ -506,6 +536,40 @@ mod tests {
         let verdict = ramp(&Fixture::good(), &FLAT);
         assert_eq!(verdict.wall, Named::Unknown, "{verdict:?}");
         assert!(verdict.against[0].contains("something waits"), "{verdict:?}");
+    }
+
+    fn judged_as(fixture: &Fixture, outcome: Outcome) -> Verdict {
+        let trial = fixture.trial.clone();
+        let target = Target { url: trial.url.clone(), addresses: vec![], server: None };
+        let context = Context { trial: &trial, host: &fixture.host, target: &target, outcome };
+        let point = judge_point(context, fixture.point.clone(), &fixture.observed);
+        judge_run(context, &[point], std::slice::from_ref(&fixture.observed))
+    }
+
+    #[test]
+    fn a_target_that_went_away_is_no_fault_of_the_measurement() {
+        let mut fixture = Fixture::good();
+        fixture.point.requests.failed = fixture.point.requests.sent;
+        let verdict = judged_as(&fixture, Outcome::Complete);
+        assert_eq!(verdict.side, Side::Measurement);
+        let verdict = judged_as(&fixture, Outcome::TargetLost);
+        assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
+        assert!(verdict.name.contains("stopped answering"));
+        assert!(verdict.next[0].contains("look at the server"));
+    }
+
+    #[test]
+    fn no_answer_at_all_is_said_as_such() {
+        let mut fixture = Fixture::good();
+        fixture.point.requests.completed = 0;
+        fixture.point.status.clear();
+        fixture.point.unmeasured.completed = 0;
+        let verdict = judged_as(&fixture, Outcome::Complete);
+        assert_eq!(
+            (verdict.wall, verdict.name.as_str()),
+            (Named::Unknown, "no request was answered")
+        );
+        assert!(verdict.next[1].starts_with("curl -v http"), "{:?}", verdict.next);
     }
 
     #[test]

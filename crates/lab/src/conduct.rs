@@ -13,10 +13,10 @@ use judge::steady::{Steadiness, steadiness};
 use judge::{Context, judge_point, judge_run};
 use model::event::Event;
 use model::histogram::Histogram;
-use model::load::{Arrival, DriverKind, Level, Trial};
+use model::load::{Arrival, DriverKind, Level, Stop, Trial};
 use model::run::{
-    Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record, Run,
-    SCHEMA, Target, Unmeasured, count_errors, count_requests, count_status,
+    Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
+    RequestInfo, Run, SCHEMA, Target, Unmeasured, count_errors, count_requests, count_status,
 };
 use model::verdict::{Confidence, Named, Verdict};
 use model::wall::Side;
@@ -92,10 +92,7 @@ pub fn run(
             let (crew, watch) = (&mut crew, &mut watch);
             let mut hands = Stagehands { crew, watch, trial, stop, notify: &mut *notify };
             let visit = visit(&mut hands, *level, load)?;
-            let is_steady = bench.add_visit(*level, attempt, visit, watch);
-            if let Some(point) = bench.points.last() {
-                notify(Event::Point(Box::new(point.clone())));
-            }
+            let is_steady = bench.add_visit((*level, attempt), visit, watch, notify);
             if is_steady || bench.outcome != Outcome::Complete {
                 break;
             }
@@ -183,25 +180,42 @@ impl<'a> Bench<'a> {
     }
 
     fn context(&self) -> Context<'_> {
-        Context { trial: self.trial, host: &self.host, target: &self.target }
+        Context { trial: self.trial, host: &self.host, target: &self.target, outcome: self.outcome }
     }
 
     /// Makes a point of a visit; false when its throughput was not steady.
-    fn add_visit(&mut self, level: Level, attempt: u32, visit: Visit, watch: &Watch<'_>) -> bool {
-        let window_ns = (visit.window_begin_ns, visit.gathered.window_end_ns());
-        let observed = Observed::of(watch.inside(window_ns), self.host.clock_tick_ns);
-        let point = make_point(self.trial, level, attempt, &visit, window_ns, &observed);
-        let point = judge_point(self.context(), point, &observed);
-        let is_steady =
-            matches!(steadiness(&point.per_100ms), Steadiness::Steady { .. } | Steadiness::Unknown);
+    fn add_visit(
+        &mut self,
+        (level, attempt): (Level, u32),
+        visit: Visit,
+        watch: &Watch<'_>,
+        notify: &mut dyn FnMut(Event),
+    ) -> bool {
         match visit.ending {
             Ending::Complete => {}
             Ending::Interrupted => self.outcome = Outcome::Interrupted,
             Ending::TargetLost => {
                 self.outcome = Outcome::TargetLost;
-                self.notices.push("the target stopped accepting connections".to_string());
+                self.notice("the target stopped accepting connections".to_string(), notify);
             }
         }
+        let window_ns = (visit.window_begin_ns, visit.gathered.window_end_ns());
+        if window_ns.0 == window_ns.1 {
+            let (connections, requests) = (level.connections, &visit.gathered.unmeasured);
+            let text = format!(
+                "{connections} connections: ended before anything was measured, with {} requests \
+                 answered, {} failed and {} unanswered",
+                requests.completed, requests.failed, requests.unanswered
+            );
+            self.notice(text, notify);
+            return true;
+        }
+        let observed = Observed::of(watch.inside(window_ns), self.host.clock_tick_ns);
+        let point = make_point(self.trial, level, attempt, &visit, window_ns, &observed);
+        let point = judge_point(self.context(), point, &observed);
+        let is_steady =
+            matches!(steadiness(&point.per_100ms), Steadiness::Steady { .. } | Steadiness::Unknown);
+        notify(Event::Point(Box::new(point.clone())));
         self.points.push(point);
         self.observed.push(observed);
         self.latencies.push(visit.gathered.latency);
@@ -251,7 +265,7 @@ fn make_point(
         attempt,
         window_ns,
         connections: connection_info(level, gathered),
-        requests: count_requests(&gathered.measured),
+        requests: requests_info(trial, gathered),
         status: count_status(&gathered.measured),
         mismatched: 0,
         errors: count_errors(&gathered.measured),
@@ -284,6 +298,14 @@ fn make_point(
         gates: Vec::new(),
         verdict: unjudged(),
     }
+}
+
+fn requests_info(trial: &Trial, gathered: &Gathered) -> RequestInfo {
+    let mut info = count_requests(&gathered.measured);
+    if let Stop::AfterRequests(planned) = trial.stop {
+        (info.planned, info.unsent) = (Some(planned), planned.saturating_sub(info.sent));
+    }
+    info
 }
 
 fn per_second(count: f64, duration_s: f64) -> f64 {
@@ -334,7 +356,8 @@ fn cpu_cost(visit: &Visit, duration_s: f64, rate: f64, observed: &Observed) -> C
     let server_cpus = observed.server_cpus();
     CpuCost {
         client_us_per_request: each_us(worker_ns + beside_ns),
-        client_usr_us_per_request: each_us(window.cpu_user_ns as f64),
+        // Sampled by the tick: in a short window none may have hit user code.
+        client_usr_us_per_request: each_us(window.cpu_user_ns as f64).filter(|us| *us > 0.0),
         server_us_per_request: server_cpus.filter(|_| rate > 0.0).map(|cpus| cpus * 1e6 / rate),
         client_cpus: (duration_s > 0.0).then(|| (worker_ns + beside_ns) / 1e9 / duration_s),
         server_cpus,

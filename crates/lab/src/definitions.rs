@@ -19,7 +19,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "Requests sent in the measured window and what became of them: sent = completed + failed \
          + unanswered. completed: whole answer with status 2xx or 3xx. failed: whole answer with \
          another status, or an error of class timeout, reset, closed or parse. unanswered: no \
-         whole answer when the drain ended.",
+         whole answer when the drain ended. planned: the number asked for (-n), null when time \
+         ends the window. unsent: planned ones that were never sent.",
     ),
     (
         "points[].errors",
@@ -32,7 +33,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "Closed loop: from the instant the request was handed to the kernel to the instant its \
          last byte was in user space; completed requests only. censored counts requests that \
          timed out or were unanswered: they take part in the ranks, so a percentile that falls \
-         among them is null. A percentile with fewer than ten values beyond it is null.",
+         among them is null, and so is max. A percentile with fewer than ten values beyond it \
+         is null.",
     ),
     ("points[].service_ns", "From send to answer. In closed loop the same as latency_ns."),
     (
@@ -52,7 +54,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "CPU time (user and kernel) of the generator's process in the window, its probe and \
          conductor included, per completed request. Kernel time includes network work done on \
          behalf of its calls. client_usr_us_per_request is the user part of the workers, which \
-         the kernel samples.",
+         the kernel samples: null when no sample fell into it.",
     ),
     (
         "points[].cpu.server_us_per_request",

@@ -153,7 +153,7 @@ impl Histogram {
             p99: percentile(0.99),
             p99_9: percentile(0.999),
             p99_99: percentile(0.9999),
-            max: Some(self.max),
+            max: (censored == 0).then_some(self.max),
         }
     }
 }

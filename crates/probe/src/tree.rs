@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The processes of a tree as of its last refresh, the root first.
+/// The processes of a tree as of its last refresh, the root first. Our own process is left out,
+/// also when the server has started it: it is the other side.
 #[derive(Debug)]
 pub struct Tree {
     root: u32,
@@ -55,6 +56,7 @@ impl Tree {
                     self.pids.extend(children.map(|(child, _)| child));
                 }
             }
+            self.pids.retain(|pid| *pid == self.root || *pid != std::process::id());
         }
         Ok(())
     }
@@ -121,6 +123,14 @@ mod tests {
         assert_eq!(parents[&tree.pids()[1]], child.id());
         tree.refresh().unwrap();
         assert_eq!(tree.pids().len(), 4);
+    }
+
+    #[test]
+    fn we_are_not_part_of_a_server_that_started_us() {
+        let parent = std::os::unix::process::parent_id();
+        let tree = Tree::of(parent).unwrap();
+        assert_eq!(tree.pids()[0], parent);
+        assert!(!tree.pids().contains(&std::process::id()), "{tree:?}");
     }
 
     #[test]

@@ -26,6 +26,7 @@ fn ctrl_c_writes_what_there_is() {
     assert_eq!(record["outcome"], "interrupted");
     let points = record["points"].as_array().unwrap();
     assert!(!points.is_empty() && points.len() < 7);
+    assert!(count(&points[0], "/requests/completed") > 0, "the first level was finished");
     for point in points {
         let requests = &point["requests"];
         let fates =
@@ -37,6 +38,39 @@ fn ctrl_c_writes_what_there_is() {
     let shown = run(&["show", kept.to_str().unwrap()]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     assert!(shown.stdout.to_lowercase().contains("interrupted"), "{}", shown.stdout);
+}
+
+#[test]
+fn ctrl_c_before_anything_was_measured_shows_no_figures() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let url = server.url("/");
+    for format in ["--json", "--quiet"] {
+        let mut command = ceiling(&["load", &url, "-c", "4", "--warmup", "30s", format]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        signal(child.id(), "INT");
+        let said = Said::of(child.wait_with_output().unwrap());
+        assert_eq!(said.code, 130, "{}", said.stderr);
+        if format == "--json" {
+            let record = said.record();
+            assert_eq!(record["points"].as_array().unwrap().len(), 0);
+            let notices = record["notices"].to_string();
+            assert!(notices.contains("ended before anything was measured"), "{notices}");
+        } else {
+            assert!(said.stdout.contains("INTERRUPTED before"), "{}", said.stdout);
+            assert!(!said.stdout.contains("NOT A VALID"), "{}", said.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_target_that_never_answers_is_not_called_a_bad_measurement() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:60s"]);
+    let said = run(&["load", &server.url("/"), "-c", "4", "-d", "1", "-T", "1s"]);
+    assert_eq!(said.code, 5, "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.contains("no request was answered"), "{}", said.stdout);
 }
 
 #[test]
@@ -54,14 +88,16 @@ fn a_server_that_dies_ends_the_run_with_a_partial_record() {
     assert_eq!(said.code, 5, "{}", said.stderr);
     let record = said.record();
     assert_eq!(record["outcome"], "target-lost");
-    assert!(!record["points"].as_array().unwrap().is_empty());
+    assert_eq!(record["verdict"]["name"], "the target stopped answering");
+    assert!(count(&record["points"][0], "/requests/completed") > 0);
 }
 
 /// A load against a sink with a fault, on either driver: it must end in time, with every request
-/// accounted for. Returns the point of the last.
-fn survives(fault: &[&str], more: &[&str]) -> Value {
-    survives_on("epoll", fault, more);
-    survives_on("uring", fault, more)
+/// accounted for. Looks at the point of each.
+fn survives(fault: &[&str], more: &[&str], look: impl Fn(&Value)) {
+    for driver in ["epoll", "uring"] {
+        look(&survives_on(driver, fault, more));
+    }
 }
 
 fn survives_on(driver: &str, fault: &[&str], more: &[&str]) -> Value {
@@ -83,22 +119,31 @@ fn survives_on(driver: &str, fault: &[&str], more: &[&str]) -> Value {
 #[test]
 fn hostile_answers_are_counted_and_never_crash_or_hang() {
     let _turn = turn();
-    let garbage = survives(&["--garbage", "5%"], &[]);
-    assert!(count(&garbage, "/errors/parse") > 0);
-    let cut = survives(&["--truncate", "5%"], &["-p", "4"]);
-    assert!(count(&cut, "/errors/parse") > 0, "a truncated answer is not an answer");
-    let closed = survives(&["--close-after", "10", "--close-silently"], &["-p", "4"]);
-    assert!(count(&closed, "/errors/closed") > 0);
-    let reset = survives(&["--close-after", "10", "--reset", "--close-silently"], &["-p", "4"]);
-    assert!(count(&reset, "/errors/reset") + count(&reset, "/errors/closed") > 0);
-    let status = survives(&["--status", "500:10%"], &[]);
-    let share = count(&status, "/status/5xx") as f64 / count(&status, "/requests/sent") as f64;
-    assert!((share - 0.1).abs() < 0.03, "{share}");
-    let slow = survives(&["--slow-bytes", "7/100us"], &[]);
-    assert_eq!(count(&slow, "/requests/failed"), 0);
-    let silent = survives(&["--delay", "fixed:10s"], &[]);
-    assert_eq!(count(&silent, "/requests/completed"), 0);
-    assert!(silent["latency_ns"]["p50"].is_null(), "no answer, no median");
+    survives(&["--garbage", "5%"], &[], |point| {
+        assert!(count(point, "/errors/parse") > 0);
+    });
+    survives(&["--truncate", "5%"], &["-p", "4"], |point| {
+        assert!(count(point, "/errors/parse") > 0, "a truncated answer is not an answer");
+    });
+    survives(&["--close-after", "10", "--close-silently"], &["-p", "4"], |point| {
+        assert!(count(point, "/errors/closed") > 0);
+        assert!(count(point, "/requests/completed") > 0);
+    });
+    survives(&["--close-after", "10", "--reset", "--close-silently"], &["-p", "4"], |point| {
+        assert!(count(point, "/errors/reset") > 0, "{}", point["errors"]);
+    });
+    survives(&["--status", "500:10%"], &[], |point| {
+        let share = count(point, "/status/5xx") as f64 / count(point, "/requests/sent") as f64;
+        assert!((share - 0.1).abs() < 0.03, "{share}");
+    });
+    survives(&["--slow-bytes", "7/100us"], &[], |point| {
+        assert!(count(point, "/requests/completed") > 0);
+        assert_eq!(count(point, "/requests/failed"), 0);
+    });
+    survives(&["--delay", "fixed:10s"], &[], |point| {
+        assert_eq!(count(point, "/requests/completed"), 0);
+        assert!(point["latency_ns"]["p50"].is_null(), "no answer, no median");
+    });
 }
 
 #[test]

@@ -4,8 +4,11 @@ use crate::harness::{
     Group, Namespace, Said, Server, ceiling, count, is_root, measure, program, run, signal, turn,
 };
 use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 fn wall(record: &Value) -> &str {
@@ -15,6 +18,25 @@ fn wall(record: &Value) -> &str {
 /// The verdict, for messages.
 fn shown(record: &Value) -> String {
     format!("{:#}\ngates {:#}", record["verdict"], record["points"][0]["gates"])
+}
+
+/// Measures until the verdict is one of the expected walls. On a machine shared with others it may
+/// be honest to say that nothing can be known; three times is enough. Another wall is never right.
+fn measure_wall(expected: &[&str], arguments: &[&str]) -> (i32, Value) {
+    for _ in 0..2 {
+        let (code, record) = measure(arguments);
+        let found = wall(&record);
+        let gates = record["points"][0]["gates"].as_array().unwrap();
+        let is_broken = gates.iter().any(|gate| gate["ok"] == false);
+        if expected.contains(&found) && !is_broken {
+            return (code, record);
+        }
+        let is_honest = expected.contains(&found) || found == "unknown" || found.starts_with('M');
+        assert!(is_honest, "{expected:?}, not {}", shown(&record));
+    }
+    let (code, record) = measure(arguments);
+    assert!(expected.contains(&wall(&record)), "{expected:?}, not {}", shown(&record));
+    (code, record)
 }
 
 #[test]
@@ -34,8 +56,7 @@ fn a_quota_on_the_server_or_on_its_parent_is_s3() {
         let command = own.command(&program("target-sink"));
         let server = Server::start_as(command, &["--threads", "1", "--burn", "20us"]);
         let url = server.url("/simple");
-        let (code, record) = measure(&["load", &url, "-c", "16", "-d", "4"]);
-        assert_eq!(wall(&record), "S3", "{limited}: {}", shown(&record));
+        let (code, record) = measure_wall(&["S3"], &["load", &url, "-c", "16", "-d", "4"]);
         assert_eq!(record["verdict"]["side"], "server");
         assert_eq!(record["verdict"]["ceiling"]["kind"], "ceiling");
         assert_eq!(code, 0, "{limited}: {}", shown(&record));
@@ -49,8 +70,8 @@ fn a_quota_on_the_server_or_on_its_parent_is_s3() {
 fn a_server_with_one_thread_is_s2() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--threads", "1", "--burn", "100us"]);
-    let (code, record) = measure(&["ramp", &server.url("/"), "-c", "1..64*4", "-d", "2"]);
-    assert_eq!(wall(&record), "S2", "{}", shown(&record));
+    let ramp = ["ramp", &server.url("/"), "-c", "1..64*4", "-d", "2"];
+    let (code, record) = measure_wall(&["S2"], &ramp);
     assert_eq!(code, 0, "{}", shown(&record));
 }
 
@@ -72,27 +93,46 @@ fn a_starved_generator_is_named_first_and_the_number_is_not_the_servers() {
     assert!(first.contains("the generator is the wall (C1"), "{}", said.stdout);
 }
 
+/// A server whose answers cost little to write and much to read: thousands of chunks of one byte.
+fn serve_tiny_chunks() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let body = format!("{}0\r\n\r\n", "1\r\na\r\n".repeat(5000));
+    let answer = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let answer = answer.clone();
+            // One request is in flight on each connection, and one read brings all of it.
+            thread::spawn(move || {
+                let mut input = [0; 4096];
+                while let Ok(1..) = stream.read(&mut input) {
+                    if stream.write_all(answer.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
 #[test]
 fn one_worker_at_its_limit_is_the_clients_wall() {
     let _turn = turn();
-    // One worker must serve a load that the server answers with little of two CPUs.
-    let server = Server::start("target-sink", &["--threads", "1"]);
-    let url = server.url("/");
-    let (code, record) = measure(&["load", &url, "-c", "64", "-p", "16", "-t", "1", "-d", "3"]);
-    let verdict = &record["verdict"];
-    let walls = [wall(&record), verdict["also"][0].as_str().unwrap_or("")];
-    let names_client = walls.iter().any(|wall| ["C1", "C2"].contains(wall));
-    assert!(names_client, "{}", shown(&record));
-    assert_eq!(verdict["ceiling"]["kind"], "at-least", "{}", shown(&record));
-    assert!(code == 4 || verdict["confidence"] == "co-limited", "{}", shown(&record));
+    let url = format!("http://{}/", serve_tiny_chunks());
+    let load = ["load", &url, "-c", "16", "-t", "1", "-d", "3"];
+    let (code, record) = measure_wall(&["C1", "C2"], &load);
+    assert_eq!(record["verdict"]["side"], "client", "{}", shown(&record));
+    assert_eq!(record["verdict"]["ceiling"]["kind"], "at-least", "{}", shown(&record));
+    assert_eq!(code, 4, "{}", shown(&record));
 }
 
 #[test]
 fn little_load_on_a_slow_but_idle_server_is_no_wall() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--delay", "fixed:50ms"]);
-    let (code, record) = measure(&["load", &server.url("/"), "-c", "8", "-d", "3"]);
-    assert_eq!(wall(&record), "none", "{}", shown(&record));
+    let load = ["load", &server.url("/"), "-c", "8", "-d", "3"];
+    let (code, record) = measure_wall(&["none"], &load);
     assert_eq!(record["verdict"]["ceiling"]["kind"], "at-least");
     assert_eq!(code, 0, "{}", shown(&record));
     let rate = record["points"][0]["rate"].as_f64().unwrap();
@@ -150,6 +190,7 @@ fn too_few_descriptors_are_refused_beforehand_or_raised() {
     let raised = limited("ulimit -Sn 150");
     assert!(raised.stderr.contains("raised the soft limit"), "{}", raised.stderr);
     assert!(raised.stdout.contains("200"), "{}", raised.stdout);
+    assert!([0, 4].contains(&raised.code), "{}", raised.stdout);
 }
 
 #[test]
@@ -163,7 +204,7 @@ fn descriptors_that_run_out_under_way_are_c8() {
     let mut command = ceiling(&["load", &url, "-c", "50", "-d", "4", "--warmup", "0", "--json"]);
     command.args(["-H", "Connection: close"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
+    thread::sleep(Duration::from_millis(1500));
     let limit = Command::new("prlimit")
         .args(["--pid", &child.id().to_string(), "--nofile=40:40"])
         .status()

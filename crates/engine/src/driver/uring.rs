@@ -261,7 +261,8 @@ impl Uring {
     }
 
     fn connected(&mut self, slot: SlotId, result: i32) -> Event {
-        let at_ns = self.woken_ns;
+        // Rare, so each may have a stamp of its own.
+        let at_ns = clock::now_ns();
         if result < 0 {
             return Event::OpenFailed { slot, class: sys::attempt_class(-result), at_ns };
         }
