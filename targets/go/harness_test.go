@@ -86,6 +86,8 @@ type process struct {
 	output    *bufio.Reader
 	errors    bytes.Buffer
 	listening contract.Listening
+	// killer ends the group when a test hangs.
+	killer *time.Timer
 }
 
 // start runs a target on a free port and waits for its first line.
@@ -100,9 +102,9 @@ func start(t *testing.T, variant variant, more ...string) *process {
 	output, err := process.command.StdoutPipe()
 	check(t, err)
 	check(t, process.command.Start())
-	killer := time.AfterFunc(hangLimit, func() { process.signalGroup(syscall.SIGKILL) })
+	process.killer = time.AfterFunc(hangLimit, func() { process.signalGroup(syscall.SIGKILL) })
 	t.Cleanup(func() {
-		killer.Stop()
+		process.killer.Stop()
 		process.signalGroup(syscall.SIGKILL)
 	})
 	process.output = bufio.NewReader(output)

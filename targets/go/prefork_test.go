@@ -16,6 +16,10 @@ import (
 
 var prefork = variants[len(variants)-1]
 
+// workerLimit is far more than the second in which a worker drains, and a test that waits so long
+// has failed before go test itself gives up.
+const workerLimit = hangLimit / 2
+
 func TestEachWorkerHasItsOwnListener(t *testing.T) {
 	t.Parallel()
 	process := start(t, prefork)
@@ -75,11 +79,19 @@ func TestStoppedWorkerEndsTheTarget(t *testing.T) {
 func TestHangingWorkerIsKilledAtTheStop(t *testing.T) {
 	t.Parallel()
 	process := start(t, prefork)
-	check(t, syscall.Kill(workers(t, process)[0], syscall.SIGSTOP))
+	worker := workers(t, process)[0]
+	check(t, syscall.Kill(worker, syscall.SIGSTOP))
+	// The kernel stops its threads one by one; until the last has stopped it may still obey.
+	for deadline := time.Now().Add(workerLimit); !stopped(t, worker); {
+		if time.Now().After(deadline) {
+			t.Fatalf("worker %d does not stop", worker)
+		}
+		time.Sleep(time.Millisecond)
+	}
 	process.signal(syscall.SIGTERM)
-	stopped, code := process.end(t)
-	if code != 1 || stopped.WorkersLost != 1 {
-		t.Errorf("exit code %d, %+v; want 1 and one lost worker", code, stopped)
+	report, code := process.end(t)
+	if code != 1 || report.WorkersLost != 1 {
+		t.Errorf("exit code %d, %+v; want 1 and one lost worker", code, report)
 	}
 }
 
@@ -87,9 +99,13 @@ func TestWorkersEndWithTheirParent(t *testing.T) {
 	t.Parallel()
 	process := start(t, prefork)
 	pids := workers(t, process)
+	// It would kill the workers that this test is about, and they would seem to end by themselves.
+	process.killer.Stop()
+	deadline := time.Now().Add(workerLimit)
 	process.signal(syscall.SIGKILL)
-	_ = process.command.Wait()
-	deadline := time.Now().Add(hangLimit)
+	// Only the process: command.Wait also waits for the end of standard error, which the workers
+	// have inherited, so it would not return while one of them lives.
+	_, _ = process.command.Process.Wait()
 	for _, pid := range pids {
 		for alive(pid) {
 			if time.Now().After(deadline) {
@@ -120,6 +136,19 @@ func workers(t *testing.T, process *process) []int {
 func alive(pid int) bool {
 	status, ok := readStat(fmt.Sprintf("/proc/%d/stat", pid))
 	return ok && status.state != "Z"
+}
+
+// stopped says whether no thread of a process runs any more.
+func stopped(t *testing.T, pid int) bool {
+	t.Helper()
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	check(t, err)
+	for _, path := range paths {
+		if status, ok := readStat(path); ok && status.state != "T" {
+			return false
+		}
+	}
+	return len(paths) > 0
 }
 
 type procStat struct {

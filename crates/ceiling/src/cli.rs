@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// Exit codes: 0 good, 1 internal, 2 usage, 4 measurement not valid (a gate broke, or the generator
 /// was the wall), 5 target unreachable, 130 interrupted with partial results written.
 #[derive(Debug, Parser)]
-#[command(name = "ceiling", version, max_term_width = 90, disable_help_subcommand = true)]
+#[command(name = "ceiling", version, max_term_width = 80, disable_help_subcommand = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -44,6 +44,45 @@ pub fn explain(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// What each argument with a value takes, with an example.
+const WANTED: &[(&str, &str, &str)] = &[
+    ("<URL>", "http://HOST[:PORT][/PATH]", "ceiling load http://127.0.0.1:8083/"),
+    ("<RUN>", "a run's id, directory or record", "ceiling show 20260101T120000-0000002a"),
+    ("<SHELL>", "bash, elvish, fish, powershell or zsh", "ceiling completions bash"),
+    ("--connections", "a number, or a range for ramp", "-c 50"),
+    ("--duration", "a time", "-d 10s"),
+    ("--requests", "a number", "-n 100k"),
+    ("--repeats", "a number", "--repeats 2"),
+    ("--depth", "a number", "-p 16"),
+    ("--threads", "a number or auto", "-t 2"),
+    ("--cpus", "a list of CPUs", "--cpus 1,2"),
+    ("--driver", "a driver", "--driver epoll"),
+    ("--warmup", "a time or auto", "--warmup 1s"),
+    ("--timeout", "a time", "-T 10s"),
+    ("--coalesce", "a time", "--coalesce 50us"),
+    ("--header", "a header", "-H 'Accept: application/json'"),
+    ("--method", "a method", "-X PUT"),
+    ("--body", "a text", "-b '{\"a\":1}'"),
+    ("--body-file", "a file", "-f body.json"),
+    ("--seed", "a number", "--seed 42"),
+    ("--server-pid", "a process id", "--server-pid 4711"),
+    ("--out", "a file's name", "-o report.html"),
+    ("--runs", "a directory or none", "--runs none"),
+];
+
+/// What an argument takes and an example, by its usage: `--out <FILE>`.
+fn wanted(argument: &str) -> (&'static str, &'static str) {
+    let name = argument.split(' ').next().unwrap_or_default();
+    let found = WANTED.iter().find(|(listed, ..)| *listed == name);
+    found.map_or(("a value", "ceiling load --help"), |(_, takes, example)| (takes, example))
+}
+
+/// How an argument looks when it is given once; flags need no telling.
+fn once(argument: &str) -> String {
+    let takes_value = argument.contains('<');
+    if takes_value { format!(", for example {}", wanted(argument).1) } else { String::new() }
+}
+
 fn one_line(error: &clap::Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -60,6 +99,10 @@ fn one_line(error: &clap::Error) -> String {
         ErrorKind::ValueValidation => {
             let reason = std::error::Error::source(error).map(ToString::to_string);
             format!("{}: {}", argument, reason.unwrap_or_else(|| format!("'{value}' is wrong")))
+        }
+        ErrorKind::InvalidValue if text(ContextKind::ValidValue).is_none_or(|v| v.is_empty()) => {
+            let (takes, example) = wanted(&argument);
+            format!("{argument}: nothing is given where {takes} belongs; for example {example}")
         }
         ErrorKind::InvalidValue => {
             let accepted = text(ContextKind::ValidValue).unwrap_or_default();
@@ -78,10 +121,14 @@ fn one_line(error: &clap::Error) -> String {
             format!("there is no command '{name}'{meant} (see --help)")
         }
         ErrorKind::MissingRequiredArgument => {
-            format!("{argument} is missing; for example ceiling load http://127.0.0.1:8083/")
+            let (takes, example) = wanted(&argument);
+            format!("{argument} is missing: {takes}; for example {example}")
         }
         ErrorKind::ArgumentConflict => {
             let other = text(ContextKind::PriorArg).unwrap_or_default();
+            if argument == other {
+                return format!("{argument} was given twice; give it once{}", once(&argument));
+            }
             format!("{argument} cannot be used together with {other}")
         }
         _ => {
@@ -89,5 +136,26 @@ fn one_line(error: &clap::Error) -> String {
             let first = rendered.lines().next().unwrap_or_default();
             first.trim_start_matches("error: ").to_string()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_argument_with_a_value_has_an_example() {
+        let mut taken = BTreeSet::new();
+        for command in Cli::command().get_subcommands() {
+            let valued = command.get_arguments().filter(|arg| arg.get_action().takes_values());
+            taken.extend(valued.map(|arg| match arg.get_long() {
+                Some(long) => format!("--{long}"),
+                None => format!("<{}>", arg.get_id().as_str().to_uppercase()),
+            }));
+        }
+        let listed: BTreeSet<_> = WANTED.iter().map(|(name, ..)| (*name).to_string()).collect();
+        assert_eq!(taken, listed);
     }
 }

@@ -9,6 +9,7 @@ mod cli;
 
 mod cmd;
 
+mod cpus;
 mod options;
 mod trial;
 

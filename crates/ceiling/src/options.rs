@@ -84,9 +84,34 @@ pub struct Options {
     #[command(flatten)]
     pub colour: Colour,
 
+    #[command(flatten)]
+    pub runs: Runs,
+}
+
+/// Where runs are.
+#[derive(Debug, Args)]
+pub struct Runs {
     /// Directory that runs are kept in, or none
     #[arg(long, value_name = "DIR|none", env = "CEILING_RUNS")]
-    pub runs: Option<PathBuf>,
+    runs: Option<PathBuf>,
+}
+
+impl Runs {
+    /// As asked, else in the user's state directory; nothing when asked for none or when there is
+    /// no home.
+    pub fn directory(&self) -> Option<PathBuf> {
+        match &self.runs {
+            Some(path) if path.as_os_str() == "none" => None,
+            Some(path) => Some(path.clone()),
+            None => {
+                let state = env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty());
+                let state = state.map(PathBuf::from).or_else(|| {
+                    env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"))
+                });
+                state.map(|state| state.join("ceiling/runs"))
+            }
+        }
+    }
 }
 
 /// Whether text has colours.
@@ -136,6 +161,9 @@ pub enum DriverChoice {
     Null,
 }
 
+/// CPU numbers end below this: no kernel is built for as many.
+const CPUS_MAX: usize = 16_384;
+
 /// A whole number above zero, for counts that must fit in 32 bits.
 pub fn positive(text: &str) -> Result<u64, String> {
     let error = || format!("'{text}' is not a whole number above 0; for example 50 or 5k");
@@ -171,17 +199,21 @@ fn threads(text: &str) -> Result<Threads, String> {
 
 fn cpus(text: &str) -> Result<CpuList, String> {
     let error = || format!("'{text}' is not a list of CPU numbers; for example 1,2 or 4-7");
+    parse_cpus(text).map(CpuList).ok_or_else(error)
+}
+
+/// CPUs in the order listed, as users and the kernel write them: `1,2` or `4-7`.
+pub fn parse_cpus(text: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let first: usize = first.parse().map_err(|_| error())?;
-        let last: usize = last.parse().map_err(|_| error())?;
-        if last < first || last >= 4096 {
-            return Err(error());
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        if last < first || last >= CPUS_MAX {
+            return None;
         }
         cpus.extend(first..=last);
     }
-    Ok(CpuList(cpus))
+    Some(cpus)
 }
 
 fn warmup(text: &str) -> Result<WarmupChoice, String> {

@@ -20,10 +20,25 @@ struct Output {
 pub struct Outputs(Vec<Output>);
 
 impl Outputs {
+    /// The first file of a format, as typed.
+    pub fn first_of(paths: &[PathBuf], format: Format) -> Option<&PathBuf> {
+        paths.iter().find(|path| Format::of(path) == Ok(format))
+    }
+
     /// Opens every file, so that a wrong path is known before any load runs.
     pub fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut outputs = Self(Vec::new());
+        let mut places: Vec<PathBuf> = Vec::new();
         for path in paths {
+            let place = place_of(path);
+            if places.contains(&place) {
+                return Err(Failure::Usage(format!(
+                    "-o {}: this file was given twice; give each file once, for example -o \
+                     run.json -o run.html",
+                    path.display()
+                )));
+            }
+            places.push(place);
             let format = Format::of(path)
                 .map_err(|error| Failure::Usage(format!("-o {}: {error}", path.display())))?;
             outputs.0.push(open(path, format)?);
@@ -58,6 +73,17 @@ impl Drop for Outputs {
             let _ = fs::remove_file(draft);
         }
     }
+}
+
+/// The file a path means, so that one file is known by all its paths. The last part stays as it
+/// is: a link is replaced, not followed.
+fn place_of(path: &Path) -> PathBuf {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    folder.join(path.file_name().unwrap_or_default())
 }
 
 fn open(path: &Path, format: Format) -> Result<Output, Failure> {

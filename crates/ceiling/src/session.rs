@@ -12,22 +12,21 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::env;
 use std::io::{self, Write, stdout};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use store::{Readings, Writer};
+use store::{Readings, StoreError, Writer};
 
 /// Runs a trial and writes everything that was asked for.
 pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
     let command: Vec<String> = env::args().collect();
     let outputs = Outputs::open(&options.out)?;
-    let mut writer = match runs_directory(options) {
-        Some(directory) => Some(Writer::create(&directory, &run_name(trial))?),
-        None => None,
-    };
-    let mut log = match &writer {
-        Some(writer) => writer.readings()?,
-        None => Readings::nameless()?,
+    let (mut writer, mut log) = match options.runs.directory() {
+        Some(directory) => {
+            let (writer, log) = keep_in(&directory, &run_name(trial))?;
+            (Some(writer), log)
+        }
+        None => (None, Readings::nameless()?),
     };
     let stop = stop_flag()?;
     let mut screen = Screen::new(options);
@@ -48,6 +47,10 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
             return Err(error.into());
         }
     };
+    // The name it can be shown by; starts within one second get different ones.
+    if let Some(name) = writer.as_ref().and_then(|writer| writer.directory().file_name()) {
+        run.record.id = name.to_string_lossy().into_owned();
+    }
     // The record alone does without them.
     if !options.json || !options.out.is_empty() {
         run.readings = log.load()?;
@@ -104,23 +107,28 @@ fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
+/// Makes the directory of a run. That it cannot be made is known before any load, and another
+/// directory or none is the way out.
+fn keep_in(directory: &Path, name: &str) -> Result<(Writer, Readings), Failure> {
+    let made = Writer::create(directory, name).and_then(|writer| {
+        let log = writer.readings()?;
+        Ok((writer, log))
+    });
+    made.map_err(|error| {
+        let why = match error {
+            _ if directory.exists() && !directory.is_dir() => "it is not a directory".to_string(),
+            StoreError::Io { error, .. } => error.to_string(),
+            error => error.to_string(),
+        };
+        Failure::Usage(format!(
+            "--runs {}: cannot keep runs there: {why}; give a directory that can be written, or \
+             none; for example --runs none",
+            directory.display()
+        ))
+    })
+}
+
 fn run_name(trial: &Trial) -> String {
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
     format!("{now}-{:08x}", trial.seed as u32)
-}
-
-/// Where runs are kept: as asked, else the user's state directory; nothing when asked for none or
-/// when there is no home.
-fn runs_directory(options: &Options) -> Option<PathBuf> {
-    match &options.runs {
-        Some(path) if path.as_os_str() == "none" => None,
-        Some(path) => Some(path.clone()),
-        None => {
-            let state = env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty());
-            let state = state.map(PathBuf::from).or_else(|| {
-                env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"))
-            });
-            state.map(|state| state.join("ceiling/runs"))
-        }
-    }
 }

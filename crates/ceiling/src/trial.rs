@@ -1,8 +1,9 @@
 //! From options to a trial: everything "auto" is decided here.
 
+use crate::cpus;
 use crate::exit::Failure;
 use crate::options::{DriverChoice, Options, Threads, WarmupChoice};
-use lab::target::Url;
+use lab::target::{Url, UrlError};
 use model::load::{
     Arrival, DriverKind, Level, Question, Request, ServerProcess, Stop, Trial, Warmup,
 };
@@ -14,6 +15,8 @@ use std::thread::available_parallelism;
 const WARMUP_MAX_NS: u64 = 3_000_000_000;
 /// How long answers are awaited after the last send, nanoseconds.
 const DRAIN_NS: u64 = 2_000_000_000;
+/// Most worker threads for each CPU that this process may use.
+const THREADS_PER_CPU: usize = 4;
 
 /// What differs between the commands.
 pub struct Shape {
@@ -29,7 +32,9 @@ pub struct Shape {
 
 /// Decides everything and checks what can be checked without load.
 pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
-    let url = Url::parse(&options.url)?;
+    let cpus = cpus(options)?;
+    let threads_max = shape.connections.iter().copied().max().unwrap_or(1);
+    let url = url(&options.url)?;
     let (driver, driver_reason) = driver(options.driver)?;
     let addresses = if driver == DriverKind::Null {
         Vec::new()
@@ -50,14 +55,15 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
     Ok(Trial {
         question: shape.question,
         request: request(options, &url)?,
-        threads: threads(options, &addresses),
+        // A thread without a connection has nothing to do.
+        threads: threads(options, &addresses)?.min(threads_max),
         levels: shape.connections.iter().map(level).collect(),
         warmup: warmup(options.warmup, shape.stop),
         stop: shape.stop,
         repeats_max: shape.repeats_max,
         drain_ns: DRAIN_NS.min(options.timeout),
         timeout_ns: options.timeout,
-        cpus: options.cpus.as_ref().map(|cpus| cpus.0.clone()).unwrap_or_default(),
+        cpus,
         driver,
         driver_reason,
         coalesce_ns: options.coalesce,
@@ -66,6 +72,32 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         addresses,
         url: url.text,
     })
+}
+
+/// The URL, with a scheme in any case (RFC 3986, 3.1); told and recorded as typed.
+fn url(typed: &str) -> Result<Url, Failure> {
+    let plain = match typed.split_once("://") {
+        Some((scheme, rest)) => format!("{}://{rest}", scheme.to_ascii_lowercase()),
+        None => typed.to_string(),
+    };
+    let typed = typed.to_string();
+    match Url::parse(&plain) {
+        Ok(url) => Ok(Url { text: typed, ..url }),
+        Err(error) => Err(UrlError { typed, ..error }.into()),
+    }
+}
+
+/// CPUs to pin to. The kernel would refuse one that is not ours when the workers start.
+fn cpus(options: &Options) -> Result<Vec<usize>, Failure> {
+    let asked = options.cpus.as_ref().map(|cpus| cpus.0.clone()).unwrap_or_default();
+    let allowed = cpus::allowed();
+    let Some(refused) = asked.iter().find(|cpu| !allowed.contains(cpu)) else { return Ok(asked) };
+    Err(Failure::Usage(format!(
+        "--cpus: CPU {refused} is not one that this process may use, which are {}; for example \
+         --cpus {}",
+        cpus::listed(&allowed),
+        allowed[0]
+    )))
 }
 
 fn driver(choice: DriverChoice) -> Result<(DriverKind, String), Failure> {
@@ -115,17 +147,31 @@ fn request(options: &Options, url: &Url) -> Result<Request, Failure> {
     Ok(request)
 }
 
-fn threads(options: &Options, addresses: &[SocketAddr]) -> u32 {
+fn threads(options: &Options, addresses: &[SocketAddr]) -> Result<u32, Failure> {
     let cpus = match &options.cpus {
         Some(cpus) => cpus.0.len(),
         None => available_parallelism().map_or(1, usize::from),
     };
     let shares_host = addresses.iter().any(|address| is_loopback(address.ip()));
     match options.threads {
-        Threads::Exactly(threads) => threads,
-        Threads::Auto if options.cpus.is_none() && shares_host => (cpus / 2).max(1) as u32,
-        Threads::Auto => cpus as u32,
+        Threads::Exactly(threads) => affordable(threads),
+        Threads::Auto if options.cpus.is_none() && shares_host => Ok((cpus / 2).max(1) as u32),
+        Threads::Auto => Ok(cpus as u32),
     }
+}
+
+/// Threads beyond a few per CPU only take turns, and what waits for its turn is booked as latency.
+fn affordable(threads: u32) -> Result<u32, Failure> {
+    let cpus = cpus::allowed().len();
+    let threads_max = cpus * THREADS_PER_CPU;
+    if threads as usize <= threads_max {
+        return Ok(threads);
+    }
+    Err(Failure::Usage(format!(
+        "--threads {threads}: threads that share a CPU wait for each other, and that would count \
+         as latency; at most {threads_max} here ({THREADS_PER_CPU} x {cpus} CPUs); for example \
+         --threads {cpus}"
+    )))
 }
 
 fn is_loopback(address: IpAddr) -> bool {
@@ -134,5 +180,26 @@ fn is_loopback(address: IpAddr) -> bool {
         IpAddr::V6(v6) => {
             v6.is_loopback() || v6.to_ipv4_mapped().is_some_and(|v4| v4.is_loopback())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheme_may_be_in_any_case_and_stays_as_typed() {
+        let parsed = url("HTTP://Example.test/A?b=C://D").unwrap();
+        assert_eq!(parsed.text, "HTTP://Example.test/A?b=C://D");
+        assert_eq!((parsed.host.as_str(), parsed.path.as_str()), ("Example.test", "/A?b=C://D"));
+        let refused = url("HTTPS://x/").err().unwrap().to_string();
+        assert!(refused.contains("'HTTPS://x/'") && refused.contains("TLS"), "{refused}");
+    }
+
+    #[test]
+    fn a_few_threads_per_cpu_are_let_through() {
+        let most = (cpus::allowed().len() * THREADS_PER_CPU) as u32;
+        assert_eq!(affordable(most).ok(), Some(most));
+        assert!(affordable(most + 1).is_err());
     }
 }

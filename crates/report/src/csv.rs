@@ -5,7 +5,7 @@
 //! are nanoseconds and rates are per second unless the name says otherwise; [`columns`] documents
 //! each column.
 
-use crate::wording::{broken_gates, is_partial, side_word, unchecked_gates};
+use crate::wording::{broken_gates, is_partial, rate_of, side_word, unchecked_gates};
 use model::histogram::Summary;
 use model::run::{Point, Run};
 use model::tick::ERROR_CLASSES;
@@ -110,7 +110,7 @@ fn load() -> Vec<Column> {
         }),
         of_point("driver", "how bytes moved", |p| Some(p.load.driver.clone())),
         of_point("threads", "worker threads of the generator", |p| Some(p.load.threads)),
-        of_point("rate", "completed good responses per second", |p| finite(p.rate)),
+        of_point("rate", "completed good responses per second", |p| rate_of(p).and_then(finite)),
         of_point("offered_rate", "planned requests per second; open loop only", |p| {
             p.offered_rate.and_then(finite)
         }),

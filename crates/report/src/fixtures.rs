@@ -809,6 +809,32 @@ pub(crate) fn load_open() -> Run {
     run
 }
 
+/// A wall on each side, named as the judge names a pair.
+pub(crate) fn co_limited() -> Run {
+    let mut run = ramp_quota();
+    let ceiling = run.record.verdict.ceiling.take();
+    let name = "server CPUs and one client thread together";
+    let found = verdict(Named::Wall(WallId::S1), Side::Unknown, name, Confidence::CoLimited);
+    run.record.verdict = Verdict { also: vec![WallId::C2], ceiling, ..found };
+    run
+}
+
+/// Makes a point one that was interrupted before its window opened.
+pub(crate) fn unmeasure(point: &mut Point) {
+    point.window_ns.1 = point.window_ns.0;
+    point.load.duration_s = 0.0;
+    point.rate = 0.0;
+    point.requests =
+        RequestInfo { planned: None, ..model::run::count_requests(&Default::default()) };
+    point.connections.served = 0;
+    point.errors.clear();
+    point.latency_ns = Summary::default();
+    point.cpu = CpuCost::default();
+    point.in_flight.mean = None;
+    point.series.clear();
+    point.per_100ms.clear();
+}
+
 /// The target was gone before anything was measured.
 pub(crate) fn target_lost() -> Run {
     let mut run = ramp_unknown();

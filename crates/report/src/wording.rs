@@ -6,6 +6,7 @@ use model::run::{Outcome, Point, Run};
 use model::units::{NS_PER_S, show_count};
 use model::verdict::{Ceiling, Confidence, Gate, Named, Verdict};
 use model::wall::Side;
+use std::iter;
 
 /// A rate with its unit: `48.2k/s`.
 pub(crate) fn per_second(rate: f64) -> String {
@@ -77,17 +78,19 @@ pub(crate) fn side_word(side: Side) -> &'static str {
     }
 }
 
-/// A wall: `S3 server CPU quota`. With walls that limit together all of them are named.
+/// A wall: `S3 server CPU quota`. With walls that limit together all of them are named, each by
+/// itself: the name in such a verdict already holds the others.
 pub(crate) fn wall_name(verdict: &Verdict) -> String {
-    let mut walls = match verdict.wall {
-        Named::Wall(wall) => format!("{} {}", wall.id(), verdict.name),
+    match verdict.wall {
+        Named::Wall(wall) if verdict.also.is_empty() => format!("{} {}", wall.id(), verdict.name),
+        Named::Wall(wall) => {
+            let walls = iter::once(&wall).chain(&verdict.also);
+            let named = walls.map(|wall| format!("{} {}", wall.id(), wall.name()));
+            named.collect::<Vec<_>>().join(" together with ")
+        }
         Named::None => "no wall".to_string(),
         Named::Unknown => "wall unknown".to_string(),
-    };
-    for wall in &verdict.also {
-        walls.push_str(&format!(" together with {} {}", wall.id(), wall.name()));
     }
-    walls
 }
 
 /// A wall and how sure it is: `S3 server CPU quota, probable`.
@@ -121,6 +124,12 @@ pub(crate) fn unchecked_gates(point: &Point) -> impl Iterator<Item = &Gate> {
     point.gates.iter().filter(|gate| gate.ok.is_none())
 }
 
+/// Completed good responses per second. A window that never opened has no rate, not one of zero.
+pub(crate) fn rate_of(point: &Point) -> Option<f64> {
+    let (begin_ns, end_ns) = point.window_ns;
+    (begin_ns < end_ns).then_some(point.rate)
+}
+
 /// Whether the measured window of a point ended before it was over.
 pub(crate) fn is_partial(run: &Run, point: &Point) -> bool {
     let record = &run.record;
@@ -147,18 +156,21 @@ pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
 }
 
 /// The point to look at first: the least load whose rate lies in the interval of the ceiling, or
-/// the highest rate when there is no interval. Points with broken gates do not count.
+/// the highest rate when there is no interval. Points with broken gates or without a rate do not
+/// count.
 pub(crate) fn best_point(run: &Run) -> Option<(usize, &Point)> {
     let low = run.record.verdict.ceiling.as_ref().and_then(|ceiling| ceiling.low);
     let sound = || {
         let points = run.record.points.iter().enumerate();
-        points.filter(|(_, point)| mark_of(run, point) != Mark::Broken)
+        let rated = points.filter_map(|(index, point)| Some((index, point, rate_of(point)?)));
+        rated.filter(|(_, point, _)| mark_of(run, point) != Mark::Broken)
     };
     let load = |point: &Point| point.load.rate.unwrap_or(0.0) + point.in_flight.limit as f64;
-    let reached = sound().filter(|(_, point)| low.is_some_and(|low| point.rate >= low));
-    reached
-        .min_by(|(_, left), (_, right)| load(left).total_cmp(&load(right)))
-        .or_else(|| sound().max_by(|(_, left), (_, right)| left.rate.total_cmp(&right.rate)))
+    let reached = sound().filter(|(_, _, rate)| low.is_some_and(|low| *rate >= low));
+    let best = reached
+        .min_by(|(_, left, _), (_, right, _)| load(left).total_cmp(&load(right)))
+        .or_else(|| sound().max_by(|(_, _, left), (_, _, right)| left.total_cmp(right)));
+    best.map(|(index, point, _)| (index, point))
 }
 
 /// A point in a few characters, for a first column: `400`, `400x10`, `400@20k/s`, `400#2`.
@@ -213,6 +225,24 @@ mod tests {
         assert_eq!(connections(&run), Some(2000), "the highest rate without an interval");
         assert_eq!(connections(&fixtures::ramp_invalid()), Some(500), "broken gates do not count");
         assert_eq!(connections(&fixtures::target_lost()), None);
+    }
+
+    #[test]
+    fn a_window_that_never_opened_is_not_the_best_point() {
+        let mut run = fixtures::load_unwatched();
+        assert!(best_point(&run).is_some());
+        fixtures::unmeasure(&mut run.record.points[0]);
+        assert_eq!(rate_of(&run.record.points[0]), None);
+        assert_eq!(best_point(&run), None);
+    }
+
+    #[test]
+    fn walls_that_limit_together_are_named_once_each() {
+        let mut verdict = fixtures::co_limited().record.verdict;
+        let named = "S1 server CPUs together with C2 one client thread";
+        assert_eq!(wall_name(&verdict), named);
+        verdict.also.clear();
+        assert_eq!(wall_name(&verdict), format!("S1 {}", verdict.name), "the judge's own name");
     }
 
     #[test]

@@ -12,11 +12,12 @@ use model::units::Range;
 /// no wall was reached.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Ranges: 50..5k doubles, 100..10k*1.5 multiplies, 500..4k+500 adds; first and last are visited.
+Ranges: 50..5k doubles, 100..10k*1.5 multiplies, 500..4k+500 adds; first and
+last are visited.
 
 Examples:
   ceiling ramp http://127.0.0.1:8083/read
-  ceiling ramp http://127.0.0.1:8083/simple -c 10..2k*2 -d 5 --cpus 1 -o ramp.html")]
+  ceiling ramp http://127.0.0.1:8083/simple -c 10..2k*2 --cpus 1 -o ramp.html")]
 pub struct Ramp {
     #[command(flatten)]
     options: Options,

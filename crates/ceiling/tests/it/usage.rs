@@ -1,13 +1,14 @@
 //! Wrong words on the command line: one line that names what is wrong, what is accepted and an
 //! example; exit code 2.
 
-use crate::harness::{Folder, ceiling, run};
+use crate::harness::{Folder, run, turn};
 use std::net::TcpListener;
+use std::path::Path;
 
 const URL: &str = "http://127.0.0.1:1/";
 
-/// The command must refuse with one line that has all of `words`.
-fn refuses(arguments: &[&str], words: &[&str]) {
+/// The command must refuse with one line that has all of `words`; gives the line.
+fn refuses(arguments: &[&str], words: &[&str]) -> String {
     let said = run(arguments);
     assert_eq!(said.code, 2, "{arguments:?}: {}", said.stderr);
     assert_eq!(said.stdout, "", "{arguments:?}");
@@ -15,6 +16,7 @@ fn refuses(arguments: &[&str], words: &[&str]) {
     for word in words {
         assert!(said.stderr.contains(word), "{arguments:?}: '{word}' in {}", said.stderr);
     }
+    said.stderr
 }
 
 #[test]
@@ -36,6 +38,63 @@ fn wrong_values_name_the_flag_what_is_accepted_and_an_example() {
     refuses(&["ramp", URL, "-c", "50..5"], &["--connections", "50..5", "for example"]);
     refuses(&["ramp", URL, "-c", "1..1M+1"], &["--connections", "for example"]);
     refuses(&["ramp", URL, "--repeats=-1"], &["--repeats", "for example"]);
+}
+
+#[test]
+fn values_that_are_missing_or_too_many_are_told_with_an_example() {
+    refuses(&["load", URL, "-o", ""], &["--out", "a file", "for example -o report.html"]);
+    refuses(&["load", URL, "-c"], &["--connections", "a number", "for example -c 50"]);
+    refuses(&["show", ""], &["<RUN>", "for example ceiling show"]);
+    refuses(&["show"], &["<RUN>", "missing", "for example ceiling show"]);
+    refuses(&["completions"], &["<SHELL>", "missing", "zsh", "for example ceiling completions"]);
+    let twice = refuses(&["load", URL, "-c", "5", "-c", "6"], &["--connections", "given twice"]);
+    assert!(!twice.contains("together"), "{twice}");
+    refuses(&["load", URL, "--json", "--json"], &["--json was given twice"]);
+}
+
+#[test]
+fn cpus_and_threads_that_the_machine_has_not_are_refused() {
+    let cpus = std::fs::read_to_string("/proc/self/status").unwrap();
+    let cpus = cpus.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    refuses(&["load", URL, "--cpus", "0-4000"], &["--cpus", "may use", cpus.trim(), "for example"]);
+    let one_too_many = 4 * std::thread::available_parallelism().unwrap().get() + 1;
+    let threads = one_too_many.max(1000).to_string();
+    refuses(&["load", URL, "-t", &threads], &["--threads", &threads, "CPUs", "for example"]);
+}
+
+#[test]
+fn a_run_is_shown_by_its_id_and_a_lone_record_has_no_histograms() {
+    let folder = Folder::new("show");
+    let runs = folder.file("runs");
+    let load = ["load", "http://null/", "--driver", "null", "-d", "200ms", "-t", "1", "--json"];
+    let turn = turn();
+    let said = run(&[&load[..], &["--warmup", "0", "--runs", &runs]].concat());
+    drop(turn);
+    let record = said.record();
+    let id = record["id"].as_str().unwrap();
+    let (lone, log) = (folder.file("lone.json"), folder.file("x.hlog"));
+    std::fs::write(&lone, &said.stdout).unwrap();
+
+    let words = ["lone.json", "whole distributions", "run directory", "for example"];
+    refuses(&["show", &lone, "-o", &log], &words);
+    assert!(!Path::new(&log).exists(), "no file without content");
+    assert_eq!(run(&["show", &lone]).code, 0, "the rest of it can be drawn");
+
+    let shown = run(&["show", id, "--runs", &runs, "-o", &log, "--json"]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""));
+    assert_eq!(shown.record()["id"], *id);
+    assert!(std::fs::read_to_string(&log).unwrap().contains("Tag="));
+    refuses(
+        &["show", "20000101T000000-00000000", "--runs", &runs],
+        &["<RUN>", &runs, "for example"],
+    );
+    refuses(&["show", "/nonexistent/run"], &["/nonexistent/run", "for example"]);
+}
+
+#[test]
+fn a_scheme_may_be_in_any_case() {
+    let said = run(&["load", "HTTP://127.0.0.1:1/"]);
+    assert_eq!(said.code, 5, "{}", said.stderr);
 }
 
 #[test]
@@ -67,8 +126,16 @@ fn outputs_that_cannot_be_written_are_refused_before_any_load() {
     refuses(&["load", &url, "-o", "x.docx"], &["x.docx", ".html", "for example"]);
     let folder = Folder::new("unwritable");
     refuses(&["load", &url, "-o", &folder.file("")], &["-o"]);
-    let runs = ceiling(&["load", &url, "--runs", "/proc/nowhere"]).output().unwrap();
-    assert_ne!(runs.status.code(), Some(0));
+    for runs in ["/proc/nowhere", "/dev/null"] {
+        refuses(&["load", &url, "--runs", runs], &["--runs", runs, "for example"]);
+    }
+    refuses(&["load", &url, "--runs", "/dev/null"], &["not a directory"]);
+    let (plain, roundabout) = (folder.file("s.json"), folder.file("./s.json"));
+    for again in [&plain, &roundabout] {
+        let twice = ["load", &url, "-o", &plain, "-o", again];
+        refuses(&twice, &["-o", again.as_str(), "twice", "for example"]);
+    }
+    assert!(folder.path.read_dir().unwrap().next().is_none(), "nothing is left behind");
     assert!(listener.accept().is_err(), "nobody connected");
 }
 
@@ -87,8 +154,22 @@ fn help_and_completions_teach() {
     for word in ["Examples:", "--connections", "--coalesce", "--server-pid"] {
         assert!(said.stdout.contains(word), "{word}");
     }
-    assert!(said.stdout.lines().all(|line| line.chars().count() <= 90), "lines fit a terminal");
-    for shell in ["bash", "zsh", "fish"] {
-        assert!(run(&["completions", shell]).stdout.contains("ceiling"), "{shell}");
+    for words in [&[][..], &["load"], &["ramp"], &["show"], &["completions"]] {
+        for help in ["-h", "--help"] {
+            let said = run(&[words, &[help]].concat());
+            assert_eq!(said.code, 0, "{words:?} {help}");
+            for line in said.stdout.lines() {
+                assert!(line.chars().count() <= 80, "{words:?} {help} fits a terminal: {line}");
+            }
+        }
+    }
+    for (shell, dashes) in [("bash", "--"), ("zsh", "--"), ("fish", "-l ")] {
+        let script = run(&["completions", shell]).stdout;
+        for command in ["load", "ramp", "show", "completions"] {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+        for option in ["connections", "server-pid", "body-file", "repeats"] {
+            assert!(script.contains(&format!("{dashes}{option}")), "{shell}: {option}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Throughput and latency over what the levels vary.
 
 use crate::page::{Axis, Block, Chart, Limit, Mark, Scale, Series, Shape, Unit, View};
-use crate::wording::{mark_of, per_second};
+use crate::wording::{mark_of, per_second, rate_of};
 use model::histogram::Summary;
 use model::run::{Point, Run};
 use model::verdict::{Ceiling, CeilingKind};
@@ -90,7 +90,7 @@ pub fn curves(run: &Run) -> Vec<Block> {
 fn rate_series(points: &[&Point]) -> Vec<Series> {
     let mut series = vec![Series {
         label: "rate".to_string(),
-        y: points.iter().map(|point| Some(point.rate)).collect(),
+        y: points.iter().map(|point| rate_of(point)).collect(),
     }];
     if points.iter().any(|point| point.offered_rate.is_some()) {
         let y = points.iter().map(|point| point.offered_rate).collect();

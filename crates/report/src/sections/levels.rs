@@ -2,7 +2,7 @@
 
 use crate::page::{Block, Column, Mark, Row, Table};
 use crate::wording::{
-    broken_gates, count, is_partial, mark_of, microseconds, ns, or_dash, point_mark,
+    broken_gates, count, is_partial, mark_of, microseconds, ns, or_dash, point_mark, rate_of,
     unchecked_gates, wall_mark, wall_phrase,
 };
 use model::run::{Point, Run};
@@ -47,7 +47,7 @@ fn figures(points: &[Point]) -> Vec<Figure> {
     if any(|point| point.offered_rate.is_some()) {
         figures.push(figure(Column::numbers("asked /s"), |p| or_dash(p.offered_rate, show_count)));
     }
-    figures.push(figure(Column::numbers("rate /s"), |point| show_count(point.rate)));
+    figures.push(figure(Column::numbers("rate /s"), |p| or_dash(rate_of(p), show_count)));
     figures.push(figure(Column::numbers("p50"), |point| ns(point.latency_ns.p50)));
     figures.push(figure(Column::numbers("p99"), |point| ns(point.latency_ns.p99)));
     if any(|point| point.latency_ns.p99_9.is_some()) {
@@ -69,12 +69,10 @@ fn rest(points: &[Point]) -> Vec<Figure> {
     if !points.iter().all(is_served_fully) {
         figures.push(figure(Column::numbers("conns served").rank(3), |point| {
             let (served, asked) = (point.connections.served, point.connections.asked);
-            format!("{}/{}", count(served), count(asked))
+            or_dash(rate_of(point), |_| format!("{}/{}", count(served), count(asked)))
         }));
     }
-    figures.push(figure(Column::numbers("err"), |point| {
-        count(point.requests.failed + point.requests.unanswered + attempt_errors(point))
-    }));
+    figures.push(figure(Column::numbers("err"), |point| or_dash(errors(point), count)));
     figures.push(figure(Column::numbers("client us/req"), |point| {
         microseconds(point.cpu.client_us_per_request)
     }));
@@ -99,6 +97,14 @@ fn is_kept_busy(point: &Point) -> bool {
 /// Whether every connection asked for completed a request.
 fn is_served_fully(point: &Point) -> bool {
     point.connections.served == point.connections.asked
+}
+
+/// What went wrong. Attempts to connect fail before the window opens too and are told even then;
+/// none of them in a window that never opened is no answer.
+fn errors(point: &Point) -> Option<u64> {
+    let requests = &point.requests;
+    let errors = requests.failed + requests.unanswered + attempt_errors(point);
+    (errors > 0 || rate_of(point).is_some()).then_some(errors)
 }
 
 /// Failed connection attempts; they are no requests and come on top.
@@ -177,9 +183,36 @@ fn reservation(run: &Run, point: &Point, mark: Mark) -> Option<String> {
         Mark::Caution if point.verdict.side == Side::Client => {
             format!("limited by the generator, {}", wall_phrase(&point.verdict))
         }
+        Mark::Caution if rate_of(point).is_none() => "ended before it was measured".to_string(),
         Mark::Caution if is_partial(run, point) => {
             format!("partial, {:.1}s were measured", point.load.duration_s)
         }
         Mark::Caution => wall_phrase(&point.verdict),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn last_row(run: &Run) -> Vec<(String, String)> {
+        let Block::Table(table) = levels(run).remove(0) else { panic!("a table") };
+        let names = table.columns.iter().map(|column| column.title.clone());
+        names.zip(table.rows.last().unwrap().cells.clone()).collect()
+    }
+
+    #[test]
+    fn what_was_not_measured_is_a_dash_and_no_zero() {
+        let mut run = fixtures::ramp_interrupted();
+        fixtures::unmeasure(run.record.points.last_mut().unwrap());
+        let row = last_row(&run);
+        for column in ["rate /s", "p50", "p99", "max", "conns served", "err", "client us/req"] {
+            let cell = row.iter().find(|(name, _)| name == column).expect(column);
+            assert_eq!(cell.1, "-", "{column}");
+        }
+        assert!(notes(&run).iter().any(|note| note.ends_with("ended before it was measured.")));
+        run.record.points.last_mut().unwrap().errors.insert("connect".to_string(), 3);
+        assert!(last_row(&run).contains(&("err".to_string(), "3".to_string())));
+    }
 }

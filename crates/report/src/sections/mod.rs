@@ -147,11 +147,26 @@ mod tests {
                 fixtures::ramp_invalid(),
                 "NOT A VALID MEASUREMENT: M4 errors counted as success, confirmed.",
             ),
-            (fixtures::target_lost(), "NO CEILING WAS MEASURED"),
+            (
+                fixtures::target_lost(),
+                "THE TARGET STOPPED ANSWERING before the first of 8 levels was measured.",
+            ),
         ];
         for (run, sentence) in said {
             assert_eq!(first(&run), sentence);
         }
+    }
+
+    #[test]
+    fn walls_that_limit_together_are_said_once_and_without_a_side() {
+        let Block::Banner(banner) =
+            page_of(&fixtures::co_limited(), Detail::Summary).blocks.remove(0)
+        else {
+            panic!("the verdict comes first");
+        };
+        let said = "Wall: S1 server CPUs together with C2 one client thread (co-limited: both at \
+                    their limit).";
+        assert_eq!(banner.lines, [said]);
     }
 
     #[test]

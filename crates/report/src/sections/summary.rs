@@ -3,8 +3,8 @@
 use crate::page::{Banner, Block, Fact, Mark, Tone};
 use crate::rates::{STATES, shares_of};
 use crate::wording::{
-    best_point, broken_gates, count, interval, is_partial, mark_of, ns, per_second, percent,
-    plural, point_mark, point_phrase, side_phrase, wall_name, wall_phrase,
+    best_point, broken_gates, count, interval, is_partial, mark_of, ns, or_dash, per_second,
+    percent, plural, point_mark, point_phrase, rate_of, side_phrase, wall_name, wall_phrase,
 };
 use model::load::{Arrival, Level, Question};
 use model::run::{Outcome, Point, Record, Run};
@@ -12,10 +12,14 @@ use model::units::{show_count, show_ns};
 use model::verdict::{CeilingKind, Confidence, Named, Verdict};
 use model::wall::Side;
 
-/// Verdict first, then how the run ended if not well, then the best point.
+/// Verdict first, then how the run ended if not well, then the best point. A target that went away
+/// is said before all else.
 pub fn summary(run: &Run) -> Vec<Block> {
     let mut blocks = vec![Block::Banner(verdict_banner(run))];
     blocks.extend(outcome_banner(run).map(Block::Banner));
+    if run.record.outcome == Outcome::TargetLost {
+        blocks.reverse();
+    }
     let facts = facts(run);
     if !facts.is_empty() {
         blocks.push(Block::Facts(facts));
@@ -89,6 +93,16 @@ fn rate_phrase(verdict: &Verdict) -> Option<String> {
 /// What stopped it, as a sentence.
 fn wall_sentence(verdict: &Verdict) -> String {
     match verdict.wall {
+        Named::Wall(_) if !verdict.also.is_empty() => {
+            let walls = if verdict.also.len() == 1 { "both" } else { "all" };
+            // Walls on two sides have no side of their own, which is not an unknown one.
+            let side = match verdict.side {
+                Side::Unknown => String::new(),
+                side => format!(", {}", side_phrase(side)),
+            };
+            let sure = verdict.confidence.word();
+            format!("Wall: {} ({sure}: {walls} at their limit){side}.", wall_name(verdict))
+        }
         Named::Wall(_) => {
             format!("Wall: {}, {}.", wall_phrase(verdict), side_phrase(verdict.side))
         }
@@ -112,7 +126,7 @@ fn load_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
     let Some((_, point)) = best_point(run) else { return ceiling_banner(verdict) };
     let ceiling = verdict.ceiling.as_ref();
-    let rate = per_second(ceiling.map_or(point.rate, |ceiling| ceiling.rate));
+    let rate = or_dash(ceiling.map(|ceiling| ceiling.rate).or(rate_of(point)), per_second);
     let around = ceiling.and_then(interval).map_or_else(String::new, |text| format!(" ({text})"));
     let (p50, p99) = (ns(point.latency_ns.p50), ns(point.latency_ns.p99));
     let load = point_phrase(point);
@@ -137,6 +151,9 @@ fn outcome_banner(run: &Run) -> Option<Banner> {
     };
     let last = record.points.last().filter(|point| is_partial(run, point));
     let lines = last.map(|point| {
+        if rate_of(point).is_none() {
+            return format!("The last point ({}) was not measured.", point_phrase(point));
+        }
         let length = show_ns(point.load.duration_s * 1e9);
         format!("The last point ({}) is partial: {length}.", point_phrase(point))
     });
@@ -193,7 +210,7 @@ fn figures_phrase(run: &Run, point: &Point) -> String {
     let failed = point.requests.failed + point.requests.unanswered;
     let mut phrase = format!(
         "{} with {}: p50 {}, p99 {}, max {}",
-        per_second(point.rate),
+        or_dash(rate_of(point), per_second),
         point_phrase(point),
         ns(latency.p50),
         ns(latency.p99),
