@@ -5,8 +5,9 @@
 //! no body, and nothing else of them is read.
 
 use crate::buffers::{Buffers, GROUP};
+use crate::uring::push;
 use io_uring::types::Fd;
-use io_uring::{IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue};
+use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -145,21 +146,6 @@ fn send(fd: RawFd, bytes: &[u8]) -> squeue::Entry {
         .build()
         .flags(squeue::Flags::SKIP_SUCCESS)
         .user_data(fd as u64 | SEND)
-}
-
-#[inline]
-fn push(
-    submitter: &Submitter<'_>,
-    submissions: &mut SubmissionQueue<'_>,
-    entry: &squeue::Entry,
-) -> io::Result<()> {
-    // SAFETY: the answers outlive the ring.
-    while unsafe { submissions.push(entry) }.is_err() {
-        submissions.sync();
-        submitter.submit()?;
-        submissions.sync();
-    }
-    Ok(())
 }
 
 #[cfg(test)]

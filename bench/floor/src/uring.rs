@@ -104,13 +104,14 @@ fn send(load: &Load, connection: usize, count: usize) -> squeue::Entry {
         .user_data(connection as u64 | SEND)
 }
 
+/// Queues a submission, handing over those before it when the queue is full.
 #[inline]
-fn push(
+pub fn push(
     submitter: &Submitter<'_>,
     submissions: &mut SubmissionQueue<'_>,
     entry: &squeue::Entry,
 ) -> io::Result<()> {
-    // SAFETY: the bytes of a send belong to the load, which outlives the ring.
+    // SAFETY: the bytes of a send belong to the caller, who keeps them longer than the ring.
     while unsafe { submissions.push(entry) }.is_err() {
         submissions.sync();
         submitter.submit()?;

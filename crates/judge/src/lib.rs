@@ -20,7 +20,7 @@ pub mod ramp;
 pub mod stats;
 pub mod steady;
 
-pub use verdict::{Context, judge_point, judge_run};
+pub use verdict::{Context, judge_point, judge_run, undecided};
 
 #[cfg(test)]
 mod fixture;

@@ -20,6 +20,9 @@ use model::wall::{Side, WallId};
 /// Gates that a counted limit explains: it loses connections and answers, and disturbs the rate.
 const EXPLAINED: [&str; 3] = ["connections", "errors", "steadiness"];
 
+/// The gate that a generator at its limit breaks.
+const LATE: &str = "resolution";
+
 /// Share of the server's CPUs taken by others above which its CPU walls cannot be told from
 /// theirs.
 const CROWDED: f64 = 0.15;
@@ -67,7 +70,7 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
     let Some(why) = why else { return verdict };
     let next = ["look at the server: is it alive, what does its log say", "curl -v"];
     let next = [next[0].to_string(), format!("{} {}", next[1], context.trial.url)].to_vec();
-    Verdict { name: why.to_string(), next, ..nothing_measured() }
+    Verdict { name: why.to_string(), next, ..undecided() }
 }
 
 /// Nobody said anything that could be read as an answer, good or bad.
@@ -79,7 +82,7 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
     let last_visits = last_visits(points);
     let usable: Vec<usize> =
         last_visits.iter().copied().filter(|index| is_usable(&points[*index])).collect();
-    let Some(&last) = usable.last().or(last_visits.last()) else { return nothing_measured() };
+    let Some(&last) = usable.last().or(last_visits.last()) else { return undecided() };
     let by_load: Vec<&Point> = usable.iter().map(|index| &points[*index]).collect();
     let shape = match context.trial.question {
         Question::Load => Shape::TooFew,
@@ -170,10 +173,12 @@ fn decide(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
         seen.against.extend(broken.iter().map(|gate| format!("gate {}: {}", gate.id, gate.why)));
         return named(case, wall, add_shape(seen, shape, wall));
     }
-    if let Some((wall, seen)) = MEASUREMENT.first_seen(case) {
+    let client = CLIENT.first_seen(case);
+    // A loop that never rests is late with its stamps: the cause is named, not the symptom.
+    let is_late = broken.iter().all(|gate| gate.id == LATE) && client.is_some();
+    if let Some((wall, seen)) = MEASUREMENT.first_seen(case).filter(|_| !is_late) {
         return invalid(case, wall, seen);
     }
-    let client = CLIENT.first_seen(case);
     let server = SERVER.first_seen(case).map(|(wall, seen)| (wall, add_shape(seen, shape, wall)));
     let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
     match (client, server) {
@@ -364,11 +369,12 @@ fn empty(case: &Case<'_>, seen: Seen) -> Verdict {
         against: seen.against,
         next: seen.next,
         not_tested: walls::not_tested(case),
-        ..nothing_measured()
+        ..undecided()
     }
 }
 
-fn nothing_measured() -> Verdict {
+/// A verdict about nothing.
+pub fn undecided() -> Verdict {
     Verdict {
         wall: Named::Unknown,
         name: "the evidence does not decide".to_string(),
@@ -536,6 +542,23 @@ mod tests {
         let verdict = ramp(&Fixture::good(), &FLAT);
         assert_eq!(verdict.wall, Named::Unknown, "{verdict:?}");
         assert!(verdict.against[0].contains("something waits"), "{verdict:?}");
+    }
+
+    #[test]
+    fn stamps_that_are_late_because_the_generator_is_full_are_its_wall() {
+        let mut fixture = Fixture::good();
+        fixture.trial.cpus = vec![1];
+        fixture.trial.threads = 1;
+        fixture.cpu(1, 0.99);
+        fixture.worker(0.97, 0.02);
+        fixture.point.client_loop.turn_mean_ns =
+            fixture.point.latency_ns.p50.map(|p50_ns| p50_ns as f64 * 0.6);
+        let full = verdict(&mut fixture);
+        assert_eq!((full.wall, full.side), (Named::Wall(WallId::C1), Side::Client));
+        fixture.worker(0.50, 0.02);
+        fixture.cpu(1, 0.60);
+        let late = verdict(&mut fixture);
+        assert_eq!((late.wall, late.side), (Named::Wall(WallId::M1), Side::Measurement));
     }
 
     fn judged_as(fixture: &Fixture, outcome: Outcome) -> Verdict {

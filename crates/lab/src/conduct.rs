@@ -18,8 +18,6 @@ use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
     RequestInfo, Run, SCHEMA, Target, Unmeasured, count_errors, count_requests, count_status,
 };
-use model::verdict::{Confidence, Named, Verdict};
-use model::wall::Side;
 use probe::{Config, Sampler};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -296,7 +294,8 @@ fn make_point(
             bytes_received: gathered.unmeasured.bytes_received,
         },
         gates: Vec::new(),
-        verdict: unjudged(),
+        // Until the judge has spoken.
+        verdict: judge::undecided(),
     }
 }
 
@@ -371,21 +370,5 @@ fn loop_info(gathered: &Gathered, duration_s: f64) -> LoopInfo {
         turn_mean_ns: (window.turns > 0).then(|| window.turn_sum_ns as f64 / window.turns as f64),
         turn_max_ns: window.turn_max_ns,
         socket_bytes: gathered.level_loop.socket_bytes,
-    }
-}
-
-/// Stands in until the judge has spoken.
-fn unjudged() -> Verdict {
-    Verdict {
-        wall: Named::Unknown,
-        name: String::new(),
-        side: Side::Unknown,
-        confidence: Confidence::Unknown,
-        also: Vec::new(),
-        ceiling: None,
-        evidence: Vec::new(),
-        against: Vec::new(),
-        not_tested: Vec::new(),
-        next: Vec::new(),
     }
 }

@@ -26,9 +26,8 @@ fn measure_wall(expected: &[&str], arguments: &[&str]) -> (i32, Value) {
     for _ in 0..2 {
         let (code, record) = measure(arguments);
         let found = wall(&record);
-        let gates = record["points"][0]["gates"].as_array().unwrap();
-        let is_broken = gates.iter().any(|gate| gate["ok"] == false);
-        if expected.contains(&found) && !is_broken {
+        let is_valid = code == 0 || record["verdict"]["side"] == "client";
+        if expected.contains(&found) && is_valid {
             return (code, record);
         }
         let is_honest = expected.contains(&found) || found == "unknown" || found.starts_with('M');
@@ -93,13 +92,23 @@ fn a_starved_generator_is_named_first_and_the_number_is_not_the_servers() {
     assert!(first.contains("the generator is the wall (C1"), "{}", said.stdout);
 }
 
-/// A server whose answers cost little to write and much to read: thousands of chunks of one byte.
+/// Keeps this thread and those it will start on CPU 0.
+fn stay_on_cpu_0() {
+    let thread = std::fs::read_link("/proc/thread-self").unwrap();
+    let tid = thread.file_name().unwrap();
+    let pinned = Command::new("taskset").args(["-p", "-c", "0"]).arg(tid).output().unwrap();
+    assert!(pinned.status.success(), "{}", String::from_utf8_lossy(&pinned.stderr));
+}
+
+/// A server on CPU 0 whose answers cost little to write and much to read: thousands of chunks of
+/// one byte.
 fn serve_tiny_chunks() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let body = format!("{}0\r\n\r\n", "1\r\na\r\n".repeat(5000));
     let answer = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
     thread::spawn(move || {
+        stay_on_cpu_0();
         for mut stream in listener.incoming().flatten() {
             let answer = answer.clone();
             // One request is in flight on each connection, and one read brings all of it.
@@ -120,7 +129,7 @@ fn serve_tiny_chunks() -> SocketAddr {
 fn one_worker_at_its_limit_is_the_clients_wall() {
     let _turn = turn();
     let url = format!("http://{}/", serve_tiny_chunks());
-    let load = ["load", &url, "-c", "16", "-t", "1", "-d", "3"];
+    let load = ["load", &url, "-c", "16", "-t", "1", "--cpus", "1", "-d", "3"];
     let (code, record) = measure_wall(&["C1", "C2"], &load);
     assert_eq!(record["verdict"]["side"], "client", "{}", shown(&record));
     assert_eq!(record["verdict"]["ceiling"]["kind"], "at-least", "{}", shown(&record));
