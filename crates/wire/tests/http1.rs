@@ -230,10 +230,9 @@ fn wire_oracle(input: &[u8]) -> Result<(), TestCaseError> {
             prop_assert!(status < 200 || answers[0].status == status);
         }
         (Ok(httparse::Status::Partial), _) => {
-            prop_assert!(
-                ours == Err(ProtocolError::Truncated) || input_is_blank(input),
-                "{ours:?}"
-            );
+            // A length is judged with its line, which may stand in a head without an end.
+            let expected = [Err(ProtocolError::Truncated), Err(ProtocolError::BadLength)];
+            prop_assert!(expected.contains(&ours) || input_is_blank(input), "{ours:?}");
         }
         (Err(_), _) => prop_assert!(ours.is_err(), "{theirs:?} {ours:?}"),
     }
