@@ -20,8 +20,8 @@ use model::wall::{Side, WallId};
 /// Gates that a counted limit explains: it loses connections and answers, and disturbs the rate.
 const EXPLAINED: [&str; 3] = ["connections", "errors", "steadiness"];
 
-/// The gate that a generator at its limit breaks.
-const LATE: &str = "resolution";
+/// Gates that a generator at its limit breaks by itself.
+const STRAINED: [&str; 2] = ["resolution", "steadiness"];
 
 /// Share of the server's CPUs taken by others above which its CPU walls cannot be told from
 /// theirs.
@@ -174,9 +174,11 @@ fn decide(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
         return named(case, wall, add_shape(seen, shape, wall));
     }
     let client = CLIENT.first_seen(case);
-    // A loop that never rests is late with its stamps: the cause is named, not the symptom.
-    let is_late = broken.iter().all(|gate| gate.id == LATE) && client.is_some();
-    if let Some((wall, seen)) = MEASUREMENT.first_seen(case).filter(|_| !is_late) {
+    // A loop that never rests is late with its stamps, and one that is throttled halts: the cause
+    // is named, not the symptom.
+    let is_strained = broken.iter().all(|gate| STRAINED.contains(&gate.id.as_str()));
+    let is_explained = is_strained && client.is_some();
+    if let Some((wall, seen)) = MEASUREMENT.first_seen(case).filter(|_| !is_explained) {
         return invalid(case, wall, seen);
     }
     let server = SERVER.first_seen(case).map(|(wall, seen)| (wall, add_shape(seen, shape, wall)));

@@ -84,12 +84,21 @@ fn a_starved_generator_is_named_first_and_the_number_is_not_the_servers() {
     let group = Group::new("generator", None);
     group.limit(0.20);
     let url = server.url("/");
-    let mut command = group.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
-    command.args(["load", &url, "-c", "50", "-d", "4"]).env("CEILING_RUNS", "none");
-    let said = Said::of(command.output().unwrap());
-    assert_eq!(said.code, 4, "{}{}", said.stdout, said.stderr);
-    let first = said.stdout.lines().find(|line| line.starts_with('▌')).unwrap_or_default();
-    assert!(first.contains("the generator is the wall (C1"), "{}", said.stdout);
+    let mut last = String::new();
+    for _ in 0..3 {
+        let mut command = group.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
+        command.args(["load", &url, "-c", "50", "-d", "4"]).env("CEILING_RUNS", "none");
+        let said = Said::of(command.output().unwrap());
+        assert_eq!(said.code, 4, "{}{}", said.stdout, said.stderr);
+        let first = said.stdout.lines().find(|line| line.starts_with('▌')).unwrap_or_default();
+        if first.contains("the generator is the wall (C1") {
+            return;
+        }
+        // A neighbour of this machine can make it honest to say less; never to say something else.
+        assert!(first.contains("NOT A VALID MEASUREMENT"), "{}", said.stdout);
+        last = said.stdout;
+    }
+    panic!("{last}");
 }
 
 /// Keeps this thread and those it will start on CPU 0.
