@@ -7,7 +7,7 @@ use engine::job::Job;
 use engine::simulate::{Level, simulate};
 use libfuzzer_sys::arbitrary::{self, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use model::load::{DriverKind, Request};
+use model::load::{DriverKind, Request, Spacing};
 use std::sync::Arc;
 use wire::tape::Tape;
 
@@ -35,8 +35,13 @@ fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults)> {
         unsolicited: fault()?,
         service_ns: (10_000, 10_000 + fault()? * 10_000),
     };
+    let spacing = *source.choose(&[Spacing::Fixed, Spacing::Poisson, Spacing::Uniform])?;
+    let rate = source.arbitrary::<Option<u16>>()?;
+    let connections = source.int_in_range(1..=6)?;
     let level = Level {
-        connections: source.int_in_range(1..=6)?,
+        connections,
+        connections_max: connections + source.int_in_range(0..=3)?,
+        rate: rate.map(|rate| (f64::from(rate) * 10.0, spacing)),
         depth: source.int_in_range(1..=6)?,
         connect_ns: source.int_in_range(0..=2 * MS)?,
         warmup_ns: source.int_in_range(0..=3 * MS)?,
@@ -62,7 +67,7 @@ fuzz_target!(|bytes: &[u8]| {
         tape: Arc::new(Tape::new(&[request], level.depth).expect("a plain request")),
         threads: 1,
         cpus: vec![],
-        connections_max: level.connections,
+        connections_max: level.connections_max,
         depth_max: level.depth,
         timeout_ns: 4 * MS,
         connect_timeout_ns: 3 * MS,

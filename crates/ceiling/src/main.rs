@@ -9,6 +9,7 @@ mod cli;
 
 mod cmd;
 
+mod arrivals;
 mod cpus;
 mod options;
 mod trial;

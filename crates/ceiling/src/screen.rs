@@ -30,13 +30,13 @@ impl Screen {
     pub fn show(&mut self, event: &Event) {
         match event {
             Event::Level { index, of, attempt, level } => {
-                let (index, of, attempt, level) = (*index, *of, *attempt, *level);
+                let (index, of, attempt, level) = (*index, *of, *attempt, level.clone());
                 self.level = Some(LevelInfo { index, of, attempt, level });
             }
             Event::Progress(progress) => {
-                if let Some(info) = self.level.filter(|_| self.is_live) {
+                if let Some(info) = self.level.as_ref().filter(|_| self.is_live) {
                     let columns = terminal_columns().saturating_sub(1);
-                    let line = progress_line(&info, progress, columns);
+                    let line = progress_line(info, progress, columns);
                     // Losing a progress line is no reason to stop.
                     let _ = write!(stderr(), "\r\x1b[2K{line}").and_then(|()| stderr().flush());
                     self.has_line = true;

@@ -4,9 +4,7 @@ use crate::cpus;
 use crate::exit::Failure;
 use crate::options::{DriverChoice, Options, Threads, WarmupChoice};
 use lab::target::{Url, UrlError};
-use model::load::{
-    Arrival, DriverKind, Level, Question, Request, ServerProcess, Stop, Trial, Warmup,
-};
+use model::load::{DriverKind, Level, Question, Request, ServerProcess, Stop, Trial, Warmup};
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::thread::available_parallelism;
@@ -22,8 +20,8 @@ const THREADS_PER_CPU: usize = 4;
 pub struct Shape {
     /// What is asked.
     pub question: Question,
-    /// Connections of each level.
-    pub connections: Vec<u32>,
+    /// The levels.
+    pub levels: Vec<Level>,
     /// End of each level.
     pub stop: Stop,
     /// How often an unsteady level is repeated.
@@ -33,7 +31,8 @@ pub struct Shape {
 /// Decides everything and checks what can be checked without load.
 pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
     let cpus = cpus(options)?;
-    let threads_max = shape.connections.iter().copied().max().unwrap_or(1);
+    let most = |level: &Level| level.connections.max(level.connections_max);
+    let threads_max = shape.levels.iter().map(most).max().unwrap_or(1);
     let url = url(&options.url)?;
     let (driver, driver_reason) = driver(options.driver)?;
     let addresses = if driver == DriverKind::Null {
@@ -42,11 +41,6 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         url.resolve().map_err(|error| {
             Failure::Usage(format!("cannot find host '{}' of {}: {error}", url.host, url.text))
         })?
-    };
-    let level = |connections: &u32| Level {
-        connections: *connections,
-        depth: options.depth,
-        arrival: Arrival::Closed,
     };
     let server = match options.server_pid {
         Some(pid) => ServerProcess::Pid(pid),
@@ -57,7 +51,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         request: request(options, &url)?,
         // A thread without a connection has nothing to do.
         threads: threads(options, &addresses)?.min(threads_max),
-        levels: shape.connections.iter().map(level).collect(),
+        levels: shape.levels,
         warmup: warmup(options.warmup, shape.stop),
         stop: shape.stop,
         repeats_max: shape.repeats_max,

@@ -1,15 +1,15 @@
 //! The workers of a run as the control plane sees them: started, ordered about, listened to.
 
 use crate::driver::{Driver, epoll::Epoll, null::Null, uring::Uring};
-use crate::job::{Job, Order, share};
+use crate::job::{Job, Order, Pace, share};
 use crate::recorder::{Feed, Recorder, road};
 use crate::worker::Worker;
 use crate::{clock, pin};
-use model::load::DriverKind;
+use model::load::{Arrival, DriverKind, Level};
 use model::tick::Tick;
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::io;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 /// Orders that may be on the road to a worker at once.
@@ -51,12 +51,14 @@ struct Member {
 /// Running workers. Dropping a crew ends it.
 pub struct Crew {
     members: Vec<Member>,
+    seed: u64,
 }
 
 impl Crew {
     /// Starts all workers, idle, and returns when each is ready.
     pub fn start(job: &Job) -> Result<Self, StartError> {
-        let mut crew = Self { members: Vec::with_capacity(job.threads as usize) };
+        let members = Vec::with_capacity(job.threads as usize);
+        let mut crew = Self { members, seed: job.seed };
         let (ready_in, ready_out) = mpsc::channel();
         for index in 0..job.threads {
             let (recorder, feed) = road(index);
@@ -89,10 +91,25 @@ impl Crew {
     }
 
     /// Orders a level: connections are shared out exactly.
-    pub fn order_connect(&mut self, load: u32, connections: u32, depth: u32) {
+    pub fn order_connect(&mut self, load: u32, level: &Level) {
         let workers = self.workers();
-        let mine = |index| share(u64::from(connections), workers, index) as u32;
-        self.order(|index| Order::Connect { load, connections: mine(index), depth });
+        let mine = |connections, index| share(u64::from(connections), workers, index) as u32;
+        let pace = match &level.arrival {
+            Arrival::Closed => Pace::Closed,
+            Arrival::Open { curve, arrivals } => Pace::Open {
+                curve: Arc::new(curve.clone()),
+                arrivals: *arrivals,
+                // Each visit has a schedule of its own.
+                seed: self.seed ^ u64::from(load).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            },
+        };
+        self.order(|index| Order::Connect {
+            load,
+            connections: mine(level.connections, index),
+            connections_max: mine(level.connections_max.max(level.connections), index),
+            depth: level.depth,
+            pace: pace.clone(),
+        });
     }
 
     /// Orders a measured window: a budget of requests is shared out exactly.

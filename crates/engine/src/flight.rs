@@ -70,6 +70,12 @@ impl Flights {
         has_runs.then(|| &self.runs[self.index(slot, 0)])
     }
 
+    /// All runs of a connection, the oldest first.
+    pub fn runs(&self, slot: SlotId) -> impl Iterator<Item = &Run> {
+        let runs = self.queues[slot as usize].runs;
+        (0..runs).map(move |nth| &self.runs[self.index(slot, nth)])
+    }
+
     /// Adds requests that were just sent. There must be room: at most `depth` in flight.
     #[inline]
     pub fn push(&mut self, slot: SlotId, run: Run) {

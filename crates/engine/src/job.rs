@@ -1,6 +1,7 @@
 //! What the control plane gives a crew: a job at the start, orders while it runs.
 
-use model::load::DriverKind;
+use model::curve::Curve;
+use model::load::{DriverKind, Spacing};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use wire::tape::Tape;
@@ -32,8 +33,24 @@ pub struct Job {
     pub seed: u64,
 }
 
+/// How the requests of a level become due.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pace {
+    /// When an answer frees a place.
+    Closed,
+    /// On a schedule that all workers share.
+    Open {
+        /// Asked rate of all workers over time.
+        curve: Arc<Curve>,
+        /// How due instants are spread around it.
+        arrivals: Spacing,
+        /// Seed of that spread.
+        seed: u64,
+    },
+}
+
 /// What one worker is told. Sizes are its own share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Order {
     /// Begin a level: hold this many connections, send nothing yet.
     Connect {
@@ -41,8 +58,12 @@ pub enum Order {
         load: u32,
         /// Connections.
         connections: u32,
+        /// Connections that may be open when requests wait for one.
+        connections_max: u32,
         /// Requests in flight per connection.
         depth: u32,
+        /// How requests become due.
+        pace: Pace,
     },
     /// Send without measuring.
     Warm,

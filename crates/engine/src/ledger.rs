@@ -25,19 +25,45 @@ pub struct Ledger {
     last_epoch: Epoch,
     warmup: Part,
     window: Part,
+    timing: Timing,
+}
+
+/// When a request was due and sent, and in which part; requests sent together share it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// When it was due, nanoseconds; in closed loop when it was sent.
+    pub planned_ns: u64,
+    /// When it was handed over, nanoseconds.
+    pub sent_ns: u64,
+    /// The part it was sent in.
+    pub epoch: Epoch,
+}
+
+/// From which instants latency counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Timing {
+    /// From the send.
+    #[default]
+    FromSend,
+    /// From the planned instant, and service beside it from the send.
+    FromPlan,
 }
 
 /// Answers in a row to requests that were sent together; they share one latency.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Streak {
-    sent_ns: u64,
-    epoch: Epoch,
+    stamp: Stamp,
     answers: u64,
     answers_2xx: u64,
     bytes: u64,
 }
 
 impl Ledger {
+    /// From which instants the latency of the next level counts.
+    pub fn set_timing(&mut self, timing: Timing) {
+        self.timing = timing;
+    }
+
     /// Opens the account of a warm-up.
     pub fn open_warmup(&mut self) {
         self.last_epoch += 1;
@@ -108,6 +134,12 @@ impl Ledger {
         }
     }
 
+    /// Whether a part is the measured window.
+    #[inline]
+    pub fn is_window(&self, epoch: Epoch) -> bool {
+        epoch == self.window.epoch && epoch != 0
+    }
+
     /// Books requests that failed without an answer.
     pub fn fail(&mut self, tick: &mut Tick, epoch: Epoch, class: ErrorClass, count: u64) {
         if let Some(counters) = self.land(tick, epoch, count) {
@@ -124,18 +156,17 @@ impl Ledger {
         tick: &mut Tick,
         streak: &mut Streak,
         at_ns: u64,
-        answered: (u64, Epoch),
+        stamp: Stamp,
         answer: Answer,
     ) -> u64 {
-        let (sent_ns, epoch) = answered;
-        let is_measured = u64::from(epoch == self.window.epoch && epoch != 0);
+        let is_measured = u64::from(self.is_window(stamp.epoch));
         if answer.status >= 400 {
-            self.bad_answer(tick, epoch, answer);
+            self.bad_answer(tick, stamp.epoch, answer);
             return is_measured;
         }
-        if (streak.sent_ns, streak.epoch) != answered {
+        if streak.stamp != stamp {
             self.settle(tick, streak, at_ns);
-            *streak = Streak { sent_ns, epoch, ..Streak::default() };
+            *streak = Streak { stamp, ..Streak::default() };
         }
         streak.answers += 1;
         streak.answers_2xx += u64::from(answer.status < 300);
@@ -146,15 +177,18 @@ impl Ledger {
     /// Books the good answers gathered so far, which were complete at `at_ns`.
     #[inline]
     pub fn settle(&mut self, tick: &mut Tick, streak: &mut Streak, at_ns: u64) {
-        let Streak { sent_ns, epoch, answers, answers_2xx, bytes } = std::mem::take(streak);
+        let Streak { stamp, answers, answers_2xx, bytes } = std::mem::take(streak);
         if answers == 0 {
             return;
         }
-        if epoch == self.window.epoch && epoch != 0 {
-            tick.latency.record_n(at_ns.saturating_sub(sent_ns), answers);
+        if self.is_window(stamp.epoch) {
+            tick.latency.record_n(at_ns.saturating_sub(stamp.planned_ns), answers);
+            if self.timing == Timing::FromPlan {
+                tick.service.record_n(at_ns.saturating_sub(stamp.sent_ns), answers);
+            }
             tick.completed_ns = at_ns;
         }
-        if let Some(counters) = self.land(tick, epoch, answers) {
+        if let Some(counters) = self.land(tick, stamp.epoch, answers) {
             counters.completed += answers;
             counters.status[0] += answers_2xx;
             counters.status[1] += answers - answers_2xx;
@@ -179,6 +213,10 @@ mod tests {
     const GOOD: Answer = Answer { status: 200, bytes: 100, reusable: true };
     const BAD: Answer = Answer { status: 503, bytes: 50, reusable: true };
 
+    fn at(sent_ns: u64, epoch: Epoch) -> Stamp {
+        Stamp { planned_ns: sent_ns, sent_ns, epoch }
+    }
+
     #[test]
     fn each_request_is_booked_where_it_was_sent() {
         let (mut ledger, mut tick, mut streak) = Default::default();
@@ -189,9 +227,9 @@ mod tests {
         let measured = ledger.send_measured(&mut tick, 4, 40);
         assert_eq!((ledger.in_flight(), ledger.window_in_flight()), (7, 4));
 
-        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, (1, warm), GOOD), 0);
-        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, (5, measured), GOOD), 1);
-        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, (5, measured), BAD), 1);
+        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, at(1, warm), GOOD), 0);
+        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, at(5, measured), GOOD), 1);
+        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, at(5, measured), BAD), 1);
         ledger.settle(&mut tick, &mut streak, 9);
         ledger.fail(&mut tick, measured, ErrorClass::Reset, 1);
         ledger.close(&mut tick);
@@ -205,13 +243,30 @@ mod tests {
     }
 
     #[test]
+    fn from_the_plan_both_times_are_kept() {
+        let (mut ledger, mut tick, mut streak): (Ledger, Tick, Streak) = Default::default();
+        ledger.set_timing(Timing::FromPlan);
+        ledger.open_window();
+        let epoch = ledger.send_measured(&mut tick, 2, 20);
+        for planned_ns in [100, 300] {
+            let stamp = Stamp { planned_ns, sent_ns: 400, epoch };
+            ledger.answer(&mut tick, &mut streak, 1000, stamp, GOOD);
+        }
+        ledger.settle(&mut tick, &mut streak, 1000);
+        let latency = tick.latency.summary(0);
+        assert_eq!((latency.count, latency.min, latency.max), (2, Some(700), Some(900)));
+        let service = tick.service.summary(0);
+        assert_eq!((service.count, service.min, service.max), (2, Some(600), Some(600)));
+    }
+
+    #[test]
     fn an_answer_after_the_close_is_booked_nowhere() {
         let (mut ledger, mut tick, mut streak): (Ledger, Tick, Streak) = Default::default();
         ledger.open_window();
         let epoch = ledger.send_measured(&mut tick, 1, 10);
         ledger.close(&mut tick);
         let before = tick.measured;
-        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, (1, epoch), GOOD), 0);
+        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, at(1, epoch), GOOD), 0);
         ledger.settle(&mut tick, &mut streak, 9);
         ledger.fail(&mut tick, epoch, ErrorClass::Reset, 1);
         assert_eq!((tick.measured, tick.latency.count()), (before, 0));

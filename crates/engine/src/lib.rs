@@ -14,7 +14,9 @@ pub mod worker;
 
 mod flight;
 mod ledger;
+mod places;
 mod recorder;
+pub mod schedule;
 mod slot;
 
 pub mod clock;

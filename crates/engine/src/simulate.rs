@@ -1,20 +1,27 @@
 //! One level of load on one worker in virtual time: for tests, fuzzing and nothing else.
 
 use crate::driver::sim::{Faults, Sim, Witness};
-use crate::job::{Job, Order};
+use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
 use crate::worker::Worker;
+use model::curve::Curve;
 use model::histogram::{Histogram, Summary};
+use model::load::Spacing;
 use model::tick::{Connections, Counters, Loop};
 use rtrb::RingBuffer;
+use std::sync::Arc;
 
 /// Durations of the level, virtual nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     /// Connections.
     pub connections: u32,
+    /// Connections that may be open when requests wait for one.
+    pub connections_max: u32,
     /// Requests in flight per connection.
     pub depth: u32,
+    /// Rate of an open loop, requests per second, and how they are spread; closed when absent.
+    pub rate: Option<(f64, Spacing)>,
     /// Time to connect before load begins.
     pub connect_ns: u64,
     /// Load that is not measured; 0 for none.
@@ -38,6 +45,14 @@ pub struct Account {
     pub connections: Connections,
     /// Latency of completed measured requests.
     pub latency: Summary,
+    /// From the send; open loop only.
+    pub service: Summary,
+    /// Sent minus planned; open loop only.
+    pub release_lag: Summary,
+    /// The generator's own lateness; open loop only.
+    pub lateness: Summary,
+    /// How long requests without an answer waited at least.
+    pub at_least: Summary,
     /// The loop's own account.
     pub accounting: Loop,
     /// What the simulated server saw.
@@ -51,38 +66,24 @@ pub struct Account {
 pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
     let (recorder, mut feed) = road(0);
     let (mut orders, orders_out) = RingBuffer::new(8);
-    let driver = Sim::new(job, level.connections, faults);
-    let mut worker = Worker::new(job, level.connections, 0, driver, recorder, orders_out);
+    let slots = level.connections.max(level.connections_max);
+    let driver = Sim::new(job, slots, faults);
+    let mut worker = Worker::new(job, slots, 0, driver, recorder, orders_out);
     let mut account = Account {
         measured: Counters::default(),
         unmeasured: Counters::default(),
         connections: Connections::default(),
         latency: Summary::default(),
+        service: Summary::default(),
+        release_lag: Summary::default(),
+        lateness: Summary::default(),
+        at_least: Summary::default(),
         accounting: Loop::default(),
         witness: Witness::default(),
         ticks: 0,
     };
-    let mut latency = Histogram::new();
-    let begin_ns = crate::driver::Driver::now_ns(worker.driver());
-    let warm_ns = begin_ns + level.connect_ns;
-    let window_ns = warm_ns + level.warmup_ns;
-    let (connections, depth) = (level.connections, level.depth);
-    let mut script = vec![
-        (
-            window_ns.saturating_sub(1),
-            Order::Measure {
-                begin_ns: window_ns,
-                end_ns: level.budget.map_or(window_ns + level.window_ns, |_| u64::MAX),
-                budget: level.budget,
-                drain_ns: level.drain_ns,
-            },
-        ),
-        (warm_ns, Order::Warm),
-        (begin_ns, Order::Connect { load: 1, connections, depth }),
-    ];
-    if level.warmup_ns == 0 {
-        script.remove(1);
-    }
+    let mut sums = [(); 5].map(|()| Histogram::new());
+    let mut script = script(job, level, crate::driver::Driver::now_ns(worker.driver()));
     let mut is_over = false;
     while !is_over {
         let now_ns = crate::driver::Driver::now_ns(worker.driver());
@@ -97,11 +98,53 @@ pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
             account.accounting += &tick.accounting;
             account.connections = tick.connections;
             account.ticks += 1;
-            latency.merge(&tick.latency);
+            let parts =
+                [&tick.latency, &tick.service, &tick.release_lag, &tick.lateness, &tick.at_least];
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| sum.merge(part));
             is_over |= tick.last;
         });
     }
     account.witness = worker.driver().witness;
-    account.latency = latency.summary(account.measured.unanswered);
+    let [latency, service, release_lag, lateness, at_least] = sums;
+    let censored = account.measured.unanswered + account.measured.unsent;
+    account.latency = latency.summary(censored);
+    account.service = service.summary(account.measured.unanswered);
+    account.release_lag = release_lag.summary(0);
+    account.lateness = lateness.summary(0);
+    account.at_least = at_least.summary(0);
     account
+}
+
+/// The orders of a level and when they are given, the last one first.
+fn script(job: &Job, level: Level, begin_ns: u64) -> Vec<(u64, Order)> {
+    let slots = level.connections.max(level.connections_max);
+    let warm_ns = begin_ns + level.connect_ns;
+    let window_ns = warm_ns + level.warmup_ns;
+    let (connections, depth) = (level.connections, level.depth);
+    let pace = match level.rate {
+        None => Pace::Closed,
+        Some((rate, arrivals)) => {
+            let curve = Arc::new(Curve::constant(rate));
+            Pace::Open { curve, arrivals, seed: job.seed }
+        }
+    };
+    let connect = Order::Connect { load: 1, connections, connections_max: slots, depth, pace };
+    let mut script = vec![
+        (
+            // Ahead of the window, as live orders are.
+            if level.warmup_ns == 0 { begin_ns } else { warm_ns },
+            Order::Measure {
+                begin_ns: window_ns,
+                end_ns: level.budget.map_or(window_ns + level.window_ns, |_| u64::MAX),
+                budget: level.budget,
+                drain_ns: level.drain_ns,
+            },
+        ),
+        (warm_ns, Order::Warm),
+        (begin_ns, connect),
+    ];
+    if level.warmup_ns == 0 {
+        script.remove(1);
+    }
+    script
 }

@@ -2,14 +2,19 @@
 //!
 //! A turn: take orders, do what is due by the clock, let the driver hand over and wait, then deal
 //! with each thing that happened. [`Stage`] says whether requests may leave, and the ledger knows
-//! to which account they and their answers belong.
+//! to which account they and their answers belong. In closed loop an answer makes room for the next
+//! request; in open loop the clock decides ([`open`]).
 //!
 //! Hot: runs for every request.
 
+mod open;
+
+use self::open::{Margin, Release};
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::flight::{Flights, Run};
-use crate::job::{Job, Order};
-use crate::ledger::{Ledger, Streak};
+use crate::job::{Job, Order, Pace};
+use crate::ledger::{Ledger, Stamp, Streak, Timing};
+use crate::places::Places;
 use crate::recorder::Recorder;
 use crate::slot::{Fate, Link, Slot};
 use model::tick::{Connections, ErrorClass, Phase};
@@ -77,12 +82,22 @@ pub struct Worker<D> {
     timeout_ns: u64,
     connect_timeout_ns: u64,
     random: u64,
+    index: u32,
+    workers: u32,
 
     load: u32,
     wanted: u32,
+    wanted_max: u32,
     depth: u32,
+    pace: Pace,
+    /// The schedule under way; nothing in closed loop.
+    release: Option<Release>,
+    places: Places,
+    margin: Margin,
     stage: Stage,
     window: Option<Window>,
+    /// When the last measured window ended for sends.
+    window_end_ns: u64,
     /// The window has a budget, so it lasts until the last answer.
     ends_with_answers: bool,
     ledger: Ledger,
@@ -121,11 +136,19 @@ impl<D: Driver> Worker<D> {
             timeout_ns: job.timeout_ns,
             connect_timeout_ns: job.connect_timeout_ns,
             random: (job.seed ^ (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1,
+            index,
+            workers: job.threads,
             load: 0,
             wanted: 0,
+            wanted_max: 0,
             depth: 1,
+            pace: Pace::Closed,
+            release: None,
+            places: Places::new(slots),
+            margin: Margin::new(),
             stage: Stage::Idle,
             window: None,
+            window_end_ns: 0,
             ends_with_answers: false,
             ledger: Ledger::default(),
             connections: Connections::default(),
@@ -164,6 +187,11 @@ impl<D: Driver> Worker<D> {
             return false;
         }
         self.turn_begin_ns = self.driver.wait(now_ns, until_ns);
+        let Some(first) = self.driver.next() else {
+            self.account_for_wait(now_ns, until_ns, self.turn_begin_ns);
+            return true;
+        };
+        self.handle(first);
         while let Some(event) = self.driver.next() {
             self.handle(event);
         }
@@ -173,8 +201,10 @@ impl<D: Driver> Worker<D> {
     fn take_orders(&mut self, now_ns: u64) {
         while let Ok(order) = self.orders.pop() {
             match order {
-                Order::Connect { load, connections, depth } => {
-                    self.begin_level(load, connections, depth, now_ns);
+                Order::Connect { load, connections, connections_max, depth, pace } => {
+                    (self.load, self.depth, self.pace) = (load, depth, pace);
+                    self.wanted_max = connections_max;
+                    self.begin_level(connections, now_ns);
                 }
                 Order::Warm => self.begin_warmup(now_ns),
                 Order::Measure { begin_ns, end_ns, budget, drain_ns } => {
@@ -193,6 +223,8 @@ impl<D: Driver> Worker<D> {
 
     /// Stage changes, ticks and scans; returns when the next of them is due.
     fn do_what_is_due(&mut self, now_ns: u64) -> u64 {
+        // What was due before the stage ends is part of it.
+        self.release_due(now_ns);
         self.change_stage(now_ns);
         if now_ns >= self.next_tick_ns {
             self.hand_over(now_ns);
@@ -215,7 +247,7 @@ impl<D: Driver> Worker<D> {
             (_, None) => u64::MAX,
         };
         let due_ns = self.next_tick_ns.min(self.next_scan_ns).min(stage_ends_ns);
-        due_ns.min(now_ns + wait_max_ns)
+        self.sleep_until(due_ns.min(now_ns + wait_max_ns))
     }
 
     fn change_stage(&mut self, now_ns: u64) {
@@ -236,10 +268,14 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    fn begin_level(&mut self, load: u32, connections: u32, depth: u32, now_ns: u64) {
-        assert!(connections as usize <= self.slots.len());
+    fn begin_level(&mut self, connections: u32, now_ns: u64) {
+        assert!(self.wanted_max.max(connections) as usize <= self.slots.len());
         self.hand_over(now_ns);
-        (self.load, self.wanted, self.depth) = (load, connections, depth);
+        self.wanted = connections;
+        self.ledger.set_timing(match self.pace {
+            Pace::Closed => Timing::FromSend,
+            Pace::Open { .. } => Timing::FromPlan,
+        });
         let state = &mut self.connections;
         (state.opened, state.failed, state.reopened, state.served) = (0, 0, 0, 0);
         for slot in 0..self.slots.len() as SlotId {
@@ -267,6 +303,7 @@ impl<D: Driver> Worker<D> {
     fn begin_warmup(&mut self, now_ns: u64) {
         self.ledger.open_warmup();
         self.stage = Stage::Warmup;
+        self.begin_schedule(now_ns);
         self.start_all(now_ns);
     }
 
@@ -276,6 +313,7 @@ impl<D: Driver> Worker<D> {
         self.ledger.open_window();
         let was_idle = self.stage == Stage::Idle;
         self.stage = Stage::Measure;
+        self.begin_schedule(window.begin_ns);
         // Ticks of all workers end at the same instants of the window.
         self.next_tick_ns = window.begin_ns + TICK_NS;
         if was_idle {
@@ -297,6 +335,7 @@ impl<D: Driver> Worker<D> {
         self.count_in_flight(now_ns);
         self.hand_over(now_ns);
         self.window = None;
+        self.window_end_ns = window.end_ns.min(now_ns);
         self.stage = Stage::Drain { until_ns: now_ns + window.drain_ns };
         self.change_stage(now_ns);
     }
@@ -315,7 +354,15 @@ impl<D: Driver> Worker<D> {
     /// Closes the accounts of a level: what has no answer now is unanswered, and what comes later
     /// belongs to nothing.
     fn finish(&mut self, now_ns: u64) {
+        self.close_schedule(self.window_end_ns);
         let tick = &mut self.recorder.tick;
+        for slot in 0..self.slots.len() as SlotId {
+            let runs = self.flights.runs(slot).filter(|run| self.ledger.is_window(run.epoch));
+            for run in runs {
+                let waited_ns = now_ns.saturating_sub(run.planned_ns);
+                tick.at_least.record_n(waited_ns, u64::from(run.count));
+            }
+        }
         self.ledger.close(tick);
         for slot in &self.slots[..self.wanted as usize] {
             tick.per_connection.record_n(slot.served, 1);
@@ -404,13 +451,13 @@ impl<D: Driver> Worker<D> {
                 cause = Some(Cause::Failure(ErrorClass::Parse));
                 break;
             };
-            let (position, answered) = (run.position, (run.sent_ns, run.epoch));
+            let (position, stamp) = (run.position, stamp_of(run));
             let shapes = &mut self.shapes[position as usize];
             match state.session.receive(&mut input, self.tape.expect(position), shapes) {
                 Ok(Some(answer)) => {
                     self.flights.pop(slot, self.tape.advance(position, 1));
                     state.answers += 1;
-                    state.served += self.ledger.answer(tick, &mut streak, at_ns, answered, answer);
+                    state.served += self.ledger.answer(tick, &mut streak, at_ns, stamp, answer);
                     if !answer.reusable {
                         cause = Some(Cause::Order);
                         break;
@@ -427,9 +474,12 @@ impl<D: Driver> Worker<D> {
         cause
     }
 
-    /// Sends as many requests as the connection has room for.
+    /// A connection may have got room: it is used at once, or when a request is due.
     #[inline]
     fn top_up(&mut self, slot: SlotId, now_ns: u64) {
+        if self.release.is_some() {
+            return self.offer(slot, now_ns);
+        }
         // Once, unless requests are so large that a batch is less than the room.
         while self.send_batch(slot, now_ns) == Some(Sending::Done) {}
     }
@@ -451,18 +501,25 @@ impl<D: Driver> Worker<D> {
         if count == 0 {
             return None;
         }
-        let span = self.tape.span(state.position, count as u32);
+        Some(self.send(slot, count as u32, now_ns, now_ns))
+    }
+
+    /// Sends requests on a connection that has room for them.
+    #[inline]
+    fn send(&mut self, slot: SlotId, count: u32, planned_ns: u64, sent_ns: u64) -> Sending {
+        let state = &mut self.slots[slot as usize];
+        let span = self.tape.span(state.position, count);
         let (tick, bytes) = (&mut *self.recorder.tick, span.len() as u64);
         let epoch = match (self.stage, &mut self.window) {
             (Stage::Measure, Some(window)) => {
-                window.budget -= count;
-                self.ledger.send_measured(tick, count, bytes)
+                window.budget -= u64::from(count);
+                self.ledger.send_measured(tick, u64::from(count), bytes)
             }
-            _ => self.ledger.send_warmup(tick, count, bytes),
+            _ => self.ledger.send_warmup(tick, u64::from(count), bytes),
         };
-        let (position, count) = (state.position, count as u32);
+        let position = state.position;
         state.position = self.tape.advance(position, count);
-        let run = Run { sent_ns: now_ns, planned_ns: now_ns, position, count, epoch };
+        let run = Run { sent_ns, planned_ns, position, count, epoch };
         let ahead = match self.flights.on(slot) {
             0 => Ahead::Nothing,
             _ => Ahead::Unanswered,
@@ -470,7 +527,7 @@ impl<D: Driver> Worker<D> {
         self.flights.push(slot, run);
         let sending = self.driver.send(slot, span, ahead);
         state.sending = sending == Sending::Underway;
-        Some(sending)
+        sending
     }
 
     fn open(&mut self, slot: SlotId, now_ns: u64) {
@@ -524,13 +581,13 @@ impl<D: Driver> Worker<D> {
         let Some(run) = self.flights.oldest(slot) else {
             return self.abandon(slot, Cause::Order, at_ns);
         };
-        let (position, answered) = (run.position, (run.sent_ns, run.epoch));
+        let (position, stamp) = (run.position, stamp_of(run));
         match state.session.end() {
             Ok(Some(answer)) if end == End::Closed => {
                 self.flights.pop(slot, self.tape.advance(position, 1));
                 state.answers += 1;
                 let (tick, mut streak) = (&mut *self.recorder.tick, Streak::default());
-                state.served += self.ledger.answer(tick, &mut streak, at_ns, answered, answer);
+                state.served += self.ledger.answer(tick, &mut streak, at_ns, stamp, answer);
                 self.ledger.settle(tick, &mut streak, at_ns);
                 self.abandon(slot, Cause::Order, at_ns);
             }
@@ -556,7 +613,12 @@ impl<D: Driver> Worker<D> {
             Cause::Order => ErrorClass::Closed,
             Cause::Failure(class) => class,
         };
+        self.places.remove(slot);
         while let Some(run) = self.flights.pop_run(slot) {
+            if class == ErrorClass::Timeout && self.ledger.is_window(run.epoch) {
+                let waited_ns = now_ns.saturating_sub(run.planned_ns);
+                self.recorder.tick.at_least.record_n(waited_ns, u64::from(run.count));
+            }
             self.ledger.fail(&mut self.recorder.tick, run.epoch, class, u64::from(run.count));
         }
         self.driver.close(slot);
@@ -620,6 +682,11 @@ impl<D: Driver> Worker<D> {
             if self.in_backoff > 0 { interval_ns.min(BACKOFF_SCAN_NS) } else { interval_ns };
         self.next_scan_ns = now_ns + next_ns;
     }
+}
+
+#[inline]
+fn stamp_of(run: &Run) -> Stamp {
+    Stamp { planned_ns: run.planned_ns, sent_ns: run.sent_ns, epoch: run.epoch }
 }
 
 /// xorshift64 (Marsaglia 2003): enough to spread retries.

@@ -2,7 +2,8 @@
 
 use engine::job::{Job, Order};
 use engine::{Crew, clock};
-use model::load::{DriverKind, Request};
+use model::curve::Curve;
+use model::load::{Arrival, DriverKind, Level, Request, Spacing};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -65,7 +66,8 @@ fn answer_all(mut stream: TcpStream) {
     }
 }
 
-fn assert_no_allocation(driver: DriverKind, address: SocketAddr, depth: u32) {
+fn assert_no_allocation(driver: DriverKind, address: SocketAddr, level: &Level) {
+    let depth = level.depth;
     let request = Request {
         method: "GET".to_string(),
         path: "/".to_string(),
@@ -79,7 +81,7 @@ fn assert_no_allocation(driver: DriverKind, address: SocketAddr, depth: u32) {
         tape: Arc::new(Tape::new(&[request], depth).unwrap()),
         threads: 1,
         cpus: vec![],
-        connections_max: 8,
+        connections_max: level.connections_max,
         depth_max: depth,
         timeout_ns: 5_000_000_000,
         connect_timeout_ns: 5_000_000_000,
@@ -87,7 +89,7 @@ fn assert_no_allocation(driver: DriverKind, address: SocketAddr, depth: u32) {
         seed: 1,
     };
     let mut crew = Crew::start(&job).unwrap();
-    crew.order_connect(1, 8, depth);
+    crew.order_connect(1, level);
     crew.order(|_| Order::Warm);
     let listen = |crew: &mut Crew, rounds: u32| {
         let mut completed = 0;
@@ -104,19 +106,23 @@ fn assert_no_allocation(driver: DriverKind, address: SocketAddr, depth: u32) {
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     let completed = listen(&mut crew, 25);
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
-    assert!(completed > 100, "{driver:?} depth {depth}: load must run: {completed}");
-    assert_eq!(allocations, 0, "{driver:?} depth {depth}, {completed} requests");
+    assert!(completed > 100, "{driver:?}, {level:?}: load must run: {completed}");
+    assert_eq!(allocations, 0, "{driver:?}, {level:?}, {completed} requests");
 }
 
 /// One test, because the count is of the whole process.
 #[test]
 fn no_driver_allocates_after_warm_up() {
     let address = serve();
-    for depth in [1, 16] {
-        assert_no_allocation(DriverKind::Null, address, depth);
-        assert_no_allocation(DriverKind::Epoll, address, depth);
+    let (curve, arrivals) = (Curve::constant(3_000.0), Spacing::Poisson);
+    for (depth, arrival) in
+        [(1, Arrival::Closed), (16, Arrival::Closed), (2, Arrival::Open { curve, arrivals })]
+    {
+        let level = Level { connections: 8, connections_max: 8, depth, arrival };
+        assert_no_allocation(DriverKind::Null, address, &level);
+        assert_no_allocation(DriverKind::Epoll, address, &level);
         if engine::driver::uring::check().is_ok() {
-            assert_no_allocation(DriverKind::Uring, address, depth);
+            assert_no_allocation(DriverKind::Uring, address, &level);
         }
     }
 }

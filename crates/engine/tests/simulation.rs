@@ -3,7 +3,7 @@
 use engine::driver::sim::Faults;
 use engine::job::Job;
 use engine::simulate::{Account, Level, simulate};
-use model::load::{DriverKind, Request};
+use model::load::{DriverKind, Request, Spacing};
 use model::tick::{Counters, ErrorClass};
 use std::sync::Arc;
 use wire::tape::Tape;
@@ -24,7 +24,7 @@ fn job(seed: u64, level: &Level) -> Job {
         tape: Arc::new(Tape::new(&[request], level.depth).unwrap()),
         threads: 1,
         cpus: vec![],
-        connections_max: level.connections,
+        connections_max: level.connections_max,
         depth_max: level.depth,
         timeout_ns: 40 * MS,
         connect_timeout_ns: 30 * MS,
@@ -36,7 +36,9 @@ fn job(seed: u64, level: &Level) -> Job {
 fn level(connections: u32, depth: u32) -> Level {
     Level {
         connections,
+        connections_max: connections,
         depth,
+        rate: None,
         connect_ns: 5 * MS,
         warmup_ns: 20 * MS,
         window_ns: 100 * MS,
@@ -58,13 +60,26 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
         assert_eq!(*failed, status[2] + status[3] + errors.requests(), "{context}: failures");
     }
     assert_eq!(account.latency.count, account.measured.completed, "{context}: latencies");
+    if level.rate.is_some() {
+        let Counters { sent, completed, unsent, unanswered, errors, .. } = account.measured;
+        assert_eq!(account.service.count, completed, "{context}: service");
+        assert_eq!(account.release_lag.count, sent, "{context}: release lag");
+        assert_eq!(account.lateness.count, sent, "{context}: lateness");
+        let without = unsent + unanswered + errors.get(ErrorClass::Timeout);
+        assert_eq!(account.at_least.count, without, "{context}: lower bounds");
+    } else {
+        assert_eq!(account.measured.unsent, 0, "{context}: nothing was planned");
+    }
     let sent = account.measured.sent + account.unmeasured.sent;
     assert!(account.witness.requests <= sent, "{context}: the server saw more than was sent");
     let completed = account.measured.completed + account.unmeasured.completed;
     assert!(completed <= account.witness.good_answers, "{context}: an answer was invented");
     let late = account.measured.unanswered + account.unmeasured.unanswered;
-    assert!(completed + late >= account.witness.good_answers, "{context}: an answer was lost");
-    let limit = u128::from(level.connections * level.depth);
+    // In open loop a connection may be idle, and what comes then answers nothing.
+    let unasked = if level.rate.is_some() { account.witness.unsolicited } else { 0 };
+    let accounted = completed + late + unasked;
+    assert!(accounted >= account.witness.good_answers, "{context}: an answer was lost");
+    let limit = u128::from(level.connections_max * level.depth);
     let elapsed_ns = u128::from(level.window_ns.max(1));
     if level.budget.is_none() {
         let bound = limit * (elapsed_ns + u128::from(2 * MS));
@@ -102,6 +117,11 @@ fn drawn(seed: u64) -> (Level, Faults) {
     };
     faults.service_ns = (10_000, 20_000 + next(3_000_000));
     let mut level = level(1 + next(20) as u32, 1 + next(20) as u32);
+    if next(2) == 0 {
+        let spacing = [Spacing::Fixed, Spacing::Poisson, Spacing::Uniform][next(3) as usize];
+        level.rate = Some((1_000.0 + next(40_000) as f64, spacing));
+        level.connections_max += next(10) as u32;
+    }
     if next(4) == 0 {
         level.budget = Some(1 + next(2000));
     }
@@ -204,4 +224,81 @@ fn in_flight_obeys_littles_law() {
     let rate = account.measured.completed as f64 / level.window_ns as f64;
     let ratio = rate * account.latency.mean.unwrap() as f64 / mean_in_flight;
     assert!((ratio - 1.0).abs() < 0.1, "{ratio}");
+}
+
+/// A server that answers `MS` after the last answer on the same connection.
+fn steady() -> Faults {
+    Faults { service_ns: (MS, MS), ..Faults::default() }
+}
+
+#[test]
+fn an_open_loop_sends_exactly_what_was_planned() {
+    for spacing in [Spacing::Fixed, Spacing::Uniform, Spacing::Poisson] {
+        let level = Level { rate: Some((2_000.0, spacing)), ..level(20, 1) };
+        let account = run(4, level, steady());
+        let Counters { sent, completed, unsent, .. } = account.measured;
+        assert_eq!((sent, unsent), (completed, 0), "{spacing:?}");
+        // 200 are asked for in a tenth of a second; Poisson varies by 14.
+        let allowed = if spacing == Spacing::Fixed { 0 } else { 60 };
+        assert!(sent.abs_diff(200) <= allowed, "{spacing:?}: {sent}");
+        // A turn of the simulated worker takes half a microsecond.
+        assert!(account.lateness.max.unwrap() < 5_000, "{spacing:?}: {:?}", account.lateness);
+    }
+}
+
+#[test]
+fn a_server_slower_than_the_rate_makes_requests_wait_and_nobody_is_late() {
+    // Four connections serve 4,000/s, asked for are 8,000/s for a tenth of a second.
+    let level = Level { rate: Some((8_000.0, Spacing::Fixed)), warmup_ns: 0, ..level(4, 1) };
+    let account = run(5, level, steady());
+    let Counters { sent, unsent, completed, waited, .. } = account.measured;
+    assert_eq!(sent + unsent, 800, "every planned request is one or the other");
+    assert!(completed.abs_diff(400) <= 8, "{completed}");
+    assert!(waited.abs_diff(800) < 410 && waited <= sent, "{waited} of {sent}");
+    // The queue grows by one for every second request: the last sent was due 50 ms before.
+    let near = |value: Option<u64>, ns: u64| value.is_some_and(|value| value.abs_diff(ns) < 3 * MS);
+    assert!(near(account.release_lag.max, 49 * MS), "{:?}", account.release_lag);
+    assert!(near(account.service.max, MS), "{:?}", account.service);
+    assert!(account.lateness.max.unwrap() < 5_000, "{:?}", account.lateness);
+    // What was never sent has waited up to 50 ms at the end of the window.
+    assert!(near(account.at_least.max, 50 * MS), "{:?}", account.at_least);
+    assert_eq!(account.at_least.count, unsent);
+}
+
+#[test]
+fn latency_counts_from_the_plan_through_a_stall() {
+    // One connection, one request per millisecond, each served in 2 ms: the n-th waits n ms.
+    let rate = Some((1_000.0, Spacing::Fixed));
+    let level = Level { rate, warmup_ns: 0, drain_ns: 200 * MS, ..level(1, 100) };
+    let faults = Faults { service_ns: (2 * MS, 2 * MS), ..Faults::default() };
+    let patient = Job { timeout_ns: 500 * MS, ..job(6, &level) };
+    let account = simulate(&patient, level, faults);
+    assert_eq!((account.measured.completed, account.measured.unsent), (100, 0));
+    assert_eq!(account.measured.waited, 0, "all were sent behind one another");
+    let latency = &account.latency;
+    assert!(latency.min.unwrap().abs_diff(2 * MS) < 10_000, "{latency:?}");
+    assert!(latency.p50.unwrap().abs_diff(51 * MS) < 2 * MS, "{latency:?}");
+    assert!(latency.max.unwrap().abs_diff(101 * MS) < MS, "{latency:?}");
+}
+
+#[test]
+fn waiting_requests_open_connections_up_to_the_limit() {
+    let rate = Some((8_000.0, Spacing::Fixed));
+    let level = Level { rate, connections_max: 12, ..level(2, 1) };
+    let account = run(7, level, steady());
+    let opened = account.connections.opened;
+    assert!((8..=12).contains(&opened), "8,000/s of 1 ms each need eight: {opened}");
+    assert_eq!(account.measured.unsent, 0, "{:?}", account.measured);
+    let level = Level { rate: Some((1_000.0, Spacing::Fixed)), ..level };
+    let account = run(7, level, steady());
+    assert!(account.connections.opened <= 3, "two nearly are: {:?}", account.connections);
+}
+
+#[test]
+fn an_open_budget_is_sent_exactly() {
+    let rate = Some((5_000.0, Spacing::Poisson));
+    let level = Level { rate, budget: Some(321), warmup_ns: 0, ..level(30, 1) };
+    let account = run(8, level, steady());
+    assert_eq!((account.measured.sent, account.measured.completed), (321, 321));
+    assert_eq!(account.measured.unsent, 0);
 }

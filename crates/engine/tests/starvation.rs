@@ -3,7 +3,7 @@
 
 use engine::Crew;
 use engine::job::{Job, Order};
-use model::load::{DriverKind, Request};
+use model::load::{Arrival, DriverKind, Level, Request};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -64,7 +64,9 @@ fn assert_all_answered(driver: DriverKind) {
         seed: 1,
     };
     let mut crew = Crew::start(&job).unwrap();
-    crew.order_connect(1, CONNECTIONS, 1);
+    let arrival = Arrival::Closed;
+    let (connections, connections_max) = (CONNECTIONS, CONNECTIONS);
+    crew.order_connect(1, &Level { connections, connections_max, depth: 1, arrival });
     crew.order(|_| Order::Warm);
     let wanted = ROUNDS * u64::from(CONNECTIONS);
     let (begin, mut completed, mut errors) = (Instant::now(), 0, 0);

@@ -79,6 +79,13 @@ impl<'a> Case<'a> {
         hottest(self.workers()?)
     }
 
+    /// Share of its time in which the busiest worker had work: it ran or waited for a CPU, and did
+    /// not only ask the clock whether the next request is due.
+    pub fn worker_load(&self) -> Option<f64> {
+        let spin = self.point.client_loop.spin_share.unwrap_or(0.0);
+        Some((self.hottest_worker()?.wanted() - spin).max(0.0))
+    }
+
     /// The server thread that wanted most CPU.
     pub fn hottest_server_thread(&self) -> Option<&'a ThreadShare> {
         hottest(self.observed.server_threads.as_ref()?.iter().collect())
@@ -87,7 +94,7 @@ impl<'a> Case<'a> {
     /// Whether the generator could have done clearly more: no worker near its limit. Nothing when
     /// its threads were not read.
     pub fn client_has_slack(&self) -> Option<bool> {
-        Some(self.hottest_worker()?.wanted() < SLACK)
+        Some(self.worker_load()? < SLACK)
     }
 
     /// Share of its allowed CPUs that the server used; nothing when it is not watched.
@@ -122,6 +129,19 @@ impl<'a> Case<'a> {
     /// Increase of a TCP counter over the window.
     pub fn tcp(&self, name: &str) -> Option<u64> {
         self.observed.tcp.as_ref()?.get(name).copied()
+    }
+
+    /// Whether the load is an open loop.
+    pub fn is_open(&self) -> bool {
+        self.point.load.model == "open"
+    }
+
+    /// Share of the planned requests that found no connection with room: those that waited for
+    /// one, and those that were never sent. Nothing in closed loop.
+    pub fn queued_share(&self) -> Option<f64> {
+        let requests = &self.point.requests;
+        let planned = requests.planned.filter(|planned| *planned > 0 && self.is_open())?;
+        Some((requests.waited + requests.unsent) as f64 / planned as f64)
     }
 
     /// Errors of a class, as the record names it.

@@ -132,6 +132,7 @@ impl Fixture {
             .map(|at| (rate / 10.0 * (1.0 + 0.01 * ((at * 7919 % 13) as f64 - 6.0))) as u64)
             .collect();
         let second = |t: u64| Second {
+            asked_rate: None,
             t_s: t as f64 + 1.0,
             completed: tenths[t as usize * 10..(t as usize + 1) * 10].iter().sum::<u64>() * 99
                 / 100,
@@ -150,6 +151,7 @@ impl Fixture {
                 completed,
                 failed: 0,
                 unsent: 0,
+                waited: 0,
                 unanswered: 0,
             },
             status: BTreeMap::from([("2xx".to_string(), completed), ("5xx".to_string(), 0)]),
@@ -161,6 +163,8 @@ impl Fixture {
             latency_ns: latency(completed, mean_ns),
             service_ns: latency(completed, mean_ns),
             release_lag_ns: None,
+            lateness_ns: None,
+            latency_at_least_ns: None,
             in_flight: InFlight {
                 mean: Some(f64::from(connections)),
                 limit: u64::from(connections),
@@ -184,8 +188,10 @@ fn load(connections: u32) -> LoadInfo {
     LoadInfo {
         model: "closed".to_string(),
         connections,
+        connections_max: connections,
         depth: 1,
         rate: None,
+        curve: None,
         arrivals: None,
         duration_s: SECONDS as f64,
         driver: "epoll".to_string(),
@@ -252,7 +258,12 @@ fn trial() -> Trial {
             headers: vec![],
             body: vec![],
         },
-        levels: vec![Level { connections: 8, depth: 1, arrival: Arrival::Closed }],
+        levels: vec![Level {
+            connections: 8,
+            connections_max: 8,
+            depth: 1,
+            arrival: Arrival::Closed,
+        }],
         stop: Stop::AfterNs(SECONDS * 1_000_000_000),
         warmup: Warmup::ForNs(0),
         drain_ns: 2_000_000_000,

@@ -12,6 +12,7 @@ mod cpu_states;
 mod errors;
 mod littles_law;
 mod percentiles;
+mod release;
 mod resolution;
 mod samples;
 mod steadiness;
@@ -59,6 +60,7 @@ pub const GATES: &[Listed] = &[
     Listed { id: "samples", breaks: WallId::M1, check: samples::check },
     Listed { id: "percentiles", breaks: WallId::M1, check: percentiles::check },
     Listed { id: "resolution", breaks: WallId::M1, check: resolution::check },
+    Listed { id: "release", breaks: WallId::M1, check: release::check },
     Listed { id: "window", breaks: WallId::M1, check: window::check },
     Listed { id: "cpu_states", breaks: WallId::M1, check: cpu_states::check },
     Listed { id: "connections", breaks: WallId::M1, check: connections::check },

@@ -1,8 +1,8 @@
 //! The shape of a ramp: does throughput still grow with the load, or is it flat?
 //!
-//! In closed loop the load is the number of requests in flight, N. Without a wall throughput grows
-//! like N; at a saturated station it is flat and latency grows instead. The shape says that there
-//! is a wall, never on which side.
+//! In closed loop the load is the number of requests in flight, N; in open loop it is the asked
+//! rate. Without a wall throughput grows like the load; at a saturated station it is flat and
+//! latency grows instead. The shape says that there is a wall, never on which side.
 
 use crate::{stats, steady};
 use model::run::Point;
@@ -29,9 +29,18 @@ pub enum Shape {
     },
 }
 
-/// Requests in flight that a point asks for.
+/// What a point asks for: requests in flight in closed loop, requests per second in open loop.
 pub fn load_of(point: &Point) -> u64 {
-    u64::from(point.load.connections) * u64::from(point.load.depth)
+    match point.load.rate {
+        Some(rate) => rate.round() as u64,
+        None => u64::from(point.load.connections) * u64::from(point.load.depth),
+    }
+}
+
+/// The same with its unit.
+pub fn load_phrase(point: &Point) -> String {
+    let unit = if point.load.rate.is_some() { "requests/s asked for" } else { "in flight" };
+    format!("{} {unit}", load_of(point))
 }
 
 /// The shape of points in order of rising load.

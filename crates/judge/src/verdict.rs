@@ -7,7 +7,7 @@
 
 use crate::case::{Case, percent};
 use crate::observe::Observed;
-use crate::ramp::{self, Shape, load_of};
+use crate::ramp::{self, Shape, load_of, load_phrase};
 use crate::walls::{self, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, SERVER, Seen};
 use crate::{gates, ramp::ceiling};
 use model::facts::HostFacts;
@@ -21,7 +21,7 @@ use model::wall::{Side, WallId};
 const EXPLAINED: [&str; 3] = ["connections", "errors", "steadiness"];
 
 /// Gates that a generator at its limit breaks by itself.
-const STRAINED: [&str; 2] = ["resolution", "steadiness"];
+const STRAINED: [&str; 3] = ["resolution", "release", "steadiness"];
 
 /// Share of the server's CPUs taken by others above which its CPU walls cannot be told from
 /// theirs.
@@ -100,7 +100,8 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
             let mut verdict = majority(&decided, &rates);
             verdict.ceiling = verdict.ceiling.and_then(|one| ceiling(&rates, one.kind));
             if let Some(ceiling) = &mut verdict.ceiling {
-                ceiling.knee_in_flight = rates.first().map(|point| load_of(point));
+                let closed = rates.first().filter(|point| point.load.model == "closed");
+                ceiling.knee_in_flight = closed.map(|point| load_of(point));
             }
             verdict
         }
@@ -156,7 +157,7 @@ fn shape_evidence(points: &[&Point], shape: &Shape) -> Seen {
         _ => (points[points.len() - 2], points[points.len() - 1]),
     };
     let growth = (to.rate / from.rate.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
-    let value = format!("{growth:+.1} % from {} to {} in flight", load_of(from), load_of(to));
+    let value = format!("{growth:+.1} % from {} to {}", load_of(from), load_phrase(to));
     let rule = match shape {
         Shape::Rising => "still rising: no wall yet",
         _ => "flat or falling: a wall, on either side",
@@ -181,7 +182,8 @@ fn decide(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
     if let Some((wall, seen)) = MEASUREMENT.first_seen(case).filter(|_| !is_explained) {
         return invalid(case, wall, seen);
     }
-    let server = SERVER.first_seen(case).map(|(wall, seen)| (wall, add_shape(seen, shape, wall)));
+    let server = SERVER.first_seen(case);
+    let server = server.map(|(wall, seen)| (wall, add_queue(add_shape(seen, shape, wall), case)));
     let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
     match (client, server) {
         (Some((client, seen)), Some((server, more))) => both(case, (client, seen), (server, more)),
@@ -204,6 +206,25 @@ fn add_shape(mut seen: Seen, shape: Option<&Seen>, wall: WallId) -> Seen {
         } else {
             seen.findings.push(finding.clone());
         }
+    }
+    seen
+}
+
+/// Share of planned requests that waited for a connection above which they are a queue.
+const QUEUED: f64 = 0.05;
+
+/// In open loop requests queue where they are sent while what answers is slower than the plan.
+/// That says nothing of the wall, but that there is one behind a generator that is on time.
+fn add_queue(mut seen: Seen, case: &Case<'_>) -> Seen {
+    if let Some(share) = case.queued_share().filter(|share| *share > QUEUED) {
+        seen = seen.with(
+            Family::QueueLocation,
+            "client",
+            "engine",
+            "planned requests that found every connection in use",
+            percent(share),
+            "over 5 % while the generator is on time: answers are slower than the plan",
+        );
     }
     seen
 }
@@ -306,7 +327,7 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
         }
         (Some(seen), None) => none(case, seen),
         (offered, _) => {
-            let mut seen = shape.cloned().unwrap_or_default();
+            let mut seen = add_queue(shape.cloned().unwrap_or_default(), case);
             if is_flat && offered.is_some() {
                 let what = "nothing is busy on either side: something waits (a pool, a lock, a \
                             limiter, a downstream service)";
@@ -319,10 +340,10 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
 }
 
 fn none(case: &Case<'_>, seen: Seen) -> Verdict {
-    let in_flight = show_count(load_of(case.point) as f64);
-    let limit = match case.point.load.model.as_str() {
-        "open" => "the offered rate".to_string(),
-        _ => format!("{in_flight} requests in flight"),
+    let limit = if case.is_open() {
+        "the asked rate".to_string()
+    } else {
+        format!("{} requests in flight", show_count(load_of(case.point) as f64))
     };
     Verdict {
         wall: Named::None,
@@ -341,6 +362,13 @@ fn unknown(case: &Case<'_>, seen: Seen) -> Verdict {
 /// The commands that would separate what is open.
 fn what_would_tell(case: &Case<'_>) -> Vec<String> {
     let mut next = Vec::new();
+    if case.queued_share().is_some_and(|share| share > QUEUED) {
+        let most = u64::from(case.point.load.connections_max.max(1)) * 4;
+        next.push(format!(
+            "let waiting requests open connections: --max-connections {most}; if the rate stays, \
+             the server is the wall"
+        ));
+    }
     if case.server.is_none() {
         next.push(
             "watch the server: run ceiling on its host, or give --server-pid PID".to_string(),
@@ -359,6 +387,10 @@ fn what_would_tell(case: &Case<'_>) -> Vec<String> {
 }
 
 fn ramp_command(case: &Case<'_>) -> String {
+    if let Some(rate) = case.point.load.rate {
+        let (first, last) = ((rate / 4.0).max(1.0), rate * 4.0);
+        return format!("ceiling ramp {} -R {first:.0}..{last:.0}", case.trial.url);
+    }
     let connections = u64::from(case.point.load.connections);
     let (first, last) = ((connections / 4).max(1), connections * 8);
     format!("ceiling ramp {} -c {first}..{last}", case.trial.url)

@@ -7,6 +7,7 @@
 mod c1;
 mod c2;
 mod c3;
+mod c4;
 mod c7;
 mod c8;
 mod k1;
@@ -139,9 +140,10 @@ pub const MEASUREMENT: Group = Group {
     ],
 };
 
-/// The generator's CPU.
+/// The generator's punctuality and CPU.
 pub const CLIENT: Group = Group {
     walls: &[
+        Listed { wall: WallId::C4, test: c4::test },
         Listed { wall: WallId::C1, test: c1::test },
         Listed { wall: WallId::C2, test: c2::test },
     ],
@@ -179,14 +181,15 @@ impl Group {
 /// A generator close to its limit: not a wall by itself, but beside a hot server it cannot be
 /// excluded.
 pub fn client_near_limit(case: &Case<'_>) -> Option<(WallId, Seen)> {
-    let hottest = case.hottest_worker().filter(|worker| worker.wanted() >= WARM)?;
+    let load = case.worker_load().filter(|load| *load >= WARM)?;
+    let hottest = case.hottest_worker()?;
     let has_spare_cpus = (case.trial.threads as usize) < case.client_cpus().len();
     let seen = Seen::default().with(
         Family::ThreadStates,
         "client",
         "schedstat",
         &format!("time {} ran or waited for a CPU", hottest.name),
-        percent(hottest.wanted()),
+        percent(load),
         "over 90 %: close to its limit",
     );
     let seen = seen.next("give the generator more CPUs (--cpus, -t), or a second host");

@@ -11,12 +11,14 @@ use engine::{Crew, StartError};
 use judge::observe::Observed;
 use judge::steady::{Steadiness, steadiness};
 use judge::{Context, judge_point, judge_run};
+use model::curve::Curve;
 use model::event::Event;
-use model::histogram::Histogram;
+use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, DriverKind, Level, Stop, Trial};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
-    RequestInfo, Run, SCHEMA, Target, Unmeasured, count_errors, count_requests, count_status,
+    RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors, count_requests,
+    count_status,
 };
 use probe::{Config, Sampler};
 use std::sync::Arc;
@@ -86,11 +88,11 @@ pub fn run(
         for attempt in 1..=trial.repeats_max + 1 {
             load += 1;
             let of = trial.levels.len();
-            notify(Event::Level { index, of, attempt, level: *level });
+            notify(Event::Level { index, of, attempt, level: level.clone() });
             let (crew, watch) = (&mut crew, &mut watch);
             let mut hands = Stagehands { crew, watch, trial, stop, notify: &mut *notify };
-            let visit = visit(&mut hands, *level, load)?;
-            let is_steady = bench.add_visit((*level, attempt), visit, watch, notify);
+            let visit = visit(&mut hands, level, load)?;
+            let is_steady = bench.add_visit((level, attempt), visit, watch, notify);
             if is_steady || bench.outcome != Outcome::Complete {
                 break;
             }
@@ -109,7 +111,13 @@ fn depth_max(trial: &Trial) -> u32 {
 }
 
 fn connections_max(trial: &Trial) -> u32 {
-    trial.levels.iter().map(|level| level.connections).max().unwrap_or(1)
+    let most = |level: &Level| level.connections.max(level.connections_max);
+    trial.levels.iter().map(most).max().unwrap_or(1)
+}
+
+/// Worker threads: none is without a connection.
+fn threads(trial: &Trial) -> u32 {
+    trial.threads.min(connections_max(trial))
 }
 
 fn job(trial: &Trial, addresses: &[std::net::SocketAddr], tape: Tape) -> Job {
@@ -117,7 +125,7 @@ fn job(trial: &Trial, addresses: &[std::net::SocketAddr], tape: Tape) -> Job {
         driver: trial.driver,
         addresses: addresses.to_vec(),
         tape: Arc::new(tape),
-        threads: trial.threads.min(connections_max(trial)),
+        threads: threads(trial),
         cpus: trial.cpus.clone(),
         connections_max: connections_max(trial),
         depth_max: depth_max(trial),
@@ -184,7 +192,7 @@ impl<'a> Bench<'a> {
     /// Makes a point of a visit; false when its throughput was not steady.
     fn add_visit(
         &mut self,
-        (level, attempt): (Level, u32),
+        (level, attempt): (&Level, u32),
         visit: Visit,
         watch: &Watch<'_>,
         notify: &mut dyn FnMut(Event),
@@ -245,7 +253,7 @@ impl<'a> Bench<'a> {
 
 fn make_point(
     trial: &Trial,
-    level: Level,
+    level: &Level,
     attempt: u32,
     visit: &Visit,
     window_ns: (u64, u64),
@@ -254,36 +262,40 @@ fn make_point(
     let gathered = &visit.gathered;
     let duration_s = (window_ns.1 - window_ns.0) as f64 / 1e9;
     let rate = per_second(gathered.measured.completed as f64, duration_s);
-    let censored = gathered.measured.unanswered
+    let lost = gathered.measured.unanswered
         + gathered.measured.errors.get(model::tick::ErrorClass::Timeout);
-    let latency_ns = gathered.latency.summary(censored);
+    let latency_ns = gathered.latency.summary(lost + gathered.measured.unsent);
     let is_open = matches!(level.arrival, Arrival::Open { .. });
+    let requests = requests_info(trial, level, gathered);
+    let planned_rate = |planned: u64| per_second(planned as f64, duration_s);
     Point {
         load: load_info(trial, level, duration_s),
         attempt,
         window_ns,
         connections: connection_info(level, gathered),
-        requests: requests_info(trial, gathered),
+        offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
+        requests,
         status: count_status(&gathered.measured),
         mismatched: 0,
         errors: count_errors(&gathered.measured),
         rate,
-        offered_rate: None,
         bytes: Bytes {
             sent: gathered.measured.bytes_sent,
             received: gathered.measured.bytes_received,
         },
-        service_ns: if is_open { gathered.service.summary(censored) } else { latency_ns.clone() },
+        service_ns: if is_open { gathered.service.summary(lost) } else { latency_ns.clone() },
         latency_ns,
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
+        lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
+        latency_at_least_ns: at_least(gathered),
         in_flight: InFlight {
             mean: (duration_s > 0.0)
                 .then(|| gathered.window_loop.in_flight_ns as f64 / 1e9 / duration_s),
-            limit: u64::from(level.connections) * u64::from(level.depth),
+            limit: u64::from(level.connections.max(level.connections_max)) * u64::from(level.depth),
         },
         cpu: cpu_cost(visit, duration_s, rate, observed),
-        client_loop: loop_info(gathered, duration_s),
-        series: gathered.series(),
+        client_loop: loop_info(trial, level, gathered, duration_s),
+        series: series(level, gathered),
         per_100ms: gathered.tenths.clone(),
         unmeasured: Unmeasured {
             duration_s: visit.warmup_ns as f64 / 1e9,
@@ -299,37 +311,70 @@ fn make_point(
     }
 }
 
-fn requests_info(trial: &Trial, gathered: &Gathered) -> RequestInfo {
+fn requests_info(trial: &Trial, level: &Level, gathered: &Gathered) -> RequestInfo {
     let mut info = count_requests(&gathered.measured);
+    if let Arrival::Open { .. } = level.arrival {
+        info.planned = Some(info.sent + info.unsent);
+    }
     if let Stop::AfterRequests(planned) = trial.stop {
         (info.planned, info.unsent) = (Some(planned), planned.saturating_sub(info.sent));
     }
     info
 }
 
+/// The latency distribution with lower bounds in it, when requests are without an answer.
+fn at_least(gathered: &Gathered) -> Option<Summary> {
+    if gathered.at_least.is_empty() {
+        return None;
+    }
+    let mut merged = gathered.latency.clone();
+    merged.merge(&gathered.at_least);
+    Some(merged.summary(0))
+}
+
+/// The series, with the rate that was asked for in each second.
+fn series(level: &Level, gathered: &Gathered) -> Vec<Second> {
+    let mut series = gathered.series();
+    if let Arrival::Open { curve, .. } = &level.arrival {
+        let mut begin = (0.0, 0.0);
+        for second in &mut series {
+            let planned = curve.planned_until((second.t_s * 1e9) as u64);
+            let length_s = second.t_s - begin.0;
+            second.asked_rate = (length_s > 0.0).then(|| (planned - begin.1) / length_s);
+            begin = (second.t_s, planned);
+        }
+    }
+    series
+}
+
 fn per_second(count: f64, duration_s: f64) -> f64 {
     if duration_s > 0.0 { count / duration_s } else { 0.0 }
 }
 
-fn load_info(trial: &Trial, level: Level, duration_s: f64) -> LoadInfo {
-    let (model, rate, arrivals) = match level.arrival {
+fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
+    let (model, curve, arrivals) = match &level.arrival {
         Arrival::Closed => ("closed", None, None),
-        Arrival::Open { rate, arrivals } => ("open", Some(rate), Some(arrivals)),
+        Arrival::Open { curve, arrivals } => ("open", Some(curve), Some(*arrivals)),
+    };
+    let rate = |curve: &Curve| {
+        curve.constant_rate().unwrap_or_else(|| curve.mean_rate((duration_s * 1e9) as u64))
     };
     LoadInfo {
         model: model.to_string(),
         connections: level.connections,
+        connections_max: level.connections.max(level.connections_max),
         depth: level.depth,
-        rate,
+        rate: curve.map(rate),
+        curve: curve.filter(|curve| curve.constant_rate().is_none()).cloned(),
         arrivals,
         duration_s,
         driver: trial.driver.name().to_string(),
-        threads: trial.threads.min(connections_max(trial)),
+        threads: threads(trial),
         coalesce_ns: trial.coalesce_ns,
     }
 }
 
-fn connection_info(level: Level, gathered: &Gathered) -> ConnectionInfo {
+fn connection_info(level: &Level, gathered: &Gathered) -> ConnectionInfo {
     let connections = gathered.connections();
     ConnectionInfo {
         asked: u64::from(level.connections),
@@ -363,9 +408,12 @@ fn cpu_cost(visit: &Visit, duration_s: f64, rate: f64, observed: &Observed) -> C
     }
 }
 
-fn loop_info(gathered: &Gathered, duration_s: f64) -> LoopInfo {
+fn loop_info(trial: &Trial, level: &Level, gathered: &Gathered, duration_s: f64) -> LoopInfo {
     let window = &gathered.window_loop;
+    let is_open = matches!(level.arrival, Arrival::Open { .. });
+    let time_ns = duration_s * 1e9 * f64::from(threads(trial));
     LoopInfo {
+        spin_share: (is_open && time_ns > 0.0).then(|| window.spin_ns as f64 / time_ns),
         turns_per_s: per_second(window.turns as f64, duration_s),
         turn_mean_ns: (window.turns > 0).then(|| window.turn_sum_ns as f64 / window.turns as f64),
         turn_max_ns: window.turn_max_ns,

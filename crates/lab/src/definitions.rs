@@ -19,8 +19,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "Requests sent in the measured window and what became of them: sent = completed + failed \
          + unanswered. completed: whole answer with status 2xx or 3xx. failed: whole answer with \
          another status, or an error of class timeout, reset, closed or parse. unanswered: no \
-         whole answer when the drain ended. planned: the number asked for (-n), null when time \
-         ends the window. unsent: planned ones that were never sent.",
+         whole answer when the drain ended. planned: the number asked for (-n), or in open \
+         loop those due in the window; else null. unsent: planned ones that were never sent, so \
+         that planned = sent + unsent. waited: sent ones that were due while every connection was \
+         in use.",
     ),
     (
         "points[].errors",
@@ -30,13 +32,45 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].latency_ns",
-        "Closed loop: from the instant the request was handed to the kernel to the instant its \
-         last byte was in user space; completed requests only. censored counts requests that \
-         timed out or were unanswered: they take part in the ranks, so a percentile that falls \
+        "From the send in closed loop, from the planned instant in open loop, to the instant the \
+         last byte of the answer was in user space; completed requests only. censored counts \
+         requests that timed out, were unanswered or unsent: they take part in the ranks, so a percentile that falls \
          among them is null, and so is max. A percentile with fewer than ten values beyond it \
          is null.",
     ),
-    ("points[].service_ns", "From send to answer. In closed loop the same as latency_ns."),
+    (
+        "points[].service_ns",
+        "From the instant the request was handed to the kernel to the last byte of its answer. In \
+         closed loop the same as latency_ns.",
+    ),
+    (
+        "points[].release_lag_ns",
+        "Open loop: from the planned instant to the send, of every request sent; null in closed \
+         loop. Latency is release lag plus service.",
+    ),
+    (
+        "points[].lateness_ns",
+        "Open loop: the part of the release lag that is the generator's own: from the planned \
+         instant, or from the instant a connection had room when that was later, to the send.",
+    ),
+    (
+        "points[].latency_at_least_ns",
+        "latency_ns and beside it, for every request without a latency, how long it had waited at \
+         least: timed out until then, unanswered until the end of the drain, unsent until the end \
+         of the window. Its percentiles are lower bounds of the true ones; null when every \
+         request has a latency.",
+    ),
+    (
+        "points[].offered_rate",
+        "Open loop: planned requests divided by load.duration_s. load.rate is what was asked for, \
+         its mean over the window when load.curve changes it.",
+    ),
+    (
+        "points[].client_loop.spin_share",
+        "Open loop: share of the workers' time spent asking the clock whether the next request is \
+         due, because it was too near to sleep. It is part of the generator's CPU time, and is \
+         what punctuality costs.",
+    ),
     (
         "points[].connections",
         "asked: slots of the level. opened: slots that were open at least once. served: slots \

@@ -27,6 +27,10 @@ pub struct Gathered {
     pub service: Histogram,
     /// Sent minus planned; open loop only.
     pub release_lag: Histogram,
+    /// Sent minus planned, without the wait for room; open loop only.
+    pub lateness: Histogram,
+    /// How long requests without an answer waited at least.
+    pub at_least: Histogram,
     /// Time to connect.
     pub connect: Histogram,
     /// Answers to measured requests per connection.
@@ -89,6 +93,8 @@ impl Gathered {
             latency: Histogram::new(),
             service: Histogram::new(),
             release_lag: Histogram::new(),
+            lateness: Histogram::new(),
+            at_least: Histogram::new(),
             connect: Histogram::new(),
             per_connection: Histogram::new(),
             tenths: Vec::new(),
@@ -131,6 +137,8 @@ impl Gathered {
             (&mut self.latency, &tick.latency),
             (&mut self.service, &tick.service),
             (&mut self.release_lag, &tick.release_lag),
+            (&mut self.lateness, &tick.lateness),
+            (&mut self.at_least, &tick.at_least),
             (&mut self.connect, &tick.connect),
             (&mut self.per_connection, &tick.per_connection),
         ] {
@@ -218,7 +226,8 @@ impl SecondSum {
     fn finish(&self, t_s: f64) -> Second {
         let summary = self.latency.summary(0);
         let (p50_ns, p99_ns) = (summary.p50, summary.p99);
-        Second { t_s, completed: self.completed, failed: self.failed, p50_ns, p99_ns }
+        let (completed, failed) = (self.completed, self.failed);
+        Second { t_s, completed, failed, asked_rate: None, p50_ns, p99_ns }
     }
 }
 

@@ -74,7 +74,7 @@ pub struct Stagehands<'a, 'b> {
 }
 
 /// Visits a level. `load` numbers the visit.
-pub fn visit(hands: &mut Stagehands<'_, '_>, level: Level, load: u32) -> Result<Visit, LabError> {
+pub fn visit(hands: &mut Stagehands<'_, '_>, level: &Level, load: u32) -> Result<Visit, LabError> {
     let mut show = Show::begin(hands, level, load);
     show.connect()?;
     let warmup_ns = if show.ending.is_none() { show.warm_up()? } else { 0 };
@@ -85,7 +85,7 @@ pub fn visit(hands: &mut Stagehands<'_, '_>, level: Level, load: u32) -> Result<
 /// A visit under way.
 struct Show<'a, 'b, 'c> {
     hands: &'a mut Stagehands<'b, 'c>,
-    level: Level,
+    level: &'a Level,
     load: u32,
     gathered: Gathered,
     ending: Option<Ending>,
@@ -97,10 +97,10 @@ struct Show<'a, 'b, 'c> {
 }
 
 impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
-    fn begin(hands: &'a mut Stagehands<'b, 'c>, level: Level, load: u32) -> Self {
+    fn begin(hands: &'a mut Stagehands<'b, 'c>, level: &'a Level, load: u32) -> Self {
         let now_ns = clock::now_ns();
         hands.watch.begin_level();
-        hands.crew.order_connect(load, level.connections, level.depth);
+        hands.crew.order_connect(load, level);
         let gathered = Gathered::new(hands.crew.workers());
         Self {
             hands,

@@ -6,7 +6,9 @@
 
 pub mod units;
 
+pub mod curve;
 pub mod load;
+pub mod shapes;
 
 pub mod histogram;
 pub mod tick;

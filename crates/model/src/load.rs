@@ -3,11 +3,12 @@
 //! A [`Trial`] holds no "auto": whatever depends on the machine was decided before it was made,
 //! so that a stored trial can be run again and mean the same.
 
+use crate::curve::Curve;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
 /// When request number `n` is due.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "lowercase")]
 pub enum Arrival {
     /// The next request leaves when an answer frees its place. Latency counts from the send.
@@ -15,9 +16,9 @@ pub enum Arrival {
     /// Requests are due on a schedule that does not wait for answers. Latency counts from the
     /// planned instant.
     Open {
-        /// Mean requests per second over all workers, above zero.
-        rate: f64,
-        /// How due instants are spread around that mean.
+        /// Asked rate over time, over all workers.
+        curve: Curve,
+        /// How due instants are spread around that rate.
         arrivals: Spacing,
     },
 }
@@ -35,10 +36,14 @@ pub enum Spacing {
 }
 
 /// One load level.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Level {
     /// Open connections over all workers.
     pub connections: u32,
+    /// Connections that may be open when requests are due and every connection is in use; at least
+    /// `connections`.
+    #[serde(default)]
+    pub connections_max: u32,
     /// Requests in flight per connection (HTTP/1.1 pipelining), at least 1.
     pub depth: u32,
     /// When requests are due.
@@ -77,6 +82,17 @@ pub enum DriverKind {
     Null,
     /// No sockets, virtual time, seeded faults. Tests only.
     Sim,
+}
+
+impl Spacing {
+    /// The word on the command line and in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Poisson => "poisson",
+            Self::Uniform => "uniform",
+        }
+    }
 }
 
 impl DriverKind {

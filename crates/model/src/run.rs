@@ -4,6 +4,7 @@
 //! one needs a new schema number. Times are whole nanoseconds, rates are per second, `null` means
 //! "not measured" and is never a zero.
 
+use crate::curve::Curve;
 use crate::facts::{HostFacts, ServerFacts};
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Spacing, Trial};
@@ -103,6 +104,14 @@ pub struct Point {
     pub service_ns: Summary,
     /// Sent minus planned; open loop only.
     pub release_lag_ns: Option<Summary>,
+    /// The part of the release lag that is the generator's own: without the wait for a connection
+    /// that has room. Open loop only.
+    #[serde(default)]
+    pub lateness_ns: Option<Summary>,
+    /// Latency with a lower bound in the place of every request that has none (timed out,
+    /// unanswered, unsent); absent when all have one. Its percentiles are lower bounds.
+    #[serde(default)]
+    pub latency_at_least_ns: Option<Summary>,
     /// Requests in flight.
     pub in_flight: InFlight,
     /// CPU cost.
@@ -128,10 +137,16 @@ pub struct LoadInfo {
     pub model: String,
     /// Connections.
     pub connections: u32,
+    /// Connections that might be opened when requests waited for one.
+    #[serde(default)]
+    pub connections_max: u32,
     /// Requests in flight per connection.
     pub depth: u32,
-    /// Asked rate; open loop only.
+    /// Asked rate, its mean over the window; open loop only.
     pub rate: Option<f64>,
+    /// Asked rate over time, when it is not the same throughout; open loop only.
+    #[serde(default)]
+    pub curve: Option<Curve>,
     /// Spread of due instants; open loop only.
     pub arrivals: Option<Spacing>,
     /// Length of the measured window.
@@ -188,6 +203,9 @@ pub struct RequestInfo {
     pub failed: u64,
     /// Due and never sent; open loop only, else 0.
     pub unsent: u64,
+    /// Sent, but due while no connection had room; open loop only, else 0.
+    #[serde(default)]
+    pub waited: u64,
     /// Without an answer when the drain ended.
     pub unanswered: u64,
 }
@@ -234,6 +252,10 @@ pub struct LoopInfo {
     pub turn_mean_ns: Option<f64>,
     /// Longest such time: the most a stamp can be late.
     pub turn_max_ns: u64,
+    /// Share of the workers' time spent asking the clock whether the next request is due; open
+    /// loop only.
+    #[serde(default)]
+    pub spin_share: Option<f64>,
     /// Bytes read from sockets in the window, answers or not.
     pub socket_bytes: u64,
 }
@@ -247,6 +269,9 @@ pub struct Second {
     pub completed: u64,
     /// Failed in it.
     pub failed: u64,
+    /// Asked rate, its mean over the second; open loop only.
+    #[serde(default)]
+    pub asked_rate: Option<f64>,
     /// Median latency of those completed.
     pub p50_ns: Option<u64>,
     /// 99th percentile of those completed.
@@ -300,7 +325,8 @@ pub fn count_requests(counters: &Counters) -> RequestInfo {
         sent: counters.sent,
         completed: counters.completed,
         failed: counters.failed,
-        unsent: 0,
+        unsent: counters.unsent,
+        waited: counters.waited,
         unanswered: counters.unanswered,
     }
 }

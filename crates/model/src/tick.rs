@@ -96,6 +96,10 @@ pub struct Counters {
     pub failed: u64,
     /// Without an answer when the drain ended.
     pub unanswered: u64,
+    /// Due in the window and never sent; open loop only.
+    pub unsent: u64,
+    /// Requests that were due while no connection had room, and waited for one; open loop only.
+    pub waited: u64,
     /// Complete answers by status class: 2xx, 3xx, 4xx, 5xx. Interim answers (1xx) do not count.
     pub status: [u64; 4],
     /// Bytes of the requests sent.
@@ -112,6 +116,8 @@ impl AddAssign<&Counters> for Counters {
         self.completed += other.completed;
         self.failed += other.failed;
         self.unanswered += other.unanswered;
+        self.unsent += other.unsent;
+        self.waited += other.waited;
         for (mine, theirs) in self.status.iter_mut().zip(other.status) {
             *mine += theirs;
         }
@@ -175,6 +181,9 @@ pub struct Loop {
     pub turn_max_ns: u64,
     /// Sum of those times, nanoseconds.
     pub turn_sum_ns: u64,
+    /// Time spent asking again and again whether the next request is due, because it was so near
+    /// that sleeping would have made it late, nanoseconds. Open loop only; it is CPU time.
+    pub spin_ns: u64,
     /// CPU time of the worker thread in user mode, nanoseconds.
     pub cpu_user_ns: u64,
     /// CPU time of the worker thread in the kernel, nanoseconds.
@@ -190,6 +199,7 @@ impl AddAssign<&Loop> for Loop {
         self.turns += other.turns;
         self.turn_max_ns = self.turn_max_ns.max(other.turn_max_ns);
         self.turn_sum_ns += other.turn_sum_ns;
+        self.spin_ns += other.spin_ns;
         self.cpu_user_ns += other.cpu_user_ns;
         self.cpu_system_ns += other.cpu_system_ns;
         self.in_flight_ns += other.in_flight_ns;
@@ -231,6 +241,12 @@ pub struct Tick {
     pub service: Histogram,
     /// Open loop only: sent minus planned.
     pub release_lag: Histogram,
+    /// Open loop only: sent minus planned or minus the instant a connection had room, whichever
+    /// was later. What is left is the generator's own lateness.
+    pub lateness: Histogram,
+    /// How long measured requests without an answer have waited at least: the timed out until
+    /// then, the unanswered until the end of the drain, the unsent until the end of the window.
+    pub at_least: Histogram,
     /// Time to connect of every attempt that succeeded.
     pub connect: Histogram,
     /// Answers to measured requests per connection, with any status; filled in the last tick of a
@@ -255,6 +271,8 @@ impl Default for Tick {
             latency: Histogram::new(),
             service: Histogram::new(),
             release_lag: Histogram::new(),
+            lateness: Histogram::new(),
+            at_least: Histogram::new(),
             connect: Histogram::new(),
             per_connection: Histogram::new(),
         }
@@ -273,6 +291,8 @@ impl Tick {
             &mut self.latency,
             &mut self.service,
             &mut self.release_lag,
+            &mut self.lateness,
+            &mut self.at_least,
             &mut self.connect,
             &mut self.per_connection,
         ] {

@@ -26,7 +26,7 @@ pub struct UnitError {
 }
 
 impl UnitError {
-    fn new(typed: &str, accepted: &'static str, example: &'static str) -> Self {
+    pub(crate) fn new(typed: &str, accepted: &'static str, example: &'static str) -> Self {
         Self { typed: typed.to_string(), accepted, example }
     }
 }

@@ -3,6 +3,7 @@
 //! Figures are made up and consistent: rates, latencies and requests in flight obey Little's law,
 //! requests are conserved, and readings grow as the rates say.
 
+use model::curve::Curve;
 use model::facts::{CpuAccounting, CpuQuota, HostFacts, Nic, ServerFacts, Unreadable};
 use model::histogram::{Histogram, Summary};
 use model::load::{
@@ -108,6 +109,7 @@ fn seconds(rate: f64, summary: &Summary, duration_s: f64) -> Vec<Second> {
             let end_s = ((second + 1) as f64).min(duration_s);
             let factor = noise[second % noise.len()];
             Second {
+                asked_rate: None,
                 t_s: end_s,
                 completed: (rate * factor * (end_s - second as f64)) as u64,
                 failed: 0,
@@ -140,6 +142,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             completed,
             failed: 0,
             unsent: 0,
+            waited: 0,
             unanswered: 0,
         },
         status,
@@ -151,6 +154,8 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         latency_ns: summary.clone(),
         service_ns: summary.clone(),
         release_lag_ns: None,
+        lateness_ns: None,
+        latency_at_least_ns: None,
         in_flight: InFlight {
             mean: Some(f64::from(connections) * 0.998),
             limit: u64::from(connections),
@@ -163,6 +168,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             server_cpus: server(scene.server_us * rate / 1e6),
         },
         client_loop: LoopInfo {
+            spin_share: None,
             turns_per_s: 21_300.0,
             turn_mean_ns: Some(8_400.0),
             turn_max_ns: 412_000,
@@ -179,6 +185,8 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
 
 fn load_info(connections: u32, duration_s: f64) -> LoadInfo {
     LoadInfo {
+        connections_max: connections,
+        curve: None,
         model: "closed".to_string(),
         connections,
         depth: 1,
@@ -341,8 +349,12 @@ fn server() -> ServerFacts {
 }
 
 fn trial(scene: &Scene, question: Question) -> Trial {
-    let level =
-        |connections: &u32| Level { connections: *connections, depth: 1, arrival: Arrival::Closed };
+    let level = |connections: &u32| Level {
+        connections: *connections,
+        connections_max: *connections,
+        depth: 1,
+        arrival: Arrival::Closed,
+    };
     Trial {
         question,
         url: "http://127.0.0.1:8080/simple".to_string(),
@@ -781,7 +793,8 @@ pub(crate) fn load_unwatched() -> Run {
 pub(crate) fn load_open() -> Run {
     let scene = Scene { connections: vec![64], ..Scene::ramp(48_300.0) };
     let mut run = run(&scene, Question::Load);
-    let arrival = Arrival::Open { rate: 60_000.0, arrivals: Spacing::Poisson };
+    let curve = Curve::constant(60_000.0);
+    let arrival = Arrival::Open { curve, arrivals: Spacing::Poisson };
     run.record.trial.levels[0].arrival = arrival;
     let point = &mut run.record.points[0];
     point.load.model = "open".to_string();
@@ -794,7 +807,11 @@ pub(crate) fn load_open() -> Run {
     point.requests.unsent = 600_000 - point.requests.sent;
     let latency = distribution(212_000_000.0, point.requests.completed);
     point.latency_ns = latency.summary(64);
-    point.release_lag_ns = Some(distribution(210_000_000.0, point.requests.completed).summary(0));
+    let lag = distribution(210_000_000.0, point.requests.completed);
+    point.release_lag_ns = Some(lag.summary(0));
+    point.lateness_ns = Some(distribution(9_000.0, point.requests.completed).summary(0));
+    point.requests.waited = point.requests.sent / 2;
+    point.client_loop.spin_share = Some(0.125);
     run.latencies[0] = latency;
     let mut found = wall(WallId::S3, Confidence::CoLimited);
     found.also = vec![WallId::K1];

@@ -6,7 +6,7 @@ use model::event::Progress;
 use model::load::{Arrival, Level};
 
 /// Which level is under way.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LevelInfo {
     /// Which of the levels, from 0.
     pub index: usize,
@@ -77,8 +77,12 @@ fn level(info: &LevelInfo, progress: &Progress) -> String {
     } else {
         plural(asked, "conn")
     };
-    if let Arrival::Open { rate, .. } = info.level.arrival {
-        text.push_str(&format!(" at {}", per_second(rate)));
+    if let Arrival::Open { curve, .. } = &info.level.arrival {
+        let asked = match curve.constant_rate() {
+            Some(rate) => per_second(rate),
+            None => format!("up to {}", per_second(curve.peak_rate())),
+        };
+        text.push_str(&format!(" at {asked}"));
     }
     text
 }
@@ -98,7 +102,8 @@ mod tests {
     use super::*;
 
     fn busy() -> (LevelInfo, Progress) {
-        let level = Level { connections: 4000, depth: 1, arrival: Arrival::Closed };
+        let level =
+            Level { connections: 4000, connections_max: 4000, depth: 1, arrival: Arrival::Closed };
         let progress = Progress {
             stage: "measuring",
             done: Some(0.43),

@@ -1,18 +1,26 @@
 //! `ceiling load URL`: one load level.
 
+use crate::arrivals::{Asked, Spread};
 use crate::exit::{Code, Failure};
 use crate::options::{Options, duration, positive};
 use crate::{session, trial};
 use clap::Args;
-use model::load::{Question, Stop};
+use model::load::{Arrival, Level, Question, Stop};
+
+/// How long is measured when nothing says otherwise, nanoseconds.
+const DURATION_NS: u64 = 10_000_000_000;
 
 /// Closed loop: each connection sends its next request when an answer frees a place, so latency
-/// counts from the send and slow answers lower the load.
+/// counts from the send and slow answers lower the load. With a rate (-R, --steps, --ramp, --spike,
+/// --sine, --replay) open loop: requests are due on a schedule that does not wait for answers,
+/// latency counts from the planned instant, and what could not be sent is told.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   ceiling load http://127.0.0.1:8083/read
   ceiling load http://127.0.0.1:8083/simple -c 100 -p 16 -d 30 -L
+  ceiling load http://127.0.0.1:8083/read -R 20k --arrivals poisson
+  ceiling load http://127.0.0.1:8083/read --ramp 0:50k/30s -o report.html
   ceiling load http://127.0.0.1:8083/echo -b '{\"a\":1}' -n 100k --json")]
 pub struct Load {
     #[command(flatten)]
@@ -22,9 +30,15 @@ pub struct Load {
     #[arg(short = 'c', long, value_name = "N", default_value = "50", value_parser = positive)]
     connections: u64,
 
-    /// How long to measure
-    #[arg(short = 'd', long, value_name = "T", default_value = "10s", value_parser = duration)]
-    duration: u64,
+    /// How long to measure [default: 10s, or as long as the shape of the rate]
+    #[arg(short = 'd', long, value_name = "T", value_parser = duration)]
+    duration: Option<u64>,
+
+    #[command(flatten)]
+    asked: Asked,
+
+    #[command(flatten)]
+    spread: Spread,
 
     /// Send exactly this many requests instead
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration",
@@ -33,13 +47,28 @@ pub struct Load {
 }
 
 pub fn run(command: Load) -> Result<Code, Failure> {
-    let stop = match command.requests {
-        Some(requests) => Stop::AfterRequests(requests),
-        None => Stop::AfterNs(command.duration),
+    let duration_ns = command.duration.unwrap_or(DURATION_NS);
+    let shaped = command.asked.shape(duration_ns)?;
+    let stop = match (command.requests, shaped.ends_after_ns) {
+        (Some(requests), None) => Stop::AfterRequests(requests),
+        (None, None) => Stop::AfterNs(duration_ns),
+        (None, Some(ns)) if command.duration.is_none() => Stop::AfterNs(ns),
+        _ => {
+            let option = shaped.option;
+            let text = format!("{option} has an end of its own; leave out --duration, --requests");
+            return Err(Failure::Usage(text));
+        }
     };
+    let arrival = match shaped.curve {
+        Some(curve) => Arrival::Open { curve, arrivals: command.spread.arrivals.spacing() },
+        None => Arrival::Closed,
+    };
+    let connections = command.connections as u32;
+    let connections_max = command.spread.connections_max(connections, &arrival)?;
+    let depth = command.options.depth;
     let shape = trial::Shape {
         question: Question::Load,
-        connections: vec![command.connections as u32],
+        levels: vec![Level { connections, connections_max, depth, arrival }],
         stop,
         repeats_max: 0,
     };

@@ -1,15 +1,22 @@
 //! `ceiling ramp URL`: a series of load levels on warm connections.
 
+use crate::arrivals::Spread;
 use crate::exit::{Code, Failure};
 use crate::options::{Options, duration};
 use crate::{session, trial};
 use clap::Args;
-use model::load::{Question, Stop};
-use model::units::Range;
+use model::curve::Curve;
+use model::load::{Arrival, Level, Question, Stop};
+use model::units::{Range, Step};
 
-/// Visits each number of connections in turn, keeps those that are open, repeats a level whose
-/// throughput is not steady, and gives the ceiling as a rate with an interval, or "at least" when
-/// no wall was reached.
+/// Levels when nothing says otherwise.
+const CONNECTIONS: Range = Range { first: 1, last: 1000, step: Step::Times(2.0) };
+/// Connections of an open loop when nothing says otherwise.
+const OPEN_CONNECTIONS: u32 = 50;
+
+/// Visits each number of connections in turn, or with -R each rate of an open loop; keeps
+/// connections that are open, repeats a level whose throughput is not steady, and gives the ceiling
+/// as a rate with an interval, or "at least" when no wall was reached.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Ranges: 50..5k doubles, 100..10k*1.5 multiplies, 500..4k+500 adds; first and
@@ -17,14 +24,22 @@ last are visited.
 
 Examples:
   ceiling ramp http://127.0.0.1:8083/read
-  ceiling ramp http://127.0.0.1:8083/simple -c 10..2k*2 --cpus 1 -o ramp.html")]
+  ceiling ramp http://127.0.0.1:8083/simple -c 10..2k*2 --cpus 1 -o ramp.html
+  ceiling ramp http://127.0.0.1:8083/read -R 1k..128k*2 -c 100")]
 pub struct Ramp {
     #[command(flatten)]
     options: Options,
 
-    /// Connections of the levels
-    #[arg(short = 'c', long, value_name = "RANGE", default_value = "1..1k*2", value_parser = range)]
-    connections: Range,
+    /// Connections of the levels [default: 1..1k*2, or 50 with -R]
+    #[arg(short = 'c', long, value_name = "RANGE", value_parser = range)]
+    connections: Option<Range>,
+
+    /// Open loop: visit these rates instead, requests per second
+    #[arg(short = 'R', long, value_name = "RANGE", value_parser = rates)]
+    rate: Option<Range>,
+
+    #[command(flatten)]
+    spread: Spread,
 
     /// How long to measure each level
     #[arg(short = 'd', long, value_name = "T", default_value = "3s", value_parser = duration)]
@@ -44,16 +59,43 @@ fn range(text: &str) -> Result<Range, String> {
     }
 }
 
+fn rates(text: &str) -> Result<Range, String> {
+    Range::parse(text.strip_suffix("/s").unwrap_or(text)).map_err(|error| error.to_string())
+}
+
 fn repeats(text: &str) -> Result<u32, String> {
     let error = || format!("'{text}' is not a number from 0 to 20; for example 2");
     text.parse().ok().filter(|repeats| *repeats <= 20).ok_or_else(error)
 }
 
 pub fn run(command: Ramp) -> Result<Code, Failure> {
-    let levels = command.connections.levels();
+    let depth = command.options.depth;
+    let level = |connections: u32, arrival: Arrival| {
+        let connections_max = command.spread.connections_max(connections, &arrival)?;
+        Ok(Level { connections, connections_max, depth, arrival })
+    };
+    let arrivals = command.spread.arrivals.spacing();
+    let open = |rate: u64| Arrival::Open { curve: Curve::constant(rate as f64), arrivals };
+    let levels: Result<Vec<Level>, Failure> = match (command.connections, command.rate) {
+        (connections, None) => {
+            let connections = connections.unwrap_or(CONNECTIONS).levels();
+            connections.into_iter().map(|count| level(count as u32, Arrival::Closed)).collect()
+        }
+        (None, Some(rates)) => {
+            rates.levels().into_iter().map(|rate| level(OPEN_CONNECTIONS, open(rate))).collect()
+        }
+        (Some(Range { first, last, .. }), Some(rates)) if first == last => {
+            rates.levels().into_iter().map(|rate| level(first as u32, open(rate))).collect()
+        }
+        (Some(_), Some(_)) => {
+            let text = "--connections: a ramp of rates has one number of connections; for example \
+                        -R 1k..64k*2 -c 100";
+            return Err(Failure::Usage(text.to_string()));
+        }
+    };
     let shape = trial::Shape {
         question: Question::Ramp,
-        connections: levels.iter().map(|connections| *connections as u32).collect(),
+        levels: levels?,
         stop: Stop::AfterNs(command.duration),
         repeats_max: command.repeats,
     };

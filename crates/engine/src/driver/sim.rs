@@ -59,6 +59,8 @@ pub struct Witness {
     pub requests: u64,
     /// Good answers delivered to the last byte on a connection the client had not given up.
     pub good_answers: u64,
+    /// Good answers sent although nobody had asked for them.
+    pub unsolicited: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,6 +198,7 @@ impl Sim {
             } else if self.strikes(faults.unsolicited) {
                 let extra = self.write_answer();
                 let counts = if extra.until_close { 0 } else { extra.good };
+                self.witness.unsolicited += counts;
                 self.deliver(slot, last_ns, &extra.bytes, counts);
                 self.connections[slot as usize].is_over = true;
             }

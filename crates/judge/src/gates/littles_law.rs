@@ -19,7 +19,8 @@ pub fn check(case: &Case<'_>) -> Outcome {
     if requests.completed < 100 {
         return Outcome::unchecked(BOUND, "fewer than 100 completed requests");
     }
-    let (Some(mean_ns), Some(in_flight)) = (point.latency_ns.mean, point.in_flight.mean) else {
+    // From the send: a request that waits to be sent is not in flight.
+    let (Some(mean_ns), Some(in_flight)) = (point.service_ns.mean, point.in_flight.mean) else {
         return Outcome::unchecked(BOUND, "no mean latency or no count of requests in flight");
     };
     let implied = point.rate * mean_ns as f64 / 1e9;

@@ -19,11 +19,11 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     }
     let allowed = case.client_cpus();
-    let (Some(busy), Some(hottest)) = (case.busy(&allowed), case.hottest_worker()) else {
+    let (Some(busy), Some(load)) = (case.busy(&allowed), case.worker_load()) else {
         return Test::Untested;
     };
     let covers_cpus = case.trial.threads as usize >= allowed.len();
-    if busy < 0.90 || hottest.wanted() < HOT || !covers_cpus {
+    if busy < 0.90 || load < HOT || !covers_cpus {
         return Test::NotSeen;
     }
     let seen = Seen::default()
@@ -40,7 +40,7 @@ pub fn test(case: &Case<'_>) -> Test {
             "client",
             "schedstat",
             "time the busiest worker ran or waited for a CPU: it never slept",
-            percent(hottest.wanted()),
+            percent(load),
             "over 95 %",
         );
     Test::Seen(seen.next(

@@ -10,11 +10,13 @@ use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, percent};
 
 pub fn test(case: &Case<'_>) -> Test {
-    let Some(hottest) = case.hottest_worker() else { return Test::Untested };
+    let (Some(hottest), Some(load)) = (case.hottest_worker(), case.worker_load()) else {
+        return Test::Untested;
+    };
     let allowed = case.client_cpus();
     let has_spare_cpus = (case.trial.threads as usize) < allowed.len()
         || case.busy(&allowed).is_none_or(|busy| busy < 0.90);
-    if hottest.wanted() < HOT || !has_spare_cpus {
+    if load < HOT || !has_spare_cpus {
         return Test::NotSeen;
     }
     let mut seen = Seen::default()
@@ -31,7 +33,7 @@ pub fn test(case: &Case<'_>) -> Test {
             "client",
             "schedstat",
             &format!("share in which {} slept: work was always queued", hottest.name),
-            percent((1.0 - hottest.wanted()).max(0.0)),
+            percent((1.0 - load).max(0.0)),
             "under 5 %",
         );
     if let Some(workers) = case.workers().filter(|workers| workers.len() > 1) {

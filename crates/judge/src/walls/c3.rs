@@ -27,7 +27,7 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     }
     let server = case.server_utilisation().unwrap_or(0.0);
-    let worker = case.hottest_worker().map_or(0.0, super::super::observe::ThreadShare::wanted);
+    let worker = case.worker_load().unwrap_or(0.0);
     let seen = Seen::default()
         .with(
             Family::QueueLocation,

@@ -185,16 +185,22 @@ fn load_phrase(record: &Record) -> String {
         let high = values().max_by(f64::total_cmp).unwrap_or(0.0);
         if low == high { show(low) } else { format!("{} to {}", show(low), show(high)) }
     };
-    let rate = |level: &Level| match level.arrival {
+    let rate = |level: &Level| match &level.arrival {
         Arrival::Closed => 0.0,
-        Arrival::Open { rate, .. } => rate,
+        Arrival::Open { curve, .. } => curve.peak_rate(),
     };
-    let is_open = levels.iter().any(|level| rate(level) > 0.0);
-    let connections = span(|level| f64::from(level.connections), show_count);
-    let mut phrase = if is_open {
-        format!("open loop at {}, {connections} connections", span(rate, per_second))
-    } else {
-        format!("closed loop, {connections} connections")
+    let mut connections = span(|level| f64::from(level.connections), show_count);
+    if levels.iter().any(|level| level.connections_max > level.connections) {
+        let most = span(|level| f64::from(level.connections_max), show_count);
+        connections = format!("{connections} up to {most}");
+    }
+    let mut phrase = match levels.first().map(|level| &level.arrival) {
+        Some(Arrival::Open { curve, arrivals }) => {
+            let up_to = if curve.constant_rate().is_some() { "at" } else { "at up to" };
+            let (asked, spread) = (span(rate, per_second), arrivals.name());
+            format!("open loop {up_to} {asked} ({spread}), {connections} connections")
+        }
+        _ => format!("closed loop, {connections} connections"),
     };
     if levels.iter().any(|level| level.depth > 1) {
         let depth = span(|level| f64::from(level.depth), show_count);

@@ -1,0 +1,163 @@
+//! Options of an open loop: how many requests are asked for, and when they are due.
+
+use crate::exit::Failure;
+use clap::{Args, ValueEnum};
+use model::curve::Curve;
+use model::load::{Arrival, Spacing};
+use model::shapes;
+use model::units::{parse_rate, show_ns};
+use std::fs;
+use std::path::PathBuf;
+
+/// How due instants are spread, and what happens when requests wait.
+#[derive(Debug, Args)]
+pub struct Spread {
+    /// Gaps between due requests: equal, exponential, or uniform from 0 to twice the mean
+    #[arg(long, value_name = "SPREAD", default_value = "fixed")]
+    pub arrivals: Arrivals,
+
+    /// Let a request that finds every connection in use open one, up to this many
+    #[arg(long, value_name = "N", value_parser = crate::options::positive)]
+    pub max_connections: Option<u64>,
+}
+
+/// Distributions of gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Arrivals {
+    /// Equal gaps
+    Fixed,
+    /// A Poisson process
+    Poisson,
+    /// Between 0 and twice the mean
+    Uniform,
+}
+
+impl Arrivals {
+    /// The same in the model's words.
+    pub fn spacing(self) -> Spacing {
+        match self {
+            Self::Fixed => Spacing::Fixed,
+            Self::Poisson => Spacing::Poisson,
+            Self::Uniform => Spacing::Uniform,
+        }
+    }
+}
+
+impl Spread {
+    /// Largest number of connections beside `connections` asked for. Only an open loop has
+    /// requests that wait.
+    pub fn connections_max(&self, connections: u32, arrival: &Arrival) -> Result<u32, Failure> {
+        let Some(most) = self.max_connections else { return Ok(connections) };
+        let usage = |text: String| Err(Failure::Usage(format!("--max-connections: {text}")));
+        if *arrival == Arrival::Closed {
+            return usage(
+                "belongs to an open loop; for example -R 1k --max-connections 500".into(),
+            );
+        }
+        if most < u64::from(connections) {
+            return usage(format!(
+                "{most} is less than the {connections} of --connections; for example \
+                 --max-connections {}",
+                u64::from(connections) * 4
+            ));
+        }
+        Ok(most as u32)
+    }
+}
+
+/// The rate of one level, constant or of a shape. At most one of these is given.
+#[derive(Debug, Args)]
+#[group(multiple = false, id = "asked")]
+pub struct Asked {
+    /// Open loop: requests per second, fractions allowed
+    #[arg(short = 'R', long, value_name = "X", value_parser = rate)]
+    rate: Option<f64>,
+
+    /// Open loop in steps of one length: 1k,5k,2k/10s or 1k..10k+1k/10s
+    #[arg(long, value_name = "RATES/T")]
+    steps: Option<String>,
+
+    /// Open loop in straight lines: 0:100k/30s,100k:100k/10s
+    #[arg(long, value_name = "FROM:TO/T,..")]
+    ramp: Option<String>,
+
+    /// Open loop with a burst: 1k:20k/2s@5s
+    #[arg(long, value_name = "BASE:PEAK/T@T")]
+    spike: Option<String>,
+
+    /// Open loop in waves: 1k:5k/10s has a period of ten seconds
+    #[arg(long, value_name = "LOW:HIGH/T")]
+    sine: Option<String>,
+
+    /// Open loop as recorded: a CSV file with lines t,rate
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+}
+
+/// A shape of the rate, and how long it is when it has an end of its own.
+pub struct Shaped {
+    /// The shape; nothing for a closed loop.
+    pub curve: Option<Curve>,
+    /// Its length, nanoseconds.
+    pub ends_after_ns: Option<u64>,
+    /// The option it came from.
+    pub option: &'static str,
+}
+
+impl Asked {
+    /// The curve that is asked for, over a window of `duration_ns` where it has no end.
+    pub fn shape(&self, duration_ns: u64) -> Result<Shaped, Failure> {
+        let usage = |option: &str, error: String| Failure::Usage(format!("{option}: {error}"));
+        let endless = |curve, option| Shaped { curve: Some(curve), ends_after_ns: None, option };
+        let ending = |curve: Curve, option| {
+            let ends_after_ns = Some(curve.duration_ns());
+            Shaped { curve: Some(curve), ends_after_ns, option }
+        };
+        if let Some(rate) = self.rate {
+            return Ok(endless(Curve::constant(rate), "--rate"));
+        }
+        if let Some(text) = &self.steps {
+            let curve = shapes::parse_steps(text).map_err(|e| usage("--steps", e.to_string()))?;
+            return Ok(ending(curve, "--steps"));
+        }
+        if let Some(text) = &self.ramp {
+            let curve = shapes::parse_ramp(text).map_err(|e| usage("--ramp", e.to_string()))?;
+            return Ok(ending(curve, "--ramp"));
+        }
+        if let Some(text) = &self.spike {
+            let curve = shapes::parse_spike(text).map_err(|e| usage("--spike", e.to_string()))?;
+            if curve.duration_ns() > duration_ns {
+                let (ends, window) = (curve.duration_ns() as f64, duration_ns as f64);
+                let (ends, window) = (show_ns(ends), show_ns(window));
+                let text = format!("'{text}' ends after {ends}, beyond the window of {window}");
+                return Err(usage("--spike", format!("{text}; for example -d 60s")));
+            }
+            return Ok(endless(curve, "--spike"));
+        }
+        if let Some(text) = &self.sine {
+            let curve = shapes::parse_sine(text, duration_ns);
+            let curve = curve.map_err(|e| usage("--sine", e.to_string()))?;
+            return Ok(endless(curve, "--sine"));
+        }
+        let Some(path) = &self.replay else {
+            return Ok(Shaped { curve: None, ends_after_ns: None, option: "" });
+        };
+        let shown = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|error| usage("--replay", format!("cannot read {shown}: {error}")))?;
+        let curve = shapes::parse_recording(&text)
+            .map_err(|error| usage("--replay", format!("{shown}, {error}")))?;
+        Ok(ending(curve, "--replay"))
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    if text.contains("..") {
+        let url = "http://127.0.0.1:8083/";
+        return Err(format!(
+            "'{text}' is a range of rates, which ramp visits; for example ceiling ramp {url} -R \
+             {text}"
+        ));
+    }
+    parse_rate(text).map_err(|error| error.to_string())
+}

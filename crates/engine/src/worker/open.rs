@@ -1,0 +1,241 @@
+//! Open loop: requests leave when they are due, whatever became of those before them.
+//!
+//! A request that is due takes the connection that has been free for longest. When none has room
+//! the request waits, in order, and its latency counts from the instant it was due; waiting
+//! requests take no memory, because the schedule can be walked again. The worker sleeps until a
+//! little before the next request is due and asks the clock again and again from then on: how
+//! long before is learned from how late its sleeps end.
+//!
+//! Hot: runs for every request of an open loop.
+
+use super::{Stage, Worker};
+use crate::driver::{Driver, SlotId};
+use crate::job::Pace;
+use crate::places::Room;
+use crate::schedule::Schedule;
+use crate::slot::Link;
+use model::curve::Curve;
+use model::load::Spacing;
+use std::sync::Arc;
+
+/// Shortest, first and longest time before a due instant at which sleeping ends, nanoseconds.
+const MARGIN_NS: (u64, u64, u64) = (5_000, 60_000, 200_000);
+/// How much the margin grows after a sleep that ended too late, nanoseconds.
+const MARGIN_UP_NS: u64 = 10_000;
+/// How much it shrinks after one that did not: one late sleep in a hundred keeps it where it is.
+const MARGIN_DOWN_NS: u64 = 100;
+
+/// The schedule of a part of the load, and where this worker stands on it.
+#[derive(Debug)]
+pub(super) struct Release {
+    schedule: Schedule,
+    begin_ns: u64,
+    /// When the next request is due, monotonic; the far future when there is none.
+    pub due_ns: u64,
+    /// Walks ahead of the requests that wait, to open a connection for each.
+    ahead: Schedule,
+    ahead_due_ns: u64,
+    /// Since when a connection had room throughout.
+    room_since_ns: u64,
+}
+
+/// How long before a due instant sleeping must end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Margin(u64);
+
+impl Margin {
+    pub fn new() -> Self {
+        Self(MARGIN_NS.1)
+    }
+
+    /// A sleep that should have ended at `until_ns` ended at `woken_ns`.
+    fn learn(&mut self, until_ns: u64, woken_ns: u64) {
+        let was_late = woken_ns.saturating_sub(until_ns) > self.0;
+        let next_ns = if was_late { self.0 + MARGIN_UP_NS } else { self.0 - MARGIN_DOWN_NS };
+        self.0 = next_ns.clamp(MARGIN_NS.0, MARGIN_NS.2);
+    }
+}
+
+impl Release {
+    fn new(mut schedule: Schedule, begin_ns: u64) -> Self {
+        let mut ahead = schedule.clone();
+        let due = |next: Option<u64>| next.map_or(u64::MAX, |ns| begin_ns.saturating_add(ns));
+        let (due_ns, ahead_due_ns) = (due(schedule.next_ns()), due(ahead.next_ns()));
+        Self { schedule, begin_ns, due_ns, ahead, ahead_due_ns, room_since_ns: begin_ns }
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        self.due_ns =
+            self.schedule.next_ns().map_or(u64::MAX, |ns| self.begin_ns.saturating_add(ns));
+    }
+}
+
+impl<D: Driver> Worker<D> {
+    // Cold: once per part of a level.
+    /// Begins a schedule: in a warm-up the rate at which the window will begin.
+    pub(super) fn begin_schedule(&mut self, begin_ns: u64) {
+        let Pace::Open { curve, arrivals, seed } = &self.pace else { return };
+        let schedule = match self.stage {
+            Stage::Warmup => {
+                let first = Arc::new(Curve::constant(curve.first_rate()));
+                self.schedule_of(&first, *arrivals, !*seed)
+            }
+            _ => self.schedule_of(curve, *arrivals, *seed),
+        };
+        self.release = Some(Release::new(schedule, begin_ns));
+        // Connections that have room already had it when the schedule began.
+        (0..self.wanted).for_each(|slot| self.find_room(slot));
+    }
+
+    /// Notes a connection, if it has room.
+    #[inline]
+    fn find_room(&mut self, slot: SlotId) {
+        let state = &self.slots[slot as usize];
+        let in_flight = self.flights.on(slot);
+        let has_room = in_flight < self.depth && !state.sending && slot < self.wanted;
+        if state.link == Link::Open && has_room {
+            self.places.put(slot, if in_flight == 0 { Room::Idle } else { Room::Behind });
+        }
+    }
+
+    fn schedule_of(&self, curve: &Arc<Curve>, arrivals: Spacing, seed: u64) -> Schedule {
+        Schedule::new(curve, arrivals, seed, self.index, self.workers)
+    }
+
+    /// A connection may have got room: requests that are due leave on it.
+    #[inline]
+    pub(super) fn offer(&mut self, slot: SlotId, at_ns: u64) {
+        let had_room = !self.places.is_empty();
+        self.find_room(slot);
+        let Some(release) = &mut self.release else { return };
+        if !had_room {
+            release.room_since_ns = at_ns;
+        }
+        if release.due_ns <= at_ns {
+            self.release_due(at_ns);
+        }
+    }
+
+    /// Sends every request that is due, as far as connections have room.
+    #[inline]
+    pub(super) fn release_due(&mut self, now_ns: u64) {
+        let (end_ns, mut budget) = match (self.stage, self.window) {
+            (Stage::Warmup, _) => (u64::MAX, u64::MAX),
+            (Stage::Measure, Some(window)) => (window.end_ns, window.budget),
+            _ => return,
+        };
+        let mut now_ns = now_ns;
+        while budget > 0 {
+            let Some(release) = &mut self.release else { return };
+            let due_ns = release.due_ns;
+            if due_ns > now_ns || due_ns >= end_ns {
+                return;
+            }
+            let Some(slot) = self.places.take() else {
+                return self.open_for_waiting(now_ns, end_ns);
+            };
+            now_ns = self.driver.now_ns();
+            let due_since_ns = due_ns.max(release.room_since_ns);
+            release.advance();
+            if self.stage == Stage::Measure {
+                let tick = &mut self.recorder.tick;
+                tick.release_lag.record_n(now_ns.saturating_sub(due_ns), 1);
+                tick.lateness.record_n(now_ns.saturating_sub(due_since_ns), 1);
+                tick.measured.waited += u64::from(due_since_ns > due_ns);
+            }
+            let was_last = self.places.is_empty();
+            self.count_in_flight(now_ns);
+            self.send(slot, 1, due_ns, now_ns);
+            budget -= 1;
+            self.find_room(slot);
+            if was_last && let Some(release) = &mut self.release {
+                release.room_since_ns = now_ns;
+            }
+        }
+    }
+
+    // Cold: a request that waits is not the rule, and cloning a schedule counts a reference.
+    /// Requests wait: each of them opens one more connection, as far as that is allowed.
+    fn open_for_waiting(&mut self, now_ns: u64, end_ns: u64) {
+        if self.wanted >= self.wanted_max {
+            return;
+        }
+        let Some(release) = &mut self.release else { return };
+        if release.ahead_due_ns < release.due_ns {
+            // Those that have left meanwhile need none.
+            release.ahead = release.schedule.clone();
+            release.ahead_due_ns = release.due_ns;
+        }
+        let mut opened = 0;
+        while release.ahead_due_ns <= now_ns
+            && release.ahead_due_ns < end_ns
+            && self.wanted + opened < self.wanted_max
+        {
+            opened += 1;
+            let next_ns = release.ahead.next_ns();
+            release.ahead_due_ns =
+                next_ns.map_or(u64::MAX, |ns| release.begin_ns.saturating_add(ns));
+        }
+        for _ in 0..opened {
+            self.queue(self.wanted);
+            self.wanted += 1;
+        }
+    }
+
+    /// Until when the worker may sleep: until a little before the next request is due that a
+    /// connection could take, or that would open one.
+    #[inline]
+    pub(super) fn sleep_until(&self, until_ns: u64) -> u64 {
+        let Some(release) = &self.release else { return until_ns };
+        if !matches!(self.stage, Stage::Warmup | Stage::Measure) {
+            return until_ns;
+        }
+        if !self.places.is_empty() {
+            return until_ns.min(release.due_ns.saturating_sub(self.margin.0));
+        }
+        let may_open = self.wanted < self.wanted_max;
+        let opens_ns = release.ahead_due_ns.max(release.due_ns);
+        if may_open { until_ns.min(opens_ns) } else { until_ns }
+    }
+
+    /// What a wait without any event tells: it was a spin, or a sleep whose end can be judged.
+    #[inline]
+    pub(super) fn account_for_wait(&mut self, now_ns: u64, until_ns: u64, woken_ns: u64) {
+        if self.release.is_none() {
+            return;
+        }
+        if until_ns <= now_ns {
+            self.recorder.tick.accounting.spin_ns += woken_ns - now_ns;
+        } else if woken_ns >= until_ns {
+            self.margin.learn(until_ns, woken_ns);
+        }
+    }
+
+    /// Books what was due in the window and never sent. `end_ns` is the end of the window.
+    pub(super) fn close_schedule(&mut self, end_ns: u64) {
+        let Some(mut release) = self.release.take() else { return };
+        let tick = &mut self.recorder.tick;
+        while release.due_ns < end_ns {
+            tick.measured.unsent += 1;
+            tick.at_least.record_n(end_ns - release.due_ns, 1);
+            release.advance();
+        }
+        self.places.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_margin_settles_where_one_sleep_in_a_hundred_is_late() {
+        let mut margin = Margin::new();
+        // Sleeps end 0 to 99 us late, each as often as the others.
+        for round in 0..100_000u64 {
+            margin.learn(1_000_000, 1_000_000 + round * 37 % 100 * 1_000);
+        }
+        assert!((95_000..=115_000).contains(&margin.0), "{}", margin.0);
+    }
+}

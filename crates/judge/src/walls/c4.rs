@@ -1,0 +1,72 @@
+//! C4: in open loop the generator does not send its requests when they are due.
+//!
+//! Rule: the gate `release` is broken: the generator's own lateness (without any wait for a
+//! connection) at p99.9 is over 5 % of the median latency.
+//! Mimics: a neighbour on the generator's CPUs, a throttled group (both are named beside it when
+//! they show).
+//! Confirm: a lower rate, more threads or a second host: the lateness collapses.
+//! Source: G. Tene, How NOT to Measure Latency; Nighthawk's and fortio's counters of late sends.
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, percent};
+use model::units::{show_count, show_ns};
+
+pub fn test(case: &Case<'_>) -> Test {
+    let Some(gate) = case.point.gates.iter().find(|gate| gate.id == "release") else {
+        return Test::Untested;
+    };
+    if gate.ok.is_none() {
+        return if case.is_open() { Test::Untested } else { Test::NotSeen };
+    }
+    if gate.ok == Some(true) {
+        return Test::NotSeen;
+    }
+    let late_ns = case.point.lateness_ns.as_ref().and_then(|late| late.p99_9.or(late.max));
+    let mut seen = Seen::default().with(
+        Family::QueueLocation,
+        "client",
+        "engine",
+        "lateness at p99.9: sent minus due, without waiting for a connection",
+        late_ns.map_or_else(|| "-".to_string(), |ns| show_ns(ns as f64)),
+        "over 5 % of the median latency",
+    );
+    if let Some(hottest) = case.hottest_worker() {
+        let (run, waited) = (percent(hottest.run), percent(hottest.wanted() - hottest.run));
+        seen = seen.with(
+            Family::ThreadStates,
+            "client",
+            "schedstat",
+            &format!("{} ran {run} of the time, and waited for a CPU", hottest.name),
+            waited,
+            "any waiting makes requests late",
+        );
+    }
+    let lower = show_count(case.point.load.rate.unwrap_or(0.0) / 2.0);
+    Test::Seen(seen.next(format!(
+        "give the generator CPUs of its own (--cpus, -t), a second host, or ask for less (-R \
+         {lower})"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::histogram::Summary;
+
+    #[test]
+    fn a_late_generator_is_seen_and_a_punctual_one_is_not() {
+        let mut fixture = Fixture::good();
+        fixture.check_gates();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "closed loop");
+        fixture.point.load.model = "open".to_string();
+        let p50_ns = fixture.point.latency_ns.p50.unwrap();
+        for (late_ns, is_seen) in [(p50_ns / 100, false), (p50_ns, true)] {
+            fixture.point.lateness_ns =
+                Some(Summary { p99_9: Some(late_ns), ..Summary::default() });
+            fixture.check_gates();
+            let test = super::test(&fixture.case());
+            assert_eq!(matches!(test, Test::Seen(_)), is_seen, "{late_ns}");
+        }
+    }
+}
