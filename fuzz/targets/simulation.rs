@@ -7,7 +7,7 @@ use engine::job::Job;
 use engine::simulate::{Level, simulate};
 use libfuzzer_sys::arbitrary::{self, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use model::load::{DriverKind, Request, Spacing};
+use model::load::{DriverKind, Hold, Life, Request, Spacing};
 use std::sync::Arc;
 use wire::tape::Tape;
 
@@ -38,15 +38,26 @@ fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults)> {
     let spacing = *source.choose(&[Spacing::Fixed, Spacing::Poisson, Spacing::Uniform])?;
     let rate = source.arbitrary::<Option<u16>>()?;
     let connections = source.int_in_range(1..=6)?;
+    let life = Life {
+        requests: source.arbitrary::<Option<u8>>()?.map(|most| (1, 1 + u32::from(most))),
+        hold: source.arbitrary::<Option<u8>>()?.map(|tenths| Hold::For {
+            ns: u64::from(tenths) * MS / 10,
+            jitter: 0.5,
+        }),
+        ramp_up_ns: source.int_in_range(0..=3 * MS)?,
+        ramp_down_ns: source.int_in_range(0..=3 * MS)?,
+    };
+    let budget = source.arbitrary::<Option<u8>>()?;
     let level = Level {
         connections,
         connections_max: connections + source.int_in_range(0..=3)?,
         rate: rate.map(|rate| (f64::from(rate) * 10.0, spacing)),
+        life,
         depth: source.int_in_range(1..=6)?,
         connect_ns: source.int_in_range(0..=2 * MS)?,
         warmup_ns: source.int_in_range(0..=3 * MS)?,
         window_ns: source.int_in_range(1..=10 * MS)?,
-        budget: source.arbitrary::<Option<u8>>()?.map(|budget| u64::from(budget) + 1),
+        budget: budget.filter(|_| life.hold.is_none()).map(|budget| u64::from(budget) + 1),
         drain_ns: source.int_in_range(0..=5 * MS)?,
     };
     Ok((seed, level, faults))

@@ -25,6 +25,8 @@ pub enum Command {
     Load(cmd::load::Load),
     /// How far does it go, and what stops it: a series of loads on warm connections.
     Ramp(cmd::ramp::Ramp),
+    /// How many new connections per second, or how many at once: devices that come and go.
+    Churn(cmd::churn::Churn),
     /// Draws a run that was stored, in any format.
     Show(cmd::show::Show),
     /// Prints completions for a shell.
@@ -49,6 +51,11 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("<URL>", "http://HOST[:PORT][/PATH]", "ceiling load http://127.0.0.1:8083/"),
     ("<RUN>", "a run's id, directory or record", "ceiling show 20260101T120000-0000002a"),
     ("<SHELL>", "bash, elvish, fish, powershell or zsh", "ceiling completions bash"),
+    ("--devices", "a number", "--devices 2k"),
+    ("--hold", "a time or forever", "--hold 1s±5%"),
+    ("--requests-per-conn", "a number or two", "--requests-per-conn 1:10"),
+    ("--ramp-up", "a time", "--ramp-up 5s"),
+    ("--ramp-down", "a time", "--ramp-down 5s"),
     ("--rate", "a rate per second, or a range of them for ramp", "-R 20k"),
     ("--arrivals", "a spread", "--arrivals poisson"),
     ("--max-connections", "a number", "-R 1k --max-connections 500"),

@@ -109,6 +109,7 @@ impl Crew {
             connections_max: mine(level.connections_max.max(level.connections), index),
             depth: level.depth,
             pace: pace.clone(),
+            life: level.life,
         });
     }
 

@@ -1,7 +1,7 @@
 //! What the control plane gives a crew: a job at the start, orders while it runs.
 
 use model::curve::Curve;
-use model::load::{DriverKind, Spacing};
+use model::load::{DriverKind, Life, Spacing};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use wire::tape::Tape;
@@ -64,6 +64,8 @@ pub enum Order {
         depth: u32,
         /// How requests become due.
         pace: Pace,
+        /// What becomes of connections.
+        life: Life,
     },
     /// Send without measuring.
     Warm,

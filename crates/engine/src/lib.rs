@@ -12,6 +12,7 @@ pub mod job;
 mod crew;
 pub mod worker;
 
+mod alarms;
 mod flight;
 mod ledger;
 mod places;

@@ -6,8 +6,8 @@ use crate::recorder::road;
 use crate::worker::Worker;
 use model::curve::Curve;
 use model::histogram::{Histogram, Summary};
-use model::load::Spacing;
-use model::tick::{Connections, Counters, Loop};
+use model::load::{Life, Spacing};
+use model::tick::{Connections, Counters, Loop, Turnover};
 use rtrb::RingBuffer;
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub struct Level {
     pub depth: u32,
     /// Rate of an open loop, requests per second, and how they are spread; closed when absent.
     pub rate: Option<(f64, Spacing)>,
+    /// What becomes of connections.
+    pub life: Life,
     /// Time to connect before load begins.
     pub connect_ns: u64,
     /// Load that is not measured; 0 for none.
@@ -43,6 +45,8 @@ pub struct Account {
     pub unmeasured: Counters,
     /// Connections at the end.
     pub connections: Connections,
+    /// What happened to connections, from the first to the last instant.
+    pub turnover: Turnover,
     /// Latency of completed measured requests.
     pub latency: Summary,
     /// From the send; open loop only.
@@ -73,6 +77,7 @@ pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
         measured: Counters::default(),
         unmeasured: Counters::default(),
         connections: Connections::default(),
+        turnover: Turnover::default(),
         latency: Summary::default(),
         service: Summary::default(),
         release_lag: Summary::default(),
@@ -97,6 +102,7 @@ pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
             account.unmeasured += &tick.unmeasured;
             account.accounting += &tick.accounting;
             account.connections = tick.connections;
+            account.turnover += &tick.turnover;
             account.ticks += 1;
             let parts =
                 [&tick.latency, &tick.service, &tick.release_lag, &tick.lateness, &tick.at_least];
@@ -128,7 +134,8 @@ fn script(job: &Job, level: Level, begin_ns: u64) -> Vec<(u64, Order)> {
             Pace::Open { curve, arrivals, seed: job.seed }
         }
     };
-    let connect = Order::Connect { load: 1, connections, connections_max: slots, depth, pace };
+    let (load, connections_max, life) = (1, slots, level.life);
+    let connect = Order::Connect { load, connections, connections_max, depth, pace, life };
     let mut script = vec![
         (
             // Ahead of the window, as live orders are.

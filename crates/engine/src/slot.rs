@@ -20,6 +20,8 @@ pub enum Link {
     Open,
     /// Failed; wanted again at `retry_ns`.
     Backoff,
+    /// Wanted when its alarm rings.
+    Waiting,
 }
 
 /// What a slot has come to since the level was ordered.
@@ -42,6 +44,12 @@ pub struct Slot {
     pub fate: Fate,
     /// A send is not yet in the kernel's hands.
     pub sending: bool,
+    /// Requests that may still be sent on this connection.
+    pub sends_left: u32,
+    /// It is closed as soon as nothing is in flight.
+    pub is_ending: bool,
+    /// The peer ended it.
+    pub peer_ended: bool,
     /// Place on the tape of the next request.
     pub position: u32,
     /// When the attempt began, nanoseconds.
@@ -65,6 +73,9 @@ impl Slot {
             link: Link::Closed,
             fate: Fate::Untried,
             sending: false,
+            sends_left: 0,
+            is_ending: false,
+            peer_ended: false,
             position: 0,
             opening_ns: 0,
             retry_ns: 0,

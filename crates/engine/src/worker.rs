@@ -7,9 +7,11 @@
 //!
 //! Hot: runs for every request.
 
+mod life;
 mod open;
 
 use self::open::{Margin, Release};
+use crate::alarms::Alarms;
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::flight::{Flights, Run};
 use crate::job::{Job, Order, Pace};
@@ -17,6 +19,7 @@ use crate::ledger::{Ledger, Stamp, Streak, Timing};
 use crate::places::Places;
 use crate::recorder::Recorder;
 use crate::slot::{Fate, Link, Slot};
+use model::load::Life;
 use model::tick::{Connections, ErrorClass, Phase};
 use rtrb::Consumer;
 use std::collections::VecDeque;
@@ -65,6 +68,8 @@ struct Window {
 enum Cause {
     /// In order: the answer said so, or the peer closed while nothing was due.
     Order,
+    /// Its time or its requests are used up.
+    Planned,
     /// The requests in flight are lost, and this is the class of their failure.
     Failure(ErrorClass),
 }
@@ -90,6 +95,8 @@ pub struct Worker<D> {
     wanted_max: u32,
     depth: u32,
     pace: Pace,
+    life: Life,
+    alarms: Alarms,
     /// The schedule under way; nothing in closed loop.
     release: Option<Release>,
     places: Places,
@@ -143,6 +150,8 @@ impl<D: Driver> Worker<D> {
             wanted_max: 0,
             depth: 1,
             pace: Pace::Closed,
+            life: Life::default(),
+            alarms: Alarms::new(slots),
             release: None,
             places: Places::new(slots),
             margin: Margin::new(),
@@ -201,8 +210,9 @@ impl<D: Driver> Worker<D> {
     fn take_orders(&mut self, now_ns: u64) {
         while let Ok(order) = self.orders.pop() {
             match order {
-                Order::Connect { load, connections, connections_max, depth, pace } => {
+                Order::Connect { load, connections, connections_max, depth, pace, life } => {
                     (self.load, self.depth, self.pace) = (load, depth, pace);
+                    self.life = life;
                     self.wanted_max = connections_max;
                     self.begin_level(connections, now_ns);
                 }
@@ -233,7 +243,10 @@ impl<D: Driver> Worker<D> {
         if now_ns >= self.next_scan_ns {
             self.scan(now_ns);
         }
-        while self.connections.opening < OPENING_MAX {
+        self.ring(now_ns);
+        // What devices do at once is what is measured.
+        let opening_max = if self.has_devices() { u64::MAX } else { OPENING_MAX };
+        while self.connections.opening < opening_max {
             let Some(slot) = self.to_open.pop_front() else { break };
             // Many may begin in one turn, and each takes a while.
             self.open(slot, self.driver.now_ns());
@@ -247,6 +260,7 @@ impl<D: Driver> Worker<D> {
             (_, None) => u64::MAX,
         };
         let due_ns = self.next_tick_ns.min(self.next_scan_ns).min(stage_ends_ns);
+        let due_ns = due_ns.min(self.alarms.next_ns());
         self.sleep_until(due_ns.min(now_ns + wait_max_ns))
     }
 
@@ -259,7 +273,8 @@ impl<D: Driver> Worker<D> {
                 self.begin_drain(window, now_ns);
             }
             (Stage::Drain { until_ns }, _)
-                if now_ns >= until_ns || self.ledger.window_in_flight() == 0 =>
+                if now_ns >= until_ns
+                    || self.ledger.window_in_flight() == 0 && !self.is_winding_down() =>
             {
                 self.finish(now_ns);
             }
@@ -283,7 +298,7 @@ impl<D: Driver> Worker<D> {
             self.slots[slot as usize].fate = Fate::Untried;
             let is_wanted = slot < connections;
             match self.slots[slot as usize].link {
-                Link::Closed if is_wanted => self.queue(slot),
+                Link::Closed if is_wanted => self.want(slot, now_ns),
                 Link::Open if is_wanted => {
                     self.slots[slot as usize].fate = Fate::Opened;
                     self.connections.opened += 1;
@@ -337,6 +352,7 @@ impl<D: Driver> Worker<D> {
         self.window = None;
         self.window_end_ns = window.end_ns.min(now_ns);
         self.stage = Stage::Drain { until_ns: now_ns + window.drain_ns };
+        self.begin_retirement();
         self.change_stage(now_ns);
     }
 
@@ -432,6 +448,7 @@ impl<D: Driver> Worker<D> {
         let cause = self.read_answers(slot, at_ns, buffer);
         self.driver.release(buffer);
         match cause {
+            None if self.is_used_up(slot) => self.abandon(slot, Cause::Planned, at_ns),
             None => self.top_up(slot, at_ns),
             Some(cause) => self.abandon(slot, cause, at_ns),
         }
@@ -488,10 +505,10 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn send_batch(&mut self, slot: SlotId, now_ns: u64) -> Option<Sending> {
         let state = &mut self.slots[slot as usize];
-        if state.link != Link::Open || state.sending || slot >= self.wanted {
+        if state.link != Link::Open || state.sending || slot >= self.wanted || state.is_ending {
             return None;
         }
-        let room = self.depth.saturating_sub(self.flights.on(slot));
+        let room = self.depth.saturating_sub(self.flights.on(slot)).min(state.sends_left);
         let budget = match (self.stage, &mut self.window) {
             (Stage::Warmup, _) => u64::MAX,
             (Stage::Measure, Some(window)) => window.budget,
@@ -519,6 +536,7 @@ impl<D: Driver> Worker<D> {
         };
         let position = state.position;
         state.position = self.tape.advance(position, count);
+        self.spend(slot, count);
         let run = Run { sent_ns, planned_ns, position, count, epoch };
         let ahead = match self.flights.on(slot) {
             0 => Ahead::Nothing,
@@ -526,15 +544,20 @@ impl<D: Driver> Worker<D> {
         };
         self.flights.push(slot, run);
         let sending = self.driver.send(slot, span, ahead);
-        state.sending = sending == Sending::Underway;
+        self.slots[slot as usize].sending = sending == Sending::Underway;
         sending
     }
 
     fn open(&mut self, slot: SlotId, now_ns: u64) {
+        if !self.is_renewed(slot, now_ns) {
+            self.slots[slot as usize].link = Link::Closed;
+            return;
+        }
         let state = &mut self.slots[slot as usize];
         if state.link != Link::Queued {
             return;
         }
+        self.recorder.tick.turnover.begun += 1;
         (state.link, state.opening_ns) = (Link::Opening, now_ns);
         self.connections.opening += 1;
         self.next_scan_ns = self.next_scan_ns.min(now_ns + self.scan_interval_ns());
@@ -545,6 +568,7 @@ impl<D: Driver> Worker<D> {
         let state = &mut self.slots[slot as usize];
         let connect_ns = at_ns.saturating_sub(state.opening_ns);
         self.recorder.tick.connect.record_n(connect_ns, 1);
+        self.recorder.tick.turnover.established += 1;
         state.link = Link::Open;
         state.session = Http1::new();
         (state.sending, state.answers, state.position) = (false, 0, 0);
@@ -558,11 +582,13 @@ impl<D: Driver> Worker<D> {
             }
             Fate::Untried => self.connections.opened += 1,
         }
+        self.begin_life(slot, at_ns);
         self.top_up(slot, at_ns);
     }
 
     fn open_failed(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
         self.recorder.tick.measured.errors.add(class, 1);
+        self.recorder.tick.turnover.failed += 1;
         let state = &mut self.slots[slot as usize];
         if state.fate == Fate::Untried {
             state.fate = Fate::Failed;
@@ -578,6 +604,7 @@ impl<D: Driver> Worker<D> {
             End::Reset => ErrorClass::Reset,
         };
         let state = &mut self.slots[slot as usize];
+        state.peer_ended = true;
         let Some(run) = self.flights.oldest(slot) else {
             return self.abandon(slot, Cause::Order, at_ns);
         };
@@ -610,7 +637,7 @@ impl<D: Driver> Worker<D> {
     fn abandon(&mut self, slot: SlotId, cause: Cause, now_ns: u64) {
         // Requests behind an answer that announced the end are lost as well.
         let class = match cause {
-            Cause::Order => ErrorClass::Closed,
+            Cause::Order | Cause::Planned => ErrorClass::Closed,
             Cause::Failure(class) => class,
         };
         self.places.remove(slot);
@@ -622,20 +649,28 @@ impl<D: Driver> Worker<D> {
             self.ledger.fail(&mut self.recorder.tick, run.epoch, class, u64::from(run.count));
         }
         self.driver.close(slot);
+        self.alarms.clear(slot);
         let state = &mut self.slots[slot as usize];
         let was_fruitful = state.link == Link::Open && state.answers > 0;
+        if state.link == Link::Open {
+            let turnover = &mut self.recorder.tick.turnover;
+            turnover.closed_by_us += u64::from(!state.peer_ended);
+            turnover.closed_by_peer += u64::from(state.peer_ended);
+        }
         match std::mem::replace(&mut state.link, Link::Closed) {
             Link::Open => self.connections.open -= 1,
             Link::Opening => self.connections.opening -= 1,
             Link::Backoff => self.in_backoff -= 1,
-            Link::Queued | Link::Closed => {}
+            Link::Queued | Link::Waiting | Link::Closed => {}
         }
         if slot >= self.wanted {
             return;
         }
-        if was_fruitful && cause == Cause::Order {
+        if cause == Cause::Planned || was_fruitful && cause == Cause::Order {
             state.fruitless = 0;
-            self.queue(slot);
+            if self.is_renewed(slot, now_ns) {
+                self.queue(slot);
+            }
             return;
         }
         state.fruitless = if was_fruitful { 1 } else { state.fruitless.saturating_add(1) };

@@ -3,7 +3,7 @@
 use engine::job::{Job, Order};
 use engine::{Crew, clock};
 use model::curve::Curve;
-use model::load::{Arrival, DriverKind, Level, Request, Spacing};
+use model::load::{Arrival, DriverKind, Level, Life, Request, Spacing};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -118,7 +118,8 @@ fn no_driver_allocates_after_warm_up() {
     for (depth, arrival) in
         [(1, Arrival::Closed), (16, Arrival::Closed), (2, Arrival::Open { curve, arrivals })]
     {
-        let level = Level { connections: 8, connections_max: 8, depth, arrival };
+        let level =
+            Level { connections: 8, connections_max: 8, depth, arrival, life: Life::default() };
         assert_no_allocation(DriverKind::Null, address, &level);
         assert_no_allocation(DriverKind::Epoll, address, &level);
         if engine::driver::uring::check().is_ok() {

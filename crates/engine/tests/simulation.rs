@@ -3,8 +3,8 @@
 use engine::driver::sim::Faults;
 use engine::job::Job;
 use engine::simulate::{Account, Level, simulate};
-use model::load::{DriverKind, Request, Spacing};
-use model::tick::{Counters, ErrorClass};
+use model::load::{DriverKind, Hold, Life, Request, Spacing};
+use model::tick::{Counters, ErrorClass, Turnover};
 use std::sync::Arc;
 use wire::tape::Tape;
 
@@ -39,6 +39,7 @@ fn level(connections: u32, depth: u32) -> Level {
         connections_max: connections,
         depth,
         rate: None,
+        life: Life::default(),
         connect_ns: 5 * MS,
         warmup_ns: 20 * MS,
         window_ns: 100 * MS,
@@ -60,6 +61,11 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
         assert_eq!(*failed, status[2] + status[3] + errors.requests(), "{context}: failures");
     }
     assert_eq!(account.latency.count, account.measured.completed, "{context}: latencies");
+    let Turnover { begun, established, failed, closed_by_us, closed_by_peer } = account.turnover;
+    let connections = account.connections;
+    assert_eq!(begun, established + failed + connections.opening, "{context}: attempts");
+    let ended = closed_by_us + closed_by_peer;
+    assert_eq!(established, ended + connections.open, "{context}: connections");
     if level.rate.is_some() {
         let Counters { sent, completed, unsent, unanswered, errors, .. } = account.measured;
         assert_eq!(account.service.count, completed, "{context}: service");
@@ -122,7 +128,18 @@ fn drawn(seed: u64) -> (Level, Faults) {
         level.rate = Some((1_000.0 + next(40_000) as f64, spacing));
         level.connections_max += next(10) as u32;
     }
-    if next(4) == 0 {
+    if next(3) == 0 {
+        let least = 1 + next(5) as u32;
+        level.life.requests = Some((least, least + 1 + next(20) as u32));
+    }
+    if next(3) == 0 {
+        let ns = next(20) * MS;
+        let hold = if next(4) == 0 { Hold::Forever } else { Hold::For { ns, jitter: 0.5 } };
+        level.life.hold = Some(hold);
+        (level.life.ramp_up_ns, level.life.ramp_down_ns) = (next(30) * MS, next(30) * MS);
+    }
+    // A device may never send all of a budget.
+    if next(4) == 0 && level.life.hold.is_none() {
         level.budget = Some(1 + next(2000));
     }
     if next(3) == 0 {
@@ -301,4 +318,46 @@ fn an_open_budget_is_sent_exactly() {
     let account = run(8, level, steady());
     assert_eq!((account.measured.sent, account.measured.completed), (321, 321));
     assert_eq!(account.measured.unsent, 0);
+}
+
+#[test]
+fn devices_hold_close_and_begin_anew() {
+    let hold = Some(Hold::For { ns: 10 * MS, jitter: 0.05 });
+    let life = Life { requests: Some((1, 1)), hold, ramp_up_ns: 10 * MS, ramp_down_ns: 10 * MS };
+    let level = Level { life, drain_ns: 50 * MS, ..level(40, 1) };
+    let account = run(9, level, steady());
+    let Turnover { begun, established, failed, closed_by_us, closed_by_peer } = account.turnover;
+    // About 130 ms from the first start to the last end, each device about every 10 ms.
+    assert!((420..600).contains(&established), "{:?}", account.turnover);
+    assert_eq!((begun, failed, closed_by_peer), (established, 0, 0));
+    assert_eq!((closed_by_us, account.connections.open), (established, 0), "all ended in order");
+    let sent = account.measured.sent + account.unmeasured.sent;
+    assert!(established - sent <= 40 && sent <= established, "one request each: {sent}");
+    assert_eq!(account.measured.failed, 0);
+}
+
+#[test]
+fn idle_devices_are_held_and_closed() {
+    let life = Life {
+        requests: Some((0, 0)),
+        hold: Some(Hold::Forever),
+        ramp_up_ns: 20 * MS,
+        ramp_down_ns: 30 * MS,
+    };
+    let account = run(10, Level { life, drain_ns: 100 * MS, ..level(500, 1) }, steady());
+    let Turnover { established, closed_by_us, .. } = account.turnover;
+    assert_eq!((established, closed_by_us, account.measured.sent), (500, 500, 0));
+}
+
+#[test]
+fn a_cap_on_requests_makes_new_connections() {
+    let life = Life { requests: Some((5, 5)), ..Life::default() };
+    for depth in [1, 3] {
+        let account = run(11, Level { life, warmup_ns: 0, ..level(4, depth) }, steady());
+        let Counters { sent, completed, failed, .. } = account.measured;
+        assert_eq!((sent, failed), (completed, 0), "depth {depth}");
+        let expected = sent.div_ceil(5);
+        let established = account.turnover.established;
+        assert!(established.abs_diff(expected) <= 8, "depth {depth}: {established} for {sent}");
+    }
 }

@@ -3,7 +3,7 @@
 
 use engine::Crew;
 use engine::job::{Job, Order};
-use model::load::{Arrival, DriverKind, Level, Request};
+use model::load::{Arrival, DriverKind, Level, Life, Request};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -64,9 +64,9 @@ fn assert_all_answered(driver: DriverKind) {
         seed: 1,
     };
     let mut crew = Crew::start(&job).unwrap();
-    let arrival = Arrival::Closed;
+    let (arrival, life) = (Arrival::Closed, Life::default());
     let (connections, connections_max) = (CONNECTIONS, CONNECTIONS);
-    crew.order_connect(1, &Level { connections, connections_max, depth: 1, arrival });
+    crew.order_connect(1, &Level { connections, connections_max, depth: 1, arrival, life });
     crew.order(|_| Order::Warm);
     let wanted = ROUNDS * u64::from(CONNECTIONS);
     let (begin, mut completed, mut errors) = (Instant::now(), 0, 0);

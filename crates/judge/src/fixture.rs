@@ -6,7 +6,7 @@ use crate::observe::{CpuShare, Observed, QuotaShare, SocketCensus, ThreadShare};
 use model::facts::{CpuAccounting, HostFacts, ServerFacts};
 use model::histogram::Summary;
 use model::load::{
-    Arrival, DriverKind, Level, Question, Request, ServerProcess, Stop, Trial, Warmup,
+    Arrival, DriverKind, Level, Life, Question, Request, ServerProcess, Stop, Trial, Warmup,
 };
 use model::reading::CpuShares;
 use model::run::{
@@ -145,6 +145,7 @@ impl Fixture {
             attempt: 1,
             window_ns: (0, SECONDS * 1_000_000_000),
             connections: connection_info(connections),
+            turnover: None,
             requests: RequestInfo {
                 planned: None,
                 sent: completed,
@@ -192,6 +193,7 @@ fn load(connections: u32) -> LoadInfo {
         depth: 1,
         rate: None,
         curve: None,
+        life: None,
         arrivals: None,
         duration_s: SECONDS as f64,
         driver: "epoll".to_string(),
@@ -263,6 +265,7 @@ fn trial() -> Trial {
             connections_max: 8,
             depth: 1,
             arrival: Arrival::Closed,
+            life: Life::default(),
         }],
         stop: Stop::AfterNs(SECONDS * 1_000_000_000),
         warmup: Warmup::ForNs(0),

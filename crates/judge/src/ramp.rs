@@ -48,8 +48,8 @@ pub fn shape(points: &[&Point]) -> Shape {
     if points.len() < 3 {
         return Shape::TooFew;
     }
-    let best = points.iter().map(|point| point.rate).fold(0.0, f64::max);
-    let reaches = |index: &usize| points[*index].rate >= PLATEAU * best;
+    let best = points.iter().map(|point| point.headline_rate()).fold(0.0, f64::max);
+    let reaches = |index: &usize| points[*index].headline_rate() >= PLATEAU * best;
     let plateau: Vec<usize> = (0..points.len()).filter(reaches).collect();
     let (Some(&knee), Some(&last)) = (plateau.first(), plateau.last()) else {
         return Shape::TooFew;
@@ -61,11 +61,11 @@ pub fn shape(points: &[&Point]) -> Shape {
 
 /// The rate of one or more points at one wall, with the interval of its mean.
 pub fn ceiling(points: &[&Point], kind: CeilingKind) -> Option<Ceiling> {
-    let rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
+    let rates: Vec<f64> = points.iter().map(|point| point.headline_rate()).collect();
     let rate = stats::mean(&rates)?;
     let batches: Vec<f64> = points
         .iter()
-        .flat_map(|point| steady::independent_rates(&point.per_100ms, point.rate))
+        .flat_map(|point| steady::independent_rates(&point.per_100ms, point.headline_rate()))
         .collect();
     let interval = stats::mean_interval(&batches);
     Some(Ceiling {

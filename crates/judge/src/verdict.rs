@@ -75,7 +75,9 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
 
 /// Nobody said anything that could be read as an answer, good or bad.
 fn is_unanswered(point: &Point) -> bool {
-    point.status.values().all(|count| *count == 0) && point.unmeasured.completed == 0
+    let asked_nothing = point.requests.sent == 0 && point.unmeasured.sent == 0;
+    let is_silent = point.status.values().all(|count| *count == 0);
+    is_silent && point.unmeasured.completed == 0 && !(asked_nothing && point.is_churn())
 }
 
 fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
@@ -85,7 +87,7 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
     let Some(&last) = usable.last().or(last_visits.last()) else { return undecided() };
     let by_load: Vec<&Point> = usable.iter().map(|index| &points[*index]).collect();
     let shape = match context.trial.question {
-        Question::Load => Shape::TooFew,
+        Question::Load | Question::Churn => Shape::TooFew,
         Question::Ramp => ramp::shape(&by_load),
     };
     let case = |index: usize| context.case(&points[index], &observed[index]);
@@ -340,7 +342,9 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
 }
 
 fn none(case: &Case<'_>, seen: Seen) -> Verdict {
-    let limit = if case.is_open() {
+    let limit = if case.point.is_churn() {
+        "the number of devices and their hold".to_string()
+    } else if case.is_open() {
         "the asked rate".to_string()
     } else {
         format!("{} requests in flight", show_count(load_of(case.point) as f64))
@@ -387,6 +391,10 @@ fn what_would_tell(case: &Case<'_>) -> Vec<String> {
 }
 
 fn ramp_command(case: &Case<'_>) -> String {
+    if case.point.is_churn() {
+        let devices = u64::from(case.point.load.connections) * 4;
+        return format!("ceiling churn {} --devices {devices}", case.trial.url);
+    }
     if let Some(rate) = case.point.load.rate {
         let (first, last) = ((rate / 4.0).max(1.0), rate * 4.0);
         return format!("ceiling ramp {} -R {first:.0}..{last:.0}", case.trial.url);

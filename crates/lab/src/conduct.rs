@@ -5,7 +5,7 @@ use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, LimitError};
 use crate::target::{self, Unreachable};
 use crate::watch::Watch;
-use crate::{definitions, server};
+use crate::{definitions, server, turnover};
 use engine::job::Job;
 use engine::{Crew, StartError};
 use judge::observe::Observed;
@@ -14,7 +14,7 @@ use judge::{Context, judge_point, judge_run};
 use model::curve::Curve;
 use model::event::Event;
 use model::histogram::{Histogram, Summary};
-use model::load::{Arrival, DriverKind, Level, Stop, Trial};
+use model::load::{Arrival, DriverKind, Level, Life, Stop, Trial};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
     RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors, count_requests,
@@ -273,6 +273,7 @@ fn make_point(
         attempt,
         window_ns,
         connections: connection_info(level, gathered),
+        turnover: turnover::info(level, gathered, duration_s, visit.resident_bytes),
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
         status: count_status(&gathered.measured),
@@ -296,7 +297,10 @@ fn make_point(
         cpu: cpu_cost(visit, duration_s, rate, observed),
         client_loop: loop_info(trial, level, gathered, duration_s),
         series: series(level, gathered),
-        per_100ms: gathered.tenths.clone(),
+        per_100ms: match level.life.hold {
+            Some(_) => gathered.tenths_established.clone(),
+            None => gathered.tenths.clone(),
+        },
         unmeasured: Unmeasured {
             duration_s: visit.warmup_ns as f64 / 1e9,
             sent: gathered.unmeasured.sent,
@@ -367,6 +371,7 @@ fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
         rate: curve.map(rate),
         curve: curve.filter(|curve| curve.constant_rate().is_none()).cloned(),
         arrivals,
+        life: (level.life != Life::default()).then_some(level.life),
         duration_s,
         driver: trial.driver.name().to_string(),
         threads: threads(trial),

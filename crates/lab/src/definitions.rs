@@ -34,9 +34,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].latency_ns",
         "From the send in closed loop, from the planned instant in open loop, to the instant the \
          last byte of the answer was in user space; completed requests only. censored counts \
-         requests that timed out, were unanswered or unsent: they take part in the ranks, so a percentile that falls \
-         among them is null, and so is max. A percentile with fewer than ten values beyond it \
-         is null.",
+         requests that timed out, were unanswered or unsent: they take part in the ranks, \
+         so a percentile that falls among them is null, and so is max. A percentile with fewer \
+         than ten values beyond it is null.",
     ),
     (
         "points[].service_ns",
@@ -77,6 +77,17 @@ const DEFINITIONS: &[(&str, &str)] = &[
          that had at least one request of the window answered, with any status. failed: slots \
          whose every attempt failed. reopened: further successful attempts. connect_ns: time from \
          connect() to established, successful attempts since the level was ordered.",
+    ),
+    (
+        "points[].turnover",
+        "Connections of the window when they come and go: attempts begun, established and failed, \
+         and open connections that we or the peer closed first (the side that closes first keeps \
+         the TIME_WAIT). rate: established per second. planned_rate: devices over their mean hold, \
+         as if connecting took no time. connect_ns: from connect() to established, attempts that \
+         succeeded in the window. syn_retries: connects of the whole level that took as long as a \
+         SYN packet is repeated after, within 150 ms. client_bytes_each: growth of the \
+         generator's resident memory over the most connections open at once; sockets in the \
+         kernel are not in it.",
     ),
     (
         "points[].bytes",

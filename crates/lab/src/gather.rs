@@ -2,7 +2,7 @@
 
 use model::histogram::Histogram;
 use model::run::{Second, Spread};
-use model::tick::{Connections, Counters, Loop, Phase, Tick};
+use model::tick::{Connections, Counters, Loop, Phase, Tick, Turnover};
 use std::collections::VecDeque;
 
 /// Tenths of a second per second of the series.
@@ -33,12 +33,22 @@ pub struct Gathered {
     pub at_least: Histogram,
     /// Time to connect.
     pub connect: Histogram,
+    /// Connections that came and went in the window.
+    pub turnover: Turnover,
+    /// Time to connect of the window.
+    pub window_connect: Histogram,
+    /// Connections established per tenth of a second of the window.
+    pub tenths_established: Vec<u64>,
     /// Answers to measured requests per connection.
     pub per_connection: Histogram,
     /// Completed measured requests per tenth of a second.
     pub tenths: Vec<u64>,
     /// Since the last look: completed (measured or not) and their latency.
     pub fresh: Fresh,
+    /// Most connections that were open at once.
+    pub most_open: u64,
+    /// Resident memory of the generator when most were open, bytes.
+    pub resident_bytes: Option<u64>,
     series: Vec<Second>,
     /// Seconds that ticks may still belong to; workers are never a second apart.
     open_seconds: VecDeque<SecondSum>,
@@ -66,6 +76,10 @@ pub enum WindowEnds {
 pub struct Fresh {
     /// Completed requests.
     pub completed: u64,
+    /// Connections established.
+    pub established: u64,
+    /// Time to connect.
+    pub connect: Histogram,
     /// Their latency; of measured ones only.
     pub latency: Histogram,
     /// CPU time of the workers, nanoseconds.
@@ -96,9 +110,14 @@ impl Gathered {
             lateness: Histogram::new(),
             at_least: Histogram::new(),
             connect: Histogram::new(),
+            turnover: Turnover::default(),
+            window_connect: Histogram::new(),
+            tenths_established: Vec::new(),
             per_connection: Histogram::new(),
             tenths: Vec::new(),
             fresh: Fresh::default(),
+            most_open: 0,
+            resident_bytes: None,
             series: Vec::new(),
             open_seconds: VecDeque::new(),
             connections: vec![Connections::default(); workers as usize],
@@ -145,6 +164,8 @@ impl Gathered {
             sum.merge(part);
         }
         self.fresh.completed += tick.measured.completed + tick.unmeasured.completed;
+        self.fresh.established += tick.turnover.established;
+        self.fresh.connect.merge(&tick.connect);
         self.fresh.latency.merge(&tick.latency);
         self.fresh.cpu_ns += tick.accounting.cpu_user_ns + tick.accounting.cpu_system_ns;
         let is_inside = match self.ends {
@@ -153,6 +174,8 @@ impl Gathered {
         };
         if is_inside {
             self.window_loop += &tick.accounting;
+            self.turnover += &tick.turnover;
+            self.window_connect.merge(&tick.connect);
             self.last_tick_ns = self.last_tick_ns.max(tick.end_ns);
             self.add_to_series(tick);
         }
@@ -164,7 +187,9 @@ impl Gathered {
         let tenth = ((since_ns + TENTH_NS / 2) / TENTH_NS) as usize;
         if self.tenths.len() <= tenth {
             self.tenths.resize(tenth + 1, 0);
+            self.tenths_established.resize(tenth + 1, 0);
         }
+        self.tenths_established[tenth] += tick.turnover.established;
         self.tenths[tenth] += tick.measured.completed;
         // A tick that comes later than all workers may is booked in the oldest open second.
         let second = (tenth / TENTHS).max(self.series.len());

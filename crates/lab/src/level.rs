@@ -5,6 +5,7 @@
 
 use crate::conduct::LabError;
 use crate::gather::{Gathered, WindowEnds};
+use crate::turnover;
 use crate::watch::Watch;
 use engine::job::Order;
 use engine::{Crew, clock};
@@ -57,6 +58,8 @@ pub struct Visit {
     pub visit_ns: u64,
     /// CPU time of the generator's process over the whole visit, nanoseconds.
     pub process_cpu_ns: u64,
+    /// Resident memory of the generator before its connections were opened, bytes.
+    pub resident_bytes: u64,
 }
 
 /// Everything a visit works with.
@@ -76,8 +79,15 @@ pub struct Stagehands<'a, 'b> {
 /// Visits a level. `load` numbers the visit.
 pub fn visit(hands: &mut Stagehands<'_, '_>, level: &Level, load: u32) -> Result<Visit, LabError> {
     let mut show = Show::begin(hands, level, load);
-    show.connect()?;
-    let warmup_ns = if show.ending.is_none() { show.warm_up()? } else { 0 };
+    let is_churn = level.life.hold.is_some();
+    if !is_churn {
+        show.connect()?;
+    }
+    let warmup_ns = match show.ending {
+        Some(_) => 0,
+        None if is_churn => show.ramp_up()?,
+        None => show.warm_up()?,
+    };
     let window_begin_ns = if show.ending.is_none() { show.measure()? } else { show.now_ns() };
     show.finish(window_begin_ns, warmup_ns)
 }
@@ -91,6 +101,7 @@ struct Show<'a, 'b, 'c> {
     ending: Option<Ending>,
     begin_ns: u64,
     begin_cpu_ns: u64,
+    begin_bytes: u64,
     told_ns: u64,
     alive_ns: u64,
     is_stopping: bool,
@@ -110,6 +121,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             ending: None,
             begin_ns: now_ns,
             begin_cpu_ns: clock::process_cpu_ns(),
+            begin_bytes: turnover::resident_bytes().unwrap_or(0),
             told_ns: now_ns,
             alive_ns: now_ns,
             is_stopping: false,
@@ -137,6 +149,10 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             self.ending = Some(Ending::Interrupted);
         }
         let connections = self.gathered.connections();
+        if connections.open > self.gathered.most_open {
+            self.gathered.most_open = connections.open;
+            self.gathered.resident_bytes = turnover::resident_bytes();
+        }
         if connections.open > 0 || connections.opening > 0 && self.gathered.connect.is_empty() {
             self.alive_ns = now_ns;
         }
@@ -163,6 +179,8 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             done,
             open: self.gathered.connections().open,
             rate: fresh.completed as f64 / (passed_ns as f64 / 1e9),
+            connection_rate: (self.level.life.hold.is_some())
+                .then(|| fresh.established as f64 / (passed_ns as f64 / 1e9)),
             p50_ns: fresh.latency.quantile_ns(0.5),
             p99_ns: fresh.latency.quantile_ns(0.99),
             client_cpus: Some(fresh.cpu_ns as f64 / passed_ns as f64),
@@ -185,6 +203,23 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             let stalled = now_ns - changed_ns > CONNECT_STALL_NS;
             if self.ending.is_some() || opened >= asked || stalled {
                 return Ok(());
+            }
+        }
+    }
+
+    /// Starts devices one after the other; returns how long that took. Their load is not measured.
+    fn ramp_up(&mut self) -> Result<u64, LabError> {
+        self.hands.crew.order(|_| Order::Warm);
+        let begin_ns = clock::now_ns();
+        let asked = u64::from(self.level.connections);
+        let ramp_ns = self.level.life.ramp_up_ns;
+        loop {
+            let passed_ns = self.listen()? - begin_ns;
+            let opened = self.gathered.connections().opened;
+            self.tell("ramp-up", Some(passed_ns as f64 / ramp_ns.max(1) as f64), clock::now_ns());
+            let all_tried = opened >= asked || passed_ns >= ramp_ns + CONNECT_STALL_NS;
+            if self.ending.is_some() || passed_ns >= ramp_ns && all_tried {
+                return Ok(clock::now_ns() - begin_ns);
             }
         }
     }
@@ -225,7 +260,8 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             Stop::AfterNs(ns) => (begin_ns + ns, None),
             Stop::AfterRequests(count) => (u64::MAX, Some(count)),
         };
-        let drain_ns = self.hands.trial.drain_ns;
+        // Devices that are still there when the ramp-down is over are closed.
+        let drain_ns = self.hands.trial.drain_ns + self.level.life.ramp_down_ns;
         let ends = if budget.is_some() { WindowEnds::WithAnswers } else { WindowEnds::WithSends };
         self.gathered.begin_window(begin_ns, ends);
         self.hands.crew.order_measure(begin_ns, end_ns, budget, drain_ns);
@@ -236,6 +272,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         while !self.gathered.is_over() {
             let now_ns = self.listen()?;
             let (stage, done) = match budget {
+                _ if now_ns > end_ns && self.level.life.hold.is_some() => ("ramp-down", None),
                 _ if now_ns > end_ns => ("draining", None),
                 Some(count) => {
                     ("measuring", Some(self.gathered.measured.sent as f64 / count as f64))
@@ -277,6 +314,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             warmup_ns,
             visit_ns: clock::now_ns() - self.begin_ns,
             process_cpu_ns: clock::process_cpu_ns() - self.begin_cpu_ns,
+            resident_bytes: self.begin_bytes,
             gathered: self.gathered,
         })
     }

@@ -7,6 +7,7 @@
 //! Never: protocol details, drawing, files.
 
 pub mod target;
+mod turnover;
 
 pub mod limits;
 

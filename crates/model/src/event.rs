@@ -36,6 +36,8 @@ pub struct Progress {
     pub open: u64,
     /// Completed good responses per second, of the last interval.
     pub rate: f64,
+    /// Connections established per second, of the last interval; when they come and go.
+    pub connection_rate: Option<f64>,
     /// Median latency of the last interval, nanoseconds.
     pub p50_ns: Option<u64>,
     /// 99th percentile of the last interval, nanoseconds.

@@ -35,6 +35,35 @@ pub enum Spacing {
     Uniform,
 }
 
+/// How long a device holds its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// Until the end of the run.
+    Forever,
+    /// For about this long, from the instant it is open.
+    For {
+        /// Mean, nanoseconds.
+        ns: u64,
+        /// Largest deviation as a share of the mean, 0 to 1; uniform.
+        jitter: f64,
+    },
+}
+
+/// What becomes of connections: by default they are opened once and kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Life {
+    /// Requests on one connection, between these two numbers, before it is closed and opened
+    /// anew; as many as can be when absent.
+    pub requests: Option<(u32, u32)>,
+    /// Connections are devices: opened, held, closed and opened anew.
+    pub hold: Option<Hold>,
+    /// Time over which devices are started, nanoseconds.
+    pub ramp_up_ns: u64,
+    /// Time over which they end, nanoseconds.
+    pub ramp_down_ns: u64,
+}
+
 /// One load level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Level {
@@ -48,6 +77,9 @@ pub struct Level {
     pub depth: u32,
     /// When requests are due.
     pub arrival: Arrival,
+    /// What becomes of connections.
+    #[serde(default)]
+    pub life: Life,
 }
 
 /// When a measured window ends.
@@ -142,6 +174,8 @@ pub enum Question {
     Load,
     /// How far does it go, and what stops it.
     Ramp,
+    /// How many new connections per second, or how many at once.
+    Churn,
 }
 
 /// One fully resolved cell of a plan.

@@ -7,7 +7,7 @@
 use crate::curve::Curve;
 use crate::facts::{HostFacts, ServerFacts};
 use crate::histogram::{Histogram, Summary};
-use crate::load::{Spacing, Trial};
+use crate::load::{Life, Spacing, Trial};
 use crate::reading::Reading;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass};
 use crate::verdict::{Gate, Verdict};
@@ -84,6 +84,9 @@ pub struct Point {
     pub window_ns: (u64, u64),
     /// What became of connections.
     pub connections: ConnectionInfo,
+    /// Connections that came and went, when they were meant to.
+    #[serde(default)]
+    pub turnover: Option<TurnoverInfo>,
     /// What became of requests sent in the window.
     pub requests: RequestInfo,
     /// Complete answers by status class.
@@ -130,6 +133,21 @@ pub struct Point {
     pub verdict: Verdict,
 }
 
+impl Point {
+    /// Whether connections are devices, so that connections and not requests are counted.
+    pub fn is_churn(&self) -> bool {
+        self.load.life.is_some_and(|life| life.hold.is_some())
+    }
+
+    /// What the load is about, per second: completed requests, or connections of devices.
+    pub fn headline_rate(&self) -> f64 {
+        match &self.turnover {
+            Some(turnover) if self.is_churn() => turnover.rate,
+            _ => self.rate,
+        }
+    }
+}
+
 /// The load of a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadInfo {
@@ -149,6 +167,9 @@ pub struct LoadInfo {
     pub curve: Option<Curve>,
     /// Spread of due instants; open loop only.
     pub arrivals: Option<Spacing>,
+    /// What became of connections, when they were not simply kept.
+    #[serde(default)]
+    pub life: Option<Life>,
     /// Length of the measured window.
     pub duration_s: f64,
     /// How bytes moved.
@@ -176,6 +197,34 @@ pub struct ConnectionInfo {
     pub connect_ns: Summary,
     /// Answers per connection, with any status.
     pub requests_each: Spread,
+}
+
+/// Connections that came and went in the measured window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TurnoverInfo {
+    /// Established per second.
+    pub rate: f64,
+    /// Connections per second if none took any time to open: devices over their mean hold; absent
+    /// without a hold that ends.
+    pub planned_rate: Option<f64>,
+    /// Attempts begun.
+    pub begun: u64,
+    /// Attempts that succeeded.
+    pub established: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Open connections that we closed first: their TIME_WAIT is ours.
+    pub closed_by_us: u64,
+    /// Open connections that the peer closed or reset first.
+    pub closed_by_peer: u64,
+    /// Time to connect of the attempts that succeeded in the window.
+    pub connect_ns: Summary,
+    /// Connects that took as long as SYN packets are repeated after, by the second they gather at;
+    /// empty when there are none.
+    pub syn_retries: BTreeMap<String, u64>,
+    /// Resident memory of the generator per open connection above what it had before, bytes; of
+    /// user space, without the kernel's sockets.
+    pub client_bytes_each: Option<f64>,
 }
 
 /// How evenly something was spread.

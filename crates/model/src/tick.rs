@@ -171,6 +171,31 @@ impl AddAssign<&Connections> for Connections {
     }
 }
 
+/// What happened to connections in an interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Turnover {
+    /// Attempts that were begun.
+    pub begun: u64,
+    /// Attempts that succeeded.
+    pub established: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Open connections that we closed first.
+    pub closed_by_us: u64,
+    /// Open connections that the peer closed or reset first.
+    pub closed_by_peer: u64,
+}
+
+impl AddAssign<&Turnover> for Turnover {
+    fn add_assign(&mut self, other: &Turnover) {
+        self.begun += other.begun;
+        self.established += other.established;
+        self.failed += other.failed;
+        self.closed_by_us += other.closed_by_us;
+        self.closed_by_peer += other.closed_by_peer;
+    }
+}
+
 /// How the loop of one worker spent an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Loop {
@@ -232,6 +257,8 @@ pub struct Tick {
     pub unmeasured: Counters,
     /// Connections as they stand.
     pub connections: Connections,
+    /// What happened to connections in the interval.
+    pub turnover: Turnover,
     /// How the loop spent the interval.
     pub accounting: Loop,
     /// Latency of completed measured requests: from the send in closed loop, from the planned
@@ -267,6 +294,7 @@ impl Default for Tick {
             measured: Counters::default(),
             unmeasured: Counters::default(),
             connections: Connections::default(),
+            turnover: Turnover::default(),
             accounting: Loop::default(),
             latency: Histogram::new(),
             service: Histogram::new(),
@@ -287,6 +315,7 @@ impl Tick {
         self.measured = Counters::default();
         self.unmeasured = Counters::default();
         self.accounting = Loop::default();
+        self.turnover = Turnover::default();
         for histogram in [
             &mut self.latency,
             &mut self.service,

@@ -7,7 +7,8 @@ use model::curve::Curve;
 use model::facts::{CpuAccounting, CpuQuota, HostFacts, Nic, ServerFacts, Unreadable};
 use model::histogram::{Histogram, Summary};
 use model::load::{
-    Arrival, DriverKind, Level, Question, Request, ServerProcess, Spacing, Stop, Trial, Warmup,
+    Arrival, DriverKind, Level, Life, Question, Request, ServerProcess, Spacing, Stop, Trial,
+    Warmup,
 };
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes,
@@ -136,6 +137,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         attempt: 1,
         window_ns: (begin_ns, begin_ns + WINDOW_NS),
         connections: connection_info(connections, completed),
+        turnover: None,
         requests: RequestInfo {
             planned: None,
             sent: completed,
@@ -187,6 +189,7 @@ fn load_info(connections: u32, duration_s: f64) -> LoadInfo {
     LoadInfo {
         connections_max: connections,
         curve: None,
+        life: None,
         model: "closed".to_string(),
         connections,
         depth: 1,
@@ -354,6 +357,7 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         connections_max: *connections,
         depth: 1,
         arrival: Arrival::Closed,
+        life: Life::default(),
     };
     Trial {
         question,
@@ -386,6 +390,7 @@ fn run(scene: &Scene, question: Question) -> Run {
     let word = match question {
         Question::Load => "load",
         Question::Ramp => "ramp",
+        Question::Churn => "churn",
     };
     let (mut points, mut latencies) = (Vec::new(), Vec::new());
     let mut at_ns = 5_000 * NS_PER_S;

@@ -53,7 +53,10 @@ fn parts(info: &LevelInfo, progress: &Progress) -> Vec<Part> {
     parts.push(part(5, format!("{:<10}", progress.stage)));
     parts.push(part(7, bar(progress.done)));
     parts.push(part(1, level(info, progress)));
-    parts.push(part(0, format!("{:>7}", per_second(progress.rate))));
+    match progress.connection_rate {
+        Some(rate) => parts.push(part(0, format!("{:>7} conns", per_second(rate)))),
+        None => parts.push(part(0, format!("{:>7}", per_second(progress.rate)))),
+    }
     let (p50, p99) = (ns(progress.p50_ns), ns(progress.p99_ns));
     parts.push(part(3, format!("p50 {p50:>6} p99 {p99:>6}")));
     let cpus: Vec<String> = [("c", progress.client_cpus), ("s", progress.server_cpus)]
@@ -100,12 +103,19 @@ fn bar(done: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::load::Life;
 
     fn busy() -> (LevelInfo, Progress) {
-        let level =
-            Level { connections: 4000, connections_max: 4000, depth: 1, arrival: Arrival::Closed };
+        let level = Level {
+            connections: 4000,
+            connections_max: 4000,
+            depth: 1,
+            arrival: Arrival::Closed,
+            life: Life::default(),
+        };
         let progress = Progress {
             stage: "measuring",
+            connection_rate: None,
             done: Some(0.43),
             open: 3871,
             rate: 48_213.0,

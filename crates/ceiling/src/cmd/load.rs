@@ -1,11 +1,12 @@
 //! `ceiling load URL`: one load level.
 
 use crate::arrivals::{Asked, Spread};
+use crate::cmd::churn::requests;
 use crate::exit::{Code, Failure};
 use crate::options::{Options, duration, positive};
 use crate::{session, trial};
 use clap::Args;
-use model::load::{Arrival, Level, Question, Stop};
+use model::load::{Arrival, Level, Life, Question, Stop};
 
 /// How long is measured when nothing says otherwise, nanoseconds.
 const DURATION_NS: u64 = 10_000_000_000;
@@ -40,10 +41,21 @@ pub struct Load {
     #[command(flatten)]
     spread: Spread,
 
+    /// Close a connection after this many requests and open another: N or N:M
+    #[arg(long, value_name = "N[:M]", value_parser = capped)]
+    requests_per_conn: Option<(u32, u32)>,
+
     /// Send exactly this many requests instead
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration",
           value_parser = positive)]
     requests: Option<u64>,
+}
+
+fn capped(text: &str) -> Result<(u32, u32), String> {
+    match requests(text)? {
+        (0, _) => Err(format!("'{text}' has connections without a request; for example 1 or 1:10")),
+        range => Ok(range),
+    }
 }
 
 pub fn run(command: Load) -> Result<Code, Failure> {
@@ -66,9 +78,11 @@ pub fn run(command: Load) -> Result<Code, Failure> {
     let connections = command.connections as u32;
     let connections_max = command.spread.connections_max(connections, &arrival)?;
     let depth = command.options.depth;
+    let requests = command.requests_per_conn;
+    let life = Life { requests, ..Life::default() };
     let shape = trial::Shape {
         question: Question::Load,
-        levels: vec![Level { connections, connections_max, depth, arrival }],
+        levels: vec![Level { connections, connections_max, depth, arrival, life }],
         stop,
         repeats_max: 0,
     };

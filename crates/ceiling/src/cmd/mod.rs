@@ -1,5 +1,6 @@
 //! One file per sub-command.
 
+pub mod churn;
 pub mod load;
 pub mod ramp;
 

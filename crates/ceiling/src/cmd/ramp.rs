@@ -6,7 +6,7 @@ use crate::options::{Options, duration};
 use crate::{session, trial};
 use clap::Args;
 use model::curve::Curve;
-use model::load::{Arrival, Level, Question, Stop};
+use model::load::{Arrival, Level, Life, Question, Stop};
 use model::units::{Range, Step};
 
 /// Levels when nothing says otherwise.
@@ -72,7 +72,8 @@ pub fn run(command: Ramp) -> Result<Code, Failure> {
     let depth = command.options.depth;
     let level = |connections: u32, arrival: Arrival| {
         let connections_max = command.spread.connections_max(connections, &arrival)?;
-        Ok(Level { connections, connections_max, depth, arrival })
+        let life = Life::default();
+        Ok(Level { connections, connections_max, depth, arrival, life })
     };
     let arrivals = command.spread.arrivals.spacing();
     let open = |rate: u64| Arrival::Open { curve: Curve::constant(rate as f64), arrivals };

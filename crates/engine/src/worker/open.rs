@@ -93,7 +93,8 @@ impl<D: Driver> Worker<D> {
     fn find_room(&mut self, slot: SlotId) {
         let state = &self.slots[slot as usize];
         let in_flight = self.flights.on(slot);
-        let has_room = in_flight < self.depth && !state.sending && slot < self.wanted;
+        let may_send = state.sends_left > 0 && !state.is_ending && !state.sending;
+        let has_room = in_flight < self.depth && may_send && slot < self.wanted;
         if state.link == Link::Open && has_room {
             self.places.put(slot, if in_flight == 0 { Room::Idle } else { Room::Behind });
         }

@@ -6,6 +6,7 @@
 
 use super::Outcome;
 use crate::case::Case;
+use model::run::{RequestInfo, TurnoverInfo};
 
 const BOUND: &str = "at most 0.1 % of requests, and 10 % of places at the end";
 /// Share of the places in flight that may be without an answer when the drain is over.
@@ -13,6 +14,9 @@ const STUCK_MAX: f64 = 0.10;
 
 pub fn check(case: &Case<'_>) -> Outcome {
     let requests = &case.point.requests;
+    if let Some(turnover) = case.point.turnover.as_ref().filter(|_| case.point.is_churn()) {
+        return connections(turnover, requests);
+    }
     if requests.sent == 0 {
         let why = "no request was sent".to_string();
         return Outcome { ok: Some(false), measured: None, bound: BOUND.to_string(), why };
@@ -34,6 +38,26 @@ pub fn check(case: &Case<'_>) -> Outcome {
         bound: BOUND.to_string(),
         why,
     }
+}
+
+/// Devices: attempts and requests together.
+fn connections(turnover: &TurnoverInfo, requests: &RequestInfo) -> Outcome {
+    let bound = "at most 0.1 % of attempts and requests".to_string();
+    let tried = turnover.begun + requests.sent;
+    if tried == 0 {
+        let why = "no connection was begun in the window".to_string();
+        return Outcome { ok: None, measured: None, bound, why };
+    }
+    let bad = turnover.failed + requests.failed + requests.unanswered;
+    let share = bad as f64 / tried as f64;
+    let why = format!(
+        "{} of {} attempts failed, {} of {} requests",
+        turnover.failed,
+        turnover.begun,
+        requests.failed + requests.unanswered,
+        requests.sent
+    );
+    Outcome { ok: Some(share <= 0.001), measured: Some(share * 100.0), bound, why }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! M2: open loop, and every planned request was sent on time and answered: no wall was reached.
+//! Devices that come and go at the rate of their hold show the same.
 //!
 //! Rule: completed over planned above 99 %, and release lag p99 under 1 ms.
 //! Mimics: A4, a limiter that queues. Confirm: a rate 25 % higher is reached as well.
@@ -7,6 +8,9 @@ use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 
 pub fn test(case: &Case<'_>) -> Test {
+    if case.point.is_churn() {
+        return devices(case);
+    }
     let (Some(offered), Some(lag)) = (case.point.offered_rate, &case.point.release_lag_ns) else {
         return Test::NotSeen;
     };
@@ -24,6 +28,31 @@ pub fn test(case: &Case<'_>) -> Test {
     );
     Test::Seen(seen.next(format!("ask for more: -R {:.0}", offered * 1.25)))
 }
+
+/// Devices: connections per second are what the hold allows.
+fn devices(case: &Case<'_>) -> Test {
+    let turnover = case.point.turnover.as_ref();
+    let Some((rate, planned)) = turnover.and_then(|one| Some((one.rate, one.planned_rate?))) else {
+        return Test::NotSeen;
+    };
+    let achieved = rate / planned.max(f64::MIN_POSITIVE);
+    if achieved < DEVICES_MIN {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default().with(
+        Family::RampShape,
+        "client",
+        "engine",
+        "connections established over devices / hold",
+        percent(achieved),
+        "over 95 %: connecting takes no time that matters",
+    );
+    let more = u64::from(case.point.load.connections) * 2;
+    Test::Seen(seen.next(format!("ceiling churn {} --devices {more}", case.trial.url)))
+}
+
+/// Share of the connections that devices would make if connecting took no time.
+const DEVICES_MIN: f64 = 0.95;
 
 #[cfg(test)]
 mod tests {

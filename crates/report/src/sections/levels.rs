@@ -22,6 +22,10 @@ fn figure(column: Column, cell: fn(&Point) -> String) -> Figure {
 /// One row per point; columns that say nothing in this run are left out.
 pub fn levels(run: &Run) -> Vec<Block> {
     let points = &run.record.points;
+    if !points.is_empty() && points.iter().all(Point::is_churn) {
+        // The table of connections stands in its place.
+        return Vec::new();
+    }
     if points.is_empty() {
         return vec![Block::Text("No level was measured.".to_string())];
     }

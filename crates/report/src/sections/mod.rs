@@ -17,6 +17,7 @@ pub mod timeline;
 pub mod latency;
 
 pub mod traffic;
+mod turnover;
 
 pub mod cpu;
 pub mod network;
@@ -63,6 +64,7 @@ const FULLY: (Detail, Detail) = (Detail::Everything, Detail::Everything);
 pub const REGISTRY: &[Section] = &[
     Section { heading: "", depths: ALWAYS, draw: summary::summary },
     Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
+    Section { heading: "Turnover", depths: ALWAYS, draw: turnover::turnover },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
     Section { heading: "Evidence", depths: ALWAYS, draw: evidence::evidence },
     Section { heading: "Evidence", depths: FULLY, draw: evidence::by_point },
@@ -91,6 +93,7 @@ pub fn page_of(run: &Run, detail: Detail) -> Page {
     let question = match record.trial.question {
         Question::Load => "load",
         Question::Ramp => "ramp",
+        Question::Churn => "churn",
     };
     let mut blocks = Vec::new();
     let mut heading = "";

@@ -6,9 +6,9 @@ use crate::wording::{
     best_point, broken_gates, count, interval, is_partial, mark_of, ns, or_dash, per_second,
     percent, plural, point_mark, point_phrase, rate_of, side_phrase, wall_name, wall_phrase,
 };
-use model::load::{Arrival, Level, Question};
+use model::load::{Arrival, Hold, Level, Life, Question};
 use model::run::{Outcome, Point, Record, Run};
-use model::units::{show_count, show_ns};
+use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{CeilingKind, Confidence, Named, Verdict};
 use model::wall::Side;
 
@@ -34,6 +34,7 @@ fn verdict_banner(run: &Run) -> Banner {
         Side::Client => client_banner(verdict),
         Side::Path | Side::Server | Side::None | Side::Unknown => match run.record.trial.question {
             Question::Load => load_banner(run),
+            Question::Churn => churn_banner(run),
             Question::Ramp => ceiling_banner(verdict),
         },
     }
@@ -121,6 +122,34 @@ fn ceiling_banner(verdict: &Verdict) -> Banner {
     Banner { tone: tone_of(verdict), text: rate, lines: vec![wall_sentence(verdict)] }
 }
 
+/// Connections were asked about: how many came per second, or how many were held.
+fn churn_banner(run: &Run) -> Banner {
+    let verdict = &run.record.verdict;
+    let point = run.record.points.last();
+    let Some((point, turnover)) = point.and_then(|p| Some((p, p.turnover.as_ref()?))) else {
+        return ceiling_banner(verdict);
+    };
+    let connect = &turnover.connect_ns;
+    let text = match point.load.life.and_then(|life| life.hold) {
+        Some(Hold::Forever) => {
+            let held = count(point.connections.opened);
+            let each = turnover.client_bytes_each.map_or_else(String::new, |bytes| {
+                format!(", {} of client memory each", show_bytes(bytes))
+            });
+            format!("{held} connections held{each}")
+        }
+        _ => format!(
+            "{} connections, connect p50 {}, p99 {}, max {}, with {}",
+            per_second(turnover.rate),
+            ns(connect.p50),
+            ns(connect.p99),
+            ns(connect.max),
+            point_phrase(point)
+        ),
+    };
+    Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
+}
+
 /// One level was asked about: its own figures come first.
 fn load_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
@@ -202,6 +231,9 @@ fn load_phrase(record: &Record) -> String {
         }
         _ => format!("closed loop, {connections} connections"),
     };
+    if let Some(life) = levels.first().map(|level| level.life).filter(|life| life.hold.is_some()) {
+        phrase = format!("{connections} devices, {}", life_phrase(&life));
+    }
     if levels.iter().any(|level| level.depth > 1) {
         let depth = span(|level| f64::from(level.depth), show_count);
         phrase.push_str(&format!(", {depth} in flight on each"));
@@ -209,6 +241,24 @@ fn load_phrase(record: &Record) -> String {
     let threads = plural(u64::from(record.trial.threads), "thread");
     let driver = record.trial.driver.name();
     format!("{}, {phrase}; {threads}, {driver}", plural(levels.len() as u64, "level"))
+}
+
+/// How devices live.
+fn life_phrase(life: &Life) -> String {
+    let requests = match life.requests {
+        Some((0, 0)) => "no requests".to_string(),
+        Some((least, most)) if least == most => plural(u64::from(most), "request"),
+        Some((least, most)) => format!("{least} to {most} requests"),
+        None => "requests without end".to_string(),
+    };
+    match life.hold {
+        Some(Hold::For { ns: 0, .. }) | None => format!("closed after {requests}"),
+        Some(Hold::For { ns, jitter }) => {
+            let around = format!("{} +-{:.0} %", show_ns(ns as f64), jitter * 100.0);
+            format!("held {around}, {requests} on each")
+        }
+        Some(Hold::Forever) => format!("held to the end, {requests} on each"),
+    }
 }
 
 fn figures_phrase(run: &Run, point: &Point) -> String {

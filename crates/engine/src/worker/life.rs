@@ -1,0 +1,141 @@
+//! Connections that come and go: devices that hold one for a while, and caps on its requests.
+//!
+//! A device is a slot that opens its connection, may send a few requests, holds it, closes it and
+//! begins anew. Starts are spread over the ramp-up and ends over the ramp-down, by the number of
+//! the slot, so that connections open evenly and not in bursts. A connection that has used up its
+//! requests is closed when the last answer is there. Connections that are kept have no alarm and
+//! pay nothing.
+
+use super::{Cause, Stage, Worker, next_random};
+use crate::driver::{Driver, SlotId};
+use crate::slot::Link;
+use model::load::Hold;
+
+/// No limit for requests on a connection.
+const ENDLESS: u32 = u32::MAX;
+
+impl<D: Driver> Worker<D> {
+    /// Whether connections are devices.
+    pub(super) fn has_devices(&self) -> bool {
+        self.life.hold.is_some()
+    }
+
+    /// Whether a connection ends with its last answer: always, unless it is held.
+    fn ends_with_requests(&self) -> bool {
+        matches!(self.life.hold, None | Some(Hold::For { ns: 0, .. }))
+    }
+
+    /// Wants a connection that was not open: at once, or when its turn in the ramp-up comes.
+    pub(super) fn want(&mut self, slot: SlotId, now_ns: u64) {
+        let ramp_ns = self.life.ramp_up_ns;
+        if !self.has_devices() || ramp_ns == 0 {
+            return self.queue(slot);
+        }
+        self.slots[slot as usize].link = Link::Waiting;
+        self.alarms.set(slot, now_ns + self.turn_of(slot, ramp_ns));
+    }
+
+    /// When it is the turn of a slot, if all take theirs evenly over `span_ns`: slots of different
+    /// workers do not coincide.
+    fn turn_of(&self, slot: SlotId, span_ns: u64) -> u64 {
+        let (workers, index) = (u64::from(self.workers), u64::from(self.index));
+        let place = u64::from(slot) * workers + index;
+        let places = u64::from(self.wanted.max(1)) * workers;
+        (u128::from(span_ns) * u128::from(place) / u128::from(places)) as u64
+    }
+
+    /// A connection is open: what it may do, and until when.
+    pub(super) fn begin_life(&mut self, slot: SlotId, at_ns: u64) {
+        let sends_left = match self.life.requests {
+            None => ENDLESS,
+            Some((least, most)) => {
+                let span = u64::from(most - least) + 1;
+                least + (next_random(&mut self.random) % span) as u32
+            }
+        };
+        let state = &mut self.slots[slot as usize];
+        (state.sends_left, state.is_ending, state.peer_ended) = (sends_left, false, false);
+        if let Some(Hold::For { ns: ns @ 1.., jitter }) = self.life.hold {
+            let draw = next_random(&mut self.random) >> 11;
+            let share = draw as f64 / (1u64 << 53) as f64;
+            let held_ns = ns as f64 * (1.0 + jitter * (2.0 * share - 1.0));
+            self.alarms.set(slot, at_ns + held_ns.max(0.0) as u64);
+        }
+        if matches!(self.stage, Stage::Drain { .. }) && self.has_devices() {
+            self.end_by(slot, self.retire_ns(slot));
+        }
+    }
+
+    /// Books requests against what a connection may send.
+    #[inline]
+    pub(super) fn spend(&mut self, slot: SlotId, count: u32) {
+        let state = &mut self.slots[slot as usize];
+        if state.sends_left != ENDLESS {
+            state.sends_left -= count;
+        }
+    }
+
+    /// Whether a connection has nothing more to do and nothing in flight.
+    #[inline]
+    pub(super) fn is_used_up(&self, slot: SlotId) -> bool {
+        let state = &self.slots[slot as usize];
+        let is_spent = state.sends_left == 0 && self.ends_with_requests();
+        (is_spent || state.is_ending) && self.flights.on(slot) == 0
+    }
+
+    /// Alarms that are due: devices start, or have held their connection long enough.
+    pub(super) fn ring(&mut self, now_ns: u64) {
+        while let Some(slot) = self.alarms.pop_due(now_ns) {
+            let state = &mut self.slots[slot as usize];
+            match state.link {
+                Link::Waiting => self.queue(slot),
+                Link::Open => {
+                    state.is_ending = true;
+                    if self.flights.on(slot) == 0 {
+                        self.abandon(slot, Cause::Planned, now_ns);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The window is over: devices end one after the other and do not begin anew.
+    pub(super) fn begin_retirement(&mut self) {
+        if !self.has_devices() {
+            return;
+        }
+        for slot in 0..self.wanted {
+            match self.slots[slot as usize].link {
+                Link::Open => self.end_by(slot, self.retire_ns(slot)),
+                Link::Waiting => {
+                    self.alarms.clear(slot);
+                    self.slots[slot as usize].link = Link::Closed;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// When a device of the ramp-down ends at the latest.
+    fn retire_ns(&self, slot: SlotId) -> u64 {
+        self.window_end_ns + self.turn_of(slot, self.life.ramp_down_ns)
+    }
+
+    fn end_by(&mut self, slot: SlotId, end_ns: u64) {
+        if self.alarms.of(slot).is_none_or(|due_ns| due_ns > end_ns) {
+            self.alarms.set(slot, end_ns);
+        }
+    }
+
+    /// Whether a closed connection is opened anew.
+    pub(super) fn is_renewed(&self, slot: SlotId, now_ns: u64) -> bool {
+        let is_draining = matches!(self.stage, Stage::Drain { .. } | Stage::Report);
+        !(is_draining && self.has_devices() && now_ns >= self.retire_ns(slot))
+    }
+
+    /// Whether devices still hold connections that the ramp-down will close.
+    pub(super) fn is_winding_down(&self) -> bool {
+        self.has_devices() && self.connections.open + self.connections.opening > 0
+    }
+}

@@ -1,0 +1,59 @@
+//! Connections that come and go: how many, how long they took to open, and who closed them.
+
+use crate::page::{Block, Column, Table};
+use crate::wording::{count, mark_of, ns, or_dash, plural, point_heading, point_mark};
+use model::run::{Point, Run, TurnoverInfo};
+use model::units::{show_bytes, show_count};
+
+/// One row per point whose connections were not simply kept; nothing when there is none.
+pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
+    let with = |point: &'a Point| Some((point, point.turnover.as_ref()?));
+    let rows: Vec<(&Point, &TurnoverInfo)> = run.record.points.iter().filter_map(with).collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut columns = vec![Column::numbers(point_heading(run)), Column::numbers("conns/s")];
+    columns.extend(["connect p50", "p99", "max"].map(Column::numbers));
+    columns.extend(["opened", "failed"].map(Column::numbers));
+    columns.extend(["closed by us", "by peer"].map(|title| Column::numbers(title).rank(1)));
+    let mut table = Table::new(columns);
+    for (point, turnover) in &rows {
+        let connect = &turnover.connect_ns;
+        let mut cells = vec![point_mark(point), show_count(turnover.rate)];
+        cells.extend([connect.p50, connect.p99, connect.max].map(ns));
+        let counts = [turnover.established, turnover.failed];
+        cells.extend(counts.map(count));
+        cells.extend([turnover.closed_by_us, turnover.closed_by_peer].map(count));
+        table.push(mark_of(run, point), cells);
+    }
+    for (point, turnover) in rows {
+        table.notes.extend(notes(point, turnover));
+    }
+    vec![Block::Table(table)]
+}
+
+fn notes(point: &Point, turnover: &TurnoverInfo) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(planned) = turnover.planned_rate {
+        let share = turnover.rate / planned.max(f64::MIN_POSITIVE) * 100.0;
+        let planned = show_count(planned);
+        notes.push(format!("Devices over hold asks for {planned} conns/s: {share:.0} % of it."));
+    }
+    if !turnover.syn_retries.is_empty() {
+        let modes: Vec<String> = turnover
+            .syn_retries
+            .iter()
+            .map(|(second, connects)| format!("{} at {second}", count(*connects)))
+            .collect();
+        notes.push(format!(
+            "Connects that took as long as a lost SYN is repeated after: {}.",
+            modes.join(", ")
+        ));
+    }
+    if let Some(bytes) = turnover.client_bytes_each {
+        let open = plural(point.connections.opened, "connection");
+        let bytes = or_dash(Some(bytes), show_bytes);
+        notes.push(format!("{bytes} of the generator's memory for each of {open}, kernel aside."));
+    }
+    notes
+}
