@@ -42,6 +42,8 @@ pub struct Slot {
     pub fate: Fate,
     /// A send is not yet in the kernel's hands.
     pub sending: bool,
+    /// Route of the latest attempt.
+    pub route: u32,
     /// Place on the tape of the next request.
     pub position: u32,
     /// When the attempt began, nanoseconds.
@@ -65,6 +67,7 @@ impl Slot {
             link: Link::Closed,
             fate: Fate::Untried,
             sending: false,
+            route: 0,
             position: 0,
             opening_ns: 0,
             retry_ns: 0,

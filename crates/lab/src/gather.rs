@@ -35,6 +35,8 @@ pub struct Gathered {
     pub connect: Histogram,
     /// Answers to measured requests per connection.
     pub per_connection: Histogram,
+    /// Connections established by each route.
+    pub opened_on: Vec<u64>,
     /// Completed measured requests per tenth of a second.
     pub tenths: Vec<u64>,
     /// Since the last look: completed (measured or not) and their latency.
@@ -97,6 +99,7 @@ impl Gathered {
             at_least: Histogram::new(),
             connect: Histogram::new(),
             per_connection: Histogram::new(),
+            opened_on: Vec::new(),
             tenths: Vec::new(),
             fresh: Fresh::default(),
             series: Vec::new(),
@@ -143,6 +146,10 @@ impl Gathered {
             (&mut self.per_connection, &tick.per_connection),
         ] {
             sum.merge(part);
+        }
+        self.opened_on.resize(self.opened_on.len().max(tick.opened_on.len()), 0);
+        for (sum, part) in self.opened_on.iter_mut().zip(&tick.opened_on) {
+            *sum += part;
         }
         self.fresh.completed += tick.measured.completed + tick.unmeasured.completed;
         self.fresh.latency.merge(&tick.latency);

@@ -9,6 +9,8 @@
 pub mod target;
 
 pub mod limits;
+pub mod ports;
+pub mod way;
 
 mod conduct;
 mod gather;
