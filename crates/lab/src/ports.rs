@@ -17,7 +17,7 @@ const SOON_NS: u64 = 1_000_000_000;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{connections} connections need as many local ports, and {free} of {range} are free from each \
-     source to each target{} (C7); {} or use at most -c {possible}", shown(.tightest), .way_out
+     source to each target, fewest {tightest} (C7); {way_out} or use at most -c {possible}"
 )]
 pub struct PortsError {
     /// Connections asked for.
@@ -26,8 +26,8 @@ pub struct PortsError {
     pub range: u64,
     /// Ports of it that are free on the route with the fewest.
     pub free: u64,
-    /// That route.
-    pub tightest: Route,
+    /// That route: its source, if given, and its target.
+    pub tightest: String,
     /// Source addresses that would be enough; nothing when no number is.
     pub sources_needed: Option<u64>,
     /// What to do about it, with the option.
@@ -38,7 +38,7 @@ pub struct PortsError {
 
 fn shown(route: &Route) -> String {
     let from = route.from.map_or(String::new(), |from| format!("{from} to "));
-    format!(", fewest {from}{}", route.to)
+    format!("{from}{}", route.to)
 }
 
 /// The local ports of this host as they are now.
@@ -117,7 +117,7 @@ impl Ports {
             connections,
             range: self.range.count(),
             free,
-            tightest: tightest.clone(),
+            tightest: shown(tightest),
             sources_needed,
             way_out: way_out(sources_needed, routes),
             possible,

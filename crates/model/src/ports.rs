@@ -25,7 +25,7 @@ pub struct PortRange {
 }
 
 impl PortRange {
-    /// From the text of `net.ipv4.ip_local_port_range` (`32768	60999`), which is for IPv6 as
+    /// From the text of `net.ipv4.ip_local_port_range` (two numbers), which is for IPv6 as
     /// well, and of `net.ipv4.ip_local_reserved_ports` (`8080,9000-9010`).
     pub fn parse(range: &str, reserved: &str) -> Option<Self> {
         let mut numbers = range.split_whitespace().map(str::parse);
@@ -56,7 +56,7 @@ impl PortRange {
     pub fn free(&self, is_taken: impl Fn(u16) -> bool) -> u64 {
         let free = self.ports().filter(|port| !is_taken(*port)).count() as u64;
         let length = self.last - self.first;
-        if length > 0 && length % 2 == 0 { free.saturating_sub(1) } else { free }
+        if length > 0 && length.is_multiple_of(2) { free.saturating_sub(1) } else { free }
     }
 
     fn ports(&self) -> impl Iterator<Item = u16> {
