@@ -8,6 +8,7 @@ use engine::simulate::{Level, simulate};
 use libfuzzer_sys::arbitrary::{self, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use model::load::{DriverKind, Hold, Life, Request, Spacing};
+use model::route::Route;
 use std::sync::Arc;
 use wire::tape::Tape;
 
@@ -74,7 +75,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let job = Job {
         driver: DriverKind::Sim,
-        addresses: vec![([127, 0, 0, 1], 1).into()],
+        routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
         tape: Arc::new(Tape::new(&[request], level.depth).expect("a plain request")),
         threads: 1,
         cpus: vec![],

@@ -88,7 +88,7 @@ impl Failure {
         match self {
             Self::Usage(_) => Code::Usage,
             Self::Lab(LabError::Unreachable(_)) => Code::Unreachable,
-            Self::Lab(LabError::Limit(_) | LabError::Request(_)) => Code::Usage,
+            Self::Lab(LabError::Limit(_) | LabError::Request(_) | LabError::NoRoute) => Code::Usage,
             Self::File(_) | Self::Lab(_) => Code::Internal,
         }
     }

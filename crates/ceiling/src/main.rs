@@ -13,6 +13,7 @@ mod arrivals;
 mod cpus;
 mod options;
 mod trial;
+mod ways;
 
 mod session;
 

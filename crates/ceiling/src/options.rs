@@ -1,5 +1,6 @@
 //! Options that `load` and `ramp` share. Names are those fingers know from wrk, then curl.
 
+use crate::ways::WayOptions;
 use clap::{Args, ValueEnum};
 use model::units::{parse_count, parse_duration_ns};
 use report::Style;
@@ -56,6 +57,9 @@ pub struct Options {
     /// File with the body of the request
     #[arg(short = 'f', long, value_name = "FILE")]
     pub body_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub ways: WayOptions,
 
     /// Seed of everything random; drawn and recorded when not given
     #[arg(long, value_name = "N", value_parser = seed)]

@@ -3,10 +3,11 @@
 use crate::cpus;
 use crate::exit::Failure;
 use crate::options::{DriverChoice, Options, Threads, WarmupChoice};
-use lab::target::{Url, UrlError};
+use lab::target::{Scheme, Url, UrlError};
 use model::load::{DriverKind, Level, Question, Request, ServerProcess, Stop, Trial, Warmup};
+use model::route::{Address, Resolution};
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::thread::available_parallelism;
 
 /// Longest warm-up that `auto` takes, nanoseconds.
@@ -35,13 +36,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
     let threads_max = shape.levels.iter().map(most).max().unwrap_or(1);
     let url = url(&options.url)?;
     let (driver, driver_reason) = driver(options.driver)?;
-    let addresses = if driver == DriverKind::Null {
-        Vec::new()
-    } else {
-        url.resolve().map_err(|error| {
-            Failure::Usage(format!("cannot find host '{}' of {}: {error}", url.host, url.text))
-        })?
-    };
+    let way = way(options, &url, driver, threads_max)?;
     let server = match options.server_pid {
         Some(pid) => ServerProcess::Pid(pid),
         None => ServerProcess::ByPort,
@@ -50,7 +45,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         question: shape.question,
         request: request(options, &url)?,
         // A thread without a connection has nothing to do.
-        threads: threads(options, &addresses)?.min(threads_max),
+        threads: threads(options, &way.addresses)?.min(threads_max),
         levels: shape.levels,
         warmup: warmup(options.warmup, shape.stop),
         stop: shape.stop,
@@ -63,9 +58,33 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         coalesce_ns: options.coalesce,
         seed: options.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond() as u64 >> 10),
         server,
-        addresses,
+        addresses: way.addresses,
+        resolution: way.resolution,
+        sources: way.sources,
         url: url.text,
     })
+}
+
+/// The way to the target, decided.
+struct Way {
+    resolution: Resolution,
+    addresses: Vec<Address>,
+    sources: Vec<IpAddr>,
+}
+
+/// Addresses and sources for so many connections. The null driver goes nowhere.
+fn way(options: &Options, url: &Url, driver: DriverKind, connections: u32) -> Result<Way, Failure> {
+    if driver == DriverKind::Null {
+        let (addresses, sources) = (Vec::new(), Vec::new());
+        return Ok(Way { resolution: Resolution::default(), addresses, sources });
+    }
+    let ways = options.ways.ways();
+    let (resolution, addresses) = ways.find(&url.host, url.port).map_err(|error| {
+        Failure::Usage(format!("{error}; it is that of {} or of --connect-to", url.text))
+    })?;
+    let sources = ways.find_sources(u64::from(connections), &addresses);
+    let sources = sources.map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(Way { resolution, addresses, sources })
 }
 
 /// The URL, with a scheme in any case (RFC 3986, 3.1); told and recorded as typed.
@@ -76,6 +95,10 @@ fn url(typed: &str) -> Result<Url, Failure> {
     };
     let typed = typed.to_string();
     match Url::parse(&plain) {
+        Ok(url) if url.scheme == Scheme::Tcp => {
+            let wrong = "has no HTTP in it, which this command speaks".to_string();
+            Err(UrlError { typed, wrong }.into())
+        }
         Ok(url) => Ok(Url { text: typed, ..url }),
         Err(error) => Err(UrlError { typed, ..error }.into()),
     }
@@ -141,12 +164,12 @@ fn request(options: &Options, url: &Url) -> Result<Request, Failure> {
     Ok(request)
 }
 
-fn threads(options: &Options, addresses: &[SocketAddr]) -> Result<u32, Failure> {
+fn threads(options: &Options, addresses: &[Address]) -> Result<u32, Failure> {
     let cpus = match &options.cpus {
         Some(cpus) => cpus.0.len(),
         None => available_parallelism().map_or(1, usize::from),
     };
-    let shares_host = addresses.iter().any(|address| is_loopback(address.ip()));
+    let shares_host = addresses.iter().any(Address::is_loopback);
     match options.threads {
         Threads::Exactly(threads) => affordable(threads),
         Threads::Auto if options.cpus.is_none() && shares_host => Ok((cpus / 2).max(1) as u32),
@@ -166,15 +189,6 @@ fn affordable(threads: u32) -> Result<u32, Failure> {
          as latency; at most {threads_max} here ({THREADS_PER_CPU} x {cpus} CPUs); for example \
          --threads {cpus}"
     )))
-}
-
-fn is_loopback(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_loopback(),
-        IpAddr::V6(v6) => {
-            v6.is_loopback() || v6.to_ipv4_mapped().is_some_and(|v4| v4.is_loopback())
-        }
-    }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl Crew {
         let mut crew = Self { members, seed: job.seed };
         let (ready_in, ready_out) = mpsc::channel();
         for index in 0..job.threads {
-            let (recorder, feed) = road(index);
+            let (recorder, feed) = road(index, job.routes.len());
             let (orders, orders_out) = RingBuffer::new(ORDERS);
             let (job, ready) = (job.clone(), ready_in.clone());
             let body = move || run_member(&job, index, recorder, orders_out, &ready);

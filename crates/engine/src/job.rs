@@ -2,7 +2,7 @@
 
 use model::curve::Curve;
 use model::load::{DriverKind, Life, Spacing};
-use std::net::SocketAddr;
+use model::route::Route;
 use std::sync::Arc;
 use wire::tape::Tape;
 
@@ -11,8 +11,8 @@ use wire::tape::Tape;
 pub struct Job {
     /// How bytes move.
     pub driver: DriverKind,
-    /// Where to connect; slots use them in turn.
-    pub addresses: Vec<SocketAddr>,
+    /// Ways to connect; connections use them in turn.
+    pub routes: Vec<Route>,
     /// What to send.
     pub tape: Arc<Tape>,
     /// Worker threads, at least 1.
@@ -92,6 +92,14 @@ pub enum Order {
 pub fn share(total: u64, workers: u32, index: u32) -> u64 {
     let (workers, index) = (u64::from(workers), u64::from(index));
     total / workers + u64::from(index < total % workers)
+}
+
+/// The route of a worker's first connection: workers go on where those before them end, so that
+/// over all of them every route has its share.
+pub fn first_route(job: &Job, index: u32) -> u32 {
+    let connections = u64::from(job.connections_max);
+    let before: u64 = (0..index).map(|worker| share(connections, job.threads, worker)).sum();
+    (before % job.routes.len().max(1) as u64) as u32
 }
 
 #[cfg(test)]

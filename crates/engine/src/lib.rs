@@ -2,7 +2,7 @@
 //!
 //! What this room is for: moving bytes as cheaply as the kernel allows, and knowing for each
 //! request when it was sent and when its answer was complete.
-//! In: a job (addresses, encoded requests, sizes) and orders (connect, warm up, measure, stop).
+//! In: a job (routes, encoded requests, sizes) and orders (connect, warm up, measure, stop).
 //! Out: ticks, one per worker and tenth of a second.
 //! Never: a lock, a log line, an async runtime, the wall clock, a file; and after warm-up no
 //! allocation.

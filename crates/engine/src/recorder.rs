@@ -27,12 +27,13 @@ pub struct Feed {
     empty: Producer<Box<Tick>>,
 }
 
-/// Both ends of one worker's road.
+/// Both ends of one worker's road, for a job of so many routes.
 // Cold: takes all ticks there will ever be.
-pub fn road(worker: u32) -> (Recorder, Feed) {
+pub fn road(worker: u32, routes: usize) -> (Recorder, Feed) {
     let (full_in, full_out) = RingBuffer::new(TICKS);
     let (mut empty_in, empty_out) = RingBuffer::new(TICKS);
-    let new_tick = || Box::new(Tick { worker, ..Tick::default() });
+    let opened_on = || vec![0; routes.max(1)];
+    let new_tick = || Box::new(Tick { worker, opened_on: opened_on(), ..Tick::default() });
     for _ in 1..TICKS {
         empty_in.push(new_tick()).expect("the ring holds all ticks");
     }
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_late_reader_loses_nothing() {
-        let (mut recorder, mut feed) = road(0);
+        let (mut recorder, mut feed) = road(0, 1);
         recorder.begin(0, (0, 0));
         for second in 1..=20u64 {
             recorder.tick.measured.sent += 1;

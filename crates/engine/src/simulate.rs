@@ -68,7 +68,7 @@ pub struct Account {
 /// Runs one level against a server with faults. The same job, level and faults give the same
 /// account.
 pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
-    let (recorder, mut feed) = road(0);
+    let (recorder, mut feed) = road(0, job.routes.len());
     let (mut orders, orders_out) = RingBuffer::new(8);
     let slots = level.connections.max(level.connections_max);
     let driver = Sim::new(job, slots, faults);

@@ -50,6 +50,8 @@ pub struct Slot {
     pub is_ending: bool,
     /// The peer ended it.
     pub peer_ended: bool,
+    /// Route of the latest attempt.
+    pub route: u32,
     /// Place on the tape of the next request.
     pub position: u32,
     /// When the attempt began, nanoseconds.
@@ -76,6 +78,7 @@ impl Slot {
             sends_left: 0,
             is_ending: false,
             peer_ended: false,
+            route: 0,
             position: 0,
             opening_ns: 0,
             retry_ns: 0,

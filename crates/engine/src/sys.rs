@@ -1,9 +1,12 @@
 //! The few system calls on sockets that both socket drivers share.
 
+use model::route::{Address, Route};
 use model::tick::ErrorClass;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// A socket address as the kernel takes it.
 pub struct RawAddress {
@@ -12,36 +15,57 @@ pub struct RawAddress {
 }
 
 impl RawAddress {
-    /// Converts an address.
-    pub fn new(address: &SocketAddr) -> Self {
-        // SAFETY: all-zero bytes are a valid sockaddr_storage.
-        let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-        let length = match address {
-            SocketAddr::V4(v4) => {
-                let raw = libc::sockaddr_in {
-                    sin_family: libc::AF_INET as libc::sa_family_t,
-                    sin_port: v4.port().to_be(),
-                    sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
-                    sin_zero: [0; 8],
-                };
-                // SAFETY: a sockaddr_storage is large and aligned enough for every address.
-                unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(raw) };
-                size_of::<libc::sockaddr_in>()
-            }
-            SocketAddr::V6(v6) => {
-                let raw = libc::sockaddr_in6 {
-                    sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                    sin6_port: v6.port().to_be(),
-                    sin6_flowinfo: v6.flowinfo(),
-                    sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
-                    sin6_scope_id: v6.scope_id(),
-                };
-                // SAFETY: as above.
-                unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(raw) };
-                size_of::<libc::sockaddr_in6>()
-            }
+    /// Converts an address; a unix path may be too long for the kernel.
+    pub fn new(address: &Address) -> io::Result<Self> {
+        match address {
+            Address::Tcp(address) => Ok(Self::of_tcp(address)),
+            Address::Unix(path) => Self::of_unix(path),
+        }
+    }
+
+    fn of_tcp(address: &SocketAddr) -> Self {
+        match address {
+            SocketAddr::V4(v4) => Self::holding(libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
+                sin_zero: [0; 8],
+            }),
+            SocketAddr::V6(v6) => Self::holding(libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: v6.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
+                sin6_scope_id: v6.scope_id(),
+            }),
+        }
+    }
+
+    fn of_unix(path: &Path) -> io::Result<Self> {
+        let bytes = path.as_os_str().as_bytes();
+        let family = libc::AF_UNIX as libc::sa_family_t;
+        let mut raw = libc::sockaddr_un { sun_family: family, sun_path: [0; 108] };
+        // The last byte stays zero, which ends the path.
+        if bytes.len() >= raw.sun_path.len() {
+            let why = format!("{} is longer than the path of a socket may be", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        for (to, from) in raw.sun_path.iter_mut().zip(bytes) {
+            *to = *from as libc::c_char;
+        }
+        Ok(Self::holding(raw))
+    }
+
+    fn holding<T: Copy>(raw: T) -> Self {
+        assert!(size_of::<T>() <= size_of::<libc::sockaddr_storage>());
+        // SAFETY: all-zero bytes are a valid sockaddr_storage, which is aligned for every address
+        // and, as asserted, large enough.
+        let storage = unsafe {
+            let mut storage: libc::sockaddr_storage = std::mem::zeroed();
+            (&raw mut storage).cast::<T>().write(raw);
+            storage
         };
-        Self { storage, length: length as libc::socklen_t }
+        Self { storage, length: size_of::<T>() as libc::socklen_t }
     }
 
     /// Address family of the socket that can connect to it.
@@ -60,18 +84,49 @@ impl RawAddress {
     }
 }
 
-/// A non-blocking TCP socket without Nagle's delay.
-pub fn tcp_socket(family: libc::c_int) -> io::Result<OwnedFd> {
+/// Both ends of a connection as the kernel takes them.
+pub struct RawRoute {
+    /// Where it goes.
+    pub to: RawAddress,
+    from: Option<RawAddress>,
+}
+
+impl RawRoute {
+    /// Converts a route.
+    pub fn new(route: &Route) -> io::Result<Self> {
+        let source = |ip| RawAddress::of_tcp(&SocketAddr::new(ip, 0));
+        Ok(Self { to: RawAddress::new(&route.to)?, from: route.from.map(source) })
+    }
+}
+
+/// A non-blocking socket that can connect by a route: without Nagle's delay if it is TCP, and
+/// bound to the route's source.
+pub fn stream_socket(route: &RawRoute) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: no pointers.
-    let fd = unsafe { libc::socket(family, kind, 0) };
+    let fd = unsafe { libc::socket(route.to.family(), kind, 0) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the descriptor was just made and belongs to nobody else.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-    set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+    if route.to.family() != libc::AF_UNIX {
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+    }
+    if let Some(from) = &route.from {
+        bind(&socket, from)?;
+    }
     Ok(socket)
+}
+
+/// Binds to an address and leaves the choice of a port to `connect`, which knows the other end:
+/// ports chosen by bind are good for one connection, to whatever target. See
+/// IP_BIND_ADDRESS_NO_PORT in ip(7); the option of this level serves IPv6 sockets too.
+fn bind(socket: &OwnedFd, from: &RawAddress) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
+    // SAFETY: the address outlives the call.
+    let result = unsafe { libc::bind(socket.as_raw_fd(), from.as_ptr(), from.length()) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn set_option(
@@ -122,5 +177,42 @@ pub fn attempt_class(errno: i32) -> ErrorClass {
         libc::EADDRNOTAVAIL => ErrorClass::Ports,
         libc::EMFILE | libc::ENFILE => ErrorClass::Fds,
         _ => ErrorClass::Connect,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_source_is_bound_and_its_port_left_to_connect() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = Address::Tcp(listener.local_addr().unwrap());
+        let from = Some([127, 0, 0, 9].into());
+        let raw = RawRoute::new(&Route { to, from }).unwrap();
+        let stream = TcpStream::from(stream_socket(&raw).unwrap());
+        let bound = stream.local_addr().unwrap();
+        assert_eq!((Some(bound.ip()), bound.port()), (from, 0), "connect chooses the port");
+        let socket = OwnedFd::from(stream);
+        connect(&socket, &raw.to).unwrap();
+        let (_, peer) = listener.accept().unwrap();
+        assert_eq!(Some(peer.ip()), from);
+        assert_eq!(TcpStream::from(socket).local_addr().unwrap(), peer);
+    }
+
+    #[test]
+    fn an_address_that_is_not_ours_cannot_be_bound() {
+        let to = Address::Tcp("127.0.0.1:1".parse().unwrap());
+        let route = Route { to, from: Some([192, 0, 2, 1].into()) };
+        let error = stream_socket(&RawRoute::new(&route).unwrap()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL));
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_is_an_error() {
+        let of_length = |length| Address::Unix("x".repeat(length).into());
+        assert!(RawAddress::new(&of_length(107)).is_ok());
+        assert!(RawAddress::new(&of_length(108)).is_err());
     }
 }

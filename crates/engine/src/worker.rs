@@ -14,7 +14,7 @@ use self::open::{Margin, Release};
 use crate::alarms::Alarms;
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::flight::{Flights, Run};
-use crate::job::{Job, Order, Pace};
+use crate::job::{Job, Order, Pace, first_route};
 use crate::ledger::{Ledger, Stamp, Streak, Timing};
 use crate::places::Places;
 use crate::recorder::Recorder;
@@ -83,7 +83,11 @@ pub struct Worker<D> {
     flights: Flights,
     recorder: Recorder,
     orders: Consumer<Order>,
-    addresses: u32,
+    /// Ways to connect, and the one that the next connection takes. They are taken in turn and not
+    /// kept by slots: a closed connection may hold its port for a minute, so its successor belongs
+    /// where the last one is longest ago, however few slots there are.
+    routes: u32,
+    next_route: u32,
     timeout_ns: u64,
     connect_timeout_ns: u64,
     random: u64,
@@ -139,7 +143,8 @@ impl<D: Driver> Worker<D> {
             flights: Flights::new(slots, job.depth_max),
             recorder,
             orders,
-            addresses: job.addresses.len().max(1) as u32,
+            routes: job.routes.len().max(1) as u32,
+            next_route: first_route(job, index),
             timeout_ns: job.timeout_ns,
             connect_timeout_ns: job.connect_timeout_ns,
             random: (job.seed ^ (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1,
@@ -558,10 +563,12 @@ impl<D: Driver> Worker<D> {
             return;
         }
         self.recorder.tick.turnover.begun += 1;
-        (state.link, state.opening_ns) = (Link::Opening, now_ns);
+        let route = self.next_route;
+        self.next_route = (route + 1) % self.routes;
+        (state.link, state.opening_ns, state.route) = (Link::Opening, now_ns, route);
         self.connections.opening += 1;
         self.next_scan_ns = self.next_scan_ns.min(now_ns + self.scan_interval_ns());
-        self.driver.open(slot, slot % self.addresses);
+        self.driver.open(slot, route);
     }
 
     fn opened(&mut self, slot: SlotId, at_ns: u64) {
@@ -569,6 +576,7 @@ impl<D: Driver> Worker<D> {
         let connect_ns = at_ns.saturating_sub(state.opening_ns);
         self.recorder.tick.connect.record_n(connect_ns, 1);
         self.recorder.tick.turnover.established += 1;
+        self.recorder.tick.opened_on[state.route as usize] += 1;
         state.link = Link::Open;
         state.session = Http1::new();
         (state.sending, state.answers, state.position) = (false, 0, 0);

@@ -4,6 +4,7 @@ use engine::job::{Job, Order};
 use engine::{Crew, clock};
 use model::curve::Curve;
 use model::load::{Arrival, DriverKind, Level, Life, Request, Spacing};
+use model::route::Route;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -77,7 +78,7 @@ fn assert_no_allocation(driver: DriverKind, address: SocketAddr, level: &Level) 
     };
     let job = Job {
         driver,
-        addresses: vec![address],
+        routes: vec![Route::to(address)],
         tape: Arc::new(Tape::new(&[request], depth).unwrap()),
         threads: 1,
         cpus: vec![],

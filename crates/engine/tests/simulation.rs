@@ -4,6 +4,7 @@ use engine::driver::sim::Faults;
 use engine::job::Job;
 use engine::simulate::{Account, Level, simulate};
 use model::load::{DriverKind, Hold, Life, Request, Spacing};
+use model::route::Route;
 use model::tick::{Counters, ErrorClass, Turnover};
 use std::sync::Arc;
 use wire::tape::Tape;
@@ -20,7 +21,7 @@ fn job(seed: u64, level: &Level) -> Job {
     };
     Job {
         driver: DriverKind::Sim,
-        addresses: vec![([127, 0, 0, 1], 1).into()],
+        routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
         tape: Arc::new(Tape::new(&[request], level.depth).unwrap()),
         threads: 1,
         cpus: vec![],

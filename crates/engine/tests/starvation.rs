@@ -4,6 +4,7 @@
 use engine::Crew;
 use engine::job::{Job, Order};
 use model::load::{Arrival, DriverKind, Level, Life, Request};
+use model::route::Route;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -52,7 +53,7 @@ fn assert_all_answered(driver: DriverKind) {
     };
     let job = Job {
         driver,
-        addresses: vec![serve_in_rounds()],
+        routes: vec![Route::to(serve_in_rounds())],
         tape: Arc::new(Tape::new(&[request], 1).unwrap()),
         threads: 1,
         cpus: vec![],

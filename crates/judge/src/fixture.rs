@@ -252,7 +252,9 @@ fn trial() -> Trial {
     Trial {
         question: Question::Load,
         url,
-        addresses: vec![([127, 0, 0, 1], 8083).into()],
+        addresses: vec!["127.0.0.1:8083".parse().expect("an address")],
+        resolution: model::route::Resolution::default(),
+        sources: vec![],
         request: Request {
             method: "GET".to_string(),
             path: "/read".to_string(),

@@ -541,8 +541,7 @@ mod tests {
     /// A ramp of points with the same readings, judged as a run.
     fn ramp(fixture: &Fixture, levels: &[(u32, f64)]) -> Verdict {
         let trial = Trial { question: Question::Ramp, ..fixture.trial.clone() };
-        let target =
-            Target { url: trial.url.clone(), addresses: vec![], server: fixture.server.clone() };
+        let target = Target { server: fixture.server.clone(), ..Target::default() };
         let context = Context {
             trial: &trial,
             host: &fixture.host,
@@ -605,7 +604,7 @@ mod tests {
 
     fn judged_as(fixture: &Fixture, outcome: Outcome) -> Verdict {
         let trial = fixture.trial.clone();
-        let target = Target { url: trial.url.clone(), addresses: vec![], server: None };
+        let target = Target::default();
         let context = Context { trial: &trial, host: &fixture.host, target: &target, outcome };
         let point = judge_point(context, fixture.point.clone(), &fixture.observed);
         judge_run(context, &[point], std::slice::from_ref(&fixture.observed))

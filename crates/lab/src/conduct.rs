@@ -15,12 +15,14 @@ use model::curve::Curve;
 use model::event::Event;
 use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, DriverKind, Level, Life, Stop, Trial};
+use model::route::{self, Address, Route};
 use model::run::{
-    Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
+    Bytes, ConnectionInfo, CpuCost, EndUse, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
     RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors, count_requests,
     count_status,
 };
 use probe::{Config, Sampler};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -33,6 +35,12 @@ pub enum LabError {
     /// Nobody answers at the target.
     #[error("cannot connect to {0}")]
     Unreachable(#[from] Unreachable),
+    /// No source is of the family of an address that answers.
+    #[error(
+        "no --source is of the address family of a target that answers; give one that is, for \
+         example --source 127.0.0.1,::1"
+    )]
+    NoRoute,
     /// A limit of this host stands in the way.
     #[error("{0}")]
     Limit(#[from] LimitError),
@@ -55,6 +63,9 @@ struct Bench<'a> {
     trial: &'a Trial,
     host: model::facts::HostFacts,
     target: Target,
+    routes: Vec<Route>,
+    /// Connections established by each of them.
+    opened_on: Vec<u64>,
     points: Vec<Point>,
     observed: Vec<Observed>,
     latencies: Vec<Histogram>,
@@ -75,9 +86,9 @@ pub fn run(
     let started_at = jiff::Timestamp::now();
     let mut bench = Bench::set_up(trial, notify)?;
     let tape = Tape::new(std::slice::from_ref(&trial.request), depth_max(trial))?;
-    let mut crew = Crew::start(&job(trial, &bench.target_addresses(), tape))?;
+    let mut crew = Crew::start(&job(trial, &bench.routes, tape))?;
     let server_pid = bench.target.server.as_ref().map(|server| server.pid);
-    let port = trial.addresses.first().map(|address| address.port());
+    let port = trial.addresses.first().and_then(Address::port);
     let sampler = Sampler::start(Config { server_pid, port, ..Config::default() });
     let mut watch = Watch::new(sampler, log);
     let mut load = 0;
@@ -120,10 +131,10 @@ fn threads(trial: &Trial) -> u32 {
     trial.threads.min(connections_max(trial))
 }
 
-fn job(trial: &Trial, addresses: &[std::net::SocketAddr], tape: Tape) -> Job {
+fn job(trial: &Trial, routes: &[Route], tape: Tape) -> Job {
     Job {
         driver: trial.driver,
-        addresses: addresses.to_vec(),
+        routes: routes.to_vec(),
         tape: Arc::new(tape),
         threads: threads(trial),
         cpus: trial.cpus.clone(),
@@ -145,8 +156,13 @@ impl<'a> Bench<'a> {
             target: Target {
                 url: trial.url.clone(),
                 addresses: trial.addresses.iter().map(ToString::to_string).collect(),
+                resolution: Some(trial.resolution.clone()),
+                addresses_used: Vec::new(),
+                sources_used: Vec::new(),
                 server: None,
             },
+            routes: Vec::new(),
+            opened_on: Vec::new(),
             points: Vec::new(),
             observed: Vec::new(),
             latencies: Vec::new(),
@@ -160,29 +176,47 @@ impl<'a> Bench<'a> {
         if let Some(raised) = limits::allow_files(connections)? {
             bench.notice(raised, notify);
         }
-        limits::allow_ports(connections, trial.addresses.len() as u64)?;
         let timeout = Duration::from_nanos(trial.timeout_ns.min(3_000_000_000));
         let (good, bad) = target::reach(&trial.addresses, timeout)?;
         for unreachable in bad {
             bench.notice(format!("left out an address that refuses: {unreachable}"), notify);
         }
-        bench.target.addresses = good.iter().map(ToString::to_string).collect();
-        match server::identify(trial) {
+        bench.set_routes(&good, notify);
+        if bench.routes.is_empty() {
+            return Err(LabError::NoRoute);
+        }
+        // After the connections above, whose ports are not free at once.
+        limits::allow_ports(connections, &bench.routes)?;
+        match server::identify(trial, &bench.routes[0].to) {
             Ok(facts) => bench.target.server = Some(facts),
             Err(why) => bench.notice(why, notify),
         }
         Ok(bench)
     }
 
+    fn set_routes(&mut self, reached: &[Address], notify: &mut dyn FnMut(Event)) {
+        self.routes = route::routes(reached, &self.trial.sources);
+        let is_used = |address: &&Address| self.routes.iter().any(|route| route.to == **address);
+        let (used, left_out): (Vec<_>, Vec<_>) = reached.iter().partition(is_used);
+        self.target.addresses = used.iter().map(ToString::to_string).collect();
+        for address in left_out {
+            let text = format!("left out an address that no --source can reach: {address}");
+            self.notice(text, notify);
+        }
+    }
+
+    /// Adds up how often addresses and sources were used.
+    fn count_uses(&mut self) {
+        let opened_on = || self.routes.iter().zip(&self.opened_on);
+        let to = opened_on().map(|(route, opened)| (route.to.to_string(), *opened));
+        let from =
+            opened_on().filter_map(|(route, opened)| Some((route.from?.to_string(), *opened)));
+        (self.target.addresses_used, self.target.sources_used) = (end_uses(to), end_uses(from));
+    }
+
     fn notice(&mut self, text: String, notify: &mut dyn FnMut(Event)) {
         notify(Event::Notice(text.clone()));
         self.notices.push(text);
-    }
-
-    fn target_addresses(&self) -> Vec<std::net::SocketAddr> {
-        let used =
-            |address: &&std::net::SocketAddr| self.target.addresses.contains(&address.to_string());
-        self.trial.addresses.iter().filter(used).copied().collect()
     }
 
     fn context(&self) -> Context<'_> {
@@ -197,6 +231,10 @@ impl<'a> Bench<'a> {
         watch: &Watch<'_>,
         notify: &mut dyn FnMut(Event),
     ) -> bool {
+        self.opened_on.resize(self.routes.len(), 0);
+        for (sum, part) in self.opened_on.iter_mut().zip(&visit.gathered.opened_on) {
+            *sum += part;
+        }
         match visit.ending {
             Ending::Complete => {}
             Ending::Interrupted => self.outcome = Outcome::Interrupted,
@@ -228,7 +266,8 @@ impl<'a> Bench<'a> {
         is_steady
     }
 
-    fn finish(self, command: &[String], started_at: jiff::Timestamp) -> Run {
+    fn finish(mut self, command: &[String], started_at: jiff::Timestamp) -> Run {
+        self.count_uses();
         let verdict = judge_run(self.context(), &self.points, &self.observed);
         let stamp = started_at.strftime("%Y%m%dT%H%M%S").to_string();
         let record = Record {
@@ -249,6 +288,19 @@ impl<'a> Bench<'a> {
         };
         Run { record, readings: Vec::new(), latencies: self.latencies }
     }
+}
+
+/// Sums by address, in the order in which addresses come.
+fn end_uses(opened: impl Iterator<Item = (String, u64)>) -> Vec<EndUse> {
+    let (mut uses, mut places): (Vec<EndUse>, _) = (Vec::new(), BTreeMap::new());
+    for (address, connections) in opened {
+        let place = *places.entry(address.clone()).or_insert(uses.len());
+        if place == uses.len() {
+            uses.push(EndUse { address, connections: 0 });
+        }
+        uses[place].connections += connections;
+    }
+    uses
 }
 
 fn make_point(

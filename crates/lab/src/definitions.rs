@@ -5,6 +5,19 @@ use std::collections::BTreeMap;
 
 const DEFINITIONS: &[(&str, &str)] = &[
     (
+        "target.resolution",
+        "name: host and port that were looked up, once, before load: those of the URL unless \
+         --connect-to says another. how: literal (the name is an address), resolver (of the \
+         system), given (--resolve) or unix-socket. answers: all addresses found; those that \
+         refused or fit no --source are not in target.addresses.",
+    ),
+    (
+        "target.addresses_used",
+        "Connections established to each address by the workers, over all levels with their \
+         warm-ups, reopened ones included.",
+    ),
+    ("target.sources_used", "The same by local address; empty when the kernel chose it."),
+    (
         "points[].rate",
         "Completed good responses (status 2xx or 3xx) to requests sent in the measured window, \
          divided by load.duration_s.",

@@ -41,6 +41,8 @@ pub struct Gathered {
     pub tenths_established: Vec<u64>,
     /// Answers to measured requests per connection.
     pub per_connection: Histogram,
+    /// Connections established by each route.
+    pub opened_on: Vec<u64>,
     /// Completed measured requests per tenth of a second.
     pub tenths: Vec<u64>,
     /// Since the last look: completed (measured or not) and their latency.
@@ -114,6 +116,7 @@ impl Gathered {
             window_connect: Histogram::new(),
             tenths_established: Vec::new(),
             per_connection: Histogram::new(),
+            opened_on: Vec::new(),
             tenths: Vec::new(),
             fresh: Fresh::default(),
             most_open: 0,
@@ -162,6 +165,10 @@ impl Gathered {
             (&mut self.per_connection, &tick.per_connection),
         ] {
             sum.merge(part);
+        }
+        self.opened_on.resize(self.opened_on.len().max(tick.opened_on.len()), 0);
+        for (sum, part) in self.opened_on.iter_mut().zip(&tick.opened_on) {
+            *sum += part;
         }
         self.fresh.completed += tick.measured.completed + tick.unmeasured.completed;
         self.fresh.established += tick.turnover.established;

@@ -10,6 +10,8 @@ pub mod target;
 mod turnover;
 
 pub mod limits;
+pub mod ports;
+pub mod way;
 
 mod conduct;
 mod gather;

@@ -1,10 +1,17 @@
 //! Limits of this host that a trial would run into: checked, and raised if allowed, before load.
 
+use crate::ports::{Ports, PortsError};
+use model::route::Route;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Descriptors a run needs beside its connections: rings, files, telemetry.
 const FILES_BESIDE: u64 = 100;
+/// How long ports in TIME_WAIT are awaited: the second of tcp_tw_reuse_delay, and some.
+const PORTS_WAIT: Duration = Duration::from_millis(1500);
+/// How often they are looked at.
+const PORTS_LOOK: Duration = Duration::from_millis(100);
 
 /// What stands in the way of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,20 +32,8 @@ pub enum LimitError {
         possible: u64,
     },
     /// Not enough local ports (wall C7).
-    #[error(
-        "{connections} connections to {addresses} address(es) need as many local ports and \
-         net.ipv4.ip_local_port_range has {ports} (C7); widen it, or use at most -c {possible}"
-    )]
-    Ports {
-        /// Connections asked for.
-        connections: u64,
-        /// Target addresses.
-        addresses: u64,
-        /// Ports of the range.
-        ports: u64,
-        /// Connections that would fit.
-        possible: u64,
-    },
+    #[error("{0}")]
+    Ports(Box<PortsError>),
 }
 
 /// Makes sure that `connections` can be open at once. Says what was raised, if anything.
@@ -59,22 +54,21 @@ pub fn allow_files(connections: u64) -> Result<Option<String>, LimitError> {
     Err(LimitError::Files { connections, needed, hard, possible })
 }
 
-/// Makes sure that there are local ports for `connections`, as far as the range tells.
-pub fn allow_ports(connections: u64, addresses: u64) -> Result<(), LimitError> {
-    let Some(ports) = local_ports() else { return Ok(()) };
-    let possible = ports * addresses;
-    if connections > possible {
-        return Err(LimitError::Ports { connections, addresses, ports, possible });
+/// Makes sure that there are local ports for `connections` that take the routes in turn. Ports of
+/// a run just before this one are awaited where they are free again in a moment.
+pub fn allow_ports(connections: u64, routes: &[Route]) -> Result<(), LimitError> {
+    let addresses: Vec<_> = routes.iter().map(|route| route.to.clone()).collect();
+    let begin = Instant::now();
+    loop {
+        let Some(ports) = Ports::look(&addresses) else { return Ok(()) };
+        match ports.allow(connections, routes) {
+            Ok(()) => return Ok(()),
+            Err(_) if ports.would_do(connections, routes) && begin.elapsed() < PORTS_WAIT => {
+                thread::sleep(PORTS_LOOK);
+            }
+            Err(error) => return Err(LimitError::Ports(Box::new(error))),
+        }
     }
-    Ok(())
-}
-
-/// Ports of `net.ipv4.ip_local_port_range`; nothing when it cannot be read.
-fn local_ports() -> Option<u64> {
-    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
-    let mut numbers = text.split_whitespace().map(str::parse::<u64>);
-    let (first, last) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    Some((last + 1).saturating_sub(first))
 }
 
 #[cfg(test)]
@@ -86,8 +80,9 @@ mod tests {
         assert_eq!(allow_files(1), Ok(None));
         let error = allow_files(1 << 40).unwrap_err().to_string();
         assert!(error.contains("C8") && error.contains("ulimit"), "{error}");
-        assert_eq!(allow_ports(1, 1), Ok(()));
-        let error = allow_ports(1 << 20, 1).unwrap_err().to_string();
+        let here = [Route::to("127.0.0.1:1".parse::<std::net::SocketAddr>().unwrap())];
+        assert_eq!(allow_ports(1, &here), Ok(()));
+        let error = allow_ports(1 << 20, &here).unwrap_err().to_string();
         assert!(error.contains("C7") && error.contains("at most"), "{error}");
     }
 }

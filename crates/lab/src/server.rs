@@ -2,19 +2,19 @@
 
 use model::facts::ServerFacts;
 use model::load::{ServerProcess, Trial};
+use model::route::Address;
 
-/// The server's process tree, or a sentence that says why it is not watched.
-pub fn identify(trial: &Trial) -> Result<ServerFacts, String> {
-    let Some(address) = trial.addresses.first() else {
-        return Err("no address".to_string());
-    };
+/// The process tree of the server at an address, or a sentence that says why it is not watched.
+pub fn identify(trial: &Trial, address: &Address) -> Result<ServerFacts, String> {
     let (pid, found_by) = match trial.server {
         ServerProcess::Unwatched => return Err("the server is not watched, as asked".to_string()),
         ServerProcess::Pid(pid) => (pid, "--server-pid"),
         ServerProcess::ByPort => {
-            let pid = probe::find_server(*address)
-                .map_err(|error| format!("the server is not watched: {error}"))?;
-            (pid, "listening port")
+            let (found, by) = match address {
+                Address::Tcp(address) => (probe::find_server(*address), "listening port"),
+                Address::Unix(path) => (probe::find_unix_server(path), "unix socket"),
+            };
+            (found.map_err(|error| format!("the server is not watched: {error}"))?, by)
         }
     };
     probe::server_facts(pid, address.port(), found_by)

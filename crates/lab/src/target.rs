@@ -1,12 +1,25 @@
 //! The target: a URL taken apart, its addresses, and whether anybody answers there.
 
+use model::route::Address;
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
+
+/// What is spoken with the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// HTTP/1.1.
+    Http,
+    /// Nothing: connections only.
+    Tcp,
+}
 
 /// A URL taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
+    /// What is spoken.
+    pub scheme: Scheme,
     /// As typed.
     pub text: String,
     /// Host name or address, without brackets.
@@ -36,11 +49,12 @@ impl Url {
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(error("has no scheme"));
         };
-        match scheme {
-            "http" => {}
+        let scheme = match scheme {
+            "http" => Scheme::Http,
+            "tcp" => Scheme::Tcp,
             "https" => return Err(error("asks for TLS, which this version does not speak")),
             _ => return Err(error("is not an http URL")),
-        }
+        };
         let rest = rest.split('#').next().unwrap_or("");
         let path_at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(path_at);
@@ -48,6 +62,13 @@ impl Url {
             return Err(error("has a user name in it; send it as a header instead"));
         }
         let (host, port) = split_port(authority).ok_or_else(|| error("has a bad host or port"))?;
+        let port = match scheme {
+            Scheme::Http => port.unwrap_or(80),
+            Scheme::Tcp => port.ok_or_else(|| error("has no port, as in tcp://HOST:PORT"))?,
+        };
+        if scheme == Scheme::Tcp && !["", "/"].contains(&path) {
+            return Err(error("has a path, and TCP has none"));
+        }
         let path = match path {
             "" => "/".to_string(),
             query if query.starts_with('?') => format!("/{query}"),
@@ -57,21 +78,11 @@ impl Url {
             return Err(error("has a space or control character; write %20 for a space"));
         }
         let (text, authority) = (text.to_string(), authority.to_string());
-        Ok(Self { text, host, port, authority, path })
-    }
-
-    /// All addresses of the host, in the resolver's order.
-    pub fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
-        let mut addresses: Vec<_> = (self.host.as_str(), self.port).to_socket_addrs()?.collect();
-        addresses.dedup();
-        if addresses.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
-        }
-        Ok(addresses)
+        Ok(Self { scheme, text, host, port, authority, path })
     }
 }
 
-fn split_port(authority: &str) -> Option<(String, u16)> {
+fn split_port(authority: &str) -> Option<(String, Option<u16>)> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']')?;
@@ -87,7 +98,7 @@ fn split_port(authority: &str) -> Option<(String, u16)> {
     if host.is_empty() || !host.bytes().all(is_name) {
         return None;
     }
-    let port = port.map_or(Ok(80), str::parse).ok().filter(|port| *port > 0)?;
+    let port = port.map(str::parse).transpose().ok().filter(|port| *port != Some(0))?;
     Some((host.to_string(), port))
 }
 
@@ -96,7 +107,7 @@ fn split_port(authority: &str) -> Option<(String, u16)> {
 #[error("{address}: {error}")]
 pub struct Unreachable {
     /// The address tried last.
-    pub address: SocketAddr,
+    pub address: Address,
     /// The system's reason.
     pub error: io::Error,
 }
@@ -104,13 +115,18 @@ pub struct Unreachable {
 /// The addresses that accept a connection, and those that do not with the reason. An error when
 /// none does.
 pub fn reach(
-    addresses: &[SocketAddr],
+    addresses: &[Address],
     timeout: Duration,
-) -> Result<(Vec<SocketAddr>, Vec<Unreachable>), Unreachable> {
+) -> Result<(Vec<Address>, Vec<Unreachable>), Unreachable> {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
-    for &address in addresses {
-        match TcpStream::connect_timeout(&address, timeout) {
-            Ok(_) => good.push(address),
+    for address in addresses {
+        let address = address.clone();
+        let connected = match &address {
+            Address::Tcp(tcp) => TcpStream::connect_timeout(tcp, timeout).map(drop),
+            Address::Unix(path) => UnixStream::connect(path).map(drop),
+        };
+        match connected {
+            Ok(()) => good.push(address),
             Err(error) => bad.push(Unreachable { address, error }),
         }
     }
@@ -134,6 +150,8 @@ mod tests {
             ("http://example.test", "example.test", 80, "example.test", "/"),
             ("http://[::1]:90?x=1#y", "::1", 90, "[::1]:90", "/?x=1"),
             ("http://[::1]", "::1", 80, "[::1]", "/"),
+            ("tcp://[::1]:90", "::1", 90, "[::1]:90", "/"),
+            ("tcp://localhost:8083/", "localhost", 8083, "localhost:8083", "/"),
         ];
         for (text, host, port, authority, path) in cases {
             let url = Url::parse(text).unwrap();
@@ -148,6 +166,8 @@ mod tests {
             ("localhost:8083", "scheme"),
             ("ftp://x", "not an http"),
             ("https://x", "TLS"),
+            ("tcp://localhost", "no port"),
+            ("tcp://localhost:80/x", "path"),
             ("http://", "host or port"),
             ("http://:80", "host or port"),
             ("http://a:99999/", "host or port"),
@@ -166,9 +186,9 @@ mod tests {
     #[test]
     fn addresses_that_refuse_are_left_out() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let open = listener.local_addr().unwrap();
-        let closed: SocketAddr = "127.0.0.1:1".parse().unwrap();
-        let (good, bad) = reach(&[closed, open], Duration::from_secs(1)).unwrap();
+        let open = Address::Tcp(listener.local_addr().unwrap());
+        let closed: Address = "127.0.0.1:1".parse().unwrap();
+        let (good, bad) = reach(&[closed.clone(), open.clone()], Duration::from_secs(1)).unwrap();
         assert_eq!((good, bad.len()), (vec![open], 1));
         let error = reach(&[closed], Duration::from_secs(1)).unwrap_err();
         assert_eq!(error.error.kind(), io::ErrorKind::ConnectionRefused);

@@ -8,6 +8,8 @@ pub mod units;
 
 pub mod curve;
 pub mod load;
+pub mod ports;
+pub mod route;
 pub mod shapes;
 
 pub mod histogram;

@@ -4,8 +4,9 @@
 //! so that a stored trial can be run again and mean the same.
 
 use crate::curve::Curve;
+use crate::route::{Address, Resolution};
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::IpAddr;
 
 /// When request number `n` is due.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -186,7 +187,13 @@ pub struct Trial {
     /// URL as typed.
     pub url: String,
     /// Addresses the host resolved to, used in turn.
-    pub addresses: Vec<SocketAddr>,
+    pub addresses: Vec<Address>,
+    /// Where those addresses are from.
+    #[serde(default)]
+    pub resolution: Resolution,
+    /// Local addresses that connections are bound to, in turn; the kernel chooses when empty.
+    #[serde(default)]
+    pub sources: Vec<IpAddr>,
     /// The one request that is repeated.
     pub request: Request,
     /// Load levels in the order they are visited.

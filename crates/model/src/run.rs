@@ -9,6 +9,7 @@ use crate::facts::{HostFacts, ServerFacts};
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Life, Spacing, Trial};
 use crate::reading::Reading;
+use crate::route::Resolution;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass};
 use crate::verdict::{Gate, Verdict};
 use serde::{Deserialize, Serialize};
@@ -63,14 +64,32 @@ pub struct Record {
 }
 
 /// What was tested.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
     /// URL as typed.
     pub url: String,
     /// Addresses used.
     pub addresses: Vec<String>,
+    /// Where they are from; absent in records of versions that did not tell.
+    #[serde(default)]
+    pub resolution: Option<Resolution>,
+    /// Connections established to each address over the run.
+    #[serde(default)]
+    pub addresses_used: Vec<EndUse>,
+    /// Connections established from each source over the run; empty when the kernel chose.
+    #[serde(default)]
+    pub sources_used: Vec<EndUse>,
     /// The server's process tree, when it is on this host and may be watched.
     pub server: Option<ServerFacts>,
+}
+
+/// How often one end of connections was used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndUse {
+    /// Address, with a port when it is the target's.
+    pub address: String,
+    /// Connections that were established.
+    pub connections: u64,
 }
 
 /// One visit of one level.

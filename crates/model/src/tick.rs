@@ -279,6 +279,8 @@ pub struct Tick {
     /// Answers to measured requests per connection, with any status; filled in the last tick of a
     /// load order.
     pub per_connection: Histogram,
+    /// Connections established by each route of the job.
+    pub opened_on: Vec<u64>,
 }
 
 impl Default for Tick {
@@ -303,6 +305,7 @@ impl Default for Tick {
             at_least: Histogram::new(),
             connect: Histogram::new(),
             per_connection: Histogram::new(),
+            opened_on: Vec::new(),
         }
     }
 }
@@ -327,6 +330,7 @@ impl Tick {
         ] {
             histogram.clear();
         }
+        self.opened_on.fill(0);
     }
 }
 

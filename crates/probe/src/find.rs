@@ -12,7 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::path::Path;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
 /// Why no server process was found. The text says what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +47,20 @@ pub enum FindError {
         /// The processes, those below others left out.
         pids: Vec<u32>,
     },
+    /// Connecting to a unix socket failed.
+    #[error("cannot connect to {}: {why}", .path.display())]
+    NoPeer {
+        /// Path of the socket.
+        path: PathBuf,
+        /// The operating system's reason.
+        why: String,
+    },
+    /// Whoever listens on a unix socket has no number here, or passes connections on.
+    #[error(
+        "whoever listens on {} is not visible to us, or is systemd for another process; name the \
+         server with --server-pid", .0.display()
+    )]
+    PeerNotVisible(PathBuf),
     /// The system refused to tell.
     #[error("cannot look for the server: {}: {}", .0.source, .0.why)]
     Unreadable(Unreadable),
@@ -72,6 +88,29 @@ pub fn find_server(address: SocketAddr) -> Result<u32, FindError> {
     }
     let parents = tree::parents().map_err(FindError::Unreadable)?;
     top(&owners, &parents).map_err(|pids| FindError::Several { address, pids })
+}
+
+/// The process that listens on a unix socket. The kernel keeps who called listen and tells every
+/// peer: SO_PEERCRED in unix(7).
+pub fn find_unix_server(path: &Path) -> Result<u32, FindError> {
+    let no_peer = |why: io::Error| FindError::NoPeer { path: path.into(), why: why.to_string() };
+    let stream = UnixStream::connect(path).map_err(no_peer)?;
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: both outlive the call, and `length` is the size of `peer`.
+    let result = unsafe {
+        let (fd, pointer) = (stream.as_raw_fd(), (&raw mut peer).cast());
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, pointer, &mut length)
+    };
+    if result != 0 {
+        return Err(no_peer(io::Error::last_os_error()));
+    }
+    // A process of another process namespace is number 0.
+    match u32::try_from(peer.pid) {
+        Ok(1) if is_systemd() => Err(FindError::PeerNotVisible(path.into())),
+        Ok(pid) if pid > 0 => Ok(pid),
+        _ => Err(FindError::PeerNotVisible(path.into())),
+    }
 }
 
 fn refused(source: &str, why: &io::Error) -> FindError {
@@ -133,9 +172,13 @@ fn socket_inode(link: &Path) -> Option<u32> {
     link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
+/// Whether the first process is systemd, which may listen for others.
+fn is_systemd() -> bool {
+    process::stat(1).is_ok_and(|stat| stat.name == "systemd")
+}
+
 /// systemd keeps the listening sockets it passed to a service, and is above everybody.
 fn forget_socket_activation(owners: &mut BTreeSet<u32>) {
-    let is_systemd = || process::stat(1).is_ok_and(|stat| stat.name == "systemd");
     if owners.len() > 1 && owners.contains(&1) && is_systemd() {
         owners.remove(&1);
     }
@@ -202,7 +245,10 @@ mod tests {
             cookie: 0,
             local: local.parse().unwrap(),
             local_port: 80,
+            remote: IpAddr::from([0, 0, 0, 0]),
             remote_port: 0,
+            state: 10,
+            expires_ms: 0,
             receive_queue: 0,
             send_queue: 128,
             uid: 0,
@@ -242,6 +288,18 @@ mod tests {
         // Addresses reserved for documentation are nobody's.
         assert!(!is_local("192.0.2.1:80".parse().unwrap()).unwrap());
         assert!(!is_local("[2001:db8::1]:80".parse().unwrap()).unwrap());
+    }
+
+    #[test]
+    fn a_unix_socket_tells_who_listens() {
+        let name = format!("probe-find-{}.sock", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert_eq!(find_unix_server(&path), Ok(std::process::id()));
+        drop(listener);
+        let refused = find_unix_server(&path).unwrap_err().to_string();
+        assert!(refused.contains("refused") && refused.contains("probe-find"), "{refused}");
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod accounting;
 mod find;
 mod host;
 mod nic;
+mod ports;
 mod server;
 mod sysctl;
 
@@ -31,7 +32,9 @@ mod never_panics;
 #[cfg(test)]
 mod testing;
 
-pub use find::{FindError, find_server};
+pub use find::{FindError, find_server, find_unix_server};
 pub use host::host_facts;
+pub use ports::{TakenPort, listening_ports, taken_ports};
 pub use sampler::{Config, Sampler};
 pub use server::{ServerError, server_facts};
+pub use sysctl::values as sysctls;

@@ -23,8 +23,12 @@ pub enum ServerError {
 }
 
 /// What the process tree below `pid` is, with a list of what could not be read. `found_by` is
-/// kept as given.
-pub fn server_facts(pid: u32, port: u16, found_by: &str) -> Result<ServerFacts, ServerError> {
+/// kept as given. Without a port it listens on a unix socket, which is one.
+pub fn server_facts(
+    pid: u32,
+    port: Option<u16>,
+    found_by: &str,
+) -> Result<ServerFacts, ServerError> {
     let no_process = |failed: Unreadable| ServerError::NoProcess { pid, why: failed.why };
     let tree = Tree::of(pid).map_err(no_process)?;
     let mut unreadable = Vec::new();
@@ -33,8 +37,11 @@ pub fn server_facts(pid: u32, port: u16, found_by: &str) -> Result<ServerFacts, 
     let quotas = keep(cgroup::quotas(pid), &mut unreadable);
     let open_files_limit = keep(process::open_files_limit(pid), &mut unreadable);
     let listening =
-        sock_diag::require_same_namespace(pid).and_then(|()| sock_diag::listening(port));
-    let listeners = keep(listening, &mut unreadable).unwrap_or_default();
+        |port| sock_diag::require_same_namespace(pid).and_then(|()| sock_diag::listening(port));
+    let listeners = match port {
+        Some(port) => keep(listening(port), &mut unreadable).unwrap_or_default().len() as u32,
+        None => 1,
+    };
     let threads = tree.pids().iter().filter_map(|&pid| process::stat(pid).ok());
     let cpus_allowed = cpus_allowed.unwrap_or_default();
     Ok(ServerFacts {
@@ -47,7 +54,7 @@ pub fn server_facts(pid: u32, port: u16, found_by: &str) -> Result<ServerFacts, 
         cpus_allowed,
         quotas: quotas.unwrap_or_default(),
         open_files_limit,
-        listeners: listeners.len() as u32,
+        listeners,
         unreadable,
     })
 }
@@ -79,7 +86,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let child = Child::spawn(Command::new("sh").args(["-c", "sleep 60 & wait"]));
         child.wait_for("sleep", 1);
-        let facts = server_facts(child.id(), port, "--server-pid").unwrap();
+        let facts = server_facts(child.id(), Some(port), "--server-pid").unwrap();
         assert_eq!((facts.pids.len(), facts.threads, facts.listeners), (2, 2, 1), "{facts:?}");
         assert_eq!(facts.command, "sh -c sleep 60 & wait");
         assert!(facts.open_files_limit.is_some() && !facts.cpus_allowed.is_empty());
@@ -95,7 +102,7 @@ mod tests {
         let script = format!("taskset -c {last} sleep 60 & wait");
         let child = Child::spawn(Command::new("sh").args(["-c", &script]));
         child.wait_for("sleep", 1);
-        let facts = server_facts(child.id(), 1, "--server-pid").unwrap();
+        let facts = server_facts(child.id(), Some(1), "--server-pid").unwrap();
         assert_eq!(facts.cpus_allowed, cpus);
         let pinned: Vec<_> = facts.pinned_threads.values().collect();
         assert_eq!(pinned, [&vec![last]]);
@@ -103,7 +110,7 @@ mod tests {
 
     #[test]
     fn no_process_no_facts() {
-        let error = server_facts(u32::MAX - 1, 80, "--server-pid").unwrap_err();
+        let error = server_facts(u32::MAX - 1, Some(80), "--server-pid").unwrap_err();
         assert!(error.to_string().contains("no process 4294967294 runs"), "{error}");
     }
 }

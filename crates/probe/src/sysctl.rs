@@ -71,6 +71,11 @@ pub fn read_all() -> (BTreeMap<String, String>, Vec<Unreadable>) {
     (values, failed)
 }
 
+/// The values by dotted name, of those that can be read.
+pub fn values() -> BTreeMap<String, String> {
+    read_all().0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,7 +28,8 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let pids = server_facts(self.id(), 1, "test").map(|facts| facts.pids).unwrap_or_default();
+        let pids =
+            server_facts(self.id(), Some(1), "test").map(|facts| facts.pids).unwrap_or_default();
         for pid in pids.iter().rev().map(ToString::to_string) {
             let _ = Command::new("kill").args(["-9", &pid]).stderr(Stdio::null()).status();
         }
@@ -171,12 +172,12 @@ fn the_parent_of_workers_is_found_though_it_closed_the_socket() {
         find_server(address).ok().filter(|_| !has_standard_output(master.id()))
     });
     assert_eq!(found, master.id());
-    let facts = server_facts(found, address.port(), "port").unwrap();
+    let facts = server_facts(found, Some(address.port()), "port").unwrap();
     assert_eq!((facts.listeners, facts.pids.len()), (1, 3), "{facts:?}");
 }
 
 fn facts_if_tree_of(child: &Guard, processes: usize) -> Option<()> {
-    let facts = server_facts(child.id(), 1, "test").ok()?;
+    let facts = server_facts(child.id(), Some(1), "test").ok()?;
     (facts.pids.len() == processes).then_some(())
 }
 
@@ -314,6 +315,6 @@ fn a_quota_of_the_server_is_seen_throttling() {
     assert!(chain[0].group.contains("ceiling-probe-test"));
     assert_eq!(chain.last().map(|root| root.quota_us), Some(None), "the root has no limit");
 
-    let facts = server_facts(server.id(), 1, "test").unwrap();
+    let facts = server_facts(server.id(), Some(1), "test").unwrap();
     assert_eq!((facts.quotas[0].quota_us, facts.quotas[0].version), (Some(20_000), 1));
 }

@@ -363,6 +363,8 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         question,
         url: "http://127.0.0.1:8080/simple".to_string(),
         addresses: vec!["127.0.0.1:8080".parse().expect("constant")],
+        resolution: model::route::Resolution::default(),
+        sources: vec![],
         request: Request {
             method: "GET".to_string(),
             path: "/simple".to_string(),
@@ -417,6 +419,7 @@ fn run(scene: &Scene, question: Question) -> Run {
             url: "http://127.0.0.1:8080/simple".to_string(),
             addresses: vec!["127.0.0.1:8080".to_string()],
             server,
+            ..Target::default()
         },
         points,
         verdict: verdict(Named::None, Side::None, "", Confidence::Unknown),

@@ -11,6 +11,8 @@ mod targets;
 
 mod verdicts;
 
+mod routes;
+
 mod latency;
 
 mod endings;

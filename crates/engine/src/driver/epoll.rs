@@ -6,7 +6,7 @@
 //! Hot: runs for every request.
 
 use super::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
-use crate::sys::{self, RawAddress};
+use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
 use std::io;
 use std::ops::Range;
@@ -45,7 +45,7 @@ struct Failed {
 /// See the module.
 pub struct Epoll {
     epoll: OwnedFd,
-    addresses: Vec<RawAddress>,
+    routes: Vec<RawRoute>,
     tape: Arc<Tape>,
     connections: Vec<Connection>,
     failed: Vec<Failed>,
@@ -68,7 +68,7 @@ impl Epoll {
         Ok(Self {
             // SAFETY: the descriptor was just made and belongs to nobody else.
             epoll: unsafe { OwnedFd::from_raw_fd(fd) },
-            addresses: job.addresses.iter().map(RawAddress::new).collect(),
+            routes: job.routes.iter().map(RawRoute::new).collect::<io::Result<_>>()?,
             tape: Arc::clone(&job.tape),
             connections: (0..slots).map(|_| closed()).collect(),
             failed: Vec::with_capacity(slots as usize),
@@ -80,14 +80,14 @@ impl Epoll {
         })
     }
 
-    fn try_open(&mut self, slot: SlotId, address: u32) -> io::Result<()> {
-        let address = &self.addresses[address as usize];
-        let socket = sys::tcp_socket(address.family())?;
+    fn try_open(&mut self, slot: SlotId, route: u32) -> io::Result<()> {
+        let route = &self.routes[route as usize];
+        let socket = sys::stream_socket(route)?;
         let connection = &mut self.connections[slot as usize];
         let tag = u64::from(connection.generation) << 32 | u64::from(slot);
         let mut event = libc::epoll_event { events: INTEREST, u64: tag };
         // It must not join before: a socket that is not connecting counts as hung up.
-        sys::connect(&socket, address)?;
+        sys::connect(&socket, &route.to)?;
         // SAFETY: the event outlives the call.
         let result = unsafe {
             let (epoll, fd) = (self.epoll.as_raw_fd(), socket.as_raw_fd());
@@ -200,8 +200,8 @@ impl Driver for Epoll {
         clock::now_ns()
     }
 
-    fn open(&mut self, slot: SlotId, address: u32) {
-        if let Err(error) = self.try_open(slot, address) {
+    fn open(&mut self, slot: SlotId, route: u32) {
+        if let Err(error) = self.try_open(slot, route) {
             let errno = error.raw_os_error().unwrap_or(libc::EIO);
             let generation = self.connections[slot as usize].generation;
             self.failed.push(Failed { slot, generation, errno });

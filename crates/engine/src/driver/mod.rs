@@ -108,8 +108,8 @@ pub trait Driver {
         crate::clock::thread_cpu_ns()
     }
 
-    /// Starts connecting a closed slot to address number `address` of the job.
-    fn open(&mut self, slot: SlotId, address: u32);
+    /// Starts connecting a closed slot by route number `route` of the job.
+    fn open(&mut self, slot: SlotId, route: u32);
 
     /// Sends a piece of the tape on an open slot. At most one send may be under way per slot.
     fn send(&mut self, slot: SlotId, span: Range<usize>, ahead: Ahead) -> Sending;

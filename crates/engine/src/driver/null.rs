@@ -49,7 +49,7 @@ impl Driver for Null {
         clock::now_ns()
     }
 
-    fn open(&mut self, slot: SlotId, _address: u32) {
+    fn open(&mut self, slot: SlotId, _route: u32) {
         self.due.push_back((slot, 0));
     }
 

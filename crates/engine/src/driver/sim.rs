@@ -270,7 +270,7 @@ impl Driver for Sim {
         (0, 0)
     }
 
-    fn open(&mut self, slot: SlotId, _address: u32) {
+    fn open(&mut self, slot: SlotId, _route: u32) {
         let faults = self.faults;
         let at_ns = self.now_ns + self.between(20_000, 200_000);
         let connection = &mut self.connections[slot as usize];

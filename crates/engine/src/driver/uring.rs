@@ -9,7 +9,7 @@
 //! Hot: runs for every request.
 
 use super::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
-use crate::sys::{self, RawAddress};
+use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
 use io_uring::types::{Fixed, SubmitArgs, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -85,7 +85,7 @@ pub struct Uring {
     // The ring is dropped first: it ends all operations that use the memory below.
     ring: IoUring,
     buffers: SharedBuffers,
-    addresses: Vec<RawAddress>,
+    routes: Vec<RawRoute>,
     tape: Arc<Tape>,
     connections: Vec<Connection>,
     /// Attempts that failed before they became an operation: slot, generation, errno.
@@ -127,7 +127,7 @@ impl Uring {
         Ok(Self {
             ring,
             buffers,
-            addresses: job.addresses.iter().map(RawAddress::new).collect(),
+            routes: job.routes.iter().map(RawRoute::new).collect::<io::Result<_>>()?,
             tape: Arc::clone(&job.tape),
             connections: (0..slots).map(|_| closed()).collect(),
             failed: Vec::with_capacity(slots as usize),
@@ -139,11 +139,11 @@ impl Uring {
         })
     }
 
-    fn try_open(&mut self, slot: SlotId, address: u32) -> io::Result<()> {
-        let address = &self.addresses[address as usize];
-        let socket = sys::tcp_socket(address.family())?;
+    fn try_open(&mut self, slot: SlotId, route: u32) -> io::Result<()> {
+        let route = &self.routes[route as usize];
+        let socket = sys::stream_socket(route)?;
         self.ring.submitter().register_files_update(slot, &[socket.as_raw_fd()])?;
-        let (pointer, length) = (address.as_ptr(), address.length());
+        let (pointer, length) = (route.to.as_ptr(), route.to.length());
         let connection = &mut self.connections[slot as usize];
         connection.socket = Some(socket);
         let tag = Operation::Connect.tag(slot, connection.generation);
@@ -335,8 +335,8 @@ impl Driver for Uring {
         clock::now_ns()
     }
 
-    fn open(&mut self, slot: SlotId, address: u32) {
-        if let Err(error) = self.try_open(slot, address) {
+    fn open(&mut self, slot: SlotId, route: u32) {
+        if let Err(error) = self.try_open(slot, route) {
             let errno = error.raw_os_error().unwrap_or(libc::EIO);
             self.failed.push((slot, self.connections[slot as usize].generation, errno));
         }

@@ -39,7 +39,8 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     Test::Seen(
         seen.next("keep connections alive, so that they need no new port")
-            .next("widen net.ipv4.ip_local_port_range, or give the target a second address"),
+            .next("connect from more addresses: --source auto on loopback, else --source A,B")
+            .next("widen net.ipv4.ip_local_port_range"),
     )
 }
 

@@ -19,7 +19,7 @@ use crate::process;
 use crate::scan::ParseError;
 use model::facts::Unreadable;
 use model::reading::{Connection, Data, Listener};
-use model::units::NS_PER_S;
+use model::units::{NS_PER_MS, NS_PER_S};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -34,8 +34,14 @@ pub struct Socket {
     pub local: IpAddr,
     /// Local port.
     pub local_port: u16,
+    /// Address of the other end.
+    pub remote: IpAddr,
     /// Port of the other end; 0 for a listener.
     pub remote_port: u16,
+    /// State as in `include/net/tcp_states.h`.
+    pub state: u8,
+    /// Until the running timer fires, milliseconds; in TIME_WAIT it ends the socket.
+    pub expires_ms: u32,
     /// Waiting to be accepted, or bytes not read.
     pub receive_queue: u32,
     /// Backlog, or bytes not acknowledged.
@@ -95,7 +101,11 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_SKV6ONLY: u16 = 11;
 const TCP_ESTABLISHED: u32 = 1;
+const TCP_TIME_WAIT: u32 = 6;
 const TCP_LISTEN: u32 = 10;
+/// States of a connection of which one end is ours: from ESTABLISHED and SYN_SENT to CLOSING, but
+/// for CLOSE and LISTEN.
+const CONNECTED: u32 = 0b1011_0111_1110;
 /// Up to and including `tcpi_sndbuf_limited`.
 const TCP_INFO_BYTES: usize = 192;
 
@@ -156,16 +166,19 @@ fn aligned(length: usize) -> usize {
 fn parse_socket(body: &[u8]) -> Result<Socket, ParseError> {
     let fields = Fields(body);
     let family = i32::from(fields.take::<1>(0)?[0]);
-    let local = match family {
-        libc::AF_INET => IpAddr::V4(Ipv4Addr::from(fields.take::<4>(8)?)),
-        libc::AF_INET6 => IpAddr::V6(Ipv6Addr::from(fields.take::<16>(8)?)),
-        _ => return Err(ParseError::new("a socket of IPv4 or IPv6", b"another family")),
+    let address = |at: usize| match family {
+        libc::AF_INET => Ok(IpAddr::V4(Ipv4Addr::from(fields.take::<4>(at)?))),
+        libc::AF_INET6 => Ok(IpAddr::V6(Ipv6Addr::from(fields.take::<16>(at)?))),
+        _ => Err(ParseError::new("a socket of IPv4 or IPv6", b"another family")),
     };
     let mut socket = Socket {
         cookie: u64::from(fields.u32(44)?) | u64::from(fields.u32(48)?) << 32,
-        local,
+        local: address(8)?,
         local_port: fields.u16_network(4)?,
+        remote: address(24)?,
         remote_port: fields.u16_network(6)?,
+        state: fields.take::<1>(1)?[0],
+        expires_ms: fields.u32(52)?,
         receive_queue: fields.u32(56)?,
         send_queue: fields.u32(60)?,
         uid: fields.u32(64)?,
@@ -212,11 +225,13 @@ enum End {
     Remote,
 }
 
-/// A question to the kernel: sockets in one state, of one family, with one port at one end.
+/// A question to the kernel: sockets in some states, of one family, with one port at one end; port
+/// 0 is any.
 #[derive(Debug, Clone, Copy)]
 struct Question {
     family: i32,
-    state: u32,
+    /// A bit for each state.
+    states: u32,
     end: End,
     port: u16,
 }
@@ -232,9 +247,10 @@ impl Question {
         put(4, &SOCK_DIAG_BY_FAMILY.to_ne_bytes());
         put(6, &flags.to_ne_bytes());
         // struct inet_diag_req_v2 from here.
-        let extensions = if self.state == TCP_ESTABLISHED { 1 << (INET_DIAG_INFO - 1) } else { 0 };
+        let extensions =
+            if self.states == 1 << TCP_ESTABLISHED { 1 << (INET_DIAG_INFO - 1) } else { 0 };
         put(16, &[self.family as u8, libc::IPPROTO_TCP as u8, extensions]);
-        put(20, &(1u32 << self.state).to_ne_bytes());
+        put(20, &self.states.to_ne_bytes());
         let port_at = if self.end == End::Local { 24 } else { 26 };
         put(port_at, &self.port.to_be_bytes());
         bytes
@@ -326,7 +342,12 @@ impl Asker {
     /// Asks about sockets of both families, in one state, with the port at any of these ends.
     fn new(state: u32, ends: &[End], port: u16, count_max: usize) -> Self {
         let families = |&end: &End| {
-            [libc::AF_INET, libc::AF_INET6].map(|family| Question { family, state, end, port })
+            [libc::AF_INET, libc::AF_INET6].map(|family| Question {
+                family,
+                states: 1 << state,
+                end,
+                port,
+            })
         };
         let questions = ends.iter().flat_map(families).collect();
         Self { questions, answered: Vec::new(), all_due_ns: 0, count_max }
@@ -374,6 +395,33 @@ pub(crate) fn listening(port: u16) -> Result<Vec<Socket>, Unreadable> {
     let mut asker = Asker::new(TCP_LISTEN, &[End::Local], port, LISTENERS_MAX);
     let sockets = asker.ask(0, &mut vec![0; CHUNK_BYTES])?;
     Ok(sockets.into_iter().map(|(_, socket)| socket).collect())
+}
+
+/// All listening sockets of this network namespace.
+pub(crate) fn all_listening() -> Result<Vec<Socket>, Unreadable> {
+    everything(1 << TCP_LISTEN, End::Local, 0)
+}
+
+/// All connections whose other end has this port, those in TIME_WAIT included.
+pub(crate) fn connected_to(port: u16) -> Result<Vec<Socket>, Unreadable> {
+    everything(CONNECTED, End::Remote, port)
+}
+
+fn everything(states: u32, end: End, port: u16) -> Result<Vec<Socket>, Unreadable> {
+    let mut sockets = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let question = Question { family, states, end, port };
+        sockets.extend(answer(question, usize::MAX, &mut vec![0; CHUNK_BYTES])?);
+    }
+    Ok(sockets)
+}
+
+impl Socket {
+    /// Until a socket in TIME_WAIT is gone, nanoseconds; nothing in other states.
+    pub(crate) fn time_wait_left_ns(&self) -> Option<u64> {
+        let is_waiting = u32::from(self.state) == TCP_TIME_WAIT;
+        is_waiting.then(|| u64::from(self.expires_ms) * NS_PER_MS)
+    }
 }
 
 /// Fails when the process is known to be in another network namespace, where our sock_diag does

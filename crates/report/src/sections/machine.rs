@@ -1,5 +1,6 @@
 //! Where it was measured: this host, the target, and the run itself so that it can be repeated.
 
+use super::ways;
 use crate::page::{Block, Column, Fact, Mark, Table};
 use crate::wording::{or_dash, plural};
 use model::facts::{CpuAccounting, CpuQuota, HostFacts, ServerFacts, Unreadable};
@@ -16,7 +17,7 @@ pub fn facts(run: &Run) -> Vec<Block> {
     if let Some(quota) = tightest(&record.host.quotas) {
         facts.push(Fact::new("CPU limit", quota));
     }
-    let addresses = record.target.addresses.join(", ");
+    let addresses = ways::some_of(&record.target.addresses);
     facts.push(Fact::new("Target", format!("{} ({addresses})", record.target.url)));
     match &record.target.server {
         Some(server) => facts.push(Fact::new("Server", server_phrase(server))),

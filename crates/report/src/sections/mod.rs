@@ -25,6 +25,7 @@ pub mod network;
 pub mod notices;
 
 pub mod machine;
+mod ways;
 
 pub mod definitions;
 

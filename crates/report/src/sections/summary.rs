@@ -1,5 +1,6 @@
 //! The verdict in plain words, and the figures at the best point.
 
+use super::ways;
 use crate::page::{Banner, Block, Fact, Mark, Tone};
 use crate::rates::{STATES, shares_of};
 use crate::wording::{
@@ -191,6 +192,7 @@ fn outcome_banner(run: &Run) -> Option<Banner> {
 
 fn facts(run: &Run) -> Vec<Fact> {
     let mut facts = vec![Fact::new("Load", load_phrase(&run.record))];
+    facts.extend(ways::facts(&run.record.target));
     if let Some((_, point)) = best_point(run) {
         if run.record.points.len() > 1 {
             facts.push(Fact::new("Reached", figures_phrase(run, point)));

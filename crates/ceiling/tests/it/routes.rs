@@ -1,0 +1,257 @@
+//! Where connections go to and come from: sources and their ports, names, IPv6, unix sockets.
+
+use crate::harness::{
+    Folder, Namespace, Said, Server, count, is_root, measure, program, run, turn,
+};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::thread;
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+const MISDIRECTED: &[u8] = b"HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n";
+
+/// Answers requests that come one by one: 200 if the Host header is the one expected.
+fn answer(mut stream: impl Read + Write, host: &str) {
+    let (mut input, mut length) = ([0; 4096], 0);
+    let expected = format!("\r\nhost: {host}\r\n").into_bytes();
+    while let Ok(received @ 1..) = stream.read(&mut input[length..]) {
+        length += received;
+        let head = input[..length].to_ascii_lowercase();
+        if head.ends_with(b"\r\n\r\n") {
+            let is_expected = head.windows(expected.len()).any(|window| window == expected);
+            let answer = if is_expected { ANSWER } else { MISDIRECTED };
+            if stream.write_all(answer).is_err() {
+                return;
+            }
+            length = 0;
+        }
+    }
+}
+
+/// A server for one Host header.
+fn serve(at: &str, host: &'static str) -> Option<SocketAddr> {
+    let listener = TcpListener::bind(at).ok()?;
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            stream.set_nodelay(true).unwrap();
+            thread::spawn(move || answer(stream, host));
+        }
+    });
+    Some(address)
+}
+
+fn serve_unix(path: &str, host: &'static str) {
+    let listener = UnixListener::bind(path).unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || answer(stream, host));
+        }
+    });
+}
+
+/// Address and connections of each entry.
+fn uses(record: &Value, field: &str) -> Vec<(String, u64)> {
+    let list = record["target"][field].as_array().unwrap();
+    let one =
+        |used: &Value| (used["address"].as_str().unwrap().to_string(), count(used, "/connections"));
+    list.iter().map(one).collect()
+}
+
+/// Text with its lines joined, to find what was wrapped.
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The run of 1000 requests went well.
+fn assert_served(record: &Value) {
+    let point = &record["points"][0];
+    assert_eq!(count(point, "/requests/completed"), 1000, "{point:#}");
+}
+
+#[test]
+fn sources_take_connections_in_turn() {
+    let _turn = turn();
+    let server = Server::start("target-nethttp", &[]);
+    let url = server.url("/simple");
+    for driver in ["uring", "epoll"] {
+        let source = ["--source", "127.0.0.9,127.0.0.1/30", "--driver", driver];
+        let load = ["load", &url, "-c", "12", "-n", "1000", "-t", "2"];
+        let (_, record) = measure(&[&load[..], &source].concat());
+        assert_served(&record);
+        let expected = ["127.0.0.9", "127.0.0.1", "127.0.0.2"].map(|ip| (ip.to_string(), 4));
+        assert_eq!(uses(&record, "sources_used"), expected, "{driver}");
+        assert_eq!(uses(&record, "addresses_used")[0].1, 12);
+        assert_eq!(count(&record["target"], "/server/pid"), u64::from(server.pid));
+    }
+    let said = run(&["load", &url, "-c", "12", "-n", "1000", "--source", "127.0.0.9,127.0.0.8"]);
+    let sources = "127.0.0.9, 127.0.0.8, in turn, 6 connections each";
+    assert!(joined(&said.stdout).contains(sources), "{}", said.stdout);
+}
+
+#[test]
+fn few_connections_that_are_opened_again_use_every_source() {
+    let _turn = turn();
+    let server = Server::start("target-nethttp", &[]);
+    let load = ["load", &server.url("/simple"), "-c", "1", "-n", "1000"];
+    let close = ["-H", "Connection: close", "--source", "127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4"];
+    let (_, record) = measure(&[&load[..], &close].concat());
+    assert_served(&record);
+    let uses = uses(&record, "sources_used");
+    assert_eq!(uses.len(), 4);
+    assert!(uses.iter().all(|(_, connections)| (250..=251).contains(connections)), "{uses:?}");
+}
+
+/// The command in a namespace.
+fn inside(namespace: &Namespace, arguments: &[&str]) -> Said {
+    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
+    Said::of(command.args(arguments).env("CEILING_RUNS", "none").output().unwrap())
+}
+
+#[test]
+fn six_hundred_connections_need_two_sources_of_five_hundred_ports() {
+    let _turn = turn();
+    if !is_root("six_hundred_connections_need_two_sources_of_five_hundred_ports") {
+        return;
+    }
+    let namespace = Namespace::new("routes");
+    namespace.sysctl("net.ipv4.ip_local_port_range", "40000 40499");
+    let server = Server::start_as(namespace.command(&program("target-nethttp")), &[]);
+    let url = server.url("/simple");
+    let load = ["load", &url, "-c", "600", "-n", "1000", "-t", "1"];
+    let refused = inside(&namespace, &load);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+    // No connection can have the port of the server, nor that of whoever just asked if it answers.
+    for word in ["C7", "498 of 500", "this needs 2 source addresses: --source auto", "-c 498"] {
+        assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
+    }
+    let one = inside(&namespace, &[&load[..], &["--source", "127.0.0.5"]].concat());
+    assert_eq!(one.code, 2, "{}", one.stderr);
+    assert!(one.stderr.contains("127.0.0.5 to 127.0.0.1"), "{}", one.stderr);
+
+    for (source, expected) in [("auto", vec![200; 3]), ("127.0.0.1,127.0.0.2", vec![300; 2])] {
+        let said = inside(&namespace, &[&load[..], &["--source", source, "--json"]].concat());
+        let record = said.record();
+        assert_served(&record);
+        let connections: Vec<_> = uses(&record, "sources_used").iter().map(|used| used.1).collect();
+        assert_eq!(connections, expected, "{source}");
+        assert_eq!(count(&record["points"][0], "/errors/ports"), 0, "{source}");
+    }
+}
+
+#[test]
+fn ports_that_are_taken_already_are_no_budget() {
+    let _turn = turn();
+    if !is_root("ports_that_are_taken_already_are_no_budget") {
+        return;
+    }
+    let namespace = Namespace::new("taken");
+    namespace.sysctl("net.ipv4.ip_local_port_range", "40000 40099");
+    namespace.sysctl("net.ipv4.ip_local_reserved_ports", "40000-40009");
+    // Nothing in TIME_WAIT may be taken again.
+    namespace.sysctl("net.ipv4.tcp_tw_reuse", "0");
+    let server = Server::start_as(namespace.command(&program("target-nethttp")), &[]);
+    let url = server.url("/simple");
+    let first = inside(&namespace, &["load", &url, "-c", "50", "-n", "1000", "--json"]);
+    assert_served(&first.record());
+    let refused = inside(&namespace, &["load", &url, "-c", "50", "-n", "1000"]);
+    assert_eq!(refused.code, 2, "{}{}", refused.stdout, refused.stderr);
+    assert!(refused.stderr.contains("of 90 are free"), "{}", refused.stderr);
+    let other = ["load", &url, "-c", "50", "-n", "1000", "--source", "127.0.0.2", "--json"];
+    assert_served(&inside(&namespace, &other).record());
+}
+
+#[test]
+fn another_host_or_address_changes_the_way_and_not_the_request() {
+    let _turn = turn();
+    let port = serve("0.0.0.0:0", "example.test").expect("IPv4").port();
+    let load = ["load", "http://example.test/", "-c", "4", "-n", "1000"];
+    let connect_to = format!("example.test:80:127.0.0.1:{port}");
+    let (_, record) = measure(&[&load[..], &["--connect-to", &connect_to]].concat());
+    assert_served(&record);
+    assert_eq!(record["target"]["resolution"]["name"], format!("127.0.0.1:{port}"));
+
+    let connect_to = format!("::server.test:{port}");
+    let resolve = format!("server.test:{port}:127.0.0.1,127.0.0.2");
+    let both = ["--connect-to", &connect_to, "--resolve", &resolve];
+    let (_, record) = measure(&[&load[..], &both].concat());
+    assert_served(&record);
+    assert_eq!(record["target"]["resolution"]["how"], "given");
+    let expected = [1, 2].map(|host| (format!("127.0.0.{host}:{port}"), 2));
+    assert_eq!(uses(&record, "addresses_used"), expected);
+    let said = run(&[&load[..], &both].concat());
+    let shown = format!("server.test:{port} by --resolve: 127.0.0.1:{port} (2 connections)");
+    assert!(joined(&said.stdout).contains(&shown), "{}", said.stdout);
+}
+
+#[test]
+fn ipv6_works_with_a_source() {
+    let _turn = turn();
+    let Some(address) = serve("[::1]:0", "[::1]") else {
+        println!("ipv6_works_with_a_source: skipped, this host has no IPv6");
+        return;
+    };
+    let url = "http://[::1]/";
+    let connect_to = format!(":::{}", address.port());
+    for driver in ["uring", "epoll"] {
+        let load = ["load", url, "--connect-to", &connect_to, "-c", "4", "-n", "1000"];
+        let more = ["--driver", driver, "--source", "::1"];
+        let (_, record) = measure(&[&load[..], &more].concat());
+        assert_served(&record);
+        assert_eq!(uses(&record, "sources_used"), [("::1".to_string(), 4)]);
+        assert_eq!(uses(&record, "addresses_used"), [(address.to_string(), 4)]);
+    }
+}
+
+#[test]
+fn a_unix_socket_is_a_target_whose_server_is_found() {
+    let _turn = turn();
+    let folder = Folder::new("unix");
+    let path = folder.file("server.sock");
+    let load = ["load", "http://example.test/x", "--unix-socket", &path, "-c", "40", "-n", "1000"];
+    let said = run(&load);
+    assert_eq!(said.code, 5, "{}", said.stderr);
+    assert!(said.stderr.contains(&format!("unix:{path}: No such file")), "{}", said.stderr);
+    serve_unix(&path, "example.test");
+    for driver in ["uring", "epoll"] {
+        let (_, record) = measure(&[&load[..], &["--driver", driver]].concat());
+        assert_served(&record);
+        assert_eq!(uses(&record, "addresses_used"), [(format!("unix:{path}"), 40)]);
+        assert_eq!(record["target"]["server"]["found_by"], "unix socket");
+        assert_eq!(count(&record["target"], "/server/pid"), u64::from(std::process::id()));
+    }
+}
+
+/// Refused with one line that has all of these, before anybody is connected to.
+fn refuses(options: &[&str], words: &[&str]) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let said = run(&[&["load", &url], options].concat());
+    assert_eq!(said.code, 2, "{options:?}: {}", said.stderr);
+    assert_eq!(said.stderr.lines().count(), 1, "{options:?}: {}", said.stderr);
+    for word in words {
+        assert!(said.stderr.contains(word), "{options:?}: '{word}' in {}", said.stderr);
+    }
+    assert!(listener.accept().is_err(), "nobody connected");
+}
+
+#[test]
+fn wrong_ways_are_refused_before_load() {
+    refuses(&["--source", "here"], &["--source", "here", "auto", "for example 127.0.0.1"]);
+    refuses(&["--source", "192.0.2.7"], &["--source 192.0.2.7", "addresses of this host"]);
+    refuses(&["--source", "::1"], &["--source", "family", "for example --source 127.0.0.1"]);
+    refuses(&["--connect-to", "a:80"], &["--connect-to", "a:80", "for example"]);
+    refuses(&["--resolve", "a:80:b"], &["--resolve", "a:80:b", "for example"]);
+    refuses(&["--unix-socket", &"x".repeat(108)], &["--unix-socket", "107 bytes", "for example"]);
+    refuses(&["--unix-socket", "x", "--source", "auto"], &["--unix-socket", "--source"]);
+    let away = ["--connect-to", "::192.0.2.7:", "--source", "auto"];
+    refuses(&away, &["--source auto", "192.0.2.7", "not on loopback", "for example"]);
+    let said = run(&["load", "tcp://127.0.0.1:1"]);
+    assert_eq!(said.code, 2);
+    assert!(said.stderr.contains("no HTTP") && said.stderr.contains("for example"));
+}
