@@ -26,6 +26,9 @@ mod nic;
 mod server;
 mod sysctl;
 
+#[doc(hidden)]
+pub mod fuzzing;
+
 #[cfg(test)]
 mod never_panics;
 #[cfg(test)]

@@ -57,6 +57,10 @@ mod tests {
                 "series",
                 "gates",
                 "verdict",
+                "attempt",
+                "window_ns",
+                "in_flight",
+                "unmeasured",
             ],
         ),
         (
