@@ -9,6 +9,7 @@ pub mod units;
 pub mod curve;
 pub mod load;
 pub mod shapes;
+pub mod objective;
 
 pub mod histogram;
 pub mod tick;
