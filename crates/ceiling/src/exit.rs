@@ -2,6 +2,7 @@
 
 use lab::LabError;
 use lab::target::UrlError;
+use model::objective::Standing;
 use model::run::{Outcome, Point, Record};
 use model::verdict::Named;
 use std::process::ExitCode;
@@ -16,6 +17,8 @@ pub enum Code {
     Internal = 1,
     /// The command line or a file named on it is wrong.
     Usage = 2,
+    /// An expectation was missed, or it is not known whether it holds.
+    Unmet = 3,
     /// The measurement is not valid, or the generator was the wall.
     NotValid = 4,
     /// The target does not answer.
@@ -46,10 +49,24 @@ impl Code {
             Outcome::Complete if !record.verdict.is_valid() => Self::NotValid,
             Outcome::Complete => {
                 let broken = (0..record.points.len()).filter(last_visit).any(is_broken);
-                if broken { Self::NotValid } else { Self::Good }
+                match Standing::of(&record.expectations) {
+                    _ if broken => Self::NotValid,
+                    Standing::Met => Self::Good,
+                    Standing::Missed | Standing::Undecided => Self::Unmet,
+                }
             }
         }
     }
+}
+
+/// Says in one line which terms are missed and which undecided.
+pub fn unmet(record: &Record) -> String {
+    let open = record.expectations.iter().filter(|term| term.met != Some(true));
+    let shown = open.map(|term| {
+        let word = if term.met.is_some() { "missed" } else { "undecided" };
+        format!("{} {word}: {}", term.term, term.why)
+    });
+    shown.collect::<Vec<_>>().join("; ")
 }
 
 /// Whether no answer came at all, good or bad, and no limit explains it.

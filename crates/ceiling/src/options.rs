@@ -1,6 +1,7 @@
 //! Options that `load` and `ramp` share. Names are those fingers know from wrk, then curl.
 
 use clap::{Args, ValueEnum};
+use model::objective::{Objective, ObjectiveError};
 use model::units::{parse_count, parse_duration_ns};
 use report::Style;
 use std::env;
@@ -56,6 +57,10 @@ pub struct Options {
     /// File with the body of the request
     #[arg(short = 'f', long, value_name = "FILE")]
     pub body_file: Option<PathBuf>,
+
+    /// What must hold, else exit 3: 'p99<2ms,errors<0.1%'; see below
+    #[arg(long, value_name = "TERMS", value_parser = objective)]
+    pub expect: Option<Objective>,
 
     /// Seed of everything random; drawn and recorded when not given
     #[arg(long, value_name = "N", value_parser = seed)]
@@ -237,6 +242,11 @@ fn header(text: &str) -> Result<(String, String), String> {
         return Err(error());
     }
     Ok((name.to_string(), value.trim().to_string()))
+}
+
+/// What must hold.
+pub fn objective(text: &str) -> Result<Objective, String> {
+    text.parse().map_err(|error: ObjectiveError| error.to_string())
 }
 
 fn seed(text: &str) -> Result<u64, String> {

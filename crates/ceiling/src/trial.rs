@@ -63,6 +63,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         coalesce_ns: options.coalesce,
         seed: options.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond() as u64 >> 10),
         server,
+        expect: options.expect.clone(),
         addresses,
         url: url.text,
     })

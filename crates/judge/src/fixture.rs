@@ -179,6 +179,7 @@ impl Fixture {
             per_100ms: tenths.clone(),
             unmeasured: Unmeasured::default(),
             gates: Vec::new(),
+            expectations: Vec::new(),
             verdict: unjudged(),
         }
     }
@@ -276,6 +277,7 @@ fn trial() -> Trial {
         coalesce_ns: 0,
         seed: 1,
         server: ServerProcess::ByPort,
+        expect: None,
     }
 }
 

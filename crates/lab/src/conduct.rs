@@ -8,6 +8,7 @@ use crate::watch::Watch;
 use crate::{definitions, server};
 use engine::job::Job;
 use engine::{Crew, StartError};
+use judge::objective;
 use judge::observe::Observed;
 use judge::steady::{Steadiness, steadiness};
 use judge::{Context, judge_point, judge_run};
@@ -230,6 +231,9 @@ impl<'a> Bench<'a> {
 
     fn finish(self, command: &[String], started_at: jiff::Timestamp) -> Run {
         let verdict = judge_run(self.context(), &self.points, &self.observed);
+        let expect = self.trial.expect.as_ref();
+        let expectations =
+            expect.map_or_else(Vec::new, |expect| objective::over_run(expect, &self.points));
         let stamp = started_at.strftime("%Y%m%dT%H%M%S").to_string();
         let record = Record {
             schema: SCHEMA.to_string(),
@@ -244,6 +248,7 @@ impl<'a> Bench<'a> {
             target: self.target,
             points: self.points,
             verdict,
+            expectations,
             notices: self.notices,
             definitions: definitions::all(),
         };
@@ -306,6 +311,7 @@ fn make_point(
             bytes_received: gathered.unmeasured.bytes_received,
         },
         gates: Vec::new(),
+        expectations: Vec::new(),
         // Until the judge has spoken.
         verdict: judge::undecided(),
     }

@@ -107,6 +107,19 @@ const DEFINITIONS: &[(&str, &str)] = &[
          be late.",
     ),
     (
+        "points[].expectations",
+        "Each term of --expect at this point. measured and bound are in unit (ns, % or /s). \
+         errors: requests failed, unanswered or unsent, of those sent or unsent. statusNxx: \
+         answers of that class, of the same. met is null when it cannot be said: too few answers \
+         for a percentile (unless a lower percentile is already beyond the bound), or nothing \
+         measured. A percentile among requests without an answer is missed.",
+    ),
+    (
+        "expectations",
+        "Each term of --expect over the run: what is bounded from above must hold at the last \
+         visit of every level, a rate must be reached at one; the deciding level is told.",
+    ),
+    (
         "points[].verdict.ceiling",
         "rate with the 95 % interval of its mean (batch means). kind ceiling: a wall was \
          reached; at-least: none was, so the true ceiling is this or more.",

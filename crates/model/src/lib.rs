@@ -8,8 +8,8 @@ pub mod units;
 
 pub mod curve;
 pub mod load;
-pub mod shapes;
 pub mod objective;
+pub mod shapes;
 
 pub mod histogram;
 pub mod tick;

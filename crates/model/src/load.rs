@@ -4,6 +4,7 @@
 //! so that a stored trial can be run again and mean the same.
 
 use crate::curve::Curve;
+use crate::objective::Objective;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -181,4 +182,7 @@ pub struct Trial {
     pub seed: u64,
     /// Which process answers.
     pub server: ServerProcess,
+    /// What must hold, if anything.
+    #[serde(default)]
+    pub expect: Option<Objective>,
 }

@@ -8,6 +8,7 @@ use crate::curve::Curve;
 use crate::facts::{HostFacts, ServerFacts};
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Spacing, Trial};
+use crate::objective::Expectation;
 use crate::reading::Reading;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass};
 use crate::verdict::{Gate, Verdict};
@@ -56,6 +57,9 @@ pub struct Record {
     pub points: Vec<Point>,
     /// Of the whole run.
     pub verdict: Verdict,
+    /// How each term of the trial's objective stands over the run; empty when none was given.
+    #[serde(default)]
+    pub expectations: Vec<Expectation>,
     /// Things a reader should know: fallbacks, raised limits, what the probe cost.
     pub notices: Vec<String>,
     /// What each figure means, by its path in this document.
@@ -126,6 +130,9 @@ pub struct Point {
     pub unmeasured: Unmeasured,
     /// Validity checks.
     pub gates: Vec<Gate>,
+    /// How each term of the trial's objective stands here; empty when none was given.
+    #[serde(default)]
+    pub expectations: Vec<Expectation>,
     /// Of this point.
     pub verdict: Verdict,
 }

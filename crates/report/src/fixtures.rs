@@ -9,6 +9,7 @@ use model::histogram::{Histogram, Summary};
 use model::load::{
     Arrival, DriverKind, Level, Question, Request, ServerProcess, Spacing, Stop, Trial, Warmup,
 };
+use model::objective::{Expectation, Objective, Unit};
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes,
 };
@@ -178,6 +179,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         per_100ms: vec![(rate / 10.0) as u64; 100],
         unmeasured: Unmeasured { duration_s: 2.0, ..Unmeasured::default() },
         gates: gates(scene),
+        expectations: Vec::new(),
         verdict: verdict(Named::None, Side::None, "no wall at this level", Confidence::Unknown),
     };
     (point, latency)
@@ -379,6 +381,7 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         coalesce_ns: 0,
         seed: 42,
         server: ServerProcess::ByPort,
+        expect: None,
     }
 }
 
@@ -416,6 +419,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         points,
         verdict: verdict(Named::None, Side::None, "", Confidence::Unknown),
         notices: Vec::new(),
+        expectations: Vec::new(),
         definitions: definitions(),
     };
     Run { record, readings, latencies }
@@ -789,7 +793,18 @@ pub(crate) fn load_unwatched() -> Run {
     run
 }
 
-/// Open loop: an asked rate, of which not all could be sent.
+fn expectation(
+    term: &str,
+    unit: Unit,
+    measured: Option<f64>,
+    met: Option<bool>,
+    why: &str,
+) -> Expectation {
+    let bound = term.parse::<Objective>().unwrap().terms()[0].bound;
+    Expectation { term: term.to_string(), measured, bound, unit, met, why: why.to_string() }
+}
+
+/// Open loop: an asked rate, of which not all could be sent, and an objective that it misses.
 pub(crate) fn load_open() -> Run {
     let scene = Scene { connections: vec![64], ..Scene::ramp(48_300.0) };
     let mut run = run(&scene, Question::Load);
@@ -813,6 +828,21 @@ pub(crate) fn load_open() -> Run {
     point.requests.waited = point.requests.sent / 2;
     point.client_loop.spin_share = Some(0.125);
     run.latencies[0] = latency;
+    let share = 100.0 * (64 + point.requests.unsent) as f64 / 600_000.0;
+    let expectations = vec![
+        expectation("p50<1s", Unit::Ns, Some(212e6), Some(true), "measured 212ms"),
+        expectation("errors<0.1%", Unit::Percent, Some(share), Some(false), "measured 20.7%"),
+        expectation(
+            "max<5s",
+            Unit::Ns,
+            None,
+            None,
+            "max falls among 64 requests without an answer",
+        ),
+    ];
+    run.record.trial.expect = "p50<1s,errors<0.1%,max<5s".parse().ok();
+    point.expectations = expectations.clone();
+    run.record.expectations = expectations;
     let mut found = wall(WallId::S3, Confidence::CoLimited);
     found.also = vec![WallId::K1];
     found.ceiling = Some(Ceiling {

@@ -36,6 +36,7 @@ mod tests {
                 "target",
                 "points",
                 "verdict",
+                "expectations",
             ],
         ),
         (
@@ -61,6 +62,7 @@ mod tests {
                 "window_ns",
                 "in_flight",
                 "unmeasured",
+                "expectations",
             ],
         ),
         (

@@ -14,3 +14,5 @@ mod verdicts;
 mod latency;
 
 mod endings;
+
+mod expect;

@@ -35,6 +35,9 @@ fn wrong_values_name_the_flag_what_is_accepted_and_an_example() {
     refuses(&["load", URL, "--coalesce", "1s"], &["--coalesce", "for example"]);
     refuses(&["load", URL, "--server-pid", "0"], &["--server-pid", "for example"]);
     refuses(&["load", URL, "-H", "no colon"], &["--header", "for example"]);
+    refuses(&["load", URL, "--expect", "p99"], &["--expect", "no < or >", "for example"]);
+    refuses(&["ramp", URL, "--expect", "p98<2ms"], &["--expect", "p98", "p99.9", "for example"]);
+    refuses(&["load", URL, "--expect", "errors<1"], &["--expect", "share", "for example"]);
     refuses(&["ramp", URL, "-c", "50..5"], &["--connections", "50..5", "for example"]);
     refuses(&["ramp", URL, "-c", "1..1M+1"], &["--connections", "for example"]);
     refuses(&["ramp", URL, "--repeats=-1"], &["--repeats", "for example"]);
@@ -43,6 +46,7 @@ fn wrong_values_name_the_flag_what_is_accepted_and_an_example() {
 #[test]
 fn values_that_are_missing_or_too_many_are_told_with_an_example() {
     refuses(&["load", URL, "-o", ""], &["--out", "a file", "for example -o report.html"]);
+    refuses(&["load", URL, "--expect"], &["--expect", "what must hold", "for example --expect"]);
     refuses(&["load", URL, "-c"], &["--connections", "a number", "for example -c 50"]);
     refuses(&["show", ""], &["<RUN>", "for example ceiling show"]);
     refuses(&["show"], &["<RUN>", "missing", "for example ceiling show"]);

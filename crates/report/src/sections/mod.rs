@@ -6,6 +6,8 @@
 
 pub mod summary;
 
+pub mod expectations;
+
 pub mod levels;
 
 pub mod evidence;
@@ -62,6 +64,7 @@ const FULLY: (Detail, Detail) = (Detail::Everything, Detail::Everything);
 /// Every section in reading order.
 pub const REGISTRY: &[Section] = &[
     Section { heading: "", depths: ALWAYS, draw: summary::summary },
+    Section { heading: "Expectations", depths: ALWAYS, draw: expectations::table },
     Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
     Section { heading: "Evidence", depths: ALWAYS, draw: evidence::evidence },
