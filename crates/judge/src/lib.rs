@@ -22,6 +22,8 @@ pub mod ramp;
 pub mod stats;
 pub mod steady;
 
+pub mod search;
+
 pub use verdict::{Context, judge_point, judge_run, last_visits, undecided};
 
 #[cfg(test)]

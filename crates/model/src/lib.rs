@@ -9,6 +9,7 @@ pub mod units;
 pub mod curve;
 pub mod load;
 pub mod objective;
+pub mod search;
 pub mod shapes;
 
 pub mod histogram;

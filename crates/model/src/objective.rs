@@ -427,7 +427,8 @@ pub struct Expectation {
 }
 
 /// How a whole objective stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// Every term holds.
     Met,
