@@ -11,7 +11,7 @@
 //! in ten". When a rate misses below one that holds, the lower one counts, as in MLRsearch
 //! (draft-ietf-bmwg-mlrsearch), and the interval reaches over both.
 //!
-//! This is a pure machine: [`Search::next`] says what to try, [`Search::report`] takes the result.
+//! This is a pure machine: [`Search::step`] says what to try, [`Search::report`] takes the result.
 
 mod evidence;
 
@@ -136,7 +136,7 @@ impl Search {
     }
 
     /// What to do now. Says the same until the result of a trial is reported.
-    pub fn next(&mut self) -> Step {
+    pub fn step(&mut self) -> Step {
         if self.pending.is_none() && self.ended.is_none() {
             match self.search() {
                 Ok(pending) if self.affords(&pending, self.reserve_ns()) => {
@@ -157,7 +157,7 @@ impl Search {
         }
     }
 
-    /// Takes the result of the trial that [`Search::next`] ordered; without one it is ignored.
+    /// Takes the result of the trial that [`Search::step`] ordered; without one it is ignored.
     pub fn report(&mut self, result: TrialResult) {
         let Some(Pending { rate, purpose, .. }) = self.pending.take() else { return };
         let TrialResult { standing, trust, duration_ns, elapsed_ns } = result;
@@ -229,14 +229,14 @@ impl Search {
         match (low, high) {
             (None, None) => Ok(self.grow(self.config.lowest)),
             (Some(low), _) if self.evidence.client_limit().is_some() => {
-                self.sure(low).map_or(Err(Ended::ClientLimited), Ok)
+                self.sure(low).ok_or(Ended::ClientLimited)
             }
             (None, _) if self.evidence.client_limit().is_some() => Err(Ended::ClientLimited),
             (Some(low), None) if low.rate >= self.config.highest => {
-                self.sure(low).map_or(Err(Ended::HighestHolds), Ok)
+                self.sure(low).ok_or(Ended::HighestHolds)
             }
             (Some(low), None) => Ok(self.grow(rounded(low.rate * GROWTH).min(self.config.highest))),
-            (None, Some(high)) => self.sure(high).map_or(Err(Ended::LowestMisses), Ok),
+            (None, Some(high)) => self.sure(high).ok_or(Ended::LowestMisses),
             (Some(low), Some(high)) => self.between(low, high),
         }
     }
@@ -272,7 +272,7 @@ impl Search {
             return Ok(Pending { rate: middle, duration_ns, purpose: Purpose::Narrow });
         }
         let sure = self.sure(high).or_else(|| self.sure(low));
-        sure.map_or(Err(Ended::Narrowed), Ok)
+        sure.ok_or(Ended::Narrowed)
     }
 
     /// Time in which a rate gives the answers that a decision needs.

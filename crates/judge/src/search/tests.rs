@@ -40,14 +40,14 @@ fn search(
     let mut search = Search::new(config);
     let mut spent_ns = 0;
     for _ in 0..1000 {
-        match search.next() {
+        match search.step() {
             Step::Done(answer) => {
                 assert!(spent_ns <= config.budget_ns, "{spent_ns} ns were spent");
                 return (answer, search.trials().to_vec());
             }
             Step::Trial { rate, duration_ns, .. } => {
                 assert!(rate > 0.0 && duration_ns > 0);
-                assert_eq!(search.next(), search.next(), "asking again changes nothing");
+                assert_eq!(search.step(), search.step(), "asking again changes nothing");
                 let (standing, trust) = system(rate, duration_ns as f64 / 1e9);
                 let elapsed_ns = duration_ns + SECOND;
                 spent_ns += elapsed_ns;
