@@ -27,6 +27,8 @@ pub enum Command {
     Load(cmd::load::Load),
     /// How far does it go, and what stops it: a series of loads on warm connections.
     Ramp(cmd::ramp::Ramp),
+    /// The highest rate that holds an objective, searched for and confirmed.
+    Find(cmd::find::Find),
     /// Draws a run that was stored, in any format.
     Show(cmd::show::Show),
     /// Prints completions for a shell.
@@ -74,6 +76,10 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--method", "a method", "-X PUT"),
     ("--body", "a text", "-b '{\"a\":1}'"),
     ("--body-file", "a file", "-f body.json"),
+    ("--slo", "what must hold", "--slo 'p99<2ms,errors<0.1%'"),
+    ("--precision", "a share", "--precision 2%"),
+    ("--budget", "a time", "--budget 2m"),
+    ("--trial", "a time", "--trial 3s"),
     ("--expect", "what must hold", "--expect 'p99<2ms,errors<0.1%'"),
     ("--seed", "a number", "--seed 42"),
     ("--server-pid", "a process id", "--server-pid 4711"),

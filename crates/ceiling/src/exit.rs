@@ -4,6 +4,7 @@ use lab::LabError;
 use lab::target::UrlError;
 use model::objective::Standing;
 use model::run::{Outcome, Point, Record};
+use model::search::Ended;
 use model::verdict::Named;
 use std::process::ExitCode;
 use store::StoreError;
@@ -34,6 +35,17 @@ impl From<Code> for ExitCode {
 }
 
 impl Code {
+    /// The code of a search: its answer stands for all of its trials.
+    fn of_search(record: &Record) -> Self {
+        let answer = record.search.as_ref().and_then(|search| search.answer.as_ref());
+        let Some(answer) = answer else { return Self::Internal };
+        match (answer.ended, answer.rate) {
+            (Ended::ClientLimited, _) | (Ended::Undecidable, None) => Self::NotValid,
+            (_, Some(_)) => Self::Good,
+            (_, None) => Self::Unmet,
+        }
+    }
+
     /// The code of a run that was made.
     pub fn of(record: &Record) -> Self {
         let last_visit = |index: &usize| {
@@ -46,6 +58,7 @@ impl Code {
             Outcome::Interrupted => Self::Interrupted,
             Outcome::TargetLost => Self::Unreachable,
             Outcome::Complete if was_silent(record) => Self::Unreachable,
+            Outcome::Complete if record.search.is_some() => Self::of_search(record),
             Outcome::Complete if !record.verdict.is_valid() => Self::NotValid,
             Outcome::Complete => {
                 let broken = (0..record.points.len()).filter(last_visit).any(is_broken);

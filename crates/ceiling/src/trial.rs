@@ -64,6 +64,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         seed: options.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond() as u64 >> 10),
         server,
         expect: options.expect.clone(),
+        search: None,
         addresses,
         url: url.text,
     })

@@ -278,6 +278,7 @@ fn trial() -> Trial {
         seed: 1,
         server: ServerProcess::ByPort,
         expect: None,
+        search: None,
     }
 }
 

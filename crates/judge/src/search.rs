@@ -16,14 +16,18 @@
 mod evidence;
 
 use evidence::{Evidence, Tested};
-use model::objective::Standing;
+use model::objective::{Figure, Objective, Standing, Term};
+use model::run::Point;
 use model::search::{Answer, Check, Ended, Purpose, SearchConfig, SearchTrial, Trust};
-use model::verdict::{CeilingKind, Confidence};
+use model::verdict::{CeilingKind, Confidence, Named, Verdict};
+use model::wall::{Side, WallId};
 
 /// Each growing step multiplies the rate by this.
 const GROWTH: f64 = 2.0;
 /// Shortest trial, as a share of a whole one.
 const SHORTEST: f64 = 0.2;
+/// Shortest trial, unless a whole one is shorter, nanoseconds: less says nothing about a queue.
+const SHORTEST_NS: u64 = 500_000_000;
 /// Trials are whole when the interval is at most this many times as wide as asked.
 const WHOLE_WITHIN: f64 = 4.0;
 /// A miss is asked again at once while trials are shorter than this share of a whole one.
@@ -98,6 +102,48 @@ impl Confirming {
         let agrees = (self.agree != self.disagree).then_some(self.agree > self.disagree);
         (self.runs > 0).then_some(Check { rate: self.rate, agrees, runs: self.runs })
     }
+}
+
+/// Gates without which a trial says nothing, whatever its objective says.
+const SOUND: [&str; 2] = ["conservation", "bytes"];
+/// Gates that a generator breaks that does not keep up.
+const PUNCTUAL: [&str; 2] = ["release", "resolution"];
+
+/// Lateness up to this share of the tightest bound on latency cannot have made a miss.
+const LATENESS_MAX: f64 = 0.05;
+
+/// Whether a judged point may be believed as a trial. Gates that overload of the target breaks
+/// (steadiness, errors) do not matter: the objective itself judges it. A generator is late for it
+/// when its lateness matters beside the bound, however small the median is.
+pub fn trust(objective: &Objective, point: &Point) -> Trust {
+    let is_broken = |names: &[&str]| {
+        let mut gates = point.gates.iter().filter(|gate| gate.ok == Some(false));
+        gates.any(|gate| names.contains(&gate.id.as_str()))
+    };
+    if is_broken(&SOUND) {
+        Trust::Invalid
+    } else if is_broken(&PUNCTUAL) && lateness_matters(objective, point)
+        || is_limited(&point.verdict)
+    {
+        Trust::ClientLate
+    } else {
+        Trust::Sound
+    }
+}
+
+/// A wall of the generator, other than the lateness that is looked at by itself.
+fn is_limited(verdict: &Verdict) -> bool {
+    verdict.side == Side::Client && verdict.wall != Named::Wall(WallId::C4)
+}
+
+fn lateness_matters(objective: &Objective, point: &Point) -> bool {
+    let is_time = |term: &&Term| matches!(term.figure, Figure::Latency(_));
+    let bounds = objective.terms().iter().filter(is_time).map(|term| term.bound);
+    let tightest_ns = bounds.fold(f64::INFINITY, f64::min);
+    let late_ns = point.lateness_ns.as_ref().and_then(|late| late.p99_9.or(late.max));
+    // Without a bound on latency or a figure of lateness the gate alone decides.
+    let is_known = tightest_ns.is_finite() && late_ns.is_some();
+    !is_known || late_ns.unwrap_or(0) as f64 > LATENESS_MAX * tightest_ns
 }
 
 /// A search under way.
@@ -216,7 +262,8 @@ impl Search {
 
     fn grow(&self, rate: f64) -> Pending {
         // Not whole: that it may be too short to decide does not matter on the way up.
-        let duration_ns = (self.config.trial_ns as f64 * SHORTEST) as u64;
+        let shortest_ns = (self.config.trial_ns as f64 * SHORTEST) as u64;
+        let duration_ns = shortest_ns.max(SHORTEST_NS).min(self.config.trial_ns);
         Pending { rate, duration_ns, purpose: Purpose::Grow }
     }
 
@@ -258,7 +305,7 @@ impl Search {
         let share = self.share(low.rate, high.rate);
         let length_ns = |rate: f64| {
             let share_ns = (self.config.trial_ns as f64 * share) as u64;
-            share_ns.max(self.answers_ns(rate))
+            share_ns.max(SHORTEST_NS).min(self.config.trial_ns).max(self.answers_ns(rate))
         };
         // Far from the answer trials are short, and a miss by chance would cost the whole way back:
         // it is asked a second time at once.

@@ -5,6 +5,7 @@
 
 use crate::curve::Curve;
 use crate::objective::Objective;
+use crate::search::SearchConfig;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -143,6 +144,8 @@ pub enum Question {
     Load,
     /// How far does it go, and what stops it.
     Ramp,
+    /// The highest rate that holds an objective.
+    Find,
 }
 
 /// One fully resolved cell of a plan.
@@ -185,4 +188,8 @@ pub struct Trial {
     /// What must hold, if anything.
     #[serde(default)]
     pub expect: Option<Objective>,
+    /// How the highest rate that holds `expect` is searched for; its trials take the place of the
+    /// one level's rate and of `stop`.
+    #[serde(default)]
+    pub search: Option<SearchConfig>,
 }

@@ -10,6 +10,7 @@ use crate::histogram::{Histogram, Summary};
 use crate::load::{Spacing, Trial};
 use crate::objective::Expectation;
 use crate::reading::Reading;
+use crate::search::SearchRecord;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass};
 use crate::verdict::{Gate, Verdict};
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,9 @@ pub struct Record {
     /// How each term of the trial's objective stands over the run; empty when none was given.
     #[serde(default)]
     pub expectations: Vec<Expectation>,
+    /// The search for the highest rate that holds the objective, when that was asked.
+    #[serde(default)]
+    pub search: Option<SearchRecord>,
     /// Things a reader should know: fallbacks, raised limits, what the probe cost.
     pub notices: Vec<String>,
     /// What each figure means, by its path in this document.

@@ -137,7 +137,8 @@ pub struct Answer {
 pub struct SearchRecord {
     /// How it was to go.
     pub config: SearchConfig,
-    /// Every trial in order; with the points of the record, one to one.
+    /// Every trial in order; each has its point in the record, but for one that was cut before its
+    /// window began.
     pub trials: Vec<SearchTrial>,
     /// What it found; `null` when it was interrupted.
     pub answer: Option<Answer>,

@@ -9,13 +9,16 @@ use model::histogram::{Histogram, Summary};
 use model::load::{
     Arrival, DriverKind, Level, Question, Request, ServerProcess, Spacing, Stop, Trial, Warmup,
 };
-use model::objective::{Expectation, Objective, Unit};
+use model::objective::{Expectation, Objective, Standing, Unit};
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes,
 };
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
     RequestInfo, Run, SCHEMA, Second, Spread, Target, Unmeasured,
+};
+use model::search::{
+    Answer, Check, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust,
 };
 use model::tick::ERROR_CLASSES;
 use model::units::NS_PER_S;
@@ -382,6 +385,7 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         seed: 42,
         server: ServerProcess::ByPort,
         expect: None,
+        search: None,
     }
 }
 
@@ -389,6 +393,7 @@ fn run(scene: &Scene, question: Question) -> Run {
     let word = match question {
         Question::Load => "load",
         Question::Ramp => "ramp",
+        Question::Find => "find",
     };
     let (mut points, mut latencies) = (Vec::new(), Vec::new());
     let mut at_ns = 5_000 * NS_PER_S;
@@ -420,6 +425,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         verdict: verdict(Named::None, Side::None, "", Confidence::Unknown),
         notices: Vec::new(),
         expectations: Vec::new(),
+        search: None,
         definitions: definitions(),
     };
     Run { record, readings, latencies }
@@ -853,6 +859,49 @@ pub(crate) fn load_open() -> Run {
         knee_in_flight: None,
     });
     run.record.verdict = found;
+    run
+}
+
+/// A search with an answer. Its trials show each way to stand; the points are those of one load.
+pub(crate) fn find_answer() -> Run {
+    let mut run = load_unwatched();
+    run.record.trial.question = Question::Find;
+    run.record.trial.expect = "p99<2ms".parse().ok();
+    let trial = |rate, duration_s, purpose, standing, trust| SearchTrial {
+        rate,
+        duration_s,
+        purpose,
+        standing,
+        trust,
+    };
+    let check = |rate| Some(Check { rate, agrees: Some(true), runs: 1 });
+    run.record.search = Some(SearchRecord {
+        config: SearchConfig {
+            lowest: 100.0,
+            highest: 1e6,
+            precision: 0.02,
+            budget_ns: 120 * NS_PER_S,
+            trial_ns: 3 * NS_PER_S,
+            answers_min: 1000,
+            confidence: 0.95,
+        },
+        trials: vec![
+            trial(24_000.0, 0.6, Purpose::Grow, Standing::Met, Trust::Sound),
+            trial(48_900.0, 3.0, Purpose::Narrow, Standing::Missed, Trust::ClientLate),
+            trial(48_000.0, 3.0, Purpose::Verify, Standing::Met, Trust::Invalid),
+        ],
+        answer: Some(Answer {
+            rate: Some(48_000.0),
+            kind: CeilingKind::Ceiling,
+            misses_at: Some(48_900.0),
+            width: Some(0.01875),
+            ended: Ended::Narrowed,
+            confidence: Confidence::Confirmed,
+            below: check(45_600.0),
+            above: check(51_345.0),
+            notes: Vec::new(),
+        }),
+    });
     run
 }
 

@@ -1,5 +1,6 @@
 //! One file per sub-command.
 
+pub mod find;
 pub mod load;
 pub mod ramp;
 

@@ -16,3 +16,5 @@ mod latency;
 mod endings;
 
 mod expect;
+
+mod find;

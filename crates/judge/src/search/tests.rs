@@ -1,7 +1,10 @@
 //! The search against simulated systems whose truth is known.
 
 use super::*;
+use crate::fixture::Fixture;
+use model::histogram::Summary;
 use model::search::Purpose;
+use model::verdict::Gate;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -321,4 +324,32 @@ fn rates_too_low_for_a_percentile_get_longer_trials() {
     });
     assert!((answer.rate.unwrap() / 130.0 - 1.0).abs() < 0.021, "{answer:?} {trials:?}");
     assert_eq!(answer.confidence, Confidence::Confirmed);
+}
+
+#[test]
+fn lateness_counts_beside_the_bound_and_accounts_must_agree() {
+    let objective: Objective = "p99<100ms,errors<1%".parse().unwrap();
+    let mut point = Fixture::point(8, 1000.0);
+    let gate = |id: &str, ok| Gate {
+        id: id.to_string(),
+        ok: Some(ok),
+        measured: None,
+        bound: String::new(),
+        why: String::new(),
+    };
+    point.gates = vec![gate("release", false), gate("steadiness", false), gate("errors", false)];
+    let mut late = |late_ns| {
+        point.lateness_ns = Some(Summary { p99_9: Some(late_ns), ..Summary::default() });
+        trust(&objective, &point)
+    };
+    assert_eq!(late(5_000_000), Trust::Sound, "5 ms beside 100 ms");
+    assert_eq!(late(6_000_000), Trust::ClientLate);
+    let rate_only: Objective = "rate>=1k".parse().unwrap();
+    assert_eq!(trust(&rate_only, &point), Trust::ClientLate, "the gate alone decides");
+    point.gates = vec![gate("steadiness", false), gate("errors", false)];
+    assert_eq!(trust(&objective, &point), Trust::Sound, "overload breaks those");
+    point.verdict.side = Side::Client;
+    assert_eq!(trust(&objective, &point), Trust::ClientLate);
+    point.gates.push(gate("conservation", false));
+    assert_eq!(trust(&objective, &point), Trust::Invalid);
 }

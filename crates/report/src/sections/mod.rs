@@ -8,6 +8,8 @@ pub mod summary;
 
 pub mod expectations;
 
+pub mod search;
+
 pub mod levels;
 
 pub mod evidence;
@@ -65,6 +67,7 @@ const FULLY: (Detail, Detail) = (Detail::Everything, Detail::Everything);
 pub const REGISTRY: &[Section] = &[
     Section { heading: "", depths: ALWAYS, draw: summary::summary },
     Section { heading: "Expectations", depths: ALWAYS, draw: expectations::table },
+    Section { heading: "Search", depths: ALWAYS, draw: search::table },
     Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
     Section { heading: "Evidence", depths: ALWAYS, draw: evidence::evidence },
@@ -94,6 +97,7 @@ pub fn page_of(run: &Run, detail: Detail) -> Page {
     let question = match record.trial.question {
         Question::Load => "load",
         Question::Ramp => "ramp",
+        Question::Find => "find",
     };
     let mut blocks = Vec::new();
     let mut heading = "";
