@@ -7,8 +7,8 @@ fn eight_connections_of_20_ms_hold_400_a_second() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:20ms"]);
     let url = server.url("/read");
-    // One request at a time on each of 8 connections. At 452/s the last of 1 s wait 150 ms.
-    let slo = "p99<150ms,errors<1%";
+    // One request at a time on each of 8 connections. At 460/s a tenth of 1 s wait over 150 ms.
+    let slo = "p90<150ms,errors<2%";
     let find = ["find", &url, "--slo", slo, "-c", "8", "-R", "100..2k", "--trial", "1s"];
     let said = run(&[&find[..], &["--precision", "10%", "--budget", "25s", "--json"]].concat());
     let record = said.record();
@@ -28,8 +28,10 @@ fn eight_connections_of_20_ms_hold_400_a_second() {
     assert!(rate < 520.0, "more than the connections can carry: {answer}");
     match said.code {
         0 => {
-            assert!(rate > 300.0, "{answer}");
-            assert!(answer["misses_at"].as_f64().is_some_and(|at| at > rate), "{answer}");
+            let misses_at = answer["misses_at"].as_f64().unwrap_or_else(|| panic!("{answer}"));
+            assert!(misses_at > rate && misses_at > 300.0, "{answer}");
+            // On a busy machine trials take longer and the budget may end first; it says so.
+            assert!(rate > 300.0 || answer["ended"] == "budget-spent", "{answer}");
         }
         // Neighbours on the machine can make any generator late: then nothing more is claimed.
         4 => assert_eq!(
