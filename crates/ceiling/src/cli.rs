@@ -9,8 +9,10 @@ use std::process::ExitCode;
 /// Finds the real ceiling of an HTTP server, names the wall it hit with evidence, and proves that
 /// the measurement is honest.
 ///
-/// Exit codes: 0 good, 1 internal, 2 usage, 4 measurement not valid (a gate broke, or the generator
-/// was the wall), 5 target unreachable, 130 interrupted with partial results written.
+/// Exit codes: 0 good, 1 internal, 2 usage, 3 an expectation was missed or is undecided,
+/// 4 measurement not valid (a gate broke, or the generator was the wall), 5 target unreachable,
+/// 130 interrupted with partial results written. 130, 5 and 4 go before 3: what was not measured
+/// well says nothing about an expectation.
 #[derive(Debug, Parser)]
 #[command(name = "ceiling", version, max_term_width = 80, disable_help_subcommand = true)]
 pub struct Cli {
@@ -27,6 +29,8 @@ pub enum Command {
     Ramp(cmd::ramp::Ramp),
     /// How many new connections per second, or how many at once: devices that come and go.
     Churn(cmd::churn::Churn),
+    /// The highest rate that holds an objective, searched for and confirmed.
+    Find(cmd::find::Find),
     /// Draws a run that was stored, in any format.
     Show(cmd::show::Show),
     /// Prints completions for a shell.
@@ -83,6 +87,11 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--connect-to", "hosts and ports", "--connect-to example.test:80:127.0.0.1:8083"),
     ("--resolve", "a host, a port and addresses", "--resolve example.test:80:127.0.0.1"),
     ("--unix-socket", "the path of a socket", "--unix-socket /run/server.sock"),
+    ("--slo", "what must hold", "--slo 'p99<2ms,errors<0.1%'"),
+    ("--precision", "a share", "--precision 2%"),
+    ("--budget", "a time", "--budget 2m"),
+    ("--trial", "a time", "--trial 3s"),
+    ("--expect", "what must hold", "--expect 'p99<2ms,errors<0.1%'"),
     ("--seed", "a number", "--seed 42"),
     ("--server-pid", "a process id", "--server-pid 4711"),
     ("--out", "a file's name", "-o report.html"),

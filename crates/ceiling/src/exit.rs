@@ -2,7 +2,9 @@
 
 use lab::LabError;
 use lab::target::UrlError;
+use model::objective::Standing;
 use model::run::{Outcome, Point, Record};
+use model::search::Ended;
 use model::verdict::Named;
 use std::process::ExitCode;
 use store::StoreError;
@@ -16,6 +18,8 @@ pub enum Code {
     Internal = 1,
     /// The command line or a file named on it is wrong.
     Usage = 2,
+    /// An expectation was missed, or it is not known whether it holds.
+    Unmet = 3,
     /// The measurement is not valid, or the generator was the wall.
     NotValid = 4,
     /// The target does not answer.
@@ -31,6 +35,17 @@ impl From<Code> for ExitCode {
 }
 
 impl Code {
+    /// The code of a search: its answer stands for all of its trials.
+    fn of_search(record: &Record) -> Self {
+        let answer = record.search.as_ref().and_then(|search| search.answer.as_ref());
+        let Some(answer) = answer else { return Self::Internal };
+        match (answer.ended, answer.rate) {
+            (Ended::ClientLimited, _) | (Ended::Undecidable, None) => Self::NotValid,
+            (_, Some(_)) => Self::Good,
+            (_, None) => Self::Unmet,
+        }
+    }
+
     /// The code of a run that was made.
     pub fn of(record: &Record) -> Self {
         let last_visit = |index: &usize| {
@@ -43,13 +58,28 @@ impl Code {
             Outcome::Interrupted => Self::Interrupted,
             Outcome::TargetLost => Self::Unreachable,
             Outcome::Complete if was_silent(record) => Self::Unreachable,
+            Outcome::Complete if record.search.is_some() => Self::of_search(record),
             Outcome::Complete if !record.verdict.is_valid() => Self::NotValid,
             Outcome::Complete => {
                 let broken = (0..record.points.len()).filter(last_visit).any(is_broken);
-                if broken { Self::NotValid } else { Self::Good }
+                match Standing::of(&record.expectations) {
+                    _ if broken => Self::NotValid,
+                    Standing::Met => Self::Good,
+                    Standing::Missed | Standing::Undecided => Self::Unmet,
+                }
             }
         }
     }
+}
+
+/// Says in one line which terms are missed and which undecided.
+pub fn unmet(record: &Record) -> String {
+    let open = record.expectations.iter().filter(|term| term.met != Some(true));
+    let shown = open.map(|term| {
+        let word = if term.met.is_some() { "missed" } else { "undecided" };
+        format!("{} {word}: {}", term.term, term.why)
+    });
+    shown.collect::<Vec<_>>().join("; ")
 }
 
 /// Whether no answer came at all, good or bad, and no limit explains it.

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         cli::Command::Load(command) => cmd::load::run(command),
         cli::Command::Ramp(command) => cmd::ramp::run(command),
         cli::Command::Churn(command) => cmd::churn::run(command),
+        cli::Command::Find(command) => cmd::find::run(command),
         cli::Command::Show(command) => cmd::show::run(command),
         cli::Command::Completions(command) => cmd::completions::run(&command),
     };

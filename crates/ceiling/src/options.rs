@@ -2,6 +2,7 @@
 
 use crate::ways::WayOptions;
 use clap::{Args, ValueEnum};
+use model::objective::{Objective, ObjectiveError};
 use model::units::{parse_count, parse_duration_ns};
 use report::Style;
 use std::env;
@@ -60,6 +61,9 @@ pub struct Options {
 
     #[command(flatten)]
     pub ways: WayOptions,
+    /// What must hold, else exit 3: 'p99<2ms,errors<0.1%'; see below
+    #[arg(long, value_name = "TERMS", value_parser = objective)]
+    pub expect: Option<Objective>,
 
     /// Seed of everything random; drawn and recorded when not given
     #[arg(long, value_name = "N", value_parser = seed)]
@@ -241,6 +245,11 @@ fn header(text: &str) -> Result<(String, String), String> {
         return Err(error());
     }
     Ok((name.to_string(), value.trim().to_string()))
+}
+
+/// What must hold.
+pub fn objective(text: &str) -> Result<Objective, String> {
+    text.parse().map_err(|error: ObjectiveError| error.to_string())
 }
 
 fn seed(text: &str) -> Result<u64, String> {

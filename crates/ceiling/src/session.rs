@@ -1,6 +1,6 @@
 //! One run from a resolved trial to its outputs: what `load` and `ramp` share.
 
-use crate::exit::{Code, Failure};
+use crate::exit::{self, Code, Failure};
 use crate::options::Options;
 use crate::outputs::Outputs;
 use crate::screen::Screen;
@@ -66,10 +66,15 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
     printed?;
     written?;
     stored?;
-    match store_failure {
-        Some(error) => Err(error.into()),
-        None => Ok(Code::of(&run.record)),
+    if let Some(error) = store_failure {
+        return Err(error.into());
     }
+    let code = Code::of(&run.record);
+    let is_expected = !run.record.expectations.is_empty();
+    if code == Code::Unmet && is_expected && !options.quiet {
+        let _ = writeln!(io::stderr(), "ceiling: {}", exit::unmet(&run.record));
+    }
+    Ok(code)
 }
 
 /// Prints a run as the options say.

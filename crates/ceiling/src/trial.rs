@@ -61,6 +61,8 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         addresses: way.addresses,
         resolution: way.resolution,
         sources: way.sources,
+        expect: options.expect.clone(),
+        search: None,
         url: url.text,
     })
 }

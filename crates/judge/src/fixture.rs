@@ -180,6 +180,7 @@ impl Fixture {
             per_100ms: tenths.clone(),
             unmeasured: Unmeasured::default(),
             gates: Vec::new(),
+            expectations: Vec::new(),
             verdict: unjudged(),
         }
     }
@@ -281,6 +282,8 @@ fn trial() -> Trial {
         coalesce_ns: 0,
         seed: 1,
         server: ServerProcess::ByPort,
+        expect: None,
+        search: None,
     }
 }
 

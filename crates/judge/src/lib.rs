@@ -8,6 +8,8 @@
 
 pub mod observe;
 
+pub mod objective;
+
 pub mod case;
 
 pub mod gates;
@@ -20,7 +22,9 @@ pub mod ramp;
 pub mod stats;
 pub mod steady;
 
-pub use verdict::{Context, judge_point, judge_run, undecided};
+pub mod search;
+
+pub use verdict::{Context, judge_point, judge_run, last_visits, undecided};
 
 #[cfg(test)]
 mod fixture;

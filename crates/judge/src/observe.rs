@@ -365,6 +365,26 @@ mod tests {
     }
 
     #[test]
+    fn the_fullest_reading_is_kept_wherever_it_stands() {
+        let files = |open: u32| OpenFiles { pid: 1, open: u64::from(open), limit: 1024 };
+        let listener = |queued, backlog| Listener { queued, backlog, ..Listener::default() };
+        for order in [[900, 10, 20], [10, 20, 900]] {
+            let mut readings = Vec::new();
+            for (seconds, open) in (1..).zip(order) {
+                let listeners = vec![listener(open, 1000), listener(1, 1000)];
+                readings.push(at(seconds, Data::ClientFiles(files(open))));
+                readings.push(at(seconds, Data::ServerFiles(files(open))));
+                readings.push(at(seconds, Data::Listeners(listeners)));
+            }
+            let observed = Observed::of(readings, 1);
+            assert_eq!(observed.client_files, Some(files(900)), "{order:?}");
+            assert_eq!(observed.server_files, Some(files(900)), "{order:?}");
+            let peak = QueuePeak { queued: 900, backlog: 1000 };
+            assert_eq!(observed.listeners, Some(peak), "{order:?}");
+        }
+    }
+
+    #[test]
     fn quotas_queues_and_sockets_are_summed_up() {
         let quota = |periods, throttled_periods, throttled_ns| {
             Data::ServerQuota(vec![QuotaUse {

@@ -6,6 +6,7 @@
 //! nothing is ever "confirmed".
 
 use crate::case::{Case, percent};
+use crate::objective;
 use crate::observe::Observed;
 use crate::ramp::{self, Shape, load_of, load_phrase};
 use crate::walls::{self, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, SERVER, Seen};
@@ -47,10 +48,12 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Fills the gates and the verdict of a point.
+/// Fills the gates, the verdict and the expectations of a point.
 pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) -> Point {
     point.gates = gates::check_all(&context.case(&point, observed));
     point.verdict = decide(&context.case(&point, observed), None);
+    let expect = context.trial.expect.as_ref();
+    point.expectations = expect.map_or_else(Vec::new, |expect| objective::at_point(expect, &point));
     point
 }
 
@@ -87,7 +90,7 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
     let Some(&last) = usable.last().or(last_visits.last()) else { return undecided() };
     let by_load: Vec<&Point> = usable.iter().map(|index| &points[*index]).collect();
     let shape = match context.trial.question {
-        Question::Load | Question::Churn => Shape::TooFew,
+        Question::Load | Question::Churn | Question::Find => Shape::TooFew,
         Question::Ramp => ramp::shape(&by_load),
     };
     let case = |index: usize| context.case(&points[index], &observed[index]);
@@ -121,8 +124,8 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
     verdict
 }
 
-/// Index of the last visit of each level.
-fn last_visits(points: &[Point]) -> Vec<usize> {
+/// Index of the last visit of each level: a repeat stands for its level.
+pub fn last_visits(points: &[Point]) -> Vec<usize> {
     let is_last = |index: &usize| {
         points.get(index + 1).is_none_or(|next| next.attempt <= points[*index].attempt)
     };

@@ -5,9 +5,10 @@ use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, LimitError};
 use crate::target::{self, Unreachable};
 use crate::watch::Watch;
-use crate::{definitions, server, turnover};
+use crate::{definitions, search, server, turnover};
 use engine::job::Job;
 use engine::{Crew, StartError};
+use judge::objective;
 use judge::observe::Observed;
 use judge::steady::{Steadiness, steadiness};
 use judge::{Context, judge_point, judge_run};
@@ -21,6 +22,7 @@ use model::run::{
     RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors, count_requests,
     count_status,
 };
+use model::search::SearchRecord;
 use probe::{Config, Sampler};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,18 +61,19 @@ pub enum LabError {
 }
 
 /// What a run gathers while it goes on.
-struct Bench<'a> {
-    trial: &'a Trial,
+pub(crate) struct Bench<'a> {
+    pub(crate) trial: &'a Trial,
     host: model::facts::HostFacts,
     target: Target,
     routes: Vec<Route>,
     /// Connections established by each of them.
     opened_on: Vec<u64>,
-    points: Vec<Point>,
+    pub(crate) points: Vec<Point>,
     observed: Vec<Observed>,
     latencies: Vec<Histogram>,
     notices: Vec<String>,
-    outcome: Outcome,
+    pub(crate) outcome: Outcome,
+    pub(crate) search: Option<SearchRecord>,
 }
 
 /// Runs a trial. `stop` may be set at any time: the run then ends in order with what it has.
@@ -91,23 +94,13 @@ pub fn run(
     let port = trial.addresses.first().and_then(Address::port);
     let sampler = Sampler::start(Config { server_pid, port, ..Config::default() });
     let mut watch = Watch::new(sampler, log);
-    let mut load = 0;
-    for (index, level) in trial.levels.iter().enumerate() {
-        if bench.outcome != Outcome::Complete {
-            break;
-        }
-        for attempt in 1..=trial.repeats_max + 1 {
-            load += 1;
-            let of = trial.levels.len();
-            notify(Event::Level { index, of, attempt, level: level.clone() });
-            let (crew, watch) = (&mut crew, &mut watch);
-            let mut hands = Stagehands { crew, watch, trial, stop, notify: &mut *notify };
-            let visit = visit(&mut hands, level, load)?;
-            let is_steady = bench.add_visit((level, attempt), visit, watch, notify);
-            if is_steady || bench.outcome != Outcome::Complete {
-                break;
-            }
-        }
+    let (crew_lent, watch_lent) = (&mut crew, &mut watch);
+    let (until, notify_lent) = (trial.stop, &mut *notify);
+    let mut hands =
+        Stagehands { crew: crew_lent, watch: watch_lent, trial, until, stop, notify: notify_lent };
+    match trial.search {
+        None => bench.visit_levels(&mut hands)?,
+        Some(config) => search::run(&mut bench, &mut hands, config)?,
     }
     drop(crew);
     watch.stop();
@@ -168,6 +161,7 @@ impl<'a> Bench<'a> {
             latencies: Vec::new(),
             notices: Vec::new(),
             outcome: Outcome::Complete,
+            search: None,
         };
         if trial.driver == DriverKind::Null {
             bench.notices.push("driver null: no server was asked anything".to_string());
@@ -223,8 +217,28 @@ impl<'a> Bench<'a> {
         Context { trial: self.trial, host: &self.host, target: &self.target, outcome: self.outcome }
     }
 
+    /// Visits every level in turn; one that is not steady again.
+    fn visit_levels(&mut self, hands: &mut Stagehands<'_, '_>) -> Result<(), LabError> {
+        let trial = self.trial;
+        let (of, mut load) = (trial.levels.len(), 0);
+        for (index, level) in trial.levels.iter().enumerate() {
+            for attempt in 1..=trial.repeats_max + 1 {
+                if self.outcome != Outcome::Complete {
+                    return Ok(());
+                }
+                load += 1;
+                (hands.notify)(Event::Level { index, of, attempt, level: level.clone() });
+                let visit = visit(hands, level, load)?;
+                if self.add_visit((level, attempt), visit, hands.watch, hands.notify) {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Makes a point of a visit; false when its throughput was not steady.
-    fn add_visit(
+    pub(crate) fn add_visit(
         &mut self,
         (level, attempt): (&Level, u32),
         visit: Visit,
@@ -269,6 +283,10 @@ impl<'a> Bench<'a> {
     fn finish(mut self, command: &[String], started_at: jiff::Timestamp) -> Run {
         self.count_uses();
         let verdict = judge_run(self.context(), &self.points, &self.observed);
+        // A search makes trials that miss on purpose; its answer stands for them all.
+        let expect = self.trial.expect.as_ref().filter(|_| self.search.is_none());
+        let expectations =
+            expect.map_or_else(Vec::new, |expect| objective::over_run(expect, &self.points));
         let stamp = started_at.strftime("%Y%m%dT%H%M%S").to_string();
         let record = Record {
             schema: SCHEMA.to_string(),
@@ -283,6 +301,8 @@ impl<'a> Bench<'a> {
             target: self.target,
             points: self.points,
             verdict,
+            expectations,
+            search: self.search,
             notices: self.notices,
             definitions: definitions::all(),
         };
@@ -362,6 +382,7 @@ fn make_point(
             bytes_received: gathered.unmeasured.bytes_received,
         },
         gates: Vec::new(),
+        expectations: Vec::new(),
         // Until the judge has spoken.
         verdict: judge::undecided(),
     }

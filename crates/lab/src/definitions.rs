@@ -131,6 +131,29 @@ const DEFINITIONS: &[(&str, &str)] = &[
          be late.",
     ),
     (
+        "points[].expectations",
+        "Each term of --expect at this point. measured and bound are in unit (ns, % or /s). \
+         errors: requests failed, unanswered or unsent, of those sent or unsent. statusNxx: \
+         answers of that class, of the same. met is null when it cannot be said: too few answers \
+         for a percentile (unless a lower percentile is already beyond the bound), or nothing \
+         measured. A percentile among requests without an answer is missed when the time they \
+         waited at least is beyond the bound.",
+    ),
+    (
+        "expectations",
+        "Each term of --expect over the run: what is bounded from above must hold at the last \
+         visit of every level, a rate must be reached at one; the deciding level is told.",
+    ),
+    (
+        "search",
+        "answer.rate: the highest rate shown to hold the objective with no lower one shown to \
+         miss it; misses_at: the lowest shown to miss above all that hold; width: misses_at / \
+         rate - 1. A rate holds when it misses at most one trial in ten and misses when it misses \
+         six in ten or more, told apart by a sequential test with config.confidence. below and \
+         above: runs at 95 % of rate, which must hold, and at 105 % of misses_at, which must \
+         miss. kind at-least: no rate was shown to miss, or the generator was late first.",
+    ),
+    (
         "points[].verdict.ceiling",
         "rate with the 95 % interval of its mean (batch means). kind ceiling: a wall was \
          reached; at-least: none was, so the true ceiling is this or more.",

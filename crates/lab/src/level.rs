@@ -68,6 +68,8 @@ pub struct Stagehands<'a, 'b> {
     pub crew: &'a mut Crew,
     /// What was asked.
     pub trial: &'a Trial,
+    /// End of the measured window.
+    pub until: Stop,
     /// Set when somebody asks to stop.
     pub stop: &'a AtomicBool,
     /// Who is told what happens.
@@ -256,7 +258,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
     /// Runs the measured window and the drain; returns when the window began.
     fn measure(&mut self) -> Result<u64, LabError> {
         let begin_ns = clock::now_ns() + LEAD_NS;
-        let (end_ns, budget) = match self.hands.trial.stop {
+        let (end_ns, budget) = match self.hands.until {
             Stop::AfterNs(ns) => (begin_ns + ns, None),
             Stop::AfterRequests(count) => (u64::MAX, Some(count)),
         };

@@ -10,7 +10,7 @@ pub enum Event {
     Level {
         /// Which of the levels, from 0.
         index: usize,
-        /// How many there are.
+        /// How many there are; 0 when that is not known beforehand.
         of: usize,
         /// 1 for the first visit.
         attempt: u32,

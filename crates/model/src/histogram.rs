@@ -231,6 +231,8 @@ mod tests {
         assert_eq!(summary.p50, Some(1000), "half of the population is recorded");
         assert_eq!(summary.p75, None, "three quarters is not");
         assert_eq!((summary.count, summary.censored), (1000, 1000));
+        assert_eq!(summary.max, None, "a censored value may be greater than all recorded ones");
+        assert_eq!(histogram.summary(0).max, Some(1000));
     }
 
     #[test]

@@ -8,8 +8,10 @@ pub mod units;
 
 pub mod curve;
 pub mod load;
+pub mod objective;
 pub mod ports;
 pub mod route;
+pub mod search;
 pub mod shapes;
 
 pub mod histogram;

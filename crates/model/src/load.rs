@@ -4,7 +4,9 @@
 //! so that a stored trial can be run again and mean the same.
 
 use crate::curve::Curve;
+use crate::objective::Objective;
 use crate::route::{Address, Resolution};
+use crate::search::SearchConfig;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -177,6 +179,8 @@ pub enum Question {
     Ramp,
     /// How many new connections per second, or how many at once.
     Churn,
+    /// The highest rate that holds an objective.
+    Find,
 }
 
 /// One fully resolved cell of a plan.
@@ -222,4 +226,11 @@ pub struct Trial {
     pub seed: u64,
     /// Which process answers.
     pub server: ServerProcess,
+    /// What must hold, if anything.
+    #[serde(default)]
+    pub expect: Option<Objective>,
+    /// How the highest rate that holds `expect` is searched for; its trials take the place of the
+    /// one level's rate and of `stop`.
+    #[serde(default)]
+    pub search: Option<SearchConfig>,
 }

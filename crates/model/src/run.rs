@@ -8,8 +8,10 @@ use crate::curve::Curve;
 use crate::facts::{HostFacts, ServerFacts};
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Life, Spacing, Trial};
+use crate::objective::Expectation;
 use crate::reading::Reading;
 use crate::route::Resolution;
+use crate::search::SearchRecord;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass};
 use crate::verdict::{Gate, Verdict};
 use serde::{Deserialize, Serialize};
@@ -57,6 +59,12 @@ pub struct Record {
     pub points: Vec<Point>,
     /// Of the whole run.
     pub verdict: Verdict,
+    /// How each term of the trial's objective stands over the run; empty when none was given.
+    #[serde(default)]
+    pub expectations: Vec<Expectation>,
+    /// The search for the highest rate that holds the objective, when that was asked.
+    #[serde(default)]
+    pub search: Option<SearchRecord>,
     /// Things a reader should know: fallbacks, raised limits, what the probe cost.
     pub notices: Vec<String>,
     /// What each figure means, by its path in this document.
@@ -148,6 +156,9 @@ pub struct Point {
     pub unmeasured: Unmeasured,
     /// Validity checks.
     pub gates: Vec<Gate>,
+    /// How each term of the trial's objective stands here; empty when none was given.
+    #[serde(default)]
+    pub expectations: Vec<Expectation>,
     /// Of this point.
     pub verdict: Verdict,
 }

@@ -27,6 +27,9 @@ mod ports;
 mod server;
 mod sysctl;
 
+#[doc(hidden)]
+pub mod fuzzing;
+
 #[cfg(test)]
 mod never_panics;
 #[cfg(test)]

@@ -1,43 +1,11 @@
 //! No parser panics, whatever the bytes: arbitrary ones, fixtures cut anywhere, fixtures with a
 //! byte changed.
 
-use crate::source::{
-    cgroup, files, interrupts, net_dev, pressure, sock_diag, sockstat, softirqs, softnet, stat,
-    tcp, threads,
-};
+use crate::fuzzing::parse_as_everything;
 use crate::testing::{self, fixture};
-use crate::{accounting, cgroup_path, host, process, scan};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::path::Path;
-
-/// Runs every parser; what they return is their own tests' business.
-fn parse_as_everything(bytes: &[u8]) {
-    let _ = stat::parse(bytes);
-    let _ = softnet::parse(bytes);
-    let _ = softirqs::parse(bytes);
-    let _ = interrupts::parse(bytes);
-    let _ = net_dev::parse(bytes);
-    let _ = tcp::parse(bytes);
-    let _ = sockstat::parse(bytes);
-    let _ = pressure::parse(bytes);
-    let _ = threads::parse(bytes);
-    let _ = process::parse_stat(bytes);
-    let _ = process::parse_status(bytes, "Name");
-    let _ = cgroup::parse(bytes);
-    let _ = cgroup::parse_max(bytes);
-    let _ = cgroup::parse_v1_us(bytes);
-    let _ = cgroup_path::parse_mounts(bytes);
-    let _ = cgroup_path::parse_membership(bytes);
-    let _ = files::parse(bytes);
-    let _ = sock_diag::parse(bytes);
-    let _ = accounting::parse(bytes);
-    let _ = accounting::unpack(bytes);
-    let _ = host::parse_cpuinfo(bytes);
-    let _ = host::parse_memory(bytes);
-    let _ = scan::cpu_list(bytes);
-    let _ = scan::cpu_columns(bytes);
-}
 
 /// Every fixture, and small versions of the made-up hosts.
 fn samples() -> Vec<Vec<u8>> {

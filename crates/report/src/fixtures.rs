@@ -10,12 +10,16 @@ use model::load::{
     Arrival, DriverKind, Level, Life, Question, Request, ServerProcess, Spacing, Stop, Trial,
     Warmup,
 };
+use model::objective::{Expectation, Objective, Standing, Unit};
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes,
 };
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
     RequestInfo, Run, SCHEMA, Second, Spread, Target, Unmeasured,
+};
+use model::search::{
+    Answer, Check, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust,
 };
 use model::tick::ERROR_CLASSES;
 use model::units::NS_PER_S;
@@ -180,6 +184,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         per_100ms: vec![(rate / 10.0) as u64; 100],
         unmeasured: Unmeasured { duration_s: 2.0, ..Unmeasured::default() },
         gates: gates(scene),
+        expectations: Vec::new(),
         verdict: verdict(Named::None, Side::None, "no wall at this level", Confidence::Unknown),
     };
     (point, latency)
@@ -385,6 +390,8 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         coalesce_ns: 0,
         seed: 42,
         server: ServerProcess::ByPort,
+        expect: None,
+        search: None,
     }
 }
 
@@ -393,6 +400,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         Question::Load => "load",
         Question::Ramp => "ramp",
         Question::Churn => "churn",
+        Question::Find => "find",
     };
     let (mut points, mut latencies) = (Vec::new(), Vec::new());
     let mut at_ns = 5_000 * NS_PER_S;
@@ -424,6 +432,8 @@ fn run(scene: &Scene, question: Question) -> Run {
         points,
         verdict: verdict(Named::None, Side::None, "", Confidence::Unknown),
         notices: Vec::new(),
+        expectations: Vec::new(),
+        search: None,
         definitions: definitions(),
     };
     Run { record, readings, latencies }
@@ -797,7 +807,18 @@ pub(crate) fn load_unwatched() -> Run {
     run
 }
 
-/// Open loop: an asked rate, of which not all could be sent.
+fn expectation(
+    term: &str,
+    unit: Unit,
+    measured: Option<f64>,
+    met: Option<bool>,
+    why: &str,
+) -> Expectation {
+    let bound = term.parse::<Objective>().unwrap().terms()[0].bound;
+    Expectation { term: term.to_string(), measured, bound, unit, met, why: why.to_string() }
+}
+
+/// Open loop: an asked rate, of which not all could be sent, and an objective that it misses.
 pub(crate) fn load_open() -> Run {
     let scene = Scene { connections: vec![64], ..Scene::ramp(48_300.0) };
     let mut run = run(&scene, Question::Load);
@@ -821,6 +842,21 @@ pub(crate) fn load_open() -> Run {
     point.requests.waited = point.requests.sent / 2;
     point.client_loop.spin_share = Some(0.125);
     run.latencies[0] = latency;
+    let share = 100.0 * (64 + point.requests.unsent) as f64 / 600_000.0;
+    let expectations = vec![
+        expectation("p50<1s", Unit::Ns, Some(212e6), Some(true), "measured 212ms"),
+        expectation("errors<0.1%", Unit::Percent, Some(share), Some(false), "measured 20.7%"),
+        expectation(
+            "max<5s",
+            Unit::Ns,
+            None,
+            None,
+            "max falls among 64 requests without an answer",
+        ),
+    ];
+    run.record.trial.expect = "p50<1s,errors<0.1%,max<5s".parse().ok();
+    point.expectations = expectations.clone();
+    run.record.expectations = expectations;
     let mut found = wall(WallId::S3, Confidence::CoLimited);
     found.also = vec![WallId::K1];
     found.ceiling = Some(Ceiling {
@@ -831,6 +867,49 @@ pub(crate) fn load_open() -> Run {
         knee_in_flight: None,
     });
     run.record.verdict = found;
+    run
+}
+
+/// A search with an answer. Its trials show each way to stand; the points are those of one load.
+pub(crate) fn find_answer() -> Run {
+    let mut run = load_unwatched();
+    run.record.trial.question = Question::Find;
+    run.record.trial.expect = "p99<2ms".parse().ok();
+    let trial = |rate, duration_s, purpose, standing, trust| SearchTrial {
+        rate,
+        duration_s,
+        purpose,
+        standing,
+        trust,
+    };
+    let check = |rate| Some(Check { rate, agrees: Some(true), runs: 1 });
+    run.record.search = Some(SearchRecord {
+        config: SearchConfig {
+            lowest: 100.0,
+            highest: 1e6,
+            precision: 0.02,
+            budget_ns: 120 * NS_PER_S,
+            trial_ns: 3 * NS_PER_S,
+            answers_min: 1000,
+            confidence: 0.95,
+        },
+        trials: vec![
+            trial(24_000.0, 0.6, Purpose::Grow, Standing::Met, Trust::Sound),
+            trial(48_900.0, 3.0, Purpose::Narrow, Standing::Missed, Trust::ClientLate),
+            trial(48_000.0, 3.0, Purpose::Verify, Standing::Met, Trust::Invalid),
+        ],
+        answer: Some(Answer {
+            rate: Some(48_000.0),
+            kind: CeilingKind::Ceiling,
+            misses_at: Some(48_900.0),
+            width: Some(0.01875),
+            ended: Ended::Narrowed,
+            confidence: Confidence::Confirmed,
+            below: check(45_600.0),
+            above: check(51_345.0),
+            notes: Vec::new(),
+        }),
+    });
     run
 }
 

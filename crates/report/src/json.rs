@@ -36,6 +36,7 @@ mod tests {
                 "target",
                 "points",
                 "verdict",
+                "expectations",
             ],
         ),
         (
@@ -57,6 +58,11 @@ mod tests {
                 "series",
                 "gates",
                 "verdict",
+                "attempt",
+                "window_ns",
+                "in_flight",
+                "unmeasured",
+                "expectations",
             ],
         ),
         (

@@ -10,7 +10,7 @@ use model::load::{Arrival, Level};
 pub struct LevelInfo {
     /// Which of the levels, from 0.
     pub index: usize,
-    /// How many there are.
+    /// How many there are; 0 when that is not known beforehand.
     pub of: usize,
     /// 1 for the first visit.
     pub attempt: u32,
@@ -46,7 +46,11 @@ pub fn progress_line(info: &LevelInfo, progress: &Progress, columns: usize) -> S
 }
 
 fn parts(info: &LevelInfo, progress: &Progress) -> Vec<Part> {
-    let mut parts = vec![part(0, format!("{}/{}", info.index + 1, info.of))];
+    let place = match info.of {
+        0 => format!("trial {}", info.index + 1),
+        of => format!("{}/{of}", info.index + 1),
+    };
+    let mut parts = vec![part(0, place)];
     if info.attempt > 1 {
         parts.push(part(6, format!("visit {}", info.attempt)));
     }

@@ -17,12 +17,20 @@ const DURATION_NS: u64 = 10_000_000_000;
 /// latency counts from the planned instant, and what could not be sent is told.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Expectations: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time,
+service.p99 and so on for times from send, errors status3xx status4xx status5xx
+with < or <= and a share, rate with > or >=. Errors are requests without
+a good answer, of all that were due. A percentile with too few answers, or a
+term that cannot be known, is undecided. Exit 3 when a term is missed or
+undecided; a measurement that is not valid exits with 4 first.
+
 Examples:
   ceiling load http://127.0.0.1:8083/read
   ceiling load http://127.0.0.1:8083/simple -c 100 -p 16 -d 30 -L
   ceiling load http://127.0.0.1:8083/read -R 20k --arrivals poisson
   ceiling load http://127.0.0.1:8083/read --ramp 0:50k/30s -o report.html
-  ceiling load http://127.0.0.1:8083/echo -b '{\"a\":1}' -n 100k --json")]
+  ceiling load http://127.0.0.1:8083/echo -b '{\"a\":1}' -n 100k --json
+  ceiling load http://127.0.0.1:8083/read --expect 'p99<5ms,errors<0.1%'")]
 pub struct Load {
     #[command(flatten)]
     options: Options,

@@ -1,6 +1,7 @@
 //! One file per sub-command.
 
 pub mod churn;
+pub mod find;
 pub mod load;
 pub mod ramp;
 

@@ -16,3 +16,7 @@ mod routes;
 mod latency;
 
 mod endings;
+
+mod expect;
+
+mod find;

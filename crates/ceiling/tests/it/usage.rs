@@ -35,6 +35,15 @@ fn wrong_values_name_the_flag_what_is_accepted_and_an_example() {
     refuses(&["load", URL, "--coalesce", "1s"], &["--coalesce", "for example"]);
     refuses(&["load", URL, "--server-pid", "0"], &["--server-pid", "for example"]);
     refuses(&["load", URL, "-H", "no colon"], &["--header", "for example"]);
+    refuses(&["find", URL], &["--slo", "missing", "for example --slo"]);
+    refuses(&["find", URL, "--slo", "p99"], &["--slo", "no < or >", "for example"]);
+    let find = ["find", URL, "--slo", "p99<2ms"];
+    for (option, value) in [("--rate", "5k..1k"), ("--rate", "5k"), ("--precision", "2")] {
+        refuses(&[&find[..], &[option, value]].concat(), &[option, value, "for example"]);
+    }
+    refuses(&["load", URL, "--expect", "p99"], &["--expect", "no < or >", "for example"]);
+    refuses(&["ramp", URL, "--expect", "p98<2ms"], &["--expect", "p98", "p99.9", "for example"]);
+    refuses(&["load", URL, "--expect", "errors<1"], &["--expect", "share", "for example"]);
     refuses(&["ramp", URL, "-c", "50..5"], &["--connections", "50..5", "for example"]);
     refuses(&["ramp", URL, "-c", "1..1M+1"], &["--connections", "for example"]);
     refuses(&["ramp", URL, "--repeats=-1"], &["--repeats", "for example"]);
@@ -43,6 +52,7 @@ fn wrong_values_name_the_flag_what_is_accepted_and_an_example() {
 #[test]
 fn values_that_are_missing_or_too_many_are_told_with_an_example() {
     refuses(&["load", URL, "-o", ""], &["--out", "a file", "for example -o report.html"]);
+    refuses(&["load", URL, "--expect"], &["--expect", "what must hold", "for example --expect"]);
     refuses(&["load", URL, "-c"], &["--connections", "a number", "for example -c 50"]);
     refuses(&["show", ""], &["<RUN>", "for example ceiling show"]);
     refuses(&["show"], &["<RUN>", "missing", "for example ceiling show"]);
@@ -154,7 +164,7 @@ fn help_and_completions_teach() {
     for word in ["Examples:", "--connections", "--coalesce", "--server-pid"] {
         assert!(said.stdout.contains(word), "{word}");
     }
-    for words in [&[][..], &["load"], &["ramp"], &["show"], &["completions"]] {
+    for words in [&[][..], &["load"], &["ramp"], &["find"], &["show"], &["completions"]] {
         for help in ["-h", "--help"] {
             let said = run(&[words, &[help]].concat());
             assert_eq!(said.code, 0, "{words:?} {help}");
@@ -165,7 +175,7 @@ fn help_and_completions_teach() {
     }
     for (shell, dashes) in [("bash", "--"), ("zsh", "--"), ("fish", "-l ")] {
         let script = run(&["completions", shell]).stdout;
-        for command in ["load", "ramp", "show", "completions"] {
+        for command in ["load", "ramp", "find", "show", "completions"] {
             assert!(script.contains(command), "{shell}: {command}");
         }
         for option in ["connections", "server-pid", "body-file", "repeats"] {

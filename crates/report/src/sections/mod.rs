@@ -6,6 +6,10 @@
 
 pub mod summary;
 
+pub mod expectations;
+
+pub mod search;
+
 pub mod levels;
 
 pub mod evidence;
@@ -64,6 +68,8 @@ const FULLY: (Detail, Detail) = (Detail::Everything, Detail::Everything);
 /// Every section in reading order.
 pub const REGISTRY: &[Section] = &[
     Section { heading: "", depths: ALWAYS, draw: summary::summary },
+    Section { heading: "Expectations", depths: ALWAYS, draw: expectations::table },
+    Section { heading: "Search", depths: ALWAYS, draw: search::table },
     Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
     Section { heading: "Turnover", depths: ALWAYS, draw: turnover::turnover },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
@@ -95,6 +101,7 @@ pub fn page_of(run: &Run, detail: Detail) -> Page {
         Question::Load => "load",
         Question::Ramp => "ramp",
         Question::Churn => "churn",
+        Question::Find => "find",
     };
     let mut blocks = Vec::new();
     let mut heading = "";

@@ -1,5 +1,6 @@
 //! The verdict in plain words, and the figures at the best point.
 
+use super::search;
 use super::ways;
 use crate::page::{Banner, Block, Fact, Mark, Tone};
 use crate::rates::{STATES, shares_of};
@@ -30,13 +31,17 @@ pub fn summary(run: &Run) -> Vec<Block> {
 
 fn verdict_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
+    // Trials that miss are part of a search, and what they break says nothing about its answer.
+    if let Some(answer) = run.record.search.as_ref().and_then(|search| search.answer.as_ref()) {
+        return search::banner(run, answer);
+    }
     match verdict.side {
         Side::Measurement => measurement_banner(run),
         Side::Client => client_banner(verdict),
         Side::Path | Side::Server | Side::None | Side::Unknown => match run.record.trial.question {
             Question::Load => load_banner(run),
             Question::Churn => churn_banner(run),
-            Question::Ramp => ceiling_banner(verdict),
+            Question::Ramp | Question::Find => ceiling_banner(verdict),
         },
     }
 }

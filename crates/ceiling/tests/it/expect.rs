@@ -1,0 +1,66 @@
+//! What must hold decides the exit code, and each term is told where figures are read.
+
+use crate::harness::{Server, run, turn};
+
+/// Few enough requests that no rate is judged: a neighbour on the machine breaks no gate.
+const FEW: [&str; 4] = ["-n", "2000", "-c", "4"];
+
+#[test]
+fn a_hold_is_good_and_a_miss_or_an_open_term_is_not() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let url = server.url("/read");
+    let expecting =
+        |expect: &str| run(&[&["load", &url, "--expect", expect, "--json"][..], &FEW].concat());
+
+    let said = expecting("p50<5s,p99<5s,errors<=0%,status5xx<=0%,rate>=1");
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let record = said.record();
+    for terms in [&record["expectations"], &record["points"][0]["expectations"]] {
+        assert_eq!(terms.as_array().unwrap().len(), 5);
+        assert!(terms.as_array().unwrap().iter().all(|term| term["met"] == true), "{terms}");
+    }
+    let p99_ns = record["points"][0]["latency_ns"]["p99"].as_f64();
+    assert_eq!(record["expectations"][1]["measured"].as_f64(), p99_ns);
+    assert_eq!(record["expectations"][1]["bound"], 5e9);
+
+    let said = expecting("p50<1ns,errors<1%");
+    assert_eq!(said.code, 3, "{}", said.stderr);
+    assert_eq!(said.record()["expectations"][0]["met"], false);
+    assert!(said.stderr.contains("p50<1ns missed: measured"), "{}", said.stderr);
+    assert!(!said.stderr.contains("errors"), "{}", said.stderr);
+
+    let said = expecting("p99.99<5s");
+    assert_eq!(said.code, 3, "2000 answers say nothing about one in ten thousand");
+    let term = &said.record()["expectations"][0];
+    assert!(term["met"].is_null() && term["measured"].is_null(), "{term}");
+    assert!(said.stderr.contains("p99.99<5s undecided: too few"), "{}", said.stderr);
+}
+
+#[test]
+fn a_measurement_that_is_not_valid_goes_before_an_expectation() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1", "--status", "500:50%"]);
+    let url = server.url("/read");
+    let said = run(&[&["load", &url, "--expect", "errors<1%"][..], &FEW].concat());
+    assert_eq!(said.code, 4, "{}", said.stdout);
+    assert!(said.stdout.contains("MISSED"), "it is told all the same: {}", said.stdout);
+}
+
+#[test]
+fn a_ramp_says_which_level_decides() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let url = server.url("/read");
+    let ramp = ["ramp", &url, "-c", "1..4", "-d", "300ms", "--warmup", "100ms"];
+    let expect = "p50<5s,p90<1ns,rate>=1";
+    let said = run(&[&ramp[..], &["--expect", expect]].concat());
+    let line = |term: &str| {
+        let line = said.stdout.lines().find(|line| line.contains(term));
+        line.unwrap_or_else(|| panic!("{term} in {}", said.stdout)).to_string()
+    };
+    assert!(line("p50<5s").contains("met"));
+    assert!(line("p90<1ns").contains("MISSED") && line("p90<1ns").contains("connections"));
+    assert!(line("rate>=1").contains("met"));
+    assert!(matches!(said.code, 3 | 4), "a shared machine can break a gate: {}", said.code);
+}

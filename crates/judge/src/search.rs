@@ -1,0 +1,430 @@
+//! The highest rate that holds an objective, on systems that are noisy.
+//!
+//! Executive summary: the rate doubles until a trial misses; then the interval between the highest
+//! rate that holds and the lowest that misses is halved in log space, with trials that grow longer
+//! as it narrows; then both ends are repeated until a sequential test is sure of them. At last a
+//! run below the answer must hold and one above the interval must miss.
+//!
+//! One trial proves little: a good rate misses now and then, and a bad one is met by luck. Each
+//! rate therefore keeps its evidence, and an end of the interval that turns out wrong is given up
+//! again. The sequential test (Wald) weighs "misses at most one trial in ten" against "misses six
+//! in ten". When a rate misses below one that holds, the lower one counts, as in MLRsearch
+//! (draft-ietf-bmwg-mlrsearch), and the interval reaches over both.
+//!
+//! This is a pure machine: [`Search::step`] says what to try, [`Search::report`] takes the result.
+
+mod evidence;
+
+use evidence::{Evidence, Tested};
+use model::objective::{Figure, Objective, Standing, Term};
+use model::run::Point;
+use model::search::{Answer, Check, Ended, Purpose, SearchConfig, SearchTrial, Trust};
+use model::verdict::{CeilingKind, Confidence, Named, Verdict};
+use model::wall::{Side, WallId};
+
+/// Each growing step multiplies the rate by this.
+const GROWTH: f64 = 2.0;
+/// Shortest trial, as a share of a whole one.
+const SHORTEST: f64 = 0.2;
+/// Shortest trial, unless a whole one is shorter, nanoseconds: less says nothing about a queue.
+const SHORTEST_NS: u64 = 500_000_000;
+/// Trials are whole when the interval is at most this many times as wide as asked.
+const WHOLE_WITHIN: f64 = 4.0;
+/// A miss is asked again at once while trials are shorter than this share of a whole one.
+const DOUBTED_BELOW: f64 = 0.5;
+/// A little longer than what the wanted number of answers needs: rates are met only on average.
+const ANSWERS_MARGIN: f64 = 1.1;
+/// The run below the answer has this share of its rate.
+const BELOW: f64 = 0.95;
+/// The run above the interval has this multiple of its upper end.
+const ABOVE: f64 = 1.05;
+/// Runs at most to confirm one side.
+const CONFIRM_MAX: u32 = 3;
+/// At most this share of the budget is kept for confirming.
+const RESERVE_MAX: f64 = 0.25;
+/// Time beside the measured window, until the first trial tells: connecting and warming up.
+const OVERHEAD_NS: u64 = 500_000_000;
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Try this.
+    Trial {
+        /// Rate to plan, per second.
+        rate: f64,
+        /// Length of the measured window, nanoseconds.
+        duration_ns: u64,
+        /// What it is for.
+        purpose: Purpose,
+    },
+    /// The search is over.
+    Done(Answer),
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrialResult {
+    /// How the objective stood.
+    pub standing: Standing,
+    /// Whether that may be believed.
+    pub trust: Trust,
+    /// Length of the measured window, nanoseconds; shorter than planned when it was cut.
+    pub duration_ns: u64,
+    /// Time of everything: connecting, warming up, measuring, draining; nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+/// A trial that was ordered and not yet reported.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    rate: f64,
+    duration_ns: u64,
+    purpose: Purpose,
+}
+
+/// Runs beside the answer so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Confirming {
+    rate: f64,
+    runs: u32,
+    agree: u32,
+    disagree: u32,
+}
+
+impl Confirming {
+    /// Agreement ends it at once; disagreement is asked again, and then most count.
+    fn is_over(&self) -> bool {
+        let first_agrees = self.agree > 0 && self.disagree == 0;
+        first_agrees || self.agree.max(self.disagree) > CONFIRM_MAX / 2 || self.runs >= CONFIRM_MAX
+    }
+
+    fn check(&self) -> Option<Check> {
+        let agrees = (self.agree != self.disagree).then_some(self.agree > self.disagree);
+        (self.runs > 0).then_some(Check { rate: self.rate, agrees, runs: self.runs })
+    }
+}
+
+/// Gates without which a trial says nothing, whatever its objective says.
+const SOUND: [&str; 2] = ["conservation", "bytes"];
+/// Gates that a generator breaks that does not keep up.
+const PUNCTUAL: [&str; 2] = ["release", "resolution"];
+
+/// Lateness up to this share of the tightest bound on latency cannot have made a miss.
+const LATENESS_MAX: f64 = 0.05;
+
+/// Whether a judged point may be believed as a trial. Gates that overload of the target breaks
+/// (steadiness, errors) do not matter: the objective itself judges it. A generator is late for it
+/// when its lateness matters beside the bound, however small the median is.
+pub fn trust(objective: &Objective, point: &Point) -> Trust {
+    let is_broken = |names: &[&str]| {
+        let mut gates = point.gates.iter().filter(|gate| gate.ok == Some(false));
+        gates.any(|gate| names.contains(&gate.id.as_str()))
+    };
+    if is_broken(&SOUND) {
+        Trust::Invalid
+    } else if is_broken(&PUNCTUAL) && lateness_matters(objective, point)
+        || is_limited(&point.verdict)
+    {
+        Trust::ClientLate
+    } else {
+        Trust::Sound
+    }
+}
+
+/// A wall of the generator, other than the lateness that is looked at by itself.
+fn is_limited(verdict: &Verdict) -> bool {
+    verdict.side == Side::Client && verdict.wall != Named::Wall(WallId::C4)
+}
+
+fn lateness_matters(objective: &Objective, point: &Point) -> bool {
+    let is_time = |term: &&Term| matches!(term.figure, Figure::Latency(_));
+    let bounds = objective.terms().iter().filter(is_time).map(|term| term.bound);
+    let tightest_ns = bounds.fold(f64::INFINITY, f64::min);
+    let late_ns = point.lateness_ns.as_ref().and_then(|late| late.p99_9.or(late.max));
+    // Without a bound on latency or a figure of lateness the gate alone decides.
+    let is_known = tightest_ns.is_finite() && late_ns.is_some();
+    !is_known || late_ns.unwrap_or(0) as f64 > LATENESS_MAX * tightest_ns
+}
+
+/// A search under way.
+#[derive(Debug, Clone)]
+pub struct Search {
+    config: SearchConfig,
+    evidence: Evidence,
+    trials: Vec<SearchTrial>,
+    pending: Option<Pending>,
+    spent_ns: u64,
+    overhead_ns: u64,
+    ended: Option<Ended>,
+    below: Confirming,
+    above: Confirming,
+}
+
+impl Search {
+    /// A search that has tried nothing.
+    pub fn new(config: SearchConfig) -> Self {
+        Self {
+            evidence: Evidence::new(config.confidence),
+            config,
+            trials: Vec::new(),
+            pending: None,
+            spent_ns: 0,
+            overhead_ns: OVERHEAD_NS,
+            ended: None,
+            below: Confirming::default(),
+            above: Confirming::default(),
+        }
+    }
+
+    /// Every trial so far, in order.
+    pub fn trials(&self) -> &[SearchTrial] {
+        &self.trials
+    }
+
+    /// What to do now. Says the same until the result of a trial is reported.
+    pub fn step(&mut self) -> Step {
+        if self.pending.is_none() && self.ended.is_none() {
+            match self.search() {
+                Ok(pending) if self.affords(&pending, self.reserve_ns()) => {
+                    self.pending = Some(pending);
+                }
+                Ok(_) => self.ended = Some(Ended::BudgetSpent),
+                Err(ended) => self.ended = Some(ended),
+            }
+        }
+        if self.pending.is_none() {
+            self.pending = self.confirm().filter(|pending| self.affords(pending, 0));
+        }
+        match self.pending {
+            Some(Pending { rate, duration_ns, purpose }) => {
+                Step::Trial { rate, duration_ns, purpose }
+            }
+            None => Step::Done(self.answer()),
+        }
+    }
+
+    /// Takes the result of the trial that [`Search::step`] ordered; without one it is ignored.
+    pub fn report(&mut self, result: TrialResult) {
+        let Some(Pending { rate, purpose, .. }) = self.pending.take() else { return };
+        let TrialResult { standing, trust, duration_ns, elapsed_ns } = result;
+        self.spent_ns += elapsed_ns;
+        self.overhead_ns = elapsed_ns.saturating_sub(duration_ns);
+        let duration_s = duration_ns as f64 / 1e9;
+        self.trials.push(SearchTrial { rate, duration_s, purpose, standing, trust });
+        let met = match (standing, trust) {
+            (Standing::Met, Trust::Sound | Trust::ClientLate) => Some(true),
+            (Standing::Missed, Trust::Sound) => Some(false),
+            _ => None,
+        };
+        let (confirming, wanted) = match purpose {
+            Purpose::ConfirmBelow => (&mut self.below, true),
+            Purpose::ConfirmAbove => (&mut self.above, false),
+            Purpose::Grow | Purpose::Narrow | Purpose::Verify => {
+                let share = duration_ns as f64 / self.whole_ns(rate) as f64;
+                self.evidence.add(rate, share.min(1.0), purpose, &result);
+                return;
+            }
+        };
+        confirming.rate = rate;
+        confirming.runs += 1;
+        confirming.agree += u32::from(met == Some(wanted));
+        confirming.disagree += u32::from(met == Some(!wanted));
+        if confirming.is_over() && confirming.disagree > confirming.agree {
+            // The system is not monotone, or changed: the interval reaches over both.
+            let settled = if wanted { Standing::Missed } else { Standing::Met };
+            self.evidence.settle(rate, purpose, settled);
+        }
+    }
+
+    fn affords(&self, pending: &Pending, reserve_ns: u64) -> bool {
+        let cost_ns = pending.duration_ns + self.overhead_ns;
+        self.spent_ns + cost_ns + reserve_ns <= self.config.budget_ns
+    }
+
+    /// Time kept for the runs that confirm.
+    fn reserve_ns(&self) -> u64 {
+        let Some(low) = self.evidence.low() else { return 0 };
+        let both_ns = 2 * (self.whole_ns(low.rate) + self.overhead_ns);
+        both_ns.min((self.config.budget_ns as f64 * RESERVE_MAX) as u64)
+    }
+
+    /// Length of a trial that can decide a rate.
+    fn whole_ns(&self, rate: f64) -> u64 {
+        self.config.trial_ns.max(self.answers_ns(rate))
+    }
+
+    fn verify(&self, tested: &Tested) -> Pending {
+        // What was too short to be decided is tried for longer.
+        let longer = 1 << tested.undecided.min(3);
+        let duration_ns = self.whole_ns(tested.rate) * longer;
+        Pending { rate: tested.rate, duration_ns, purpose: Purpose::Verify }
+    }
+
+    fn grow(&self, rate: f64) -> Pending {
+        // Not whole: that it may be too short to decide does not matter on the way up.
+        let shortest_ns = (self.config.trial_ns as f64 * SHORTEST) as u64;
+        let duration_ns = shortest_ns.max(SHORTEST_NS).min(self.config.trial_ns);
+        Pending { rate, duration_ns, purpose: Purpose::Grow }
+    }
+
+    /// The next trial of the search itself, or why there is none.
+    fn search(&self) -> Result<Pending, Ended> {
+        if let Some(open) = self.evidence.open() {
+            return if open.is_hopeless() { Err(Ended::Undecidable) } else { Ok(self.again(open)) };
+        }
+        let (low, high) = (self.evidence.low(), self.evidence.high());
+        match (low, high) {
+            (None, None) => Ok(self.grow(self.config.lowest)),
+            (Some(low), _) if self.evidence.client_limit().is_some() => {
+                self.sure(low).ok_or(Ended::ClientLimited)
+            }
+            (None, _) if self.evidence.client_limit().is_some() => Err(Ended::ClientLimited),
+            (Some(low), None) if low.rate >= self.config.highest => {
+                self.sure(low).ok_or(Ended::HighestHolds)
+            }
+            (Some(low), None) => Ok(self.grow(rounded(low.rate * GROWTH).min(self.config.highest))),
+            (None, Some(high)) => self.sure(high).ok_or(Ended::LowestMisses),
+            (Some(low), Some(high)) => self.between(low, high),
+        }
+    }
+
+    /// The trial that makes a rate sure; nothing when it is.
+    fn sure(&self, tested: &Tested) -> Option<Pending> {
+        (!self.evidence.is_sure(tested)).then(|| self.verify(tested))
+    }
+
+    /// A trial that said nothing is repeated; in growing as it was.
+    fn again(&self, open: &Tested) -> Pending {
+        if open.purpose == Purpose::Grow && open.undecided == 0 {
+            return self.grow(open.rate);
+        }
+        self.verify(open)
+    }
+
+    fn between(&self, low: &Tested, high: &Tested) -> Result<Pending, Ended> {
+        let share = self.share(low.rate, high.rate);
+        let length_ns = |rate: f64| {
+            let share_ns = (self.config.trial_ns as f64 * share) as u64;
+            share_ns.max(SHORTEST_NS).min(self.config.trial_ns).max(self.answers_ns(rate))
+        };
+        // Far from the answer trials are short, and a miss by chance would cost the whole way back:
+        // it is asked a second time at once.
+        if high.trials == 1 && share < DOUBTED_BELOW && !self.evidence.is_sure(high) {
+            return Ok(Pending { duration_ns: length_ns(high.rate), ..self.verify(high) });
+        }
+        let middle = rounded((low.rate * high.rate).sqrt());
+        let is_wide = high.rate / low.rate > 1.0 + self.config.precision;
+        if is_wide && middle > low.rate && middle < high.rate {
+            let duration_ns = length_ns(middle);
+            return Ok(Pending { rate: middle, duration_ns, purpose: Purpose::Narrow });
+        }
+        let sure = self.sure(high).or_else(|| self.sure(low));
+        sure.ok_or(Ended::Narrowed)
+    }
+
+    /// Time in which a rate gives the answers that a decision needs.
+    fn answers_ns(&self, rate: f64) -> u64 {
+        (self.config.answers_min as f64 * ANSWERS_MARGIN / rate * 1e9) as u64
+    }
+
+    /// How long a trial is, as a share of a whole one: the wider the interval, the shorter.
+    fn share(&self, low: f64, high: f64) -> f64 {
+        let widths = (high / low).ln() / self.config.precision.ln_1p();
+        (WHOLE_WITHIN / widths).clamp(SHORTEST, 1.0)
+    }
+
+    /// The next run beside the answer.
+    fn confirm(&self) -> Option<Pending> {
+        let run = |confirming: &Confirming, rate: f64, purpose| {
+            let rate = if confirming.runs > 0 { confirming.rate } else { rounded(rate) };
+            Some(Pending { rate, duration_ns: self.whole_ns(rate), purpose })
+        };
+        if !self.below.is_over() {
+            let low = self.evidence.low()?;
+            return run(&self.below, low.rate * BELOW, Purpose::ConfirmBelow);
+        }
+        let top = self.evidence.top()?;
+        if self.above.is_over() || self.evidence.client_limit().is_some() {
+            return None;
+        }
+        run(&self.above, top.rate * ABOVE, Purpose::ConfirmAbove)
+    }
+
+    fn answer(&self) -> Answer {
+        let ended = self.ended.unwrap_or(Ended::BudgetSpent);
+        let (low, top) = (self.evidence.low(), self.evidence.top());
+        let is_open_above = self.evidence.high().is_none() || ended == Ended::ClientLimited;
+        let (rate, misses_at) = (low.map(|low| low.rate), top.map(|top| top.rate));
+        Answer {
+            rate,
+            kind: if is_open_above { CeilingKind::AtLeast } else { CeilingKind::Ceiling },
+            misses_at,
+            width: rate.zip(misses_at).map(|(low, high)| high / low - 1.0),
+            ended,
+            confidence: self.confidence(ended),
+            below: self.below.check(),
+            above: self.above.check(),
+            notes: self.notes(ended),
+        }
+    }
+
+    fn confidence(&self, ended: Ended) -> Confidence {
+        let is_sure = |end: Option<&Tested>| end.is_some_and(|end| self.evidence.is_certain(end));
+        let (low, top) = (self.evidence.low(), self.evidence.top());
+        if low.is_none() {
+            let is_known = ended == Ended::LowestMisses && is_sure(self.evidence.high());
+            return if is_known { Confidence::Probable } else { Confidence::Unknown };
+        }
+        let checks = [self.below.check(), self.above.check()];
+        let disagrees = checks.iter().flatten().any(|check| check.agrees == Some(false));
+        let is_limited = matches!(ended, Ended::HighestHolds | Ended::ClientLimited);
+        let ends_sure = is_sure(low) && (is_sure(top) || is_limited);
+        if disagrees || !ends_sure {
+            return Confidence::Suspected;
+        }
+        let agrees =
+            |check: &Option<Check>| check.as_ref().is_some_and(|check| check.agrees == Some(true));
+        let is_confirmed = agrees(&checks[0]) && (agrees(&checks[1]) || is_limited);
+        if is_confirmed { Confidence::Confirmed } else { Confidence::Probable }
+    }
+
+    fn notes(&self, ended: Ended) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(limit) = self.evidence.client_limit() {
+            notes.push(format!(
+                "at {limit}/s the generator was late and the objective was missed: the limit may \
+                 be its own"
+            ));
+        }
+        if let Some((high, above)) =
+            self.evidence.high().and_then(|high| Some((high, self.evidence.held_above(high.rate)?)))
+        {
+            notes.push(format!("not monotone: {}/s missed and {}/s held", high.rate, above.rate));
+        }
+        if ended == Ended::BudgetSpent {
+            notes.push("the budget ended before the interval was narrow and sure".to_string());
+        }
+        for (check, side) in [(self.below.check(), "below"), (self.above.check(), "above")] {
+            match check {
+                Some(Check { rate, agrees: Some(false), .. }) => {
+                    let wrong = if side == "below" { "missed" } else { "held" };
+                    notes.push(format!("the run {side} the answer, at {rate}/s, {wrong}"));
+                }
+                Some(Check { rate, agrees: None, .. }) => {
+                    notes.push(format!("the run {side} the answer, at {rate}/s, was not decided"));
+                }
+                _ => {}
+            }
+        }
+        notes
+    }
+}
+
+/// Five significant digits: more would only look precise.
+fn rounded(rate: f64) -> f64 {
+    let scale = 10f64.powf(4.0 - rate.log10().floor());
+    (rate * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,355 @@
+//! The search against simulated systems whose truth is known.
+
+use super::*;
+use crate::fixture::Fixture;
+use model::histogram::Summary;
+use model::search::Purpose;
+use model::verdict::Gate;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A small generator (splitmix64): the same seed gives the same system.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+fn config() -> SearchConfig {
+    SearchConfig {
+        lowest: 100.0,
+        highest: 1e6,
+        precision: 0.02,
+        budget_ns: 600 * SECOND,
+        trial_ns: 5 * SECOND,
+        answers_min: 1000,
+        confidence: 0.95,
+    }
+}
+
+/// Searches a system to the end; it is told rate and seconds and says how the objective stood.
+fn search(
+    config: SearchConfig,
+    mut system: impl FnMut(f64, f64) -> (Standing, Trust),
+) -> (Answer, Vec<SearchTrial>) {
+    let mut search = Search::new(config);
+    let mut spent_ns = 0;
+    for _ in 0..1000 {
+        match search.step() {
+            Step::Done(answer) => {
+                assert!(spent_ns <= config.budget_ns, "{spent_ns} ns were spent");
+                return (answer, search.trials().to_vec());
+            }
+            Step::Trial { rate, duration_ns, .. } => {
+                assert!(rate > 0.0 && duration_ns > 0);
+                assert_eq!(search.step(), search.step(), "asking again changes nothing");
+                let (standing, trust) = system(rate, duration_ns as f64 / 1e9);
+                let elapsed_ns = duration_ns + SECOND;
+                spent_ns += elapsed_ns;
+                search.report(TrialResult { standing, trust, duration_ns, elapsed_ns });
+            }
+        }
+    }
+    panic!("the search does not end: {:?}", search.trials());
+}
+
+fn holds(met: bool) -> (Standing, Trust) {
+    (if met { Standing::Met } else { Standing::Missed }, Trust::Sound)
+}
+
+/// How arrivals are spread.
+#[derive(Clone, Copy)]
+enum Arrivals {
+    Even,
+    Poisson,
+}
+
+/// A queue before equal workers, with a service time that varies by a tenth.
+#[derive(Clone, Copy)]
+struct Queue {
+    workers: usize,
+    service_s: f64,
+    arrivals: Arrivals,
+    bound_s: f64,
+}
+
+impl Queue {
+    /// The 99th percentile of latency over a trial; nothing with too few answers.
+    fn p99_s(&self, random: &mut Random, rate: f64, duration_s: f64) -> Option<f64> {
+        // Picoseconds, so that they have an order.
+        let ps = |seconds: f64| (seconds * 1e12) as u64;
+        let mut free: BinaryHeap<Reverse<u64>> = (0..self.workers).map(|_| Reverse(0)).collect();
+        let mut latencies = Vec::new();
+        let mut at_s = 0.0;
+        loop {
+            at_s += match self.arrivals {
+                Arrivals::Even => 1.0 / rate,
+                Arrivals::Poisson => -(1.0 - random.uniform()).ln() / rate,
+            };
+            if at_s > duration_s {
+                break;
+            }
+            let Reverse(free_ps) = free.pop().expect("there are workers");
+            let service_s = self.service_s * (0.95 + 0.1 * random.uniform());
+            let done_ps = free_ps.max(ps(at_s)) + ps(service_s);
+            free.push(Reverse(done_ps));
+            latencies.push(done_ps - ps(at_s));
+        }
+        latencies.sort_unstable();
+        let rank = (latencies.len() as f64 * 0.99).ceil() as usize;
+        (latencies.len() >= 1000).then(|| latencies[rank - 1] as f64 / 1e12)
+    }
+
+    fn standing(&self, random: &mut Random, rate: f64, duration_s: f64) -> Standing {
+        match self.p99_s(random, rate, duration_s) {
+            None => Standing::Undecided,
+            Some(p99_s) if p99_s < self.bound_s => Standing::Met,
+            Some(_) => Standing::Missed,
+        }
+    }
+
+    /// The rate that misses one trial in three, the middle of what the test tells apart.
+    fn truth(&self, capacity: f64) -> f64 {
+        let misses = |rate: f64| {
+            let mut random = Random(99);
+            let is_miss = |_: &u32| self.standing(&mut random, rate, 5.0) == Standing::Missed;
+            (0..60).filter(is_miss).count()
+        };
+        let (mut low, mut high) = (capacity * 0.5, capacity * 1.2);
+        while high / low > 1.003 {
+            let middle = (low + high) / 2.0;
+            if misses(middle) > 20 { high = middle } else { low = middle }
+        }
+        low
+    }
+}
+
+/// Five seeds: all within 3 % of the truth and of each other, sure and confirmed by their ends.
+fn finds(queue: Queue, capacity: f64) {
+    let truth = queue.truth(capacity);
+    let answers: Vec<f64> = (1..=5)
+        .map(|seed| {
+            let mut random = Random(seed);
+            let (answer, trials) = search(config(), |rate, duration_s| {
+                (queue.standing(&mut random, rate, duration_s), Trust::Sound)
+            });
+            let rate = answer.rate.unwrap();
+            let apart = rate / truth - 1.0;
+            assert!(apart.abs() < 0.03, "seed {seed}: {rate} for {truth}: {answer:?} {trials:?}");
+            assert_eq!(answer.ended, Ended::Narrowed, "seed {seed}: {trials:?}");
+            assert_eq!(answer.kind, CeilingKind::Ceiling);
+            assert!(answer.width.unwrap() <= 0.0201, "{answer:?}");
+            assert!(answer.misses_at.unwrap() > rate);
+            rate
+        })
+        .collect();
+    let (low, high) = answers
+        .iter()
+        .fold((f64::MAX, 0f64), |(low, high), rate| (low.min(*rate), high.max(*rate)));
+    assert!(high / low < 1.03, "{answers:?}");
+}
+
+#[test]
+fn eight_workers_of_20_ms_do_400_a_second() {
+    let queue = Queue { workers: 8, service_s: 0.020, arrivals: Arrivals::Even, bound_s: 0.050 };
+    assert!((queue.truth(400.0) / 400.0 - 1.0).abs() < 0.02, "{}", queue.truth(400.0));
+    finds(queue, 400.0);
+}
+
+#[test]
+fn noise_of_poisson_arrivals_is_seen_through() {
+    let queue = Queue { workers: 8, service_s: 0.002, arrivals: Arrivals::Poisson, bound_s: 0.010 };
+    finds(queue, 4000.0);
+}
+
+#[test]
+fn a_cliff_is_found_and_confirmed() {
+    let (answer, trials) = search(config(), |rate, _| holds(rate <= 7777.0));
+    let rate = answer.rate.unwrap();
+    assert!((7777.0 / 1.02..=7777.0).contains(&rate), "{answer:?}");
+    assert!(answer.misses_at.unwrap() > 7777.0);
+    assert_eq!((answer.ended, answer.confidence), (Ended::Narrowed, Confidence::Confirmed));
+    let below = answer.below.unwrap();
+    assert_eq!((below.agrees, below.runs), (Some(true), 1));
+    assert!((below.rate / rate - 0.95).abs() < 1e-3);
+    let above = answer.above.unwrap();
+    assert_eq!(above.agrees, Some(true));
+    assert!((above.rate / answer.misses_at.unwrap() - 1.05).abs() < 1e-3);
+    assert!(answer.notes.is_empty(), "{:?}", answer.notes);
+    assert_eq!(trials[0].rate, 100.0);
+    assert!(trials[0].duration_s < 2.0, "far from the answer trials are short");
+    let last = trials.iter().rfind(|trial| trial.purpose == Purpose::Verify).unwrap();
+    assert_eq!(last.duration_s, 5.0, "near it they are whole");
+}
+
+#[test]
+fn a_flaky_system_is_not_taken_for_a_slow_one() {
+    for seed in 1..=20 {
+        let mut random = Random(seed);
+        let (answer, trials) = search(config(), |rate, _| {
+            let is_flaky = random.uniform() < 0.05;
+            holds(rate <= 5000.0 && !is_flaky)
+        });
+        let rate = answer.rate.unwrap();
+        assert!((rate / 5000.0 - 1.0).abs() < 0.03, "seed {seed}: {answer:?} {trials:?}");
+    }
+}
+
+#[test]
+fn what_always_holds_is_at_least_the_highest() {
+    let config = SearchConfig { highest: 50_000.0, ..config() };
+    let (answer, trials) = search(config, |_, _| holds(true));
+    assert_eq!((answer.rate, answer.misses_at), (Some(50_000.0), None));
+    assert_eq!((answer.kind, answer.ended), (CeilingKind::AtLeast, Ended::HighestHolds));
+    assert_eq!(answer.confidence, Confidence::Confirmed);
+    assert!(trials.iter().all(|trial| trial.rate <= 50_000.0));
+}
+
+#[test]
+fn what_never_holds_has_no_rate() {
+    let (answer, trials) = search(config(), |_, _| holds(false));
+    assert_eq!((answer.rate, answer.misses_at), (None, Some(100.0)));
+    assert_eq!((answer.ended, answer.confidence), (Ended::LowestMisses, Confidence::Probable));
+    assert!(trials.len() <= 5, "{trials:?}");
+}
+
+#[test]
+fn a_gap_below_the_answer_widens_the_interval_and_is_told() {
+    let gap = 2700.0..2850.0;
+    let (answer, _) = search(config(), |rate, _| holds(rate < 2950.0 && !gap.contains(&rate)));
+    let rate = answer.rate.unwrap();
+    assert!(rate < 2700.0, "the highest that holds with no miss below it: {answer:?}");
+    assert!(answer.misses_at.unwrap() > 2950.0, "{answer:?}");
+    assert_eq!(answer.below.as_ref().unwrap().agrees, Some(false));
+    assert_eq!(answer.confidence, Confidence::Suspected);
+    assert!(answer.notes.iter().any(|note| note.starts_with("not monotone")), "{answer:?}");
+}
+
+#[test]
+fn a_hold_above_the_interval_is_told() {
+    let config = SearchConfig { lowest: 1000.0, ..config() };
+    // Halving between 2828 and 4000 falls into it.
+    let gap = 3300.0..3400.0;
+    let (answer, _) = search(config, |rate, _| holds(rate < 3600.0 && !gap.contains(&rate)));
+    assert!(answer.rate.unwrap() < 3300.0, "{answer:?}");
+    assert_eq!(answer.above.as_ref().unwrap().agrees, Some(false));
+    assert_eq!(answer.confidence, Confidence::Suspected);
+    assert!(answer.misses_at.unwrap() > 3600.0, "above all that hold: {answer:?}");
+    assert!(answer.notes.iter().any(|note| note.starts_with("not monotone")), "{answer:?}");
+}
+
+#[test]
+fn a_budget_that_is_spent_leaves_what_was_shown() {
+    let short = SearchConfig { budget_ns: 30 * SECOND, ..config() };
+    let (answer, trials) = search(short, |rate, _| holds(rate <= 7777.0));
+    let (rate, misses_at) = (answer.rate.unwrap(), answer.misses_at.unwrap());
+    assert!(rate <= 7777.0 && misses_at > 7777.0, "{answer:?}");
+    assert_eq!((answer.ended, answer.confidence), (Ended::BudgetSpent, Confidence::Suspected));
+    assert!(answer.width.unwrap() > 0.02);
+    assert!(answer.below.is_some(), "time is kept to confirm: {trials:?}");
+
+    let none = SearchConfig { budget_ns: SECOND / 2, ..config() };
+    let (answer, trials) = search(none, |_, _| holds(true));
+    assert_eq!((answer.rate, trials.len()), (None, 0));
+    assert_eq!(answer.confidence, Confidence::Unknown);
+}
+
+#[test]
+fn a_late_client_only_adds_latency() {
+    let (answer, _) = search(config(), |rate, _| match rate <= 5000.0 {
+        true => (Standing::Met, Trust::ClientLate),
+        false => (Standing::Missed, Trust::Sound),
+    });
+    assert!((answer.rate.unwrap() / 5000.0 - 1.0).abs() < 0.021, "{answer:?}");
+    assert_eq!(answer.confidence, Confidence::Confirmed);
+}
+
+#[test]
+fn a_miss_of_a_late_client_ends_the_search_there() {
+    let (answer, trials) = search(config(), |rate, _| match rate <= 3000.0 {
+        true => (Standing::Met, Trust::Sound),
+        false => (Standing::Missed, Trust::ClientLate),
+    });
+    assert_eq!(answer.ended, Ended::ClientLimited);
+    assert_eq!((answer.rate, answer.kind), (Some(1600.0), CeilingKind::AtLeast));
+    assert_eq!(answer.misses_at, None, "it is not known what the target does there");
+    assert!(answer.notes[0].contains("3200/s"), "{answer:?}");
+    let beyond = trials.iter().filter(|trial| trial.rate > 3000.0).count();
+    assert_eq!(beyond, 2, "once more, to be sure: {trials:?}");
+}
+
+#[test]
+fn one_late_trial_is_tried_again() {
+    let mut is_first = true;
+    let (answer, _) = search(config(), |rate, _| {
+        if rate > 2000.0 && std::mem::take(&mut is_first) {
+            return (Standing::Missed, Trust::ClientLate);
+        }
+        holds(rate <= 5000.0)
+    });
+    assert!((answer.rate.unwrap() / 5000.0 - 1.0).abs() < 0.021, "{answer:?}");
+}
+
+#[test]
+fn what_cannot_be_believed_counts_as_neither() {
+    let mut random = Random(7);
+    let (answer, _) = search(config(), |rate, _| {
+        let trust = if random.uniform() < 0.15 { Trust::Invalid } else { Trust::Sound };
+        let met = if trust == Trust::Invalid { random.uniform() < 0.5 } else { rate <= 5000.0 };
+        (holds(met).0, trust)
+    });
+    assert!((answer.rate.unwrap() / 5000.0 - 1.0).abs() < 0.021, "{answer:?}");
+
+    let (answer, trials) = search(config(), |_, _| (Standing::Met, Trust::Invalid));
+    assert_eq!((answer.rate, answer.ended), (None, Ended::Undecidable));
+    assert_eq!(trials.len(), 3);
+}
+
+#[test]
+fn rates_too_low_for_a_percentile_get_longer_trials() {
+    let config = SearchConfig { lowest: 20.0, ..config() };
+    let (answer, trials) = search(config, |rate, duration_s| {
+        if rate * duration_s < 1000.0 {
+            return (Standing::Undecided, Trust::Sound);
+        }
+        holds(rate <= 130.0)
+    });
+    assert!((answer.rate.unwrap() / 130.0 - 1.0).abs() < 0.021, "{answer:?} {trials:?}");
+    assert_eq!(answer.confidence, Confidence::Confirmed);
+}
+
+#[test]
+fn lateness_counts_beside_the_bound_and_accounts_must_agree() {
+    let objective: Objective = "p99<100ms,errors<1%".parse().unwrap();
+    let mut point = Fixture::point(8, 1000.0);
+    let gate = |id: &str, ok| Gate {
+        id: id.to_string(),
+        ok: Some(ok),
+        measured: None,
+        bound: String::new(),
+        why: String::new(),
+    };
+    point.gates = vec![gate("release", false), gate("steadiness", false), gate("errors", false)];
+    let mut late = |late_ns| {
+        point.lateness_ns = Some(Summary { p99_9: Some(late_ns), ..Summary::default() });
+        trust(&objective, &point)
+    };
+    assert_eq!(late(5_000_000), Trust::Sound, "5 ms beside 100 ms");
+    assert_eq!(late(6_000_000), Trust::ClientLate);
+    let rate_only: Objective = "rate>=1k".parse().unwrap();
+    assert_eq!(trust(&rate_only, &point), Trust::ClientLate, "the gate alone decides");
+    point.gates = vec![gate("steadiness", false), gate("errors", false)];
+    assert_eq!(trust(&objective, &point), Trust::Sound, "overload breaks those");
+    point.verdict.side = Side::Client;
+    assert_eq!(trust(&objective, &point), Trust::ClientLate);
+    point.gates.push(gate("conservation", false));
+    assert_eq!(trust(&objective, &point), Trust::Invalid);
+}

@@ -1,0 +1,588 @@
+//! What a person wants to hold: `p99<2ms,errors<0.1%`.
+//!
+//! Executive summary: an objective is a list of terms, each a figure of a point, a relation and a
+//! bound. Times and shares are bounded from above, the rate from below. It is written in the
+//! record as it is typed, and reads back the same.
+
+use crate::units::{parse_duration_ns, parse_rate};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// Why a typed objective was refused. Its text is complete: what was typed, what is wrong with it,
+/// an example.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{typed}' {wrong}; for example {example}")]
+pub struct ObjectiveError {
+    /// The term, or the whole text when it has none.
+    pub typed: String,
+    /// What is wrong, with what is accepted.
+    pub wrong: String,
+    /// Something that works.
+    pub example: &'static str,
+}
+
+/// What must hold: all terms together. Never empty, no figure twice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Objective {
+    terms: Vec<Term>,
+}
+
+/// One condition.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Term {
+    /// What is measured.
+    pub figure: Figure,
+    /// How it must stand to the bound.
+    pub relation: Relation,
+    /// In the unit of the figure: nanoseconds, hundredths (0 to 100) or per second.
+    pub bound: f64,
+}
+
+/// A figure of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// Of `latency_ns`.
+    Latency(Statistic),
+    /// Of `service_ns`: from send, without the wait for a place.
+    Service(Statistic),
+    /// Requests without a good answer, of those that were due.
+    Errors,
+    /// Answers with this class of status, of the requests that were due.
+    Status(StatusClass),
+    /// Completed good responses per second.
+    Rate,
+}
+
+/// One figure of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statistic {
+    /// A percentile of the record.
+    Percentile(Percentile),
+    /// Arithmetic mean.
+    Mean,
+    /// Largest value.
+    Max,
+}
+
+/// The percentiles of the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Percentile {
+    /// Median.
+    P50,
+    /// 75th.
+    P75,
+    /// 90th.
+    P90,
+    /// 95th.
+    P95,
+    /// 99th.
+    P99,
+    /// 99.9th.
+    P99_9,
+    /// 99.99th.
+    P99_99,
+}
+
+/// Every percentile, rising.
+pub const PERCENTILES: [Percentile; 7] = [
+    Percentile::P50,
+    Percentile::P75,
+    Percentile::P90,
+    Percentile::P95,
+    Percentile::P99,
+    Percentile::P99_9,
+    Percentile::P99_99,
+];
+
+impl Percentile {
+    /// As typed: `p99.9`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::P50 => "p50",
+            Self::P75 => "p75",
+            Self::P90 => "p90",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::P99_9 => "p99.9",
+            Self::P99_99 => "p99.99",
+        }
+    }
+
+    /// The share of values below it, 0 to 1.
+    pub fn quantile(self) -> f64 {
+        match self {
+            Self::P50 => 0.5,
+            Self::P75 => 0.75,
+            Self::P90 => 0.9,
+            Self::P95 => 0.95,
+            Self::P99 => 0.99,
+            Self::P99_9 => 0.999,
+            Self::P99_99 => 0.9999,
+        }
+    }
+}
+
+/// A class of status that can be bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusClass {
+    /// 300 to 399.
+    Redirect,
+    /// 400 to 499.
+    ClientError,
+    /// 500 to 599.
+    ServerError,
+}
+
+impl StatusClass {
+    /// Its key in the record.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Redirect => "3xx",
+            Self::ClientError => "4xx",
+            Self::ServerError => "5xx",
+        }
+    }
+}
+
+/// How a figure must stand to its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Above,
+    /// `>=`
+    AtLeast,
+}
+
+impl Relation {
+    /// As typed.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Below => "<",
+            Self::AtMost => "<=",
+            Self::Above => ">",
+            Self::AtLeast => ">=",
+        }
+    }
+
+    /// Whether `measured` stands so to `bound`.
+    pub fn holds(self, measured: f64, bound: f64) -> bool {
+        match self {
+            Self::Below => measured < bound,
+            Self::AtMost => measured <= bound,
+            Self::Above => measured > bound,
+            Self::AtLeast => measured >= bound,
+        }
+    }
+
+    fn is_upper(self) -> bool {
+        matches!(self, Self::Below | Self::AtMost)
+    }
+}
+
+/// In what a figure and its bound are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Ns,
+    /// Hundredths.
+    #[serde(rename = "%")]
+    Percent,
+    /// Per second.
+    #[serde(rename = "/s")]
+    PerSecond,
+}
+
+impl Figure {
+    /// Its unit.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Latency(_) | Self::Service(_) => Unit::Ns,
+            Self::Errors | Self::Status(_) => Unit::Percent,
+            Self::Rate => Unit::PerSecond,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        if let Some(statistic) = text.strip_prefix("service.") {
+            return Statistic::parse(statistic).map(Self::Service);
+        }
+        match text {
+            "errors" => Some(Self::Errors),
+            "status3xx" => Some(Self::Status(StatusClass::Redirect)),
+            "status4xx" => Some(Self::Status(StatusClass::ClientError)),
+            "status5xx" => Some(Self::Status(StatusClass::ServerError)),
+            "rate" => Some(Self::Rate),
+            other => Statistic::parse(other).map(Self::Latency),
+        }
+    }
+}
+
+impl Statistic {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "mean" => Some(Self::Mean),
+            "max" => Some(Self::Max),
+            other => {
+                let is_it = |percentile: &&Percentile| percentile.name() == other;
+                PERCENTILES.iter().find(is_it).copied().map(Self::Percentile)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Percentile(percentile) => percentile.name(),
+            Self::Mean => "mean",
+            Self::Max => "max",
+        })
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Latency(statistic) => statistic.fmt(f),
+            Self::Service(statistic) => write!(f, "service.{statistic}"),
+            Self::Errors => f.write_str("errors"),
+            Self::Status(class) => write!(f, "status{}", class.key()),
+            Self::Rate => f.write_str("rate"),
+        }
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.figure, self.relation.sign())?;
+        match self.figure.unit() {
+            Unit::Ns => f.write_str(&exact_ns(self.bound)),
+            Unit::Percent => write!(f, "{}%", self.bound),
+            Unit::PerSecond => f.write_str(&exact_rate(self.bound)),
+        }
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, term) in self.terms.iter().enumerate() {
+            write!(f, "{}{term}", if index > 0 { "," } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// In the largest unit of which there is at least one; all digits, so that nothing is lost.
+fn exact_ns(value_ns: f64) -> String {
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
+    let fitting = units.iter().find(|(scale, _)| value_ns >= *scale);
+    fitting.map_or(format!("{value_ns}ns"), |(scale, unit)| format!("{}{unit}", value_ns / scale))
+}
+
+/// With a suffix only where that loses nothing.
+fn exact_rate(rate: f64) -> String {
+    let suffixes = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    let fitting = suffixes.iter().find(|(scale, _)| rate >= *scale);
+    let short = fitting.map(|(scale, suffix)| format!("{}{suffix}", rate / scale));
+    short.filter(|text| parse_rate(text) == Ok(rate)).unwrap_or_else(|| rate.to_string())
+}
+
+impl Objective {
+    /// The terms in the order typed.
+    pub fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+
+    /// The highest percentile that is asked about: it says how many answers a trial needs.
+    pub fn highest_percentile(&self) -> Option<Percentile> {
+        let percentile = |term: &Term| match term.figure {
+            Figure::Latency(Statistic::Percentile(percentile))
+            | Figure::Service(Statistic::Percentile(percentile)) => Some(percentile),
+            _ => None,
+        };
+        self.terms.iter().filter_map(percentile).max()
+    }
+}
+
+const EXAMPLE: &str = "'p99<2ms,errors<0.1%'";
+
+impl FromStr for Objective {
+    type Err = ObjectiveError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut terms: Vec<Term> = Vec::new();
+        for part in text.split(',') {
+            let part = part.trim();
+            let term: Term = part.parse().map_err(|error: ObjectiveError| match part {
+                "" => refused(text.trim(), "has an empty term", EXAMPLE),
+                _ => error,
+            })?;
+            if terms.iter().any(|earlier| earlier.figure == term.figure) {
+                let wrong = format!("bounds {} a second time", term.figure);
+                return Err(refused(part, &wrong, EXAMPLE));
+            }
+            terms.push(term);
+        }
+        Ok(Self { terms })
+    }
+}
+
+fn refused(typed: &str, wrong: &str, example: &'static str) -> ObjectiveError {
+    ObjectiveError { typed: typed.to_string(), wrong: wrong.to_string(), example }
+}
+
+impl FromStr for Term {
+    type Err = ObjectiveError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FIGURES: &str = "names no figure; these can be bounded: p50, p75, p90, p95, p99, \
+                               p99.9, p99.99, mean, max (service.p99 and so on for times from \
+                               send), errors, status3xx, status4xx, status5xx, rate";
+        let Some(at) = text.find(['<', '>']) else {
+            return Err(refused(text, "has no < or >", EXAMPLE));
+        };
+        let (figure, rest) = text.split_at(at);
+        let signs =
+            [Relation::AtMost, Relation::AtLeast, Relation::Below, Relation::Above].into_iter();
+        let mut signs = signs.filter_map(|sign| Some((sign, rest.strip_prefix(sign.sign())?)));
+        let (relation, bound) = signs.next().expect("the rest begins with < or >");
+        let figure = Figure::parse(figure.trim()).ok_or_else(|| refused(text, FIGURES, EXAMPLE))?;
+        let bound = bound.trim();
+        let is_upper = figure != Figure::Rate;
+        if relation.is_upper() != is_upper {
+            let (wrong, example) = if is_upper {
+                ("bounds from below what can only be bounded from above", EXAMPLE)
+            } else {
+                ("bounds the rate from above; it is bounded from below", "'rate>=10k'")
+            };
+            return Err(refused(text, wrong, example));
+        }
+        let value = match figure.unit() {
+            Unit::Ns => parse_time(bound),
+            Unit::Percent => parse_share(bound),
+            Unit::PerSecond => parse_rate(bound).ok(),
+        };
+        let (wrong, example) = match figure.unit() {
+            Unit::Ns => ("needs a time with its unit (ns, us, ms, s, m, h)", "'p99<2ms'"),
+            Unit::Percent => ("needs a share from 0% to 100%, with its sign", "'errors<0.1%'"),
+            Unit::PerSecond => {
+                ("needs a rate per second above zero, with k, M or G if you like", "'rate>=10k'")
+            }
+        };
+        let value = value.ok_or_else(|| refused(text, wrong, example))?;
+        if relation == Relation::Below && value == 0.0 {
+            return Err(refused(text, "can never hold: nothing is below zero", "'errors<=0%'"));
+        }
+        Ok(Self { figure, relation, bound: value })
+    }
+}
+
+/// A bare number would be seconds elsewhere; for a bound on latency that is a slip of the finger.
+fn parse_time(text: &str) -> Option<f64> {
+    let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
+    has_unit.then(|| parse_duration_ns(text).ok()).flatten().map(|ns| ns as f64)
+}
+
+fn parse_share(text: &str) -> Option<f64> {
+    let number = text.strip_suffix('%')?.trim_end();
+    let is_plain = number.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let value: f64 = number.parse().ok().filter(|_| is_plain)?;
+    (0.0..=100.0).contains(&value).then_some(value)
+}
+
+impl Serialize for Objective {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Objective {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// How one term of an objective stands, at a point or over a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expectation {
+    /// The term, as [`Objective`] writes it.
+    pub term: String,
+    /// The figure in `unit`; `null` when it was not measured or lies among requests without an
+    /// answer.
+    pub measured: Option<f64>,
+    /// What it was compared with, in `unit`.
+    pub bound: f64,
+    /// Of both numbers.
+    pub unit: Unit,
+    /// Whether it holds; `null` when that cannot be said.
+    pub met: Option<bool>,
+    /// One sentence: what was found.
+    pub why: String,
+}
+
+/// How a whole objective stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Every term holds.
+    Met,
+    /// At least one term does not.
+    Missed,
+    /// None is known to be missed, and at least one is open.
+    Undecided,
+}
+
+impl Standing {
+    /// Of all terms together. One miss decides; nothing asked is nothing missed.
+    pub fn of(expectations: &[Expectation]) -> Self {
+        if expectations.iter().any(|term| term.met == Some(false)) {
+            Self::Missed
+        } else if expectations.iter().any(|term| term.met.is_none()) {
+            Self::Undecided
+        } else {
+            Self::Met
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shown(text: &str) -> String {
+        text.parse::<Objective>().unwrap_or_else(|error| panic!("{error}")).to_string()
+    }
+
+    fn refusal(text: &str) -> String {
+        text.parse::<Objective>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn objectives_are_read_as_typed() {
+        let all = "p99<2ms,errors<0.1%,p50<=800us,rate>=10k,mean<1.5ms,max<1s,status5xx<0.01%,\
+                   service.p99.9<3ms,p99.99<250ns,status4xx<=0%";
+        assert_eq!(shown(all), all);
+        assert_eq!(shown(" p99 < 2000us , rate > 1500/s"), "p99<2ms,rate>1.5k");
+        let objective: Objective = "errors<0.5%,p99.9<2ms".parse().unwrap();
+        assert_eq!(objective.terms()[0].bound, 0.5, "hundredths");
+        assert_eq!(objective.terms()[1].bound, 2e6, "nanoseconds");
+        assert_eq!(objective.highest_percentile(), Some(Percentile::P99_9));
+        assert_eq!("mean<1s".parse::<Objective>().unwrap().highest_percentile(), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_an_example() {
+        for (text, words) in [
+            ("", &["empty"][..]),
+            ("p99<2ms,", &["empty"]),
+            ("p99", &["no < or >"]),
+            ("p98<2ms", &["p98<2ms", "no figure", "p99.9"]),
+            ("p99<2", &["unit", "ms"]),
+            ("p99<2 parsecs", &["unit"]),
+            ("p99>2ms", &["from above"]),
+            ("rate<10k", &["from below", "rate>=10k"]),
+            ("rate>=0", &["above zero"]),
+            ("errors<0.1", &["sign", "errors<0.1%"]),
+            ("errors<101%", &["100%"]),
+            ("errors<0%", &["below zero", "errors<=0%"]),
+            ("errors<nan%", &["0% to 100%"]),
+            ("p99<2ms,p99<3ms", &["p99 a second time"]),
+            ("p99=2ms", &["no < or >"]),
+            ("p99<<2ms", &["unit"]),
+        ] {
+            let error = refusal(text);
+            for word in words.iter().chain(&["for example"]) {
+                assert!(error.contains(word), "'{text}': '{word}' in {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_miss_decides_and_an_open_term_is_never_a_hold() {
+        let term = |met| Expectation {
+            term: String::new(),
+            measured: None,
+            bound: 1.0,
+            unit: Unit::Ns,
+            met,
+            why: String::new(),
+        };
+        let standing = |met: &[Option<bool>]| {
+            Standing::of(&met.iter().map(|met| term(*met)).collect::<Vec<_>>())
+        };
+        assert_eq!(standing(&[Some(true), Some(true)]), Standing::Met);
+        assert_eq!(standing(&[Some(true), None]), Standing::Undecided);
+        assert_eq!(standing(&[None, Some(false), Some(true)]), Standing::Missed);
+    }
+
+    fn any_term() -> impl Strategy<Value = String> {
+        let times = (
+            prop::sample::select(vec![
+                "p50",
+                "p75",
+                "p90",
+                "p95",
+                "p99",
+                "p99.9",
+                "p99.99",
+                "mean",
+                "max",
+                "service.p50",
+                "service.p99.9",
+                "service.max",
+            ]),
+            prop::sample::select(vec!["<", "<="]),
+            1u64..3_000_000_000_000_000,
+            prop::sample::select(vec!["ns", "us", "ms", "s"]),
+        )
+            .prop_map(|(figure, sign, ns, unit)| {
+                let scale = match unit {
+                    "ns" => 1.0,
+                    "us" => 1e3,
+                    "ms" => 1e6,
+                    _ => 1e9,
+                };
+                format!("{figure}{sign}{}{unit}", ns as f64 / scale)
+            });
+        let shares = (
+            prop::sample::select(vec!["errors", "status3xx", "status4xx", "status5xx"]),
+            1e-9f64..100.0,
+        )
+            .prop_map(|(figure, share)| format!("{figure}<{share}%"));
+        let rates = (1e-3f64..1e12).prop_map(|rate| format!("rate>={rate}"));
+        prop_oneof![times, shares, rates]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_reads_back_the_same(
+            terms in prop::collection::vec(any_term(), 1..5),
+        ) {
+            let text = terms.join(",");
+            let objective = match text.parse::<Objective>() {
+                Ok(objective) => objective,
+                Err(error) => {
+                    prop_assert!(error.wrong.contains("second time"), "{error}");
+                    return Ok(());
+                }
+            };
+            let again: Objective = objective.to_string().parse().unwrap();
+            prop_assert_eq!(&again, &objective);
+            prop_assert_eq!(again.to_string(), objective.to_string());
+            let json = serde_json::to_string(&objective).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Objective>(&json).unwrap(), objective);
+        }
+
+        #[test]
+        fn nothing_typed_panics(text in "[pservicatmnx0-9.<>=%,kMus ]{0,40}") {
+            let _ = text.parse::<Objective>();
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The search for the highest rate that holds an objective: how it is to go, and what it found.
+
+use crate::objective::Standing;
+use crate::verdict::{CeilingKind, Confidence};
+use serde::{Deserialize, Serialize};
+
+/// How a search is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SearchConfig {
+    /// Lowest rate that is tried, per second, above zero; the search begins here.
+    pub lowest: f64,
+    /// Highest rate that is tried, per second.
+    pub highest: f64,
+    /// Width of the interval that is narrow enough, relative to its lower end; 0.001 to 1.
+    pub precision: f64,
+    /// Time for everything, trials and what is between them, nanoseconds.
+    pub budget_ns: u64,
+    /// Length of a whole trial, nanoseconds; far from the answer trials are shorter.
+    pub trial_ns: u64,
+    /// Answers a trial needs so that the objective can be decided.
+    pub answers_min: u64,
+    /// How sure it must be that a rate holds or misses, 0.5 to 1.
+    pub confidence: f64,
+}
+
+/// What a trial of a search is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// Finding a rate that misses.
+    Grow,
+    /// Halving the interval.
+    Narrow,
+    /// Repeating an end of the interval until it is sure.
+    Verify,
+    /// A run below the answer, which must hold.
+    ConfirmBelow,
+    /// A run above the interval, which must miss.
+    ConfirmAbove,
+}
+
+impl Purpose {
+    /// The word in every rendering.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Grow => "grow",
+            Self::Narrow => "narrow",
+            Self::Verify => "verify",
+            Self::ConfirmBelow => "confirm below",
+            Self::ConfirmAbove => "confirm above",
+        }
+    }
+}
+
+/// Whether a trial may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trust {
+    /// It may.
+    Sound,
+    /// The generator did not release requests in time. That only adds latency: what is met all the
+    /// same is met.
+    ClientLate,
+    /// The measurement itself is not valid.
+    Invalid,
+}
+
+/// One trial of a search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchTrial {
+    /// Rate that was planned, per second.
+    pub rate: f64,
+    /// Length of the measured window, seconds.
+    pub duration_s: f64,
+    /// What it was for.
+    pub purpose: Purpose,
+    /// How the objective stood.
+    pub standing: Standing,
+    /// Whether it may be believed.
+    pub trust: Trust,
+}
+
+/// Why a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// The interval is as narrow as asked, and both ends are sure.
+    Narrowed,
+    /// The time was spent.
+    BudgetSpent,
+    /// The highest rate allowed holds.
+    HighestHolds,
+    /// The lowest rate allowed misses.
+    LowestMisses,
+    /// The generator could not keep up, before the objective was missed.
+    ClientLimited,
+    /// A rate could not be decided, however often it was tried.
+    Undecidable,
+}
+
+/// A run beside the answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// Rate, per second.
+    pub rate: f64,
+    /// Whether it came out as it must; `null` when no run could be believed.
+    pub agrees: Option<bool>,
+    /// Runs made; more than one when the first disagreed or could not be believed.
+    pub runs: u32,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Highest rate shown to hold, per second; `null` when none was.
+    pub rate: Option<f64>,
+    /// Whether the limit was found above it.
+    pub kind: CeilingKind,
+    /// Lowest rate shown to miss above all that hold; `null` when none was.
+    pub misses_at: Option<f64>,
+    /// Width of the interval between the two, relative to `rate`.
+    pub width: Option<f64>,
+    /// Why it ended.
+    pub ended: Ended,
+    /// How sure: confirmed when both ends are sure and the runs beside them agree.
+    pub confidence: Confidence,
+    /// The run below, which must hold.
+    pub below: Option<Check>,
+    /// The run above, which must miss.
+    pub above: Option<Check>,
+    /// What a reader should know, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A search in the record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchRecord {
+    /// How it was to go.
+    pub config: SearchConfig,
+    /// Every trial in order; each has its point in the record, but for one that was cut before its
+    /// window began.
+    pub trials: Vec<SearchTrial>,
+    /// What it found; `null` when it was interrupted.
+    pub answer: Option<Answer>,
+}

@@ -1,0 +1,36 @@
+//! One list of every parser of this room, for all that feed them hostile bytes: the property tests
+//! here and the fuzz target outside.
+
+use crate::source::{
+    cgroup, files, interrupts, net_dev, pressure, sock_diag, sockstat, softirqs, softnet, stat,
+    tcp, threads,
+};
+use crate::{accounting, cgroup_path, host, process, scan};
+
+/// Runs every parser over the same bytes; what they return is their own tests' business.
+pub fn parse_as_everything(bytes: &[u8]) {
+    let _ = stat::parse(bytes);
+    let _ = softnet::parse(bytes);
+    let _ = softirqs::parse(bytes);
+    let _ = interrupts::parse(bytes);
+    let _ = net_dev::parse(bytes);
+    let _ = tcp::parse(bytes);
+    let _ = sockstat::parse(bytes);
+    let _ = pressure::parse(bytes);
+    let _ = threads::parse(bytes);
+    let _ = process::parse_stat(bytes);
+    let _ = process::parse_status(bytes, "Name");
+    let _ = cgroup::parse(bytes);
+    let _ = cgroup::parse_max(bytes);
+    let _ = cgroup::parse_v1_us(bytes);
+    let _ = cgroup_path::parse_mounts(bytes);
+    let _ = cgroup_path::parse_membership(bytes);
+    let _ = files::parse(bytes);
+    let _ = sock_diag::parse(bytes);
+    let _ = accounting::parse(bytes);
+    let _ = accounting::unpack(bytes);
+    let _ = host::parse_cpuinfo(bytes);
+    let _ = host::parse_memory(bytes);
+    let _ = scan::cpu_list(bytes);
+    let _ = scan::cpu_columns(bytes);
+}
