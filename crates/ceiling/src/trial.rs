@@ -4,7 +4,10 @@ use crate::cpus;
 use crate::exit::Failure;
 use crate::options::{DriverChoice, Options, Threads, WarmupChoice};
 use lab::target::{Url, UrlError};
-use model::load::{DriverKind, Level, Question, Request, ServerProcess, Stop, Trial, Warmup};
+use model::check::Checks;
+use model::load::{
+    DriverKind, Level, MixTarget, Question, Request, ServerProcess, Stop, Trial, Warmup,
+};
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::thread::available_parallelism;
@@ -42,13 +45,19 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
             Failure::Usage(format!("cannot find host '{}' of {}: {error}", url.host, url.text))
         })?
     };
+    let request = request(options, &url)?;
     let server = match options.server_pid {
         Some(pid) => ServerProcess::Pid(pid),
         None => ServerProcess::ByPort,
     };
     Ok(Trial {
         question: shape.question,
-        request: request(options, &url)?,
+        targets: vec![MixTarget {
+            name: format!("{} {}", request.method, request.path),
+            weight: 1,
+            checks: Checks::default(),
+        }],
+        requests: vec![request],
         // A thread without a connection has nothing to do.
         threads: threads(options, &addresses)?.min(threads_max),
         levels: shape.levels,
@@ -134,6 +143,7 @@ fn request(options: &Options, url: &Url) -> Result<Request, Failure> {
         host: url.authority.clone(),
         headers: options.headers.clone(),
         body,
+        target: 0,
     };
     // Encoding it is the check.
     wire::tape::Tape::new(std::slice::from_ref(&request), 1)

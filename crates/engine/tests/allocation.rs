@@ -72,8 +72,7 @@ fn assert_no_allocation(driver: DriverKind, address: SocketAddr, level: &Level) 
         method: "GET".to_string(),
         path: "/".to_string(),
         host: "test".to_string(),
-        headers: vec![],
-        body: vec![],
+        ..Request::default()
     };
     let job = Job {
         driver,

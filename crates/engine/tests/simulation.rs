@@ -15,8 +15,7 @@ fn job(seed: u64, level: &Level) -> Job {
         method: "GET".to_string(),
         path: "/".to_string(),
         host: "sim".to_string(),
-        headers: vec![],
-        body: vec![],
+        ..Request::default()
     };
     Job {
         driver: DriverKind::Sim,

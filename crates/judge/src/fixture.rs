@@ -6,7 +6,7 @@ use crate::observe::{CpuShare, Observed, QuotaShare, SocketCensus, ThreadShare};
 use model::facts::{CpuAccounting, HostFacts, ServerFacts};
 use model::histogram::Summary;
 use model::load::{
-    Arrival, DriverKind, Level, Question, Request, ServerProcess, Stop, Trial, Warmup,
+    Arrival, DriverKind, Level, MixTarget, Question, Request, ServerProcess, Stop, Trial, Warmup,
 };
 use model::reading::CpuShares;
 use model::run::{
@@ -251,13 +251,17 @@ fn trial() -> Trial {
         question: Question::Load,
         url,
         addresses: vec![([127, 0, 0, 1], 8083).into()],
-        request: Request {
+        requests: vec![Request {
             method: "GET".to_string(),
             path: "/read".to_string(),
             host: "127.0.0.1:8083".to_string(),
-            headers: vec![],
-            body: vec![],
-        },
+            ..Request::default()
+        }],
+        targets: vec![MixTarget {
+            name: "GET /read".to_string(),
+            weight: 1,
+            ..MixTarget::default()
+        }],
         levels: vec![Level {
             connections: 8,
             connections_max: 8,

@@ -74,7 +74,7 @@ pub fn run(
 ) -> Result<Run, LabError> {
     let started_at = jiff::Timestamp::now();
     let mut bench = Bench::set_up(trial, notify)?;
-    let tape = Tape::new(std::slice::from_ref(&trial.request), depth_max(trial))?;
+    let tape = Tape::new(&trial.requests, depth_max(trial))?;
     let mut crew = Crew::start(&job(trial, &bench.target_addresses(), tape))?;
     let server_pid = bench.target.server.as_ref().map(|server| server.pid);
     let port = trial.addresses.first().map(|address| address.port());

@@ -3,6 +3,7 @@
 //! A [`Trial`] holds no "auto": whatever depends on the machine was decided before it was made,
 //! so that a stored trial can be run again and mean the same.
 
+use crate::check::Checks;
 use crate::curve::Curve;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -107,8 +108,8 @@ impl DriverKind {
     }
 }
 
-/// The request to send, before it is encoded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A request to send, before it is encoded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// Method token, for example `GET`.
     pub method: String,
@@ -120,6 +121,21 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// Body; empty for none.
     pub body: Vec<u8>,
+    /// Which of [`Trial::targets`] it belongs to, from 0.
+    #[serde(default)]
+    pub target: u32,
+}
+
+/// One kind of request of a mix: what results and checks are told apart by. With templates it
+/// stands for all of its expansions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MixTarget {
+    /// Name in results, for example `GET /read`.
+    pub name: String,
+    /// Its share of the requests, as a part of the sum of all weights; at least 1.
+    pub weight: u32,
+    /// What a good answer must be like.
+    pub checks: Checks,
 }
 
 /// Which process answers, if its host is ours.
@@ -153,8 +169,13 @@ pub struct Trial {
     pub url: String,
     /// Addresses the host resolved to, used in turn.
     pub addresses: Vec<SocketAddr>,
-    /// The one request that is repeated.
-    pub request: Request,
+    /// What is laid on the tape, in sending order, and repeated: at least one, templates expanded.
+    /// A record keeps the first of them.
+    #[serde(default)]
+    pub requests: Vec<Request>,
+    /// The kinds of requests; [`Request::target`] counts in them.
+    #[serde(default)]
+    pub targets: Vec<MixTarget>,
     /// Load levels in the order they are visited.
     pub levels: Vec<Level>,
     /// End of each level's measured window.

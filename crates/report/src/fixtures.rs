@@ -7,7 +7,8 @@ use model::curve::Curve;
 use model::facts::{CpuAccounting, CpuQuota, HostFacts, Nic, ServerFacts, Unreadable};
 use model::histogram::{Histogram, Summary};
 use model::load::{
-    Arrival, DriverKind, Level, Question, Request, ServerProcess, Spacing, Stop, Trial, Warmup,
+    Arrival, DriverKind, Level, MixTarget, Question, Request, ServerProcess, Spacing, Stop, Trial,
+    Warmup,
 };
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes,
@@ -359,13 +360,17 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         question,
         url: "http://127.0.0.1:8080/simple".to_string(),
         addresses: vec!["127.0.0.1:8080".parse().expect("constant")],
-        request: Request {
+        requests: vec![Request {
             method: "GET".to_string(),
             path: "/simple".to_string(),
             host: "127.0.0.1:8080".to_string(),
-            headers: Vec::new(),
-            body: Vec::new(),
-        },
+            ..Request::default()
+        }],
+        targets: vec![MixTarget {
+            name: "GET /simple".to_string(),
+            weight: 1,
+            ..MixTarget::default()
+        }],
         levels: scene.connections.iter().map(level).collect(),
         stop: Stop::AfterNs(WINDOW_NS),
         warmup: Warmup::SettleWithinNs(5 * NS_PER_S),

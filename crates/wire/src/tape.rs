@@ -111,7 +111,7 @@ pub(crate) fn is_token(byte: u8) -> bool {
 /// Encodes one request for HTTP/1.1 (RFC 9112 section 3). Only Host is added, and Content-Length
 /// when there is a body or the method gives one a meaning.
 fn encode(request: &Request) -> Result<Vec<u8>, EncodeError> {
-    let Request { method, path, host, headers, body } = request;
+    let Request { method, path, host, headers, body, target: _ } = request;
     if method.is_empty() || !method.bytes().all(is_token) {
         return Err(EncodeError::Method(method.clone()));
     }
@@ -163,6 +163,7 @@ mod tests {
             host: "localhost:8083".to_string(),
             headers: headers.iter().map(own).collect(),
             body: body.as_bytes().to_vec(),
+            target: 0,
         }
     }
 
