@@ -128,6 +128,14 @@ pub struct Lengths {
     pub most: u64,
 }
 
+impl Lengths {
+    /// Whether `length` lies between them.
+    #[inline]
+    pub fn holds(&self, length: u64) -> bool {
+        (self.least..=self.most).contains(&length)
+    }
+}
+
 impl FromStr for Lengths {
     type Err = String;
 
