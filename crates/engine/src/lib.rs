@@ -15,6 +15,10 @@ pub mod worker;
 mod flight;
 mod ledger;
 mod places;
+mod start;
+mod tally;
+
+mod checks;
 mod recorder;
 pub mod schedule;
 mod slot;

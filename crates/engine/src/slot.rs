@@ -59,13 +59,13 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// A slot that was never open.
-    pub fn new() -> Self {
+    /// A slot that was never open and begins at this place on the tape.
+    pub fn new(position: u32) -> Self {
         Self {
             link: Link::Closed,
             fate: Fate::Untried,
             sending: false,
-            position: 0,
+            position,
             opening_ns: 0,
             retry_ns: 0,
             fruitless: 0,

@@ -126,6 +126,10 @@ pub struct Request {
     pub target: u32,
 }
 
+/// Targets whose results are told apart; the last one stands for all that follow it, because each
+/// takes a whole distribution in every worker.
+pub const TARGETS_REPORTED_MAX: u32 = 32;
+
 /// One kind of request of a mix: what results and checks are told apart by. With templates it
 /// stands for all of its expansions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
