@@ -11,8 +11,9 @@ use model::load::{
 use model::reading::CpuShares;
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Point, RequestInfo, Second,
-    Spread, Unmeasured,
+    Spread, Unmeasured, count_mismatches,
 };
+use model::tick::Counters;
 use model::verdict::{Confidence, Named, Verdict};
 use model::wall::Side;
 use std::collections::BTreeMap;
@@ -156,6 +157,7 @@ impl Fixture {
             },
             status: BTreeMap::from([("2xx".to_string(), completed), ("5xx".to_string(), 0)]),
             mismatched: 0,
+            mismatches: count_mismatches(&Counters::default()),
             errors: BTreeMap::new(),
             rate,
             offered_rate: None,
@@ -178,6 +180,7 @@ impl Fixture {
             series: (0..SECONDS).map(second).collect(),
             per_100ms: tenths.clone(),
             unmeasured: Unmeasured::default(),
+            targets: Vec::new(),
             gates: Vec::new(),
             verdict: unjudged(),
         }

@@ -5,7 +5,7 @@ use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, LimitError};
 use crate::target::{self, Unreachable};
 use crate::watch::Watch;
-use crate::{definitions, server};
+use crate::{definitions, mix, server};
 use engine::job::Job;
 use engine::{Crew, StartError};
 use judge::observe::Observed;
@@ -17,8 +17,8 @@ use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, DriverKind, Level, Stop, Trial};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
-    RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors, count_requests,
-    count_status,
+    RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors, count_mismatches,
+    count_requests, count_status,
 };
 use probe::{Config, Sampler};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub fn run(
 ) -> Result<Run, LabError> {
     let started_at = jiff::Timestamp::now();
     let mut bench = Bench::set_up(trial, notify)?;
-    let tape = Tape::new(&trial.requests, depth_max(trial))?;
+    let tape = Tape::new(&trial.requests, depth_max(trial))?.with_checks(&mix::checks(trial));
     let mut crew = Crew::start(&job(trial, &bench.target_addresses(), tape))?;
     let server_pid = bench.target.server.as_ref().map(|server| server.pid);
     let port = trial.addresses.first().map(|address| address.port());
@@ -239,7 +239,7 @@ impl<'a> Bench<'a> {
             command: command.to_vec(),
             seed: self.trial.seed,
             outcome: self.outcome,
-            trial: self.trial.clone(),
+            trial: mix::kept(self.trial),
             host: self.host,
             target: self.target,
             points: self.points,
@@ -276,7 +276,8 @@ fn make_point(
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
         status: count_status(&gathered.measured),
-        mismatched: 0,
+        mismatched: gathered.measured.mismatches.sum(),
+        mismatches: count_mismatches(&gathered.measured),
         errors: count_errors(&gathered.measured),
         rate,
         bytes: Bytes {
@@ -305,6 +306,7 @@ fn make_point(
             unanswered: gathered.unmeasured.unanswered,
             bytes_received: gathered.unmeasured.bytes_received,
         },
+        targets: mix::results(trial, &gathered.targets),
         gates: Vec::new(),
         // Until the judge has spoken.
         verdict: judge::undecided(),

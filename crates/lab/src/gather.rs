@@ -2,7 +2,7 @@
 
 use model::histogram::Histogram;
 use model::run::{Second, Spread};
-use model::tick::{Connections, Counters, Loop, Phase, Tick};
+use model::tick::{Connections, Counters, Loop, Phase, TargetTally, Tick};
 use std::collections::VecDeque;
 
 /// Tenths of a second per second of the series.
@@ -35,6 +35,8 @@ pub struct Gathered {
     pub connect: Histogram,
     /// Answers to measured requests per connection.
     pub per_connection: Histogram,
+    /// Requests of the window by target; empty with one target.
+    pub targets: Vec<TargetTally>,
     /// Completed measured requests per tenth of a second.
     pub tenths: Vec<u64>,
     /// Since the last look: completed (measured or not) and their latency.
@@ -97,6 +99,7 @@ impl Gathered {
             at_least: Histogram::new(),
             connect: Histogram::new(),
             per_connection: Histogram::new(),
+            targets: Vec::new(),
             tenths: Vec::new(),
             fresh: Fresh::default(),
             series: Vec::new(),
@@ -143,6 +146,11 @@ impl Gathered {
             (&mut self.per_connection, &tick.per_connection),
         ] {
             sum.merge(part);
+        }
+        if tick.last {
+            let places = self.targets.len().max(tick.targets.len());
+            self.targets.resize_with(places, TargetTally::default);
+            self.targets.iter_mut().zip(&tick.targets).for_each(|(sum, part)| sum.merge(part));
         }
         self.fresh.completed += tick.measured.completed + tick.unmeasured.completed;
         self.fresh.latency.merge(&tick.latency);

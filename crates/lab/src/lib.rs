@@ -13,6 +13,7 @@ pub mod limits;
 mod conduct;
 mod gather;
 mod level;
+mod mix;
 mod watch;
 
 mod definitions;

@@ -58,6 +58,13 @@ impl ErrorClass {
     }
 }
 
+impl ErrorClass {
+    /// Whether it counts requests, not attempts to connect.
+    pub fn is_of_requests(self) -> bool {
+        matches!(self, Self::Timeout | Self::Reset | Self::Closed | Self::Parse)
+    }
+}
+
 /// Errors by class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Errors([u64; ERROR_CLASSES.len()]);
@@ -75,8 +82,8 @@ impl Errors {
 
     /// Requests that failed without an answer: timeout, reset, closed and parse.
     pub fn requests(&self) -> u64 {
-        use ErrorClass::{Closed, Parse, Reset, Timeout};
-        [Timeout, Reset, Closed, Parse].into_iter().map(|class| self.get(class)).sum()
+        let classes = ERROR_CLASSES.into_iter().filter(|class| class.is_of_requests());
+        classes.map(|class| self.get(class)).sum()
     }
 
     /// Connection attempts that failed: connect, tls, ports and fds.
@@ -116,6 +123,12 @@ pub struct TargetTally {
 }
 
 impl TargetTally {
+    /// Adds those of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        self.counters += &other.counters;
+        self.latency.merge(&other.latency);
+    }
+
     /// Empties it for its next use; keeps its memory.
     pub fn clear(&mut self) {
         self.counters = Counters::default();

@@ -3,6 +3,7 @@
 //! Figures are made up and consistent: rates, latencies and requests in flight obey Little's law,
 //! requests are conserved, and readings grow as the rates say.
 
+use model::check::Check;
 use model::curve::Curve;
 use model::facts::{CpuAccounting, CpuQuota, HostFacts, Nic, ServerFacts, Unreadable};
 use model::histogram::{Histogram, Summary};
@@ -15,9 +16,9 @@ use model::reading::{
 };
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
-    RequestInfo, Run, SCHEMA, Second, Spread, Target, Unmeasured,
+    RequestInfo, Run, SCHEMA, Second, Spread, Target, Unmeasured, count_mismatches, count_target,
 };
-use model::tick::ERROR_CLASSES;
+use model::tick::{ERROR_CLASSES, TargetTally};
 use model::units::NS_PER_S;
 use model::verdict::{Ceiling, CeilingKind, Confidence, Evidence, Gate, Named, Verdict};
 use model::wall::{Side, WallId};
@@ -34,6 +35,7 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("ramp_invalid", ramp_invalid()),
         ("load_unwatched", load_unwatched()),
         ("load_open", load_open()),
+        ("load_mix", load_mix()),
         ("target_lost", target_lost()),
         ("hostile", hostile()),
     ]
@@ -148,6 +150,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         },
         status,
         mismatched: 0,
+        mismatches: count_mismatches(&Default::default()),
         errors,
         rate,
         offered_rate: None,
@@ -178,6 +181,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         series: seconds(rate, &summary, duration_s),
         per_100ms: vec![(rate / 10.0) as u64; 100],
         unmeasured: Unmeasured { duration_s: 2.0, ..Unmeasured::default() },
+        targets: Vec::new(),
         gates: gates(scene),
         verdict: verdict(Named::None, Side::None, "no wall at this level", Confidence::Unknown),
     };
@@ -828,6 +832,41 @@ pub(crate) fn load_open() -> Run {
         knee_in_flight: None,
     });
     run.record.verdict = found;
+    run
+}
+
+/// A mix of three targets: one redirects, and some answers of another fail its checks.
+pub(crate) fn load_mix() -> Run {
+    let mut run = load_unwatched();
+    let point = &mut run.record.points[0];
+    let all = point.requests.sent;
+    let (write, old) = (all / 6, all / 3);
+    let read = all - write - old;
+    let names = ["GET /read?id={{random:1..1000}}", "GET /old/path/that/moved", "POST /write"];
+    let targets = names.iter().zip([read, old, write]).zip([3u32, 2, 1]);
+    point.targets = targets
+        .map(|((name, sent), weight)| {
+            let mut tally = TargetTally::default();
+            let counters = &mut tally.counters;
+            (counters.sent, counters.completed) = (sent, sent);
+            counters.status[usize::from(weight == 2)] = sent;
+            counters.bytes_received = sent * 133;
+            if weight == 1 {
+                (counters.completed, counters.failed) = (sent - 400, 400);
+                counters.mismatches.add(Check::Length, 300);
+                counters.mismatches.add(Check::Body, 100);
+            }
+            let mean_ns = 900_000.0 / f64::from(weight);
+            tally.latency = distribution(mean_ns, tally.counters.completed);
+            count_target((*name).to_string(), weight.into(), &tally)
+        })
+        .collect();
+    point.status.insert("3xx".to_string(), old);
+    point.status.insert("2xx".to_string(), all - old);
+    (point.requests.completed, point.requests.failed) = (all - 400, 400);
+    point.mismatched = 400;
+    point.mismatches.insert("length".to_string(), 300);
+    point.mismatches.insert("body".to_string(), 100);
     run
 }
 

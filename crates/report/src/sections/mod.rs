@@ -8,6 +8,8 @@ pub mod summary;
 
 pub mod levels;
 
+pub mod answers;
+
 pub mod evidence;
 pub mod gates;
 
@@ -63,6 +65,9 @@ const FULLY: (Detail, Detail) = (Detail::Everything, Detail::Everything);
 pub const REGISTRY: &[Section] = &[
     Section { heading: "", depths: ALWAYS, draw: summary::summary },
     Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
+    Section { heading: "Answers", depths: ALWAYS, draw: answers::remarks },
+    Section { heading: "Answers", depths: UNTIL_EVERYTHING, draw: answers::of_best_point },
+    Section { heading: "Answers", depths: FULLY, draw: answers::of_all_points },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
     Section { heading: "Evidence", depths: ALWAYS, draw: evidence::evidence },
     Section { heading: "Evidence", depths: FULLY, draw: evidence::by_point },
