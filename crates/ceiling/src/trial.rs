@@ -3,12 +3,9 @@
 use crate::cpus;
 use crate::exit::Failure;
 use crate::options::{DriverChoice, Options, Threads, WarmupChoice};
+use crate::requests::{self, Asked};
 use lab::target::{Url, UrlError};
-use model::check::Checks;
-use model::load::{
-    DriverKind, Level, MixTarget, Question, Request, ServerProcess, Stop, Trial, Warmup,
-};
-use std::fs;
+use model::load::{DriverKind, Level, Question, ServerProcess, Stop, Trial, Warmup};
 use std::net::{IpAddr, SocketAddr};
 use std::thread::available_parallelism;
 
@@ -36,7 +33,8 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
     let cpus = cpus(options)?;
     let most = |level: &Level| level.connections.max(level.connections_max);
     let threads_max = shape.levels.iter().map(most).max().unwrap_or(1);
-    let url = url(&options.url)?;
+    let seed = options.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond() as u64 >> 10);
+    let Asked { url, requests, targets } = requests::resolve(options, seed)?;
     let (driver, driver_reason) = driver(options.driver)?;
     let addresses = if driver == DriverKind::Null {
         Vec::new()
@@ -45,19 +43,14 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
             Failure::Usage(format!("cannot find host '{}' of {}: {error}", url.host, url.text))
         })?
     };
-    let request = request(options, &url)?;
     let server = match options.server_pid {
         Some(pid) => ServerProcess::Pid(pid),
         None => ServerProcess::ByPort,
     };
     Ok(Trial {
         question: shape.question,
-        targets: vec![MixTarget {
-            name: format!("{} {}", request.method, request.path),
-            weight: 1,
-            checks: Checks::default(),
-        }],
-        requests: vec![request],
+        requests,
+        targets,
         // A thread without a connection has nothing to do.
         threads: threads(options, &addresses)?.min(threads_max),
         levels: shape.levels,
@@ -70,7 +63,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         driver,
         driver_reason,
         coalesce_ns: options.coalesce,
-        seed: options.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond() as u64 >> 10),
+        seed,
         server,
         addresses,
         url: url.text,
@@ -78,7 +71,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
 }
 
 /// The URL, with a scheme in any case (RFC 3986, 3.1); told and recorded as typed.
-fn url(typed: &str) -> Result<Url, Failure> {
+pub fn url(typed: &str) -> Result<Url, Failure> {
     let plain = match typed.split_once("://") {
         Some((scheme, rest)) => format!("{}://{rest}", scheme.to_ascii_lowercase()),
         None => typed.to_string(),
@@ -125,30 +118,6 @@ fn warmup(choice: Option<WarmupChoice>, stop: Stop) -> Warmup {
         (None, Stop::AfterRequests(_)) => Warmup::ForNs(0),
         (Some(WarmupChoice::Auto) | None, _) => Warmup::SettleWithinNs(WARMUP_MAX_NS),
     }
-}
-
-fn request(options: &Options, url: &Url) -> Result<Request, Failure> {
-    let body = match (&options.body, &options.body_file) {
-        (Some(text), _) => text.clone().into_bytes(),
-        (None, Some(path)) => fs::read(path).map_err(|error| {
-            Failure::Usage(format!("--body-file: cannot read {}: {error}", path.display()))
-        })?,
-        (None, None) => Vec::new(),
-    };
-    let has_body = options.body.is_some() || options.body_file.is_some();
-    let method = if has_body { "POST" } else { "GET" };
-    let request = Request {
-        method: options.method.clone().unwrap_or_else(|| method.to_string()),
-        path: url.path.clone(),
-        host: url.authority.clone(),
-        headers: options.headers.clone(),
-        body,
-        target: 0,
-    };
-    // Encoding it is the check.
-    wire::tape::Tape::new(std::slice::from_ref(&request), 1)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
-    Ok(request)
 }
 
 fn threads(options: &Options, addresses: &[SocketAddr]) -> Result<u32, Failure> {
