@@ -62,7 +62,7 @@ impl Template {
                 rest = after;
                 continue;
             }
-            let end = find(rest, b"}}").ok_or_else(|| wrong(rest, "has no }}"))?;
+            let end = find(rest, b"}}").ok_or_else(|| unknown("{{", "has no }} behind it"))?;
             parts.push(Part::Text(std::mem::take(&mut plain)));
             parts.push(Part::parse(&rest[..end], tables, read)?);
             rest = &rest[end + 2..];
@@ -92,11 +92,15 @@ fn find(text: &[u8], braces: &[u8; 2]) -> Option<usize> {
     text.windows(2).position(|two| two == braces)
 }
 
-/// An error about a placeholder that begins with `inside`.
+/// An error about a placeholder.
 fn wrong(inside: &[u8], why: &str) -> MixError {
     let shown: String = String::from_utf8_lossy(inside).chars().take(40).collect();
+    unknown(&format!("{{{{{shown}}}}}"), why)
+}
+
+fn unknown(shown: &str, why: &str) -> MixError {
     MixError(format!(
-        "template '{{{{{shown}' {why}; accepted are {ACCEPTED}, and {{{{{{{{ for two braces; for \
+        "template '{shown}' {why}; accepted are {ACCEPTED}, and {{{{{{{{ for two braces; for \
          example {{{{random:1..1000}}}}"
     ))
 }
@@ -182,7 +186,8 @@ impl Table {
         let error = |error: csv::Error| {
             MixError(format!("{file} is not CSV with a first line of column names: {error}"))
         };
-        let mut reader = csv::Reader::from_reader(bytes);
+        let mut reader =
+            csv::Reader::from_reader(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
         let columns: Vec<_> =
             reader.headers().map_err(error)?.iter().map(|name| name.trim().to_string()).collect();
         let mut rows = Vec::new();

@@ -12,5 +12,6 @@ mod targets;
 mod verdicts;
 
 mod latency;
+mod mixes;
 
 mod endings;
