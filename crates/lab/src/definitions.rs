@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].rate",
-        "Completed good responses (status 2xx or 3xx, no failed check) to requests sent in the measured window, \
-         divided by load.duration_s.",
+        "Completed good responses (status 2xx or 3xx, no failed check) to requests sent in the \
+         measured window, divided by load.duration_s.",
     ),
     (
         "points[].load.duration_s",
@@ -52,7 +52,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "The requests of the window by target of a mix (-i), in the order of the file; empty with \
          one target. A target with templates stands for all its expansions. At most 32 are told \
          apart: of more, the last entry holds all that follow the first 31. Sums over targets are \
-         those of the point; errors of attempts to connect belong to no target.",
+         those of the point; unsent requests and failed attempts to connect belong to no target.",
     ),
     (
         "trial.requests",

@@ -191,6 +191,8 @@ impl<'de> Deserialize<'de> for Headers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::template::{Tables, Template};
+    use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Vec<Recipe>, MixError> {
         let mut files = |name: &str| match name {
@@ -235,6 +237,19 @@ mod tests {
         assert_eq!(methods, ["GET", "DELETE", "POST"]);
         assert_eq!(recipes[0].headers[1], ("X-B".to_string(), "a:b".to_string()));
         assert_eq!(recipes[0].body.as_deref(), Some(&[0, 255][..]));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(
+            text in "(GET |POST )?[{}@:/a-c\"\\\\, \n#\u{e9}]{0,60}|\\PC{0,40}",
+        ) {
+            if let Err(error) = read(&text) {
+                prop_assert!(!error.to_string().contains('\n'), "{error}");
+            }
+            let mut files = |_: &str| Ok(Vec::new());
+            let _ = Template::parse(text.as_bytes(), &mut Tables::default(), &mut files);
+        }
     }
 
     #[test]
