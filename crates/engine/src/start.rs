@@ -18,7 +18,7 @@ pub fn position(job: &Job, number: u32) -> u32 {
     first = (first ^ (first >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     first = (first ^ (first >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     let turn = first.wrapping_add(GOLDEN.wrapping_mul(u64::from(number)));
-    (u128::from(turn) * u128::from(job.tape.period()) >> 64) as u32
+    ((u128::from(turn) * u128::from(job.tape.period())) >> 64) as u32
 }
 
 #[cfg(test)]

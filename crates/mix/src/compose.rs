@@ -95,7 +95,7 @@ pub fn compose(
     for _ in 0..cycles {
         for &target in &order {
             let (mould, number) = (&moulds[target as usize], &mut numbers[target as usize]);
-            let purpose = (u64::from(target) + 1) << 32 | *number;
+            let purpose = ((u64::from(target) + 1) << 32) | *number;
             let random = Random::new(seed, purpose);
             let mut source = Source { number: *number, random, tables: &tables };
             let request = mould.fill(&mut source, target);

@@ -149,7 +149,7 @@ impl Part {
             Self::Uuid => {
                 let bits =
                     u128::from(source.random.next()) << 64 | u128::from(source.random.next());
-                let bits = bits & !(0xf << 76 | 0b11 << 62) | 0x4 << 76 | 0b10 << 62;
+                let bits = (bits & !((0xf << 76) | (0b11 << 62))) | (0x4 << 76) | (0b10 << 62);
                 let hex = format!("{bits:032x}");
                 let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
                 text.extend(parts.join("-").bytes());

@@ -201,7 +201,7 @@ impl FromStr for Digest {
         let digits: Option<Vec<u8>> =
             text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
         let digits = digits.filter(|digits| digits.len() == 64).ok_or_else(error)?;
-        Ok(Self(std::array::from_fn(|at| digits[2 * at] << 4 | digits[2 * at + 1])))
+        Ok(Self(std::array::from_fn(|at| (digits[2 * at] << 4) | digits[2 * at + 1])))
     }
 }
 
