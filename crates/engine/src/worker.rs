@@ -7,6 +7,7 @@
 //!
 //! Hot: runs for every request.
 
+mod mixed;
 mod open;
 
 use self::open::{Margin, Release};
@@ -79,6 +80,8 @@ pub struct Worker<D> {
     shapes: Vec<Shapes>,
     checks: Checks,
     tally: Tally,
+    /// One target and nothing to check: the shortest way through an answer.
+    is_plain: bool,
     slots: Vec<Slot>,
     flights: Flights,
     recorder: Recorder,
@@ -135,6 +138,7 @@ impl<D: Driver> Worker<D> {
             shapes: vec![Shapes::new(); tally::reported(&job.tape) as usize],
             checks: Checks::new(&job.tape, slots),
             tally: Tally::new(&job.tape),
+            is_plain: tally::reported(&job.tape) == 1 && !job.tape.has_rules(),
             slots: (0..slots)
                 .map(|slot| Slot::new(start::position(job, slot * job.threads + index)))
                 .collect(),
@@ -444,7 +448,11 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
         self.recorder.tick.accounting.socket_bytes += u64::from(buffer.length);
-        let cause = self.read_answers(slot, at_ns, buffer);
+        let cause = if self.is_plain {
+            self.read_answers(slot, at_ns, buffer)
+        } else {
+            self.read_mixed_answers(slot, at_ns, buffer)
+        };
         self.driver.release(buffer);
         match cause {
             None => self.top_up(slot, at_ns),
@@ -452,7 +460,8 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Takes all answers out of a buffer; says why when the connection is of no more use.
+    /// Takes all answers to plain requests out of a buffer; says why when the connection is of no
+    /// more use.
     #[inline]
     fn read_answers(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) -> Option<Cause> {
         let mut input = self.driver.bytes(buffer);
@@ -466,22 +475,13 @@ impl<D: Driver> Worker<D> {
                 cause = Some(Cause::Failure(ErrorClass::Parse));
                 break;
             };
-            let run = *run;
-            let (position, stamp) = (run.position, stamp_of(&run));
-            let shapes = &mut self.shapes[tally::place(&self.tape, position)];
-            let session = (slot, &mut state.session);
-            match self.checks.receive(session, &mut input, position, shapes) {
+            let (position, stamp) = (run.position, stamp_of(run));
+            let shapes = &mut self.shapes[0];
+            match state.session.receive(&mut input, self.tape.expect(position), shapes) {
                 Ok(Some(answer)) => {
                     self.flights.pop(slot, self.tape.advance(position, 1));
                     state.answers += 1;
-                    let failed = self.checks.verdict(slot, position, answer);
-                    state.served += match failed {
-                        None => self.ledger.answer(tick, &mut streak, at_ns, stamp, answer),
-                        Some(check) => self.ledger.mismatch(tick, run.epoch, answer, check),
-                    };
-                    if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
-                        self.tally.answer(&run, at_ns, answer, failed);
-                    }
+                    state.served += self.ledger.answer(tick, &mut streak, at_ns, stamp, answer);
                     if !answer.reusable {
                         cause = Some(Cause::Order);
                         break;
