@@ -70,8 +70,7 @@ fuzz_target!(|bytes: &[u8]| {
         method: "GET".to_string(),
         path: "/".to_string(),
         host: "sim".to_string(),
-        headers: vec![],
-        body: vec![],
+        ..Request::default()
     };
     let job = Job {
         driver: DriverKind::Sim,

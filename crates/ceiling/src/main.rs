@@ -12,6 +12,7 @@ mod cmd;
 mod arrivals;
 mod cpus;
 mod options;
+mod requests;
 mod trial;
 mod ways;
 

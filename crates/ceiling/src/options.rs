@@ -2,6 +2,7 @@
 
 use crate::ways::WayOptions;
 use clap::{Args, ValueEnum};
+use model::check::{Digest, Lengths, Needle, Statuses};
 use model::objective::{Objective, ObjectiveError};
 use model::units::{parse_count, parse_duration_ns};
 use report::Style;
@@ -12,8 +13,14 @@ use std::path::PathBuf;
 /// What is asked of the target, and how.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Where: http://HOST[:PORT][/PATH]
-    pub url: String,
+    /// Where: http://HOST[:PORT][/PATH]; with --targets, the server of their paths
+    #[arg(required_unless_present = "targets")]
+    pub url: Option<String>,
+
+    /// File with a mix of requests: JSON lines, or what vegeta reads
+    #[arg(short = 'i', long, value_name = "FILE",
+          conflicts_with_all = ["method", "body", "body_file"])]
+    pub targets: Option<PathBuf>,
 
     /// Requests in flight per connection (HTTP/1.1 pipelining)
     #[arg(short = 'p', long, value_name = "N", default_value = "1", value_parser = depth)]
@@ -61,9 +68,18 @@ pub struct Options {
 
     #[command(flatten)]
     pub ways: WayOptions,
+
     /// What must hold, else exit 3: 'p99<2ms,errors<0.1%'; see below
     #[arg(long, value_name = "TERMS", value_parser = objective)]
     pub expect: Option<Objective>,
+
+    /// Fill in templates like {{seq}}, {{random:1..9}}, {{uuid}} and {{csv:FILE:COLUMN}} in path,
+    /// headers and body, in N requests that are sent in turn; without it {{ is plain text
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub expand: Option<u64>,
+
+    #[command(flatten)]
+    pub checks: CheckOptions,
 
     /// Seed of everything random; drawn and recorded when not given
     #[arg(long, value_name = "N", value_parser = seed)]
@@ -94,6 +110,26 @@ pub struct Options {
 
     #[command(flatten)]
     pub runs: Runs,
+}
+
+/// What a good answer must be like; an answer that is not so failed.
+#[derive(Debug, Args)]
+pub struct CheckOptions {
+    /// Statuses that are good: 200 or 2xx,304
+    #[arg(long = "check-status", value_name = "LIST")]
+    pub status: Option<Statuses>,
+
+    /// Length of the body in bytes: 16 or 100..4k
+    #[arg(long = "check-length", value_name = "N|A..B")]
+    pub length: Option<Lengths>,
+
+    /// Text that the body must hold
+    #[arg(id = "check_body", long = "check-body", value_name = "TEXT")]
+    pub body: Option<Needle>,
+
+    /// SHA-256 of the whole body
+    #[arg(long = "check-sha256", value_name = "HEX")]
+    pub sha256: Option<Digest>,
 }
 
 /// Where runs are.

@@ -3,10 +3,10 @@
 use crate::cpus;
 use crate::exit::Failure;
 use crate::options::{DriverChoice, Options, Threads, WarmupChoice};
+use crate::requests::{self, Asked};
 use lab::target::{Scheme, Url, UrlError};
-use model::load::{DriverKind, Level, Question, Request, ServerProcess, Stop, Trial, Warmup};
+use model::load::{DriverKind, Level, Question, ServerProcess, Stop, Trial, Warmup};
 use model::route::{Address, Resolution};
-use std::fs;
 use std::net::IpAddr;
 use std::thread::available_parallelism;
 
@@ -34,16 +34,22 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
     let cpus = cpus(options)?;
     let most = |level: &Level| level.connections.max(level.connections_max);
     let threads_max = shape.levels.iter().map(most).max().unwrap_or(1);
-    let url = url(&options.url)?;
+    let seed = options.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond() as u64 >> 10);
+    let Asked { url, requests, targets } = requests::resolve(options, seed)?;
+    if url.scheme == Scheme::Tcp && shape.question != Question::Churn {
+        let wrong = "has no HTTP in it, which this command speaks (churn does without)";
+        return Err(UrlError { typed: url.text, wrong: wrong.to_string() }.into());
+    }
     let (driver, driver_reason) = driver(options.driver)?;
-    let way = way(options, &url, driver, threads_max)?;
+    let way = way(options, &url, driver, &shape.levels)?;
     let server = match options.server_pid {
         Some(pid) => ServerProcess::Pid(pid),
         None => ServerProcess::ByPort,
     };
     Ok(Trial {
         question: shape.question,
-        request: request(options, &url)?,
+        requests,
+        targets,
         // A thread without a connection has nothing to do.
         threads: threads(options, &way.addresses)?.min(threads_max),
         levels: shape.levels,
@@ -56,7 +62,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         driver,
         driver_reason,
         coalesce_ns: options.coalesce,
-        seed: options.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond() as u64 >> 10),
+        seed,
         server,
         addresses: way.addresses,
         resolution: way.resolution,
@@ -75,7 +81,7 @@ struct Way {
 }
 
 /// Addresses and sources for so many connections. The null driver goes nowhere.
-fn way(options: &Options, url: &Url, driver: DriverKind, connections: u32) -> Result<Way, Failure> {
+fn way(options: &Options, url: &Url, driver: DriverKind, levels: &[Level]) -> Result<Way, Failure> {
     if driver == DriverKind::Null {
         let (addresses, sources) = (Vec::new(), Vec::new());
         return Ok(Way { resolution: Resolution::default(), addresses, sources });
@@ -84,23 +90,19 @@ fn way(options: &Options, url: &Url, driver: DriverKind, connections: u32) -> Re
     let (resolution, addresses) = ways.find(&url.host, url.port).map_err(|error| {
         Failure::Usage(format!("{error}; it is that of {} or of --connect-to", url.text))
     })?;
-    let sources = ways.find_sources(u64::from(connections), &addresses);
+    let sources = ways.find_sources(levels, &addresses);
     let sources = sources.map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(Way { resolution, addresses, sources })
 }
 
 /// The URL, with a scheme in any case (RFC 3986, 3.1); told and recorded as typed.
-fn url(typed: &str) -> Result<Url, Failure> {
+pub fn url(typed: &str) -> Result<Url, Failure> {
     let plain = match typed.split_once("://") {
         Some((scheme, rest)) => format!("{}://{rest}", scheme.to_ascii_lowercase()),
         None => typed.to_string(),
     };
     let typed = typed.to_string();
     match Url::parse(&plain) {
-        Ok(url) if url.scheme == Scheme::Tcp => {
-            let wrong = "has no HTTP in it, which this command speaks".to_string();
-            Err(UrlError { typed, wrong }.into())
-        }
         Ok(url) => Ok(Url { text: typed, ..url }),
         Err(error) => Err(UrlError { typed, ..error }.into()),
     }
@@ -141,29 +143,6 @@ fn warmup(choice: Option<WarmupChoice>, stop: Stop) -> Warmup {
         (None, Stop::AfterRequests(_)) => Warmup::ForNs(0),
         (Some(WarmupChoice::Auto) | None, _) => Warmup::SettleWithinNs(WARMUP_MAX_NS),
     }
-}
-
-fn request(options: &Options, url: &Url) -> Result<Request, Failure> {
-    let body = match (&options.body, &options.body_file) {
-        (Some(text), _) => text.clone().into_bytes(),
-        (None, Some(path)) => fs::read(path).map_err(|error| {
-            Failure::Usage(format!("--body-file: cannot read {}: {error}", path.display()))
-        })?,
-        (None, None) => Vec::new(),
-    };
-    let has_body = options.body.is_some() || options.body_file.is_some();
-    let method = if has_body { "POST" } else { "GET" };
-    let request = Request {
-        method: options.method.clone().unwrap_or_else(|| method.to_string()),
-        path: url.path.clone(),
-        host: url.authority.clone(),
-        headers: options.headers.clone(),
-        body,
-    };
-    // Encoding it is the check.
-    wire::tape::Tape::new(std::slice::from_ref(&request), 1)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
-    Ok(request)
 }
 
 fn threads(options: &Options, addresses: &[Address]) -> Result<u32, Failure> {

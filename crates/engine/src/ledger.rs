@@ -6,6 +6,7 @@
 //!
 //! Hot: runs for every answer.
 
+use model::check::Check;
 use model::tick::{Counters, ErrorClass, Tick};
 use wire::answer::Answer;
 
@@ -171,6 +172,18 @@ impl Ledger {
         streak.answers += 1;
         streak.answers_2xx += u64::from(answer.status < 300);
         streak.bytes += answer.bytes;
+        is_measured
+    }
+
+    /// Books one answer that failed a check. Returns 1 when it answers a measured request, else 0.
+    pub fn mismatch(&mut self, tick: &mut Tick, epoch: Epoch, answer: Answer, check: Check) -> u64 {
+        let is_measured = u64::from(self.is_window(epoch));
+        if let Some(counters) = self.land(tick, epoch, 1) {
+            counters.failed += 1;
+            counters.mismatches.add(check, 1);
+            counters.status[usize::from(answer.status / 100 - 2)] += 1;
+            counters.bytes_received += answer.bytes;
+        }
         is_measured
     }
 

@@ -16,6 +16,10 @@ mod alarms;
 mod flight;
 mod ledger;
 mod places;
+mod start;
+mod tally;
+
+mod checks;
 mod recorder;
 pub mod schedule;
 mod slot;

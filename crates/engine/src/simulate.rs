@@ -7,7 +7,7 @@ use crate::worker::Worker;
 use model::curve::Curve;
 use model::histogram::{Histogram, Summary};
 use model::load::{Life, Spacing};
-use model::tick::{Connections, Counters, Loop, Turnover};
+use model::tick::{Connections, Counters, Loop, TargetTally, Turnover};
 use rtrb::RingBuffer;
 use std::sync::Arc;
 
@@ -57,6 +57,8 @@ pub struct Account {
     pub lateness: Summary,
     /// How long requests without an answer waited at least.
     pub at_least: Summary,
+    /// By target: requests of the window and latency of the completed ones; empty with one target.
+    pub targets: Vec<(Counters, Summary)>,
     /// The loop's own account.
     pub accounting: Loop,
     /// What the simulated server saw.
@@ -83,6 +85,7 @@ pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
         release_lag: Summary::default(),
         lateness: Summary::default(),
         at_least: Summary::default(),
+        targets: Vec::new(),
         accounting: Loop::default(),
         witness: Witness::default(),
         ticks: 0,
@@ -107,6 +110,12 @@ pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
             let parts =
                 [&tick.latency, &tick.service, &tick.release_lag, &tick.lateness, &tick.at_least];
             sums.iter_mut().zip(parts).for_each(|(sum, part)| sum.merge(part));
+            if tick.last {
+                let of_target = |target: &TargetTally| {
+                    (target.counters, target.latency.summary(target.counters.unanswered))
+                };
+                account.targets = tick.targets.iter().map(of_target).collect();
+            }
             is_over |= tick.last;
         });
     }

@@ -69,8 +69,8 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// A slot that was never open.
-    pub fn new() -> Self {
+    /// A slot that was never open and begins at this place on the tape.
+    pub fn new(position: u32) -> Self {
         Self {
             link: Link::Closed,
             fate: Fate::Untried,
@@ -79,7 +79,7 @@ impl Slot {
             is_ending: false,
             peer_ended: false,
             route: 0,
-            position: 0,
+            position,
             opening_ns: 0,
             retry_ns: 0,
             fruitless: 0,

@@ -12,6 +12,8 @@ mod open;
 
 use self::open::{Margin, Release};
 use crate::alarms::Alarms;
+mod mixed;
+use crate::checks::Checks;
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::flight::{Flights, Run};
 use crate::job::{Job, Order, Pace, first_route};
@@ -19,6 +21,8 @@ use crate::ledger::{Ledger, Stamp, Streak, Timing};
 use crate::places::Places;
 use crate::recorder::Recorder;
 use crate::slot::{Fate, Link, Slot};
+use crate::start;
+use crate::tally::{self, Tally};
 use model::load::Life;
 use model::tick::{Connections, ErrorClass, Phase};
 use rtrb::Consumer;
@@ -79,6 +83,10 @@ pub struct Worker<D> {
     driver: D,
     tape: Arc<Tape>,
     shapes: Vec<Shapes>,
+    checks: Checks,
+    tally: Tally,
+    /// One target and nothing to check: the shortest way through an answer.
+    is_plain: bool,
     slots: Vec<Slot>,
     flights: Flights,
     recorder: Recorder,
@@ -138,8 +146,13 @@ impl<D: Driver> Worker<D> {
         Self {
             driver,
             tape: Arc::clone(&job.tape),
-            shapes: vec![Shapes::new(); job.tape.period() as usize],
-            slots: (0..slots).map(|_| Slot::new()).collect(),
+            shapes: vec![Shapes::new(); tally::reported(&job.tape) as usize],
+            checks: Checks::new(&job.tape, slots),
+            tally: Tally::new(&job.tape),
+            is_plain: tally::reported(&job.tape) == 1 && !job.tape.has_rules(),
+            slots: (0..slots)
+                .map(|slot| Slot::new(start::position(job, slot * job.threads + index)))
+                .collect(),
             flights: Flights::new(slots, job.depth_max),
             recorder,
             orders,
@@ -331,6 +344,7 @@ impl<D: Driver> Worker<D> {
         self.count_in_flight(now_ns);
         self.hand_over(now_ns);
         self.ledger.open_window();
+        self.tally.begin();
         let was_idle = self.stage == Stage::Idle;
         self.stage = Stage::Measure;
         self.begin_schedule(window.begin_ns);
@@ -385,6 +399,7 @@ impl<D: Driver> Worker<D> {
             }
         }
         self.ledger.close(tick);
+        self.tally.close(&mut tick.targets);
         for slot in &self.slots[..self.wanted as usize] {
             tick.per_connection.record_n(slot.served, 1);
         }
@@ -408,7 +423,11 @@ impl<D: Driver> Worker<D> {
         };
         self.count_in_flight(now_ns);
         self.recorder.tick.connections = self.connections;
-        self.recorder.hand_over(now_ns, self.driver.cpu_ns(), phase, self.load)
+        let is_over = self.recorder.hand_over(now_ns, self.driver.cpu_ns(), phase, self.load);
+        if is_over {
+            self.tally.reclaim(&mut self.recorder.tick.targets);
+        }
+        is_over
     }
 
     /// Adds up requests in flight until now, for Little's law.
@@ -450,7 +469,11 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
         self.recorder.tick.accounting.socket_bytes += u64::from(buffer.length);
-        let cause = self.read_answers(slot, at_ns, buffer);
+        let cause = if self.is_plain {
+            self.read_answers(slot, at_ns, buffer)
+        } else {
+            self.read_mixed_answers(slot, at_ns, buffer)
+        };
         self.driver.release(buffer);
         match cause {
             None if self.is_used_up(slot) => self.abandon(slot, Cause::Planned, at_ns),
@@ -459,7 +482,8 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Takes all answers out of a buffer; says why when the connection is of no more use.
+    /// Takes all answers to plain requests out of a buffer; says why when the connection is of no
+    /// more use.
     #[inline]
     fn read_answers(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) -> Option<Cause> {
         let mut input = self.driver.bytes(buffer);
@@ -474,7 +498,7 @@ impl<D: Driver> Worker<D> {
                 break;
             };
             let (position, stamp) = (run.position, stamp_of(run));
-            let shapes = &mut self.shapes[position as usize];
+            let shapes = &mut self.shapes[0];
             match state.session.receive(&mut input, self.tape.expect(position), shapes) {
                 Ok(Some(answer)) => {
                     self.flights.pop(slot, self.tape.advance(position, 1));
@@ -535,6 +559,9 @@ impl<D: Driver> Worker<D> {
         let epoch = match (self.stage, &mut self.window) {
             (Stage::Measure, Some(window)) => {
                 window.budget -= u64::from(count);
+                if self.tally.is_kept() {
+                    self.tally.send(state.position, count);
+                }
                 self.ledger.send_measured(tick, u64::from(count), bytes)
             }
             _ => self.ledger.send_warmup(tick, u64::from(count), bytes),
@@ -579,7 +606,8 @@ impl<D: Driver> Worker<D> {
         self.recorder.tick.opened_on[state.route as usize] += 1;
         state.link = Link::Open;
         state.session = Http1::new();
-        (state.sending, state.answers, state.position) = (false, 0, 0);
+        (state.sending, state.answers) = (false, 0);
+        self.checks.restart(slot);
         self.connections.opening -= 1;
         self.connections.open += 1;
         match std::mem::replace(&mut state.fate, Fate::Opened) {
@@ -613,16 +641,23 @@ impl<D: Driver> Worker<D> {
         };
         let state = &mut self.slots[slot as usize];
         state.peer_ended = true;
-        let Some(run) = self.flights.oldest(slot) else {
+        let Some(&run) = self.flights.oldest(slot) else {
             return self.abandon(slot, Cause::Order, at_ns);
         };
-        let (position, stamp) = (run.position, stamp_of(run));
+        let (position, stamp) = (run.position, stamp_of(&run));
         match state.session.end() {
             Ok(Some(answer)) if end == End::Closed => {
                 self.flights.pop(slot, self.tape.advance(position, 1));
                 state.answers += 1;
                 let (tick, mut streak) = (&mut *self.recorder.tick, Streak::default());
-                state.served += self.ledger.answer(tick, &mut streak, at_ns, stamp, answer);
+                let failed = self.checks.verdict(slot, position, answer);
+                state.served += match failed {
+                    None => self.ledger.answer(tick, &mut streak, at_ns, stamp, answer),
+                    Some(check) => self.ledger.mismatch(tick, run.epoch, answer, check),
+                };
+                if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
+                    self.tally.answer(&run, at_ns, answer, failed);
+                }
                 self.ledger.settle(tick, &mut streak, at_ns);
                 self.abandon(slot, Cause::Order, at_ns);
             }
@@ -638,7 +673,15 @@ impl<D: Driver> Worker<D> {
     fn fail_one(&mut self, slot: SlotId, class: ErrorClass) {
         let Some(&run) = self.flights.oldest(slot) else { return };
         self.flights.pop(slot, self.tape.advance(run.position, 1));
-        self.ledger.fail(&mut self.recorder.tick, run.epoch, class, 1);
+        self.fail(Run { count: 1, ..run }, class);
+    }
+
+    /// Books requests that failed without an answer.
+    fn fail(&mut self, run: Run, class: ErrorClass) {
+        if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
+            self.tally.fail(&run, class);
+        }
+        self.ledger.fail(&mut self.recorder.tick, run.epoch, class, u64::from(run.count));
     }
 
     /// Closes a connection, fails what was in flight on it, and arranges for its successor.
@@ -654,7 +697,7 @@ impl<D: Driver> Worker<D> {
                 let waited_ns = now_ns.saturating_sub(run.planned_ns);
                 self.recorder.tick.at_least.record_n(waited_ns, u64::from(run.count));
             }
-            self.ledger.fail(&mut self.recorder.tick, run.epoch, class, u64::from(run.count));
+            self.fail(run, class);
         }
         self.driver.close(slot);
         self.alarms.clear(slot);

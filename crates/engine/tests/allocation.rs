@@ -2,6 +2,7 @@
 
 use engine::job::{Job, Order};
 use engine::{Crew, clock};
+use model::check::Checks;
 use model::curve::Curve;
 use model::load::{Arrival, DriverKind, Level, Life, Request, Spacing};
 use model::route::Route;
@@ -67,19 +68,33 @@ fn answer_all(mut stream: TcpStream) {
     }
 }
 
-fn assert_no_allocation(driver: DriverKind, address: SocketAddr, level: &Level) {
-    let depth = level.depth;
-    let request = Request {
+/// One request, and a mix of two whose answers are held against every kind of check.
+fn tapes(depth: u32) -> [Tape; 2] {
+    let request = |path: &str, target: u32| Request {
         method: "GET".to_string(),
-        path: "/".to_string(),
+        path: path.to_string(),
         host: "test".to_string(),
-        headers: vec![],
-        body: vec![],
+        target,
+        ..Request::default()
     };
+    let mix = [request("/", 0), request("/other", 1), request("/", 0)];
+    let all = Checks {
+        status: "2xx".parse().ok(),
+        length: "2..16".parse().ok(),
+        body: "hi".parse().ok(),
+        sha256: "00".repeat(32).parse().ok(),
+    };
+    let checks = [Checks { sha256: None, ..all.clone() }, all];
+    let plain = Tape::new(&[request("/", 0)], depth).unwrap();
+    [plain, Tape::new(&mix, depth).unwrap().with_checks(&checks)]
+}
+
+fn assert_no_allocation(driver: DriverKind, address: SocketAddr, level: &Level, tape: Tape) {
+    let depth = level.depth;
     let job = Job {
         driver,
         routes: vec![Route::to(address)],
-        tape: Arc::new(Tape::new(&[request], depth).unwrap()),
+        tape: Arc::new(tape),
         threads: 1,
         cpus: vec![],
         connections_max: level.connections_max,
@@ -121,10 +136,12 @@ fn no_driver_allocates_after_warm_up() {
     {
         let level =
             Level { connections: 8, connections_max: 8, depth, arrival, life: Life::default() };
-        assert_no_allocation(DriverKind::Null, address, &level);
-        assert_no_allocation(DriverKind::Epoll, address, &level);
-        if engine::driver::uring::check().is_ok() {
-            assert_no_allocation(DriverKind::Uring, address, &level);
+        let mut drivers = vec![DriverKind::Null, DriverKind::Epoll];
+        drivers.extend(engine::driver::uring::check().is_ok().then_some(DriverKind::Uring));
+        for driver in drivers {
+            for tape in tapes(depth) {
+                assert_no_allocation(driver, address, &level, tape);
+            }
         }
     }
 }

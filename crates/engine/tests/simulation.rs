@@ -3,6 +3,7 @@
 use engine::driver::sim::Faults;
 use engine::job::Job;
 use engine::simulate::{Account, Level, simulate};
+use model::check::{Check, Checks};
 use model::load::{DriverKind, Hold, Life, Request, Spacing};
 use model::route::Route;
 use model::tick::{Counters, ErrorClass, Turnover};
@@ -11,18 +12,37 @@ use wire::tape::Tape;
 
 const MS: u64 = 1_000_000;
 
-fn job(seed: u64, level: &Level) -> Job {
-    let request = Request {
+fn request(path: &str, target: u32) -> Request {
+    Request {
         method: "GET".to_string(),
-        path: "/".to_string(),
+        path: path.to_string(),
         host: "sim".to_string(),
-        headers: vec![],
-        body: vec![],
-    };
+        target,
+        ..Request::default()
+    }
+}
+
+fn job(seed: u64, level: &Level) -> Job {
+    job_of(Tape::new(&[request("/", 0)], level.depth).unwrap(), seed, level)
+}
+
+/// Three targets with weights 3, 2 and 1; the bodies of the second must be short, and those of the
+/// third must hold a text.
+fn mix(depth: u32) -> Tape {
+    let paths = ["/a", "/bbbb", "/a", "/ccccccccc", "/bbbb", "/a"];
+    let targets = [0, 1, 0, 2, 1, 0];
+    let requests: Vec<_> =
+        paths.iter().zip(targets).map(|(path, target)| request(path, target)).collect();
+    let short = Checks { length: "0..150".parse().ok(), ..Checks::default() };
+    let text = Checks { body: "xxxxxxxxxxxxxxxx".parse().ok(), ..Checks::default() };
+    Tape::new(&requests, depth).unwrap().with_checks(&[Checks::default(), short, text])
+}
+
+fn job_of(tape: Tape, seed: u64, level: &Level) -> Job {
     Job {
         driver: DriverKind::Sim,
         routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
-        tape: Arc::new(Tape::new(&[request], level.depth).unwrap()),
+        tape: Arc::new(tape),
         threads: 1,
         cpus: vec![],
         connections_max: level.connections_max,
@@ -56,10 +76,7 @@ fn run(seed: u64, level: Level, faults: Faults) -> Account {
 /// The laws that hold whatever happens.
 fn assert_conserved(account: &Account, level: &Level, context: &str) {
     for counters in [&account.measured, &account.unmeasured] {
-        let Counters { sent, completed, failed, unanswered, status, errors, .. } = counters;
-        assert_eq!(*sent, completed + failed + unanswered, "{context}: requests");
-        assert_eq!(*completed, status[0] + status[1], "{context}: good answers");
-        assert_eq!(*failed, status[2] + status[3] + errors.requests(), "{context}: failures");
+        assert_counted(counters, context);
     }
     assert_eq!(account.latency.count, account.measured.completed, "{context}: latencies");
     let Turnover { begun, established, failed, closed_by_us, closed_by_peer } = account.turnover;
@@ -81,6 +98,8 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     assert!(account.witness.requests <= sent, "{context}: the server saw more than was sent");
     let completed = account.measured.completed + account.unmeasured.completed;
     assert!(completed <= account.witness.good_answers, "{context}: an answer was invented");
+    let mismatches = |counters: &Counters| counters.mismatches.sum();
+    let completed = completed + mismatches(&account.measured) + mismatches(&account.unmeasured);
     let late = account.measured.unanswered + account.unmeasured.unanswered;
     // In open loop a connection may be idle, and what comes then answers nothing.
     let unasked = if level.rate.is_some() { account.witness.unsolicited } else { 0 };
@@ -92,6 +111,33 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
         let bound = limit * (elapsed_ns + u128::from(2 * MS));
         assert!(account.accounting.in_flight_ns <= bound, "{context}: in flight");
     }
+}
+
+/// The laws of one account.
+fn assert_counted(counters: &Counters, context: &str) {
+    let Counters { sent, completed, failed, unanswered, status, errors, .. } = counters;
+    let mismatched = counters.mismatches.sum();
+    assert_eq!(*sent, completed + failed + unanswered, "{context}: requests");
+    assert_eq!(completed + mismatched, status[0] + status[1], "{context}: good answers");
+    let failures = status[2] + status[3] + mismatched + errors.requests();
+    assert_eq!(*failed, failures, "{context}: failures");
+}
+
+/// The laws of the accounts by target: they are those of the whole, taken apart.
+fn assert_divided(account: &Account, context: &str) {
+    let mut sum = Counters::default();
+    for (counters, latency) in &account.targets {
+        assert_counted(counters, context);
+        assert_eq!(latency.count, counters.completed, "{context}: latencies of a target");
+        sum += counters;
+    }
+    // Failed attempts to connect belong to no target.
+    let mut whole = account.measured;
+    whole.errors = sum.errors;
+    // Nor does what is told of the schedule.
+    (whole.unsent, whole.waited) = (0, 0);
+    assert_eq!(sum, whole, "{context}: targets");
+    assert_eq!(sum.errors.requests(), account.measured.errors.requests(), "{context}: errors");
 }
 
 /// A server drawn from a seed: most are mildly bad, some are terrible.
@@ -159,6 +205,31 @@ fn a_thousand_bad_servers_lose_nothing() {
         completed += account.measured.completed;
     }
     assert!(completed > 100_000, "the servers did answer: {completed}");
+}
+
+#[test]
+fn a_thousand_bad_servers_lose_nothing_of_a_checked_mix() {
+    let mut mismatched = [0, 0];
+    for seed in 0..1000 {
+        let (level, faults) = drawn(seed);
+        let account = simulate(&job_of(mix(level.depth), seed, &level), level, faults);
+        assert_conserved(&account, &level, &format!("seed {seed}"));
+        assert_divided(&account, &format!("seed {seed}"));
+        let targets = &account.targets;
+        assert_eq!(targets[0].0.mismatches.sum(), 0, "the first target has no checks");
+        mismatched[0] += targets[1].0.mismatches.get(Check::Length);
+        mismatched[1] += targets[2].0.mismatches.get(Check::Body);
+    }
+    assert!(mismatched.iter().all(|count| *count > 1000), "checks did fail: {mismatched:?}");
+}
+
+#[test]
+fn a_connection_for_each_request_still_walks_the_whole_tape() {
+    let faults = Faults { last_answer: 1000, service_ns: (10_000, 10_000), ..Faults::default() };
+    let level = Level { budget: Some(60), warmup_ns: 0, ..level(1, 1) };
+    let account = simulate(&job_of(mix(1), 5, &level), level, faults);
+    let sent: Vec<_> = account.targets.iter().map(|(counters, _)| counters.sent).collect();
+    assert_eq!((account.connections.reopened >= 59, sent), (true, vec![30, 20, 10]));
 }
 
 #[test]

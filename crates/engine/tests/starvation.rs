@@ -48,8 +48,7 @@ fn assert_all_answered(driver: DriverKind) {
         method: "GET".to_string(),
         path: "/".to_string(),
         host: "test".to_string(),
-        headers: vec![],
-        body: vec![],
+        ..Request::default()
     };
     let job = Job {
         driver,

@@ -6,13 +6,15 @@ use crate::observe::{CpuShare, Observed, QuotaShare, SocketCensus, ThreadShare};
 use model::facts::{CpuAccounting, HostFacts, ServerFacts};
 use model::histogram::Summary;
 use model::load::{
-    Arrival, DriverKind, Level, Life, Question, Request, ServerProcess, Stop, Trial, Warmup,
+    Arrival, DriverKind, Level, Life, MixTarget, Question, Request, ServerProcess, Stop, Trial,
+    Warmup,
 };
 use model::reading::CpuShares;
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Point, RequestInfo, Second,
-    Spread, Unmeasured,
+    Spread, Unmeasured, count_mismatches,
 };
+use model::tick::Counters;
 use model::verdict::{Confidence, Named, Verdict};
 use model::wall::Side;
 use std::collections::BTreeMap;
@@ -157,6 +159,7 @@ impl Fixture {
             },
             status: BTreeMap::from([("2xx".to_string(), completed), ("5xx".to_string(), 0)]),
             mismatched: 0,
+            mismatches: count_mismatches(&Counters::default()),
             errors: BTreeMap::new(),
             rate,
             offered_rate: None,
@@ -179,6 +182,7 @@ impl Fixture {
             series: (0..SECONDS).map(second).collect(),
             per_100ms: tenths.clone(),
             unmeasured: Unmeasured::default(),
+            targets: Vec::new(),
             gates: Vec::new(),
             expectations: Vec::new(),
             verdict: unjudged(),
@@ -256,13 +260,17 @@ fn trial() -> Trial {
         addresses: vec!["127.0.0.1:8083".parse().expect("an address")],
         resolution: model::route::Resolution::default(),
         sources: vec![],
-        request: Request {
+        requests: vec![Request {
             method: "GET".to_string(),
             path: "/read".to_string(),
             host: "127.0.0.1:8083".to_string(),
-            headers: vec![],
-            body: vec![],
-        },
+            ..Request::default()
+        }],
+        targets: vec![MixTarget {
+            name: "GET /read".to_string(),
+            weight: 1,
+            ..MixTarget::default()
+        }],
         levels: vec![Level {
             connections: 8,
             connections_max: 8,

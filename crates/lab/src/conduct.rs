@@ -5,7 +5,7 @@ use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, LimitError};
 use crate::target::{self, Unreachable};
 use crate::watch::Watch;
-use crate::{definitions, search, server, turnover};
+use crate::{definitions, mix, search, server, turnover};
 use engine::job::Job;
 use engine::{Crew, StartError};
 use judge::objective;
@@ -19,8 +19,8 @@ use model::load::{Arrival, DriverKind, Level, Life, Stop, Trial};
 use model::route::{self, Address, Route};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, EndUse, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
-    RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors, count_requests,
-    count_status,
+    RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors, count_mismatches,
+    count_requests, count_status,
 };
 use model::search::SearchRecord;
 use probe::{Config, Sampler};
@@ -88,7 +88,7 @@ pub fn run(
 ) -> Result<Run, LabError> {
     let started_at = jiff::Timestamp::now();
     let mut bench = Bench::set_up(trial, notify)?;
-    let tape = Tape::new(std::slice::from_ref(&trial.request), depth_max(trial))?;
+    let tape = Tape::new(&trial.requests, depth_max(trial))?.with_checks(&mix::checks(trial));
     let mut crew = Crew::start(&job(trial, &bench.routes, tape))?;
     let server_pid = bench.target.server.as_ref().map(|server| server.pid);
     let port = trial.addresses.first().and_then(Address::port);
@@ -180,7 +180,7 @@ impl<'a> Bench<'a> {
             return Err(LabError::NoRoute);
         }
         // After the connections above, whose ports are not free at once.
-        limits::allow_ports(connections, &bench.routes)?;
+        limits::allow_ports(&trial.levels, &bench.routes)?;
         match server::identify(trial, &bench.routes[0].to) {
             Ok(facts) => bench.target.server = Some(facts),
             Err(why) => bench.notice(why, notify),
@@ -296,7 +296,7 @@ impl<'a> Bench<'a> {
             command: command.to_vec(),
             seed: self.trial.seed,
             outcome: self.outcome,
-            trial: self.trial.clone(),
+            trial: mix::kept(self.trial),
             host: self.host,
             target: self.target,
             points: self.points,
@@ -349,7 +349,8 @@ fn make_point(
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
         status: count_status(&gathered.measured),
-        mismatched: 0,
+        mismatched: gathered.measured.mismatches.sum(),
+        mismatches: count_mismatches(&gathered.measured),
         errors: count_errors(&gathered.measured),
         rate,
         bytes: Bytes {
@@ -381,6 +382,7 @@ fn make_point(
             unanswered: gathered.unmeasured.unanswered,
             bytes_received: gathered.unmeasured.bytes_received,
         },
+        targets: mix::results(trial, &gathered.targets),
         gates: Vec::new(),
         expectations: Vec::new(),
         // Until the judge has spoken.

@@ -19,8 +19,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ("target.sources_used", "The same by local address; empty when the kernel chose it."),
     (
         "points[].rate",
-        "Completed good responses (status 2xx or 3xx) to requests sent in the measured window, \
-         divided by load.duration_s.",
+        "Completed good responses (status 2xx or 3xx, no failed check) to requests sent in the \
+         measured window, divided by load.duration_s.",
     ),
     (
         "points[].load.duration_s",
@@ -30,18 +30,48 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].requests",
         "Requests sent in the measured window and what became of them: sent = completed + failed \
-         + unanswered. completed: whole answer with status 2xx or 3xx. failed: whole answer with \
-         another status, or an error of class timeout, reset, closed or parse. unanswered: no \
-         whole answer when the drain ended. planned: the number asked for (-n), or in open \
-         loop those due in the window; else null. unsent: planned ones that were never sent, so \
-         that planned = sent + unsent. waited: sent ones that were due while every connection was \
-         in use.",
+         + unanswered. completed: whole answer with status 2xx or 3xx and no failed check. \
+         failed: whole answer with another status or a failed check, or an error of class \
+         timeout, reset, closed or parse. unanswered: no whole answer when the drain ended. \
+         planned: the number asked for (-n), or in open loop those due in the window; else null. \
+         unsent: planned ones that were never sent, so that planned = sent + unsent. waited: sent \
+         ones that were due while every connection was in use.",
     ),
     (
         "points[].errors",
         "Classes timeout, reset, closed and parse count requests and are part of \
          requests.failed. Classes connect, tls, ports and fds count connection attempts since \
          the level was ordered and are not requests.",
+    ),
+    (
+        "points[].status",
+        "Whole answers by status class. Redirects are not followed: each is one answer of class \
+         3xx, and a good one unless a check says otherwise.",
+    ),
+    (
+        "points[].mismatched",
+        "Answers with status 2xx or 3xx that failed a check (--check-status, --check-length, \
+         --check-body, --check-sha256 or a target's own). They are part of requests.failed, their \
+         status and bytes are counted, and their latency is in no distribution. Checks see the \
+         body with transfer coding removed and content coding as sent.",
+    ),
+    (
+        "points[].mismatches",
+        "The same by check; an answer counts under the first that failed, in the order status, \
+         length, body, sha256.",
+    ),
+    (
+        "points[].targets",
+        "The requests of the window by target of a mix (-i), in the order of the file; empty with \
+         one target. A target with templates stands for all its expansions. At most 32 are told \
+         apart: of more, the last entry holds all that follow the first 31. Sums over targets are \
+         those of the point; unsent requests and failed attempts to connect belong to no target.",
+    ),
+    (
+        "trial.requests",
+        "The first 16 requests of the tape, in sending order. Each connection begins at its own \
+         place of the tape, drawn from the seed, and goes round; with templates a value returns \
+         when the tape does.",
     ),
     (
         "points[].latency_ns",

@@ -2,7 +2,7 @@
 
 use model::histogram::Histogram;
 use model::run::{Second, Spread};
-use model::tick::{Connections, Counters, Loop, Phase, Tick, Turnover};
+use model::tick::{Connections, Counters, Loop, Phase, TargetTally, Tick, Turnover};
 use std::collections::VecDeque;
 
 /// Tenths of a second per second of the series.
@@ -43,6 +43,8 @@ pub struct Gathered {
     pub per_connection: Histogram,
     /// Connections established by each route.
     pub opened_on: Vec<u64>,
+    /// Requests of the window by target; empty with one target.
+    pub targets: Vec<TargetTally>,
     /// Completed measured requests per tenth of a second.
     pub tenths: Vec<u64>,
     /// Since the last look: completed (measured or not) and their latency.
@@ -117,6 +119,7 @@ impl Gathered {
             tenths_established: Vec::new(),
             per_connection: Histogram::new(),
             opened_on: Vec::new(),
+            targets: Vec::new(),
             tenths: Vec::new(),
             fresh: Fresh::default(),
             most_open: 0,
@@ -169,6 +172,11 @@ impl Gathered {
         self.opened_on.resize(self.opened_on.len().max(tick.opened_on.len()), 0);
         for (sum, part) in self.opened_on.iter_mut().zip(&tick.opened_on) {
             *sum += part;
+        }
+        if tick.last {
+            let places = self.targets.len().max(tick.targets.len());
+            self.targets.resize_with(places, TargetTally::default);
+            self.targets.iter_mut().zip(&tick.targets).for_each(|(sum, part)| sum.merge(part));
         }
         self.fresh.completed += tick.measured.completed + tick.unmeasured.completed;
         self.fresh.established += tick.turnover.established;

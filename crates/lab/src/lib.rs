@@ -16,6 +16,7 @@ pub mod way;
 mod conduct;
 mod gather;
 mod level;
+mod mix;
 mod search;
 mod watch;
 

@@ -1,6 +1,7 @@
 //! Limits of this host that a trial would run into: checked, and raised if allowed, before load.
 
 use crate::ports::{Ports, PortsError};
+use model::load::Level;
 use model::route::Route;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::thread;
@@ -54,13 +55,15 @@ pub fn allow_files(connections: u64) -> Result<Option<String>, LimitError> {
     Err(LimitError::Files { connections, needed, hard, possible })
 }
 
-/// Makes sure that there are local ports for `connections` that take the routes in turn. Ports of
+/// Makes sure that there are local ports for the connections of all levels, which take the routes
+/// in turn. Ports of
 /// a run just before this one are awaited where they are free again in a moment.
-pub fn allow_ports(connections: u64, routes: &[Route]) -> Result<(), LimitError> {
+pub fn allow_ports(levels: &[Level], routes: &[Route]) -> Result<(), LimitError> {
     let addresses: Vec<_> = routes.iter().map(|route| route.to.clone()).collect();
     let begin = Instant::now();
     loop {
         let Some(ports) = Ports::look(&addresses) else { return Ok(()) };
+        let connections = ports.needed(levels, &addresses);
         match ports.allow(connections, routes) {
             Ok(()) => return Ok(()),
             Err(_) if ports.would_do(connections, routes) && begin.elapsed() < PORTS_WAIT => {
@@ -74,6 +77,7 @@ pub fn allow_ports(connections: u64, routes: &[Route]) -> Result<(), LimitError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::load::{Arrival, Hold, Life};
 
     #[test]
     fn small_needs_pass_and_huge_ones_say_what_they_need() {
@@ -81,8 +85,19 @@ mod tests {
         let error = allow_files(1 << 40).unwrap_err().to_string();
         assert!(error.contains("C8") && error.contains("ulimit"), "{error}");
         let here = [Route::to("127.0.0.1:1".parse::<std::net::SocketAddr>().unwrap())];
-        assert_eq!(allow_ports(1, &here), Ok(()));
-        let error = allow_ports(1 << 20, &here).unwrap_err().to_string();
+        let kept = |connections: u32| Level {
+            connections,
+            connections_max: connections,
+            depth: 1,
+            arrival: Arrival::Closed,
+            life: Life::default(),
+        };
+        assert_eq!(allow_ports(&[kept(1)], &here), Ok(()));
+        // 40,000 connections per second that are each held for a second, and then in TIME_WAIT.
+        let hold = Some(Hold::For { ns: 1_000_000_000, jitter: 0.0 });
+        let devices = Level { life: Life { hold, ..Life::default() }, ..kept(40_000) };
+        assert!(allow_ports(&[devices], &here).is_err());
+        let error = allow_ports(&[kept(1 << 20)], &here).unwrap_err().to_string();
         assert!(error.contains("C7") && error.contains("at most"), "{error}");
     }
 }

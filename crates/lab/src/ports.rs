@@ -2,7 +2,8 @@
 //!
 //! The arithmetic is in `model::ports`; this is what the host has, and what is taken already.
 
-use model::ports::{PortRange, TIME_WAIT_NS, TimeWaitRules, Way, sources_needed};
+use model::load::{Hold, Level};
+use model::ports::{Churn, Closer, PortRange, TIME_WAIT_NS, TimeWaitRules, Way, sources_needed};
 use model::route::{Address, Route, routes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -16,7 +17,7 @@ const SOON_NS: u64 = 1_000_000_000;
 /// The local ports are not enough.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{connections} connections need as many local ports, and {free} of {range} are free from each \
+    "{connections} connections, those in TIME_WAIT included, need as many local ports, and {free} of {range} are free from each \
      source to each target, fewest {tightest} (C7); {way_out} or use at most -c {possible}"
 )]
 pub struct PortsError {
@@ -100,6 +101,23 @@ impl Ports {
     /// When ports in TIME_WAIT may be taken again.
     pub fn rules(&self) -> TimeWaitRules {
         self.rules
+    }
+
+    /// Local ports that levels take at once, at most. Devices that come and go leave ports in
+    /// TIME_WAIT behind; devices that hold for no time have a rate that nobody knows beforehand.
+    pub fn needed(&self, levels: &[Level], addresses: &[Address]) -> u64 {
+        let is_loopback = addresses.iter().all(Address::is_loopback);
+        let way = if is_loopback { Way::Loopback } else { Way::Network };
+        let of_level = |level: &Level| {
+            let at_once = u64::from(level.connections.max(level.connections_max));
+            let Some(Hold::For { ns: open_ns @ 1.., .. }) = level.life.hold else {
+                return at_once;
+            };
+            let rate = f64::from(level.connections) * 1e9 / open_ns as f64;
+            let churn = Churn { rate, open_ns, closer: Closer::Us };
+            churn.ports(self.rules.hold_ns(way)).max(at_once)
+        };
+        levels.iter().map(of_level).max().unwrap_or(0)
     }
 
     /// Makes sure that so many connections can be open at once, spread evenly over the routes.

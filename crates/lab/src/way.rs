@@ -5,6 +5,7 @@
 //! request.
 
 use crate::ports::{Ports, SOURCES_MAX};
+use model::load::Level;
 use model::route::{Address, Lookup, Net, Resolution, Route, routes, without_repeats};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
@@ -220,13 +221,17 @@ impl Ways {
         Some(found.addresses.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
     }
 
-    /// The sources for so many ports at once to these addresses, each of which can be bound and
+    /// The sources for the ports that levels need at once to these addresses, each of which can be bound and
     /// has a way to every address of its family. None when the kernel shall choose.
-    pub fn find_sources(&self, ports: u64, addresses: &[Address]) -> Result<Vec<IpAddr>, WayError> {
+    pub fn find_sources(
+        &self,
+        levels: &[Level],
+        addresses: &[Address],
+    ) -> Result<Vec<IpAddr>, WayError> {
         let sources = match &self.sources {
             None => return Ok(Vec::new()),
             Some(Sources::Listed(sources)) => sources.clone(),
-            Some(Sources::Auto) => auto(ports, addresses)?,
+            Some(Sources::Auto) => auto(levels, addresses)?,
         };
         let all = routes(addresses, &sources);
         let shown = || addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -241,12 +246,13 @@ impl Ways {
     }
 }
 
-fn auto(ports: u64, addresses: &[Address]) -> Result<Vec<IpAddr>, WayError> {
+fn auto(levels: &[Level], addresses: &[Address]) -> Result<Vec<IpAddr>, WayError> {
     if let Some(to) = addresses.iter().find(|to| !to.is_loopback()) {
         return Err(WayError::NotLoopback { to: to.to_string() });
     }
     // A host that does not tell its ports has no budget to spread.
-    let sources = Ports::look(addresses).and_then(|host| host.loopback_sources(ports, addresses));
+    let sources = Ports::look(addresses)
+        .and_then(|host| host.loopback_sources(host.needed(levels, addresses), addresses));
     Ok(sources.unwrap_or_default())
 }
 
@@ -284,6 +290,12 @@ fn check_way(route: &Route) -> Result<(), WayError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::load::{Arrival, Life};
+
+    fn kept(connections: u32) -> Level {
+        let (arrival, life) = (Arrival::Closed, Life::default());
+        Level { connections, connections_max: connections, depth: 1, arrival, life }
+    }
 
     fn ways(connect_to: &[&str], given: &[&str]) -> Ways {
         Ways {
@@ -356,7 +368,7 @@ mod tests {
     fn sources(text: &str, addresses: &[&str]) -> Result<Vec<IpAddr>, String> {
         let addresses: Vec<Address> = addresses.iter().map(|text| text.parse().unwrap()).collect();
         let ways = Ways { sources: Sources::parse(text), ..Ways::default() };
-        ways.find_sources(10, &addresses).map_err(|error| error.to_string())
+        ways.find_sources(&[kept(10)], &addresses).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 pub mod units;
 
+pub mod check;
 pub mod curve;
 pub mod load;
 pub mod objective;

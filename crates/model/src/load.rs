@@ -3,6 +3,7 @@
 //! A [`Trial`] holds no "auto": whatever depends on the machine was decided before it was made,
 //! so that a stored trial can be run again and mean the same.
 
+use crate::check::Checks;
 use crate::curve::Curve;
 use crate::objective::Objective;
 use crate::route::{Address, Resolution};
@@ -142,8 +143,8 @@ impl DriverKind {
     }
 }
 
-/// The request to send, before it is encoded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A request to send, before it is encoded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// Method token, for example `GET`.
     pub method: String,
@@ -155,6 +156,25 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// Body; empty for none.
     pub body: Vec<u8>,
+    /// Which of [`Trial::targets`] it belongs to, from 0.
+    #[serde(default)]
+    pub target: u32,
+}
+
+/// Targets whose results are told apart; the last one stands for all that follow it, because each
+/// takes a whole distribution in every worker.
+pub const TARGETS_REPORTED_MAX: u32 = 32;
+
+/// One kind of request of a mix: what results and checks are told apart by. With templates it
+/// stands for all of its expansions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MixTarget {
+    /// Name in results, for example `GET /read`.
+    pub name: String,
+    /// Its share of the requests, as a part of the sum of all weights; at least 1.
+    pub weight: u32,
+    /// What a good answer must be like.
+    pub checks: Checks,
 }
 
 /// Which process answers, if its host is ours.
@@ -198,8 +218,11 @@ pub struct Trial {
     /// Local addresses that connections are bound to, in turn; the kernel chooses when empty.
     #[serde(default)]
     pub sources: Vec<IpAddr>,
-    /// The one request that is repeated.
-    pub request: Request,
+    /// What is laid on the tape, in sending order, and repeated: at least one, templates expanded.
+    /// A record keeps the first of them.
+    pub requests: Vec<Request>,
+    /// The kinds of requests; [`Request::target`] counts in them.
+    pub targets: Vec<MixTarget>,
     /// Load levels in the order they are visited.
     pub levels: Vec<Level>,
     /// End of each level's measured window.

@@ -4,6 +4,7 @@
 //! one needs a new schema number. Times are whole nanoseconds, rates are per second, `null` means
 //! "not measured" and is never a zero.
 
+use crate::check::{CHECKS, Check};
 use crate::curve::Curve;
 use crate::facts::{HostFacts, ServerFacts};
 use crate::histogram::{Histogram, Summary};
@@ -12,7 +13,7 @@ use crate::objective::Expectation;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
-use crate::tick::{Counters, ERROR_CLASSES, ErrorClass};
+use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, TargetTally};
 use crate::verdict::{Gate, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -118,8 +119,11 @@ pub struct Point {
     pub requests: RequestInfo,
     /// Complete answers by status class.
     pub status: BTreeMap<String, u64>,
-    /// Answers that failed a check of their content.
+    /// Answers with status 2xx or 3xx that failed a check: part of `requests.failed`.
     pub mismatched: u64,
+    /// The same by the first check that failed.
+    #[serde(default)]
+    pub mismatches: BTreeMap<String, u64>,
     /// Failures by class.
     pub errors: BTreeMap<String, u64>,
     /// Completed good responses per second.
@@ -154,6 +158,9 @@ pub struct Point {
     pub per_100ms: Vec<u64>,
     /// Load before the window, and answers too late for it: not part of any other figure.
     pub unmeasured: Unmeasured,
+    /// By target of a mix, in the order of the file; empty with one target.
+    #[serde(default)]
+    pub targets: Vec<TargetResult>,
     /// Validity checks.
     pub gates: Vec<Gate>,
     /// How each term of the trial's objective stands here; empty when none was given.
@@ -289,6 +296,40 @@ pub struct RequestInfo {
     pub unanswered: u64,
 }
 
+/// What one target of a mix came to. The last one may stand for several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TargetResult {
+    /// As named, else method and URL.
+    pub name: String,
+    /// Its part of the sum of all weights.
+    pub weight: u64,
+    /// What became of its requests.
+    pub requests: Fates,
+    /// Its complete answers by status class.
+    pub status: BTreeMap<String, u64>,
+    /// Its answers that failed a check.
+    pub mismatched: u64,
+    /// Its requests that failed without an answer, by class.
+    pub errors: BTreeMap<String, u64>,
+    /// Bytes of its complete answers: head, framing and body.
+    pub bytes_received: u64,
+    /// Latency of its completed requests.
+    pub latency_ns: Summary,
+}
+
+/// What became of the requests of one target. `sent = completed + failed + unanswered`, exactly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fates {
+    /// Handed to the kernel.
+    pub sent: u64,
+    /// Answered well.
+    pub completed: u64,
+    /// Answered otherwise, or failed.
+    pub failed: u64,
+    /// Without an answer when the drain ended.
+    pub unanswered: u64,
+}
+
 /// Bytes in both directions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes {
@@ -414,6 +455,35 @@ pub fn count_requests(counters: &Counters) -> RequestInfo {
 pub fn count_status(counters: &Counters) -> BTreeMap<String, u64> {
     let names = ["2xx", "3xx", "4xx", "5xx"];
     names.iter().zip(counters.status).map(|(name, count)| ((*name).to_string(), count)).collect()
+}
+
+/// Mismatches by check.
+pub fn count_mismatches(counters: &Counters) -> BTreeMap<String, u64> {
+    let count = |check: Check| (check.name().to_string(), counters.mismatches.get(check));
+    CHECKS.into_iter().map(count).collect()
+}
+
+/// What one target came to.
+pub fn count_target(name: String, weight: u64, tally: &TargetTally) -> TargetResult {
+    let counters = &tally.counters;
+    let censored = counters.unanswered + counters.errors.get(ErrorClass::Timeout);
+    let of_requests = |class: &ErrorClass| class.is_of_requests();
+    let count = |class: ErrorClass| (class.name().to_string(), counters.errors.get(class));
+    TargetResult {
+        name,
+        weight,
+        requests: Fates {
+            sent: counters.sent,
+            completed: counters.completed,
+            failed: counters.failed,
+            unanswered: counters.unanswered,
+        },
+        status: count_status(counters),
+        mismatched: counters.mismatches.sum(),
+        errors: ERROR_CLASSES.into_iter().filter(of_requests).map(count).collect(),
+        bytes_received: counters.bytes_received,
+        latency_ns: tally.latency.summary(censored),
+    }
 }
 
 /// Error classes by name.

@@ -3,6 +3,7 @@
 //! The data plane fills ticks that were allocated before the run and hands them over whole; the
 //! control plane merges and empties them. Nothing is ever derived here.
 
+use crate::check::{CHECKS, Check};
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
@@ -57,6 +58,13 @@ impl ErrorClass {
     }
 }
 
+impl ErrorClass {
+    /// Whether it counts requests, not attempts to connect.
+    pub fn is_of_requests(self) -> bool {
+        matches!(self, Self::Timeout | Self::Reset | Self::Closed | Self::Parse)
+    }
+}
+
 /// Errors by class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Errors([u64; ERROR_CLASSES.len()]);
@@ -74,13 +82,57 @@ impl Errors {
 
     /// Requests that failed without an answer: timeout, reset, closed and parse.
     pub fn requests(&self) -> u64 {
-        use ErrorClass::{Closed, Parse, Reset, Timeout};
-        [Timeout, Reset, Closed, Parse].into_iter().map(|class| self.get(class)).sum()
+        let classes = ERROR_CLASSES.into_iter().filter(|class| class.is_of_requests());
+        classes.map(|class| self.get(class)).sum()
     }
 
     /// Connection attempts that failed: connect, tls, ports and fds.
     pub fn attempts(&self) -> u64 {
         self.0.iter().sum::<u64>() - self.requests()
+    }
+}
+
+/// Answers that failed a check, by the first check that failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mismatches([u64; CHECKS.len()]);
+
+impl Mismatches {
+    /// Adds `count` answers that failed a check.
+    pub fn add(&mut self, check: Check, count: u64) {
+        self.0[check as usize] += count;
+    }
+
+    /// Answers that failed a check.
+    pub fn get(&self, check: Check) -> u64 {
+        self.0[check as usize]
+    }
+
+    /// All of them.
+    pub fn sum(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+/// What became of the requests of one target in one measured window.
+#[derive(Debug, Clone, Default)]
+pub struct TargetTally {
+    /// Requests of the window. Failed connection attempts belong to no target.
+    pub counters: Counters,
+    /// Latency of the completed ones.
+    pub latency: Histogram,
+}
+
+impl TargetTally {
+    /// Adds those of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        self.counters += &other.counters;
+        self.latency.merge(&other.latency);
+    }
+
+    /// Empties it for its next use; keeps its memory.
+    pub fn clear(&mut self) {
+        self.counters = Counters::default();
+        self.latency.clear();
     }
 }
 
@@ -90,9 +142,9 @@ impl Errors {
 pub struct Counters {
     /// Handed to the kernel for the first time.
     pub sent: u64,
-    /// Answered completely with status 2xx or 3xx.
+    /// Answered completely with status 2xx or 3xx, and no check failed.
     pub completed: u64,
-    /// Answered with another status, or not answered because of an error.
+    /// Answered with another status or with a failed check, or not answered because of an error.
     pub failed: u64,
     /// Without an answer when the drain ended.
     pub unanswered: u64,
@@ -102,6 +154,8 @@ pub struct Counters {
     pub waited: u64,
     /// Complete answers by status class: 2xx, 3xx, 4xx, 5xx. Interim answers (1xx) do not count.
     pub status: [u64; 4],
+    /// Answers with status 2xx or 3xx that failed a check: part of `failed`.
+    pub mismatches: Mismatches,
     /// Bytes of the requests sent.
     pub bytes_sent: u64,
     /// Bytes of the complete answers, head, framing and body.
@@ -120,6 +174,9 @@ impl AddAssign<&Counters> for Counters {
         self.waited += other.waited;
         for (mine, theirs) in self.status.iter_mut().zip(other.status) {
             *mine += theirs;
+        }
+        for check in CHECKS {
+            self.mismatches.add(check, other.mismatches.get(check));
         }
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
@@ -281,6 +338,9 @@ pub struct Tick {
     pub per_connection: Histogram,
     /// Connections established by each route of the job.
     pub opened_on: Vec<u64>,
+    /// By target, of the whole window: filled in the last tick of a load order when there is more
+    /// than one target, else empty.
+    pub targets: Vec<TargetTally>,
 }
 
 impl Default for Tick {
@@ -306,6 +366,7 @@ impl Default for Tick {
             connect: Histogram::new(),
             per_connection: Histogram::new(),
             opened_on: Vec::new(),
+            targets: Vec::new(),
         }
     }
 }
@@ -331,6 +392,7 @@ impl Tick {
             histogram.clear();
         }
         self.opened_on.fill(0);
+        self.targets.iter_mut().for_each(TargetTally::clear);
     }
 }
 

@@ -3,12 +3,13 @@
 //! Figures are made up and consistent: rates, latencies and requests in flight obey Little's law,
 //! requests are conserved, and readings grow as the rates say.
 
+use model::check::Check;
 use model::curve::Curve;
 use model::facts::{CpuAccounting, CpuQuota, HostFacts, Nic, ServerFacts, Unreadable};
 use model::histogram::{Histogram, Summary};
 use model::load::{
-    Arrival, DriverKind, Level, Life, Question, Request, ServerProcess, Spacing, Stop, Trial,
-    Warmup,
+    Arrival, DriverKind, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing, Stop,
+    Trial, Warmup,
 };
 use model::objective::{Expectation, Objective, Standing, Unit};
 use model::reading::{
@@ -16,12 +17,12 @@ use model::reading::{
 };
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
-    RequestInfo, Run, SCHEMA, Second, Spread, Target, Unmeasured,
+    RequestInfo, Run, SCHEMA, Second, Spread, Target, Unmeasured, count_mismatches, count_target,
 };
 use model::search::{
-    Answer, Check, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust,
+    Answer, Check as SearchCheck, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust,
 };
-use model::tick::ERROR_CLASSES;
+use model::tick::{ERROR_CLASSES, TargetTally};
 use model::units::NS_PER_S;
 use model::verdict::{Ceiling, CeilingKind, Confidence, Evidence, Gate, Named, Verdict};
 use model::wall::{Side, WallId};
@@ -38,6 +39,7 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("ramp_invalid", ramp_invalid()),
         ("load_unwatched", load_unwatched()),
         ("load_open", load_open()),
+        ("load_mix", load_mix()),
         ("target_lost", target_lost()),
         ("hostile", hostile()),
     ]
@@ -153,6 +155,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         },
         status,
         mismatched: 0,
+        mismatches: count_mismatches(&Default::default()),
         errors,
         rate,
         offered_rate: None,
@@ -183,6 +186,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         series: seconds(rate, &summary, duration_s),
         per_100ms: vec![(rate / 10.0) as u64; 100],
         unmeasured: Unmeasured { duration_s: 2.0, ..Unmeasured::default() },
+        targets: Vec::new(),
         gates: gates(scene),
         expectations: Vec::new(),
         verdict: verdict(Named::None, Side::None, "no wall at this level", Confidence::Unknown),
@@ -370,13 +374,17 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         addresses: vec!["127.0.0.1:8080".parse().expect("constant")],
         resolution: model::route::Resolution::default(),
         sources: vec![],
-        request: Request {
+        requests: vec![Request {
             method: "GET".to_string(),
             path: "/simple".to_string(),
             host: "127.0.0.1:8080".to_string(),
-            headers: Vec::new(),
-            body: Vec::new(),
-        },
+            ..Request::default()
+        }],
+        targets: vec![MixTarget {
+            name: "GET /simple".to_string(),
+            weight: 1,
+            ..MixTarget::default()
+        }],
         levels: scene.connections.iter().map(level).collect(),
         stop: Stop::AfterNs(WINDOW_NS),
         warmup: Warmup::SettleWithinNs(5 * NS_PER_S),
@@ -882,7 +890,7 @@ pub(crate) fn find_answer() -> Run {
         standing,
         trust,
     };
-    let check = |rate| Some(Check { rate, agrees: Some(true), runs: 1 });
+    let check = |rate| Some(SearchCheck { rate, agrees: Some(true), runs: 1 });
     run.record.search = Some(SearchRecord {
         config: SearchConfig {
             lowest: 100.0,
@@ -910,6 +918,41 @@ pub(crate) fn find_answer() -> Run {
             notes: Vec::new(),
         }),
     });
+    run
+}
+
+/// A mix of three targets: one redirects, and some answers of another fail its checks.
+pub(crate) fn load_mix() -> Run {
+    let mut run = load_unwatched();
+    let point = &mut run.record.points[0];
+    let all = point.requests.sent;
+    let (write, old) = (all / 6, all / 3);
+    let read = all - write - old;
+    let names = ["GET /read?id={{random:1..1000}}", "GET /old/path/that/moved", "POST /write"];
+    let targets = names.iter().zip([read, old, write]).zip([3u32, 2, 1]);
+    point.targets = targets
+        .map(|((name, sent), weight)| {
+            let mut tally = TargetTally::default();
+            let counters = &mut tally.counters;
+            (counters.sent, counters.completed) = (sent, sent);
+            counters.status[usize::from(weight == 2)] = sent;
+            counters.bytes_received = sent * 133;
+            if weight == 1 {
+                (counters.completed, counters.failed) = (sent - 400, 400);
+                counters.mismatches.add(Check::Length, 300);
+                counters.mismatches.add(Check::Body, 100);
+            }
+            let mean_ns = 900_000.0 / f64::from(weight);
+            tally.latency = distribution(mean_ns, tally.counters.completed);
+            count_target((*name).to_string(), weight.into(), &tally)
+        })
+        .collect();
+    point.status.insert("3xx".to_string(), old);
+    point.status.insert("2xx".to_string(), all - old);
+    (point.requests.completed, point.requests.failed) = (all - 400, 400);
+    point.mismatched = 400;
+    point.mismatches.insert("length".to_string(), 300);
+    point.mismatches.insert("body".to_string(), 100);
     run
 }
 

@@ -62,7 +62,7 @@ pub struct Banner {
 
 /// Whether a row, a view or a position needs attention. In every rendering a mark is a symbol as
 /// well as a colour.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mark {
     /// Nothing special.

@@ -30,6 +30,18 @@ pub struct Http1 {
     remaining: u64,
 }
 
+/// Sees bodies as they arrive, in pieces of any size, transfer coding removed. A session given `()`
+/// shows them to nobody and does no work for it.
+pub trait Witness {
+    /// Some bytes of the body of the answer under way.
+    fn body(&mut self, piece: &[u8]);
+}
+
+impl Witness for () {
+    #[inline]
+    fn body(&mut self, _piece: &[u8]) {}
+}
+
 /// How the body of an answer ends (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
@@ -178,18 +190,30 @@ impl Http1 {
         expect: Expect,
         shapes: &mut Shapes,
     ) -> Result<Option<Answer>, ProtocolError> {
+        self.receive_before(input, expect, shapes, &mut ())
+    }
+
+    /// The same, with somebody who sees the body.
+    #[inline]
+    pub fn receive_before<W: Witness>(
+        &mut self,
+        input: &mut &[u8],
+        expect: Expect,
+        shapes: &mut Shapes,
+        witness: &mut W,
+    ) -> Result<Option<Answer>, ProtocolError> {
         let is_new = self.state == State::Start && self.bytes == 0;
         if is_new && let Some(seen) = shapes.recognise(input, expect) {
             self.bytes = seen.bytes as u64;
             self.head.status = seen.status;
             self.head.says_close = seen.closes;
             *input = &input[seen.bytes..];
-            let answer = self.begin_body(seen.framing, input)?;
+            let answer = self.begin_body(seen.framing, input, witness)?;
             if answer.is_some() || input.is_empty() {
                 return Ok(answer);
             }
         }
-        self.receive_slowly(input, expect, shapes)
+        self.receive_slowly(input, expect, shapes, witness)
     }
 
     /// The connection ended. A body that ends with the connection becomes an answer.
@@ -203,21 +227,24 @@ impl Http1 {
 
     /// Starts the body; finishes the answer when the body is already in `input`.
     #[inline]
-    fn begin_body(
+    fn begin_body<W: Witness>(
         &mut self,
         framing: Framing,
         input: &mut &[u8],
+        witness: &mut W,
     ) -> Result<Option<Answer>, ProtocolError> {
         match framing {
             Framing::Length(length) if length <= input.len() as u64 => {
-                *input = &input[length as usize..];
+                let (body, rest) = input.split_at(length as usize);
+                witness.body(body);
+                *input = rest;
                 self.bytes += length;
                 Ok(Some(self.finish()))
             }
             Framing::Length(length) => {
                 self.state = State::Body;
                 self.remaining = length;
-                Ok(self.take_body(input))
+                Ok(self.take_body(input, witness))
             }
             Framing::Chunked => {
                 self.state = State::ChunkSize;
@@ -239,12 +266,20 @@ impl Http1 {
 
     /// Takes what is there of a body of known length.
     #[inline]
-    fn take_body(&mut self, input: &mut &[u8]) -> Option<Answer> {
+    fn take_body<W: Witness>(&mut self, input: &mut &[u8], witness: &mut W) -> Option<Answer> {
+        self.take_piece(input, witness);
+        (self.remaining == 0).then(|| self.finish())
+    }
+
+    /// Takes what is there of a body or chunk.
+    #[inline]
+    fn take_piece<W: Witness>(&mut self, input: &mut &[u8], witness: &mut W) {
         let taken = self.remaining.min(input.len() as u64);
-        *input = &input[taken as usize..];
+        let (piece, rest) = input.split_at(taken as usize);
+        witness.body(piece);
+        *input = rest;
         self.bytes += taken;
         self.remaining -= taken;
-        (self.remaining == 0).then(|| self.finish())
     }
 
     #[inline]
@@ -257,26 +292,33 @@ impl Http1 {
     }
 
     #[inline(never)]
-    fn receive_slowly(
+    fn receive_slowly<W: Witness>(
         &mut self,
         input: &mut &[u8],
         expect: Expect,
         shapes: &mut Shapes,
+        witness: &mut W,
     ) -> Result<Option<Answer>, ProtocolError> {
         // Where the head began, when all of it is in this input.
         let mut whole_head = (self.state == State::Start && self.bytes == 0).then_some(*input);
         while !input.is_empty() {
             match self.state {
                 State::Body => {
-                    if let Some(answer) = self.take_body(input) {
+                    if let Some(answer) = self.take_body(input, witness) {
                         return Ok(Some(answer));
                     }
                 }
                 State::UntilClose => {
                     self.bytes += input.len() as u64;
+                    witness.body(input);
                     *input = &[];
                 }
-                State::ChunkData => self.take_chunk_data(input),
+                State::ChunkData => {
+                    self.take_piece(input, witness);
+                    if self.remaining == 0 {
+                        self.state = State::ChunkEnd;
+                    }
+                }
                 State::ChunkSize
                 | State::ChunkExtension
                 | State::ChunkSizeLineFeed
@@ -307,23 +349,13 @@ impl Http1 {
                             Seen { bytes: bytes.len(), status, framing, closes },
                         );
                     }
-                    if let Some(answer) = self.begin_body(framing, input)? {
+                    if let Some(answer) = self.begin_body(framing, input, witness)? {
                         return Ok(Some(answer));
                     }
                 }
             }
         }
         Ok(None)
-    }
-
-    fn take_chunk_data(&mut self, input: &mut &[u8]) {
-        let taken = self.remaining.min(input.len() as u64);
-        *input = &input[taken as usize..];
-        self.bytes += taken;
-        self.remaining -= taken;
-        if self.remaining == 0 {
-            self.state = State::ChunkEnd;
-        }
     }
 
     /// Consumes head bytes; true when the empty line was passed.

@@ -12,4 +12,6 @@ pub mod answer;
 pub mod http1;
 mod shape;
 
+pub mod rules;
+
 pub use shape::Shapes;

@@ -4,6 +4,8 @@
 //! of the tape to the kernel: no copy, no buffer per connection.
 
 use crate::answer::Expect;
+use crate::rules::Rules;
+use model::check::Checks;
 use model::load::Request;
 use std::ops::Range;
 
@@ -34,6 +36,9 @@ pub struct Tape {
     /// `starts[i]` is where request `i` begins; one more entry than requests laid out.
     starts: Vec<usize>,
     expects: Vec<Expect>,
+    /// `targets[i]` is what request `i` belongs to.
+    targets: Vec<u32>,
+    rules: Vec<Rules>,
     period: u32,
     batch_max: u32,
 }
@@ -54,6 +59,8 @@ impl Tape {
             bytes: Vec::new(),
             starts: vec![0],
             expects: requests.iter().map(expect_of).collect(),
+            targets: requests.iter().map(|request| request.target).collect(),
+            rules: Vec::new(),
             period: requests.len() as u32,
             batch_max,
         };
@@ -62,6 +69,47 @@ impl Tape {
             tape.starts.push(tape.bytes.len());
         }
         Ok(tape)
+    }
+
+    /// Adds what answers are held against: one set of checks for each target. Without any check
+    /// there are no rules at all.
+    pub fn with_checks(mut self, checks: &[Checks]) -> Self {
+        let has_rules = checks.iter().any(|checks| !checks.is_empty());
+        self.rules = if has_rules { checks.iter().map(Rules::new).collect() } else { Vec::new() };
+        self
+    }
+
+    /// Whether answers are held against anything.
+    #[inline]
+    pub fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// What the answer to the request at `position` is held against. Only when there are rules.
+    #[inline]
+    pub fn rules(&self, position: u32) -> &Rules {
+        &self.rules[self.target(position) as usize]
+    }
+
+    /// Which target the request at `position` belongs to.
+    #[inline]
+    pub fn target(&self, position: u32) -> u32 {
+        self.targets[position as usize]
+    }
+
+    /// How many targets there are, at least 1.
+    pub fn targets(&self) -> u32 {
+        self.targets.iter().max().map_or(1, |last| last + 1)
+    }
+
+    /// How many requests lie in a span of [`Tape::span`].
+    #[inline]
+    pub fn count(&self, span: &Range<usize>) -> u32 {
+        if self.period == 1 {
+            return (span.len() / self.starts[1]) as u32;
+        }
+        let before = |at: usize| self.starts.partition_point(|start| *start < at);
+        (before(span.end) - before(span.start)) as u32
     }
 
     /// Where `count` requests from `position` lie in [`Tape::bytes`].
@@ -111,7 +159,7 @@ pub(crate) fn is_token(byte: u8) -> bool {
 /// Encodes one request for HTTP/1.1 (RFC 9112 section 3). Only Host is added, and Content-Length
 /// when there is a body or the method gives one a meaning.
 fn encode(request: &Request) -> Result<Vec<u8>, EncodeError> {
-    let Request { method, path, host, headers, body } = request;
+    let Request { method, path, host, headers, body, target: _ } = request;
     if method.is_empty() || !method.bytes().all(is_token) {
         return Err(EncodeError::Method(method.clone()));
     }
@@ -163,6 +211,7 @@ mod tests {
             host: "localhost:8083".to_string(),
             headers: headers.iter().map(own).collect(),
             body: body.as_bytes().to_vec(),
+            target: 0,
         }
     }
 
@@ -225,5 +274,8 @@ mod tests {
         assert_eq!(slice(1, 3), format!("{b}{a}{b}"));
         assert_eq!((tape.advance(1, 3), tape.advance(0, 2)), (0, 0));
         assert_eq!((tape.expect(0), tape.expect(1)), (Expect::Body, Expect::HeadOnly));
+        for (position, count) in [(0, 1), (0, 2), (0, 3), (1, 1), (1, 3)] {
+            assert_eq!(tape.count(&tape.span(position, count)), count);
+        }
     }
 }

@@ -85,10 +85,12 @@ pub fn requests(text: &str) -> Result<(u32, u32), String> {
 }
 
 pub fn run(command: Churn) -> Result<Code, Failure> {
+    let url = command.options.url.as_deref().unwrap_or_default();
+    let is_tcp = url.to_ascii_lowercase().starts_with("tcp:");
     let requests = match command.requests_per_conn {
-        None if command.options.url.starts_with("tcp:") => (0, 0),
+        None if is_tcp => (0, 0),
         None => (1, 1),
-        Some((1.., _)) if command.options.url.starts_with("tcp:") => {
+        Some((_, 1..)) if is_tcp => {
             let text = "--requests-per-conn: a tcp URL has no requests; use an http URL";
             return Err(Failure::Usage(text.to_string()));
         }

@@ -14,6 +14,7 @@ mod verdicts;
 mod routes;
 
 mod latency;
+mod mixes;
 
 mod endings;
 

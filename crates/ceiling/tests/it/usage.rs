@@ -119,6 +119,32 @@ fn wrong_urls_and_requests_say_what_is_wrong() {
 }
 
 #[test]
+fn wrong_mixes_templates_and_checks_say_what_is_wrong() {
+    refuses(&["load", URL, "--check-status", "404"], &["--check-status", "404", "for example"]);
+    refuses(&["load", URL, "--check-length", "9..1"], &["--check-length", "for example"]);
+    refuses(&["load", URL, "--check-body", ""], &["--check-body", "for example"]);
+    refuses(&["load", URL, "--check-sha256", "ab"], &["--check-sha256", "64", "for example"]);
+    refuses(&["load", URL, "--expand", "9"], &["--expand", "no template", "for example"]);
+    let typo = format!("{URL}{{{{sequence}}}}");
+    refuses(&["load", &typo, "--expand", "9"], &["{{sequence}}", "{{uuid}}", "for example"]);
+    refuses(&["load", "-i", "/nonexistent/t"], &["--targets", "/nonexistent/t"]);
+    refuses(&["load", URL, "-i", "x", "-b", "y"], &["--targets", "--body"]);
+    let folder = Folder::new("targets");
+    let file = folder.file("t.jsonl");
+    let written = |text: &str, arguments: &[&str], words: &[&str]| {
+        std::fs::write(&file, text).unwrap();
+        refuses(&[&["load", "-i", &file], arguments].concat(), words);
+    };
+    written("{\"url\":\"/a\"}", &[], &["--targets", "paths only", "for example"]);
+    written("{\"url\":\"/a\"}\nGET /b", &[URL], &["t.jsonl line 2", "for example"]);
+    let (one, other) = ("GET http://127.0.0.1:1/\n", "GET http://127.0.0.1:2/\n");
+    written(&format!("{one}\n{other}"), &[], &["line 3", "another server", "for example"]);
+    written(one, &["http://127.0.0.1:2/"], &["line 1", "another server", "for example"]);
+    written("GET a/b\n", &[URL], &["line 1", "neither a URL nor a path", "for example"]);
+    written("GET /a b\n", &[URL], &["line 1", "space", "for example"]);
+}
+
+#[test]
 fn unknown_and_contradicting_words_are_told() {
     refuses(&["load", URL, "--conections", "5"], &["--conections", "did you mean --connections"]);
     refuses(&["lod", URL], &["lod", "load"]);

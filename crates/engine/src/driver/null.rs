@@ -10,6 +10,8 @@ use crate::clock;
 use crate::job::Job;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
+use wire::tape::Tape;
 
 /// The answer: a head as small servers write it, and the 16 bytes of `/simple`.
 pub const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\n\
@@ -21,7 +23,7 @@ const ANSWERS_MAX: usize = 128;
 
 /// See the module.
 pub struct Null {
-    request_bytes: usize,
+    tape: Arc<Tape>,
     answers: Vec<u8>,
     /// Slots with their number of answers due; zero means that the slot was just opened.
     due: VecDeque<(SlotId, u32)>,
@@ -34,7 +36,7 @@ impl Null {
     /// Takes all memory for `slots` connections of a job.
     pub fn new(job: &Job, slots: u32) -> Self {
         Self {
-            request_bytes: job.tape.span(0, 1).len(),
+            tape: Arc::clone(&job.tape),
             answers: ANSWER.repeat(ANSWERS_MAX),
             due: VecDeque::with_capacity(2 * slots as usize + 1),
             ready: 0,
@@ -55,7 +57,7 @@ impl Driver for Null {
 
     #[inline]
     fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
-        self.due.push_back((slot, (span.len() / self.request_bytes) as u32));
+        self.due.push_back((slot, self.tape.count(&span)));
         Sending::Done
     }
 

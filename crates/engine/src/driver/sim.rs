@@ -9,6 +9,8 @@ use model::tick::ErrorClass;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
+use std::sync::Arc;
+use wire::tape::Tape;
 
 /// Virtual time that a turn of the worker takes, nanoseconds.
 const TURN_NS: u64 = 500;
@@ -101,7 +103,7 @@ pub struct Sim {
     pub witness: Witness,
     now_ns: u64,
     random: u64,
-    request_bytes: usize,
+    tape: Arc<Tape>,
     connections: Vec<Connection>,
     arranged: BinaryHeap<Arranged>,
     happenings: Vec<Option<Happening>>,
@@ -118,7 +120,7 @@ impl Sim {
             witness: Witness::default(),
             now_ns: 1_000_000_000,
             random: job.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
-            request_bytes: job.tape.span(0, 1).len(),
+            tape: Arc::clone(&job.tape),
             connections: (0..slots).map(fresh).collect(),
             arranged: BinaryHeap::new(),
             happenings: Vec::new(),
@@ -290,7 +292,7 @@ impl Driver for Sim {
 
     fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
         let faults = self.faults;
-        let count = (span.len() / self.request_bytes) as u64;
+        let count = u64::from(self.tape.count(&span));
         if self.strikes(faults.partial_send) {
             let at_ns = self.now_ns + self.between(1_000, 2_000_000);
             self.arrange(at_ns, slot, Happening::SendTaken(count));

@@ -1,7 +1,12 @@
 //! Every request sent is completed, failed or unanswered; every planned one is sent or unsent.
+//! Every good answer is completed or failed a check, every failure has its reason, and the
+//! targets of a mix add up to the whole.
 
 use super::Outcome;
 use crate::case::Case;
+use model::run::Point;
+use model::tick::ERROR_CLASSES;
+use std::collections::BTreeMap;
 
 pub fn check(case: &Case<'_>) -> Outcome {
     let requests = &case.point.requests;
@@ -9,16 +14,107 @@ pub fn check(case: &Case<'_>) -> Outcome {
     let missing = requests.sent.abs_diff(accounted);
     let planned = requests.planned.unwrap_or(requests.sent + requests.unsent);
     let unplanned = planned.abs_diff(requests.sent + requests.unsent);
-    let good: u64 = ["2xx", "3xx"].iter().filter_map(|class| case.point.status.get(*class)).sum();
+    let good = sum(&case.point.status, &["2xx", "3xx"]);
     let misbooked = good.abs_diff(requests.completed + case.point.mismatched);
-    let off = missing + unplanned + misbooked;
+    let unexplained = requests.failed.abs_diff(reasons(case.point));
+    let divided = undivided(case.point);
+    let off = missing + unplanned + misbooked + unexplained + divided;
     let why = if off == 0 {
         format!("all {} requests are accounted for", requests.sent)
     } else {
         format!(
             "{missing} requests without a fate, {unplanned} beside the plan, {misbooked} good \
-             answers not booked as completed"
+             answers not booked as completed, {unexplained} failures without a reason, {divided} \
+             not found among the targets"
         )
     };
     Outcome { ok: Some(off == 0), measured: Some(off as f64), bound: "0 requests".to_string(), why }
+}
+
+fn sum(counts: &BTreeMap<String, u64>, names: &[&str]) -> u64 {
+    names.iter().filter_map(|name| counts.get(*name)).sum()
+}
+
+/// Failures as their reasons count them.
+fn reasons(point: &Point) -> u64 {
+    let classes = ERROR_CLASSES.iter().filter(|class| class.is_of_requests());
+    let classes: Vec<_> = classes.map(|class| class.name()).collect();
+    sum(&point.status, &["4xx", "5xx"]) + point.mismatched + sum(&point.errors, &classes)
+}
+
+/// By how much the targets of a mix miss the whole.
+fn undivided(point: &Point) -> u64 {
+    if point.targets.is_empty() {
+        return 0;
+    }
+    let (whole, mut parts) = (&point.requests, [0; 4]);
+    for target in &point.targets {
+        let fates = &target.requests;
+        let counts = [fates.sent, fates.completed, fates.failed, fates.unanswered];
+        parts.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+    let wholes = [whole.sent, whole.completed, whole.failed, whole.unanswered];
+    wholes.into_iter().zip(parts).map(|(whole, parts)| whole.abs_diff(parts)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use model::run::{Fates, Point, count_target};
+
+    fn is_kept(change: impl Fn(&mut Point)) -> bool {
+        let mut fixture = Fixture::good();
+        change(&mut fixture.point);
+        super::check(&fixture.case()).ok == Some(true)
+    }
+
+    #[test]
+    fn a_failed_check_is_a_failure_with_a_reason() {
+        assert!(is_kept(|_| {}));
+        let mismatch = |point: &mut Point| {
+            point.requests.completed -= 5;
+            point.requests.failed += 5;
+            point.mismatched += 5;
+        };
+        assert!(is_kept(mismatch));
+        assert!(!is_kept(|point| point.requests.completed -= 1), "a request without a fate");
+        assert!(!is_kept(|point| {
+            mismatch(point);
+            point.mismatched -= 1;
+        }));
+        assert!(
+            !is_kept(|point| {
+                // Five answers of status 500, of which only four were booked.
+                *point.status.get_mut("5xx").unwrap() += 4;
+                *point.status.get_mut("2xx").unwrap() -= 5;
+                point.requests.completed -= 5;
+                point.requests.failed += 5;
+            }),
+            "a failure without a reason"
+        );
+    }
+
+    #[test]
+    fn targets_add_up_to_the_whole() {
+        let target = |fates: Fates| {
+            let mut target = count_target("a".to_string(), 1, &Default::default());
+            target.requests = fates;
+            target
+        };
+        let with = |lost: u64| {
+            move |point: &mut Point| {
+                let whole = &point.requests;
+                let one = Fates { sent: 7, completed: 7, ..Fates::default() };
+                let rest = Fates {
+                    sent: whole.sent - 7,
+                    completed: whole.completed - 7 - lost,
+                    failed: whole.failed,
+                    unanswered: whole.unanswered,
+                };
+                point.targets = vec![target(one), target(rest)];
+            }
+        };
+        assert!(is_kept(with(0)));
+        assert!(!is_kept(with(1)));
+    }
 }

@@ -12,6 +12,8 @@ pub mod search;
 
 pub mod levels;
 
+pub mod answers;
+
 pub mod evidence;
 pub mod gates;
 
@@ -72,6 +74,9 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Search", depths: ALWAYS, draw: search::table },
     Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
     Section { heading: "Turnover", depths: ALWAYS, draw: turnover::turnover },
+    Section { heading: "Answers", depths: ALWAYS, draw: answers::remarks },
+    Section { heading: "Answers", depths: UNTIL_EVERYTHING, draw: answers::of_best_point },
+    Section { heading: "Answers", depths: FULLY, draw: answers::of_all_points },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
     Section { heading: "Evidence", depths: ALWAYS, draw: evidence::evidence },
     Section { heading: "Evidence", depths: FULLY, draw: evidence::by_point },

@@ -55,6 +55,11 @@ const ROOMS: &[Room] = &[
         why: "a page is drawn from values, wherever they come from",
     },
     Room {
+        folder: "crates/mix",
+        may_use: &["crates/model"],
+        why: "what people write becomes plain requests, whoever sends them",
+    },
+    Room {
         folder: "fuzz",
         may_use: &["crates/model", "crates/wire", "crates/engine", "crates/probe"],
         why: "fuzzing reaches whatever parses what others wrote",
@@ -93,6 +98,7 @@ const ROOMS: &[Room] = &[
             "crates/judge",
             "crates/store",
             "crates/report",
+            "crates/mix",
             "crates/lab",
             "crates/fleet",
             "crates/ui",

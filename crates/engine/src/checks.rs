@@ -1,0 +1,64 @@
+//! The answers of one worker held against the rules of the tape, when there are any.
+//!
+//! Without rules there is no memory per connection, and the session shows bodies to nobody.
+//!
+//! Hot: runs for every answer.
+
+use crate::driver::SlotId;
+use model::check::Check;
+use std::sync::Arc;
+use wire::Shapes;
+use wire::answer::{Answer, ProtocolError};
+use wire::http1::Http1;
+use wire::rules::{Examined, Progress};
+use wire::tape::Tape;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Checks {
+    tape: Arc<Tape>,
+    /// One for each connection; none without rules.
+    progress: Vec<Progress>,
+}
+
+impl Checks {
+    /// Takes memory for `slots` connections, if the tape has rules.
+    pub fn new(tape: &Arc<Tape>, slots: u32) -> Self {
+        let watched = if tape.has_rules() { slots as usize } else { 0 };
+        Self { tape: Arc::clone(tape), progress: vec![Progress::default(); watched] }
+    }
+
+    /// Lets the session of a connection receive the answer to the request at `position`.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        (slot, session): (SlotId, &mut Http1),
+        input: &mut &[u8],
+        position: u32,
+        shapes: &mut Shapes,
+    ) -> Result<Option<Answer>, ProtocolError> {
+        let expect = self.tape.expect(position);
+        match self.progress.get_mut(slot as usize) {
+            None => session.receive(input, expect, shapes),
+            Some(progress) => {
+                let mut examined = Examined { rules: self.tape.rules(position), progress };
+                session.receive_before(input, expect, shapes, &mut examined)
+            }
+        }
+    }
+
+    /// The check that a complete answer failed. One with an error status is a failure anyway.
+    #[inline]
+    pub fn verdict(&mut self, slot: SlotId, position: u32, answer: Answer) -> Option<Check> {
+        let progress = self.progress.get_mut(slot as usize)?;
+        let failed = self.tape.rules(position).verdict(progress, answer.status);
+        failed.filter(|_| answer.status < 400)
+    }
+
+    /// A connection begins anew.
+    pub fn restart(&mut self, slot: SlotId) {
+        if let Some(progress) = self.progress.get_mut(slot as usize) {
+            progress.restart();
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What became of the requests of each target in the measured window.
+//!
+//! Kept only when the tape has more than one target. A board of counters and distributions is
+//! large, so it is not part of every tick: a worker fills one over the whole window and hands it
+//! over with the last tick of the level; it comes back empty with that tick.
+//!
+//! Hot: runs for every request of a mix.
+
+use crate::flight::Run;
+use model::check::Check;
+use model::load::TARGETS_REPORTED_MAX;
+use model::tick::{ErrorClass, TargetTally};
+use std::sync::Arc;
+use wire::answer::Answer;
+use wire::tape::Tape;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Tally {
+    tape: Arc<Tape>,
+    places: u32,
+    /// Of the window under way.
+    board: Vec<TargetTally>,
+    /// Empty ones.
+    spare: Vec<Vec<TargetTally>>,
+}
+
+/// How many targets of a tape are reported: the last one stands for all that follow it.
+pub fn reported(tape: &Tape) -> u32 {
+    tape.targets().min(TARGETS_REPORTED_MAX)
+}
+
+/// The reported target that the request at `position` belongs to.
+#[inline]
+pub fn place(tape: &Tape, position: u32) -> usize {
+    tape.target(position).min(TARGETS_REPORTED_MAX - 1) as usize
+}
+
+impl Tally {
+    /// Takes two boards: one is filled while the other may still be on the road.
+    pub fn new(tape: &Arc<Tape>) -> Self {
+        let places = reported(tape);
+        let mut tally =
+            Self { tape: Arc::clone(tape), places, board: Vec::new(), spare: Vec::new() };
+        if tally.is_kept() {
+            tally.spare = vec![tally.empty(), tally.empty()];
+        }
+        tally
+    }
+
+    // Cold: at the start, and should the control plane keep both boards over a whole level.
+    fn empty(&self) -> Vec<TargetTally> {
+        (0..self.places).map(|_| TargetTally::default()).collect()
+    }
+
+    /// Whether there is more than one target.
+    #[inline]
+    pub fn is_kept(&self) -> bool {
+        self.places > 1
+    }
+
+    /// A measured window begins.
+    pub fn begin(&mut self) {
+        if self.is_kept() && self.board.is_empty() {
+            self.board = self.spare.pop().unwrap_or_else(|| self.empty());
+        }
+    }
+
+    /// The window is over: what has no answer now is unanswered. Hands the board over.
+    pub fn close(&mut self, road: &mut Vec<TargetTally>) {
+        for TargetTally { counters, .. } in &mut self.board {
+            counters.unanswered = counters.sent - counters.completed - counters.failed;
+        }
+        std::mem::swap(&mut self.board, road);
+        self.reclaim_board();
+    }
+
+    /// Takes back the board that an empty tick brought along.
+    pub fn reclaim(&mut self, road: &mut Vec<TargetTally>) {
+        if !road.is_empty() {
+            self.spare.push(std::mem::take(road));
+        }
+    }
+
+    fn reclaim_board(&mut self) {
+        let board = std::mem::take(&mut self.board);
+        if !board.is_empty() {
+            self.spare.push(board);
+        }
+    }
+
+    /// Books measured requests that were sent.
+    pub fn send(&mut self, position: u32, count: u32) {
+        let mut position = position;
+        for _ in 0..count {
+            let counters = &mut self.board[place(&self.tape, position)].counters;
+            counters.sent += 1;
+            counters.bytes_sent += self.tape.span(position, 1).len() as u64;
+            position = self.tape.advance(position, 1);
+        }
+    }
+
+    /// Books the answer to the oldest request of a measured run.
+    pub fn answer(&mut self, run: &Run, at_ns: u64, answer: Answer, failed: Option<Check>) {
+        let TargetTally { counters, latency } = &mut self.board[place(&self.tape, run.position)];
+        counters.status[usize::from(answer.status / 100 - 2)] += 1;
+        counters.bytes_received += answer.bytes;
+        if let Some(check) = failed {
+            counters.mismatches.add(check, 1);
+        }
+        if failed.is_some() || answer.status >= 400 {
+            counters.failed += 1;
+        } else {
+            counters.completed += 1;
+            latency.record_n(at_ns.saturating_sub(run.planned_ns), 1);
+        }
+    }
+
+    /// Books a measured run of requests that failed without an answer.
+    pub fn fail(&mut self, run: &Run, class: ErrorClass) {
+        let mut position = run.position;
+        for _ in 0..run.count {
+            let counters = &mut self.board[place(&self.tape, position)].counters;
+            counters.failed += 1;
+            counters.errors.add(class, 1);
+            position = self.tape.advance(position, 1);
+        }
+    }
+}

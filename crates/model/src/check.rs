@@ -1,0 +1,304 @@
+//! What a good answer must be like, as asked.
+//!
+//! A check is asked in the words of the command line and of target files, and those words are
+//! what a record keeps. An answer with status 400 or more is a failure whatever is checked.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Checks of one target; absent ones are not made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checks {
+    /// Status codes that are good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Statuses>,
+    /// Length of the body in bytes, transfer coding removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<Lengths>,
+    /// Text that the body must hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Needle>,
+    /// SHA-256 of the whole body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<Digest>,
+}
+
+impl Checks {
+    /// Whether nothing is checked.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// These checks, with those of `other` where these have none.
+    pub fn or(self, other: &Self) -> Self {
+        Self {
+            status: self.status.or_else(|| other.status.clone()),
+            length: self.length.or(other.length),
+            body: self.body.or_else(|| other.body.clone()),
+            sha256: self.sha256.or(other.sha256),
+        }
+    }
+}
+
+/// A check, for counting which one failed. An answer is counted under the first that failed, in
+/// this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// The status code.
+    Status,
+    /// The length of the body.
+    Length,
+    /// Text in the body.
+    Body,
+    /// The hash of the body.
+    Sha256,
+}
+
+/// Every check, in the order of [`Check`].
+pub const CHECKS: [Check; 4] = [Check::Status, Check::Length, Check::Body, Check::Sha256];
+
+impl Check {
+    /// The word of the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Length => "length",
+            Self::Body => "body",
+            Self::Sha256 => "sha256",
+        }
+    }
+}
+
+/// Status codes that a check can call good.
+const STATUSES: std::ops::RangeInclusive<u16> = 200..=399;
+
+/// A set of status codes: `200` or `2xx,304`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Statuses {
+    text: String,
+    ranges: Vec<(u16, u16)>,
+}
+
+impl Statuses {
+    /// Whether `status` is one of them.
+    pub fn holds(&self, status: u16) -> bool {
+        self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&status))
+    }
+}
+
+impl FromStr for Statuses {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let error = |part: &str| {
+            format!(
+                "'{part}' is not a status from 200 to 399, 2xx or 3xx (others are failures \
+                 whatever is checked); for example 200 or 2xx,304"
+            )
+        };
+        let mut ranges = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            ranges.push(match part {
+                "2xx" => (200, 299),
+                "3xx" => (300, 399),
+                _ if part.len() == 3 => {
+                    let status = part.parse().map_err(|_| error(part))?;
+                    if !STATUSES.contains(&status) {
+                        return Err(error(part));
+                    }
+                    (status, status)
+                }
+                _ => return Err(error(part)),
+            });
+        }
+        Ok(Self { text: text.to_string(), ranges })
+    }
+}
+
+/// A length, or a range of lengths with both ends: `16` or `100..4k`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Lengths {
+    /// Least length, bytes.
+    pub least: u64,
+    /// Greatest length, bytes.
+    pub most: u64,
+}
+
+impl Lengths {
+    /// Whether `length` lies between them.
+    #[inline]
+    pub fn holds(&self, length: u64) -> bool {
+        (self.least..=self.most).contains(&length)
+    }
+}
+
+impl FromStr for Lengths {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let error = || {
+            format!(
+                "'{text}' is not a length or a range of lengths in bytes; for example 16 or \
+                 100..4k"
+            )
+        };
+        let (least, most) = text.split_once("..").unwrap_or((text, text));
+        let count = |text: &str| crate::units::parse_count(text).map_err(|_| error());
+        let (least, most) = (count(least)?, count(most)?);
+        if least <= most { Ok(Self { least, most }) } else { Err(error()) }
+    }
+}
+
+/// A text to be found; not empty.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Needle(String);
+
+impl Needle {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl FromStr for Needle {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() || text.len() > NEEDLE_MAX {
+            let length = text.len();
+            return Err(format!(
+                "a text of {length} bytes cannot be looked for, only 1 to {NEEDLE_MAX}; for \
+                 example '\"ok\":true'"
+            ));
+        }
+        Ok(Self(text.to_string()))
+    }
+}
+
+/// Longest text that is looked for, bytes.
+const NEEDLE_MAX: usize = 4096;
+
+/// A SHA-256 digest: 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest(pub [u8; 32]);
+
+impl FromStr for Digest {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let error = || {
+            format!(
+                "'{text}' is not a SHA-256 of 64 hexadecimal digits; for example the first word \
+                 that sha256sum prints"
+            )
+        };
+        let digits: Option<Vec<u8>> =
+            text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
+        let digits = digits.filter(|digits| digits.len() == 64).ok_or_else(error)?;
+        Ok(Self(std::array::from_fn(|at| (digits[2 * at] << 4) | digits[2 * at + 1])))
+    }
+}
+
+impl fmt::Display for Statuses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for Lengths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.least == self.most {
+            write!(f, "{}", self.least)
+        } else {
+            write!(f, "{}..{}", self.least, self.most)
+        }
+    }
+}
+
+impl fmt::Display for Needle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Typed values are kept in records as they are written on the command line.
+macro_rules! as_text {
+    ($($of:ty),*) => {
+        $(
+            impl TryFrom<String> for $of {
+                type Error = String;
+
+                fn try_from(text: String) -> Result<Self, String> {
+                    text.parse()
+                }
+            }
+
+            impl From<$of> for String {
+                fn from(value: $of) -> Self {
+                    value.to_string()
+                }
+            }
+        )*
+    };
+}
+
+as_text!(Statuses, Lengths, Needle, Digest);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_are_read_and_written_in_the_words_of_the_command_line() {
+        let text = format!(
+            "{{\"status\":\"2xx,304\",\"length\":\"10..2000\",\"body\":\"ok\",\"sha256\":\"{}\"}}",
+            "0a".repeat(32)
+        );
+        let checks: Checks = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&checks).unwrap(), text);
+        let statuses = checks.status.clone().unwrap();
+        let held = [199, 200, 299, 300, 304, 305].map(|status| statuses.holds(status));
+        assert_eq!(held, [false, true, true, false, true, false]);
+        assert_eq!(checks.sha256, Some(Digest([10; 32])));
+        assert_eq!("1k..2k".parse(), Ok(Lengths { least: 1000, most: 2000 }));
+    }
+
+    #[test]
+    fn what_cannot_be_checked_is_refused_with_an_example() {
+        let refused = [
+            "404".parse::<Statuses>().unwrap_err(),
+            "2xx,".parse::<Statuses>().unwrap_err(),
+            "+20".parse::<Statuses>().unwrap_err(),
+            "5..4".parse::<Lengths>().unwrap_err(),
+            "..4".parse::<Lengths>().unwrap_err(),
+            "".parse::<Needle>().unwrap_err(),
+            "abc".parse::<Digest>().unwrap_err(),
+            "é".repeat(32).parse::<Digest>().unwrap_err(),
+        ];
+        for error in refused {
+            assert!(error.contains("for example"), "{error}");
+        }
+        assert!(serde_json::from_str::<Checks>("{\"lenght\":\"5\"}").is_err());
+    }
+
+    #[test]
+    fn a_target_adds_to_the_checks_of_all() {
+        let all =
+            Checks { status: "200".parse().ok(), length: "5".parse().ok(), ..Checks::default() };
+        let own = Checks { length: "7".parse().ok(), ..Checks::default() };
+        let both = own.or(&all);
+        assert_eq!((both.status, both.length), (all.status, "7".parse().ok()));
+    }
+}

@@ -1,0 +1,154 @@
+//! Answers held against what was asked of them, while their bodies pass by in pieces.
+//!
+//! Nothing of a body is kept: the length is counted, the hash is fed, and of a text that is
+//! looked for only the number of its bytes matched so far is remembered from one piece to the
+//! next (Knuth, Morris and Pratt 1977). Within a piece the text is found by vector instructions.
+//!
+//! Hot: runs for every piece of every body that is checked.
+
+use crate::http1::Witness;
+use memchr::memmem::Finder;
+use model::check::{Check, Checks, Digest, Lengths, Statuses};
+use sha2::{Digest as _, Sha256};
+
+/// The checks of one target, made ready.
+#[derive(Debug)]
+pub struct Rules {
+    statuses: Option<Statuses>,
+    lengths: Option<Lengths>,
+    needle: Option<Needle>,
+    digest: Option<Digest>,
+}
+
+/// A text that is looked for.
+#[derive(Debug)]
+struct Needle {
+    finder: Finder<'static>,
+    /// `borders[i]`: bytes of the longest start of the needle that also ends its first `i + 1`
+    /// bytes, itself left out.
+    borders: Vec<u32>,
+}
+
+/// What must be remembered of the body under way on one connection.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    length: u64,
+    /// Bytes of the needle matched at the end of the last piece; its whole length when found.
+    matched: u32,
+    hash: Sha256,
+}
+
+/// A body being held against the rules.
+pub struct Examined<'a> {
+    /// Against what.
+    pub rules: &'a Rules,
+    /// How far it is.
+    pub progress: &'a mut Progress,
+}
+
+impl Rules {
+    /// Makes checks ready.
+    pub fn new(checks: &Checks) -> Self {
+        Self {
+            statuses: checks.status.clone(),
+            lengths: checks.length,
+            needle: checks.body.as_ref().map(|needle| Needle::new(needle.bytes())),
+            digest: checks.sha256,
+        }
+    }
+
+    /// The answer is complete: the first check that it failed, if any. The progress begins anew.
+    #[inline]
+    pub fn verdict(&self, progress: &mut Progress, status: u16) -> Option<Check> {
+        let failed = if self.statuses.as_ref().is_some_and(|good| !good.holds(status)) {
+            Some(Check::Status)
+        } else if self.lengths.is_some_and(|good| !good.holds(progress.length)) {
+            Some(Check::Length)
+        } else if self.needle.as_ref().is_some_and(|needle| progress.matched < needle.length()) {
+            Some(Check::Body)
+        } else {
+            self.wrong_hash(progress)
+        };
+        progress.restart();
+        failed
+    }
+
+    #[inline]
+    fn wrong_hash(&self, progress: &mut Progress) -> Option<Check> {
+        let good = self.digest.as_ref()?;
+        let is_good = progress.hash.finalize_reset()[..] == good.0;
+        (!is_good).then_some(Check::Sha256)
+    }
+}
+
+impl Progress {
+    /// Forgets the body under way.
+    #[inline]
+    pub fn restart(&mut self) {
+        if self.length > 0 {
+            *self = Self::default();
+        }
+    }
+}
+
+impl Witness for Examined<'_> {
+    #[inline]
+    fn body(&mut self, piece: &[u8]) {
+        let (rules, progress) = (self.rules, &mut *self.progress);
+        progress.length += piece.len() as u64;
+        if let Some(needle) = &rules.needle {
+            progress.matched = needle.find(progress.matched, piece);
+        }
+        if rules.digest.is_some() {
+            progress.hash.update(piece);
+        }
+    }
+}
+
+impl Needle {
+    fn new(needle: &[u8]) -> Self {
+        let mut borders = vec![0u32; needle.len()];
+        for at in 1..needle.len() {
+            let mut length = borders[at - 1] as usize;
+            while length > 0 && needle[length] != needle[at] {
+                length = borders[length - 1] as usize;
+            }
+            borders[at] = (length + usize::from(needle[length] == needle[at])) as u32;
+        }
+        Self { finder: Finder::new(needle).into_owned(), borders }
+    }
+
+    fn length(&self) -> u32 {
+        self.borders.len() as u32
+    }
+
+    /// Goes on with a piece when `matched` bytes were matched at the end of the one before.
+    fn find(&self, matched: u32, piece: &[u8]) -> u32 {
+        let (mut matched, mut at) = (matched, 0);
+        // A match may have begun in the piece before.
+        while matched > 0 && matched < self.length() && at < piece.len() {
+            matched = self.step(matched, piece[at]);
+            at += 1;
+        }
+        let rest = &piece[at..];
+        if matched > 0 || rest.is_empty() {
+            return matched;
+        }
+        if self.finder.find(rest).is_some() {
+            return self.length();
+        }
+        // And one may begin at the end of this one.
+        let tail = &rest[rest.len() - rest.len().min(self.borders.len() - 1)..];
+        tail.iter().fold(0, |matched, &byte| self.step(matched, byte))
+    }
+
+    /// One byte more, when not all is matched.
+    fn step(&self, matched: u32, byte: u8) -> u32 {
+        let needle = self.finder.needle();
+        let mut matched = matched as usize;
+        while matched > 0 && needle[matched] != byte {
+            matched = self.borders[matched - 1] as usize;
+        }
+        (matched + usize::from(needle[matched] == byte)) as u32
+    }
+}
