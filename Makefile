@@ -28,7 +28,7 @@ build-rust:
 
 build-go:
 	mkdir -p bin
-	for name in nethttp fasthttp fiber; do \
+	for name in nethttp fasthttp fiber certs; do \
 	  go build -C targets/go -trimpath -o ../../bin/target-$$name ./cmd/$$name; \
 	done
 

@@ -1,9 +1,11 @@
 package contract
 
 import (
+	"crypto/tls"
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // ledgerShards keeps accept and close of different connections off one lock under churn.
@@ -13,35 +15,62 @@ const ledgerShards = 64
 // connections while they serve; the ledger is touched at accept, at close and at the report.
 type Ledger struct {
 	shards [ledgerShards]shard
-	next   atomic.Uint64
+	// accepted also says whose turn it is among the shards.
+	accepted atomic.Uint64
 }
 
 type shard struct {
 	mu       sync.Mutex
-	open     map[*Conn]struct{}
+	conns    map[*Conn]struct{}
 	requests uint64
 	bytes    uint64
+	secured  Handshakes
 	// Keeps the locks of neighbours on different cache lines.
-	_ [32]byte
+	_ [8]byte
 }
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
 	ledger := &Ledger{}
 	for i := range ledger.shards {
-		ledger.shards[i].open = make(map[*Conn]struct{})
+		ledger.shards[i].conns = make(map[*Conn]struct{})
 	}
 	return ledger
 }
 
 // Track makes a connection countable.
 func (l *Ledger) Track(conn net.Conn) *Conn {
-	shard := &l.shards[l.next.Add(1)%ledgerShards]
-	tracked := &Conn{Conn: conn, shard: shard}
-	shard.mu.Lock()
-	shard.open[tracked] = struct{}{}
-	shard.mu.Unlock()
+	tracked := l.newConn(conn)
+	tracked.shard.open(tracked)
 	return tracked
+}
+
+// TrackTLS makes a connection countable and puts TLS on top. What is counted are the bytes below:
+// records and handshakes too.
+func (l *Ledger) TrackTLS(conn net.Conn, config *tls.Config) *tls.Conn {
+	tracked := l.newConn(conn)
+	tracked.secure = tls.Server(tracked, config)
+	tracked.shard.open(tracked)
+	return tracked.secure
+}
+
+func (l *Ledger) newConn(conn net.Conn) *Conn {
+	return &Conn{Conn: conn, shard: &l.shards[l.accepted.Add(1)%ledgerShards]}
+}
+
+// Accepted is the number of connections that were tracked.
+func (l *Ledger) Accepted() uint64 { return l.accepted.Load() }
+
+// Handshakes adds up the closed connections that had TLS.
+func (l *Ledger) Handshakes() Handshakes {
+	var total Handshakes
+	for i := range l.shards {
+		shard := &l.shards[i]
+		shard.mu.Lock()
+		total = total.Add(shard.secured)
+		shard.mu.Unlock()
+	}
+	return total
 }
 
 // Totals adds up closed and open connections.
@@ -51,7 +80,7 @@ func (l *Ledger) Totals() (requests, bytes uint64) {
 		shard.mu.Lock()
 		requests += shard.requests
 		bytes += shard.bytes
-		for conn := range shard.open {
+		for conn := range shard.conns {
 			requests += conn.requests.Load()
 			bytes += conn.bytes.Load()
 		}
@@ -73,17 +102,29 @@ func (l *Ledger) CloseAll() {
 func (s *shard) snapshot() []*Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	conns := make([]*Conn, 0, len(s.open))
-	for conn := range s.open {
+	conns := make([]*Conn, 0, len(s.conns))
+	for conn := range s.conns {
 		conns = append(conns, conn)
 	}
 	return conns
 }
 
+func (s *shard) open(conn *Conn) {
+	s.mu.Lock()
+	s.conns[conn] = struct{}{}
+	s.mu.Unlock()
+}
+
+func (s *shard) countHandshake(state tls.ConnectionState) {
+	s.mu.Lock()
+	s.secured.count(state)
+	s.mu.Unlock()
+}
+
 // retire moves the counters of a closed connection into the totals. It may be called again.
 func (s *shard) retire(conn *Conn) {
 	s.mu.Lock()
-	delete(s.open, conn)
+	delete(s.conns, conn)
 	s.requests += conn.requests.Swap(0)
 	s.bytes += conn.bytes.Swap(0)
 	s.mu.Unlock()
@@ -93,13 +134,22 @@ func (s *shard) retire(conn *Conn) {
 type Listener struct {
 	net.Listener
 	ledger *Ledger
+	delay  time.Duration
+	// secure is nil for plain HTTP.
+	secure *tls.Config
 }
 
-// Accept waits for the next connection and tracks it.
+// Accept sleeps if it was told to, waits for the next connection and tracks it.
 func (l Listener) Accept() (net.Conn, error) {
+	if l.delay > 0 {
+		time.Sleep(l.delay)
+	}
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
+	}
+	if l.secure != nil {
+		return l.ledger.TrackTLS(conn, l.secure), nil
 	}
 	return l.ledger.Track(conn), nil
 }
