@@ -37,6 +37,7 @@ type variant struct {
 
 var (
 	prefork3 = []string{"--prefork", "--workers", "3"}
+	shared3  = []string{"--listeners", "3"}
 	withTLS  = []string{"--tls-cert", "{certs}/server.pem", "--tls-key", "{certs}/server.key"}
 )
 
@@ -47,12 +48,15 @@ var variants = []variant{
 	{name: "fiber prefork", target: "fiber", args: prefork3, workers: 3},
 	{name: "nethttp tls", target: "nethttp", args: withTLS, workers: 1},
 	{name: "fasthttp tls", target: "fasthttp", args: withTLS, workers: 1},
-	{name: "fiber prefork tls", target: "fiber", args: slices.Concat(prefork3, withTLS), workers: 3},
-	{name: "nethttp listeners", target: "nethttp", args: []string{"--listeners", "3"}, workers: 1},
-	{name: "fasthttp listeners", target: "fasthttp", args: []string{"--listeners", "3"}, workers: 1},
+	{
+		name: "fiber prefork tls", target: "fiber",
+		args: slices.Concat(prefork3, withTLS), workers: 3,
+	},
+	{name: "nethttp listeners", target: "nethttp", args: shared3, workers: 1},
+	{name: "fasthttp listeners", target: "fasthttp", args: shared3, workers: 1},
 	{
 		name: "fiber listeners tls", target: "fiber",
-		args: slices.Concat([]string{"--listeners", "3"}, withTLS), workers: 1,
+		args: slices.Concat(shared3, withTLS), workers: 1,
 	},
 	{name: "nethttp unix", target: "nethttp", args: []string{"--unix", "{unix}"}, workers: 1},
 	{name: "fiber unix", target: "fiber", args: []string{"--unix", "{unix}"}, workers: 1},

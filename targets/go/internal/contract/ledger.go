@@ -5,7 +5,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // ledgerShards keeps accept and close of different connections off one lock under churn.
@@ -128,28 +127,4 @@ func (s *shard) retire(conn *Conn) {
 	s.requests += conn.requests.Swap(0)
 	s.bytes += conn.bytes.Swap(0)
 	s.mu.Unlock()
-}
-
-// Listener hands out tracked connections.
-type Listener struct {
-	net.Listener
-	ledger *Ledger
-	delay  time.Duration
-	// secure is nil for plain HTTP.
-	secure *tls.Config
-}
-
-// Accept sleeps if it was told to, waits for the next connection and tracks it.
-func (l Listener) Accept() (net.Conn, error) {
-	if l.delay > 0 {
-		time.Sleep(l.delay)
-	}
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	if l.secure != nil {
-		return l.ledger.TrackTLS(conn, l.secure), nil
-	}
-	return l.ledger.Track(conn), nil
 }

@@ -64,7 +64,7 @@ func ServeUntil(
 	server := program.Build(catalog)
 	failed := make(chan error, len(listeners))
 	for _, listener := range listeners {
-		tracking := Listener{listener, ledger, options.AcceptDelay, secure}
+		tracking := newListener(listener, ledger, options.AcceptDelay, secure)
 		go func() { failed <- server.Serve(tracking) }()
 	}
 
