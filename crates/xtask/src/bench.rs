@@ -30,6 +30,8 @@ mod chart;
 mod record;
 mod table;
 
+pub mod truth;
+
 use anyhow::{Context, Result, ensure};
 use bounds::{Judged, Verdict};
 use compare::Comparison;

@@ -93,7 +93,7 @@ pub const PEERS: &[Peer] = &[
     Peer {
         name: "ab",
         version: (&["-V"], "ApacheBench"),
-        source: Source::Nowhere,
+        source: Source::Apt("apache2-utils"),
         depth: Depth::One,
         // It takes memory for every request of -n, and -t after it is what ends the run.
         arguments: |load| {
@@ -149,7 +149,6 @@ pub const PEERS: &[Peer] = &[
 ];
 
 /// The peer of a name.
-#[cfg(test)]
 pub fn named(name: &str) -> Option<&'static Peer> {
     PEERS.iter().find(|peer| peer.name == name)
 }
@@ -205,7 +204,7 @@ mod tests {
         let had = PEERS.iter().filter(|peer| peer.source != Source::Nowhere);
         assert_eq!(
             had.map(|peer| peer.name).collect::<Vec<_>>(),
-            ["wrk", "oha", "autocannon", "h2load", "hey"]
+            ["wrk", "oha", "autocannon", "h2load", "hey", "ab"]
         );
     }
 }

@@ -232,7 +232,7 @@ fn measured(count: Count, exit: Exit, busy: &machine::Busy, others: Duration) ->
 }
 
 /// The last thing a program said before it failed.
-fn last_line(error: &str, output: &str) -> String {
+pub fn last_line(error: &str, output: &str) -> String {
     let lines = error.lines().rev().chain(output.lines().rev());
     let line = lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
     line.chars().take(200).collect()

@@ -19,6 +19,8 @@ pub struct Server {
     process: u32,
     /// Where it listens, `IP:PORT`.
     address: String,
+    /// What it said when it was ready.
+    listening: Value,
     stdout: PathBuf,
 }
 
@@ -45,8 +47,8 @@ impl Server {
         let deadline = Instant::now() + READY_PATIENCE;
         while Instant::now() < deadline {
             let printed = std::fs::read_to_string(&stdout).unwrap_or_default();
-            if let Some(address) = printed.lines().next().and_then(listening) {
-                return Ok(Self { process, address, stdout });
+            if let Some((address, listening)) = printed.lines().next().and_then(listening) {
+                return Ok(Self { process, address, listening, stdout });
             }
             if supervisor.wait(process, Instant::now() + LOOK_AGAIN)?.is_some() {
                 let reason = std::fs::read_to_string(&stderr).unwrap_or_default();
@@ -60,6 +62,11 @@ impl Server {
     /// Its process.
     pub fn process(&self) -> u32 {
         self.process
+    }
+
+    /// A number in its listening line.
+    pub fn said(&self, name: &str) -> Option<u64> {
+        self.listening[name].as_u64()
     }
 
     /// The URL of a path.
@@ -76,10 +83,11 @@ impl Server {
     }
 }
 
-/// The address in a listening line.
-fn listening(line: &str) -> Option<String> {
+/// The address in a listening line, and the line.
+fn listening(line: &str) -> Option<(String, Value)> {
     let line: Value = serde_json::from_str(line).ok()?;
-    (line["event"] == "listening").then(|| line["addr"].as_str().map(str::to_owned))?
+    let address = line["addr"].as_str()?.to_owned();
+    (line["event"] == "listening").then_some((address, line))
 }
 
 #[cfg(test)]
@@ -90,7 +98,7 @@ mod tests {
     #[test]
     fn the_address_stands_in_the_listening_line() {
         let line = r#"{"event":"listening","target":"sink","addr":"127.0.0.1:8083","pid":1}"#;
-        assert_eq!(listening(line), Some("127.0.0.1:8083".into()));
+        assert_eq!(listening(line).unwrap().0, "127.0.0.1:8083");
         assert_eq!(listening("{\"event\":\"stopped\"}"), None);
         assert_eq!(listening("{\"event\":\"list"), None);
     }
