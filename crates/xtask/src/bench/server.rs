@@ -1,5 +1,6 @@
 //! A server under test: started, ready, and stopped again.
 
+use super::load::Transport;
 use super::options::Programs;
 use super::rows::Target;
 use super::supervise::Supervisor;
@@ -25,13 +26,19 @@ pub struct Server {
 }
 
 /// The command line of a target on a free port of an address; none for nobody.
-pub fn line(target: Target, programs: &Programs, ip: &str) -> Option<Words> {
+pub fn line(target: Target, programs: &Programs, ip: &str, certificates: &Path) -> Option<Words> {
     let line = |program: &Path, arguments: &[&str]| {
         let program = program.to_string_lossy().into_owned();
         Some(std::iter::once(program).chain(words(arguments)).collect())
     };
     match target {
         Target::Fasthttp => line(&programs.fasthttp, &["--addr", ip, "--port", "0"]),
+        Target::NethttpTls => {
+            let file = |name| certificates.join(name).to_string_lossy().into_owned();
+            let (chain, key) = (file("server.pem"), file("server.key"));
+            let secure = ["--tls-cert", &chain, "--tls-key", &key];
+            line(&programs.nethttp, &[&["--addr", ip, "--port", "0"], &secure[..]].concat())
+        }
         Target::Sink => line(&programs.sink, &["--addr", ip, "--port", "0", "--threads", "1"]),
         Target::Floor => line(&programs.floor, &["--serve", &format!("{ip}:0")]),
         Target::Nobody => None,
@@ -70,8 +77,12 @@ impl Server {
     }
 
     /// The URL of a path.
-    pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+    pub fn url(&self, transport: Transport, path: &str) -> String {
+        let scheme = match transport {
+            Transport::Tcp => "http",
+            Transport::Tls => "https",
+        };
+        format!("{scheme}://{}{path}", self.address)
     }
 
     /// Stops it; gives its last line, in which it says what it served.
@@ -106,7 +117,13 @@ mod tests {
     #[test]
     fn targets_listen_on_a_free_port() {
         let Ok(Invocation::Run(options)) = options::parse(&[], 0) else { panic!() };
-        let line = |target| line(target, &options.programs, "10.0.0.2").map(|line| line.join(" "));
+        let line = |target| {
+            let line = line(target, &options.programs, "10.0.0.2", Path::new("c"));
+            line.map(|line| line.join(" "))
+        };
+        let secure = "bin/target-nethttp --addr 10.0.0.2 --port 0 --tls-cert c/server.pem \
+                      --tls-key c/server.key";
+        assert_eq!(line(Target::NethttpTls).as_deref(), Some(secure));
         let sink = "bin/target-sink --addr 10.0.0.2 --port 0 --threads 1";
         assert_eq!(line(Target::Sink).as_deref(), Some(sink));
         assert_eq!(line(Target::Floor).as_deref(), Some("bin/floor --serve 10.0.0.2:0"));

@@ -2,6 +2,7 @@
 
 use super::bounds::{Judged, Verdict};
 use super::compare::{Comparison, Summary, is_coalesced};
+use super::load::Reuse;
 use super::rows::{Figure, Row};
 use super::slot::RowResult;
 use super::statistics::Spread;
@@ -54,11 +55,16 @@ pub fn title(name: &str, title: &str) -> String {
 }
 
 fn head(row: &Row) -> String {
-    let cost = match row.figure {
-        Figure::ProcessCpu => "us/request",
-        Figure::WholeCpu => "CPU us/req",
+    let cost = match (row.figure, row.reuse) {
+        (Figure::ProcessCpu, Reuse::Kept) => "us/request",
+        (Figure::ProcessCpu, Reuse::Closed) => "us/connect",
+        (Figure::WholeCpu, _) => "CPU us/req",
     };
-    cells(&["", cost, "min..max", "user", "/floor", "ceiling/it", "k req/s"])
+    let rate = match row.reuse {
+        Reuse::Kept => "k req/s",
+        Reuse::Closed => "k conn/s",
+    };
+    cells(&["", cost, "min..max", "user", "/floor", "ceiling/it", rate])
 }
 
 fn line(summary: &Summary) -> String {

@@ -1,5 +1,6 @@
 //! One sink, one generator, one measurement: what was printed, and what really happened.
 
+use super::super::load::Transport;
 use super::super::rounds::{CLIENT_CPU, SERVER_CPU, last_line};
 use super::super::server::Server;
 use super::super::supervise::{Exit, Supervisor};
@@ -55,7 +56,7 @@ pub fn play(supervisor: &mut Supervisor, options: &Options, play: &Play) -> Resu
     let scratch = options.scratch();
     let log = scratch.join("arrivals.u64");
     let server = start(supervisor, options, play, &log)?;
-    let url = server.url("/simple");
+    let url = server.url(Transport::Tcp, "/simple");
     std::fs::write(scratch.join("target.txt"), format!("GET {url}\n"))?;
     let line = pinned(CLIENT_CPU, with_open_files(play.open_files(), (play.line)(&url)));
     let (stdout, stderr) = (scratch.join("run.stdout"), scratch.join("run.stderr"));
