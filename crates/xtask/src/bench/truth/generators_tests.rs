@@ -49,9 +49,12 @@ fn percentiles_are_read_from_what_each_program_printed() {
     let expected = [Some(51_000), Some(61_000), Some(89_900_000), Some(99_000_000)];
     assert_eq!(vegeta(plot).unwrap(), expected);
 
-    let metrics = r#"{"http_req_duration":{"values":{"p(50)":0.25,"p(90)":1,"p(99)":90.5}}}"#;
-    assert_eq!(k6(metrics).unwrap(), [Some(250_000), Some(1_000_000), Some(90_500_000), None]);
+    let metrics = include_str!("../../../../../bench/fixtures/k6-truth.json");
+    let expected = [Some(137_994), Some(7_957_692), Some(91_051_973), Some(100_091_610)];
+    assert_eq!(k6(metrics).unwrap(), expected);
 
+    let log = include_str!("../../../../../bench/fixtures/h2load-log.tsv");
+    assert_eq!(h2load(log).unwrap(), [Some(172_000), None, None, None]);
     let log: String = (1..=1_000).map(|us| format!("170000000\t200\t{us}\n")).collect();
     let expected = [Some(500_000), Some(900_000), Some(990_000), None];
     assert_eq!(h2load(&log).unwrap(), expected);
