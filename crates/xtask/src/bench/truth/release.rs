@@ -42,7 +42,7 @@ impl Gaps {
     /// As it stands in the table.
     pub fn text(&self) -> String {
         match self {
-            Self::Poisson(Some(near)) => format!("KS {:.4}/{:.4}", near.distance, near.chance),
+            Self::Poisson(Some(near)) => format!("{:.4}/{:.4}", near.distance, near.chance),
             Self::Poisson(None) => "-".to_owned(),
             Self::Fixed { p99_ns } => format!("p99 +-{}", time(*p99_ns)),
         }
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(fixed.gaps, Gaps::Fixed { p99_ns: Some(0) });
         assert_eq!(fixed.client_us_per_request, Some(3.5));
         let poisson = measured(record, &arrivals, 1_000, Arrivals::Poisson).unwrap();
-        assert_eq!(poisson.gaps.text(), "KS 0.6321/0.0230");
+        assert_eq!(poisson.gaps.text(), "0.6321/0.0230");
     }
 
     #[test]

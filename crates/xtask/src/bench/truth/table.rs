@@ -68,9 +68,9 @@ pub fn release(release: &Release) -> String {
 }
 
 fn cells(name: &str, cells: [String; 4]) -> String {
-    let mut text = format!("{name:<20}");
+    let mut text = format!("{name:<18}");
     for cell in cells {
-        text += &format!("{cell:>15}");
+        text += &format!(" {cell:>14}");
     }
     text.trim_end().to_owned() + "\n"
 }
@@ -96,7 +96,10 @@ fn error(said: Option<u64>, truth: Option<u64>) -> String {
     match percent {
         0.0..10.0 => format!("{sign}{apart} {percent:.1}%"),
         10.0..1_000.0 => format!("{sign}{apart} {percent:.0}%"),
-        _ => format!("{sign}{apart} x{:.0}", said as f64 / (truth as f64).max(1.0)),
+        1_000.0..100_000.0 => {
+            format!("{sign}{apart} x{:.0}", said as f64 / (truth as f64).max(1.0))
+        }
+        _ => format!("{sign}{apart} x>999"),
     }
 }
 
@@ -113,7 +116,8 @@ mod tests {
     fn an_error_has_its_sign_and_its_share() {
         assert_eq!(error(Some(1_000_000), Some(2_000_000)), "-1.00ms 50%");
         assert_eq!(error(Some(90_900_000), Some(90_000_000)), "+900.0us 1.0%");
-        assert_eq!(error(Some(100_000_000), Some(50_000)), "+99.95ms x2000");
+        assert_eq!(error(Some(100_000_000), Some(50_000)), "+99.95ms x>999");
+        assert_eq!(error(Some(1_000_000), Some(50_000)), "+950.0us x20");
         assert_eq!(error(None, Some(1)), "-");
         assert_eq!(
             (time(Some(51_200)), time(Some(1_000_000))),
@@ -130,6 +134,6 @@ mod tests {
             assert!(text.starts_with("oha: "));
         }
         let text = line(&sample(Ok(said)));
-        assert!(text.contains("+60.94ms x1017"), "{text}");
+        assert!(text.contains(" +60.94ms x>999"), "{text}");
     }
 }
