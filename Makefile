@@ -13,7 +13,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help build build-rust build-go demo test bench fuzz tidy format clean
+.PHONY: help build build-rust build-go demo test bench bench-truth fuzz tidy format clean
 .PHONY: test-rust test-go test-web
 
 help: ## what there is
@@ -28,7 +28,7 @@ build-rust:
 
 build-go:
 	mkdir -p bin
-	for name in nethttp fasthttp fiber; do \
+	for name in nethttp fasthttp fiber certs; do \
 	  go build -C targets/go -trimpath -o ../../bin/target-$$name ./cmd/$$name; \
 	done
 
@@ -66,6 +66,9 @@ test-web: build
 
 bench: build ## ceiling against its peers and the floor; prints ratios
 	cargo run --quiet --release --locked -p xtask -- bench
+
+bench-truth: build ## what load generators say beside what is true
+	cargo run --quiet --release --locked -p xtask -- bench-truth
 
 clean: ## removes what the other targets made
 	cargo clean

@@ -3,6 +3,7 @@ package targets_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -10,23 +11,38 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"ceiling.dev/targets/internal/contract"
 )
 
 // client counts its own requests and the bytes it receives, to be compared with what the target
 // says of itself.
 type client struct {
-	address  string
+	network string
+	address string
+	// secure is nil for plain HTTP.
+	secure   *tls.Config
 	http     *http.Client
 	requests atomic.Uint64
 	bytes    atomic.Uint64
+	// connections that were opened; with TLS also those whose handshake failed.
+	connections atomic.Uint64
 }
 
-func newClient(address string) *client {
-	client := &client{address: address}
+// newClient makes a client for what a target has said of itself.
+func newClient(t *testing.T, listening contract.Listening) *client {
+	t.Helper()
+	client := &client{network: listening.Network, address: listening.Addr}
+	if listening.TLS != nil {
+		client.secure = trusting(t)
+	}
 	client.http = &http.Client{
 		Timeout: hangLimit,
 		Transport: &http.Transport{
 			DialContext: func(context.Context, string, string) (net.Conn, error) {
+				return client.dial()
+			},
+			DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
 				return client.dial()
 			},
 			// The bodies are wanted as they were sent.
@@ -47,12 +63,34 @@ func (c countingConn) Read(buffer []byte) (int, error) {
 	return read, err
 }
 
+// dial connects and, with TLS, shakes hands.
 func (c *client) dial() (net.Conn, error) {
-	conn, err := net.Dial("tcp", c.address)
+	conn, err := net.Dial(c.network, c.address)
 	if err != nil {
 		return nil, err
 	}
-	return countingConn{conn, &c.bytes}, nil
+	c.connections.Add(1)
+	counting := countingConn{conn, &c.bytes}
+	if c.secure == nil {
+		return counting, nil
+	}
+	secure := tls.Client(counting, c.secure)
+	if err := secure.Handshake(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return secure, nil
+}
+
+func (c *client) url(path string) string {
+	scheme, host := "http", c.address
+	if c.secure != nil {
+		scheme = "https"
+	}
+	if c.network == "unix" {
+		host = "target"
+	}
+	return scheme + "://" + host + path
 }
 
 // answer is a response whose body was read to its end.
@@ -72,7 +110,7 @@ func (c *client) do(t *testing.T, method, path string, header http.Header, body 
 
 // ask is do for goroutines, which must not end a test.
 func (c *client) ask(method, path string, header http.Header, body io.Reader) (answer, error) {
-	request, err := http.NewRequest(method, "http://"+c.address+path, body)
+	request, err := http.NewRequest(method, c.url(path), body)
 	if err != nil {
 		return answer{}, err
 	}

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -33,14 +35,55 @@ type variant struct {
 	workers int
 }
 
+var (
+	prefork3 = []string{"--prefork", "--workers", "3"}
+	shared3  = []string{"--listeners", "3"}
+	withTLS  = []string{"--tls-cert", "{certs}/server.pem", "--tls-key", "{certs}/server.key"}
+)
+
 var variants = []variant{
 	{name: "nethttp", target: "nethttp", workers: 1},
 	{name: "fasthttp", target: "fasthttp", workers: 1},
 	{name: "fiber", target: "fiber", workers: 1},
+	{name: "fiber prefork", target: "fiber", args: prefork3, workers: 3},
+	{name: "nethttp tls", target: "nethttp", args: withTLS, workers: 1},
+	{name: "fasthttp tls", target: "fasthttp", args: withTLS, workers: 1},
 	{
-		name: "fiber prefork", target: "fiber",
-		args: []string{"--prefork", "--workers", "3"}, workers: 3,
+		name: "fiber prefork tls", target: "fiber",
+		args: slices.Concat(prefork3, withTLS), workers: 3,
 	},
+	{name: "nethttp listeners", target: "nethttp", args: shared3, workers: 1},
+	{name: "fasthttp listeners", target: "fasthttp", args: shared3, workers: 1},
+	{
+		name: "fiber listeners tls", target: "fiber",
+		args: slices.Concat(shared3, withTLS), workers: 1,
+	},
+	{name: "nethttp unix", target: "nethttp", args: []string{"--unix", "{unix}"}, workers: 1},
+	{name: "fiber unix", target: "fiber", args: []string{"--unix", "{unix}"}, workers: 1},
+}
+
+// has tells if a variant is run with a flag.
+func (v variant) has(flag string) bool { return slices.Contains(v.args, flag) }
+
+// line is a command line on a free port or path. The words in braces stand for what is known only
+// when tests run.
+func (v variant) line(more ...string) []string {
+	args := slices.Concat(v.args, more)
+	if !v.has("--unix") {
+		args = append([]string{"--port", "0"}, args...)
+	}
+	place := strings.NewReplacer("{certs}", certificates, "{unix}", freeSocket())
+	for i := range args {
+		args[i] = place.Replace(args[i])
+	}
+	return args
+}
+
+var sockets atomic.Uint64
+
+// freeSocket is a path short enough for a socket, which that of t.TempDir may not be.
+func freeSocket() string {
+	return filepath.Join(binaries, fmt.Sprintf("%d.sock", sockets.Add(1)))
 }
 
 func eachVariant(t *testing.T, test func(t *testing.T, variant variant)) {
@@ -52,7 +95,8 @@ func eachVariant(t *testing.T, test func(t *testing.T, variant variant)) {
 	}
 }
 
-var binaries string
+// binaries and certificates are directories.
+var binaries, certificates string
 
 func TestMain(m *testing.M) {
 	os.Exit(buildAndRun(m))
@@ -71,6 +115,11 @@ func buildAndRun(m *testing.M) int {
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "build the targets:", err)
+		return 1
+	}
+	certificates = filepath.Join(directory, "certificates")
+	if output, err := command("certs", "--out", certificates).CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "make certificates: %v: %s", err, output)
 		return 1
 	}
 	return m.Run()
@@ -93,8 +142,7 @@ type process struct {
 // start runs a target on a free port and waits for its first line.
 func start(t *testing.T, variant variant, more ...string) *process {
 	t.Helper()
-	args := []string{"--port", "0", "--pool-seed", fmt.Sprint(poolSeed)}
-	args = append(append(args, variant.args...), more...)
+	args := variant.line(append(more, "--pool-seed", fmt.Sprint(poolSeed))...)
 	process := &process{command: command(variant.target, args...)}
 	process.command.Stderr = &process.errors
 	// Its own process group, so that a test can signal target and workers together.
@@ -116,6 +164,9 @@ func start(t *testing.T, variant variant, more ...string) *process {
 	decodeStrict(t, line, &process.listening)
 	return process
 }
+
+// client is for one test: it counts what that test did.
+func (p *process) client(t *testing.T) *client { return newClient(t, p.listening) }
 
 func (p *process) signal(signal syscall.Signal) { _ = p.command.Process.Signal(signal) }
 

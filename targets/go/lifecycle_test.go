@@ -20,7 +20,7 @@ import (
 func TestStopsWithOpenConnections(t *testing.T) {
 	eachVariant(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)
-		client := newClient(process.listening.Addr)
+		client := process.client(t)
 		// One connection that has served and is kept alive, one that never sends anything.
 		client.get(t, contract.PathSimple)
 		silent, err := client.dial()
@@ -35,7 +35,7 @@ func TestStopsWithOpenConnections(t *testing.T) {
 func TestStopsUnderLoad(t *testing.T) {
 	eachVariant(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)
-		conn, err := net.Dial("tcp", process.listening.Addr)
+		conn, err := process.client(t).dial()
 		check(t, err)
 		defer conn.Close()
 		go func() {
@@ -62,7 +62,7 @@ func TestStopsUnderLoad(t *testing.T) {
 func TestInterruptOfTheGroup(t *testing.T) {
 	eachVariant(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)
-		newClient(process.listening.Addr).get(t, contract.PathRead)
+		process.client(t).get(t, contract.PathRead)
 		process.signalGroup(syscall.SIGINT)
 		stopped, code := process.end(t)
 		if code != 0 || stopped.RequestsServed != 1 || stopped.WorkersLost != 0 {
@@ -73,6 +73,9 @@ func TestInterruptOfTheGroup(t *testing.T) {
 
 func TestBusyPort(t *testing.T) {
 	eachVariant(t, func(t *testing.T, variant variant) {
+		if variant.has("--unix") {
+			t.Skip("a unix socket has no port")
+		}
 		listener, err := net.Listen("tcp4", "127.0.0.1:0")
 		check(t, err)
 		defer listener.Close()
@@ -85,7 +88,7 @@ func expectBusy(t *testing.T, variant variant, address string) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(address)
 	check(t, err)
-	output, message, code := runToEnd(t, variant.target, append(variant.args, "--port", port)...)
+	output, message, code := runToEnd(t, variant.target, variant.line("--port", port)...)
 	if code != 1 || output != "" {
 		t.Errorf("exit code %d, standard output %q; want 1 and nothing", code, output)
 	}
@@ -98,7 +101,7 @@ func expectBusy(t *testing.T, variant variant, address string) {
 func TestBodyLimit(t *testing.T) {
 	eachVariant(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)
-		conn, err := net.Dial("tcp", process.listening.Addr)
+		conn, err := process.client(t).dial()
 		check(t, err)
 		defer conn.Close()
 		_, err = io.WriteString(conn,

@@ -14,7 +14,7 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-var prefork = variants[len(variants)-1]
+var prefork = variant{target: "fiber", args: prefork3, workers: 3}
 
 // workerLimit is far more than the second in which a worker drains, and a test that waits so long
 // has failed before go test itself gives up.
@@ -52,7 +52,7 @@ func TestWorkersDefaultToGOMAXPROCS(t *testing.T) {
 func TestKilledWorkerEndsTheTarget(t *testing.T) {
 	t.Parallel()
 	process := start(t, prefork)
-	client := newClient(process.listening.Addr)
+	client := process.client(t)
 	for range 10 {
 		client.get(t, contract.PathSimple)
 	}

@@ -30,12 +30,14 @@ mod chart;
 mod record;
 mod table;
 
+pub mod truth;
+
 use anyhow::{Context, Result, ensure};
 use bounds::{Judged, Verdict};
 use compare::Comparison;
 use install::Peers;
 use memory::Memory;
-use options::{Invocation, Miss, Options};
+use options::{Invocation, Miss, Options, Programs};
 use record::Report;
 use rounds::Bench;
 use slot::RowResult;
@@ -56,7 +58,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let drawn = since.map_or(1, |since| since.as_micros() as u64);
     let options = match options::parse(arguments, drawn)? {
-        Invocation::Run(options) => options,
+        Invocation::Run(options) => *options,
         Invocation::Help => {
             print!("{}", options::USAGE);
             return Ok(ExitCode::SUCCESS);
@@ -98,7 +100,8 @@ fn check(options: &Options) -> Result<()> {
     let wanted = rows::ROWS.iter().any(|row| options.wants(row.name));
     ensure!(wanted || options.wants(memory::NAME), "no row has such a name\n\n{}", options::USAGE);
     let programs = &options.programs;
-    for program in [&programs.ceiling, &programs.floor, &programs.fasthttp, &programs.sink] {
+    let Programs { ceiling, floor, fasthttp, nethttp, certs, sink } = programs;
+    for program in [ceiling, floor, fasthttp, nethttp, certs, sink] {
         let path = program.display();
         ensure!(program.is_file(), "{path} is not there; `make build` makes it");
     }

@@ -26,6 +26,7 @@ const COMMANDS: &[Command] = &[
     Command { name: "tidy", about: tidy::ABOUT, run: tidy::run },
     Command { name: "reference", about: reference::ABOUT, run: reference::run },
     Command { name: "bench", about: bench::ABOUT, run: bench::run },
+    Command { name: "bench-truth", about: bench::truth::ABOUT, run: bench::truth::run },
 ];
 
 /// The exit code of a command line that nobody can run.
@@ -55,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> String {
-    let rows = COMMANDS.iter().map(|command| format!("  {:<9} {}\n", command.name, command.about));
+    let rows = COMMANDS.iter().map(|command| format!("  {:<11} {}\n", command.name, command.about));
     format!("usage: cargo xtask <command>\n\n{}", rows.collect::<String>())
 }
 

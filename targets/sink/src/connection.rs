@@ -6,9 +6,11 @@
 //! front of the queue and the number of its bytes that are already out (`answer.rs`).
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::answer::{Answer, Content, Extent};
 use crate::arrivals::Arrivals;
+use crate::capacity::Capacity;
 use crate::fault::Fate;
 use crate::head::{Head, Persistence};
 use crate::plan::{Ending, Notice, Pace, Service};
@@ -38,6 +40,23 @@ pub struct Clerk {
     pub random: Random,
     /// The log of arrivals, if there is one.
     pub arrivals: Option<Arrivals>,
+    /// How many requests are served at a time, if that is limited.
+    pub capacity: Option<Arc<Capacity>>,
+}
+
+impl Clerk {
+    /// When to answer a request that arrived at `arrival_ns`.
+    #[inline]
+    fn due_ns(&mut self, arrival_ns: u64) -> u64 {
+        let Service { delay, start_ns, .. } = self.service;
+        let random = &mut self.random;
+        match &self.capacity {
+            None => delay.due_ns(arrival_ns, start_ns, random),
+            Some(capacity) => {
+                capacity.serve(arrival_ns, |begin_ns| delay.due_ns(begin_ns, start_ns, random))
+            }
+        }
+    }
 }
 
 /// One connection.
@@ -228,12 +247,11 @@ impl Connection {
     }
 
     fn take_request(&mut self, head: Head, arrival_ns: u64, clerk: &mut Clerk) {
-        let service = &clerk.service;
         self.taken += 1;
         if let Some(arrivals) = &mut clerk.arrivals {
             arrivals.add(arrival_ns);
         }
-        burn(service.burn_ns);
+        burn(clerk.service.burn_ns);
         let mut answer = Answer {
             content: content(head.route, head.persistence),
             extent: head.wants.into(),
@@ -241,9 +259,10 @@ impl Connection {
         };
         let mut due_ns = arrival_ns;
         if head.route != Route::Healthz {
-            due_ns = service.delay.due_ns(arrival_ns, service.start_ns, &mut clerk.random);
-            self.spoil(&mut answer, service.faults.draw(&mut clerk.random));
+            due_ns = clerk.due_ns(arrival_ns);
+            self.spoil(&mut answer, clerk.service.faults.draw(&mut clerk.random));
         }
+        let service = &clerk.service;
         self.close_if_said(head.persistence);
         if self.taken == service.close.answers {
             if service.close.notice == Notice::Said {

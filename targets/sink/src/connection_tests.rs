@@ -36,7 +36,8 @@ struct Bench {
 impl Bench {
     fn new(service: Service) -> Self {
         let random = Random::new(service.seed, 0);
-        let clerk = Clerk { service, memo: Memo::default(), random, arrivals: None };
+        let clerk =
+            Clerk { service, memo: Memo::default(), random, arrivals: None, capacity: None };
         let out = Vec::with_capacity(OUT_BYTES + 1024);
         Self { connection: Connection::default(), clerk, record: Record::default(), out }
     }

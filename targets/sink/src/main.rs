@@ -5,7 +5,8 @@
 //! In: HTTP/1.1 requests over TCP; a command line that says how to delay, spoil and drop answers.
 //! Out: answers; two lines of JSON on standard output; `/stats`; a file of arrivals.
 //! Never: a crate of ours, since a ruler must not share the faults of what it measures; an
-//! allocation, a lock or a log line per request; an answer before it is due.
+//! allocation or a log line per request; a lock per request, unless a capacity was asked for; an
+//! answer before it is due.
 
 mod options;
 mod plan;
@@ -29,6 +30,7 @@ mod prebuilt;
 mod request;
 mod route;
 
+mod capacity;
 mod delay;
 mod fault;
 mod random;
@@ -49,6 +51,7 @@ use std::thread::{self, JoinHandle};
 use clap::Parser;
 
 use crate::arrivals::{Arrivals, Reserve, Tally};
+use crate::capacity::Capacity;
 use crate::connection::Clerk;
 use crate::crew::Crew;
 use crate::options::Options;
@@ -106,9 +109,10 @@ fn serve(plan: Plan) -> Result<(), String> {
     crew.ledger.reset();
     say(&format!(
         "{{\"event\":\"listening\",\"target\":\"sink\",\"addr\":\"{addr}\",\"pid\":{},\
-         \"threads\":{}}}",
+         \"threads\":{},\"start_ns\":{}}}",
         process::id(),
-        plan.threads
+        plan.threads,
+        plan.service.start_ns
     ))?;
     signals.wait().map_err(|error| format!("wait for signals: {error}"))?;
     crew.stop();
@@ -135,6 +139,7 @@ fn workers(
         Listeners::PerThread => ForWhom::Self_,
         Listeners::Single => ForWhom::InTurn(0),
     };
+    let capacity = plan.hands.map(Capacity::new);
     (0..plan.threads)
         .map(|thread| {
             let clerk = Clerk {
@@ -142,6 +147,7 @@ fn workers(
                 memo: Memo::default(),
                 random: Random::new(plan.service.seed, thread),
                 arrivals: reserve.map(|reserve| Arrivals::new(reserve.clone())),
+                capacity: capacity.clone(),
             };
             let hands = Hands::new(Poller::new(plan.clockwork)?, clerk);
             let delay_ns = plan.accept.delay_ns;

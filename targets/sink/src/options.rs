@@ -38,6 +38,7 @@ EXAMPLES
   target-sink --threads 1 --cpus 0                  a ruler on one CPU
   target-sink --delay exp:1ms --seed 7              a server whose latency is known
   target-sink --delay stall:100ms/1s                a server that stops for 100 ms every second
+  target-sink --delay fixed:20ms --serve-at-once 8  a server that can do 400/s
   target-sink --single-listener --backlog 8 --accept-delay 5ms       an accept queue that fills up
   target-sink --close-after 100 --close-silently --reset             resets instead of answers
 
@@ -70,6 +71,12 @@ pub struct Options {
     /// order on each connection; waiting for the one before is part of the record
     #[arg(long, value_name = "SPEC", help_heading = "Delay")]
     delay: Option<Delay>,
+
+    /// Serve at most N requests at a time, each for its delay, first come first served over all
+    /// connections: 8 of 20 ms are 400/s. The delay counts from when a request is served
+    #[arg(long, value_name = "N", requires = "delay", value_parser = hands,
+          help_heading = "Delay")]
+    serve_at_once: Option<usize>,
 
     /// Seed of delays and faults; each thread draws its own sequence from it
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Delay")]
@@ -199,6 +206,7 @@ impl Options {
                 },
                 pace: self.slow_bytes,
             },
+            hands: self.serve_at_once,
             arrivals: self
                 .log_arrivals
                 .map(|path| ArrivalPlan { path, capacity: self.log_capacity }),
@@ -208,6 +216,10 @@ impl Options {
 
 fn threads(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|threads| (1..=1024).contains(threads)).ok_or_else(unfit)
+}
+
+fn hands(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|hands| (1..=65_536).contains(hands)).ok_or_else(unfit)
 }
 
 fn answers(text: &str) -> Result<u64, String> {

@@ -23,6 +23,8 @@ pub struct Plan {
     pub clockwork: Clockwork,
     /// What becomes of requests.
     pub service: Service,
+    /// How many requests all threads together serve at a time, if that is limited.
+    pub hands: Option<usize>,
     /// Where the arrivals are written, if anywhere.
     pub arrivals: Option<ArrivalPlan>,
 }

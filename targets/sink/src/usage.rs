@@ -15,7 +15,7 @@ const fn takes(flag: &'static str, takes: &'static str, example: &'static str) -
 
 const NOTHING: &str = "no value";
 
-const TAKES: [Takes; 23] = [
+const TAKES: [Takes; 24] = [
     takes("--addr", "an IP address", "--addr 127.0.0.1"),
     takes("--port", "a number from 0 to 65535", "--port 8083"),
     takes("--threads", "a number from 1 to 1024", "--threads 2"),
@@ -25,6 +25,7 @@ const TAKES: [Takes; 23] = [
         "fixed:T, exp:T, uniform:T..T, bimodal:T,T@P% or stall:T/T with times up to 3600s",
         "--delay bimodal:1ms,20ms@10%",
     ),
+    takes("--serve-at-once", "a number from 1 to 65536", "--delay fixed:20ms --serve-at-once 8"),
     takes("--seed", "a whole number from 0", "--seed 7"),
     takes("--burn", "a time in ns, us, ms or s", "--burn 20us"),
     takes("--slow-bytes", "1 to 65536 bytes and a time above 0", "--slow-bytes 1/10ms"),

@@ -2,7 +2,7 @@
 
 use super::count;
 use super::install::Peers;
-use super::load::Load;
+use super::load::{Load, Reuse, Transport};
 use super::options::Programs;
 use super::peers::Peer;
 use super::words::{Words, words};
@@ -67,7 +67,7 @@ impl Contender {
             Self::Ceiling { driver, coalesce_us } => {
                 ceiling(&programs.ceiling, *driver, *coalesce_us, load)
             }
-            Self::Peer(peer) => behind(&peers.program(peer), (peer.arguments)(load)),
+            Self::Peer(peer) => behind(&peers.program(peer), peer.line(load)),
         }
     }
 
@@ -123,6 +123,12 @@ fn ceiling(program: &Path, driver: Driver, coalesce_us: u32, load: &Load) -> Wor
     let mut line = behind(&program.to_string_lossy(), words(&["load", "-t", "1"]));
     line.extend(words(&["--driver", driver.name(), "-c", &connections, "-p", &depth]));
     line.extend(words(&["-d", &seconds, "--warmup", "0", "--runs", "none", "-q", "--json"]));
+    if load.reuse == Reuse::Closed {
+        line.extend(words(&["--requests-per-conn", "1"]));
+    }
+    if load.transport == Transport::Tls {
+        line.push("-k".into());
+    }
     if coalesce_us > 0 {
         line.extend(words(&["--coalesce", &coalesce]));
     }
@@ -161,6 +167,13 @@ mod tests {
                  --coalesce 50us {url}"
             )
         );
+    }
+
+    #[test]
+    fn lines_say_what_becomes_of_a_connection_and_what_lies_below() {
+        let load = Load { reuse: Reuse::Closed, transport: Transport::Tls, ..Load::sample(1) };
+        let line = ceiling(Path::new("c"), Driver::Epoll, 0, &load).join(" ");
+        assert!(line.contains("--requests-per-conn 1 -k http"), "{line}");
     }
 
     #[test]

@@ -32,8 +32,19 @@ pub struct Peers {
 impl Peers {
     /// Looks for all peers, and installs missing ones if told to.
     pub fn gather(supervisor: &mut Supervisor, missing: Missing, scratch: &Path) -> Result<Self> {
+        let all: Vec<&Peer> = PEERS.iter().collect();
+        Self::gather_only(supervisor, &all, missing, scratch)
+    }
+
+    /// The same for some of them.
+    pub fn gather_only(
+        supervisor: &mut Supervisor,
+        wanted: &[&Peer],
+        missing: Missing,
+        scratch: &Path,
+    ) -> Result<Self> {
         let mut peers = Self::default();
-        for peer in PEERS {
+        for peer in wanted {
             let mut found = find(supervisor, peer, scratch)?;
             if found.is_none() && missing == Missing::Install && peer.source != Source::Nowhere {
                 install(supervisor, peer.name, peer.source, scratch)?;

@@ -2,12 +2,31 @@
 
 use std::path::PathBuf;
 
+/// What lies between the bytes of HTTP and the socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    Tcp,
+    /// TLS with a certificate that nobody knows.
+    Tls,
+}
+
+/// What becomes of a connection after an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reuse {
+    /// It takes the next request.
+    Kept,
+    /// It is closed, and the next request opens another.
+    Closed,
+}
+
 /// A closed loop of so many connections with so many requests in flight on each.
 #[derive(Debug, Clone)]
 pub struct Load {
     pub url: String,
     pub connections: u32,
     pub depth: u32,
+    pub transport: Transport,
+    pub reuse: Reuse,
     pub seconds: u32,
     /// Where a contender may leave a file.
     pub scratch: PathBuf,
@@ -21,6 +40,8 @@ impl Load {
             url: "http://127.0.0.1:8083/simple".into(),
             connections: 50,
             depth,
+            transport: Transport::Tcp,
+            reuse: Reuse::Kept,
             seconds: 3,
             scratch: "out/bench".into(),
         }

@@ -6,7 +6,7 @@
 
 use super::bounds::{Bound, Judged, Measure};
 use super::contender::{Contender, Driver};
-use super::load::Load;
+use super::load::{Load, Reuse, Transport};
 use super::machine;
 use super::rounds::{Bench, CLIENT_CPU, SERVER_CPU};
 use super::rows::Target;
@@ -15,6 +15,7 @@ use super::statistics::Spread;
 use super::words::{pinned, with_open_files, words};
 use anyhow::Result;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -117,7 +118,7 @@ fn open_files() -> u32 {
 
 /// Runs `ceiling` against a server of its own and looks at its memory all the while.
 fn run(bench: &mut Bench, driver: Driver, plan: &Plan) -> Result<Result<Vec<Look>, String>> {
-    let line = server::line(Target::Sink, &bench.options.programs, "127.0.0.1");
+    let line = server::line(Target::Sink, &bench.options.programs, "127.0.0.1", Path::new(""));
     let line = line.expect("the sink is a program");
     let line = with_open_files(plan.open_files, pinned(SERVER_CPU, line));
     let server = match Server::start(&mut bench.supervisor, line, &bench.options.scratch()) {
@@ -125,7 +126,9 @@ fn run(bench: &mut Bench, driver: Driver, plan: &Plan) -> Result<Result<Vec<Look
         Err(error) => return Ok(Err(format!("{error:#}"))),
     };
     let load = Load {
-        url: server.url("/simple"),
+        transport: Transport::Tcp,
+        reuse: Reuse::Kept,
+        url: server.url(Transport::Tcp, "/simple"),
         connections: plan.connections,
         depth: plan.depth,
         seconds: plan.seconds,

@@ -10,15 +10,16 @@ usage: cargo xtask bench [OPTIONS]
   --rounds N       rounds of each row [default: 7]
   --seconds T      load of each slot, whole seconds [default: 3]
   --only NAME      one row, or all of a kind; repeatable: depth-1, depth-100, read, veth-1,
-                   veth-16, null-1, null-100, memory, and depth, veth, null
+                   veth-16, null-1, null-100, churn, tls-1, tls-churn, memory, and depth, veth,
+                   null, tls
   --quick          2 rounds of 1 s, memory watched for 15 s instead of 60 s
   --seed N         seed of the order within rounds [default: drawn, printed and recorded]
   --check          exit 1 when a bound is missed
   --no-install     leave missing peers alone
   --out DIR        where bench.json and bench.svg go [default: out/bench]
-  --ceiling, --floor, --fasthttp, --sink PATH
+  --ceiling, --floor, --fasthttp, --nethttp, --certs, --sink PATH
                    the programs [default: bin/ceiling, bin/floor, bin/target-fasthttp,
-                   bin/target-sink]
+                   bin/target-nethttp, bin/target-certs, bin/target-sink]
 ";
 
 /// What happens to peers that are not on this machine.
@@ -41,6 +42,8 @@ pub struct Programs {
     pub ceiling: PathBuf,
     pub floor: PathBuf,
     pub fasthttp: PathBuf,
+    pub nethttp: PathBuf,
+    pub certs: PathBuf,
     pub sink: PathBuf,
 }
 
@@ -63,7 +66,7 @@ pub struct Options {
 /// What a command line asks for.
 #[derive(Debug)]
 pub enum Invocation {
-    Run(Options),
+    Run(Box<Options>),
     Help,
 }
 
@@ -82,6 +85,8 @@ impl Options {
                 ceiling: "bin/ceiling".into(),
                 floor: "bin/floor".into(),
                 fasthttp: "bin/target-fasthttp".into(),
+                nethttp: "bin/target-nethttp".into(),
+                certs: "bin/target-certs".into(),
                 sink: "bin/target-sink".into(),
             },
         }
@@ -126,11 +131,13 @@ pub fn parse(arguments: &[String], drawn: u64) -> Result<Invocation> {
             "--ceiling" => options.programs.ceiling = value()?.into(),
             "--floor" => options.programs.floor = value()?.into(),
             "--fasthttp" => options.programs.fasthttp = value()?.into(),
+            "--nethttp" => options.programs.nethttp = value()?.into(),
+            "--certs" => options.programs.certs = value()?.into(),
             "--sink" => options.programs.sink = value()?.into(),
             other => bail!("there is no option {other}\n\n{USAGE}"),
         }
     }
-    Ok(Invocation::Run(options))
+    Ok(Invocation::Run(Box::new(options)))
 }
 
 fn number(flag: &str, value: &str, max: u32) -> Result<u32> {
@@ -148,7 +155,7 @@ mod tests {
 
     fn options(line: &str) -> Options {
         match parsed(line).unwrap() {
-            Invocation::Run(options) => options,
+            Invocation::Run(options) => *options,
             Invocation::Help => panic!("help was not asked for"),
         }
     }

@@ -6,7 +6,7 @@
 
 use super::contender::{Contender, Count};
 use super::install::{self, Peers};
-use super::load::Load;
+use super::load::{Load, Transport};
 use super::machine::{self, Instantaneous};
 use super::options::Options;
 use super::rows::{Place, Row};
@@ -103,7 +103,11 @@ impl Bench {
             Place::Veth => Some(Namespaces::set_up(CLIENT_CPU, SERVER_CPU)?),
         };
         let ip = namespaces.as_ref().map_or("127.0.0.1", Namespaces::server_ip);
-        let Some(line) = server::line(row.target, &self.options.programs, ip) else {
+        if row.transport == Transport::Tls {
+            self.make_certificates()?;
+        }
+        let certificates = self.certificates();
+        let Some(line) = server::line(row.target, &self.options.programs, ip, &certificates) else {
             return Ok(Stage { namespaces, server: None, url: "http://null/".into() });
         };
         let line = match &namespaces {
@@ -111,7 +115,24 @@ impl Bench {
             None => pinned(SERVER_CPU, line),
         };
         let server = Server::start(&mut self.supervisor, line, &self.options.scratch())?;
-        Ok(Stage { namespaces, url: server.url(row.path), server: Some(server) })
+        let url = server.url(row.transport, row.path);
+        Ok(Stage { namespaces, url, server: Some(server) })
+    }
+
+    fn certificates(&self) -> PathBuf {
+        self.scratch("certificates")
+    }
+
+    fn make_certificates(&mut self) -> Result<()> {
+        let program = self.options.programs.certs.to_string_lossy().into_owned();
+        let line = vec![program, "--out".into(), self.certificates().to_string_lossy().into()];
+        let stderr = self.scratch("certificates.stderr");
+        let process = self.supervisor.start(line, &self.scratch("certificates.stdout"), &stderr)?;
+        let exit = self.supervisor.wait(process, Instant::now() + SLOT_PATIENCE)?;
+        let is_good = exit.is_some_and(|exit| exit.status.success());
+        let reason = || std::fs::read_to_string(&stderr).unwrap_or_default();
+        anyhow::ensure!(is_good, "no certificates for the TLS rows: {}", reason().trim());
+        Ok(())
     }
 
     fn load(&self, row: &Row, stage: &Stage) -> Load {
@@ -119,6 +140,8 @@ impl Bench {
             url: stage.url.clone(),
             connections: row.connections,
             depth: row.depth,
+            transport: row.transport,
+            reuse: row.reuse,
             seconds: self.options.seconds,
             scratch: self.options.scratch(),
         }
@@ -131,6 +154,10 @@ impl Bench {
         }
         let load = Load { seconds: 1, ..load.clone() };
         std::fs::write(self.scratch("target.txt"), format!("GET {}\n", load.url))?;
+        if load.transport == Transport::Tls {
+            // The floor speaks no TLS; whoever comes first finds the server cold.
+            return Ok(());
+        }
         let floor = Contender::Floor(super::contender::Driver::Epoll);
         self.slot(&floor, &load, stage)?.map(drop).or_else(|reason| {
             eprintln!("bench: the warm-up failed: {reason}");
@@ -232,7 +259,7 @@ fn measured(count: Count, exit: Exit, busy: &machine::Busy, others: Duration) ->
 }
 
 /// The last thing a program said before it failed.
-fn last_line(error: &str, output: &str) -> String {
+pub fn last_line(error: &str, output: &str) -> String {
     let lines = error.lines().rev().chain(output.lines().rev());
     let line = lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
     line.chars().take(200).collect()

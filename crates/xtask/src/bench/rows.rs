@@ -3,12 +3,15 @@
 use super::bounds::{Bound, Measure};
 use super::contender::{Contender, Driver};
 use super::install::Peers;
+use super::load::{Reuse, Transport};
 use super::peers::{Depth, PEERS};
 
 /// The server of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     Fasthttp,
+    /// net/http with TLS and its session tickets.
+    NethttpTls,
     Sink,
     /// The responder of the floor, so that the server is not the wall.
     Floor,
@@ -51,6 +54,8 @@ pub struct Row {
     pub path: &'static str,
     pub connections: u32,
     pub depth: u32,
+    pub transport: Transport,
+    pub reuse: Reuse,
     pub place: Place,
     pub figure: Figure,
     /// The driver that bounds are about: what `--driver auto` takes on a kernel that has it.
@@ -68,6 +73,8 @@ const SIMPLE: Row = Row {
     path: "/simple",
     connections: 50,
     depth: 1,
+    transport: Transport::Tcp,
+    reuse: Reuse::Kept,
     place: Place::Loopback,
     figure: Figure::ProcessCpu,
     driver: Driver::Uring,
@@ -82,6 +89,21 @@ const VETH: Row = Row {
     figure: Figure::WholeCpu,
     peers: Who::Only("wrk"),
     coalesce_us: &[50, 100, 200],
+    ..SIMPLE
+};
+
+const CHURN: Row = Row {
+    name: "churn",
+    title: "fasthttp /simple, 50 at a time, a connection for each request",
+    reuse: Reuse::Closed,
+    ..SIMPLE
+};
+
+const TLS: Row = Row {
+    name: "tls-1",
+    title: "net/http /simple over TLS, 50 connections, depth 1",
+    target: Target::NethttpTls,
+    transport: Transport::Tls,
     ..SIMPLE
 };
 
@@ -141,6 +163,14 @@ pub const ROWS: &[Row] = &[
         bounds: &[Bound::at_most(Measure::CostOver("wrk"), 0.50)],
         ..VETH
     },
+    CHURN,
+    TLS,
+    Row {
+        name: "tls-churn",
+        title: "net/http /simple over TLS, 50 at a time, a connection for each request",
+        reuse: Reuse::Closed,
+        ..TLS
+    },
     Row { name: "null-1", title: "null driver, 50 connections, depth 1: user code alone", ..NULL },
     Row {
         name: "null-100",
@@ -162,7 +192,9 @@ impl Row {
             return vec![self.subject()];
         }
         let both = [Driver::Uring, Driver::Epoll];
-        let floors = both.map(Contender::Floor);
+        // The floor keeps its connections and speaks no TLS.
+        let has_floor = self.reuse == Reuse::Kept && self.transport == Transport::Tcp;
+        let floors = both.map(Contender::Floor).into_iter().filter(|_| has_floor);
         let ours = both.map(|driver| Contender::Ceiling { driver, coalesce_us: 0 });
         let coalesced = self.coalesce_us.iter();
         let coalesced =
@@ -173,10 +205,10 @@ impl Row {
                 Who::Only(name) => peer.name == name,
                 Who::Nobody => false,
             };
-            is_wanted && peers.has(peer)
+            is_wanted && peer.can(self.transport, self.reuse) && peers.has(peer)
         });
         let others = others.map(Contender::Peer);
-        floors.into_iter().chain(ours).chain(coalesced).chain(others).collect()
+        floors.chain(ours).chain(coalesced).chain(others).collect()
     }
 }
 
@@ -208,6 +240,8 @@ mod tests {
         let coalesced = "ceiling uring +50us, ceiling uring +100us, ceiling uring +200us";
         assert_eq!(names(&ROWS[0]), format!("{four}, {coalesced}"));
         assert_eq!(names(&ROWS[1]), four);
+        assert_eq!(names(&CHURN), "ceiling uring, ceiling epoll");
+        assert_eq!(names(&TLS), "ceiling uring, ceiling epoll");
         assert_eq!(names(ROWS.last().unwrap()), "ceiling null");
     }
 }

@@ -1,5 +1,6 @@
 //! A server under test: started, ready, and stopped again.
 
+use super::load::Transport;
 use super::options::Programs;
 use super::rows::Target;
 use super::supervise::Supervisor;
@@ -19,17 +20,25 @@ pub struct Server {
     process: u32,
     /// Where it listens, `IP:PORT`.
     address: String,
+    /// What it said when it was ready.
+    listening: Value,
     stdout: PathBuf,
 }
 
 /// The command line of a target on a free port of an address; none for nobody.
-pub fn line(target: Target, programs: &Programs, ip: &str) -> Option<Words> {
+pub fn line(target: Target, programs: &Programs, ip: &str, certificates: &Path) -> Option<Words> {
     let line = |program: &Path, arguments: &[&str]| {
         let program = program.to_string_lossy().into_owned();
         Some(std::iter::once(program).chain(words(arguments)).collect())
     };
     match target {
         Target::Fasthttp => line(&programs.fasthttp, &["--addr", ip, "--port", "0"]),
+        Target::NethttpTls => {
+            let file = |name| certificates.join(name).to_string_lossy().into_owned();
+            let (chain, key) = (file("server.pem"), file("server.key"));
+            let secure = ["--tls-cert", &chain, "--tls-key", &key];
+            line(&programs.nethttp, &[&["--addr", ip, "--port", "0"], &secure[..]].concat())
+        }
         Target::Sink => line(&programs.sink, &["--addr", ip, "--port", "0", "--threads", "1"]),
         Target::Floor => line(&programs.floor, &["--serve", &format!("{ip}:0")]),
         Target::Nobody => None,
@@ -45,8 +54,8 @@ impl Server {
         let deadline = Instant::now() + READY_PATIENCE;
         while Instant::now() < deadline {
             let printed = std::fs::read_to_string(&stdout).unwrap_or_default();
-            if let Some(address) = printed.lines().next().and_then(listening) {
-                return Ok(Self { process, address, stdout });
+            if let Some((address, listening)) = printed.lines().next().and_then(listening) {
+                return Ok(Self { process, address, listening, stdout });
             }
             if supervisor.wait(process, Instant::now() + LOOK_AGAIN)?.is_some() {
                 let reason = std::fs::read_to_string(&stderr).unwrap_or_default();
@@ -62,9 +71,18 @@ impl Server {
         self.process
     }
 
+    /// A number in its listening line.
+    pub fn said(&self, name: &str) -> Option<u64> {
+        self.listening[name].as_u64()
+    }
+
     /// The URL of a path.
-    pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+    pub fn url(&self, transport: Transport, path: &str) -> String {
+        let scheme = match transport {
+            Transport::Tcp => "http",
+            Transport::Tls => "https",
+        };
+        format!("{scheme}://{}{path}", self.address)
     }
 
     /// Stops it; gives its last line, in which it says what it served.
@@ -76,10 +94,11 @@ impl Server {
     }
 }
 
-/// The address in a listening line.
-fn listening(line: &str) -> Option<String> {
+/// The address in a listening line, and the line.
+fn listening(line: &str) -> Option<(String, Value)> {
     let line: Value = serde_json::from_str(line).ok()?;
-    (line["event"] == "listening").then(|| line["addr"].as_str().map(str::to_owned))?
+    let address = line["addr"].as_str()?.to_owned();
+    (line["event"] == "listening").then_some((address, line))
 }
 
 #[cfg(test)]
@@ -90,7 +109,7 @@ mod tests {
     #[test]
     fn the_address_stands_in_the_listening_line() {
         let line = r#"{"event":"listening","target":"sink","addr":"127.0.0.1:8083","pid":1}"#;
-        assert_eq!(listening(line), Some("127.0.0.1:8083".into()));
+        assert_eq!(listening(line).unwrap().0, "127.0.0.1:8083");
         assert_eq!(listening("{\"event\":\"stopped\"}"), None);
         assert_eq!(listening("{\"event\":\"list"), None);
     }
@@ -98,7 +117,13 @@ mod tests {
     #[test]
     fn targets_listen_on_a_free_port() {
         let Ok(Invocation::Run(options)) = options::parse(&[], 0) else { panic!() };
-        let line = |target| line(target, &options.programs, "10.0.0.2").map(|line| line.join(" "));
+        let line = |target| {
+            let line = line(target, &options.programs, "10.0.0.2", Path::new("c"));
+            line.map(|line| line.join(" "))
+        };
+        let secure = "bin/target-nethttp --addr 10.0.0.2 --port 0 --tls-cert c/server.pem \
+                      --tls-key c/server.key";
+        assert_eq!(line(Target::NethttpTls).as_deref(), Some(secure));
         let sink = "bin/target-sink --addr 10.0.0.2 --port 0 --threads 1";
         assert_eq!(line(Target::Sink).as_deref(), Some(sink));
         assert_eq!(line(Target::Floor).as_deref(), Some("bin/floor --serve 10.0.0.2:0"));

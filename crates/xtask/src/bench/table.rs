@@ -2,6 +2,7 @@
 
 use super::bounds::{Judged, Verdict};
 use super::compare::{Comparison, Summary, is_coalesced};
+use super::load::Reuse;
 use super::rows::{Figure, Row};
 use super::slot::RowResult;
 use super::statistics::Spread;
@@ -22,7 +23,7 @@ pub fn row(result: &RowResult, rounds: u32, judged: &[Judged]) -> String {
         summaries.iter().partition(|summary| is_coalesced(summary, &subject));
     text += &head(result.row);
     for summary in &plain {
-        text += &line(summary);
+        text += &line(summary, result.row.reuse);
     }
     if !coalesced.is_empty() {
         let without = plain.iter().find(|summary| summary.contender == comparison.subject());
@@ -54,14 +55,20 @@ pub fn title(name: &str, title: &str) -> String {
 }
 
 fn head(row: &Row) -> String {
-    let cost = match row.figure {
-        Figure::ProcessCpu => "us/request",
-        Figure::WholeCpu => "CPU us/req",
+    let cost = match (row.figure, row.reuse) {
+        (Figure::ProcessCpu, Reuse::Kept) => "us/request",
+        (Figure::ProcessCpu, Reuse::Closed) => "us/connect",
+        (Figure::WholeCpu, _) => "CPU us/req",
     };
-    cells(&["", cost, "min..max", "user", "/floor", "ceiling/it", "k req/s"])
+    // There is no floor of connections; what a second of the client's CPU opens stands there.
+    let (beside, rate) = match row.reuse {
+        Reuse::Kept => ("/floor", "k req/s"),
+        Reuse::Closed => ("k/CPU-s", "k conn/s"),
+    };
+    cells(&["", cost, "min..max", "user", beside, "ceiling/it", rate])
 }
 
-fn line(summary: &Summary) -> String {
+fn line(summary: &Summary, reuse: Reuse) -> String {
     let Some(cost) = summary.cost_ns else {
         let reason = summary.failure.as_deref().unwrap_or("no slot");
         return cut(&format!("  {:<18} failed: {reason}", summary.contender));
@@ -72,12 +79,16 @@ fn line(summary: &Summary) -> String {
     };
     let user =
         summary.user_share.map_or("-".into(), |share| format!("{:.0}%", share.median * 100.0));
+    let beside = match reuse {
+        Reuse::Kept => median(summary.over_floor, 1.0, 3),
+        Reuse::Closed => format!("{:.1}", 1e6 / cost.median),
+    };
     let mut text = cells(&[
         &summary.contender,
         &format!("{:.3}", cost.median / 1e3),
         &range,
         &user,
-        &median(summary.over_floor, 1.0, 3),
+        &beside,
         &median(summary.subject_over, 1.0, 3),
         &median(summary.rate, 1e-3, 0),
     ]);

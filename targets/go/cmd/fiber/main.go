@@ -47,7 +47,7 @@ func (s server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithC
 
 func counted(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		ctx.Conn().(*contract.Conn).CountRequest()
+		contract.Tracked(ctx.Conn()).CountRequest()
 		next(ctx)
 	}
 }

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"crypto/tls"
 	"net"
 	"sync/atomic"
 )
@@ -14,8 +15,18 @@ type Conn struct {
 	bytes    atomic.Uint64
 	closed   atomic.Bool
 	shard    *shard
+	// secure is the TLS connection above this one, if there is one.
+	secure *tls.Conn
 	// Fills a 64-byte cache line, so that two connections never share one.
-	_ [16]byte
+	_ [8]byte
+}
+
+// Tracked is the Conn of a connection that a Listener has handed out.
+func Tracked(conn net.Conn) *Conn {
+	if tracked, ok := conn.(*Conn); ok {
+		return tracked
+	}
+	return conn.(*tls.Conn).NetConn().(*Conn)
 }
 
 // CountRequest is called by a target once for each request that reaches its handler.
@@ -46,6 +57,10 @@ func (c *Conn) Close() error {
 	err := c.Conn.Close()
 	if c.closed.CompareAndSwap(false, true) {
 		c.shard.retire(c)
+		if c.secure != nil {
+			// A handshake that is still going on fails now, so this waits for nobody's bytes.
+			c.shard.countHandshake(c.secure.ConnectionState())
+		}
 	}
 	return err
 }

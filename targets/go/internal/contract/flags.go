@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Flag is one command-line flag. All that is known about it stands here once: parsing, the error
@@ -42,6 +43,42 @@ var ServerFlags = []Flag{
 		Example: "--debug-addr 127.0.0.1:6060",
 		Help:    "serve /debug/pprof/ there (default off)", Set: setDebug,
 	},
+	{
+		Name: "listeners", Takes: "a number from 1 to 1024", Example: "--listeners 4",
+		Help: "listen with this many sockets that share the port (default 1)", Set: setListeners,
+	},
+	{
+		Name: "backlog", Takes: "a number from 1 to 65535", Example: "--backlog 8",
+		Help: "length of each accept queue (default the limit of the system)", Set: setBacklog,
+	},
+	{
+		Name: "accept-delay", Takes: "a time from 0 to 1m", Example: "--accept-delay 10ms",
+		Help: "sleep before each accept of a listener (default 0)", Set: setAcceptDelay,
+	},
+	{
+		Name: "unix", Takes: "a path of at most 107 bytes", Example: "--unix /tmp/target.sock",
+		Help: "listen on this unix socket instead of an address and a port", Set: setUnix,
+	},
+	{
+		Name: "tls-cert", Takes: "a file of certificates in PEM",
+		Example: "--tls-cert server.pem --tls-key server.key",
+		Help:    "serve HTTPS with this chain", Set: setTLSCert,
+	},
+	{
+		Name: "tls-key", Takes: "a file with a private key in PEM",
+		Example: "--tls-cert server.pem --tls-key server.key",
+		Help:    "the key of the first certificate", Set: setTLSKey,
+	},
+	{
+		Name: "tls-tickets", Takes: "on or off",
+		Example: "--tls-cert server.pem --tls-key server.key --tls-tickets off",
+		Help:    "let clients resume their sessions (default on)", Set: setTLSTickets,
+	},
+	{
+		Name: "client-ca", Takes: "a file of certificates in PEM",
+		Example: "--tls-cert server.pem --tls-key server.key --client-ca ca.pem",
+		Help:    "require client certificates of this authority", Set: setClientCA,
+	},
 }
 
 // PreforkFlags are the flags of a target that can serve from several processes.
@@ -56,7 +93,14 @@ var PreforkFlags = []Flag{
 	},
 }
 
-const workersMax = 4096
+const (
+	workersMax     = 4096
+	listenersMax   = 1024
+	backlogMax     = 65535
+	acceptDelayMax = time.Minute
+	// unixPathMaxBytes is what sockaddr_un holds beside its final zero.
+	unixPathMaxBytes = 107
+)
 
 // errUnfit is what Flag.Set returns for a value outside Flag.Takes.
 var errUnfit = errors.New("unfit value")
@@ -91,9 +135,8 @@ func ParseOptions(flags []Flag, args []string) (Options, error) {
 		}
 		given[name] = struct{}{}
 	}
-	if _, ok := given["workers"]; ok && !options.Prefork {
-		return Options{}, errors.New("--workers takes effect only together with --prefork, " +
-			"for example --prefork --workers 4")
+	if err := checkTogether(given); err != nil {
+		return Options{}, err
 	}
 	return options, nil
 }
@@ -159,10 +202,63 @@ func setPrefork(options *Options, _ string) error {
 	return nil
 }
 
-func setWorkers(options *Options, value string) (err error) {
-	options.Workers, err = strconv.Atoi(value)
-	if err == nil && (options.Workers < 0 || options.Workers > workersMax) {
+func setWorkers(options *Options, value string) error {
+	return setNumber(&options.Workers, value, 0, workersMax)
+}
+
+func setListeners(options *Options, value string) error {
+	return setNumber(&options.Listeners, value, 1, listenersMax)
+}
+
+func setBacklog(options *Options, value string) error {
+	return setNumber(&options.Backlog, value, 1, backlogMax)
+}
+
+func setNumber(number *int, value string, lowest, highest int) (err error) {
+	*number, err = strconv.Atoi(value)
+	if err == nil && (*number < lowest || *number > highest) {
 		return errUnfit
 	}
 	return err
+}
+
+func setAcceptDelay(options *Options, value string) (err error) {
+	options.AcceptDelay, err = time.ParseDuration(value)
+	if err == nil && (options.AcceptDelay < 0 || options.AcceptDelay > acceptDelayMax) {
+		return errUnfit
+	}
+	return err
+}
+
+func setUnix(options *Options, value string) error {
+	// A leading @ would make a socket without a file, which other programs spell differently.
+	if value == "" || value[0] == '@' || len(value) > unixPathMaxBytes {
+		return errUnfit
+	}
+	options.Unix = value
+	return nil
+}
+
+func setTLSCert(options *Options, value string) error { return setPath(&options.TLSCert, value) }
+
+func setTLSKey(options *Options, value string) error { return setPath(&options.TLSKey, value) }
+
+func setClientCA(options *Options, value string) error { return setPath(&options.ClientCA, value) }
+
+func setPath(path *string, value string) error {
+	if value == "" {
+		return errUnfit
+	}
+	*path = value
+	return nil
+}
+
+func setTLSTickets(options *Options, value string) error {
+	switch Switch(value) {
+	case On, Off:
+		options.TLSTickets = Switch(value)
+		return nil
+	default:
+		return errUnfit
+	}
 }

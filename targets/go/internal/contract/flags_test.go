@@ -5,27 +5,46 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 var allFlags = slices.Concat(ServerFlags, PreforkFlags)
 
 func TestParseOptions(t *testing.T) {
-	loopback := netip.MustParseAddr("127.0.0.1")
+	// with changes the defaults.
+	with := func(change func(*Options)) Options {
+		options := Options{
+			Addr: netip.MustParseAddr("127.0.0.1"), Port: 8083, PoolSeed: 1,
+			Listeners: 1, TLSTickets: On,
+		}
+		change(&options)
+		return options
+	}
+	pair := []string{"--tls-cert", "a.pem", "--tls-key", "a.key"}
 	for _, line := range []struct {
 		name string
 		args []string
 		want Options
 	}{
-		{"defaults", nil, Options{Addr: loopback, Port: 8083, PoolSeed: 1}},
-		{"two words", []string{"--port", "0"}, Options{Addr: loopback, PoolSeed: 1}},
-		{"equals", []string{"--pool-seed=0"}, Options{Addr: loopback, Port: 8083}},
-		{"one dash", []string{"-port=1"}, Options{Addr: loopback, Port: 1, PoolSeed: 1}},
+		{"defaults", nil, with(func(*Options) {})},
+		{"two words", []string{"--port", "0"}, with(func(o *Options) { o.Port = 0 })},
+		{"equals", []string{"--pool-seed=0"}, with(func(o *Options) { o.PoolSeed = 0 })},
+		{"one dash", []string{"-port=1"}, with(func(o *Options) { o.Port = 1 })},
 		{"last one wins", []string{"--port", "1", "--port", "2"},
-			Options{Addr: loopback, Port: 2, PoolSeed: 1}},
+			with(func(o *Options) { o.Port = 2 })},
 		{"IPv6", []string{"--addr", "::1"},
-			Options{Addr: netip.IPv6Loopback(), Port: 8083, PoolSeed: 1}},
+			with(func(o *Options) { o.Addr = netip.IPv6Loopback() })},
 		{"prefork after workers", []string{"--workers", "4", "--prefork"},
-			Options{Addr: loopback, Port: 8083, PoolSeed: 1, Prefork: true, Workers: 4}},
+			with(func(o *Options) { o.Prefork, o.Workers = true, 4 })},
+		{"queues", []string{"--listeners", "4", "--backlog", "8", "--accept-delay", "1ms"},
+			with(func(o *Options) {
+				o.Listeners, o.Backlog, o.AcceptDelay = 4, 8, time.Millisecond
+			})},
+		{"TLS", append(pair, "--tls-tickets", "off", "--client-ca", "ca.pem"),
+			with(func(o *Options) {
+				o.TLSCert, o.TLSKey, o.TLSTickets, o.ClientCA = "a.pem", "a.key", Off, "ca.pem"
+			})},
+		{"unix", []string{"--unix", "/tmp/a"}, with(func(o *Options) { o.Unix = "/tmp/a" })},
 	} {
 		got, err := ParseOptions(allFlags, line.args)
 		if err != nil || got != line.want {
@@ -37,7 +56,9 @@ func TestParseOptions(t *testing.T) {
 func TestWorkerArgsMeanTheSameOptions(t *testing.T) {
 	options := Options{
 		Addr: netip.IPv6Loopback(), Port: 9000, PoolSeed: 1 << 63,
-		Debug:   netip.MustParseAddrPort("127.0.0.1:6060"),
+		Debug:     netip.MustParseAddrPort("127.0.0.1:6060"),
+		Listeners: 1, Backlog: 8, AcceptDelay: 3 * time.Millisecond,
+		TLSCert: "a.pem", TLSKey: "a.key", TLSTickets: Off, ClientCA: "ca.pem",
 		Prefork: true, Workers: 8,
 	}
 	got, err := ParseOptions(ServerFlags, options.WorkerArgs(3))

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"crypto/tls"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -13,35 +14,62 @@ const ledgerShards = 64
 // connections while they serve; the ledger is touched at accept, at close and at the report.
 type Ledger struct {
 	shards [ledgerShards]shard
-	next   atomic.Uint64
+	// accepted also says whose turn it is among the shards.
+	accepted atomic.Uint64
 }
 
 type shard struct {
 	mu       sync.Mutex
-	open     map[*Conn]struct{}
+	conns    map[*Conn]struct{}
 	requests uint64
 	bytes    uint64
+	secured  Handshakes
 	// Keeps the locks of neighbours on different cache lines.
-	_ [32]byte
+	_ [8]byte
 }
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
 	ledger := &Ledger{}
 	for i := range ledger.shards {
-		ledger.shards[i].open = make(map[*Conn]struct{})
+		ledger.shards[i].conns = make(map[*Conn]struct{})
 	}
 	return ledger
 }
 
 // Track makes a connection countable.
 func (l *Ledger) Track(conn net.Conn) *Conn {
-	shard := &l.shards[l.next.Add(1)%ledgerShards]
-	tracked := &Conn{Conn: conn, shard: shard}
-	shard.mu.Lock()
-	shard.open[tracked] = struct{}{}
-	shard.mu.Unlock()
+	tracked := l.newConn(conn)
+	tracked.shard.open(tracked)
 	return tracked
+}
+
+// TrackTLS makes a connection countable and puts TLS on top. What is counted are the bytes below:
+// records and handshakes too.
+func (l *Ledger) TrackTLS(conn net.Conn, config *tls.Config) *tls.Conn {
+	tracked := l.newConn(conn)
+	tracked.secure = tls.Server(tracked, config)
+	tracked.shard.open(tracked)
+	return tracked.secure
+}
+
+func (l *Ledger) newConn(conn net.Conn) *Conn {
+	return &Conn{Conn: conn, shard: &l.shards[l.accepted.Add(1)%ledgerShards]}
+}
+
+// Accepted is the number of connections that were tracked.
+func (l *Ledger) Accepted() uint64 { return l.accepted.Load() }
+
+// Handshakes adds up the closed connections that had TLS.
+func (l *Ledger) Handshakes() Handshakes {
+	var total Handshakes
+	for i := range l.shards {
+		shard := &l.shards[i]
+		shard.mu.Lock()
+		total = total.Add(shard.secured)
+		shard.mu.Unlock()
+	}
+	return total
 }
 
 // Totals adds up closed and open connections.
@@ -51,7 +79,7 @@ func (l *Ledger) Totals() (requests, bytes uint64) {
 		shard.mu.Lock()
 		requests += shard.requests
 		bytes += shard.bytes
-		for conn := range shard.open {
+		for conn := range shard.conns {
 			requests += conn.requests.Load()
 			bytes += conn.bytes.Load()
 		}
@@ -73,33 +101,30 @@ func (l *Ledger) CloseAll() {
 func (s *shard) snapshot() []*Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	conns := make([]*Conn, 0, len(s.open))
-	for conn := range s.open {
+	conns := make([]*Conn, 0, len(s.conns))
+	for conn := range s.conns {
 		conns = append(conns, conn)
 	}
 	return conns
 }
 
-// retire moves the counters of a closed connection into the totals. It may be called again.
-func (s *shard) retire(conn *Conn) {
+func (s *shard) open(conn *Conn) {
 	s.mu.Lock()
-	delete(s.open, conn)
-	s.requests += conn.requests.Swap(0)
-	s.bytes += conn.bytes.Swap(0)
+	s.conns[conn] = struct{}{}
 	s.mu.Unlock()
 }
 
-// Listener hands out tracked connections.
-type Listener struct {
-	net.Listener
-	ledger *Ledger
+func (s *shard) countHandshake(state tls.ConnectionState) {
+	s.mu.Lock()
+	s.secured.count(state)
+	s.mu.Unlock()
 }
 
-// Accept waits for the next connection and tracks it.
-func (l Listener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return l.ledger.Track(conn), nil
+// retire moves the counters of a closed connection into the totals. It may be called again.
+func (s *shard) retire(conn *Conn) {
+	s.mu.Lock()
+	delete(s.conns, conn)
+	s.requests += conn.requests.Swap(0)
+	s.bytes += conn.bytes.Swap(0)
+	s.mu.Unlock()
 }

@@ -38,6 +38,17 @@ func TestLedgerCountsOpenAndClosed(t *testing.T) {
 	expectTotals(t, ledger, 2, 20)
 }
 
+func TestLedgerCountsAccepted(t *testing.T) {
+	ledger := NewLedger()
+	for range 3 {
+		ledger.Track(discard{}).Close()
+	}
+	ledger.Track(discard{})
+	if got := ledger.Accepted(); got != 4 {
+		t.Errorf("%d accepted, want 4", got)
+	}
+}
+
 // A write that a forced close overtakes is counted all the same.
 func TestLedgerCountsTheOvertakenWrite(t *testing.T) {
 	ledger := NewLedger()

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"time"
 )
 
 // Options is what a command line resolved to. After parsing it is only read.
@@ -13,23 +14,54 @@ type Options struct {
 	PoolSeed uint64
 	// Debug is where profiles are served; the zero value means nowhere.
 	Debug netip.AddrPort
+	// Listeners share the port. Each has an accept queue of its own.
+	Listeners int
+	// Backlog is the length of the accept queue; 0 leaves it to the system.
+	Backlog int
+	// AcceptDelay is slept before each accept of each listener.
+	AcceptDelay time.Duration
+	// Unix is the path of a socket that takes the place of Addr and Port; empty means none.
+	Unix string
+	// TLSCert and TLSKey are files; empty means plain HTTP, and then the next two mean nothing.
+	TLSCert, TLSKey string
+	TLSTickets      Switch
+	// ClientCA is a file with the authority of client certificates; empty asks for none.
+	ClientCA string
 	// Prefork and Workers belong to targets that list PreforkFlags.
 	Prefork bool
 	Workers int
 }
 
+// Switch is a flag that can be switched off as well as on.
+type Switch string
+
+// The two positions of a Switch.
+const (
+	On  Switch = "on"
+	Off Switch = "off"
+)
+
 func defaultOptions() Options {
-	return Options{Addr: netip.AddrFrom4([4]byte{127, 0, 0, 1}), Port: 8083, PoolSeed: 1}
+	return Options{
+		Addr: netip.AddrFrom4([4]byte{127, 0, 0, 1}), Port: 8083, PoolSeed: 1,
+		Listeners: 1, TLSTickets: On,
+	}
 }
 
 // Address is where to listen, in the form that package net takes.
 func (o Options) Address() string {
+	if o.Unix != "" {
+		return o.Unix
+	}
 	return net.JoinHostPort(o.Addr.String(), strconv.Itoa(int(o.Port)))
 }
 
 // Network names one IP version. "tcp" would make 0.0.0.0 a dual-stack socket in one target and a
 // plain one in another, because Fiber and SO_REUSEPORT listen on "tcp4" or "tcp6" only.
 func (o Options) Network() string {
+	if o.Unix != "" {
+		return "unix"
+	}
 	if o.Addr.Is4() {
 		return "tcp4"
 	}
@@ -43,6 +75,17 @@ func (o Options) WorkerArgs(index int) []string {
 		"--addr", o.Addr.String(),
 		"--port", strconv.Itoa(int(o.Port)),
 		"--pool-seed", strconv.FormatUint(o.PoolSeed, 10),
+		"--accept-delay", o.AcceptDelay.String(),
+	}
+	if o.Backlog > 0 {
+		args = append(args, "--backlog", strconv.Itoa(o.Backlog))
+	}
+	if o.TLSCert != "" {
+		args = append(args, "--tls-cert", o.TLSCert, "--tls-key", o.TLSKey,
+			"--tls-tickets", string(o.TLSTickets))
+	}
+	if o.ClientCA != "" {
+		args = append(args, "--client-ca", o.ClientCA)
 	}
 	if o.Debug.IsValid() {
 		port := o.Debug.Port() + uint16(index)

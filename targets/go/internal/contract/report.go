@@ -20,6 +20,15 @@ type Listening struct {
 	Addr    string `json:"addr"`
 	Pid     int    `json:"pid"`
 	Workers int    `json:"workers"`
+	// Network is tcp4, tcp6 or unix; with unix, Addr is a path.
+	Network string `json:"network"`
+	// Listeners is the number of listening sockets, those of all workers together.
+	Listeners int `json:"listeners"`
+	// Backlog is the length of each accept queue that the kernel enforces, or null if it does not
+	// tell.
+	Backlog *int `json:"backlog"`
+	// TLS is null for plain HTTP.
+	TLS *Security `json:"tls"`
 }
 
 // Stopped is the last line. Its counters cover the time from the listening line to the stop, so
@@ -29,9 +38,12 @@ type Stopped struct {
 	Target  string `json:"target"`
 	Workers int    `json:"workers"`
 	// WorkersLost died without a report. If it is not zero, the counters are lower bounds.
-	WorkersLost    int    `json:"workers_lost"`
-	RequestsServed uint64 `json:"requests_served"`
-	ResponsesBytes uint64 `json:"responses_bytes"`
+	WorkersLost         int    `json:"workers_lost"`
+	ConnectionsAccepted uint64 `json:"connections_accepted"`
+	RequestsServed      uint64 `json:"requests_served"`
+	ResponsesBytes      uint64 `json:"responses_bytes"`
+	// Without TLS there are none, and the line says nothing of them.
+	*Handshakes
 	Usage
 	UptimeNs int64 `json:"uptime_ns"`
 }

@@ -14,7 +14,8 @@ import (
 
 // Server is what a target makes of its library.
 type Server interface {
-	// Serve answers connections until Shutdown. After Shutdown its error is not looked at.
+	// Serve answers connections until Shutdown. After Shutdown its error is not looked at. With
+	// several listeners it runs once for each of them, all at the same time.
 	Serve(listener net.Listener) error
 	// Shutdown stops accepting, lets started requests finish and returns at the latest when the
 	// context ends.
@@ -37,13 +38,6 @@ func Serve(program Program, options Options) error {
 	return ServeUntil(StopContext(), program, options, listen)
 }
 
-// ListenFunc opens the socket of a target.
-type ListenFunc func(options Options) (net.Listener, error)
-
-func listen(options Options) (net.Listener, error) {
-	return net.Listen(options.Network(), options.Address())
-}
-
 // ServeUntil runs a target until the context ends. The pool is built before the socket is opened:
 // until a target can answer, connecting to it must fail.
 func ServeUntil(
@@ -55,25 +49,33 @@ func ServeUntil(
 	}
 	// What building the pool left behind must not be collected, and paid for, while serving.
 	runtime.GC()
-	listener, err := listen(options)
+	secure, err := options.TLSConfig()
 	if err != nil {
-		return ExplainListen(options.Address(), err)
+		return err
+	}
+	listeners, err := open(options, listen)
+	if err != nil {
+		return err
 	}
 	if err := serveProfiles(options.Debug); err != nil {
 		return err
 	}
 	ledger := NewLedger()
 	server := program.Build(catalog)
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(Listener{listener, ledger}) }()
+	failed := make(chan error, len(listeners))
+	for _, listener := range listeners {
+		tracking := newListener(listener, ledger, options.AcceptDelay, secure)
+		go func() { failed <- server.Serve(tracking) }()
+	}
 
 	meter, err := StartMeter()
 	if err != nil {
 		return err
 	}
 	err = WriteLine(os.Stdout, Listening{
-		Event: EventListening, Target: program.Name, Addr: listener.Addr().String(),
-		Pid: os.Getpid(), Workers: 1,
+		Event: EventListening, Target: program.Name, Addr: listeners[0].Addr().String(),
+		Pid: os.Getpid(), Workers: 1, Network: options.Network(), Listeners: len(listeners),
+		Backlog: effectiveBacklog(listeners[0]), TLS: options.security(),
 	})
 	if err != nil {
 		return err
@@ -86,7 +88,24 @@ func ServeUntil(
 	}
 	drain(server, ledger)
 	// After a failure too: what was counted until then is still true.
-	return errors.Join(failure, reportStop(program, meter, ledger))
+	stopped := Stopped{Event: EventStopped, Target: program.Name, Workers: 1}
+	if secure != nil {
+		stopped.Handshakes = new(ledger.Handshakes())
+	}
+	return errors.Join(failure, reportStop(stopped, meter, ledger))
+}
+
+// open opens the sockets and gives them the backlog that was asked for.
+func open(options Options, listen ListenFunc) ([]net.Listener, error) {
+	listeners, err := listen(options)
+	if err != nil || options.Backlog == 0 {
+		return listeners, err
+	}
+	if err := setBacklogs(listeners, options.Backlog); err != nil {
+		closeAll(listeners)
+		return nil, err
+	}
+	return listeners, nil
 }
 
 func drain(server Server, ledger *Ledger) {
@@ -97,24 +116,13 @@ func drain(server Server, ledger *Ledger) {
 	ledger.CloseAll()
 }
 
-func reportStop(program Program, meter Meter, ledger *Ledger) error {
+func reportStop(stopped Stopped, meter Meter, ledger *Ledger) error {
 	usage, uptime, err := meter.Read()
 	if err != nil {
 		return err
 	}
-	requests, bytes := ledger.Totals()
-	return WriteLine(os.Stdout, Stopped{
-		Event: EventStopped, Target: program.Name, Workers: 1,
-		RequestsServed: requests, ResponsesBytes: bytes,
-		Usage: usage, UptimeNs: uptime.Nanoseconds(),
-	})
-}
-
-// ExplainListen turns the error of a listen into what the reader can do about it.
-func ExplainListen(address string, err error) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s is in use by another process; stop that process or choose "+
-			"another port, for example --port 0", address)
-	}
-	return fmt.Errorf("listen on %s: %w", address, err)
+	stopped.ConnectionsAccepted = ledger.Accepted()
+	stopped.RequestsServed, stopped.ResponsesBytes = ledger.Totals()
+	stopped.Usage, stopped.UptimeNs = usage, uptime.Nanoseconds()
+	return WriteLine(os.Stdout, stopped)
 }

@@ -25,8 +25,9 @@ type member struct {
 
 // event says that a worker listens, or that it has ended and was reaped.
 type event struct {
-	worker    int
-	listening bool
+	worker int
+	// listening is what a worker said when it began to listen, nil when it has ended.
+	listening *contract.Listening
 	// report is nil if the worker ended without one.
 	report *contract.Stopped
 	err    error
@@ -74,9 +75,8 @@ func (c *crew) start(executable string, args []string) error {
 // this never waits for a dead one.
 func (c *crew) watch(index int, command *exec.Cmd, lines io.Reader) {
 	decoder := json.NewDecoder(lines)
-	var listening contract.Listening
-	if decoder.Decode(&listening) == nil {
-		c.events <- event{worker: index, listening: true}
+	if listening := new(contract.Listening); decoder.Decode(listening) == nil {
+		c.events <- event{worker: index, listening: listening}
 	}
 	var report *contract.Stopped
 	if stopped := new(contract.Stopped); decoder.Decode(stopped) == nil {

@@ -17,12 +17,16 @@ const graceLimit = 5 * time.Second
 
 func supervise(program contract.Program, options contract.Options) error {
 	stop := contract.StopContext()
-	claim, err := claimPort(options)
+	// Each worker reads the files too; found out here, a wrong one is told once.
+	if _, err := options.TLSConfig(); err != nil {
+		return err
+	}
+	claim, err := contract.ClaimPort(options)
 	if err != nil {
 		return err
 	}
-	defer claim.release()
-	options.Port = claim.port
+	defer claim.Release()
+	options.Port = claim.Port
 
 	crew, err := startCrew(options)
 	supervisor := &supervisor{
@@ -50,6 +54,7 @@ type supervisor struct {
 	announced bool
 	meter     contract.Meter
 	total     contract.Stopped
+	secured   contract.Handshakes
 	// grace is set when the stop begins and fires when it has taken too long.
 	grace <-chan time.Time
 	// failure is the first thing that went wrong.
@@ -73,10 +78,10 @@ func (s *supervisor) follow(stop context.Context) {
 }
 
 func (s *supervisor) handle(event event) {
-	if event.listening {
+	if event.listening != nil {
 		s.ready++
 		if s.ready == s.options.Workers && s.grace == nil {
-			s.announce()
+			s.announce(*event.listening)
 		}
 		return
 	}
@@ -86,8 +91,13 @@ func (s *supervisor) handle(event event) {
 		s.fail(fmt.Errorf("worker %d ended without a report: %v", event.worker, event.err))
 		return
 	}
+	s.total.ConnectionsAccepted += event.report.ConnectionsAccepted
 	s.total.RequestsServed += event.report.RequestsServed
 	s.total.ResponsesBytes += event.report.ResponsesBytes
+	if event.report.Handshakes != nil {
+		s.secured = s.secured.Add(*event.report.Handshakes)
+		s.total.Handshakes = &s.secured
+	}
 	s.total.Usage = s.total.Usage.Add(event.report.Usage)
 	switch {
 	case event.err != nil:
@@ -98,18 +108,16 @@ func (s *supervisor) handle(event event) {
 	}
 }
 
-func (s *supervisor) announce() {
+// announce says of all workers what one of them said: they have the same options.
+func (s *supervisor) announce(line contract.Listening) {
 	var err error
 	if s.meter, err = contract.StartMeter(); err != nil {
 		s.fail(err)
 		return
 	}
 	s.announced = true
-	err = contract.WriteLine(os.Stdout, contract.Listening{
-		Event: contract.EventListening, Target: s.total.Target, Addr: s.options.Address(),
-		Pid: os.Getpid(), Workers: s.options.Workers,
-	})
-	if err != nil {
+	line.Pid, line.Workers, line.Listeners = os.Getpid(), s.options.Workers, s.options.Workers
+	if err := contract.WriteLine(os.Stdout, line); err != nil {
 		s.fail(err)
 	}
 }

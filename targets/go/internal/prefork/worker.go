@@ -23,6 +23,10 @@ func runWorker(program contract.Program, options contract.Options) error {
 	return contract.ServeUntil(stop, program, options, listenShared)
 }
 
-func listenShared(options contract.Options) (net.Listener, error) {
-	return reuseport.Listen(options.Network(), options.Address())
+func listenShared(options contract.Options) ([]net.Listener, error) {
+	listener, err := reuseport.Listen(options.Network(), options.Address())
+	if err != nil {
+		return nil, contract.ExplainListen(options.Address(), err)
+	}
+	return []net.Listener{listener}, nil
 }

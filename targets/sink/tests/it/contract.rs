@@ -8,10 +8,11 @@ use std::{fs, thread};
 fn it_says_when_it_listens() {
     let sink = Sink::start("--threads 3");
     let line = &sink.listening;
-    assert_eq!(line.as_object().unwrap().len(), 5);
+    assert_eq!(line.as_object().unwrap().len(), 6);
     assert_eq!((&line["event"], &line["target"]), (&"listening".into(), &"sink".into()));
     assert_eq!(line["threads"], 3);
     assert!(number(line, "pid") > 0);
+    assert_eq!(number(line, "start_ns"), number(&sink.stats(), "start_ns"));
     assert!(line["addr"].as_str().unwrap().starts_with("127.0.0.1:"));
     assert_eq!(sink.connect().get("/healthz").body, b"ok");
 }

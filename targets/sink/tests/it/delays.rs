@@ -199,6 +199,40 @@ fn late_after_stall_ns() -> Option<u64> {
     late_ns.into_iter().max()
 }
 
+/// Twenty requests at once and four hands: five rounds, and who comes last waits for four of them.
+#[test]
+fn a_capacity_is_shared_by_all_connections_and_threads() {
+    for threads in [1, 3] {
+        let line = format!("--threads {threads} --delay fixed:50ms --serve-at-once 4");
+        let sink = Sink::start(&line);
+        let mut clients: Vec<_> = (0..20).map(|_| sink.connect()).collect();
+        let begin = Instant::now();
+        clients.iter_mut().for_each(|client| client.send(&get("/simple")));
+        clients.iter_mut().for_each(|client| assert_eq!(client.answer().status, 200));
+        let took = begin.elapsed();
+        assert!(took >= Duration::from_millis(250), "{took:?} is more than 80 a second");
+        assert!(took < Duration::from_millis(900), "not one after the other: {took:?}");
+        // Health is no request of the four hands.
+        assert_eq!(sink.connect().get("/healthz").body, b"ok");
+        let record = service(sink);
+        assert!(number(&record, "max") >= 150 * MS, "{record}");
+    }
+}
+
+/// A client that asks faster than the capacity gets no more than the capacity.
+#[test]
+fn a_pipeline_is_served_at_the_capacity() {
+    let sink = Sink::start("--threads 1 --delay fixed:10ms --serve-at-once 2");
+    let mut client = sink.connect();
+    let begin = Instant::now();
+    client.send(&get("/simple").repeat(40));
+    (0..40).for_each(|_| drop(client.answer()));
+    assert!(begin.elapsed() >= Duration::from_millis(200));
+    let record = service(sink);
+    // The sink's own clock: the last pair begins after nineteen others.
+    assert!(number(&record, "max") >= 200 * MS && number(&record, "min") >= 10 * MS, "{record}");
+}
+
 #[test]
 fn slow_bytes_come_in_pieces() {
     let sink = Sink::start("--threads 1 --slow-bytes 20/10ms");

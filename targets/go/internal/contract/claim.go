@@ -1,38 +1,39 @@
-package prefork
+package contract
 
 import (
 	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"ceiling.dev/targets/internal/contract"
 )
 
-// claim is a socket that is bound and never listens. Binding without SO_REUSEPORT is what finds a
-// busy port: workers share, so each of them would happily join another server's workers. Holding
-// it keeps a port that the kernel chose for --port 0 from being given away before they listen.
-// The kernel sends connections to listening sockets only, so the claim takes none.
-type claim struct {
-	fd   int
-	port uint16
+// Claim is a socket that is bound and never listens. Binding without SO_REUSEPORT is what finds a
+// busy port: listeners that share would happily join those of another server. Holding it keeps a
+// port that the kernel chose for --port 0 from being given away before they listen. The kernel
+// sends connections to listening sockets only, so the claim takes none.
+type Claim struct {
+	fd int
+	// Port is the one that is held.
+	Port uint16
 }
 
-func claimPort(options contract.Options) (claim, error) {
+// ClaimPort holds the port of the options. Its error fits on one line and is for the reader.
+func ClaimPort(options Options) (Claim, error) {
 	domain, address := socketAddress(options)
 	fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return claim{}, fmt.Errorf("open a socket: %w", os.NewSyscallError("socket", err))
+		return Claim{}, fmt.Errorf("open a socket: %w", os.NewSyscallError("socket", err))
 	}
 	port, err := bindExclusive(fd, address)
 	if err != nil {
 		unix.Close(fd)
-		return claim{}, contract.ExplainListen(options.Address(), err)
+		return Claim{}, ExplainListen(options.Address(), err)
 	}
-	return claim{fd: fd, port: port}, nil
+	return Claim{fd: fd, Port: port}, nil
 }
 
-func (c claim) release() { unix.Close(c.fd) }
+// Release gives the port up.
+func (c Claim) Release() { unix.Close(c.fd) }
 
 // bindExclusive sets SO_REUSEADDR so that connections in TIME_WAIT from an earlier run do not count
 // as a busy port; a listening socket still does.
@@ -53,7 +54,7 @@ func bindExclusive(fd int, address unix.Sockaddr) (port uint16, err error) {
 	return uint16(bound.(*unix.SockaddrInet6).Port), nil
 }
 
-func socketAddress(options contract.Options) (domain int, address unix.Sockaddr) {
+func socketAddress(options Options) (domain int, address unix.Sockaddr) {
 	port := int(options.Port)
 	if options.Addr.Is4() {
 		return unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: options.Addr.As4()}

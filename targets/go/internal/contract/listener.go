@@ -1,0 +1,55 @@
+package contract
+
+import (
+	"crypto/tls"
+	"net"
+	"sync"
+	"time"
+)
+
+// Listener hands out tracked connections.
+type Listener struct {
+	net.Listener
+	ledger *Ledger
+	// delay is slept before each accept.
+	delay time.Duration
+	// secure is nil for plain HTTP.
+	secure *tls.Config
+	// closed ends a sleep, because a library waits at its shutdown for those who accept.
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newListener(
+	listener net.Listener, ledger *Ledger, delay time.Duration, secure *tls.Config,
+) *Listener {
+	return &Listener{
+		Listener: listener, ledger: ledger, delay: delay, secure: secure,
+		closed: make(chan struct{}),
+	}
+}
+
+// Accept sleeps if it was told to, waits for the next connection and tracks it.
+func (l *Listener) Accept() (net.Conn, error) {
+	if l.delay > 0 {
+		select {
+		case <-time.After(l.delay):
+		case <-l.closed:
+		}
+	}
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if l.secure != nil {
+		return l.ledger.TrackTLS(conn, l.secure), nil
+	}
+	return l.ledger.Track(conn), nil
+}
+
+// Close stops listening. It may be called again.
+func (l *Listener) Close() error {
+	err := l.Listener.Close()
+	l.once.Do(func() { close(l.closed) })
+	return err
+}
