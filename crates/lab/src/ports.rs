@@ -17,8 +17,9 @@ const SOON_NS: u64 = 1_000_000_000;
 /// The local ports are not enough.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{connections} connections, those in TIME_WAIT included, need as many local ports, and {free} of {range} are free from each \
-     source to each target, fewest {tightest} (C7); {way_out} or use at most -c {possible}"
+    "{connections} connections, those in TIME_WAIT included, need as many local ports, and {free} \
+     of {range} are free from each source to each target, fewest {tightest} (C7); {way_out} or use \
+     at most -c {possible}"
 )]
 pub struct PortsError {
     /// Connections asked for.

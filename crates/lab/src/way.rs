@@ -221,8 +221,8 @@ impl Ways {
         Some(found.addresses.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
     }
 
-    /// The sources for the ports that levels need at once to these addresses, each of which can be bound and
-    /// has a way to every address of its family. None when the kernel shall choose.
+    /// The sources for the ports that levels need at once to these addresses, each of which can be
+    /// bound and has a way to every address of its family. None when the kernel shall choose.
     pub fn find_sources(
         &self,
         levels: &[Level],
