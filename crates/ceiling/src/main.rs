@@ -19,6 +19,7 @@ mod session;
 
 mod outputs;
 mod screen;
+mod secure;
 
 mod exit;
 

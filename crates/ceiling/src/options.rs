@@ -1,5 +1,6 @@
 //! Options that `load` and `ramp` share. Names are those fingers know from wrk, then curl.
 
+use crate::secure::Secure;
 use crate::ways::WayOptions;
 use clap::{Args, ValueEnum};
 use model::objective::{Objective, ObjectiveError};
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 /// What is asked of the target, and how.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Where: http://HOST[:PORT][/PATH]
+    /// Where: http://HOST[:PORT][/PATH] or https://...
     pub url: String,
 
     /// Requests in flight per connection (HTTP/1.1 pipelining)
@@ -94,6 +95,9 @@ pub struct Options {
 
     #[command(flatten)]
     pub runs: Runs,
+
+    #[command(flatten)]
+    pub secure: Secure,
 }
 
 /// Where runs are.

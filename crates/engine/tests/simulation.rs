@@ -31,6 +31,8 @@ fn job(seed: u64, level: &Level) -> Job {
         connect_timeout_ns: 30 * MS,
         coalesce_ns: 0,
         seed,
+        tls: None,
+        tunnel: None,
     }
 }
 

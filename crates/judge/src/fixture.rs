@@ -10,8 +10,8 @@ use model::load::{
 };
 use model::reading::CpuShares;
 use model::run::{
-    Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Point, RequestInfo, Second,
-    Spread, Unmeasured,
+    Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
+    Second, Spread, Unmeasured,
 };
 use model::verdict::{Confidence, Named, Verdict};
 use model::wall::Side;
@@ -212,6 +212,7 @@ fn connection_info(connections: u32) -> ConnectionInfo {
         failed: 0,
         reopened: 0,
         connect_ns: latency(count, 50_000),
+        handshakes: Handshakes::default(),
         requests_each: Spread::default(),
     }
 }
@@ -284,6 +285,8 @@ fn trial() -> Trial {
         server: ServerProcess::ByPort,
         expect: None,
         search: None,
+        tls: None,
+        proxy: None,
     }
 }
 

@@ -15,11 +15,14 @@ pub mod way;
 
 mod conduct;
 mod gather;
+mod greet;
 mod level;
 mod search;
 mod watch;
 
 mod definitions;
 mod server;
+
+pub use greet::{GreetError, SecretsError};
 
 pub use conduct::{LabError, run};

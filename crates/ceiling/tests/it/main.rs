@@ -15,6 +15,8 @@ mod routes;
 
 mod latency;
 
+mod tls;
+
 mod endings;
 
 mod expect;
