@@ -84,6 +84,8 @@ fuzz_target!(|bytes: &[u8]| {
         connect_timeout_ns: 3 * MS,
         coalesce_ns: 0,
         seed,
+        tls: None,
+        tunnel: None,
     };
     // With a budget the level lasts until it is spent, which a dead server never lets happen.
     let faults = if level.budget.is_some() {

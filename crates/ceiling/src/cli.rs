@@ -52,7 +52,7 @@ pub fn explain(error: &clap::Error) -> ExitCode {
 
 /// What each argument with a value takes, with an example.
 const WANTED: &[(&str, &str, &str)] = &[
-    ("<URL>", "http://HOST[:PORT][/PATH]", "ceiling load http://127.0.0.1:8083/"),
+    ("<URL>", "http[s]://HOST[:PORT][/PATH]", "ceiling load http://127.0.0.1:8083/"),
     ("<RUN>", "a run's id, directory or record", "ceiling show 20260101T120000-0000002a"),
     ("<SHELL>", "bash, elvish, fish, powershell or zsh", "ceiling completions bash"),
     ("--devices", "a number", "--devices 2k"),
@@ -100,6 +100,14 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--check-sha256", "a SHA-256", "--check-sha256 $(sha256sum body | head -c 64)"),
     ("--seed", "a number", "--seed 42"),
     ("--server-pid", "a process id", "--server-pid 4711"),
+    ("--sni", "a host name", "--sni example.org"),
+    ("--cacert", "a file", "--cacert ca.pem"),
+    ("--cert", "a file", "--cert client.pem --key client.key"),
+    ("--key", "a file", "--cert client.pem --key client.key"),
+    ("--tls-resume", "on, off or a number", "--tls-resume off"),
+    ("--tls-version", "1.2, 1.3 or 1.2..1.3", "--tls-version 1.3"),
+    ("--ktls", "auto, on or off", "--ktls auto"),
+    ("--proxy", "the URL of an HTTP proxy", "-x http://127.0.0.1:3128"),
     ("--out", "a file's name", "-o report.html"),
     ("--runs", "a directory or none", "--runs none"),
 ];

@@ -117,8 +117,13 @@ impl Failure {
     pub fn code(&self) -> Code {
         match self {
             Self::Usage(_) => Code::Usage,
-            Self::Lab(LabError::Unreachable(_)) => Code::Unreachable,
-            Self::Lab(LabError::Limit(_) | LabError::Request(_) | LabError::NoRoute) => Code::Usage,
+            Self::Lab(LabError::Unreachable(_) | LabError::Greet(_)) => Code::Unreachable,
+            Self::Lab(
+                LabError::Limit(_)
+                | LabError::Request(_)
+                | LabError::NoRoute
+                | LabError::Secrets(_),
+            ) => Code::Usage,
             Self::File(_) | Self::Lab(_) => Code::Internal,
         }
     }

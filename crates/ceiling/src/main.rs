@@ -20,6 +20,7 @@ mod session;
 
 mod outputs;
 mod screen;
+mod secure;
 
 mod exit;
 

@@ -1,5 +1,6 @@
 //! Options that `load` and `ramp` share. Names are those fingers know from wrk, then curl.
 
+use crate::secure::Secure;
 use crate::ways::WayOptions;
 use clap::{Args, ValueEnum};
 use model::check::{Digest, Lengths, Needle, Statuses};
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 /// What is asked of the target, and how.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Where: http://HOST[:PORT][/PATH]; with --targets, the server of their paths
+    /// Where: http[s]://HOST[:PORT][/PATH]; with --targets, the server of their paths
     #[arg(required_unless_present = "targets")]
     pub url: Option<String>,
 
@@ -110,6 +111,9 @@ pub struct Options {
 
     #[command(flatten)]
     pub runs: Runs,
+
+    #[command(flatten)]
+    pub secure: Secure,
 }
 
 /// What a good answer must be like; an answer that is not so failed.

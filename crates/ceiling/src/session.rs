@@ -4,6 +4,7 @@ use crate::exit::{self, Code, Failure};
 use crate::options::Options;
 use crate::outputs::Outputs;
 use crate::screen::Screen;
+use crate::secure::without_passwords;
 use model::event::Event;
 use model::load::Trial;
 use model::run::Run;
@@ -19,7 +20,7 @@ use store::{Readings, StoreError, Writer};
 
 /// Runs a trial and writes everything that was asked for.
 pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
-    let command: Vec<String> = env::args().collect();
+    let command: Vec<String> = env::args().map(|word| without_passwords(&word)).collect();
     let outputs = Outputs::open(&options.out)?;
     let (mut writer, mut log) = match options.runs.directory() {
         Some(directory) => {

@@ -41,6 +41,8 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         return Err(UrlError { typed: url.text, wrong: wrong.to_string() }.into());
     }
     let (driver, driver_reason) = driver(options.driver)?;
+    let tls = options.secure.tls_for(&url)?;
+    let proxy = options.secure.proxy_for(&url);
     let way = way(options, &url, driver, &shape.levels)?;
     let server = match options.server_pid {
         Some(pid) => ServerProcess::Pid(pid),
@@ -64,6 +66,8 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         coalesce_ns: options.coalesce,
         seed,
         server,
+        tls,
+        proxy,
         addresses: way.addresses,
         resolution: way.resolution,
         sources: way.sources,
@@ -82,13 +86,22 @@ struct Way {
 
 /// Addresses and sources for so many connections. The null driver goes nowhere.
 fn way(options: &Options, url: &Url, driver: DriverKind, levels: &[Level]) -> Result<Way, Failure> {
+    // The proxy resolves the target's name.
+    let near = options.secure.proxy().map_or(url, |proxy| &proxy.url);
     if driver == DriverKind::Null {
+        if url.scheme == Scheme::Https || options.secure.proxy().is_some() {
+            return Err(Failure::Usage(
+                "--driver null has no sockets, so neither TLS nor a proxy; for example ceiling \
+                 load http://null/ --driver null"
+                    .to_string(),
+            ));
+        }
         let (addresses, sources) = (Vec::new(), Vec::new());
         return Ok(Way { resolution: Resolution::default(), addresses, sources });
     }
     let ways = options.ways.ways();
-    let (resolution, addresses) = ways.find(&url.host, url.port).map_err(|error| {
-        Failure::Usage(format!("{error}; it is that of {} or of --connect-to", url.text))
+    let (resolution, addresses) = ways.find(&near.host, near.port).map_err(|error| {
+        Failure::Usage(format!("{error}; it is that of {} or of --connect-to", near.text))
     })?;
     let sources = ways.find_sources(levels, &addresses);
     let sources = sources.map_err(|error| Failure::Usage(error.to_string()))?;
@@ -181,8 +194,9 @@ mod tests {
         let parsed = url("HTTP://Example.test/A?b=C://D").unwrap();
         assert_eq!(parsed.text, "HTTP://Example.test/A?b=C://D");
         assert_eq!((parsed.host.as_str(), parsed.path.as_str()), ("Example.test", "/A?b=C://D"));
-        let refused = url("HTTPS://x/").err().unwrap().to_string();
-        assert!(refused.contains("'HTTPS://x/'") && refused.contains("TLS"), "{refused}");
+        assert_eq!(url("HTTPS://x/").unwrap().port, 443);
+        let refused = url("FTP://x/").err().unwrap().to_string();
+        assert!(refused.contains("'FTP://x/'") && refused.contains("https"), "{refused}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The workers of a run as the control plane sees them: started, ordered about, listened to.
 
-use crate::driver::{Driver, epoll::Epoll, null::Null, uring::Uring};
+use crate::driver::{Carrier, Driver, epoll::Epoll, null::Null, uring::Uring};
+use crate::driver::{tls::Tls, tunnel::Tunnel};
 use crate::job::{Job, Order, Pace, share};
 use crate::recorder::{Feed, Recorder, road};
 use crate::worker::Worker;
@@ -179,35 +180,57 @@ fn run_member(
     }
     clock::sleep_precisely();
     let slots = share(u64::from(job.connections_max), job.threads, index) as u32;
+    let place = Place { job, slots, index, recorder, orders, ready };
     match job.driver {
-        DriverKind::Uring => run_with(Uring::new(job, slots), job, index, recorder, orders, ready),
-        DriverKind::Epoll => run_with(Epoll::new(job, slots), job, index, recorder, orders, ready),
-        DriverKind::Null => {
-            run_with(Ok(Null::new(job, slots)), job, index, recorder, orders, ready)
-        }
+        DriverKind::Uring => place.carry(Uring::new(job, slots)),
+        DriverKind::Epoll => place.carry(Epoll::new(job, slots)),
+        // Without sockets there is nothing to encrypt.
+        DriverKind::Null => place.run(Null::new(job, slots)),
         DriverKind::Sim => drop(ready.send(Err(StartError::NotLive))),
     }
 }
 
-fn run_with<D: Driver>(
-    driver: io::Result<D>,
-    job: &Job,
+/// Where a driver is put to work.
+struct Place<'a> {
+    job: &'a Job,
+    slots: u32,
     index: u32,
     recorder: Recorder,
     orders: Consumer<Order>,
-    ready: &mpsc::Sender<Result<(), StartError>>,
-) {
-    match driver {
-        Ok(driver) => {
-            let slots = share(u64::from(job.connections_max), job.threads, index) as u32;
-            let mut worker = Worker::new(job, slots, index, driver, recorder, orders);
-            let _ = ready.send(Ok(()));
-            worker.run();
+    ready: &'a mpsc::Sender<Result<(), StartError>>,
+}
+
+impl Place<'_> {
+    /// Puts around a carrier what the job asks for, from the inside out.
+    fn carry<D: Carrier>(self, driver: io::Result<D>) {
+        match (driver, &self.job.tunnel) {
+            (Ok(driver), None) => self.secure(driver),
+            (Ok(driver), Some(request)) => {
+                let driver = Tunnel::new(driver, request, self.slots);
+                self.secure(driver);
+            }
+            (Err(error), _) => {
+                let driver = self.job.driver.name();
+                let _ = self.ready.send(Err(StartError::Driver { driver, error }));
+            }
         }
-        Err(error) => {
-            let driver = job.driver.name();
-            let _ = ready.send(Err(StartError::Driver { driver, error }));
+    }
+
+    fn secure<D: Carrier>(self, driver: D) {
+        match &self.job.tls {
+            None => self.run(driver),
+            Some(recipe) => {
+                let driver = Tls::new(driver, recipe, &self.job.tape, self.slots);
+                self.run(driver);
+            }
         }
+    }
+
+    fn run<D: Driver>(self, driver: D) {
+        let Self { job, slots, index, recorder, orders, ready } = self;
+        let mut worker = Worker::new(job, slots, index, driver, recorder, orders);
+        let _ = ready.send(Ok(()));
+        worker.run();
     }
 }
 

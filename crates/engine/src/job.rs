@@ -5,6 +5,7 @@ use model::load::{DriverKind, Life, Spacing};
 use model::route::Route;
 use std::sync::Arc;
 use wire::tape::Tape;
+use wire::tls::Recipe;
 
 /// Everything a crew needs to know before it starts. All memory is taken from these numbers.
 #[derive(Debug, Clone)]
@@ -31,6 +32,10 @@ pub struct Job {
     pub coalesce_ns: u64,
     /// Seed of everything random.
     pub seed: u64,
+    /// How connections are encrypted; not at all when absent.
+    pub tls: Option<Arc<Recipe>>,
+    /// The request for a tunnel, when `addresses` are those of a proxy.
+    pub tunnel: Option<Arc<[u8]>>,
 }
 
 /// How the requests of a level become due.

@@ -34,6 +34,8 @@ mod tests {
         Job {
             driver: DriverKind::Null,
             routes: vec![],
+            tls: None,
+            tunnel: None,
             tape: Arc::new(Tape::new(&vec![request; period], 1).unwrap()),
             threads: 1,
             cpus: vec![],

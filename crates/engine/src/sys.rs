@@ -165,6 +165,14 @@ pub fn pending_error(fd: RawFd) -> i32 {
     if result == 0 { value } else { libc::EBADF }
 }
 
+/// Sends what the kernel takes at once; returns how much that is.
+pub fn send_now(fd: RawFd, bytes: &[u8]) -> usize {
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    // SAFETY: the bytes outlive the call.
+    let taken = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
+    taken.max(0) as usize
+}
+
 /// Ends both directions, so that every operation on the socket completes.
 pub fn shut_down(fd: RawFd) {
     // SAFETY: no pointers; an error means that there is nothing left to end.

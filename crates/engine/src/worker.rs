@@ -423,6 +423,7 @@ impl<D: Driver> Worker<D> {
         };
         self.count_in_flight(now_ns);
         self.recorder.tick.connections = self.connections;
+        self.driver.tally(&mut self.recorder.tick);
         let is_over = self.recorder.hand_over(now_ns, self.driver.cpu_ns(), phase, self.load);
         if is_over {
             self.tally.reclaim(&mut self.recorder.tick.targets);
@@ -600,7 +601,8 @@ impl<D: Driver> Worker<D> {
 
     fn opened(&mut self, slot: SlotId, at_ns: u64) {
         let state = &mut self.slots[slot as usize];
-        let connect_ns = at_ns.saturating_sub(state.opening_ns);
+        let connected_ns = self.driver.connected_ns(slot, at_ns);
+        let connect_ns = connected_ns.saturating_sub(state.opening_ns);
         self.recorder.tick.connect.record_n(connect_ns, 1);
         self.recorder.tick.turnover.established += 1;
         self.recorder.tick.opened_on[state.route as usize] += 1;
@@ -636,7 +638,7 @@ impl<D: Driver> Worker<D> {
     /// The peer or the network ended the connection.
     fn ended(&mut self, slot: SlotId, end: End, at_ns: u64) {
         let class = match end {
-            End::Closed => ErrorClass::Closed,
+            End::Closed | End::Truncated => ErrorClass::Closed,
             End::Reset => ErrorClass::Reset,
         };
         let state = &mut self.slots[slot as usize];

@@ -51,6 +51,8 @@ fn job_of(tape: Tape, seed: u64, level: &Level) -> Job {
         connect_timeout_ns: 30 * MS,
         coalesce_ns: 0,
         seed,
+        tls: None,
+        tunnel: None,
     }
 }
 

@@ -62,6 +62,8 @@ fn assert_all_answered(driver: DriverKind) {
         connect_timeout_ns: 20_000_000_000,
         coalesce_ns: PAUSE_NS,
         seed: 1,
+        tls: None,
+        tunnel: None,
     };
     let mut crew = Crew::start(&job).unwrap();
     let (arrival, life) = (Arrival::Closed, Life::default());

@@ -11,8 +11,8 @@ use model::load::{
 };
 use model::reading::CpuShares;
 use model::run::{
-    Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Point, RequestInfo, Second,
-    Spread, Unmeasured, count_mismatches,
+    Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
+    Second, Spread, Unmeasured, count_mismatches,
 };
 use model::tick::Counters;
 use model::verdict::{Confidence, Named, Verdict};
@@ -216,6 +216,7 @@ fn connection_info(connections: u32) -> ConnectionInfo {
         failed: 0,
         reopened: 0,
         connect_ns: latency(count, 50_000),
+        handshakes: Handshakes::default(),
         requests_each: Spread::default(),
     }
 }
@@ -292,6 +293,8 @@ fn trial() -> Trial {
         server: ServerProcess::ByPort,
         expect: None,
         search: None,
+        tls: None,
+        proxy: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! From a trial to a run: set up, visit the levels, judge, tear down.
 
 use crate::gather::Gathered;
+use crate::greet::{GreetError, Manners, SecretsError};
 use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, LimitError};
 use crate::target::{self, Unreachable};
@@ -18,9 +19,9 @@ use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, DriverKind, Level, Life, Stop, Trial};
 use model::route::{self, Address, Route};
 use model::run::{
-    Bytes, ConnectionInfo, CpuCost, EndUse, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
-    RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors, count_mismatches,
-    count_requests, count_status,
+    Bytes, ConnectionInfo, CpuCost, EndUse, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
+    Point, Record, RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors,
+    count_mismatches, count_requests, count_status,
 };
 use model::search::SearchRecord;
 use probe::{Config, Sampler};
@@ -43,6 +44,12 @@ pub enum LabError {
          example --source 127.0.0.1,::1"
     )]
     NoRoute,
+    /// Somebody accepts connections, but cannot be spoken to.
+    #[error("{0}")]
+    Greet(#[from] GreetError),
+    /// Certificates cannot be used.
+    #[error("{0}")]
+    Secrets(#[from] SecretsError),
     /// A limit of this host stands in the way.
     #[error("{0}")]
     Limit(#[from] LimitError),
@@ -68,6 +75,7 @@ pub(crate) struct Bench<'a> {
     routes: Vec<Route>,
     /// Connections established by each of them.
     opened_on: Vec<u64>,
+    manners: Manners,
     pub(crate) points: Vec<Point>,
     observed: Vec<Observed>,
     latencies: Vec<Histogram>,
@@ -89,9 +97,11 @@ pub fn run(
     let started_at = jiff::Timestamp::now();
     let mut bench = Bench::set_up(trial, notify)?;
     let tape = Tape::new(&trial.requests, depth_max(trial))?.with_checks(&mix::checks(trial));
-    let mut crew = Crew::start(&job(trial, &bench.routes, tape))?;
+    let mut crew = Crew::start(&bench.job(tape))?;
     let server_pid = bench.target.server.as_ref().map(|server| server.pid);
-    let port = trial.addresses.first().and_then(Address::port);
+    // Behind a proxy the port is that of the proxy.
+    let first = trial.addresses.first().filter(|_| trial.proxy.is_none());
+    let port = first.and_then(Address::port);
     let sampler = Sampler::start(Config { server_pid, port, ..Config::default() });
     let mut watch = Watch::new(sampler, log);
     let (crew_lent, watch_lent) = (&mut crew, &mut watch);
@@ -124,22 +134,6 @@ fn threads(trial: &Trial) -> u32 {
     trial.threads.min(connections_max(trial))
 }
 
-fn job(trial: &Trial, routes: &[Route], tape: Tape) -> Job {
-    Job {
-        driver: trial.driver,
-        routes: routes.to_vec(),
-        tape: Arc::new(tape),
-        threads: threads(trial),
-        cpus: trial.cpus.clone(),
-        connections_max: connections_max(trial),
-        depth_max: depth_max(trial),
-        timeout_ns: trial.timeout_ns,
-        connect_timeout_ns: trial.timeout_ns,
-        coalesce_ns: trial.coalesce_ns,
-        seed: trial.seed,
-    }
-}
-
 impl<'a> Bench<'a> {
     fn set_up(trial: &'a Trial, notify: &mut dyn FnMut(Event)) -> Result<Self, LabError> {
         let connections = u64::from(connections_max(trial));
@@ -153,9 +147,12 @@ impl<'a> Bench<'a> {
                 addresses_used: Vec::new(),
                 sources_used: Vec::new(),
                 server: None,
+                tls: None,
+                proxy: trial.proxy.as_ref().map(|proxy| proxy.url.clone()),
             },
             routes: Vec::new(),
             opened_on: Vec::new(),
+            manners: Manners::of(trial)?,
             points: Vec::new(),
             observed: Vec::new(),
             latencies: Vec::new(),
@@ -178,6 +175,10 @@ impl<'a> Bench<'a> {
         bench.set_routes(&good, notify);
         if bench.routes.is_empty() {
             return Err(LabError::NoRoute);
+        }
+        for address in &good {
+            let agreed = bench.manners.try_once(trial, address, timeout)?;
+            bench.target.tls = bench.target.tls.take().or(agreed);
         }
         // After the connections above, whose ports are not free at once.
         limits::allow_ports(&trial.levels, &bench.routes)?;
@@ -211,6 +212,25 @@ impl<'a> Bench<'a> {
     fn notice(&mut self, text: String, notify: &mut dyn FnMut(Event)) {
         notify(Event::Notice(text.clone()));
         self.notices.push(text);
+    }
+
+    fn job(&self, tape: Tape) -> Job {
+        let trial = self.trial;
+        Job {
+            driver: trial.driver,
+            routes: self.routes.clone(),
+            tape: Arc::new(tape),
+            threads: threads(trial),
+            cpus: trial.cpus.clone(),
+            connections_max: connections_max(trial),
+            depth_max: depth_max(trial),
+            timeout_ns: trial.timeout_ns,
+            connect_timeout_ns: trial.timeout_ns,
+            coalesce_ns: trial.coalesce_ns,
+            seed: trial.seed,
+            tls: self.manners.recipe.clone(),
+            tunnel: self.manners.tunnel.clone(),
+        }
     }
 
     fn context(&self) -> Context<'_> {
@@ -344,7 +364,7 @@ fn make_point(
         load: load_info(trial, level, duration_s),
         attempt,
         window_ns,
-        connections: connection_info(level, gathered),
+        connections: connection_info(trial, level, gathered),
         turnover: turnover::info(level, gathered, duration_s, visit.resident_bytes),
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
@@ -454,7 +474,7 @@ fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
     }
 }
 
-fn connection_info(level: &Level, gathered: &Gathered) -> ConnectionInfo {
+fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> ConnectionInfo {
     let connections = gathered.connections();
     ConnectionInfo {
         asked: u64::from(level.connections),
@@ -463,8 +483,26 @@ fn connection_info(level: &Level, gathered: &Gathered) -> ConnectionInfo {
         failed: connections.failed,
         reopened: connections.reopened,
         connect_ns: gathered.connect.summary(0),
+        handshakes: handshakes(trial, gathered),
         requests_each: gathered.requests_each(),
     }
+}
+
+/// Nothing where there is neither TLS nor a proxy.
+fn handshakes(trial: &Trial, gathered: &Gathered) -> Handshakes {
+    let mut info = Handshakes::default();
+    let tally = &gathered.tls;
+    if trial.tls.is_some() {
+        info.handshakes = Some(tally.handshakes);
+        info.resumed = Some(tally.resumed);
+        info.handshake_ns = Some(gathered.handshake.summary(0));
+        info.handshake_failures = Some(tally.causes());
+    }
+    if trial.proxy.is_some() {
+        info.tunnels_refused = Some(tally.refused);
+        info.tunnel_status = Some(tally.refused_status).filter(|status| *status > 0);
+    }
+    info
 }
 
 fn cpu_cost(visit: &Visit, duration_s: f64, rate: f64, observed: &Observed) -> CpuCost {

@@ -76,10 +76,11 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].latency_ns",
         "From the send in closed loop, from the planned instant in open loop, to the instant the \
-         last byte of the answer was in user space; completed requests only. censored counts \
-         requests that timed out, were unanswered or unsent: they take part in the ranks, \
-         so a percentile that falls among them is null, and so is max. A percentile with fewer \
-         than ten values beyond it is null.",
+         last byte of the answer was in user space; completed requests only. With TLS a request is \
+         stamped before it is encrypted and its answer before it is decrypted. censored counts \
+         requests that timed out, were unanswered or unsent: they take part in the ranks, so a \
+         percentile that falls among them is null, and so is max. A percentile with fewer than ten \
+         values beyond it is null.",
     ),
     (
         "points[].service_ns",
@@ -119,7 +120,36 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "asked: slots of the level. opened: slots that were open at least once. served: slots \
          that had at least one request of the window answered, with any status. failed: slots \
          whose every attempt failed. reopened: further successful attempts. connect_ns: time from \
-         connect() to established, successful attempts since the level was ordered.",
+         connect() to established, successful attempts since the level was ordered; with a proxy \
+         to its consent to the tunnel, without the TLS handshake.",
+    ),
+    (
+        "points[].connections.handshakes",
+        "TLS handshakes that succeeded since the level was ordered, and resumed those of them \
+         that continued an earlier session. null without TLS, as are the other figures of it.",
+    ),
+    (
+        "points[].connections.handshake_ns",
+        "From the connection being established to the end of the handshake, with our own \
+         cryptography and the wait for our CPU; successful handshakes since the level was \
+         ordered. The first request is not part of it.",
+    ),
+    (
+        "points[].connections.handshake_failures",
+        "Failed handshakes by cause, which are the attempts of errors.tls, and connections that a \
+         TLS error ended after the handshake, whose requests fail with class reset.",
+    ),
+    (
+        "points[].connections.tunnels_refused",
+        "Attempts that the proxy did not let through, part of errors.connect. tunnel_status: HTTP \
+         status of the latest refusal, null when there was none or it was no HTTP answer. null \
+         without a proxy.",
+    ),
+    (
+        "target.tls",
+        "What one handshake agreed on before the load: version, cipher suite, group of the key \
+         exchange and ALPN protocol; null without TLS. ktls.used: whether the kernel encrypted \
+         the records; ktls.kernel: whether it says that it could.",
     ),
     (
         "points[].turnover",
@@ -135,7 +165,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].bytes",
         "Whole requests sent in the window, and whole answers to them: head, framing and body. \
-         No TCP, IP or Ethernet headers.",
+         No TLS records, no TCP, IP or Ethernet headers.",
     ),
     (
         "points[].cpu.client_us_per_request",

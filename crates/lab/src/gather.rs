@@ -3,6 +3,7 @@
 use model::histogram::Histogram;
 use model::run::{Second, Spread};
 use model::tick::{Connections, Counters, Loop, Phase, TargetTally, Tick, Turnover};
+use model::tls::TlsTally;
 use std::collections::VecDeque;
 
 /// Tenths of a second per second of the series.
@@ -39,6 +40,10 @@ pub struct Gathered {
     pub window_connect: Histogram,
     /// Connections established per tenth of a second of the window.
     pub tenths_established: Vec<u64>,
+    /// Time of TLS handshakes.
+    pub handshake: Histogram,
+    /// Handshakes and tunnels.
+    pub tls: TlsTally,
     /// Answers to measured requests per connection.
     pub per_connection: Histogram,
     /// Connections established by each route.
@@ -117,6 +122,8 @@ impl Gathered {
             turnover: Turnover::default(),
             window_connect: Histogram::new(),
             tenths_established: Vec::new(),
+            handshake: Histogram::new(),
+            tls: TlsTally::default(),
             per_connection: Histogram::new(),
             opened_on: Vec::new(),
             targets: Vec::new(),
@@ -155,6 +162,7 @@ impl Gathered {
         self.measured += &tick.measured;
         self.unmeasured += &tick.unmeasured;
         self.level_loop += &tick.accounting;
+        self.tls += &tick.tls;
         self.connections[tick.worker as usize] = tick.connections;
         self.last += u32::from(tick.last);
         self.completed_ns = self.completed_ns.max(tick.completed_ns);
@@ -165,6 +173,7 @@ impl Gathered {
             (&mut self.lateness, &tick.lateness),
             (&mut self.at_least, &tick.at_least),
             (&mut self.connect, &tick.connect),
+            (&mut self.handshake, &tick.handshake),
             (&mut self.per_connection, &tick.per_connection),
         ] {
             sum.merge(part);

@@ -158,7 +158,8 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         if connections.open > 0 || connections.opening > 0 && self.gathered.connect.is_empty() {
             self.alive_ns = now_ns;
         }
-        let refused = self.gathered.measured.errors.get(ErrorClass::Connect) > 0;
+        let errors = &self.gathered.measured.errors;
+        let refused = errors.get(ErrorClass::Connect) + errors.get(ErrorClass::Tls) > 0;
         if self.ending.is_none() && refused && now_ns - self.alive_ns > LOST_NS {
             self.ending = Some(Ending::TargetLost);
         }

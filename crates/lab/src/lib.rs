@@ -15,6 +15,7 @@ pub mod way;
 
 mod conduct;
 mod gather;
+mod greet;
 mod level;
 mod mix;
 mod search;
@@ -22,5 +23,7 @@ mod watch;
 
 mod definitions;
 mod server;
+
+pub use greet::{GreetError, SecretsError};
 
 pub use conduct::{LabError, run};

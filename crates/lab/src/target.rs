@@ -9,8 +9,10 @@ use std::time::Duration;
 /// What is spoken with the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// HTTP/1.1.
+    /// HTTP/1.1 in plain text.
     Http,
+    /// HTTP/1.1 inside TLS.
+    Https,
     /// Nothing: connections only.
     Tcp,
 }
@@ -51,9 +53,9 @@ impl Url {
         };
         let scheme = match scheme {
             "http" => Scheme::Http,
+            "https" => Scheme::Https,
             "tcp" => Scheme::Tcp,
-            "https" => return Err(error("asks for TLS, which this version does not speak")),
-            _ => return Err(error("is not an http URL")),
+            _ => return Err(error("is neither an http nor an https URL")),
         };
         let rest = rest.split('#').next().unwrap_or("");
         let path_at = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -64,6 +66,7 @@ impl Url {
         let (host, port) = split_port(authority).ok_or_else(|| error("has a bad host or port"))?;
         let port = match scheme {
             Scheme::Http => port.unwrap_or(80),
+            Scheme::Https => port.unwrap_or(443),
             Scheme::Tcp => port.ok_or_else(|| error("has no port, as in tcp://HOST:PORT"))?,
         };
         if scheme == Scheme::Tcp && !["", "/"].contains(&path) {
@@ -152,6 +155,8 @@ mod tests {
             ("http://[::1]", "::1", 80, "[::1]", "/"),
             ("tcp://[::1]:90", "::1", 90, "[::1]:90", "/"),
             ("tcp://localhost:8083/", "localhost", 8083, "localhost:8083", "/"),
+            ("https://a.test/x", "a.test", 443, "a.test", "/x"),
+            ("https://a.test:8443", "a.test", 8443, "a.test:8443", "/"),
         ];
         for (text, host, port, authority, path) in cases {
             let url = Url::parse(text).unwrap();
@@ -164,8 +169,7 @@ mod tests {
     fn bad_urls_are_told_apart() {
         let cases = [
             ("localhost:8083", "scheme"),
-            ("ftp://x", "not an http"),
-            ("https://x", "TLS"),
+            ("ftp://x", "neither an http"),
             ("tcp://localhost", "no port"),
             ("tcp://localhost:80/x", "path"),
             ("http://", "host or port"),

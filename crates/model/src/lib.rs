@@ -14,6 +14,7 @@ pub mod ports;
 pub mod route;
 pub mod search;
 pub mod shapes;
+pub mod tls;
 
 pub mod histogram;
 pub mod tick;

@@ -8,6 +8,7 @@ use crate::curve::Curve;
 use crate::objective::Objective;
 use crate::route::{Address, Resolution};
 use crate::search::SearchConfig;
+use crate::tls::{ProxyChoice, TlsChoice};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -256,4 +257,10 @@ pub struct Trial {
     /// one level's rate and of `stop`.
     #[serde(default)]
     pub search: Option<SearchConfig>,
+    /// TLS; none for plain text.
+    #[serde(default)]
+    pub tls: Option<TlsChoice>,
+    /// The proxy that makes a tunnel to the target; `addresses` are its own then.
+    #[serde(default)]
+    pub proxy: Option<ProxyChoice>,
 }

@@ -14,6 +14,7 @@ use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, TargetTally};
+use crate::tls::TlsInfo;
 use crate::verdict::{Gate, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -90,6 +91,12 @@ pub struct Target {
     pub sources_used: Vec<EndUse>,
     /// The server's process tree, when it is on this host and may be watched.
     pub server: Option<ServerFacts>,
+    /// What a handshake before the load agreed on; null without TLS.
+    #[serde(default)]
+    pub tls: Option<TlsInfo>,
+    /// The proxy, without a password; `addresses` are its own then.
+    #[serde(default)]
+    pub proxy: Option<String>,
 }
 
 /// How often one end of connections was used.
@@ -232,6 +239,9 @@ pub struct ConnectionInfo {
     pub reopened: u64,
     /// Time to connect, of all successful attempts of the level.
     pub connect_ns: Summary,
+    /// TLS and tunnels.
+    #[serde(flatten)]
+    pub handshakes: Handshakes,
     /// Answers per connection, with any status.
     pub requests_each: Spread,
 }
@@ -262,6 +272,23 @@ pub struct TurnoverInfo {
     /// Resident memory of the generator per open connection above what it had before, bytes; of
     /// user space, without the kernel's sockets.
     pub client_bytes_each: Option<f64>,
+}
+
+/// Handshakes and tunnels of a level; the names stand beside those of the connections.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handshakes {
+    /// Handshakes that succeeded in this level; null without TLS.
+    pub handshakes: Option<u64>,
+    /// Those of them that resumed a session.
+    pub resumed: Option<u64>,
+    /// Time of those handshakes; null without TLS.
+    pub handshake_ns: Option<Summary>,
+    /// Why handshakes failed, by cause; null without TLS.
+    pub handshake_failures: Option<BTreeMap<String, u64>>,
+    /// Tunnels that the proxy refused; null without a proxy.
+    pub tunnels_refused: Option<u64>,
+    /// Status of the latest of them.
+    pub tunnel_status: Option<u16>,
 }
 
 /// How evenly something was spread.

@@ -5,6 +5,7 @@
 
 use crate::check::{CHECKS, Check};
 use crate::histogram::Histogram;
+use crate::tls::TlsTally;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
@@ -316,6 +317,8 @@ pub struct Tick {
     pub connections: Connections,
     /// What happened to connections in the interval.
     pub turnover: Turnover,
+    /// Handshakes and tunnels.
+    pub tls: TlsTally,
     /// How the loop spent the interval.
     pub accounting: Loop,
     /// Latency of completed measured requests: from the send in closed loop, from the planned
@@ -331,8 +334,10 @@ pub struct Tick {
     /// How long measured requests without an answer have waited at least: the timed out until
     /// then, the unanswered until the end of the drain, the unsent until the end of the window.
     pub at_least: Histogram,
-    /// Time to connect of every attempt that succeeded.
+    /// Time to connect of every attempt that succeeded, without its TLS handshake.
     pub connect: Histogram,
+    /// Time of every TLS handshake that succeeded.
+    pub handshake: Histogram,
     /// Answers to measured requests per connection, with any status; filled in the last tick of a
     /// load order.
     pub per_connection: Histogram,
@@ -357,6 +362,7 @@ impl Default for Tick {
             unmeasured: Counters::default(),
             connections: Connections::default(),
             turnover: Turnover::default(),
+            tls: TlsTally::default(),
             accounting: Loop::default(),
             latency: Histogram::new(),
             service: Histogram::new(),
@@ -364,6 +370,7 @@ impl Default for Tick {
             lateness: Histogram::new(),
             at_least: Histogram::new(),
             connect: Histogram::new(),
+            handshake: Histogram::new(),
             per_connection: Histogram::new(),
             opened_on: Vec::new(),
             targets: Vec::new(),
@@ -378,6 +385,7 @@ impl Tick {
         self.completed_ns = 0;
         self.measured = Counters::default();
         self.unmeasured = Counters::default();
+        self.tls = TlsTally::default();
         self.accounting = Loop::default();
         self.turnover = Turnover::default();
         for histogram in [
@@ -387,6 +395,7 @@ impl Tick {
             &mut self.lateness,
             &mut self.at_least,
             &mut self.connect,
+            &mut self.handshake,
             &mut self.per_connection,
         ] {
             histogram.clear();

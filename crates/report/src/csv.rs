@@ -171,6 +171,12 @@ fn connections() -> Vec<Column> {
         of_point("connections_reopened", "connections opened again after a close", |p| {
             Some(p.connections.reopened)
         }),
+        of_point("tls_handshakes", "TLS handshakes that succeeded", |p| {
+            p.connections.handshakes.handshakes
+        }),
+        of_point("tls_resumed", "TLS handshakes that resumed a session", |p| {
+            p.connections.handshakes.resumed
+        }),
         of_point("requests_each_min", "completed requests of the least served connection", |p| {
             p.connections.requests_each.min
         }),
@@ -192,6 +198,7 @@ const DISTRIBUTIONS: &[(&str, &str, PickSummary)] = &[
     ("service", "time from send to answer", |p| Some(&p.service_ns)),
     ("release_lag", "sent minus planned; open loop only", |p| p.release_lag_ns.as_ref()),
     ("connect", "time to connect", |p| Some(&p.connections.connect_ns)),
+    ("handshake", "time of TLS handshakes", |p| p.connections.handshakes.handshake_ns.as_ref()),
 ];
 
 type PickFigure = fn(&Summary) -> Option<u64>;

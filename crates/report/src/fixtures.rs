@@ -16,13 +16,15 @@ use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes,
 };
 use model::run::{
-    Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Outcome, Point, Record,
-    RequestInfo, Run, SCHEMA, Second, Spread, Target, Unmeasured, count_mismatches, count_target,
+    Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome, Point,
+    Record, RequestInfo, Run, SCHEMA, Second, Spread, Target, Unmeasured, count_mismatches,
+    count_target,
 };
 use model::search::{
     Answer, Check as SearchCheck, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust,
 };
 use model::tick::{ERROR_CLASSES, TargetTally};
+use model::tls::{self, KernelTls, KernelTlsInfo, Resumption, TlsInfo};
 use model::units::NS_PER_S;
 use model::verdict::{Ceiling, CeilingKind, Confidence, Evidence, Gate, Named, Verdict};
 use model::wall::{Side, WallId};
@@ -38,6 +40,7 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("ramp_interrupted", ramp_interrupted()),
         ("ramp_invalid", ramp_invalid()),
         ("load_unwatched", load_unwatched()),
+        ("load_secure", load_secure()),
         ("load_open", load_open()),
         ("load_mix", load_mix()),
         ("target_lost", target_lost()),
@@ -220,6 +223,7 @@ fn connection_info(connections: u32, completed: u64) -> ConnectionInfo {
         failed: 0,
         reopened: 0,
         connect_ns: distribution(92_000.0, number).summary(0),
+        handshakes: Handshakes::default(),
         requests_each: Spread {
             min: Some(completed / number * 9 / 10),
             p50: Some(completed / number),
@@ -400,6 +404,8 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         server: ServerProcess::ByPort,
         expect: None,
         search: None,
+        tls: None,
+        proxy: None,
     }
 }
 
@@ -827,6 +833,40 @@ fn expectation(
 }
 
 /// Open loop: an asked rate, of which not all could be sent, and an objective that it misses.
+/// Open loop: an asked rate, of which not all could be sent.
+pub(crate) fn load_secure() -> Run {
+    let mut run = load_unwatched();
+    run.record.target.url = "https://10.0.0.7:8443/simple".to_string();
+    run.record.target.proxy = Some("http://me:***@10.0.0.1:3128".to_string());
+    run.record.target.tls = Some(TlsInfo {
+        version: "TLSv1.3".to_string(),
+        cipher: "TLS_AES_128_GCM_SHA256".to_string(),
+        group: Some("X25519MLKEM768".to_string()),
+        alpn: Some("http/1.1".to_string()),
+        server_name: "10.0.0.7".to_string(),
+        trust: tls::Trust::File("ca.pem".to_string()),
+        client_certificate_asked: false,
+        resumption: Resumption::FullEvery(10),
+        ktls: KernelTlsInfo {
+            asked: KernelTls::Auto,
+            used: false,
+            kernel: Some("not available: no module tls".to_string()),
+        },
+    });
+    let point = &mut run.record.points[0];
+    point.errors.insert("tls".to_string(), 5);
+    point.connections.reopened = 136;
+    point.connections.handshakes = Handshakes {
+        handshakes: Some(200),
+        resumed: Some(122),
+        handshake_ns: Some(distribution(1_900_000.0, 200).summary(0)),
+        handshake_failures: Some([("expired".to_string(), 3), ("alert".to_string(), 2)].into()),
+        tunnels_refused: Some(0),
+        tunnel_status: None,
+    };
+    run
+}
+
 pub(crate) fn load_open() -> Run {
     let scene = Scene { connections: vec![64], ..Scene::ramp(48_300.0) };
     let mut run = run(&scene, Question::Load);

@@ -8,6 +8,9 @@
 
 pub mod tape;
 
+pub mod tls;
+pub mod tunnel;
+
 pub mod answer;
 pub mod http1;
 mod shape;

@@ -16,6 +16,8 @@ mod routes;
 mod latency;
 mod mixes;
 
+mod tls;
+
 mod endings;
 
 mod expect;

@@ -110,7 +110,7 @@ fn a_scheme_may_be_in_any_case() {
 #[test]
 fn wrong_urls_and_requests_say_what_is_wrong() {
     refuses(&["load", "127.0.0.1:80"], &["127.0.0.1:80", "scheme", "for example http://"]);
-    refuses(&["load", "https://127.0.0.1/"], &["TLS", "for example"]);
+    refuses(&["load", "ftp://127.0.0.1/"], &["neither an http", "https", "for example"]);
     refuses(&["load", "http://127.0.0.1:99999/"], &["port", "for example"]);
     refuses(&["load", "http://nowhere.invalid/"], &["nowhere.invalid", "cannot find"]);
     refuses(&["load", URL, "-X", "GE T"], &["GE T", "for example"]);

@@ -5,7 +5,7 @@
 //!
 //! Hot: runs for every request.
 
-use super::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
+use super::{Ahead, Buffer, Carrier, Driver, End, Event, Sending, SlotId, Source};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
 use std::io;
@@ -31,8 +31,10 @@ struct Connection {
     /// Counts the sockets of a slot, to tell events of an old one.
     generation: u32,
     is_open: bool,
-    /// Bytes of the tape not yet taken by the kernel.
+    /// Bytes not yet taken by the kernel, and where they lie.
     unsent: Range<usize>,
+    source: Source,
+    outbox: Vec<u8>,
 }
 
 /// An attempt that failed before the kernel could make an event of it.
@@ -64,7 +66,14 @@ impl Epoll {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        let closed = || Connection { socket: None, generation: 0, is_open: false, unsent: 0..0 };
+        let closed = || Connection {
+            socket: None,
+            generation: 0,
+            is_open: false,
+            unsent: 0..0,
+            source: Source::Tape,
+            outbox: Vec::new(),
+        };
         Ok(Self {
             // SAFETY: the descriptor was just made and belongs to nobody else.
             epoll: unsafe { OwnedFd::from_raw_fd(fd) },
@@ -104,14 +113,20 @@ impl Epoll {
     fn push(&mut self, slot: SlotId) -> Sending {
         let connection = &mut self.connections[slot as usize];
         let Some(socket) = &connection.socket else { return Sending::Done };
-        let bytes = &self.tape.bytes()[connection.unsent.start..connection.unsent.end];
-        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-        // SAFETY: the bytes outlive the call.
-        let taken =
-            unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+        let bytes = match connection.source {
+            Source::Tape => self.tape.bytes(),
+            Source::Outbox => &connection.outbox,
+        };
+        let bytes = &bytes[connection.unsent.start..connection.unsent.end];
         // An error shows when the socket is read; until then the send stays under way.
-        connection.unsent.start += taken.max(0) as usize;
-        if connection.unsent.is_empty() { Sending::Done } else { Sending::Underway }
+        connection.unsent.start += sys::send_now(socket.as_raw_fd(), bytes);
+        if !connection.unsent.is_empty() {
+            return Sending::Underway;
+        }
+        if connection.source == Source::Outbox {
+            connection.outbox.clear();
+        }
+        Sending::Done
     }
 
     /// Takes events behind those already taken.
@@ -210,7 +225,8 @@ impl Driver for Epoll {
 
     #[inline]
     fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
-        self.connections[slot as usize].unsent = span;
+        let connection = &mut self.connections[slot as usize];
+        (connection.unsent, connection.source) = (span, Source::Tape);
         self.push(slot)
     }
 
@@ -220,6 +236,7 @@ impl Driver for Epoll {
         connection.generation = connection.generation.wrapping_add(1);
         connection.is_open = false;
         connection.unsent = 0..0;
+        connection.outbox.clear();
     }
 
     fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
@@ -257,4 +274,28 @@ impl Driver for Epoll {
 
     #[inline]
     fn release(&mut self, _buffer: Buffer) {}
+}
+
+impl Carrier for Epoll {
+    #[inline]
+    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
+        &mut self.connections[slot as usize].outbox
+    }
+
+    #[inline]
+    fn send_outbox(&mut self, slot: SlotId) -> Sending {
+        let connection = &mut self.connections[slot as usize];
+        (connection.unsent, connection.source) = (0..connection.outbox.len(), Source::Outbox);
+        self.push(slot)
+    }
+
+    fn farewell(&mut self, slot: SlotId) {
+        let connection = &mut self.connections[slot as usize];
+        let Some(socket) = connection.socket.as_ref().filter(|_| connection.unsent.is_empty())
+        else {
+            return;
+        };
+        sys::send_now(socket.as_raw_fd(), &connection.outbox);
+        connection.outbox.clear();
+    }
 }

@@ -4,13 +4,21 @@
 //! it over together in [`Driver::wait`], then gives back what happened, one [`Event`] at a time.
 //! `uring` and `epoll` do this with sockets, `null` answers at once to measure our own code, and
 //! `sim` does it in virtual time with seeded faults. The same worker runs on all of them.
+//!
+//! A [`Carrier`] can also send bytes that are not on the tape. [`tunnel::Tunnel`] and [`tls::Tls`]
+//! are drivers around a carrier: they do what comes between the connection and the requests, and
+//! say that a slot is open when that is done. A run that needs neither has neither.
 
 pub mod epoll;
 pub mod null;
 pub mod sim;
 pub mod uring;
 
-use model::tick::ErrorClass;
+pub mod ktls;
+pub mod tls;
+pub mod tunnel;
+
+use model::tick::{ErrorClass, Tick};
 use std::ops::Range;
 
 /// Number of a connection slot of one worker, from 0.
@@ -48,6 +56,8 @@ pub struct Buffer {
 pub enum End {
     /// The peer closed it in order.
     Closed,
+    /// The peer closed it without saying so inside TLS: what came may not be all.
+    Truncated,
     /// It was reset, or another error made it useless.
     Reset,
 }
@@ -129,4 +139,36 @@ pub trait Driver {
 
     /// Gives a buffer back.
     fn release(&mut self, buffer: Buffer);
+
+    /// When the connection itself was established, of a slot that is said to be open since
+    /// `opened_ns`. Earlier when more was done before that was said.
+    fn connected_ns(&self, _slot: SlotId, opened_ns: u64) -> u64 {
+        opened_ns
+    }
+
+    /// Adds what was counted beside the events since the last time.
+    fn tally(&mut self, _tick: &mut Tick) {}
+}
+
+/// Where the bytes of a send lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// On the tape.
+    Tape,
+    /// In the slot's outbox.
+    Outbox,
+}
+
+/// A driver whose slots can also send bytes of their own.
+pub trait Carrier: Driver {
+    /// Where a slot's own bytes are put before they are sent. To be changed only while no send
+    /// is under way.
+    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8>;
+
+    /// Sends all that is in the outbox, which is empty again when the kernel has it.
+    fn send_outbox(&mut self, slot: SlotId) -> Sending;
+
+    /// Last words: sends as much of the outbox as the kernel takes at once, before a close. Does
+    /// nothing while a send is under way.
+    fn farewell(&mut self, slot: SlotId);
 }

@@ -8,7 +8,7 @@
 //!
 //! Hot: runs for every request.
 
-use super::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
+use super::{Ahead, Buffer, Carrier, Driver, End, Event, Sending, SlotId, Source};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
 use io_uring::types::{Fixed, SubmitArgs, TimeoutFlags, Timespec};
@@ -72,8 +72,11 @@ struct Connection {
     socket: Option<OwnedFd>,
     /// Counts the sockets of a slot (24 bits), to tell completions of an old one.
     generation: u32,
-    /// Bytes of the send under way.
+    /// Bytes of the send under way, and where they lie. A send that completes without a word
+    /// leaves them; only those of the tape do.
     sending: Range<usize>,
+    source: Source,
+    outbox: Vec<u8>,
     /// Its receive ended for want of a buffer and was not started again.
     is_starved: bool,
     /// It has an entry in the queue of the starved.
@@ -88,6 +91,9 @@ pub struct Uring {
     routes: Vec<RawRoute>,
     tape: Arc<Tape>,
     connections: Vec<Connection>,
+    /// Outboxes that the kernel may still read although their slot is closed, by the tag of the
+    /// send.
+    orphans: Vec<(u64, Vec<u8>)>,
     /// Attempts that failed before they became an operation: slot, generation, errno.
     failed: Vec<(SlotId, u32, i32)>,
     /// Connections to receive on again; those closed since are passed over.
@@ -121,6 +127,8 @@ impl Uring {
             socket: None,
             generation: 0,
             sending: 0..0,
+            source: Source::Tape,
+            outbox: Vec::new(),
             is_starved: false,
             is_queued: false,
         };
@@ -130,6 +138,7 @@ impl Uring {
             routes: job.routes.iter().map(RawRoute::new).collect::<io::Result<_>>()?,
             tape: Arc::clone(&job.tape),
             connections: (0..slots).map(|_| closed()).collect(),
+            orphans: Vec::new(),
             failed: Vec::with_capacity(slots as usize),
             starved: VecDeque::with_capacity(slots as usize),
             armed_until_ns: u64::MAX,
@@ -204,7 +213,11 @@ impl Uring {
 
     fn push_send(&mut self, slot: SlotId, flags: squeue::Flags) {
         let connection = &self.connections[slot as usize];
-        let bytes = &self.tape.bytes()[connection.sending.start..connection.sending.end];
+        let bytes = match connection.source {
+            Source::Tape => self.tape.bytes(),
+            Source::Outbox => &connection.outbox,
+        };
+        let bytes = &bytes[connection.sending.start..connection.sending.end];
         let tag = Operation::Send.tag(slot, connection.generation);
         let entry = opcode::Send::new(Fixed(slot), bytes.as_ptr(), bytes.len() as u32)
             .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
@@ -294,14 +307,29 @@ impl Uring {
         let connection = &mut self.connections[slot as usize];
         if result < 0 {
             // The receive tells how the connection ended.
+            connection.source = Source::Tape;
             return None;
         }
         connection.sending.start += result as usize;
         if connection.sending.is_empty() {
+            if connection.source == Source::Outbox {
+                connection.outbox.clear();
+            }
             return Some(Event::Sent { slot, at_ns: self.woken_ns });
         }
         self.push_send(slot, squeue::Flags::empty());
         None
+    }
+
+    /// Empties the outbox of a slot that closes. While the kernel may read it, it is kept.
+    fn part_with_outbox(&mut self, slot: SlotId) {
+        let connection = &mut self.connections[slot as usize];
+        if connection.source == Source::Outbox && !connection.sending.is_empty() {
+            let tag = Operation::Send.tag(slot, connection.generation);
+            self.orphans.push((tag, std::mem::take(&mut connection.outbox)));
+        }
+        connection.outbox.clear();
+        connection.source = Source::Tape;
     }
 
     fn event_of(&mut self, completion: &cqueue::Entry) -> Option<Event> {
@@ -318,6 +346,7 @@ impl Uring {
             if let Some(id) = cqueue::buffer_select(flags) {
                 self.buffers.release(id);
             }
+            self.orphans.retain(|(owner, _)| *owner != tag);
             return None;
         }
         match operation {
@@ -345,13 +374,15 @@ impl Driver for Uring {
     #[inline]
     fn send(&mut self, slot: SlotId, span: Range<usize>, ahead: Ahead) -> Sending {
         let is_quiet = ahead == Ahead::Nothing && span.len() <= QUIET_BYTES_MAX;
-        self.connections[slot as usize].sending = span;
+        let connection = &mut self.connections[slot as usize];
+        (connection.sending, connection.source) = (span, Source::Tape);
         let flags = if is_quiet { squeue::Flags::SKIP_SUCCESS } else { squeue::Flags::empty() };
         self.push_send(slot, flags);
         if is_quiet { Sending::Done } else { Sending::Underway }
     }
 
     fn close(&mut self, slot: SlotId) {
+        self.part_with_outbox(slot);
         let connection = &mut self.connections[slot as usize];
         connection.generation = connection.generation.wrapping_add(1);
         connection.sending = 0..0;
@@ -393,6 +424,30 @@ impl Driver for Uring {
     #[inline]
     fn release(&mut self, buffer: Buffer) {
         self.buffers.release(buffer.id);
+    }
+}
+
+impl Carrier for Uring {
+    #[inline]
+    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
+        &mut self.connections[slot as usize].outbox
+    }
+
+    /// Never without a word: the memory is used again.
+    #[inline]
+    fn send_outbox(&mut self, slot: SlotId) -> Sending {
+        let connection = &mut self.connections[slot as usize];
+        (connection.sending, connection.source) = (0..connection.outbox.len(), Source::Outbox);
+        self.push_send(slot, squeue::Flags::empty());
+        Sending::Underway
+    }
+
+    fn farewell(&mut self, slot: SlotId) {
+        let connection = &mut self.connections[slot as usize];
+        let is_underway = connection.source == Source::Outbox && !connection.sending.is_empty();
+        let Some(socket) = connection.socket.as_ref().filter(|_| !is_underway) else { return };
+        sys::send_now(socket.as_raw_fd(), &connection.outbox);
+        connection.outbox.clear();
     }
 }
 

@@ -52,6 +52,14 @@ const MEASURES: &[Measure] = &[
         meaning: "time to connect",
         pick: |point| Some(&point.connections.connect_ns).filter(|summary| summary.count > 0),
     },
+    Measure {
+        name: "handshake",
+        meaning: "from connected to the end of the TLS handshake",
+        pick: |point| {
+            let times = point.connections.handshakes.handshake_ns.as_ref();
+            times.filter(|summary| summary.count > 0)
+        },
+    },
 ];
 
 /// Percentiles: down the page for a single point, one row per point otherwise.

@@ -1,6 +1,6 @@
 //! Where it was measured: this host, the target, and the run itself so that it can be repeated.
 
-use super::ways;
+use super::{security, ways};
 use crate::page::{Block, Column, Fact, Mark, Table};
 use crate::wording::{or_dash, plural};
 use model::facts::{CpuAccounting, CpuQuota, HostFacts, ServerFacts, Unreadable};
@@ -19,6 +19,7 @@ pub fn facts(run: &Run) -> Vec<Block> {
     }
     let addresses = ways::some_of(&record.target.addresses);
     facts.push(Fact::new("Target", format!("{} ({addresses})", record.target.url)));
+    facts.extend(security::facts(run));
     match &record.target.server {
         Some(server) => facts.push(Fact::new("Server", server_phrase(server))),
         None => facts.push(Fact::new("Server", "not watched: its side is not measured")),

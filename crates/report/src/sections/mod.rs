@@ -22,6 +22,7 @@ pub mod timeline;
 
 pub mod latency;
 
+pub mod security;
 pub mod traffic;
 mod turnover;
 

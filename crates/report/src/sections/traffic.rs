@@ -1,5 +1,6 @@
 //! What became of connections and requests, exactly.
 
+use super::security;
 use crate::page::{Block, Column, Table};
 use crate::wording::{count, mark_of, ns, or_dash, plural, point_heading, point_mark};
 use model::run::{Point, Run};
@@ -38,7 +39,9 @@ pub fn tables(run: &Run) -> Vec<Block> {
 }
 
 fn drawn(run: &Run, points: &[&Point]) -> Vec<Block> {
-    let mut tables = vec![connections(run, points), requests(run, points)];
+    let mut tables = vec![connections(run, points)];
+    tables.extend(security::handshakes(run, points));
+    tables.push(requests(run, points));
     tables.extend(errors(run, points));
     tables.into_iter().map(Block::Table).collect()
 }

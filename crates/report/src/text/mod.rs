@@ -183,6 +183,8 @@ mod tests {
     #[test]
     fn details_read_well() {
         let run = fixtures::load_unwatched();
+        let secure = fixtures::load_secure();
+        insta::assert_snapshot!("load_secure", text(&secure, Detail::Latency, Style::Plain));
         insta::assert_snapshot!("load_latency", text(&run, Detail::Latency, Style::Plain));
         let run = fixtures::ramp_quota();
         insta::assert_snapshot!("ramp_everything", text(&run, Detail::Everything, Style::Plain));

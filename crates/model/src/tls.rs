@@ -1,0 +1,257 @@
+//! TLS and proxies as plain values: what is asked, what was agreed, why it fails.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+/// Against what the server's certificate is checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trust {
+    /// The certificate authorities of this system.
+    SystemRoots,
+    /// Those of a PEM file, and no others.
+    File(String),
+    /// Nothing: any certificate will do.
+    Anything,
+}
+
+/// Whether sessions are resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resumption {
+    /// Whenever a ticket is at hand.
+    On,
+    /// Never.
+    Off,
+    /// As with `On`, but every this many connections of a worker begins with a full handshake; at
+    /// least 1.
+    FullEvery(u32),
+}
+
+/// A version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum TlsVersion {
+    /// RFC 5246.
+    #[serde(rename = "1.2")]
+    V12,
+    /// RFC 8446.
+    #[serde(rename = "1.3")]
+    V13,
+}
+
+/// Whether records are to be encrypted by the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelTls {
+    /// The kernel is asked whether it could, for the record.
+    Auto,
+    /// The kernel is not asked.
+    Off,
+}
+
+/// What is asked of TLS, part of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsChoice {
+    /// Name sent as SNI and looked for in the certificate; an address is only looked for.
+    pub server_name: String,
+    /// Against what the certificate is checked.
+    pub trust: Trust,
+    /// PEM files of our own certificate chain and its key, for servers that ask.
+    pub identity: Option<(String, String)>,
+    /// Whether sessions are resumed.
+    pub resumption: Resumption,
+    /// Lowest and highest version offered.
+    pub versions: (TlsVersion, TlsVersion),
+    /// Encryption by the kernel.
+    pub kernel: KernelTls,
+}
+
+/// A proxy that is asked for a tunnel by CONNECT (RFC 9110, section 9.3.6), part of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProxyChoice {
+    /// Its URL without a password.
+    pub url: String,
+    /// The target as the proxy is asked for it, `HOST:PORT`.
+    pub target: String,
+    /// Value of Proxy-Authorization; a secret, so it is never stored.
+    #[serde(skip)]
+    pub authorization: Option<String>,
+}
+
+/// What one handshake agreed on, before the load. Part of the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsInfo {
+    /// For example `TLSv1.3`.
+    pub version: String,
+    /// Cipher suite by its standard name.
+    pub cipher: String,
+    /// Group of the key exchange.
+    pub group: Option<String>,
+    /// Protocol agreed on by ALPN; null when the server chose none.
+    pub alpn: Option<String>,
+    /// Name sent and looked for.
+    pub server_name: String,
+    /// Against what the certificate was checked.
+    pub trust: Trust,
+    /// Whether the server asked for a certificate of ours.
+    pub client_certificate_asked: bool,
+    /// Whether sessions are resumed.
+    pub resumption: Resumption,
+    /// Encryption by the kernel.
+    pub ktls: KernelTlsInfo,
+}
+
+/// What is known about encryption by the kernel. Part of the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelTlsInfo {
+    /// As asked.
+    pub asked: KernelTls,
+    /// Whether the kernel encrypted the records of the run.
+    pub used: bool,
+    /// `available`, or `not available: ` and the reason; null when the kernel was not asked.
+    pub kernel: Option<String>,
+}
+
+/// Why a handshake failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TlsCause {
+    /// Nobody we trust signed the certificate.
+    UnknownIssuer,
+    /// The certificate is past its end.
+    Expired,
+    /// The certificate is before its begin.
+    NotYetValid,
+    /// The certificate is for another name.
+    WrongName,
+    /// The certificate is bad in another way.
+    BadCertificate,
+    /// No version that both speak.
+    NoSharedVersion,
+    /// No cipher suite, group or signature that both have.
+    NoSharedCipher,
+    /// No protocol that both speak (ALPN).
+    NoSharedProtocol,
+    /// The server wants a certificate of ours, and there is none.
+    CertificateRequired,
+    /// The server does not take our certificate.
+    CertificateRefused,
+    /// The server has no certificate for the name sent.
+    UnknownName,
+    /// The server sent another alert.
+    Alert,
+    /// The server closed the connection in the middle.
+    Closed,
+    /// What came is not TLS.
+    NotTls,
+    /// Anything else.
+    Other,
+}
+
+/// Every cause, in the order of [`TlsTally::failures`].
+pub const TLS_CAUSES: [TlsCause; 15] = [
+    TlsCause::UnknownIssuer,
+    TlsCause::Expired,
+    TlsCause::NotYetValid,
+    TlsCause::WrongName,
+    TlsCause::BadCertificate,
+    TlsCause::NoSharedVersion,
+    TlsCause::NoSharedCipher,
+    TlsCause::NoSharedProtocol,
+    TlsCause::CertificateRequired,
+    TlsCause::CertificateRefused,
+    TlsCause::UnknownName,
+    TlsCause::Alert,
+    TlsCause::Closed,
+    TlsCause::NotTls,
+    TlsCause::Other,
+];
+
+impl TlsCause {
+    /// The name in the record and in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UnknownIssuer => "unknown-issuer",
+            Self::Expired => "expired",
+            Self::NotYetValid => "not-yet-valid",
+            Self::WrongName => "wrong-name",
+            Self::BadCertificate => "bad-certificate",
+            Self::NoSharedVersion => "no-shared-version",
+            Self::NoSharedCipher => "no-shared-cipher",
+            Self::NoSharedProtocol => "no-shared-protocol",
+            Self::CertificateRequired => "certificate-required",
+            Self::CertificateRefused => "certificate-refused",
+            Self::UnknownName => "unknown-name",
+            Self::Alert => "alert",
+            Self::Closed => "closed",
+            Self::NotTls => "not-tls",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What one worker counted of handshakes and tunnels in one interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TlsTally {
+    /// Handshakes that succeeded.
+    pub handshakes: u64,
+    /// Those of them that resumed a session.
+    pub resumed: u64,
+    /// Failures by cause, in the order of [`TLS_CAUSES`]. Also counts connections that a TLS error
+    /// ended after the handshake.
+    pub failures: [u64; TLS_CAUSES.len()],
+    /// Tunnels that the proxy refused.
+    pub refused: u64,
+    /// Status of the latest refusal; 0 when it was no HTTP answer or there was none.
+    pub refused_status: u16,
+}
+
+impl TlsTally {
+    /// Counts a failure.
+    pub fn fail(&mut self, cause: TlsCause) {
+        self.failures[cause as usize] += 1;
+    }
+
+    /// Failures by the name of their cause, those that happened.
+    pub fn causes(&self) -> BTreeMap<String, u64> {
+        let counted = TLS_CAUSES.into_iter().zip(self.failures).filter(|(_, count)| *count > 0);
+        counted.map(|(cause, count)| (cause.name().to_string(), count)).collect()
+    }
+}
+
+impl AddAssign<&TlsTally> for TlsTally {
+    fn add_assign(&mut self, other: &TlsTally) {
+        self.handshakes += other.handshakes;
+        self.resumed += other.resumed;
+        for (mine, theirs) in self.failures.iter_mut().zip(other.failures) {
+            *mine += theirs;
+        }
+        self.refused += other.refused;
+        if other.refused > 0 {
+            self.refused_status = other.refused_status;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_counted_under_their_own_name() {
+        let mut tally = TlsTally::default();
+        for cause in TLS_CAUSES {
+            tally.fail(cause);
+            let name = serde_json::to_value(cause).unwrap();
+            assert_eq!(name, cause.name(), "the record and the table say the same");
+        }
+        let causes = tally.causes();
+        assert_eq!(causes.len(), TLS_CAUSES.len());
+        assert!(causes.values().all(|count| *count == 1));
+        let mut sum = TlsTally { refused_status: 403, refused: 2, ..tally };
+        sum += &TlsTally { handshakes: 2, resumed: 1, ..tally };
+        assert_eq!((sum.handshakes, sum.resumed, sum.refused_status), (2, 1, 403));
+        assert!(sum.causes().values().all(|count| *count == 2));
+    }
+}
