@@ -16,6 +16,9 @@ const WARMUP_MAX_NS: u64 = 3_000_000_000;
 const DRAIN_NS: u64 = 2_000_000_000;
 /// Most worker threads for each CPU that this process may use.
 const THREADS_PER_CPU: usize = 4;
+/// The same for connections that come and go or are only held: each worker has a table of files of
+/// its own, so that many workers hold more connections than one process may have files.
+const HOLDERS_PER_CPU: usize = 32;
 
 /// What differs between the commands.
 pub struct Shape {
@@ -53,7 +56,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         requests,
         targets,
         // A thread without a connection has nothing to do.
-        threads: threads(options, &way.addresses)?.min(threads_max),
+        threads: threads(options, shape.question, &way.addresses)?.min(threads_max),
         levels: shape.levels,
         warmup: warmup(options.warmup, shape.stop),
         stop: shape.stop,
@@ -158,29 +161,30 @@ fn warmup(choice: Option<WarmupChoice>, stop: Stop) -> Warmup {
     }
 }
 
-fn threads(options: &Options, addresses: &[Address]) -> Result<u32, Failure> {
+fn threads(options: &Options, question: Question, addresses: &[Address]) -> Result<u32, Failure> {
     let cpus = match &options.cpus {
         Some(cpus) => cpus.0.len(),
         None => available_parallelism().map_or(1, usize::from),
     };
     let shares_host = addresses.iter().any(Address::is_loopback);
     match options.threads {
-        Threads::Exactly(threads) => affordable(threads),
+        Threads::Exactly(threads) => affordable(threads, question),
         Threads::Auto if options.cpus.is_none() && shares_host => Ok((cpus / 2).max(1) as u32),
         Threads::Auto => Ok(cpus as u32),
     }
 }
 
 /// Threads beyond a few per CPU only take turns, and what waits for its turn is booked as latency.
-fn affordable(threads: u32) -> Result<u32, Failure> {
+fn affordable(threads: u32, question: Question) -> Result<u32, Failure> {
     let cpus = cpus::allowed().len();
-    let threads_max = cpus * THREADS_PER_CPU;
+    let each = if question == Question::Churn { HOLDERS_PER_CPU } else { THREADS_PER_CPU };
+    let threads_max = cpus * each;
     if threads as usize <= threads_max {
         return Ok(threads);
     }
     Err(Failure::Usage(format!(
         "--threads {threads}: threads that share a CPU wait for each other, and that would count \
-         as latency; at most {threads_max} here ({THREADS_PER_CPU} x {cpus} CPUs); for example \
+         as latency; at most {threads_max} here ({each} x {cpus} CPUs); for example \
          --threads {cpus}"
     )))
 }
@@ -202,7 +206,9 @@ mod tests {
     #[test]
     fn a_few_threads_per_cpu_are_let_through() {
         let most = (cpus::allowed().len() * THREADS_PER_CPU) as u32;
-        assert_eq!(affordable(most).ok(), Some(most));
-        assert!(affordable(most + 1).is_err());
+        let load = Question::Load;
+        assert_eq!(affordable(most, load).ok(), Some(most));
+        assert!(affordable(most + 1, load).is_err());
+        assert_eq!(affordable(most + 1, Question::Churn).ok(), Some(most + 1));
     }
 }

@@ -173,12 +173,6 @@ pub fn send_now(fd: RawFd, bytes: &[u8]) -> usize {
     taken.max(0) as usize
 }
 
-/// Ends both directions, so that every operation on the socket completes.
-pub fn shut_down(fd: RawFd) {
-    // SAFETY: no pointers; an error means that there is nothing left to end.
-    unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
-}
-
 /// Which class of the record an operating-system error of a connection attempt belongs to.
 pub fn attempt_class(errno: i32) -> ErrorClass {
     match errno {

@@ -211,6 +211,8 @@ impl<D: Driver> Worker<D> {
         self.take_orders(now_ns);
         let until_ns = self.do_what_is_due(now_ns);
         if self.quit {
+            // What the closes left to hand over.
+            self.driver.wait(now_ns, now_ns);
             return false;
         }
         self.turn_begin_ns = self.driver.wait(now_ns, until_ns);

@@ -3,7 +3,7 @@
 use crate::gather::Gathered;
 use crate::greet::{GreetError, Manners, SecretsError};
 use crate::level::{Ending, Stagehands, Visit, visit};
-use crate::limits::{self, LimitError};
+use crate::limits::{self, LimitError, Tables};
 use crate::target::{self, Unreachable};
 use crate::watch::Watch;
 use crate::{definitions, mix, search, server, turnover};
@@ -164,7 +164,11 @@ impl<'a> Bench<'a> {
             bench.notices.push("driver null: no server was asked anything".to_string());
             return Ok(bench);
         }
-        if let Some(raised) = limits::allow_files(connections)? {
+        let tables = match trial.driver {
+            DriverKind::Uring => Tables::OfWorkers(u64::from(threads(trial))),
+            _ => Tables::OfProcess,
+        };
+        if let Some(raised) = limits::allow_files(connections, tables)? {
             bench.notice(raised, notify);
         }
         let timeout = Duration::from_nanos(trial.timeout_ns.min(3_000_000_000));

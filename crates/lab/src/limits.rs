@@ -20,7 +20,7 @@ pub enum LimitError {
     /// Not enough file descriptors (wall C8).
     #[error(
         "{connections} connections need {needed} open files and the hard limit is {hard} (C8); \
-         raise it with 'ulimit -Hn {needed}' as root, or use at most -c {possible}"
+         raise it with 'ulimit -Hn {needed}' as root, {way_out} use at most -c {possible}"
     )]
     Files {
         /// Connections asked for.
@@ -29,6 +29,8 @@ pub enum LimitError {
         needed: u64,
         /// The hard limit.
         hard: u64,
+        /// What else would do.
+        way_out: &'static str,
         /// Connections that would fit.
         possible: u64,
     },
@@ -37,9 +39,22 @@ pub enum LimitError {
     Ports(Box<PortsError>),
 }
 
+/// Where the sockets of connections are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tables {
+    /// Among the descriptors of the process: epoll.
+    OfProcess,
+    /// In a table of each of so many workers: io_uring.
+    OfWorkers(u64),
+}
+
 /// Makes sure that `connections` can be open at once. Says what was raised, if anything.
-pub fn allow_files(connections: u64) -> Result<Option<String>, LimitError> {
-    let needed = connections + FILES_BESIDE;
+pub fn allow_files(connections: u64, tables: Tables) -> Result<Option<String>, LimitError> {
+    let (tables, way_out) = match tables {
+        Tables::OfProcess => (1, "or"),
+        Tables::OfWorkers(workers) => (workers, "take more workers (-t N), or"),
+    };
+    let needed = connections.div_ceil(tables) + FILES_BESIDE;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let (soft, hard) = (current.unwrap_or(u64::MAX), maximum.unwrap_or(u64::MAX));
     if soft >= needed {
@@ -51,8 +66,8 @@ pub fn allow_files(connections: u64) -> Result<Option<String>, LimitError> {
         let which = if needed > hard { "soft and hard limits" } else { "soft limit" };
         return Ok(Some(format!("raised the {which} of open files from {soft} to {needed}")));
     }
-    let possible = hard.saturating_sub(FILES_BESIDE);
-    Err(LimitError::Files { connections, needed, hard, possible })
+    let possible = hard.saturating_sub(FILES_BESIDE) * tables;
+    Err(LimitError::Files { connections, needed, hard, way_out, possible })
 }
 
 /// Makes sure that there are local ports for the connections of all levels, which take the routes
@@ -81,8 +96,8 @@ mod tests {
 
     #[test]
     fn small_needs_pass_and_huge_ones_say_what_they_need() {
-        assert_eq!(allow_files(1), Ok(None));
-        let error = allow_files(1 << 40).unwrap_err().to_string();
+        assert_eq!(allow_files(1, Tables::OfProcess), Ok(None));
+        let error = allow_files(1 << 40, Tables::OfWorkers(2)).unwrap_err().to_string();
         assert!(error.contains("C8") && error.contains("ulimit"), "{error}");
         let here = [Route::to("127.0.0.1:1".parse::<std::net::SocketAddr>().unwrap())];
         let kept = |connections: u32| Level {

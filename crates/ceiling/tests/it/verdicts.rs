@@ -224,7 +224,11 @@ fn descriptors_that_run_out_under_way_are_c8() {
     let server = Server::start("target-sink", &["--threads", "1"]);
     let url = server.url("/");
     let mut command = ceiling(&["load", &url, "-c", "50", "-d", "4", "--warmup", "0", "--json"]);
-    command.args(["-H", "Connection: close"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // With uring connections take no descriptors of the process.
+    command
+        .args(["-H", "Connection: close", "--driver", "epoll"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     thread::sleep(Duration::from_millis(1500));
     let limit = Command::new("prlimit")

@@ -3,8 +3,9 @@
 //! Sends are queued and handed over together; each connection has one multishot receive that
 //! takes its memory from a ring of shared buffers, so an idle connection holds none. The ring is
 //! single issuer with deferred task work: receives run when the worker asks for them, on its own
-//! CPU, not in the middle of its code. Sockets are registered, which saves the kernel a reference
-//! per operation. See io_uring_setup(2) and io_uring_prep_recv_multishot(3).
+//! CPU, not in the middle of its code. Sockets live in the ring's own table and not among the
+//! descriptors of the process, which saves the kernel a reference per operation, and the process a
+//! descriptor per connection: its limit of open files is then one of each ring. See io_uring_setup(2) and io_uring_prep_recv_multishot(3).
 //!
 //! Hot: runs for every request.
 
@@ -16,7 +17,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use wire::tape::Tape;
@@ -51,6 +52,8 @@ enum Operation {
     Receive,
     Send,
     Timer,
+    /// Ends what was under way on a closed slot; its outcome means nothing.
+    Close,
 }
 
 impl Operation {
@@ -63,20 +66,35 @@ impl Operation {
             0 => Self::Connect,
             1 => Self::Receive,
             2 => Self::Send,
-            _ => Self::Timer,
+            3 => Self::Timer,
+            _ => Self::Close,
         }
     }
 }
 
+/// What stands in the ring's table for a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    /// Nothing.
+    None,
+    /// A socket that is connecting.
+    Connecting,
+    /// A connected socket.
+    Connected,
+    /// A socket that is of no more use.
+    Vacated,
+}
+
 struct Connection {
-    socket: Option<OwnedFd>,
+    link: Link,
     /// Counts the sockets of a slot (24 bits), to tell completions of an old one.
     generation: u32,
-    /// Bytes of the send under way, and where they lie. A send that completes without a word
-    /// leaves them; only those of the tape do.
+    /// Bytes of the send under way whose completion is awaited, and where they lie.
     sending: Range<usize>,
     source: Source,
     outbox: Vec<u8>,
+    /// What is being sent is the last on this connection, and may end after its close.
+    is_parting: bool,
     /// Its receive ended for want of a buffer and was not started again.
     is_starved: bool,
     /// It has an entry in the queue of the starved.
@@ -98,6 +116,8 @@ pub struct Uring {
     failed: Vec<(SlotId, u32, i32)>,
     /// Connections to receive on again; those closed since are passed over.
     starved: VecDeque<SlotId>,
+    /// Slots closed since the last wait, unless opened again.
+    vacated: Vec<SlotId>,
     /// When the armed timer fires, or the far future.
     armed_until_ns: u64,
     timer: Box<Timespec>,
@@ -124,11 +144,12 @@ impl Uring {
         let count = slots.next_power_of_two().clamp(BUFFERS_MIN.into(), BUFFERS_MAX.into());
         let buffers = SharedBuffers::new(&submitter, count as u16)?;
         let closed = || Connection {
-            socket: None,
+            link: Link::None,
             generation: 0,
             sending: 0..0,
             source: Source::Tape,
             outbox: Vec::new(),
+            is_parting: false,
             is_starved: false,
             is_queued: false,
         };
@@ -141,6 +162,7 @@ impl Uring {
             orphans: Vec::new(),
             failed: Vec::with_capacity(slots as usize),
             starved: VecDeque::with_capacity(slots as usize),
+            vacated: Vec::with_capacity(slots as usize),
             armed_until_ns: u64::MAX,
             timer: Box::new(Timespec::new()),
             woken_ns: clock::now_ns(),
@@ -151,10 +173,12 @@ impl Uring {
     fn try_open(&mut self, slot: SlotId, route: u32) -> io::Result<()> {
         let route = &self.routes[route as usize];
         let socket = sys::stream_socket(route)?;
+        // The table has its own reference; it takes the place of a socket closed before.
         self.ring.submitter().register_files_update(slot, &[socket.as_raw_fd()])?;
+        drop(socket);
         let (pointer, length) = (route.to.as_ptr(), route.to.length());
         let connection = &mut self.connections[slot as usize];
-        connection.socket = Some(socket);
+        connection.link = Link::Connecting;
         let tag = Operation::Connect.tag(slot, connection.generation);
         let connect = opcode::Connect::new(Fixed(slot), pointer, length).build().user_data(tag);
         self.push(connect);
@@ -279,6 +303,7 @@ impl Uring {
         if result < 0 {
             return Event::OpenFailed { slot, class: sys::attempt_class(-result), at_ns };
         }
+        self.connections[slot as usize].link = Link::Connected;
         self.receive(slot);
         Event::Opened { slot, at_ns }
     }
@@ -336,9 +361,13 @@ impl Uring {
         let (tag, result, flags) =
             (completion.user_data(), completion.result(), completion.flags());
         let operation = Operation::of(tag);
-        if operation == Operation::Timer {
-            self.armed_until_ns = u64::MAX;
-            return None;
+        match operation {
+            Operation::Timer => {
+                self.armed_until_ns = u64::MAX;
+                return None;
+            }
+            Operation::Close => return None,
+            Operation::Connect | Operation::Receive | Operation::Send => {}
         }
         let slot = tag as SlotId;
         let current = self.connections[slot as usize].generation & 0xff_ffff;
@@ -353,7 +382,28 @@ impl Uring {
             Operation::Connect => Some(self.connected(slot, result)),
             Operation::Receive => self.received(slot, result, flags),
             Operation::Send => self.sent(slot, result),
-            Operation::Timer => None,
+            Operation::Timer | Operation::Close => None,
+        }
+    }
+
+    /// Ends an operation of a slot, if it is under way.
+    fn cancel(&mut self, operation: Operation, slot: SlotId) {
+        let tag = operation.tag(slot, self.connections[slot as usize].generation);
+        let cancel = opcode::AsyncCancel::new(tag).build();
+        let own_tag = Operation::Close.tag(slot, 0);
+        self.push(cancel.flags(squeue::Flags::SKIP_SUCCESS).user_data(own_tag));
+    }
+
+    /// Takes sockets of no more use out of the table; the kernel closes them.
+    fn vacate(&mut self) {
+        while let Some(slot) = self.vacated.pop() {
+            let connection = &mut self.connections[slot as usize];
+            if connection.link == Link::Vacated {
+                connection.link = Link::None;
+                let close = opcode::Close::new(Fixed(slot)).build();
+                let tag = Operation::Close.tag(slot, 0);
+                self.push(close.flags(squeue::Flags::SKIP_SUCCESS).user_data(tag));
+            }
         }
     }
 }
@@ -378,24 +428,42 @@ impl Driver for Uring {
         (connection.sending, connection.source) = (span, Source::Tape);
         let flags = if is_quiet { squeue::Flags::SKIP_SUCCESS } else { squeue::Flags::empty() };
         self.push_send(slot, flags);
-        if is_quiet { Sending::Done } else { Sending::Underway }
+        if is_quiet {
+            // Nobody hears of it again.
+            self.connections[slot as usize].sending = 0..0;
+            return Sending::Done;
+        }
+        Sending::Underway
     }
 
     fn close(&mut self, slot: SlotId) {
+        // Operations hold the socket. They are ended, and their completions known as old by their
+        // generation.
+        match self.connections[slot as usize].link {
+            Link::Connecting => self.cancel(Operation::Connect, slot),
+            Link::Connected => {
+                self.cancel(Operation::Receive, slot);
+                let is_sending = !self.connections[slot as usize].sending.is_empty();
+                if is_sending && !self.connections[slot as usize].is_parting {
+                    self.cancel(Operation::Send, slot);
+                }
+            }
+            Link::None | Link::Vacated => {}
+        }
         self.part_with_outbox(slot);
         let connection = &mut self.connections[slot as usize];
         connection.generation = connection.generation.wrapping_add(1);
         connection.sending = 0..0;
         connection.is_starved = false;
-        if let Some(socket) = connection.socket.take() {
-            // Operations hold the socket; this makes them complete, and their completions are
-            // known as old by their generation.
-            sys::shut_down(socket.as_raw_fd());
-            let _ = self.ring.submitter().register_files_update(slot, &[-1]);
+        connection.is_parting = false;
+        if matches!(connection.link, Link::Connecting | Link::Connected) {
+            connection.link = Link::Vacated;
+            self.vacated.push(slot);
         }
     }
 
     fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
+        self.vacate();
         self.enter(now_ns, until_ns);
         self.woken_ns = clock::now_ns();
         self.woken_ns
@@ -445,9 +513,11 @@ impl Carrier for Uring {
     fn farewell(&mut self, slot: SlotId) {
         let connection = &mut self.connections[slot as usize];
         let is_underway = connection.source == Source::Outbox && !connection.sending.is_empty();
-        let Some(socket) = connection.socket.as_ref().filter(|_| !is_underway) else { return };
-        sys::send_now(socket.as_raw_fd(), &connection.outbox);
-        connection.outbox.clear();
+        if connection.link != Link::Connected || is_underway || connection.outbox.is_empty() {
+            return;
+        }
+        connection.is_parting = true;
+        self.send_outbox(slot);
     }
 }
 
