@@ -75,6 +75,8 @@ pub(crate) struct Bench<'a> {
     routes: Vec<Route>,
     /// Connections established by each of them.
     opened_on: Vec<u64>,
+    /// Resident memory of the generator before any of it was for connections.
+    before_bytes: u64,
     manners: Manners,
     pub(crate) points: Vec<Point>,
     observed: Vec<Observed>,
@@ -96,6 +98,7 @@ pub fn run(
 ) -> Result<Run, LabError> {
     let started_at = jiff::Timestamp::now();
     let mut bench = Bench::set_up(trial, notify)?;
+    bench.before_bytes = turnover::resident_bytes().unwrap_or(0);
     let tape = Tape::new(&trial.requests, depth_max(trial))?.with_checks(&mix::checks(trial));
     let mut crew = Crew::start(&bench.job(tape))?;
     let server_pid = bench.target.server.as_ref().map(|server| server.pid);
@@ -158,6 +161,7 @@ impl<'a> Bench<'a> {
             latencies: Vec::new(),
             notices: Vec::new(),
             outcome: Outcome::Complete,
+            before_bytes: 0,
             search: None,
         };
         if trial.driver == DriverKind::Null {
@@ -293,7 +297,9 @@ impl<'a> Bench<'a> {
             return true;
         }
         let observed = Observed::of(watch.inside(window_ns), self.host.clock_tick_ns);
-        let point = make_point(self.trial, level, attempt, &visit, window_ns, &observed);
+        let mut point = make_point(self.trial, level, attempt, &visit, window_ns, &observed);
+        let (gathered, duration_s) = (&visit.gathered, point.load.duration_s);
+        point.turnover = turnover::info(level, gathered, duration_s, self.before_bytes);
         let point = judge_point(self.context(), point, &observed);
         let is_steady =
             matches!(steadiness(&point.per_100ms), Steadiness::Steady { .. } | Steadiness::Unknown);
@@ -369,7 +375,7 @@ fn make_point(
         attempt,
         window_ns,
         connections: connection_info(trial, level, gathered),
-        turnover: turnover::info(level, gathered, duration_s, visit.resident_bytes),
+        turnover: None,
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
         status: count_status(&gathered.measured),

@@ -58,8 +58,6 @@ pub struct Visit {
     pub visit_ns: u64,
     /// CPU time of the generator's process over the whole visit, nanoseconds.
     pub process_cpu_ns: u64,
-    /// Resident memory of the generator before its connections were opened, bytes.
-    pub resident_bytes: u64,
 }
 
 /// Everything a visit works with.
@@ -103,7 +101,6 @@ struct Show<'a, 'b, 'c> {
     ending: Option<Ending>,
     begin_ns: u64,
     begin_cpu_ns: u64,
-    begin_bytes: u64,
     told_ns: u64,
     alive_ns: u64,
     is_stopping: bool,
@@ -123,7 +120,6 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             ending: None,
             begin_ns: now_ns,
             begin_cpu_ns: clock::process_cpu_ns(),
-            begin_bytes: turnover::resident_bytes().unwrap_or(0),
             told_ns: now_ns,
             alive_ns: now_ns,
             is_stopping: false,
@@ -317,7 +313,6 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             warmup_ns,
             visit_ns: clock::now_ns() - self.begin_ns,
             process_cpu_ns: clock::process_cpu_ns() - self.begin_cpu_ns,
-            resident_bytes: self.begin_bytes,
             gathered: self.gathered,
         })
     }
