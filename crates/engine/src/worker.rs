@@ -10,7 +10,7 @@
 mod life;
 mod open;
 
-use self::open::{Margin, Release};
+use self::open::{Counting, Margin, Release};
 use crate::alarms::Alarms;
 mod mixed;
 use crate::checks::Checks;
@@ -53,6 +53,8 @@ enum Stage {
     Drain {
         until_ns: u64,
     },
+    /// Over, but what was never sent is not yet counted.
+    Closing,
     /// Over, but the last tick is not yet handed over.
     Report,
 }
@@ -275,6 +277,7 @@ impl<D: Driver> Worker<D> {
         let wait_max_ns = if is_idle { IDLE_WAIT_MAX_NS } else { WAIT_MAX_NS };
         let stage_ends_ns = match (self.stage, self.window) {
             (Stage::Drain { until_ns }, _) => until_ns,
+            (Stage::Closing, _) => now_ns,
             (Stage::Measure, Some(window)) => window.end_ns,
             (_, Some(window)) => window.begin_ns,
             (_, None) => u64::MAX,
@@ -296,7 +299,13 @@ impl<D: Driver> Worker<D> {
                 if now_ns >= until_ns
                     || self.ledger.window_in_flight() == 0 && !self.is_winding_down() =>
             {
-                self.finish(now_ns);
+                self.stage = Stage::Closing;
+                self.change_stage(now_ns);
+            }
+            (Stage::Closing, _) => {
+                if self.count_unsent(self.window_end_ns) == Counting::Done {
+                    self.finish(now_ns);
+                }
             }
             (Stage::Report, _) => self.report(now_ns),
             _ => {}
@@ -391,7 +400,7 @@ impl<D: Driver> Worker<D> {
     /// Closes the accounts of a level: what has no answer now is unanswered, and what comes later
     /// belongs to nothing.
     fn finish(&mut self, now_ns: u64) {
-        self.close_schedule(self.window_end_ns);
+        self.end_schedule();
         let tick = &mut self.recorder.tick;
         for slot in 0..self.slots.len() as SlotId {
             let runs = self.flights.runs(slot).filter(|run| self.ledger.is_window(run.epoch));
@@ -421,7 +430,7 @@ impl<D: Driver> Worker<D> {
             Stage::Idle => Phase::Idle,
             Stage::Warmup => Phase::Warmup,
             Stage::Measure => Phase::Measure,
-            Stage::Drain { .. } | Stage::Report => Phase::Drain,
+            Stage::Drain { .. } | Stage::Closing | Stage::Report => Phase::Drain,
         };
         self.count_in_flight(now_ns);
         self.recorder.tick.connections = self.connections;

@@ -27,7 +27,7 @@ const LEAD_NS: u64 = 60_000_000;
 const CONNECT_STALL_NS: u64 = 2_500_000_000;
 /// Without any connection for this long the target counts as lost, nanoseconds.
 const LOST_NS: u64 = 1_500_000_000;
-/// A worker may be this late with its last tick, nanoseconds.
+/// A worker may be this late with its last tick, or with any, nanoseconds.
 const LAST_TICK_NS: u64 = 5_000_000_000;
 /// Tenths of a second that must agree for a warm-up to be settled.
 const SETTLED_TENTHS: usize = 5;
@@ -104,6 +104,8 @@ struct Show<'a, 'b, 'c> {
     told_ns: u64,
     alive_ns: u64,
     is_stopping: bool,
+    /// When each worker handed something over for the last time.
+    heard_ns: Vec<u64>,
 }
 
 impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
@@ -112,6 +114,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         hands.watch.begin_level();
         hands.crew.order_connect(load, level);
         let gathered = Gathered::new(hands.crew.workers());
+        let heard_ns = vec![now_ns; hands.crew.workers() as usize];
         Self {
             hands,
             level,
@@ -123,6 +126,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             told_ns: now_ns,
             alive_ns: now_ns,
             is_stopping: false,
+            heard_ns,
         }
     }
 
@@ -133,8 +137,10 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
     /// Listens for a moment. Notices a wish to stop and a target that is gone.
     fn listen(&mut self) -> Result<u64, LabError> {
         thread::sleep(LISTEN);
-        let (gathered, load) = (&mut self.gathered, self.load);
+        let (gathered, load, heard_ns) = (&mut self.gathered, self.load, &mut self.heard_ns);
+        let listened_ns = clock::now_ns();
         self.hands.crew.drain(|tick| {
+            heard_ns[tick.worker as usize] = listened_ns;
             if tick.load == load {
                 gathered.add(tick);
             }
@@ -287,11 +293,16 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
                 give_up_ns = now_ns + drain_ns + LAST_TICK_NS;
                 self.hands.crew.order(|_| Order::Stop);
             }
-            if now_ns > give_up_ns {
+            if now_ns > give_up_ns && self.is_silent(now_ns) {
                 return Err(LabError::WorkerStuck);
             }
         }
         Ok(begin_ns)
+    }
+
+    /// Whether a worker has not been heard for long.
+    fn is_silent(&self, now_ns: u64) -> bool {
+        self.heard_ns.iter().any(|heard_ns| now_ns.saturating_sub(*heard_ns) > LAST_TICK_NS)
     }
 
     fn finish(mut self, window_begin_ns: u64, warmup_ns: u64) -> Result<Visit, LabError> {
@@ -301,7 +312,8 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             self.hands.crew.order(|_| Order::Stop);
             let give_up_ns = clock::now_ns() + LAST_TICK_NS;
             while !self.gathered.is_over() {
-                if self.listen()? > give_up_ns {
+                let now_ns = self.listen()?;
+                if now_ns > give_up_ns && self.is_silent(now_ns) {
                     return Err(LabError::WorkerStuck);
                 }
             }

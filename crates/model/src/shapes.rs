@@ -4,7 +4,7 @@
 //! says what is accepted and gives an example.
 
 use crate::curve::{Curve, Leg};
-use crate::units::{LEVELS_MAX, Range, UnitError, parse_duration_ns, parse_rate};
+use crate::units::{LEVELS_MAX, RATE_MAX, Range, UnitError, parse_duration_ns, parse_rate};
 
 /// Straight pieces that one period of a wave is drawn with; they leave it by less than a
 /// thousandth of its height.
@@ -35,7 +35,8 @@ pub fn parse_steps(text: &str) -> Result<Curve, UnitError> {
     let (rates, each) = text.rsplit_once('/').ok_or_else(error)?;
     let each_ns = duration(each).ok_or_else(error)?;
     let rates: Vec<f64> = if rates.contains("..") {
-        let range = Range::parse(rates).map_err(|_| error())?;
+        let range = Range::parse(rates).ok().filter(|range| range.last as f64 <= RATE_MAX);
+        let range = range.ok_or_else(error)?;
         range.levels().into_iter().map(|rate| rate as f64).collect()
     } else {
         rates.split(',').map(rate).collect::<Option<_>>().ok_or_else(error)?
@@ -132,8 +133,8 @@ pub fn parse_recording(text: &str) -> Result<Curve, RecordingError> {
             (None, None) if rows.is_empty() => continue,
             _ => return Err(error("is not two numbers with a comma between them")),
         };
-        if !(row.0 >= 0.0 && row.0 <= 3.6e6 && row.1 >= 0.0 && row.1 <= 1e12) {
-            return Err(error("has a time beyond 1000 hours or a rate below zero"));
+        if !(row.0 >= 0.0 && row.0 <= 3.6e6 && row.1 >= 0.0 && row.1 <= RATE_MAX) {
+            return Err(error("has a time beyond 1000 hours, or a rate below zero or over 100M"));
         }
         if rows.last().is_some_and(|before| before.0 >= row.0) {
             return Err(error("does not come after the line before"));

@@ -12,6 +12,10 @@ pub const NS_PER_MS: u64 = 1_000_000;
 /// Nanoseconds in one microsecond.
 pub const NS_PER_US: u64 = 1_000;
 
+/// Largest rate that can be asked for, per second. No host sends as much, and every planned request
+/// is counted, sent or not.
+pub const RATE_MAX: f64 = 100e6;
+
 /// Why a typed value was refused. Its text is complete: what was typed, what is accepted, an
 /// example.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,11 +55,11 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
 
 /// Parses a rate per second, fractions allowed: `0.5`, `20k`, `1.25M`, optionally `/s`.
 pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
-    const ACCEPTED: &str = "a rate per second above zero, with k, M or G if you like";
+    const ACCEPTED: &str = "a rate per second above zero and up to 100M, with k or M if you like";
     let error = || UnitError::new(text, ACCEPTED, "20k, 0.5 or 1.2M/s");
     let bare = text.strip_suffix("/s").unwrap_or(text);
     let value = parse_scaled(bare).ok_or_else(error)?;
-    if value > 0.0 && value <= 1e12 { Ok(value) } else { Err(error()) }
+    if value > 0.0 && value <= RATE_MAX { Ok(value) } else { Err(error()) }
 }
 
 fn parse_scaled(text: &str) -> Option<f64> {

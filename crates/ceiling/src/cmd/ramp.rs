@@ -7,7 +7,7 @@ use crate::{session, trial};
 use clap::Args;
 use model::curve::Curve;
 use model::load::{Arrival, Level, Life, Question, Stop};
-use model::units::{Range, Step};
+use model::units::{RATE_MAX, Range, Step};
 
 /// Levels when nothing says otherwise.
 const CONNECTIONS: Range = Range { first: 1, last: 1000, step: Step::Times(2.0) };
@@ -67,7 +67,13 @@ fn range(text: &str) -> Result<Range, String> {
 }
 
 fn rates(text: &str) -> Result<Range, String> {
-    Range::parse(text.strip_suffix("/s").unwrap_or(text)).map_err(|error| error.to_string())
+    let range = Range::parse(text.strip_suffix("/s").unwrap_or(text));
+    let range = range.map_err(|error| error.to_string())?;
+    if range.last as f64 <= RATE_MAX {
+        Ok(range)
+    } else {
+        Err(format!("'{text}' goes beyond what any host sends, 100M; for example 1k..64k*2"))
+    }
 }
 
 fn repeats(text: &str) -> Result<u32, String> {

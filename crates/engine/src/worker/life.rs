@@ -130,7 +130,8 @@ impl<D: Driver> Worker<D> {
 
     /// Whether a closed connection is opened anew.
     pub(super) fn is_renewed(&self, slot: SlotId, now_ns: u64) -> bool {
-        let is_draining = matches!(self.stage, Stage::Drain { .. } | Stage::Report);
+        let is_draining =
+            matches!(self.stage, Stage::Drain { .. } | Stage::Closing | Stage::Report);
         !(is_draining && self.has_devices() && now_ns >= self.retire_ns(slot))
     }
 

@@ -25,6 +25,9 @@ const MARGIN_UP_NS: u64 = 10_000;
 /// How much it shrinks after one that did not: one late sleep in a hundred keeps it where it is.
 const MARGIN_DOWN_NS: u64 = 100;
 
+/// Unsent requests that are counted in one turn.
+const UNSENT_PER_TURN: u32 = 500_000;
+
 /// The schedule of a part of the load, and where this worker stands on it.
 #[derive(Debug)]
 pub(super) struct Release {
@@ -37,6 +40,13 @@ pub(super) struct Release {
     ahead_due_ns: u64,
     /// Since when a connection had room throughout.
     room_since_ns: u64,
+}
+
+/// Whether unsent requests are counted to the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counting {
+    Done,
+    GoesOn,
 }
 
 /// How long before a due instant sleeping must end.
@@ -213,15 +223,25 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Books what was due in the window and never sent. `end_ns` is the end of the window.
-    pub(super) fn close_schedule(&mut self, end_ns: u64) {
-        let Some(mut release) = self.release.take() else { return };
+    /// Books what was due in the window and never sent, a part of it at a time: there may be
+    /// hundreds of millions. `end_ns` is the end of the window.
+    pub(super) fn count_unsent(&mut self, end_ns: u64) -> Counting {
+        let Some(release) = &mut self.release else { return Counting::Done };
         let tick = &mut self.recorder.tick;
-        while release.due_ns < end_ns {
+        for _ in 0..UNSENT_PER_TURN {
+            if release.due_ns >= end_ns {
+                return Counting::Done;
+            }
             tick.measured.unsent += 1;
             tick.at_least.record_n(end_ns - release.due_ns, 1);
             release.advance();
         }
+        Counting::GoesOn
+    }
+
+    /// There is no schedule any more.
+    pub(super) fn end_schedule(&mut self) {
+        self.release = None;
         self.places.clear();
     }
 }
