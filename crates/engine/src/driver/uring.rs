@@ -5,7 +5,8 @@
 //! single issuer with deferred task work: receives run when the worker asks for them, on its own
 //! CPU, not in the middle of its code. Sockets live in the ring's own table and not among the
 //! descriptors of the process, which saves the kernel a reference per operation, and the process a
-//! descriptor per connection: its limit of open files is then one of each ring. See io_uring_setup(2) and io_uring_prep_recv_multishot(3).
+//! descriptor per connection: its limit of open files is then one of each ring. See
+//! io_uring_setup(2), io_uring_register_files_update(3) and io_uring_prep_recv_multishot(3).
 //!
 //! Hot: runs for every request.
 
