@@ -354,7 +354,8 @@ impl Search {
         let ended = self.ended.unwrap_or(Ended::BudgetSpent);
         let (low, top) = (self.evidence.low(), self.evidence.top());
         let is_open_above = self.evidence.high().is_none() || ended == Ended::ClientLimited;
-        let (rate, misses_at) = (low.map(|low| low.rate), top.map(|top| top.rate));
+        let shown = low.and_then(|low| self.shown(low.rate));
+        let (rate, misses_at) = (shown, top.map(|top| top.rate));
         Answer {
             rate,
             kind: if is_open_above { CeilingKind::AtLeast } else { CeilingKind::Ceiling },
@@ -368,10 +369,19 @@ impl Search {
         }
     }
 
+    /// The highest rate up to the end of the interval at which a trial was met: the end itself,
+    /// unless its trials were too short to decide, which is good enough only on the way up.
+    fn shown(&self, low: f64) -> Option<f64> {
+        let is_met = |trial: &&SearchTrial| {
+            trial.rate <= low && trial.standing == Standing::Met && trial.trust != Trust::Invalid
+        };
+        self.trials.iter().filter(is_met).map(|trial| trial.rate).max_by(f64::total_cmp)
+    }
+
     fn confidence(&self, ended: Ended) -> Confidence {
         let is_sure = |end: Option<&Tested>| end.is_some_and(|end| self.evidence.is_certain(end));
         let (low, top) = (self.evidence.low(), self.evidence.top());
-        if low.is_none() {
+        if low.and_then(|low| self.shown(low.rate)).is_none() {
             let is_known = ended == Ended::LowestMisses && is_sure(self.evidence.high());
             return if is_known { Confidence::Probable } else { Confidence::Unknown };
         }

@@ -353,3 +353,15 @@ fn lateness_counts_beside_the_bound_and_accounts_must_agree() {
     point.gates.push(gate("conservation", false));
     assert_eq!(trust(&objective, &point), Trust::Invalid);
 }
+
+#[test]
+fn what_was_never_met_is_no_answer() {
+    // Too short to decide until a miss, and then the budget ends.
+    let config = SearchConfig { budget_ns: 9 * SECOND, ..config() };
+    let (answer, trials) = search(config, |rate, _| match rate < 500.0 {
+        true => (Standing::Undecided, Trust::Sound),
+        false => holds(false),
+    });
+    assert!(trials.iter().all(|trial| trial.standing != Standing::Met), "{trials:?}");
+    assert_eq!((answer.rate, answer.confidence), (None, Confidence::Unknown));
+}
