@@ -2,7 +2,7 @@
 
 use crate::observe::{CpuShare, Observed, ThreadShare};
 use model::facts::{HostFacts, ServerFacts};
-use model::load::Trial;
+use model::load::{Hold, Life, Trial};
 use model::run::Point;
 
 /// A thread or CPU set that wants more than this share of its time is hot.
@@ -15,6 +15,14 @@ pub const SLACK: f64 = 0.75;
 
 /// A thread that wants less than this share of its time does no work that matters.
 const WORKS: f64 = 0.02;
+
+/// A time as one types it, exactly.
+fn typed(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let unit = units.into_iter().find(|(unit_ns, _)| ns.is_multiple_of(*unit_ns));
+    let (unit_ns, name) = unit.unwrap_or((1, "ns"));
+    format!("{}{name}", ns / unit_ns)
+}
 
 /// One point and its surroundings.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +40,25 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
+    /// How connections live.
+    pub fn life(&self) -> Option<&'a Life> {
+        self.point.load.life.as_ref()
+    }
+
+    /// The same churn with `factor` times the devices.
+    pub fn churn_command(&self, factor: u64) -> String {
+        let devices = u64::from(self.point.load.connections) * factor;
+        let hold = match self.life().and_then(|life| life.hold) {
+            None => String::new(),
+            Some(Hold::Forever) => " --hold forever".to_string(),
+            Some(Hold::For { ns, jitter: 0.0 }) => format!(" --hold {}", typed(ns)),
+            Some(Hold::For { ns, jitter }) => {
+                format!(" --hold {}+-{:.4}%", typed(ns), jitter * 100.0).replace(".0000", "")
+            }
+        };
+        format!("ceiling churn {} --devices {devices}{hold}", self.trial.url)
+    }
+
     /// CPUs the workers may run on.
     pub fn client_cpus(&self) -> Vec<u32> {
         if self.trial.cpus.is_empty() {

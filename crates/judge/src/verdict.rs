@@ -12,7 +12,7 @@ use crate::ramp::{self, Shape, load_of, load_phrase};
 use crate::walls::{self, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, SERVER, Seen};
 use crate::{gates, ramp::ceiling};
 use model::facts::HostFacts;
-use model::load::{Question, Trial};
+use model::load::{Hold, Question, Trial};
 use model::run::{Outcome, Point, Target};
 use model::units::show_count;
 use model::verdict::{CeilingKind, Confidence, Gate, Named, Verdict};
@@ -345,7 +345,9 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
 }
 
 fn none(case: &Case<'_>, seen: Seen) -> Verdict {
-    let limit = if case.point.is_churn() {
+    let limit = if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
+        "the number of devices".to_string()
+    } else if case.point.is_churn() {
         "the number of devices and their hold".to_string()
     } else if case.is_open() {
         "the asked rate".to_string()
@@ -354,7 +356,7 @@ fn none(case: &Case<'_>, seen: Seen) -> Verdict {
     };
     Verdict {
         wall: Named::None,
-        name: format!("no wall was reached; {limit} limits"),
+        name: format!("no wall was reached; what limits is {limit}"),
         side: Side::None,
         confidence: Confidence::Probable,
         ceiling: ceiling(&[case.point], CeilingKind::AtLeast),
@@ -395,8 +397,7 @@ fn what_would_tell(case: &Case<'_>) -> Vec<String> {
 
 fn ramp_command(case: &Case<'_>) -> String {
     if case.point.is_churn() {
-        let devices = u64::from(case.point.load.connections) * 4;
-        return format!("ceiling churn {} --devices {devices}", case.trial.url);
+        return case.churn_command(4);
     }
     if let Some(rate) = case.point.load.rate {
         let (first, last) = ((rate / 4.0).max(1.0), rate * 4.0);

@@ -1,11 +1,13 @@
 //! M2: open loop, and every planned request was sent on time and answered: no wall was reached.
-//! Devices that come and go at the rate of their hold show the same.
+//! Devices that come and go at the rate of their hold show the same, and so do devices that all hold
+//! their connections to the end.
 //!
 //! Rule: completed over planned above 99 %, and release lag p99 under 1 ms.
 //! Mimics: A4, a limiter that queues. Confirm: a rate 25 % higher is reached as well.
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
+use model::load::Hold;
 
 pub fn test(case: &Case<'_>) -> Test {
     if case.point.is_churn() {
@@ -31,6 +33,13 @@ pub fn test(case: &Case<'_>) -> Test {
 
 /// Devices: connections per second are what the hold allows.
 fn devices(case: &Case<'_>) -> Test {
+    let connections = &case.point.connections;
+    if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
+        return match connections.opened >= connections.asked {
+            true => Test::Seen(all_held(case)),
+            false => Test::NotSeen,
+        };
+    }
     let turnover = case.point.turnover.as_ref();
     let Some((rate, planned)) = turnover.and_then(|one| Some((one.rate, one.planned_rate?))) else {
         return Test::NotSeen;
@@ -47,8 +56,21 @@ fn devices(case: &Case<'_>) -> Test {
         percent(achieved),
         "over 95 %: connecting takes no time that matters",
     );
-    let more = u64::from(case.point.load.connections) * 2;
-    Test::Seen(seen.next(format!("ceiling churn {} --devices {more}", case.trial.url)))
+    Test::Seen(seen.next(case.churn_command(2)))
+}
+
+/// Devices that stay: all are there.
+fn all_held(case: &Case<'_>) -> Seen {
+    let connections = &case.point.connections;
+    let seen = Seen::default().with(
+        Family::RampShape,
+        "client",
+        "engine",
+        "connections held, of devices",
+        format!("{} of {}", connections.opened, connections.asked),
+        "all",
+    );
+    seen.next(case.churn_command(2))
 }
 
 /// Share of the connections that devices would make if connecting took no time.
