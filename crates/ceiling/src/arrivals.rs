@@ -12,9 +12,9 @@ use std::path::PathBuf;
 /// How due instants are spread, and what happens when requests wait.
 #[derive(Debug, Args)]
 pub struct Spread {
-    /// Gaps between due requests: equal, exponential, or uniform from 0 to twice the mean
-    #[arg(long, value_name = "SPREAD", default_value = "fixed")]
-    pub arrivals: Arrivals,
+    /// Gaps between due requests in open loop [default: fixed]
+    #[arg(long, value_name = "SPREAD")]
+    pub arrivals: Option<Arrivals>,
 
     /// Let a request that finds every connection in use open one, up to this many
     #[arg(long, value_name = "N", value_parser = crate::options::positive)]
@@ -26,7 +26,7 @@ pub struct Spread {
 pub enum Arrivals {
     /// Equal gaps
     Fixed,
-    /// A Poisson process
+    /// Exponential gaps: a Poisson process
     Poisson,
     /// Between 0 and twice the mean
     Uniform,
@@ -34,7 +34,7 @@ pub enum Arrivals {
 
 impl Arrivals {
     /// The same in the model's words.
-    pub fn spacing(self) -> Spacing {
+    fn spacing(self) -> Spacing {
         match self {
             Self::Fixed => Spacing::Fixed,
             Self::Poisson => Spacing::Poisson,
@@ -44,9 +44,18 @@ impl Arrivals {
 }
 
 impl Spread {
+    /// Gaps between due requests.
+    pub fn spacing(&self) -> Spacing {
+        self.arrivals.map_or(Spacing::Fixed, Arrivals::spacing)
+    }
+
     /// Largest number of connections beside `connections` asked for. Only an open loop has
     /// requests that wait.
     pub fn connections_max(&self, connections: u32, arrival: &Arrival) -> Result<u32, Failure> {
+        if *arrival == Arrival::Closed && self.arrivals.is_some() {
+            let text = "--arrivals: belongs to an open loop; for example -R 1k --arrivals poisson";
+            return Err(Failure::Usage(text.to_string()));
+        }
         let Some(most) = self.max_connections else { return Ok(connections) };
         let usage = |text: String| Err(Failure::Usage(format!("--max-connections: {text}")));
         if *arrival == Arrival::Closed {

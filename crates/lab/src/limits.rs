@@ -84,7 +84,13 @@ pub fn allow_ports(levels: &[Level], routes: &[Route]) -> Result<(), LimitError>
             Err(_) if ports.would_do(connections, routes) && begin.elapsed() < PORTS_WAIT => {
                 thread::sleep(PORTS_LOOK);
             }
-            Err(error) => return Err(LimitError::Ports(Box::new(error))),
+            Err(mut error) => {
+                // What fits is said as it is asked for: devices need ports for those that wait.
+                let at_once = |level: &Level| level.connections.max(level.connections_max);
+                let asked = u64::from(levels.iter().map(at_once).max().unwrap_or(0));
+                error.possible = error.possible * asked / connections.max(1);
+                return Err(LimitError::Ports(Box::new(error)));
+            }
         }
     }
 }

@@ -15,10 +15,14 @@ const STARTS_PER_S: u64 = 5_000;
 /// connect; with --hold forever it is how many are held and what each costs. Starts are spread over
 /// the ramp-up; the measured window is the time between ramp-up and ramp-down.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(mut_arg("url", |url| url.help(
+    "Where: tcp://HOST:PORT for bare connections, or http://HOST[:PORT][/PATH] with a request on \
+     each; with --targets, the server of their paths")),
+after_help = "\
 Examples:
   ceiling churn tcp://127.0.0.1:8083 --devices 2k --hold 1s±5%
   ceiling churn http://127.0.0.1:8083/simple --devices 100 --hold 0
+  ceiling churn http://127.0.0.1:8083/read -c 500 --requests-per-conn 10 --hold 0
   ceiling churn tcp://127.0.0.1:8083 --hold forever -c 15k --source auto")]
 pub struct Churn {
     #[command(flatten)]

@@ -94,7 +94,7 @@ fn answers_min(objective: &Objective) -> u64 {
 
 pub fn run(command: Find) -> Result<Code, Failure> {
     let (lowest, highest) = command.rate;
-    let arrivals = command.spread.arrivals.spacing();
+    let arrivals = command.spread.spacing();
     let arrival = Arrival::Open { curve: Curve::constant(lowest), arrivals };
     let connections = command.connections as u32;
     let connections_max = command.spread.connections_max(connections, &arrival)?;

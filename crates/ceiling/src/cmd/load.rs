@@ -80,7 +80,7 @@ pub fn run(command: Load) -> Result<Code, Failure> {
         }
     };
     let arrival = match shaped.curve {
-        Some(curve) => Arrival::Open { curve, arrivals: command.spread.arrivals.spacing() },
+        Some(curve) => Arrival::Open { curve, arrivals: command.spread.spacing() },
         None => Arrival::Closed,
     };
     let connections = command.connections as u32;

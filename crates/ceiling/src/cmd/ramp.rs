@@ -88,7 +88,7 @@ pub fn run(command: Ramp) -> Result<Code, Failure> {
         let life = Life::default();
         Ok(Level { connections, connections_max, depth, arrival, life })
     };
-    let arrivals = command.spread.arrivals.spacing();
+    let arrivals = command.spread.spacing();
     let open = |rate: u64| Arrival::Open { curve: Curve::constant(rate as f64), arrivals };
     let levels: Result<Vec<Level>, Failure> = match (command.connections, command.rate) {
         (connections, None) => {
