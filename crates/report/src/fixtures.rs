@@ -8,8 +8,8 @@ use model::curve::Curve;
 use model::facts::{CpuAccounting, CpuQuota, HostFacts, Nic, ServerFacts, Unreadable};
 use model::histogram::{Histogram, Summary};
 use model::load::{
-    Arrival, DriverKind, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing, Stop,
-    Trial, Warmup,
+    Arrival, DriverKind, Hold, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing,
+    Stop, Trial, Warmup,
 };
 use model::objective::{Expectation, Objective, Standing, Unit};
 use model::reading::{
@@ -17,8 +17,8 @@ use model::reading::{
 };
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome, Point,
-    Record, RequestInfo, Run, SCHEMA, Second, Spread, Target, Unmeasured, count_mismatches,
-    count_target,
+    Record, RequestInfo, Run, SCHEMA, Second, Spread, Target, TurnoverInfo, Unmeasured,
+    count_mismatches, count_target,
 };
 use model::search::{
     Answer, Check as SearchCheck, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust,
@@ -43,6 +43,9 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("load_secure", load_secure()),
         ("load_open", load_open()),
         ("load_mix", load_mix()),
+        ("find_answer", find_answer()),
+        ("churn_turnover", churn_turnover()),
+        ("churn_held", churn_held()),
         ("target_lost", target_lost()),
         ("hostile", hostile()),
     ]
@@ -918,10 +921,33 @@ pub(crate) fn load_open() -> Run {
     run
 }
 
-/// A search with an answer. Its trials show each way to stand; the points are those of one load.
+/// The same point as if its rate had been asked for.
+fn asked(point: &Point, rate: f64) -> Point {
+    let mut point = point.clone();
+    point.load.model = "open".to_string();
+    (point.load.rate, point.load.arrivals) = (Some(rate), Some(Spacing::Fixed));
+    (point.offered_rate, point.rate) = (Some(rate), rate);
+    let planned = (rate * point.load.duration_s) as u64;
+    point.requests.planned = Some(planned);
+    (point.requests.sent, point.requests.completed) = (planned, planned);
+    point.status.insert("2xx".to_string(), planned);
+    point.in_flight.mean = point.latency_ns.mean.map(|mean_ns| rate * mean_ns as f64 / 1e9);
+    point.release_lag_ns = Some(distribution(9_000.0, planned).summary(0));
+    point.lateness_ns = point.release_lag_ns.clone();
+    point
+}
+
+/// A search with an answer. Its trials show each way to stand.
 pub(crate) fn find_answer() -> Run {
     let mut run = load_unwatched();
     run.record.trial.question = Question::Find;
+    let arrival = Arrival::Open { curve: Curve::constant(100.0), arrivals: Spacing::Fixed };
+    run.record.trial.levels[0].arrival = arrival;
+    let point = run.record.points.remove(0);
+    run.record.points = [24_000.0, 48_900.0, 48_000.0].map(|rate| asked(&point, rate)).to_vec();
+    run.latencies = vec![run.latencies[0].clone(); 3];
+    let missed = expectation("p99<2ms", Unit::Ns, Some(2.6e6), Some(false), "measured 2.60ms");
+    run.record.points[1].expectations = vec![missed];
     run.record.trial.expect = "p99<2ms".parse().ok();
     let trial = |rate, duration_s, purpose, standing, trust| SearchTrial {
         rate,
@@ -958,6 +984,79 @@ pub(crate) fn find_answer() -> Run {
             notes: Vec::new(),
         }),
     });
+    run
+}
+
+/// Devices that speak no HTTP: what is counted is connections.
+fn churn(hold: Hold) -> Run {
+    let scene = Scene { connections: vec![2_000], ..Scene::ramp(48_300.0) };
+    let mut run = run(&scene, Question::Churn);
+    let life = Life {
+        requests: Some((0, 0)),
+        hold: Some(hold),
+        ramp_up_ns: NS_PER_S,
+        ramp_down_ns: NS_PER_S,
+    };
+    run.record.trial.levels[0].life = life;
+    run.record.trial.url = "tcp://127.0.0.1:8080".to_string();
+    run.record.target.url.clone_from(&run.record.trial.url);
+    run.latencies[0] = Histogram::new();
+    let point = &mut run.record.points[0];
+    point.load.life = Some(life);
+    point.rate = 0.0;
+    (point.requests.sent, point.requests.completed) = (0, 0);
+    point.status.insert("2xx".to_string(), 0);
+    point.latency_ns = Summary::default();
+    point.service_ns = Summary::default();
+    point.series.iter_mut().for_each(|second| {
+        (second.completed, second.p50_ns, second.p99_ns) = (0, None, None);
+    });
+    point.bytes = Bytes { sent: 0, received: 0 };
+    (point.cpu.client_us_per_request, point.cpu.server_us_per_request) = (None, None);
+    point.connections.served = 0;
+    point.connections.requests_each = Spread { min: Some(0), p50: Some(0), max: Some(0) };
+    point.turnover = Some(TurnoverInfo {
+        rate: 0.0,
+        planned_rate: None,
+        begun: 0,
+        established: 0,
+        failed: 0,
+        closed_by_us: 0,
+        closed_by_peer: 0,
+        connect_ns: Summary::default(),
+        syn_retries: BTreeMap::new(),
+        client_bytes_each: Some(1_536.0),
+    });
+    run
+}
+
+/// Devices that come and go; the accept queue overflows now and then, and SYNs are repeated.
+pub(crate) fn churn_turnover() -> Run {
+    let mut run = churn(Hold::For { ns: NS_PER_S, jitter: 0.05 });
+    let point = &mut run.record.points[0];
+    point.connections.reopened = 19_200;
+    if let Some(turnover) = &mut point.turnover {
+        turnover.rate = 1_920.0;
+        turnover.planned_rate = Some(2_000.0);
+        (turnover.begun, turnover.established, turnover.failed) = (19_210, 19_200, 10);
+        (turnover.closed_by_us, turnover.closed_by_peer) = (19_188, 12);
+        turnover.connect_ns = distribution(140_000.0, 19_200).summary(0);
+        turnover.syn_retries = BTreeMap::from([("1s".to_string(), 310), ("3s".to_string(), 14)]);
+    }
+    point.errors.insert("connect".to_string(), 10);
+    let mut found = wall(WallId::K1, Confidence::Probable);
+    found.evidence = vec![evidence("server", "TcpExt", "ListenOverflows", "334", "over 0")];
+    run.record.verdict = found;
+    run
+}
+
+/// Devices that stay: all are there, and nothing moves in the window.
+pub(crate) fn churn_held() -> Run {
+    let mut run = churn(Hold::Forever);
+    let name = "no wall was reached; what limits is the number of devices";
+    run.record.verdict = verdict(Named::None, Side::None, name, Confidence::Probable);
+    run.record.verdict.next =
+        vec!["ceiling churn tcp://127.0.0.1:8080 --devices 4000 --hold forever".to_string()];
     run
 }
 

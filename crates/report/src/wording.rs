@@ -190,7 +190,8 @@ pub(crate) fn point_mark(point: &Point) -> String {
 
 /// A point in words: `400 connections, depth 10, 20k/s asked, visit 2`.
 pub(crate) fn point_phrase(point: &Point) -> String {
-    let mut shown = plural(u64::from(point.load.connections), "connection");
+    let one = if point.is_churn() { "device" } else { "connection" };
+    let mut shown = plural(u64::from(point.load.connections), one);
     if point.load.depth > 1 {
         shown.push_str(&format!(", depth {}", point.load.depth));
     }
@@ -208,7 +209,11 @@ pub(crate) fn point_heading(run: &Run) -> &'static str {
     let points = &run.record.points;
     let plain =
         |point: &Point| point.load.depth == 1 && point.load.rate.is_none() && point.attempt == 1;
-    if points.iter().all(plain) { "conns" } else { "point" }
+    match points.iter().all(plain) {
+        true if points.iter().all(Point::is_churn) => "devices",
+        true => "conns",
+        false => "point",
+    }
 }
 
 #[cfg(test)]

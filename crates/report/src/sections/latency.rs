@@ -35,7 +35,15 @@ struct Measure {
 }
 
 const MEASURES: &[Measure] = &[
-    Measure { name: "latency", meaning: "", pick: |point| Some(&point.latency_ns) },
+    Measure {
+        name: "latency",
+        meaning: "",
+        // Devices without requests have none, and their time to connect stands alone.
+        pick: |point| {
+            let is_asked = point.requests.sent > 0 || !point.is_churn();
+            Some(&point.latency_ns).filter(|_| is_asked)
+        },
+    },
     Measure {
         name: "service",
         meaning: "from send to answer",
@@ -144,6 +152,10 @@ pub fn distribution(run: &Run) -> Vec<Block> {
     };
     let points = run.record.points.iter().zip(&run.latencies);
     let views: Vec<View> = points.filter_map(with_curve).collect();
+    let is_asked = |point: &Point| point.requests.sent > 0;
+    if views.is_empty() && !run.record.points.iter().any(is_asked) {
+        return Vec::new();
+    }
     if views.is_empty() {
         let text = "The whole distributions were not kept with this run.".to_string();
         return vec![Block::Text(text)];

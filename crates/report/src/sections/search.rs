@@ -75,6 +75,9 @@ fn check_sentence(check: Option<&Check>, side: &str) -> Option<String> {
 /// Every trial in the order it was made.
 pub fn table(run: &Run) -> Vec<Block> {
     let Some(search) = &run.record.search else { return Vec::new() };
+    if search.trials.is_empty() {
+        return Vec::new();
+    }
     let mut columns = vec![Column::numbers("trial"), Column::numbers("rate")];
     columns.extend([Column::numbers("length"), Column::words("for"), Column::words("objective")]);
     columns.push(Column::words("because").rank(1));
@@ -161,7 +164,10 @@ mod tests {
         };
         let rows: Vec<_> = table.rows.iter().map(|row| row.cells.join(" | ")).collect();
         assert_eq!(rows[0], "1 | 24.0k/s | 600ms | grow | met | -");
-        assert_eq!(rows[1], "2 | 48.9k/s | 3.00s | narrow | missed, client late | -");
+        assert_eq!(
+            rows[1],
+            "2 | 48.9k/s | 3.00s | narrow | missed, client late | p99<2ms: measured 2.60ms"
+        );
         assert_eq!(rows[2], "3 | 48.0k/s | 3.00s | verify | not valid | -");
         assert_eq!(table.rows[2].mark, Mark::Broken);
     }

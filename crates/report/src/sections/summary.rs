@@ -118,9 +118,11 @@ fn wall_sentence(verdict: &Verdict) -> String {
     }
 }
 
-/// The sentence a verdict carries in place of a wall's name, to stand inside another one.
+/// The sentence a verdict carries in place of a wall's name, to stand inside another one that has
+/// said already that no wall was reached.
 fn without_stop(name: &str) -> &str {
-    name.trim_end_matches('.')
+    let name = name.trim_end_matches('.');
+    name.strip_prefix("no wall was reached; ").unwrap_or(name)
 }
 
 fn ceiling_banner(verdict: &Verdict) -> Banner {
@@ -176,13 +178,15 @@ fn outcome_banner(run: &Run) -> Option<Banner> {
         Outcome::Interrupted => "INTERRUPTED",
         Outcome::TargetLost => "THE TARGET STOPPED ANSWERING",
     };
-    let levels = plural(record.trial.levels.len() as u64, "level");
+    let levels = record.trial.levels.len();
+    let is_search = record.trial.question == Question::Find;
     let text = match record.points.iter().filter(|point| point.attempt == 1).count() {
-        0 => format!("{what} before the first of {levels} was measured."),
-        visited => format!(
-            "{what} at level {visited} of {}; what was measured is kept.",
-            record.trial.levels.len()
-        ),
+        0 if is_search => format!("{what} before the first trial was measured."),
+        0 if levels == 1 => format!("{what} before anything was measured."),
+        0 => format!("{what} before the first of {levels} levels was measured."),
+        trial if is_search => format!("{what} in trial {trial}; what was measured is kept."),
+        _ if levels == 1 => format!("{what}; what was measured is kept."),
+        level => format!("{what} at level {level} of {levels}; what was measured is kept."),
     };
     let last = record.points.last().filter(|point| is_partial(run, point));
     let lines = last.map(|point| {
@@ -230,7 +234,15 @@ fn load_phrase(record: &Record) -> String {
         let most = span(|level| f64::from(level.connections_max), show_count);
         connections = format!("{connections} up to {most}");
     }
+    let searched = record.search.as_ref().map(|search| search.config);
     let mut phrase = match levels.first().map(|level| &level.arrival) {
+        Some(Arrival::Open { arrivals, .. }) if let Some(config) = searched => {
+            let (low, high) = (per_second(config.lowest), per_second(config.highest));
+            format!(
+                "open loop from {low} to {high} ({}), {connections} connections",
+                arrivals.name()
+            )
+        }
         Some(Arrival::Open { curve, arrivals }) => {
             let up_to = if curve.constant_rate().is_some() { "at" } else { "at up to" };
             let (asked, spread) = (span(rate, per_second), arrivals.name());
@@ -247,6 +259,9 @@ fn load_phrase(record: &Record) -> String {
     }
     let threads = plural(u64::from(record.trial.threads), "thread");
     let driver = record.trial.driver.name();
+    if levels.len() == 1 {
+        return format!("{phrase}; {threads}, {driver}");
+    }
     format!("{}, {phrase}; {threads}, {driver}", plural(levels.len() as u64, "level"))
 }
 
@@ -261,8 +276,12 @@ fn life_phrase(life: &Life) -> String {
     match life.hold {
         Some(Hold::For { ns: 0, .. }) | None => format!("closed after {requests}"),
         Some(Hold::For { ns, jitter }) => {
-            let around = format!("{} +-{:.0} %", show_ns(ns as f64), jitter * 100.0);
-            format!("held {around}, {requests} on each")
+            let held = show_ns(ns as f64);
+            let around = match jitter {
+                0.0 => String::new(),
+                jitter => format!(" +-{:.0} %", jitter * 100.0),
+            };
+            format!("held {held}{around}, {requests} on each")
         }
         Some(Hold::Forever) => format!("held to the end, {requests} on each"),
     }

@@ -7,7 +7,8 @@ use model::run::{Point, Run, Second};
 /// Rate and latency over time, one view per point.
 pub fn points(run: &Run) -> Vec<Block> {
     let points = &run.record.points;
-    if points.iter().all(|point| point.series.is_empty()) {
+    // Connections without requests have neither throughput nor latency.
+    if points.iter().all(|point| point.series.is_empty() || point.requests.sent == 0) {
         return Vec::new();
     }
     let selected = best_point(run).map_or(0, |(index, _)| index);

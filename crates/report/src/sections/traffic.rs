@@ -17,19 +17,32 @@ pub fn trouble(run: &Run) -> Vec<Block> {
         return drawn(run, &losing);
     }
     let sent: u64 = points.iter().map(|point| point.requests.sent).sum();
-    vec![Block::Text(format!(
-        "Every connection asked for was opened and served; all {} were answered 2xx or 3xx.",
-        plural(sent, "request")
-    ))]
+    let connections = "Every connection asked for was opened and served";
+    let text = match sent {
+        0 => format!("{connections}."),
+        sent => {
+            let requests = plural(sent, "request");
+            format!("{connections}; all {requests} were answered 2xx or 3xx.")
+        }
+    };
+    vec![Block::Text(text)]
 }
 
 /// Everything that did not go as asked, in one number.
 fn lost(point: &Point) -> u64 {
     let (connections, requests) = (&point.connections, &point.requests);
-    let unserved = connections.asked.saturating_sub(connections.served);
+    // Without requests a connection that is open has all it wants.
+    let is_served = if asks(point) { connections.served } else { connections.opened };
+    let unserved = connections.asked.saturating_sub(is_served);
     let unanswered = requests.failed + requests.unsent + requests.unanswered;
     let errors: u64 = point.errors.values().sum();
-    unserved + connections.reopened + unanswered + point.mismatched + errors
+    let reopened = if point.is_churn() { 0 } else { connections.reopened };
+    unserved + reopened + unanswered + point.mismatched + errors
+}
+
+/// Whether requests were sent or planned: devices may only hold connections.
+fn asks(point: &Point) -> bool {
+    point.requests.sent > 0 || !point.is_churn()
 }
 
 /// Connections, requests and errors of each point.
@@ -41,34 +54,35 @@ pub fn tables(run: &Run) -> Vec<Block> {
 fn drawn(run: &Run, points: &[&Point]) -> Vec<Block> {
     let mut tables = vec![connections(run, points)];
     tables.extend(security::handshakes(run, points));
-    tables.push(requests(run, points));
+    if points.iter().any(|point| asks(point)) {
+        tables.push(requests(run, points));
+    }
     tables.extend(errors(run, points));
     tables.into_iter().map(Block::Table).collect()
 }
 
 fn connections(run: &Run, points: &[&Point]) -> Table {
     let mut columns = vec![Column::numbers(point_heading(run))];
-    columns.extend(["asked", "opened", "served", "failed", "reopened"].map(Column::numbers));
+    let has_requests = points.iter().any(|point| asks(point));
+    let counted = ["asked", "opened", "served", "failed", "reopened"];
+    let shown = |title: &&str| has_requests || *title != "served";
+    columns.extend(counted.into_iter().filter(shown).map(Column::numbers));
     columns.extend(["p50 to connect", "max to connect"].map(|t| Column::numbers(t).rank(2)));
     let spread = ["min reqs each", "p50 reqs each", "max reqs each"];
-    columns.extend(spread.map(|title| Column::numbers(title).rank(1)));
+    if has_requests {
+        columns.extend(spread.map(|title| Column::numbers(title).rank(1)));
+    }
     let mut table = Table::new(columns).caption("Connections");
     for point in points {
         let connections = &point.connections;
         let mut cells = vec![point_mark(point)];
-        cells.extend(
-            [
-                connections.asked,
-                connections.opened,
-                connections.served,
-                connections.failed,
-                connections.reopened,
-            ]
-            .map(count),
-        );
+        cells.extend([connections.asked, connections.opened].map(count));
+        cells.extend(has_requests.then(|| count(connections.served)));
+        cells.extend([connections.failed, connections.reopened].map(count));
         cells.extend([connections.connect_ns.p50, connections.connect_ns.max].map(ns));
         let each = &connections.requests_each;
-        cells.extend([each.min, each.p50, each.max].map(|number| or_dash(number, count)));
+        let each = [each.min, each.p50, each.max].map(|number| or_dash(number, count));
+        cells.extend(has_requests.then_some(each).into_iter().flatten());
         table.push(mark_of(run, point), cells);
     }
     table

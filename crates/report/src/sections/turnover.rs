@@ -2,6 +2,7 @@
 
 use crate::page::{Block, Column, Table};
 use crate::wording::{count, mark_of, ns, or_dash, plural, point_heading, point_mark};
+use model::load::Hold;
 use model::run::{Point, Run, TurnoverInfo};
 use model::units::{show_bytes, show_count};
 
@@ -11,6 +12,9 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
     let rows: Vec<(&Point, &TurnoverInfo)> = run.record.points.iter().filter_map(with).collect();
     if rows.is_empty() {
         return Vec::new();
+    }
+    if rows.iter().all(|(point, _)| is_held(point)) {
+        return vec![Block::Table(held(run, &rows))];
     }
     let mut columns = vec![Column::numbers(point_heading(run)), Column::numbers("conns/s")];
     columns.extend(["connect p50", "p99", "max"].map(Column::numbers));
@@ -30,6 +34,30 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
         table.notes.extend(notes(point, turnover));
     }
     vec![Block::Table(table)]
+}
+
+/// Whether connections are opened once and stay.
+fn is_held(point: &Point) -> bool {
+    point.load.life.is_some_and(|life| life.hold == Some(Hold::Forever))
+}
+
+/// Connections that stay are opened in the ramp-up, before the window: its figures would be zeros.
+fn held(run: &Run, rows: &[(&Point, &TurnoverInfo)]) -> Table {
+    let mut columns = vec![Column::numbers(point_heading(run))];
+    columns.extend(["opened", "failed", "lost"].map(Column::numbers));
+    columns.extend(["connect p50", "p99", "max"].map(Column::numbers));
+    let mut table = Table::new(columns);
+    for (point, turnover) in rows {
+        let connections = &point.connections;
+        let counts = [connections.opened, connections.failed, turnover.closed_by_peer];
+        let connect = &connections.connect_ns;
+        let mut cells = vec![point_mark(point)];
+        cells.extend(counts.map(count));
+        cells.extend([connect.p50, connect.p99, connect.max].map(ns));
+        table.push(mark_of(run, point), cells);
+        table.notes.extend(notes(point, turnover));
+    }
+    table
 }
 
 fn notes(point: &Point, turnover: &TurnoverInfo) -> Vec<String> {
