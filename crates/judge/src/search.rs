@@ -19,6 +19,7 @@ use evidence::{Evidence, Tested};
 use model::objective::{Figure, Objective, Standing, Term};
 use model::run::Point;
 use model::search::{Answer, Check, Ended, Purpose, SearchConfig, SearchTrial, Trust};
+use model::units::show_count;
 use model::verdict::{CeilingKind, Confidence, Named, Verdict};
 use model::wall::{Side, WallId};
 
@@ -402,14 +403,16 @@ impl Search {
         let mut notes = Vec::new();
         if let Some(limit) = self.evidence.client_limit() {
             notes.push(format!(
-                "at {limit}/s the generator was late and the objective was missed: the limit may \
-                 be its own"
+                "at {}/s the generator was late and the objective was missed: the limit may \
+                 be its own",
+                show_count(limit)
             ));
         }
         if let Some((high, above)) =
             self.evidence.high().and_then(|high| Some((high, self.evidence.held_above(high.rate)?)))
         {
-            notes.push(format!("not monotone: {}/s missed and {}/s held", high.rate, above.rate));
+            let (high, above) = (show_count(high.rate), show_count(above.rate));
+            notes.push(format!("not monotone: {high}/s missed and {above}/s held"));
         }
         if ended == Ended::BudgetSpent {
             notes.push("the budget ended before the interval was narrow and sure".to_string());
@@ -418,9 +421,11 @@ impl Search {
             match check {
                 Some(Check { rate, agrees: Some(false), .. }) => {
                     let wrong = if side == "below" { "missed" } else { "held" };
+                    let rate = show_count(rate);
                     notes.push(format!("the run {side} the answer, at {rate}/s, {wrong}"));
                 }
                 Some(Check { rate, agrees: None, .. }) => {
+                    let rate = show_count(rate);
                     notes.push(format!("the run {side} the answer, at {rate}/s, was not decided"));
                 }
                 _ => {}

@@ -944,8 +944,9 @@ pub(crate) fn find_answer() -> Run {
     let arrival = Arrival::Open { curve: Curve::constant(100.0), arrivals: Spacing::Fixed };
     run.record.trial.levels[0].arrival = arrival;
     let point = run.record.points.remove(0);
-    run.record.points = [24_000.0, 48_900.0, 48_000.0].map(|rate| asked(&point, rate)).to_vec();
-    run.latencies = vec![run.latencies[0].clone(); 3];
+    run.record.points =
+        [24_000.0, 48_900.0, 48_000.0, 48_000.0].map(|rate| asked(&point, rate)).to_vec();
+    run.latencies = vec![run.latencies[0].clone(); 4];
     let missed = expectation("p99<2ms", Unit::Ns, Some(2.6e6), Some(false), "measured 2.60ms");
     run.record.points[1].expectations = vec![missed];
     run.record.trial.expect = "p99<2ms".parse().ok();
@@ -971,6 +972,7 @@ pub(crate) fn find_answer() -> Run {
             trial(24_000.0, 0.6, Purpose::Grow, Standing::Met, Trust::Sound),
             trial(48_900.0, 3.0, Purpose::Narrow, Standing::Missed, Trust::ClientLate),
             trial(48_000.0, 3.0, Purpose::Verify, Standing::Met, Trust::Invalid),
+            trial(48_000.0, 3.0, Purpose::Verify, Standing::Met, Trust::Sound),
         ],
         answer: Some(Answer {
             rate: Some(48_000.0),

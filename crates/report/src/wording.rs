@@ -2,7 +2,9 @@
 
 use crate::page::Mark;
 use model::load::Stop;
+use model::objective::Standing;
 use model::run::{Outcome, Point, Run};
+use model::search::{SearchTrial, Trust};
 use model::units::{NS_PER_S, show_count};
 use model::verdict::{Ceiling, Confidence, Gate, Named, Verdict};
 use model::wall::Side;
@@ -157,8 +159,18 @@ pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
 
 /// The point to look at first: the least load whose rate lies in the interval of the ceiling, or
 /// the highest rate when there is no interval. Points with broken gates or without a rate do not
-/// count.
+/// count. In a search it is the trial that shows the answer.
 pub(crate) fn best_point(run: &Run) -> Option<(usize, &Point)> {
+    if let Some(search) = &run.record.search {
+        let answer = search.answer.as_ref().and_then(|answer| answer.rate);
+        let shows = |trial: &SearchTrial| {
+            Some(trial.rate) == answer
+                && trial.standing == Standing::Met
+                && trial.trust != Trust::Invalid
+        };
+        let index = search.trials.iter().rposition(shows);
+        return index.and_then(|index| Some((index, run.record.points.get(index)?)));
+    }
     let low = run.record.verdict.ceiling.as_ref().and_then(|ceiling| ceiling.low);
     let sound = || {
         let points = run.record.points.iter().enumerate();

@@ -150,6 +150,12 @@ fn notes(run: &Run) -> Vec<String> {
     if unchecked > 0 {
         notes.push(format!("ok {unchecked}?: {unchecked} of the gates could not be checked."));
     }
+    if run.record.search.is_some() {
+        notes.push(
+            "Overload breaks gates, and a search needs overload: what was believed is said above."
+                .to_string(),
+        );
+    }
     if points.iter().any(|point| point.attempt > 1) {
         notes.push("#2: the second visit of a level.".to_string());
     }

@@ -135,7 +135,7 @@ mod tests {
         let run = fixtures::find_answer();
         let expected = [
             "48.0k/s HOLDS p99<2ms; 48.9k/s misses, 1.9 % apart",
-            "Confidence: confirmed. Ended after 3 trials: the interval is as narrow as asked.",
+            "Confidence: confirmed. Ended after 4 trials: the interval is as narrow as asked.",
             "Confirmation below: 45.6k/s holds, as it must (1 run).",
             "Confirmation above: 51.3k/s misses, as it must (1 run).",
         ];
