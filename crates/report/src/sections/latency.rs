@@ -56,6 +56,11 @@ const MEASURES: &[Measure] = &[
         pick: |point| point.release_lag_ns.as_ref(),
     },
     Measure {
+        name: "lateness",
+        meaning: "the part of the lag that is not a wait for a connection",
+        pick: |point| point.lateness_ns.as_ref(),
+    },
+    Measure {
         name: "connect",
         meaning: "time to connect",
         pick: |point| Some(&point.connections.connect_ns).filter(|summary| summary.count > 0),
