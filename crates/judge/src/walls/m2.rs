@@ -1,6 +1,6 @@
 //! M2: open loop, and every planned request was sent on time and answered: no wall was reached.
-//! Devices that come and go at the rate of their hold show the same, and so do devices that all hold
-//! their connections to the end.
+//! Devices that come and go at the rate of their hold show the same, and so do devices that all
+//! hold their connections to the end.
 //!
 //! Rule: completed over planned above 99 %, and release lag p99 under 1 ms.
 //! Mimics: A4, a limiter that queues. Confirm: a rate 25 % higher is reached as well.
