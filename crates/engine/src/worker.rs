@@ -302,10 +302,8 @@ impl<D: Driver> Worker<D> {
                 self.stage = Stage::Closing;
                 self.change_stage(now_ns);
             }
-            (Stage::Closing, _) => {
-                if self.count_unsent(self.window_end_ns) == Counting::Done {
-                    self.finish(now_ns);
-                }
+            (Stage::Closing, _) if self.count_unsent(self.window_end_ns) == Counting::Done => {
+                self.finish(now_ns);
             }
             (Stage::Report, _) => self.report(now_ns),
             _ => {}
