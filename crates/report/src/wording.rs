@@ -1,6 +1,7 @@
 //! The words that every section and every export uses for the same thing.
 
 use crate::page::Mark;
+use model::histogram::Summary;
 use model::load::Stop;
 use model::objective::Standing;
 use model::run::{Outcome, Point, Run};
@@ -34,6 +35,16 @@ pub(crate) fn or_dash<T>(value: Option<T>, show: impl Fn(T) -> String) -> String
 /// A duration in nanoseconds that may be missing.
 pub(crate) fn ns(value_ns: Option<u64>) -> String {
     or_dash(value_ns, |ns| model::units::show_ns(ns as f64))
+}
+
+/// A figure of a point's latency; `>` and its lower bound when it lies among requests that have no
+/// latency.
+pub(crate) fn latency(point: &Point, pick: fn(&Summary) -> Option<u64>) -> String {
+    let at_least = point.latency_at_least_ns.as_ref().and_then(pick);
+    match (pick(&point.latency_ns), at_least) {
+        (None, Some(bound)) => format!(">{}", ns(Some(bound))),
+        (value, _) => ns(value),
+    }
 }
 
 /// A whole count.
@@ -231,6 +242,21 @@ pub(crate) fn point_heading(run: &Run) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_percentile_among_unsent_requests_is_a_lower_bound() {
+        let mut run = fixtures::load_unwatched();
+        let point = &mut run.record.points[0];
+        let known = latency(point, |summary| summary.p50);
+        assert!(!known.starts_with('>') && known != "-", "{known}");
+        point.latency_ns.p99 = None;
+        assert_eq!(latency(point, |summary| summary.p99), "-");
+        let bound = Summary { p99: Some(2_000_000_000), ..Summary::default() };
+        point.latency_at_least_ns = Some(bound);
+        assert_eq!(latency(point, |summary| summary.p99), ">2.00s");
+        assert_eq!(latency(point, |summary| summary.p50), known);
+    }
+
     use crate::fixtures;
 
     #[test]

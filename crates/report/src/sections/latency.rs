@@ -45,6 +45,11 @@ const MEASURES: &[Measure] = &[
         },
     },
     Measure {
+        name: "at least",
+        meaning: "latency with a lower bound for each request that has none",
+        pick: |point| point.latency_at_least_ns.as_ref(),
+    },
+    Measure {
         name: "service",
         meaning: "from send to answer",
         // In closed loop this is the latency itself and would only repeat it.

@@ -2,8 +2,8 @@
 
 use crate::page::{Block, Column, Mark, Row, Table};
 use crate::wording::{
-    broken_gates, count, is_partial, mark_of, microseconds, ns, or_dash, point_mark, rate_of,
-    unchecked_gates, wall_mark, wall_phrase,
+    broken_gates, count, is_partial, latency, mark_of, microseconds, ns, or_dash, point_mark,
+    rate_of, unchecked_gates, wall_mark, wall_phrase,
 };
 use model::run::{Point, Run};
 use model::units::show_count;
@@ -52,13 +52,13 @@ fn figures(points: &[Point]) -> Vec<Figure> {
         figures.push(figure(Column::numbers("asked /s"), |p| or_dash(p.offered_rate, show_count)));
     }
     figures.push(figure(Column::numbers("rate /s"), |p| or_dash(rate_of(p), show_count)));
-    figures.push(figure(Column::numbers("p50"), |point| ns(point.latency_ns.p50)));
-    figures.push(figure(Column::numbers("p99"), |point| ns(point.latency_ns.p99)));
+    figures.push(figure(Column::numbers("p50"), |point| latency(point, |s| s.p50)));
+    figures.push(figure(Column::numbers("p99"), |point| latency(point, |s| s.p99)));
     if any(|point| point.latency_ns.p99_9.is_some()) {
-        figures.push(figure(Column::numbers("p99.9").rank(2), |p| ns(p.latency_ns.p99_9)));
-        figures.push(figure(Column::numbers("max").rank(6), |p| ns(p.latency_ns.max)));
+        figures.push(figure(Column::numbers("p99.9").rank(2), |p| latency(p, |s| s.p99_9)));
+        figures.push(figure(Column::numbers("max").rank(6), |p| latency(p, |s| s.max)));
     } else {
-        figures.push(figure(Column::numbers("max").rank(2), |p| ns(p.latency_ns.max)));
+        figures.push(figure(Column::numbers("max").rank(2), |p| latency(p, |s| s.max)));
     }
     figures.extend(rest(points));
     figures

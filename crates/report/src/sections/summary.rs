@@ -5,8 +5,9 @@ use super::ways;
 use crate::page::{Banner, Block, Fact, Mark, Tone};
 use crate::rates::{STATES, shares_of};
 use crate::wording::{
-    best_point, broken_gates, count, interval, is_partial, mark_of, ns, or_dash, per_second,
-    percent, plural, point_mark, point_phrase, rate_of, side_phrase, wall_name, wall_phrase,
+    best_point, broken_gates, count, interval, is_partial, latency, mark_of, ns, or_dash,
+    per_second, percent, plural, point_mark, point_phrase, rate_of, side_phrase, wall_name,
+    wall_phrase,
 };
 use model::load::{Arrival, Hold, Level, Life, Question};
 use model::run::{Outcome, Point, Record, Run};
@@ -165,7 +166,7 @@ fn load_banner(run: &Run) -> Banner {
     let ceiling = verdict.ceiling.as_ref();
     let rate = or_dash(ceiling.map(|ceiling| ceiling.rate).or(rate_of(point)), per_second);
     let around = ceiling.and_then(interval).map_or_else(String::new, |text| format!(" ({text})"));
-    let (p50, p99) = (ns(point.latency_ns.p50), ns(point.latency_ns.p99));
+    let (p50, p99) = (latency(point, |s| s.p50), latency(point, |s| s.p99));
     let load = point_phrase(point);
     let text = format!("{rate}{around}, p50 {p50}, p99 {p99}, with {load}");
     Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
@@ -288,15 +289,14 @@ fn life_phrase(life: &Life) -> String {
 }
 
 fn figures_phrase(run: &Run, point: &Point) -> String {
-    let latency = &point.latency_ns;
     let failed = point.requests.failed + point.requests.unanswered;
     let mut phrase = format!(
         "{} with {}: p50 {}, p99 {}, max {}",
         or_dash(rate_of(point), per_second),
         point_phrase(point),
-        ns(latency.p50),
-        ns(latency.p99),
-        ns(latency.max),
+        latency(point, |s| s.p50),
+        latency(point, |s| s.p99),
+        latency(point, |s| s.max),
     );
     if failed > 0 {
         phrase.push_str(&format!("; {} failed", plural(failed, "request")));
