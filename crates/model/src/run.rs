@@ -264,6 +264,13 @@ pub struct TurnoverInfo {
     /// Connections per second if none took any time to open: devices over their mean hold; absent
     /// without a hold that ends.
     pub planned_rate: Option<f64>,
+    /// Connections open when the window began.
+    #[serde(default)]
+    pub open_before: u64,
+    /// Connections open when it ended:
+    /// `open_before + established = closed_by_us + closed_by_peer + open_after`, exactly.
+    #[serde(default)]
+    pub open_after: u64,
     /// Attempts begun.
     pub begun: u64,
     /// Attempts that succeeded.
