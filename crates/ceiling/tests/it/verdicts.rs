@@ -1,42 +1,15 @@
 //! Servers and generators whose true wall is known by construction.
 
 use crate::harness::{
-    Group, Namespace, Said, Server, ceiling, count, is_root, measure, program, run, signal, turn,
+    Group, Namespace, Said, Server, ceiling, count, is_root, measure, measure_wall, program, run,
+    shown, signal, turn, wall,
 };
-use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
-
-fn wall(record: &Value) -> &str {
-    record["verdict"]["wall"].as_str().unwrap()
-}
-
-/// The verdict, for messages.
-fn shown(record: &Value) -> String {
-    format!("{:#}\ngates {:#}", record["verdict"], record["points"][0]["gates"])
-}
-
-/// Measures until the verdict is one of the expected walls. On a machine shared with others it may
-/// be honest to say that nothing can be known; three times is enough. Another wall is never right.
-fn measure_wall(expected: &[&str], arguments: &[&str]) -> (i32, Value) {
-    for _ in 0..2 {
-        let (code, record) = measure(arguments);
-        let found = wall(&record);
-        let is_valid = code == 0 || record["verdict"]["side"] == "client";
-        if expected.contains(&found) && is_valid {
-            return (code, record);
-        }
-        let is_honest = expected.contains(&found) || found == "unknown" || found.starts_with('M');
-        assert!(is_honest, "{expected:?}, not {}", shown(&record));
-    }
-    let (code, record) = measure(arguments);
-    assert!(expected.contains(&wall(&record)), "{expected:?}, not {}", shown(&record));
-    (code, record)
-}
 
 #[test]
 fn a_quota_on_the_server_or_on_its_parent_is_s3() {
