@@ -187,11 +187,12 @@ fn thousands_of_idle_connections_are_held_for_little_memory() {
     for errors in point["errors"].as_object().unwrap().values() {
         assert_eq!(errors.as_u64(), Some(0), "{}", point["errors"]);
     }
-    let each = turnover["client_bytes_each"].as_f64().unwrap();
-    assert!(each > 0.0 && each < 2048.0, "{each}");
+    // What is told is all that was taken for the load, whatever the number of connections, so of
+    // 5000 each has its part. Seen from outside, one more costs the rest.
+    let told = turnover["client_bytes_each"].as_f64().unwrap();
     let seen_each = (many - few) as f64 / 4900.0;
-    assert!(seen_each < 2048.0, "{seen_each}");
-    assert!((seen_each - each).abs() < 512.0, "told {each}, seen from outside {seen_each}");
+    assert!((100.0..2048.0).contains(&seen_each), "{seen_each}");
+    assert!(told > seen_each * 0.9 && told * 5000.0 < many as f64, "{told}, but {seen_each}");
     let end = server.stop();
     assert_eq!(count(&end, "/connections_accepted"), 5000 + 1 + 100 + 1);
 }

@@ -1,8 +1,8 @@
 //! There are enough answers for a median: ten on each side of it.
 //!
 //! Higher percentiles without ten values beyond them are absent from the record; they do not make
-//! it invalid. In open loop a server slower than the plan leaves requests unsent until more than half
-//! have only a lower bound: the bounds have a median then, and those that were sent had theirs.
+//! it invalid. In open loop a server slower than the plan leaves requests unsent until more than
+//! half have only a lower bound: the bounds have a median then, and those sent had theirs.
 
 use super::Outcome;
 use crate::case::Case;
