@@ -84,12 +84,9 @@ pub fn unmet(record: &Record) -> String {
 
 /// Whether no answer came at all, good or bad, and no limit explains it.
 fn was_silent(record: &Record) -> bool {
-    let is_silent = |point: &Point| {
-        point.unmeasured.completed == 0 && point.status.values().all(|count| *count == 0)
-    };
     record.verdict.wall == Named::Unknown
         && !record.points.is_empty()
-        && record.points.iter().all(is_silent)
+        && record.points.iter().all(Point::is_silent)
 }
 
 /// Why a command did not do what it should.

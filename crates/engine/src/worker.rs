@@ -386,7 +386,16 @@ impl<D: Driver> Worker<D> {
 
     fn stop(&mut self, now_ns: u64) {
         match (self.stage, self.window) {
-            (Stage::Measure, Some(window)) => self.begin_drain(window, now_ns),
+            (Stage::Measure, Some(mut window)) => {
+                window.drain_ns = window.drain_ns.saturating_sub(self.cut_ramp_down());
+                self.begin_drain(window, now_ns);
+            }
+            (Stage::Drain { until_ns }, _) if self.has_devices() => {
+                let drain_ns = until_ns.saturating_sub(self.window_end_ns);
+                let drain_ns = drain_ns.saturating_sub(self.cut_ramp_down());
+                self.stage = Stage::Drain { until_ns: now_ns + drain_ns };
+                self.begin_retirement();
+            }
             (Stage::Warmup | Stage::Idle, _) => {
                 self.window = None;
                 self.finish(now_ns);

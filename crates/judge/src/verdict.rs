@@ -65,7 +65,7 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
     let why = match context.outcome {
         _ if is_counted => None,
         Outcome::TargetLost => Some("the target stopped answering"),
-        Outcome::Complete if !points.is_empty() && points.iter().all(is_unanswered) => {
+        Outcome::Complete if !points.is_empty() && points.iter().all(Point::is_silent) => {
             Some("no request was answered")
         }
         Outcome::Complete | Outcome::Interrupted => None,
@@ -74,13 +74,6 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
     let next = ["look at the server: is it alive, what does its log say", "curl -v"];
     let next = [next[0].to_string(), format!("{} {}", next[1], context.trial.url)].to_vec();
     Verdict { name: why.to_string(), next, ..undecided() }
-}
-
-/// Nobody said anything that could be read as an answer, good or bad.
-fn is_unanswered(point: &Point) -> bool {
-    let asked_nothing = point.requests.sent == 0 && point.unmeasured.sent == 0;
-    let is_silent = point.status.values().all(|count| *count == 0);
-    is_silent && point.unmeasured.completed == 0 && !(asked_nothing && point.is_churn())
 }
 
 fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {

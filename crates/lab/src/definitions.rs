@@ -155,10 +155,12 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].turnover",
         "Connections of the window when they come and go: attempts begun, established and failed, \
          and open connections that we or the peer closed first (the side that closes first keeps \
-         the TIME_WAIT). rate: established per second. planned_rate: devices over their mean hold, \
-         as if connecting took no time. connect_ns: from connect() to established, attempts that \
-         succeeded in the window. syn_retries: connects of the whole level that took as long as a \
-         SYN packet is repeated after, within 150 ms. client_bytes_each: growth of the \
+         the TIME_WAIT). Those open when the window began and those established in it are closed \
+         in it or open when it ends: open_before + established = closed_by_us + closed_by_peer + \
+         open_after, exactly. rate: established per second. planned_rate: devices over their mean \
+         hold, as if connecting took no time. connect_ns: from connect() to established, attempts \
+         that succeeded in the window. syn_retries: connects of the whole level that took as long \
+         as a SYN packet is repeated after, within 150 ms. client_bytes_each: growth of the \
          generator's resident memory over the most connections open at once; sockets in the \
          kernel are not in it.",
     ),

@@ -36,6 +36,8 @@ pub struct Gathered {
     pub connect: Histogram,
     /// Connections that came and went in the window.
     pub turnover: Turnover,
+    /// Connections open when the window began, and when it ended.
+    pub open: (u64, u64),
     /// Time to connect of the window.
     pub window_connect: Histogram,
     /// Connections established per tenth of a second of the window.
@@ -62,6 +64,8 @@ pub struct Gathered {
     /// Seconds that ticks may still belong to; workers are never a second apart.
     open_seconds: VecDeque<SecondSum>,
     connections: Vec<Connections>,
+    /// Workers that told about the window.
+    has_begun: Vec<bool>,
     window_begin_ns: u64,
     ends: WindowEnds,
     /// When the latest measured request was completed.
@@ -120,6 +124,7 @@ impl Gathered {
             at_least: Histogram::new(),
             connect: Histogram::new(),
             turnover: Turnover::default(),
+            open: (0, 0),
             window_connect: Histogram::new(),
             tenths_established: Vec::new(),
             handshake: Histogram::new(),
@@ -134,6 +139,7 @@ impl Gathered {
             series: Vec::new(),
             open_seconds: VecDeque::new(),
             connections: vec![Connections::default(); workers as usize],
+            has_begun: vec![false; workers as usize],
             window_begin_ns: u64::MAX,
             ends: WindowEnds::WithSends,
             completed_ns: 0,
@@ -163,7 +169,8 @@ impl Gathered {
         self.unmeasured += &tick.unmeasured;
         self.level_loop += &tick.accounting;
         self.tls += &tick.tls;
-        self.connections[tick.worker as usize] = tick.connections;
+        let before =
+            std::mem::replace(&mut self.connections[tick.worker as usize], tick.connections);
         self.last += u32::from(tick.last);
         self.completed_ns = self.completed_ns.max(tick.completed_ns);
         for (sum, part) in [
@@ -199,10 +206,22 @@ impl Gathered {
         if is_inside {
             self.window_loop += &tick.accounting;
             self.turnover += &tick.turnover;
+            self.count_open(tick, before.open);
             self.window_connect.merge(&tick.connect);
             self.last_tick_ns = self.last_tick_ns.max(tick.end_ns);
             self.add_to_series(tick);
         }
+    }
+
+    /// A tick of the window moves its worker's part of the open connections; the first one tells
+    /// what there was when the window began.
+    fn count_open(&mut self, tick: &Tick, before: u64) {
+        let has_begun = &mut self.has_begun[tick.worker as usize];
+        if !std::mem::replace(has_begun, true) {
+            self.open.0 += before;
+            self.open.1 += before;
+        }
+        self.open.1 = self.open.1 + tick.connections.open - before;
     }
 
     fn add_to_series(&mut self, tick: &Tick) {

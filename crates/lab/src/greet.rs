@@ -132,6 +132,10 @@ impl Manners {
         address: &Address,
         timeout: Duration,
     ) -> Result<Option<TlsInfo>, GreetError> {
+        if self.recipe.is_none() && self.tunnel.is_none() {
+            // A bare connection was tried when the address was reached; another takes a port.
+            return Ok(None);
+        }
         let failed = |stage| {
             let address = address.clone();
             move |error| GreetError::Io { address, stage, error }

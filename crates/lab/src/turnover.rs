@@ -31,6 +31,8 @@ pub fn info(
     Some(TurnoverInfo {
         rate,
         planned_rate: planned_rate(level),
+        open_before: gathered.open.0,
+        open_after: gathered.open.1,
         begun: turnover.begun,
         established: turnover.established,
         failed: turnover.failed,

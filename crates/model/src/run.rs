@@ -183,6 +183,16 @@ impl Point {
         self.load.life.is_some_and(|life| life.hold.is_some())
     }
 
+    /// Whether nobody said anything: no answer, good or bad; of devices that only hold their
+    /// connection, whether none was opened.
+    pub fn is_silent(&self) -> bool {
+        let asked_nothing = self.requests.sent == 0 && self.unmeasured.sent == 0;
+        if self.is_churn() && asked_nothing {
+            return self.connections.opened == 0;
+        }
+        self.unmeasured.completed == 0 && self.status.values().all(|count| *count == 0)
+    }
+
     /// What the load is about, per second: completed requests, or connections of devices.
     pub fn headline_rate(&self) -> f64 {
         match &self.turnover {
@@ -254,6 +264,13 @@ pub struct TurnoverInfo {
     /// Connections per second if none took any time to open: devices over their mean hold; absent
     /// without a hold that ends.
     pub planned_rate: Option<f64>,
+    /// Connections open when the window began.
+    #[serde(default)]
+    pub open_before: u64,
+    /// Connections open when it ended:
+    /// `open_before + established = closed_by_us + closed_by_peer + open_after`, exactly.
+    #[serde(default)]
+    pub open_after: u64,
     /// Attempts begun.
     pub begun: u64,
     /// Attempts that succeeded.

@@ -23,3 +23,7 @@ mod endings;
 mod expect;
 
 mod find;
+
+mod open;
+
+mod churn;

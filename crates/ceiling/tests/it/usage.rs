@@ -145,6 +145,62 @@ fn wrong_mixes_templates_and_checks_say_what_is_wrong() {
 }
 
 #[test]
+fn wrong_rates_and_shapes_say_what_is_wrong() {
+    let example = "for example";
+    for rate in ["0", "-1", "x", "nan", "1k/min"] {
+        refuses(&["load", URL, &format!("-R={rate}")], &["--rate", rate, example]);
+    }
+    refuses(&["load", URL, "-R", "1k..2k"], &["1k..2k", "ceiling ramp", example]);
+    let normal = ["load", URL, "-R", "1k", "--arrivals", "normal"];
+    refuses(&normal, &["--arrivals", "normal", "fixed", "poisson", "uniform", example]);
+    refuses(&["load", URL, "--steps", "1k,2k"], &["--steps", "1k,2k", example]);
+    refuses(&["load", URL, "--steps", "0,0/1s"], &["--steps", example]);
+    refuses(&["load", URL, "--ramp", "0..9/1s"], &["--ramp", "FROM:TO/TIME", example]);
+    refuses(&["load", URL, "--spike", "1k:2k/1s"], &["--spike", "BASE:PEAK/TIME@BEGIN", example]);
+    let late = ["load", URL, "--spike", "1k:2k/1s@9s", "-d", "5"];
+    refuses(&late, &["--spike", "ends after 10", "window of 5", "for example -d"]);
+    refuses(&["load", URL, "--sine", "5k:1k/1s"], &["--sine", "LOW:HIGH/PERIOD", example]);
+    refuses(&["load", URL, "--replay", "/nonexistent/r"], &["--replay", "/nonexistent/r"]);
+    let folder = Folder::new("recording");
+    let file = folder.file("r.csv");
+    std::fs::write(&file, "t,rate\n0,10\n0,20\n").unwrap();
+    refuses(&["load", URL, "--replay", &file], &["--replay", "r.csv", "line 3", example]);
+    refuses(&["load", URL, "--steps", "1k/1s", "-d", "5"], &["--steps", "an end of its own"]);
+    refuses(&["load", URL, "--ramp", "0:9/1s", "-n", "5"], &["--ramp", "an end of its own"]);
+    refuses(&["load", URL, "-R", "1k", "--sine", "1:2/1s"], &["--rate", "--sine"]);
+    let closed = ["load", URL, "--max-connections", "99"];
+    refuses(&closed, &["--max-connections", "open loop", example]);
+    let fewer = ["load", URL, "-R", "1k", "-c", "50", "--max-connections", "40"];
+    refuses(&fewer, &["--max-connections", "40", "50", example]);
+}
+
+#[test]
+fn wrong_holds_and_devices_say_what_is_wrong() {
+    let tcp = "tcp://127.0.0.1:1";
+    for hold in ["long", "1s±500%", "1s±5", "-1s"] {
+        let option = format!("--hold={hold}");
+        refuses(&["churn", tcp, &option], &["--hold", hold, "forever", "for example 1s±5%"]);
+    }
+    refuses(&["churn", tcp, "--hold", "0"], &["--hold", "for example --hold 100ms"]);
+    refuses(&["churn", tcp, "--devices", "0"], &["--devices", "for example"]);
+    for option in ["--ramp-up", "--ramp-down", "--duration"] {
+        refuses(&["churn", tcp, option, "0"], &[option, "no time at all", "for example"]);
+        refuses(&["churn", tcp, option, "soon"], &[option, "soon", "for example"]);
+    }
+    for range in ["5:1", "x", "1:2:3"] {
+        let words = ["--requests-per-conn", range, "for example"];
+        refuses(&["churn", URL, "--requests-per-conn", range], &words);
+        refuses(&["load", URL, "--requests-per-conn", range], &words);
+    }
+    let none = ["load", URL, "--requests-per-conn", "0"];
+    refuses(&none, &["--requests-per-conn", "without a request", "for example"]);
+    let asks = ["churn", tcp, "--requests-per-conn", "1"];
+    refuses(&asks, &["--requests-per-conn", "tcp URL has no requests", "http URL"]);
+    refuses(&["churn", "tcp://127.0.0.1"], &["tcp://127.0.0.1", "port", "for example"]);
+    refuses(&["churn", URL, "-R", "1k"], &["-R"]);
+}
+
+#[test]
 fn unknown_and_contradicting_words_are_told() {
     refuses(&["load", URL, "--conections", "5"], &["--conections", "did you mean --connections"]);
     refuses(&["lod", URL], &["lod", "load"]);

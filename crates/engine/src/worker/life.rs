@@ -117,6 +117,12 @@ impl<D: Driver> Worker<D> {
         }
     }
 
+    /// Nobody waits for a ramp-down that was not to be: all devices end at once. Returns how long
+    /// it would have been, nanoseconds.
+    pub(super) fn cut_ramp_down(&mut self) -> u64 {
+        std::mem::take(&mut self.life.ramp_down_ns)
+    }
+
     /// When a device of the ramp-down ends at the latest.
     fn retire_ns(&self, slot: SlotId) -> u64 {
         self.window_end_ns + self.turn_of(slot, self.life.ramp_down_ns)

@@ -1,6 +1,6 @@
 //! Every request sent is completed, failed or unanswered; every planned one is sent or unsent.
 //! Every good answer is completed or failed a check, every failure has its reason, and the
-//! targets of a mix add up to the whole.
+//! targets of a mix add up to the whole. Connections that come and go are closed or still open.
 
 use super::Outcome;
 use crate::case::Case;
@@ -18,9 +18,12 @@ pub fn check(case: &Case<'_>) -> Outcome {
     let misbooked = good.abs_diff(requests.completed + case.point.mismatched);
     let unexplained = requests.failed.abs_diff(reasons(case.point));
     let divided = undivided(case.point);
-    let off = missing + unplanned + misbooked + unexplained + divided;
+    let lost = lost_connections(case.point);
+    let off = missing + unplanned + misbooked + unexplained + divided + lost;
     let why = if off == 0 {
         format!("all {} requests are accounted for", requests.sent)
+    } else if off == lost {
+        format!("{lost} connections are neither closed nor open")
     } else {
         format!(
             "{missing} requests without a fate, {unplanned} beside the plan, {misbooked} good \
@@ -29,6 +32,13 @@ pub fn check(case: &Case<'_>) -> Outcome {
         )
     };
     Outcome { ok: Some(off == 0), measured: Some(off as f64), bound: "0 requests".to_string(), why }
+}
+
+/// Connections of the window that are neither closed nor open at its end, or both.
+fn lost_connections(point: &Point) -> u64 {
+    let Some(turnover) = &point.turnover else { return 0 };
+    let came = turnover.open_before + turnover.established;
+    came.abs_diff(turnover.closed_by_us + turnover.closed_by_peer + turnover.open_after)
 }
 
 fn sum(counts: &BTreeMap<String, u64>, names: &[&str]) -> u64 {
@@ -60,7 +70,7 @@ fn undivided(point: &Point) -> u64 {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
-    use model::run::{Fates, Point, count_target};
+    use model::run::{Fates, Point, TurnoverInfo, count_target};
 
     fn is_kept(change: impl Fn(&mut Point)) -> bool {
         let mut fixture = Fixture::good();
@@ -92,6 +102,24 @@ mod tests {
             }),
             "a failure without a reason"
         );
+    }
+
+    #[test]
+    fn connections_are_closed_or_open() {
+        let with = |open_after: u64| {
+            move |point: &mut Point| {
+                point.turnover = Some(TurnoverInfo {
+                    open_before: 10,
+                    established: 5,
+                    closed_by_us: 3,
+                    closed_by_peer: 1,
+                    open_after,
+                    ..TurnoverInfo::default()
+                });
+            }
+        };
+        assert!(is_kept(with(11)));
+        assert!(!is_kept(with(10)) && !is_kept(with(12)));
     }
 
     #[test]
