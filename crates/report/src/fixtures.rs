@@ -1020,6 +1020,8 @@ fn churn(hold: Hold) -> Run {
     point.turnover = Some(TurnoverInfo {
         rate: 0.0,
         planned_rate: None,
+        open_before: 1000,
+        open_after: 1000,
         begun: 0,
         established: 0,
         failed: 0,
