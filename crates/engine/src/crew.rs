@@ -100,8 +100,7 @@ impl Crew {
             Arrival::Open { curve, arrivals } => Pace::Open {
                 curve: Arc::new(curve.clone()),
                 arrivals: *arrivals,
-                // Each visit has a schedule of its own.
-                seed: self.seed ^ u64::from(load).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                seed: seed_of_visit(self.seed, load),
             },
         };
         self.order(|index| Order::Connect {
@@ -232,6 +231,11 @@ impl Place<'_> {
         let _ = ready.send(Ok(()));
         worker.run();
     }
+}
+
+/// The seed of the schedule of visit number `load`: each has a schedule of its own.
+pub fn seed_of_visit(seed: u64, load: u32) -> u64 {
+    seed ^ u64::from(load).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// The driver for a live run on this host, and why. `uring` when the kernel has what it needs.

@@ -30,4 +30,4 @@ mod pin;
 pub mod simulate;
 mod sys;
 
-pub use crew::{Crew, StartError, choose_driver};
+pub use crew::{Crew, StartError, choose_driver, seed_of_visit};

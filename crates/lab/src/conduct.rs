@@ -368,7 +368,7 @@ fn make_point(
         + gathered.measured.errors.get(model::tick::ErrorClass::Timeout);
     let latency_ns = gathered.latency.summary(lost + gathered.measured.unsent);
     let is_open = matches!(level.arrival, Arrival::Open { .. });
-    let requests = requests_info(trial, level, gathered);
+    let requests = requests_info(trial, level, visit);
     let planned_rate = |planned: u64| per_second(planned as f64, duration_s);
     Point {
         load: load_info(trial, level, duration_s),
@@ -420,10 +420,10 @@ fn make_point(
     }
 }
 
-fn requests_info(trial: &Trial, level: &Level, gathered: &Gathered) -> RequestInfo {
-    let mut info = count_requests(&gathered.measured);
+fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
+    let mut info = count_requests(&visit.gathered.measured);
     if let Arrival::Open { .. } = level.arrival {
-        info.planned = Some(info.sent + info.unsent);
+        info.planned = visit.planned.or(Some(info.sent + info.unsent));
     }
     if let Stop::AfterRequests(planned) = trial.stop {
         (info.planned, info.unsent) = (Some(planned), planned.saturating_sub(info.sent));

@@ -5,8 +5,8 @@
 
 use crate::conduct::LabError;
 use crate::gather::{Gathered, WindowEnds};
-use crate::turnover;
 use crate::watch::Watch;
+use crate::{planned, turnover};
 use engine::job::Order;
 use engine::{Crew, clock};
 use judge::observe::Observed;
@@ -50,6 +50,9 @@ pub struct Visit {
     pub gathered: Gathered,
     /// How it ended.
     pub ending: Ending,
+    /// Requests due in the window, counted from the schedule; absent for a window that was cut
+    /// short, and where [`planned`](crate::planned) says so.
+    pub planned: Option<u64>,
     /// Begin of the measured window, monotonic nanoseconds.
     pub window_begin_ns: u64,
     /// Length of the warm-up, nanoseconds.
@@ -319,7 +322,13 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             }
         }
         self.hands.watch.take();
+        let hands = &self.hands;
+        let planned = match self.ending {
+            None => planned::planned(hands.trial, hands.until, self.level, self.load),
+            Some(_) => None,
+        };
         Ok(Visit {
+            planned,
             ending: self.ending.unwrap_or(Ending::Complete),
             window_begin_ns,
             warmup_ns,

@@ -18,6 +18,7 @@ mod gather;
 mod greet;
 mod level;
 mod mix;
+mod planned;
 mod search;
 mod watch;
 

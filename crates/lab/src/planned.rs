@@ -1,0 +1,28 @@
+//! How many requests an open loop plans in a window, counted without the workers.
+//!
+//! The workers count what they sent and what they never sent. This walks the same schedule once
+//! more, whole instead of in shares, so that planned = sent + unsent is a check and no definition.
+
+use engine::schedule::Schedule;
+use engine::seed_of_visit;
+use model::load::{Arrival, Level, Stop, Trial};
+use std::sync::Arc;
+
+/// Schedules longer than this are not walked again; it would take seconds.
+const PLANNED_MAX: f64 = 50e6;
+
+/// Requests due in the window of visit number `load`; nothing for a closed loop, for a window that
+/// a number of requests ends, and for a schedule too long to be walked.
+pub fn planned(trial: &Trial, until: Stop, level: &Level, load: u32) -> Option<u64> {
+    let (Arrival::Open { curve, arrivals }, Stop::AfterNs(window_ns)) = (&level.arrival, until)
+    else {
+        return None;
+    };
+    if curve.planned_until(window_ns) > PLANNED_MAX {
+        return None;
+    }
+    let seed = seed_of_visit(trial.seed, load);
+    let mut schedule = Schedule::new(&Arc::new(curve.clone()), *arrivals, seed, 0, 1);
+    let due = std::iter::from_fn(|| schedule.next_ns());
+    Some(due.take_while(|due_ns| *due_ns < window_ns).count() as u64)
+}
