@@ -138,11 +138,17 @@ impl<D: Driver> Worker<D> {
     pub(super) fn is_renewed(&self, slot: SlotId, now_ns: u64) -> bool {
         let is_draining =
             matches!(self.stage, Stage::Drain { .. } | Stage::Closing | Stage::Report);
-        !(is_draining && self.has_devices() && now_ns >= self.retire_ns(slot))
+        if self.has_devices() {
+            return !(is_draining && now_ns >= self.retire_ns(slot));
+        }
+        // It would have nothing to send.
+        !(is_draining && self.life.requests.is_some())
     }
 
-    /// Whether devices still hold connections that the ramp-down will close.
+    /// Whether devices still hold connections that the ramp-down will close, or connections that
+    /// are being opened are not yet known to be open or not.
     pub(super) fn is_winding_down(&self) -> bool {
-        self.has_devices() && self.connections.open + self.connections.opening > 0
+        let is_opening = self.life.requests.is_some() && self.connections.opening > 0;
+        is_opening || self.has_devices() && self.connections.open + self.connections.opening > 0
     }
 }
