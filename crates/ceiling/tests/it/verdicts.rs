@@ -207,7 +207,7 @@ fn descriptors_that_run_out_under_way_are_c8() {
     let child = command.spawn().unwrap();
     thread::sleep(Duration::from_millis(1500));
     let limit = Command::new("prlimit")
-        .args(["--pid", &child.id().to_string(), "--nofile=40:40"])
+        .args(["--pid", &child.id().to_string(), "--nofile=25:25"])
         .status()
         .unwrap();
     assert!(limit.success());
