@@ -107,6 +107,8 @@ struct Show<'a, 'b, 'c> {
     told_ns: u64,
     alive_ns: u64,
     is_stopping: bool,
+    /// End of the measured window, once it is ordered.
+    sends_end_ns: u64,
     /// When each worker handed something over for the last time.
     heard_ns: Vec<u64>,
 }
@@ -129,6 +131,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             told_ns: now_ns,
             alive_ns: now_ns,
             is_stopping: false,
+            sends_end_ns: u64::MAX,
             heard_ns,
         }
     }
@@ -165,7 +168,9 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         }
         let errors = &self.gathered.measured.errors;
         let refused = errors.get(ErrorClass::Connect) + errors.get(ErrorClass::Tls) > 0;
-        if self.ending.is_none() && refused && now_ns - self.alive_ns > LOST_NS {
+        // Devices that have ended are not lost.
+        let is_over = now_ns > self.sends_end_ns;
+        if self.ending.is_none() && refused && !is_over && now_ns - self.alive_ns > LOST_NS {
             self.ending = Some(Ending::TargetLost);
         }
         Ok(now_ns)
@@ -269,6 +274,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             Stop::AfterRequests(count) => (u64::MAX, Some(count)),
         };
         // Devices that are still there when the ramp-down is over are closed.
+        self.sends_end_ns = end_ns;
         let drain_ns = self.hands.trial.drain_ns + self.level.life.ramp_down_ns;
         let ends = if budget.is_some() { WindowEnds::WithAnswers } else { WindowEnds::WithSends };
         self.gathered.begin_window(begin_ns, ends);
