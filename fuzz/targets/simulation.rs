@@ -41,10 +41,9 @@ fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults)> {
     let connections = source.int_in_range(1..=6)?;
     let life = Life {
         requests: source.arbitrary::<Option<u8>>()?.map(|most| (1, 1 + u32::from(most))),
-        hold: source.arbitrary::<Option<u8>>()?.map(|tenths| Hold::For {
-            ns: u64::from(tenths) * MS / 10,
-            jitter: 0.5,
-        }),
+        hold: source
+            .arbitrary::<Option<u8>>()?
+            .map(|tenths| Hold::For { ns: u64::from(tenths) * MS / 10, jitter: 0.5 }),
         ramp_up_ns: source.int_in_range(0..=3 * MS)?,
         ramp_down_ns: source.int_in_range(0..=3 * MS)?,
     };
