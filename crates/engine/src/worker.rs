@@ -10,6 +10,7 @@
 mod life;
 mod open;
 
+use self::mixed::{Books, Kind, Mixed, Plain};
 use self::open::{Counting, Margin, Release};
 use crate::alarms::Alarms;
 mod mixed;
@@ -489,9 +490,9 @@ impl<D: Driver> Worker<D> {
     fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
         self.recorder.tick.accounting.socket_bytes += u64::from(buffer.length);
         let cause = if self.is_plain {
-            self.read_answers(slot, at_ns, buffer)
+            self.read_answers::<Plain>(slot, at_ns, buffer)
         } else {
-            self.read_mixed_answers(slot, at_ns, buffer)
+            self.read_answers::<Mixed>(slot, at_ns, buffer)
         };
         self.driver.release(buffer);
         match cause {
@@ -501,28 +502,43 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Takes all answers to plain requests out of a buffer; says why when the connection is of no
-    /// more use.
+    /// Takes all answers out of a buffer; says why when the connection is of no more use.
     #[inline]
-    fn read_answers(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) -> Option<Cause> {
+    fn read_answers<K: Kind>(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) -> Option<Cause> {
         let mut input = self.driver.bytes(buffer);
         let state = &mut self.slots[slot as usize];
-        let tick = &mut *self.recorder.tick;
+        let mut books = Books {
+            checks: &mut self.checks,
+            ledger: &mut self.ledger,
+            tally: &mut self.tally,
+            tick: &mut self.recorder.tick,
+        };
         let mut streak = Streak::default();
         let mut cause = None;
         while !input.is_empty() {
-            let Some(run) = self.flights.oldest(slot) else {
+            let Some(&run) = self.flights.oldest(slot) else {
                 // Bytes that answer no request.
                 cause = Some(Cause::Failure(ErrorClass::Parse));
                 break;
             };
-            let (position, stamp) = (run.position, stamp_of(run));
-            let shapes = &mut self.shapes[0];
-            match state.session.receive(&mut input, self.tape.expect(position), shapes) {
+            let place = if K::IS_MIXED { tally::place(&self.tape, run.position) } else { 0 };
+            let shapes = &mut self.shapes[place];
+            let received = if K::IS_MIXED {
+                let session = (slot, &mut state.session);
+                books.checks.receive(session, &mut input, run.position, shapes)
+            } else {
+                state.session.receive(&mut input, self.tape.expect(run.position), shapes)
+            };
+            match received {
                 Ok(Some(answer)) => {
-                    self.flights.pop(slot, self.tape.advance(position, 1));
+                    self.flights.pop(slot, self.tape.advance(run.position, 1));
                     state.answers += 1;
-                    state.served += self.ledger.answer(tick, &mut streak, at_ns, stamp, answer);
+                    state.served += if K::IS_MIXED {
+                        books.answer(&mut streak, slot, &run, at_ns, answer)
+                    } else {
+                        let stamp = stamp_of(&run);
+                        books.ledger.answer(books.tick, &mut streak, at_ns, stamp, answer)
+                    };
                     if !answer.reusable {
                         cause = Some(Cause::Order);
                         break;
@@ -535,7 +551,7 @@ impl<D: Driver> Worker<D> {
                 }
             }
         }
-        self.ledger.settle(tick, &mut streak, at_ns);
+        books.ledger.settle(books.tick, &mut streak, at_ns);
         cause
     }
 
@@ -664,21 +680,15 @@ impl<D: Driver> Worker<D> {
         let Some(&run) = self.flights.oldest(slot) else {
             return self.abandon(slot, Cause::Order, at_ns);
         };
-        let (position, stamp) = (run.position, stamp_of(&run));
         match state.session.end() {
             Ok(Some(answer)) if end == End::Closed => {
-                self.flights.pop(slot, self.tape.advance(position, 1));
+                self.flights.pop(slot, self.tape.advance(run.position, 1));
                 state.answers += 1;
                 let (tick, mut streak) = (&mut *self.recorder.tick, Streak::default());
-                let failed = self.checks.verdict(slot, position, answer);
-                state.served += match failed {
-                    None => self.ledger.answer(tick, &mut streak, at_ns, stamp, answer),
-                    Some(check) => self.ledger.mismatch(tick, run.epoch, answer, check),
-                };
-                if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
-                    self.tally.answer(&run, at_ns, answer, failed);
-                }
-                self.ledger.settle(tick, &mut streak, at_ns);
+                let (checks, ledger) = (&mut self.checks, &mut self.ledger);
+                let mut books = Books { checks, ledger, tally: &mut self.tally, tick };
+                state.served += books.answer(&mut streak, slot, &run, at_ns, answer);
+                books.ledger.settle(books.tick, &mut streak, at_ns);
                 self.abandon(slot, Cause::Order, at_ns);
             }
             Err(ProtocolError::Truncated) if end == End::Closed => {

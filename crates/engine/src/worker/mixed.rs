@@ -1,64 +1,65 @@
-//! Answers to a mix: told apart by target and held against checks.
+//! What a mix adds to an answer: it is told apart by target and held against checks.
 //!
-//! The way of a plain request stays as short as it is; this is the longer one beside it.
+//! Whether a tape is a mix is known before the run. There is one loop that reads answers, made
+//! twice from the same text: for plain requests everything of this is left out of it.
 //!
 //! Hot: runs for every answer to a mix.
 
-use super::{Cause, Worker, stamp_of};
-use crate::driver::{Buffer, Driver, SlotId};
-use crate::ledger::Streak;
-use crate::tally;
-use model::tick::ErrorClass;
+use crate::checks::Checks;
+use crate::driver::SlotId;
+use crate::flight::Run;
+use crate::ledger::{Ledger, Streak};
+use crate::tally::Tally;
+use model::tick::Tick;
+use wire::answer::Answer;
 
-impl<D: Driver> Worker<D> {
-    /// Takes all answers out of a buffer; says why when the connection is of no more use.
-    #[inline(never)]
-    pub(super) fn read_mixed_answers(
+/// What is sent, as far as its answers are concerned.
+pub(super) trait Kind {
+    /// Whether answers have targets or checks.
+    const IS_MIXED: bool;
+}
+
+/// One request without checks.
+pub(super) struct Plain;
+
+/// More than one target, or checks.
+pub(super) struct Mixed;
+
+impl Kind for Plain {
+    const IS_MIXED: bool = false;
+}
+
+impl Kind for Mixed {
+    const IS_MIXED: bool = true;
+}
+
+/// Everything in which an answer to a mix is booked.
+pub(super) struct Books<'a> {
+    pub checks: &'a mut Checks,
+    pub ledger: &'a mut Ledger,
+    pub tally: &'a mut Tally,
+    pub tick: &'a mut Tick,
+}
+
+impl Books<'_> {
+    /// Books the answer to the oldest request of a connection, which `run` held. Returns 1 when it
+    /// answers a measured request, else 0.
+    #[inline]
+    pub fn answer(
         &mut self,
+        streak: &mut Streak,
         slot: SlotId,
+        run: &Run,
         at_ns: u64,
-        buffer: Buffer,
-    ) -> Option<Cause> {
-        let mut input = self.driver.bytes(buffer);
-        let state = &mut self.slots[slot as usize];
-        let tick = &mut *self.recorder.tick;
-        let mut streak = Streak::default();
-        let mut cause = None;
-        while !input.is_empty() {
-            let Some(run) = self.flights.oldest(slot) else {
-                // Bytes that answer no request.
-                cause = Some(Cause::Failure(ErrorClass::Parse));
-                break;
-            };
-            let run = *run;
-            let (position, stamp) = (run.position, stamp_of(&run));
-            let shapes = &mut self.shapes[tally::place(&self.tape, position)];
-            let session = (slot, &mut state.session);
-            match self.checks.receive(session, &mut input, position, shapes) {
-                Ok(Some(answer)) => {
-                    self.flights.pop(slot, self.tape.advance(position, 1));
-                    state.answers += 1;
-                    let failed = self.checks.verdict(slot, position, answer);
-                    state.served += match failed {
-                        None => self.ledger.answer(tick, &mut streak, at_ns, stamp, answer),
-                        Some(check) => self.ledger.mismatch(tick, run.epoch, answer, check),
-                    };
-                    if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
-                        self.tally.answer(&run, at_ns, answer, failed);
-                    }
-                    if !answer.reusable {
-                        cause = Some(Cause::Order);
-                        break;
-                    }
-                }
-                Ok(None) => {}
-                Err(_) => {
-                    cause = Some(Cause::Failure(ErrorClass::Parse));
-                    break;
-                }
-            }
+        answer: Answer,
+    ) -> u64 {
+        let failed = self.checks.verdict(slot, run.position, answer);
+        if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
+            self.tally.answer(run, at_ns, answer, failed);
         }
-        self.ledger.settle(tick, &mut streak, at_ns);
-        cause
+        match failed {
+            None => self.ledger.answer(self.tick, streak, at_ns, super::stamp_of(run), answer),
+            Some(check) => self.ledger.mismatch(self.tick, run.epoch, answer, check),
+        }
     }
 }
