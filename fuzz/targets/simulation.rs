@@ -57,7 +57,10 @@ fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults)> {
         connect_ns: source.int_in_range(0..=2 * MS)?,
         warmup_ns: source.int_in_range(0..=3 * MS)?,
         window_ns: source.int_in_range(1..=10 * MS)?,
-        budget: budget.filter(|_| life.hold.is_none()).map(|budget| u64::from(budget) + 1),
+        // A budget that is never spent has no end: devices send as they live, a rate of 0 nothing.
+        budget: budget
+            .filter(|_| life.hold.is_none() && rate != Some(0))
+            .map(|budget| u64::from(budget) + 1),
         drain_ns: source.int_in_range(0..=5 * MS)?,
     };
     Ok((seed, level, faults))
