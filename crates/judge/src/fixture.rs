@@ -245,6 +245,7 @@ fn unjudged() -> Verdict {
         side: Side::Unknown,
         confidence: Confidence::Unknown,
         also: vec![],
+        alternatives: vec![],
         ceiling: None,
         evidence: vec![],
         against: vec![],

@@ -420,6 +420,7 @@ pub fn undecided() -> Verdict {
         side: Side::Unknown,
         confidence: Confidence::Unknown,
         also: Vec::new(),
+        alternatives: Vec::new(),
         ceiling: None,
         evidence: Vec::new(),
         against: Vec::new(),

@@ -152,6 +152,7 @@ impl<'a> Bench<'a> {
                 server: None,
                 tls: None,
                 proxy: trial.proxy.as_ref().map(|proxy| proxy.url.clone()),
+                probe: None,
             },
             routes: Vec::new(),
             opened_on: Vec::new(),
@@ -333,6 +334,7 @@ impl<'a> Bench<'a> {
             verdict,
             expectations,
             search: self.search,
+            perturbations: Vec::new(),
             notices: self.notices,
             definitions: definitions::all(),
         };

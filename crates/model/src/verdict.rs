@@ -130,6 +130,16 @@ pub struct Ceiling {
     pub knee_in_flight: Option<u64>,
 }
 
+/// A wall that the evidence leaves possible.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Alternative {
+    /// The wall, `none` when there may be none.
+    pub wall: Named,
+    /// Its share of the posterior probability, 0 to 1, from how often each test speaks when a wall
+    /// is known to be there.
+    pub share: f64,
+}
+
 /// What stopped it, how sure, and what would tell more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
@@ -145,6 +155,9 @@ pub struct Verdict {
     pub also: Vec<WallId>,
     /// The rate; `null` when the measurement is not valid.
     pub ceiling: Option<Ceiling>,
+    /// What the evidence leaves possible, most probable first, the named wall included.
+    #[serde(default)]
+    pub alternatives: Vec<Alternative>,
     /// What it rests on.
     pub evidence: Vec<Evidence>,
     /// What speaks against it.
