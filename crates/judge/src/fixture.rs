@@ -59,6 +59,7 @@ impl Fixture {
             trial: &self.trial,
             host: &self.host,
             server: self.server.as_ref(),
+            server_host: self.server.as_ref().map(|_| &self.host),
             point: &self.point,
             observed: &self.observed,
         }

@@ -43,8 +43,11 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
-        let server = self.target.server.as_ref();
-        Case { trial: self.trial, host: self.host, server, point, observed }
+        let probe = self.target.probe.as_ref();
+        let near = self.target.server.as_ref();
+        let server = near.or_else(|| probe?.server.as_ref());
+        let server_host = probe.map(|probe| &probe.host).or_else(|| near.map(|_| self.host));
+        Case { trial: self.trial, host: self.host, server, server_host, point, observed }
     }
 }
 
