@@ -17,6 +17,7 @@ use model::curve::Curve;
 use model::event::Event;
 use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, DriverKind, Level, Life, Stop, Trial};
+use model::perturbation::Perturbation;
 use model::route::{self, Address, Route};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, EndUse, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
@@ -84,6 +85,8 @@ pub(crate) struct Bench<'a> {
     notices: Vec<String>,
     pub(crate) outcome: Outcome,
     pub(crate) search: Option<SearchRecord>,
+    /// Experiments made to confirm the verdict.
+    pub(crate) perturbations: Vec<Perturbation>,
 }
 
 /// Runs a trial. `stop` may be set at any time: the run then ends in order with what it has.
@@ -164,6 +167,7 @@ impl<'a> Bench<'a> {
             outcome: Outcome::Complete,
             before_bytes: 0,
             search: None,
+            perturbations: Vec::new(),
         };
         if trial.driver == DriverKind::Null {
             bench.notices.push("driver null: no server was asked anything".to_string());
@@ -243,7 +247,13 @@ impl<'a> Bench<'a> {
     }
 
     fn context(&self) -> Context<'_> {
-        Context { trial: self.trial, host: &self.host, target: &self.target, outcome: self.outcome }
+        Context {
+            trial: self.trial,
+            host: &self.host,
+            target: &self.target,
+            outcome: self.outcome,
+            perturbations: &self.perturbations,
+        }
     }
 
     /// Visits every level in turn; one that is not steady again.
@@ -334,7 +344,7 @@ impl<'a> Bench<'a> {
             verdict,
             expectations,
             search: self.search,
-            perturbations: Vec::new(),
+            perturbations: self.perturbations,
             notices: self.notices,
             definitions: definitions::all(),
         };
