@@ -185,7 +185,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].residence",
         "Where the requests in flight were on average: sampled sockets with unread bytes on either \
-         side, as shares of the mean number in flight; on the wire, the rate times the smoothed \
+         side, as shares of the mean number in flight; on the wire, the rate times the shortest \
          round trip of TCP; and the rest, inside the server. Null where nobody looked.",
     ),
     (

@@ -408,7 +408,7 @@ pub struct InFlight {
 pub struct Residence {
     /// Answers that had arrived and were not read by the generator yet.
     pub client_unread: Option<f64>,
-    /// On the wire: rate times the round trip of TCP.
+    /// On the wire: rate times the shortest round trip of TCP.
     pub wire: Option<f64>,
     /// Requests that had arrived and were not read by the application yet.
     pub server_unread: Option<f64>,
