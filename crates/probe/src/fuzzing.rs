@@ -3,7 +3,7 @@
 
 use crate::source::{
     cgroup, files, interrupts, net_dev, pressure, sock_diag, sockstat, softirqs, softnet, stat,
-    tcp, threads,
+    tcp, threads, threads_now,
 };
 use crate::{accounting, cgroup_path, host, process, scan};
 
@@ -18,6 +18,8 @@ pub fn parse_as_everything(bytes: &[u8]) {
     let _ = sockstat::parse(bytes);
     let _ = pressure::parse(bytes);
     let _ = threads::parse(bytes);
+    let _ = threads_now::parse(bytes);
+    let _ = threads_now::by_channel(bytes);
     let _ = process::parse_stat(bytes);
     let _ = process::parse_status(bytes, "Name");
     let _ = cgroup::parse(bytes);

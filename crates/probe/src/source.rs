@@ -16,15 +16,18 @@ pub mod tcp;
 pub mod cgroup;
 pub mod files;
 pub mod threads;
+pub mod threads_now;
 
 pub mod sock_diag;
 
 pub mod self_cost;
 
+use crate::root::Root;
 use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::reading::Data;
 use model::units::NS_PER_MS;
+use std::net::SocketAddr;
 
 /// How often a source is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,12 +52,16 @@ pub struct Entry {
 }
 
 /// What the readings are about.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Scope {
     /// Root of the server's process tree.
     pub server_pid: Option<u32>,
     /// Port under test.
     pub port: Option<u16>,
+    /// Where the server's runtime tells about itself, when it does.
+    pub runtime: Option<SocketAddr>,
+    /// Where the files of the host are.
+    pub root: Root,
 }
 
 /// What a source may know about the round in which it is read.
@@ -105,6 +112,7 @@ pub const REGISTRY: &[Entry] = &[
     entry("stat", "/proc/stat", EVERY_ROUND, stat::open),
     entry("softnet", "/proc/net/softnet_stat", EVERY_ROUND, softnet::open),
     entry("server threads", "/proc/PID/task/TID/{schedstat,stat}", EVERY_ROUND, threads::server),
+    entry("threads now", "/proc/PID/task/TID/{syscall,stat,wchan}", EVERY_ROUND, threads_now::open),
     entry("client threads", "/proc/self/task/TID/{schedstat,stat}", EVERY_ROUND, threads::client),
     entry("listeners", "sock_diag, LISTEN", FIFTH_SECOND, sock_diag::listeners),
     entry("tcp", "/proc/net/{snmp,netstat}", FIFTH_SECOND, tcp::open),

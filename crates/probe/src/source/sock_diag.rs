@@ -578,7 +578,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let pair = |_| (TcpStream::connect(address).unwrap(), listener.accept().unwrap());
         let pairs: Vec<_> = (0..300).map(pair).collect();
-        let scope = Scope { server_pid: None, port: Some(address.port()) };
+        let scope = Scope { port: Some(address.port()), ..Scope::default() };
         let round = Round { due_ns: 0, server: None };
         let reading = connections(&scope).unwrap().read(&round).unwrap();
         let Data::Connections(sample) = reading else { panic!("{reading:?}") };
