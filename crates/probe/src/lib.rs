@@ -9,6 +9,7 @@ pub mod scan;
 
 mod clock;
 mod kept;
+mod netlink;
 mod root;
 
 pub mod source;

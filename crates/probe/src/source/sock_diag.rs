@@ -15,6 +15,7 @@
 //! limited in jiffies, and only since Linux 4.10.
 
 use super::{Round, Scope, Source};
+use crate::netlink::{self, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More};
 use crate::process;
 use crate::scan::ParseError;
 use model::facts::Unreadable;
@@ -23,7 +24,6 @@ use model::units::{NS_PER_MS, NS_PER_S};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// One socket as the kernel describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,21 +84,8 @@ pub struct Chunk {
     pub more: More,
 }
 
-/// Whether an answer goes on after a chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum More {
-    /// Another chunk follows.
-    Follows,
-    /// This was the last.
-    Nothing,
-    /// The kernel refused, with this errno.
-    Refused(i32),
-}
-
-// linux/netlink.h, linux/inet_diag.h and linux/tcp.h; all part of the kernel's stable interface.
-const MESSAGE_HEADER_BYTES: usize = 16;
+// linux/inet_diag.h and linux/tcp.h; all part of the kernel's stable interface.
 const DIAG_BYTES: usize = 72;
-const ATTRIBUTE_HEADER_BYTES: usize = 4;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_SKV6ONLY: u16 = 11;
@@ -111,58 +98,16 @@ const CONNECTED: u32 = 0b1011_0111_1110;
 /// Up to and including `tcpi_sndbuf_limited`.
 const TCP_INFO_BYTES: usize = 192;
 
-/// Fixed-size fields at offsets; short input is an error, never a panic.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&self, at: usize) -> Result<[u8; N], ParseError> {
-        let bytes = self.0.get(at..at + N).and_then(|bytes| bytes.try_into().ok());
-        bytes.ok_or_else(|| ParseError::new("a longer netlink message", b"its end"))
-    }
-
-    fn u16(&self, at: usize) -> Result<u16, ParseError> {
-        self.take(at).map(u16::from_ne_bytes)
-    }
-
-    fn u16_network(&self, at: usize) -> Result<u16, ParseError> {
-        self.take(at).map(u16::from_be_bytes)
-    }
-
-    fn u32(&self, at: usize) -> Result<u32, ParseError> {
-        self.take(at).map(u32::from_ne_bytes)
-    }
-
-    fn u64(&self, at: usize) -> Result<u64, ParseError> {
-        self.take(at).map(u64::from_ne_bytes)
-    }
-}
-
 /// Parses one chunk as received: netlink messages one after the other.
 pub fn parse(bytes: &[u8]) -> Result<Chunk, ParseError> {
     let mut sockets = Vec::new();
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let header = Fields(rest);
-        let (length, kind) = (header.u32(0)? as usize, header.u16(4)?);
-        let error = || ParseError::new("a netlink message of the length it says", b"another");
-        let message = rest.get(..length).filter(|_| length >= MESSAGE_HEADER_BYTES);
-        let body = &message.ok_or_else(error)?[MESSAGE_HEADER_BYTES..];
-        match i32::from(kind) {
-            libc::NLMSG_DONE => return Ok(Chunk { sockets, more: More::Nothing }),
-            libc::NLMSG_ERROR => {
-                let errno = -i32::from_ne_bytes(Fields(body).take(0)?);
-                return Ok(Chunk { sockets, more: More::Refused(errno) });
-            }
-            _ if kind == SOCK_DIAG_BY_FAMILY => sockets.push(parse_socket(body)?),
-            _ => {}
+    let more = netlink::messages(bytes, |kind, body| {
+        if kind == SOCK_DIAG_BY_FAMILY {
+            sockets.push(parse_socket(body)?);
         }
-        rest = &rest[aligned(length).min(rest.len())..];
-    }
-    Ok(Chunk { sockets, more: More::Follows })
-}
-
-fn aligned(length: usize) -> usize {
-    length.saturating_add(3) & !3
+        Ok(())
+    })?;
+    Ok(Chunk { sockets, more })
 }
 
 fn parse_socket(body: &[u8]) -> Result<Socket, ParseError> {
@@ -188,19 +133,14 @@ fn parse_socket(body: &[u8]) -> Result<Socket, ParseError> {
         v6_only: None,
         tcp: None,
     };
-    let mut rest = &body[DIAG_BYTES..];
-    while rest.len() >= ATTRIBUTE_HEADER_BYTES {
-        let (length, kind) = (usize::from(Fields(rest).u16(0)?), Fields(rest).u16(2)?);
-        let error = || ParseError::new("an attribute of the length it says", b"another");
-        let attribute = rest.get(..length).filter(|_| length >= ATTRIBUTE_HEADER_BYTES);
-        let value = &attribute.ok_or_else(error)?[ATTRIBUTE_HEADER_BYTES..];
+    netlink::attributes(&body[DIAG_BYTES..], |kind, value| {
         match kind {
             INET_DIAG_INFO => socket.tcp = Some(parse_tcp_info(value)?),
             INET_DIAG_SKV6ONLY => socket.v6_only = value.first().map(|&flag| flag != 0),
             _ => {}
         }
-        rest = &rest[aligned(length).min(rest.len())..];
-    }
+        Ok(())
+    })?;
     Ok(socket)
 }
 
@@ -245,10 +185,7 @@ impl Question {
     fn encode(self) -> [u8; QUESTION_BYTES] {
         let mut bytes = [0; QUESTION_BYTES];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
-        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-        put(0, &(QUESTION_BYTES as u32).to_ne_bytes());
-        put(4, &SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-        put(6, &flags.to_ne_bytes());
+        put(0, &netlink::dump_header(QUESTION_BYTES, SOCK_DIAG_BY_FAMILY));
         // struct inet_diag_req_v2 from here.
         let extensions =
             if self.states == 1 << TCP_ESTABLISHED { 1 << (INET_DIAG_INFO - 1) } else { 0 };
@@ -264,60 +201,18 @@ impl Question {
 const LISTENERS_MAX: usize = 4096;
 /// A sample holds at most this many connections per end, so at most 200 together.
 const CONNECTIONS_PER_END_MAX: usize = 100;
-/// The kernel fills chunks up to the size of the buffer offered, and not above 32 KiB.
-const CHUNK_BYTES: usize = 32 << 10;
 
 /// Asks, and gives at most `count_max` sockets; what the kernel has not produced by then it never
 /// does.
 fn ask(question: Question, count_max: usize, chunk: &mut [u8]) -> io::Result<Vec<Socket>> {
-    let netlink = open_netlink()?;
-    send(&netlink, &question.encode())?;
     let mut sockets = Vec::new();
-    loop {
-        let length = receive(&netlink, chunk)?;
-        let answer = parse(&chunk[..length]).map_err(io::Error::other)?;
+    netlink::dump(libc::NETLINK_SOCK_DIAG, &question.encode(), chunk, |bytes| {
+        let answer = parse(bytes)?;
         sockets.extend(answer.sockets);
-        match answer.more {
-            More::Refused(errno) => return Err(io::Error::from_raw_os_error(errno)),
-            More::Follows if sockets.len() < count_max => {}
-            More::Follows | More::Nothing => break,
-        }
-    }
+        Ok(if sockets.len() < count_max { answer.more } else { answer.more.or_enough() })
+    })?;
     sockets.truncate(count_max);
     Ok(sockets)
-}
-
-fn open_netlink() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: socket takes no pointers.
-    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just opened and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-fn send(netlink: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
-    // SAFETY: pointer and length are those of `bytes`, which outlives the call. An unconnected
-    // netlink socket sends to the kernel.
-    let sent = unsafe { libc::send(netlink.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// One chunk. The kernel produces it before `send`, or the receive before this one, returns, so
-/// there is nothing to wait for and an answer that is not there yet is an error.
-fn receive(netlink: &OwnedFd, chunk: &mut [u8]) -> io::Result<usize> {
-    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-    // SAFETY: pointer and length are those of `chunk`, which is writable and outlives the call.
-    let length =
-        unsafe { libc::recv(netlink.as_raw_fd(), chunk.as_mut_ptr().cast(), chunk.len(), flags) };
-    match usize::try_from(length) {
-        Err(_) => Err(io::Error::last_os_error()),
-        // MSG_TRUNC makes recv return the true length, also when it did not fit.
-        Ok(length) if length > chunk.len() => Err(io::Error::other("an answer was cut")),
-        Ok(length) => Ok(length),
-    }
 }
 
 /// IPv6 may be switched off, which the kernel says in one of these ways.

@@ -497,8 +497,10 @@ mod tests {
         let (yes, sleep) = (pid_of("yes"), pid_of("sleep"));
         for rights in [Rights::Assumed, Rights::Refused] {
             seen(&tree, rights, |now| {
-                (doing(now, yes), doing(now, sleep)) == (Some(Doing::PipeWrite), Some(Doing::Timer))
-            });
+                let both = (doing(now, yes), doing(now, sleep));
+                both == (Some(Doing::PipeWrite), Some(Doing::Timer))
+            })
+            .unwrap();
         }
         // SAFETY: kill takes no pointers; the process is ours.
         assert_eq!(unsafe { libc::kill(sleep as i32, libc::SIGSTOP) }, 0);
