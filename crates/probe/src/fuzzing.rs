@@ -2,8 +2,8 @@
 //! here and the fuzz target outside.
 
 use crate::source::{
-    cgroup, files, interrupts, net_dev, pressure, sock_diag, sockstat, softirqs, softnet, stat,
-    tcp, threads, threads_now,
+    cgroup, files, interrupts, net_dev, pressure, qdiscs, sock_diag, sockstat, softirqs, softnet,
+    stat, tcp, threads, threads_now,
 };
 use crate::{accounting, cgroup_path, host, process, scan};
 
@@ -29,6 +29,7 @@ pub fn parse_as_everything(bytes: &[u8]) {
     let _ = cgroup_path::parse_membership(bytes);
     let _ = files::parse(bytes);
     let _ = sock_diag::parse(bytes);
+    let _ = qdiscs::parse(bytes);
     let _ = accounting::parse(bytes);
     let _ = accounting::unpack(bytes);
     let _ = host::parse_cpuinfo(bytes);

@@ -7,6 +7,7 @@
 pub mod interrupts;
 pub mod net_dev;
 pub mod pressure;
+pub mod qdiscs;
 pub mod sockstat;
 pub mod softirqs;
 pub mod softnet;
@@ -118,6 +119,7 @@ pub const REGISTRY: &[Entry] = &[
     entry("tcp", "/proc/net/{snmp,netstat}", FIFTH_SECOND, tcp::open),
     entry("net_dev", "/proc/net/dev", EVERY_ROUND, net_dev::open),
     entry("sockstat", "/proc/net/{sockstat,sockstat6}", FIFTH_SECOND, sockstat::open),
+    entry("qdiscs", "rtnetlink, RTM_GETQDISC", FIFTH_SECOND, qdiscs::open),
     entry("server cgroup", "cpu.stat and quota of its cgroups", FIFTH_SECOND, cgroup::server),
     entry("client cgroup", "cpu.stat and quota of our cgroups", FIFTH_SECOND, cgroup::client),
     entry("softirqs", "/proc/softirqs", HALF_SECOND, softirqs::open),
