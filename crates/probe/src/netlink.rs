@@ -8,7 +8,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// What stands before every message.
 pub const MESSAGE_HEADER_BYTES: usize = 16;
-const ATTRIBUTE_HEADER_BYTES: usize = 4;
+/// What stands before every attribute.
+pub const ATTRIBUTE_HEADER_BYTES: usize = 4;
 /// Bits of an attribute's kind that say how it is encoded.
 const ATTRIBUTE_FLAGS: u16 = 0xc000;
 /// The kernel fills chunks up to the size of the buffer offered, and not above 32 KiB.

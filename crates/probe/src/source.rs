@@ -19,6 +19,7 @@ pub mod files;
 pub mod threads;
 pub mod threads_now;
 
+pub mod downstreams;
 pub mod sock_diag;
 
 pub mod self_cost;
@@ -116,6 +117,7 @@ pub const REGISTRY: &[Entry] = &[
     entry("threads now", "/proc/PID/task/TID/{syscall,stat,wchan}", EVERY_ROUND, threads_now::open),
     entry("client threads", "/proc/self/task/TID/{schedstat,stat}", EVERY_ROUND, threads::client),
     entry("listeners", "sock_diag, LISTEN", FIFTH_SECOND, sock_diag::listeners),
+    entry("downstreams", "sock_diag and /proc/PID/fd", FIFTH_SECOND, downstreams::open),
     entry("tcp", "/proc/net/{snmp,netstat}", FIFTH_SECOND, tcp::open),
     entry("net_dev", "/proc/net/dev", EVERY_ROUND, net_dev::open),
     entry("sockstat", "/proc/net/{sockstat,sockstat6}", FIFTH_SECOND, sockstat::open),

@@ -15,7 +15,9 @@
 //! limited in jiffies, and only since Linux 4.10.
 
 use super::{Round, Scope, Source};
-use crate::netlink::{self, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More};
+use crate::netlink::{
+    self, ATTRIBUTE_HEADER_BYTES, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More,
+};
 use crate::process;
 use crate::scan::ParseError;
 use model::facts::Unreadable;
@@ -59,6 +61,14 @@ pub struct Socket {
 /// The parts of `struct tcp_info` that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpInfo {
+    /// Segments sent and not acknowledged.
+    pub unacknowledged: u32,
+    /// Since data was sent last, milliseconds in steps of a jiffy, as are the next two.
+    pub last_sent_ms: u32,
+    /// Since data was received last.
+    pub last_received_ms: u32,
+    /// Since anything was acknowledged last.
+    pub last_acknowledged_ms: u32,
     /// Smoothed round trip, microseconds.
     pub rtt_us: u32,
     /// Congestion window, segments.
@@ -89,7 +99,9 @@ const DIAG_BYTES: usize = 72;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_SKV6ONLY: u16 = 11;
+const INET_DIAG_REQ_BYTECODE: u16 = 1;
 const TCP_ESTABLISHED: u32 = 1;
+const TCP_SYN_SENT: u32 = 2;
 const TCP_TIME_WAIT: u32 = 6;
 const TCP_LISTEN: u32 = 10;
 /// States of a connection of which one end is ours: from ESTABLISHED and SYN_SENT to CLOSING, but
@@ -151,6 +163,10 @@ fn parse_tcp_info(bytes: &[u8]) -> Result<TcpInfo, ParseError> {
     }
     let fields = Fields(bytes);
     Ok(TcpInfo {
+        unacknowledged: fields.u32(24)?,
+        last_sent_ms: fields.u32(44)?,
+        last_received_ms: fields.u32(52)?,
+        last_acknowledged_ms: fields.u32(56)?,
         rtt_us: fields.u32(68)?,
         cwnd: fields.u32(80)?,
         retransmits: fields.u32(100)?,
@@ -177,24 +193,63 @@ struct Question {
     states: u32,
     end: End,
     port: u16,
+    /// A port that neither end may have.
+    except: Option<u16>,
 }
 
 const QUESTION_BYTES: usize = MESSAGE_HEADER_BYTES + 56;
 
 impl Question {
-    fn encode(self) -> [u8; QUESTION_BYTES] {
-        let mut bytes = [0; QUESTION_BYTES];
+    fn encode(self) -> Vec<u8> {
+        let filter = self.except.map(filter_except);
+        let mut bytes = vec![0; QUESTION_BYTES];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
-        put(0, &netlink::dump_header(QUESTION_BYTES, SOCK_DIAG_BY_FAMILY));
+        let filter_bytes = filter.map_or(0, |filter| ATTRIBUTE_HEADER_BYTES + filter.len());
+        put(0, &netlink::dump_header(QUESTION_BYTES + filter_bytes, SOCK_DIAG_BY_FAMILY));
         // struct inet_diag_req_v2 from here.
-        let extensions =
-            if self.states == 1 << TCP_ESTABLISHED { 1 << (INET_DIAG_INFO - 1) } else { 0 };
+        let has_info = self.states & (1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT) == self.states;
+        let extensions = if has_info { 1 << (INET_DIAG_INFO - 1) } else { 0 };
         put(16, &[self.family as u8, libc::IPPROTO_TCP as u8, extensions]);
         put(20, &self.states.to_ne_bytes());
         let port_at = if self.end == End::Local { 24 } else { 26 };
         put(port_at, &self.port.to_be_bytes());
+        if let Some(filter) = filter {
+            bytes.extend_from_slice(&(filter_bytes as u16).to_ne_bytes());
+            bytes.extend_from_slice(&INET_DIAG_REQ_BYTECODE.to_ne_bytes());
+            bytes.extend_from_slice(&filter);
+        }
         bytes
     }
+}
+
+/// A program for the kernel to run on every socket (`net/ipv4/inet_diag.c`, `inet_diag_bc_run`):
+/// neither port is `port`. An instruction is a code, how far to go when it holds, and how far when
+/// not; comparisons have the port in a second word. To go beyond the end is to refuse the socket.
+/// Equality is spelled as two comparisons, which kernels before 5.7 know too.
+fn filter_except(port: u16) -> [u8; 40] {
+    const JUMP: u8 = 1;
+    const SOURCE_GE: u8 = 2;
+    const SOURCE_LE: u8 = 3;
+    const TARGET_GE: u8 = 4;
+    const TARGET_LE: u8 = 5;
+    let instructions: [(u8, u8, u16); 10] = [
+        (SOURCE_GE, 8, 20),
+        (0, 0, port),
+        (SOURCE_LE, 8, 12),
+        (0, 0, port),
+        (JUMP, 4, 28),
+        (TARGET_GE, 8, 20),
+        (0, 0, port),
+        (TARGET_LE, 8, 12),
+        (0, 0, port),
+        (JUMP, 4, 8),
+    ];
+    let mut program = [0; 40];
+    for (word, (code, yes, no)) in program.chunks_exact_mut(4).zip(instructions) {
+        let [low, high] = no.to_ne_bytes();
+        word.copy_from_slice(&[code, yes, low, high]);
+    }
+    program
 }
 
 /// Listening sockets beyond this many are not read; a socket per core and address is far below.
@@ -245,6 +300,7 @@ impl Asker {
                 states: 1 << state,
                 end,
                 port,
+                except: None,
             })
         };
         let questions = ends.iter().flat_map(families).collect();
@@ -308,13 +364,34 @@ pub(crate) fn connected_to(port: u16) -> Result<Vec<Socket>, Unreadable> {
 fn everything(states: u32, end: End, port: u16) -> Result<Vec<Socket>, Unreadable> {
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let question = Question { family, states, end, port };
+        let question = Question { family, states, end, port, except: None };
         sockets.extend(answer(question, usize::MAX, &mut vec![0; CHUNK_BYTES])?);
     }
     Ok(sockets)
 }
 
+/// At most `count_max` connections of this network namespace that are established or being opened
+/// and have `except` at neither end.
+pub(super) fn connections_except(
+    except: Option<u16>,
+    count_max: usize,
+    chunk: &mut [u8],
+) -> Result<Vec<Socket>, Unreadable> {
+    let states = 1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT;
+    let mut sockets = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let question = Question { family, states, end: End::Local, port: 0, except };
+        sockets.extend(answer(question, count_max - sockets.len(), chunk)?);
+    }
+    Ok(sockets)
+}
+
 impl Socket {
+    /// Whether the connection is still being opened.
+    pub(super) fn is_opening(&self) -> bool {
+        u32::from(self.state) == TCP_SYN_SENT
+    }
+
     /// Until a socket in TIME_WAIT is gone, nanoseconds; nothing in other states.
     pub(crate) fn time_wait_left_ns(&self) -> Option<u64> {
         let is_waiting = u32::from(self.state) == TCP_TIME_WAIT;
