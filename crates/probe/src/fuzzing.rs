@@ -2,10 +2,10 @@
 //! here and the fuzz target outside.
 
 use crate::source::{
-    cgroup, files, interrupts, net_dev, pressure, qdiscs, sock_diag, sockstat, softirqs, softnet,
-    stat, tcp, threads, threads_now,
+    cgroup, drivers, files, interrupts, net_dev, pressure, qdiscs, sock_diag, sockstat, softirqs,
+    softnet, stat, tcp, threads, threads_now,
 };
-use crate::{accounting, cgroup_path, host, process, scan};
+use crate::{accounting, cgroup_path, ethtool, host, process, scan};
 
 /// Runs every parser over the same bytes; what they return is their own tests' business.
 pub fn parse_as_everything(bytes: &[u8]) {
@@ -30,6 +30,8 @@ pub fn parse_as_everything(bytes: &[u8]) {
     let _ = files::parse(bytes);
     let _ = sock_diag::parse(bytes);
     let _ = qdiscs::parse(bytes);
+    let _ = drivers::parse(bytes);
+    let _ = ethtool::parse_values(bytes);
     let _ = accounting::parse(bytes);
     let _ = accounting::unpack(bytes);
     let _ = host::parse_cpuinfo(bytes);

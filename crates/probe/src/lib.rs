@@ -8,6 +8,7 @@
 pub mod scan;
 
 mod clock;
+mod ethtool;
 mod kept;
 mod netlink;
 mod root;

@@ -20,6 +20,7 @@ pub mod threads;
 pub mod threads_now;
 
 pub mod downstreams;
+pub mod drivers;
 pub mod sock_diag;
 
 pub mod self_cost;
@@ -126,6 +127,7 @@ pub const REGISTRY: &[Entry] = &[
     entry("client cgroup", "cpu.stat and quota of our cgroups", FIFTH_SECOND, cgroup::client),
     entry("softirqs", "/proc/softirqs", HALF_SECOND, softirqs::open),
     entry("pressure", "/proc/pressure/*", HALF_SECOND, pressure::open),
+    entry("drivers", "SIOCETHTOOL, statistics", HALF_SECOND, drivers::open),
     entry("connections", "sock_diag, ESTABLISHED", SECOND, sock_diag::connections),
     entry("interrupts", "/proc/interrupts", SECOND, interrupts::open),
     entry("server files", "/proc/PID/{fd,limits}", SECOND, files::server),
