@@ -4,6 +4,7 @@
 //! and what the numbers mean, a `parse` from bytes to values, and a small reader. To add one, write
 //! the file and add its line to [`REGISTRY`].
 
+pub mod conntrack;
 pub mod interrupts;
 pub mod net_dev;
 pub mod pressure;
@@ -128,6 +129,7 @@ pub const REGISTRY: &[Entry] = &[
     entry("softirqs", "/proc/softirqs", HALF_SECOND, softirqs::open),
     entry("pressure", "/proc/pressure/*", HALF_SECOND, pressure::open),
     entry("drivers", "SIOCETHTOOL, statistics", HALF_SECOND, drivers::open),
+    entry("conntrack", "nf_conntrack_{count,max} and its statistics", HALF_SECOND, conntrack::open),
     entry("connections", "sock_diag, ESTABLISHED", SECOND, sock_diag::connections),
     entry("interrupts", "/proc/interrupts", SECOND, interrupts::open),
     entry("server files", "/proc/PID/{fd,limits}", SECOND, files::server),
