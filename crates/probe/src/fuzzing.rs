@@ -2,8 +2,8 @@
 //! here and the fuzz target outside.
 
 use crate::source::{
-    cgroup, conntrack, drivers, files, interrupts, net_dev, pressure, qdiscs, sock_diag, sockstat,
-    softirqs, softnet, stat, tcp, threads, threads_now,
+    cgroup, conntrack, cpu_clocks, disks, drivers, files, interrupts, memory, net_dev, numa,
+    pressure, qdiscs, sock_diag, sockstat, softirqs, softnet, stat, tcp, threads, threads_now,
 };
 use crate::{accounting, cgroup_path, ethtool, host, process, scan};
 
@@ -30,6 +30,12 @@ pub fn parse_as_everything(bytes: &[u8]) {
     let _ = files::parse(bytes);
     let _ = sock_diag::parse(bytes);
     let _ = qdiscs::parse(bytes);
+    let _ = disks::parse(bytes);
+    let _ = memory::parse(bytes);
+    let _ = memory::parse_events(bytes);
+    let _ = memory::parse_limit(bytes);
+    let _ = numa::parse(bytes);
+    let _ = cpu_clocks::parse(bytes);
     let _ = conntrack::parse(bytes);
     let _ = conntrack::parse_number(bytes);
     let _ = drivers::parse(bytes);

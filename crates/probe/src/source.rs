@@ -5,8 +5,12 @@
 //! the file and add its line to [`REGISTRY`].
 
 pub mod conntrack;
+pub mod cpu_clocks;
+pub mod disks;
 pub mod interrupts;
+pub mod memory;
 pub mod net_dev;
+pub mod numa;
 pub mod pressure;
 pub mod qdiscs;
 pub mod sockstat;
@@ -132,6 +136,10 @@ pub const REGISTRY: &[Entry] = &[
     entry("conntrack", "nf_conntrack_{count,max} and its statistics", HALF_SECOND, conntrack::open),
     entry("connections", "sock_diag, ESTABLISHED", SECOND, sock_diag::connections),
     entry("interrupts", "/proc/interrupts", SECOND, interrupts::open),
+    entry("memory", "/proc/vmstat and memory of its cgroup", SECOND, memory::open),
+    entry("disks", "/proc/diskstats", SECOND, disks::open),
+    entry("numa", "/sys/devices/system/node/nodeN/numastat", SECOND, numa::open),
+    entry("cpu clocks", "/sys/devices/system/cpu/cpuN/cpufreq", SECOND, cpu_clocks::open),
     entry("server files", "/proc/PID/{fd,limits}", SECOND, files::server),
     entry("client files", "/proc/self/{fd,limits}", SECOND, files::client),
 ];
