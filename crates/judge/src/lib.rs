@@ -18,6 +18,7 @@ pub mod walls;
 mod verdict;
 
 pub mod ramp;
+pub mod shape;
 
 pub mod stats;
 pub mod steady;

@@ -314,6 +314,7 @@ impl<'a> Bench<'a> {
     fn finish(mut self, command: &[String], started_at: jiff::Timestamp) -> Run {
         self.count_uses();
         let verdict = judge_run(self.context(), &self.points, &self.observed);
+        let shape = judge::shape::of_ramp(self.trial, &self.points);
         // A search makes trials that miss on purpose; its answer stands for them all.
         let expect = self.trial.expect.as_ref().filter(|_| self.search.is_none());
         let expectations =
@@ -334,6 +335,7 @@ impl<'a> Bench<'a> {
             verdict,
             expectations,
             search: self.search,
+            shape,
             perturbations: Vec::new(),
             notices: self.notices,
             definitions: definitions::all(),
