@@ -20,6 +20,7 @@ mod verdict;
 pub mod ramp;
 pub mod shape;
 
+pub mod audit;
 pub mod stats;
 pub mod steady;
 
