@@ -6,6 +6,7 @@
 
 mod readings;
 mod runs;
+mod shape;
 
 use self::readings::readings;
 pub(crate) use self::runs::*;
@@ -459,6 +460,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         notices: Vec::new(),
         expectations: Vec::new(),
         search: None,
+        shape: None,
         perturbations: Vec::new(),
         definitions: definitions(),
     };

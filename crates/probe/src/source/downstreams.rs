@@ -166,6 +166,7 @@ mod tests {
             retransmits: 0,
             busy_us: 0,
             unsent: 0,
+            min_rtt_us: 0,
             rwnd_limited_us: 0,
             sndbuf_limited_us: 0,
         }
