@@ -76,6 +76,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         sources: way.sources,
         expect: options.expect.clone(),
         search: None,
+        confirm: None,
         url: url.text,
     })
 }

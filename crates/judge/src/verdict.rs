@@ -42,7 +42,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
+    pub(crate) fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
         let probe = self.target.probe.as_ref();
         let near = self.target.server.as_ref();
         let server = near.or_else(|| probe?.server.as_ref());
