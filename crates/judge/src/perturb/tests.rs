@@ -307,7 +307,7 @@ proptest! {
         rates in prop::collection::vec(1.0f64..1e6, 3..12),
         wobble in 0.0f64..0.002,
     ) {
-        let wobbly = |at: usize| 1.0 + if at % 2 == 0 { wobble } else { -wobble };
+        let wobbly = |at: usize| 1.0 + if at.is_multiple_of(2) { wobble } else { -wobble };
         let changed: Vec<f64> = rates
             .iter()
             .enumerate()
