@@ -35,6 +35,8 @@ pub mod steady;
 pub mod search;
 
 pub use again::again;
+pub mod perturb;
+
 pub use verdict::{Context, judge_point, judge_run, last_visits, undecided};
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::decide::decide;
 use crate::observe::Observed;
 use crate::ramp::{self, Shape, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
-use crate::{gates, objective, ramp::ceiling, residence};
+use crate::{gates, objective, perturb, ramp::ceiling, residence};
 use model::facts::HostFacts;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
@@ -34,7 +34,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
+    pub(crate) fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
         let probe = self.target.probe.as_ref();
         let near = self.target.server.as_ref();
         let server = near.or_else(|| probe?.server.as_ref());
@@ -72,7 +72,7 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
         }
         Outcome::Complete | Outcome::Interrupted => None,
     };
-    let Some(why) = why else { return verdict };
+    let Some(why) = why else { return perturb::apply(verdict, context.perturbations) };
     let next = ["look at the server: is it alive, what does its log say", "curl -v"];
     let next = [next[0].to_string(), format!("{} {}", next[1], context.trial.url)].to_vec();
     Verdict { name: why.to_string(), next, ..undecided() }

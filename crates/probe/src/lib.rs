@@ -38,10 +38,13 @@ mod never_panics;
 #[cfg(test)]
 mod testing;
 
+pub use cgroup_path::{Group as CpuGroup, cpu_groups};
 pub use find::{FindError, find_server, find_unix_server};
 pub use host::host_facts;
 pub use ports::{TakenPort, listening_ports, taken_ports};
+pub use process::{Stat as ProcessStat, ids, stat as process_stat};
 pub use root::Root;
 pub use sampler::{Config, Sampler};
 pub use server::{ServerError, server_facts};
 pub use sysctl::values as sysctls;
+pub use tree::Tree;

@@ -416,6 +416,7 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         server: ServerProcess::ByPort,
         expect: None,
         search: None,
+        confirm: None,
         tls: None,
         proxy: None,
     }
