@@ -12,7 +12,7 @@ mod kept;
 
 pub mod source;
 
-mod queue;
+pub mod queue;
 mod sampler;
 
 mod cgroup_path;
@@ -24,6 +24,7 @@ mod find;
 mod host;
 mod nic;
 mod ports;
+mod privilege;
 mod server;
 mod sysctl;
 
@@ -35,9 +36,12 @@ mod never_panics;
 #[cfg(test)]
 mod testing;
 
+pub use clock::monotonic_ns;
 pub use find::{FindError, find_server, find_unix_server};
-pub use host::host_facts;
+pub use host::{clock_tick_ns, host_facts};
 pub use ports::{TakenPort, listening_ports, taken_ports};
+pub use privilege::privilege;
 pub use sampler::{Config, Sampler};
 pub use server::{ServerError, server_facts};
+pub use source::Ends;
 pub use sysctl::values as sysctls;

@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::queue::{self, Entrance, Exit, QUEUE_BYTES_MAX};
 use crate::source::self_cost::{SelfCost, Timeliness};
-use crate::source::{Cadence, Entry, REGISTRY, Round, Scope, Source};
+use crate::source::{Cadence, Ends, Entry, REGISTRY, Round, Scope, Source};
 use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::reading::{Data, Reading};
@@ -23,12 +23,22 @@ pub struct Config {
     pub server_pid: Option<u32>,
     /// Port under test, for the sockets on either side of it.
     pub port: Option<u16>,
+    /// Which ends of the load are here.
+    pub ends: Ends,
+    /// Readings held at most while nobody takes them, approximate bytes.
+    pub queue_bytes_max: usize,
 }
 
 impl Default for Config {
     /// Ten rounds per second about this host only.
     fn default() -> Self {
-        Self { period_ns: 100 * NS_PER_MS, server_pid: None, port: None }
+        Self {
+            period_ns: 100 * NS_PER_MS,
+            server_pid: None,
+            port: None,
+            ends: Ends::Both,
+            queue_bytes_max: QUEUE_BYTES_MAX,
+        }
     }
 }
 
@@ -45,7 +55,7 @@ impl Sampler {
     /// Starts the thread; its first round, of all sources, is at once. Should the system refuse a
     /// thread, the readings say so and nothing else.
     pub fn start(config: Config) -> Self {
-        let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
+        let (entrance, arrived) = queue::queue(config.queue_bytes_max);
         let (stop, stopped) = channel();
         let spawned = thread::Builder::new()
             .name("probe".to_string())
@@ -130,7 +140,8 @@ fn open(entry: &Entry, scope: &Scope) -> Option<Slot> {
 }
 
 fn run(config: Config, stopped: &Receiver<Infallible>, out: &Entrance) {
-    let scope = Scope { server_pid: config.server_pid, port: config.port };
+    let Config { server_pid, port, ends, .. } = config;
+    let scope = Scope { server_pid, port, ends };
     let mut slots: Vec<Slot> = REGISTRY.iter().filter_map(|entry| open(entry, &scope)).collect();
     let mut server = config.server_pid.map(Server::of);
     let mut pace = Pace::start(clock::monotonic_ns(), config.period_ns.max(NS_PER_MS));

@@ -185,12 +185,12 @@ struct Cgroups {
     buffer: Buffer,
 }
 
-pub(super) fn client(_scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(open(Whose::Client))
+pub(super) fn client(scope: &Scope) -> Option<Box<dyn Source>> {
+    scope.has_client().then(|| open(Whose::Client))
 }
 
 pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.server_pid.map(|_| open(Whose::Server))
+    scope.server().map(|_| open(Whose::Server))
 }
 
 fn open(whose: Whose) -> Box<dyn Source> {

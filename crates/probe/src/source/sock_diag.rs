@@ -14,7 +14,7 @@
 //! Connections that nobody has accepted yet are among them. `tcp_info` counts the times spent
 //! limited in jiffies, and only since Linux 4.10.
 
-use super::{Round, Scope, Source};
+use super::{Ends, Round, Scope, Source};
 use crate::process;
 use crate::scan::ParseError;
 use model::facts::Unreadable;
@@ -451,6 +451,9 @@ struct Connections {
 }
 
 pub(super) fn listeners(scope: &Scope) -> Option<Box<dyn Source>> {
+    if scope.ends == Ends::Client {
+        return None;
+    }
     let asker = Asker::new(TCP_LISTEN, &[End::Local], scope.port?, LISTENERS_MAX);
     let chunk = vec![0; CHUNK_BYTES];
     Some(Box::new(Listeners { asker, server_pid: scope.server_pid, chunk }))
@@ -574,7 +577,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let pair = |_| (TcpStream::connect(address).unwrap(), listener.accept().unwrap());
         let pairs: Vec<_> = (0..300).map(pair).collect();
-        let scope = Scope { server_pid: None, port: Some(address.port()) };
+        let scope = Scope { port: Some(address.port()), ..Scope::default() };
         let round = Round { due_ns: 0, server: None };
         let reading = connections(&scope).unwrap().read(&round).unwrap();
         let Data::Connections(sample) = reading else { panic!("{reading:?}") };
