@@ -59,6 +59,7 @@ impl Fixture {
             trial: &self.trial,
             host: &self.host,
             server: self.server.as_ref(),
+            server_host: self.server.as_ref().map(|_| &self.host),
             point: &self.point,
             observed: &self.observed,
         }
@@ -245,6 +246,7 @@ fn unjudged() -> Verdict {
         side: Side::Unknown,
         confidence: Confidence::Unknown,
         also: vec![],
+        alternatives: vec![],
         ceiling: None,
         evidence: vec![],
         against: vec![],

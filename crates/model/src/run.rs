@@ -6,10 +6,11 @@
 
 use crate::check::{CHECKS, Check};
 use crate::curve::Curve;
-use crate::facts::{HostFacts, ServerFacts};
+use crate::facts::{FarHost, HostFacts, ServerFacts};
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Life, Spacing, Trial};
 use crate::objective::Expectation;
+use crate::perturbation::Perturbation;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
@@ -67,6 +68,9 @@ pub struct Record {
     /// The search for the highest rate that holds the objective, when that was asked.
     #[serde(default)]
     pub search: Option<SearchRecord>,
+    /// Experiments that were made to confirm the verdict.
+    #[serde(default)]
+    pub perturbations: Vec<Perturbation>,
     /// Things a reader should know: fallbacks, raised limits, what the probe cost.
     pub notices: Vec<String>,
     /// What each figure means, by its path in this document.
@@ -97,6 +101,9 @@ pub struct Target {
     /// The proxy, without a password; `addresses` are its own then.
     #[serde(default)]
     pub proxy: Option<String>,
+    /// The server's host, when a probe there was asked; `server` is null then.
+    #[serde(default)]
+    pub probe: Option<FarHost>,
 }
 
 /// How often one end of connections was used.

@@ -285,6 +285,7 @@ fn verdict(wall: Named, side: Side, name: &str, confidence: Confidence) -> Verdi
         side,
         confidence,
         also: Vec::new(),
+        alternatives: Vec::new(),
         ceiling: None,
         evidence: Vec::new(),
         against: Vec::new(),
@@ -456,6 +457,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         notices: Vec::new(),
         expectations: Vec::new(),
         search: None,
+        perturbations: Vec::new(),
         definitions: definitions(),
     };
     Run { record, readings, latencies }

@@ -67,6 +67,8 @@ pub struct TcpInfo {
     pub retransmits: u32,
     /// Time with data outstanding, microseconds.
     pub busy_us: u64,
+    /// Bytes written and not sent yet (`tcpi_notsent_bytes`).
+    pub unsent: u32,
     /// Of it, limited by the receiver's window.
     pub rwnd_limited_us: u64,
     /// Of it, limited by the send buffer.
@@ -213,6 +215,7 @@ fn parse_tcp_info(bytes: &[u8]) -> Result<TcpInfo, ParseError> {
         cwnd: fields.u32(80)?,
         retransmits: fields.u32(100)?,
         busy_us: fields.u64(168)?,
+        unsent: fields.u32(144)?,
         rwnd_limited_us: fields.u64(176)?,
         sndbuf_limited_us: fields.u64(184)?,
     })
@@ -496,6 +499,7 @@ fn connection(socket: &Socket, end: End) -> Option<Connection> {
         server_side: end == End::Local,
         receive_queue: socket.receive_queue,
         send_queue: socket.send_queue,
+        unsent: tcp.unsent,
         rtt_us: tcp.rtt_us,
         cwnd: tcp.cwnd,
         retransmits: tcp.retransmits,
