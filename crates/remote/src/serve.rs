@@ -14,7 +14,7 @@ use door::Door;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::Session;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +39,8 @@ pub struct Settings {
     pub prometheus: Option<SocketAddr>,
     /// The server's process; who listens on the port a client names when not given.
     pub server_pid: Option<u32>,
+    /// Port of the server that Prometheus is told about.
+    pub server_port: Option<u16>,
     /// Version of the program, for clients.
     pub program: String,
 }
@@ -79,7 +81,7 @@ impl Probe {
         let identity = Identity::read_or_make(&certificate_file(&settings.token_file))?;
         let listener = listen(settings.listen)?;
         let exporter = match settings.prometheus {
-            Some(address) => Some(Exporter::new(listen(address)?, settings.server_pid)),
+            Some(address) => Some(Exporter::new(listen(address)?, &settings)),
             None => None,
         };
         Ok(Self { settings, token, identity, listener, exporter })
@@ -157,6 +159,15 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
         Ok(listener)
     });
     made.map_err(|error| ServeError::Listen { address, error })
+}
+
+/// Whoever listens on a port: at the address that the client knows, when it is one of this host.
+pub(crate) fn find(ip: Option<IpAddr>, port: u16) -> Result<u32, String> {
+    let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
+    match ip.map(|ip| probe::find_server(SocketAddr::new(ip, port))) {
+        Some(Ok(pid)) => Ok(pid),
+        _ => probe::find_server(SocketAddr::new(any, port)).map_err(|error| error.to_string()),
+    }
 }
 
 fn named(name: &str) -> thread::Builder {

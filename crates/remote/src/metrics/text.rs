@@ -1,7 +1,7 @@
 //! Counters as text. All are raw: Prometheus makes rates of them.
 
 use super::Latest;
-use model::reading::{CpuTimes, Data, QuotaUse, Softnet};
+use model::reading::{CpuTimes, Data, Listener, QuotaUse, Softnet};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -15,6 +15,7 @@ pub fn text(latest: &Latest, clock_tick_ns: u64) -> String {
             Data::Tcp(counters) => page.tcp(counters),
             Data::Pressure(stalls) => page.pressure(stalls),
             Data::ServerQuota(groups) => page.quotas(groups),
+            Data::Listeners(listeners) => page.listeners(listeners),
             Data::ProbeCost(cost) => {
                 let (name, help) = ("probe_cpu_seconds_total", "CPU time that reading has cost.");
                 page.metric(name, "counter", help, [(String::new(), seconds(cost.cpu_ns))]);
@@ -116,6 +117,17 @@ impl Page {
         self.metric("pressure_seconds_total", "counter", help, stalls.iter().map(value));
     }
 
+    fn listeners(&mut self, listeners: &[Listener]) {
+        let each = |value: fn(&Listener) -> u32| {
+            let labels = |socket: &Listener| label("cookie", &socket.cookie.to_string());
+            listeners.iter().map(move |socket| (labels(socket), value(socket).to_string()))
+        };
+        let help = "Connections waiting to be accepted from a listening socket of the server.";
+        self.metric("listener_queued", "gauge", help, each(|socket| socket.queued));
+        let help = "Length that this queue may reach.";
+        self.metric("listener_backlog", "gauge", help, each(|socket| socket.backlog));
+    }
+
     fn quotas(&mut self, groups: &[QuotaUse]) {
         let each = |value: fn(&QuotaUse) -> String| {
             groups.iter().map(move |group| (label("group", &group.group), value(group)))
@@ -176,9 +188,12 @@ mod tests {
         assert_eq!(text(&Latest::new(), 1), "");
         let softnet = Softnet { cpu: 1, dropped: 5, ..Softnet::default() };
         let tcp = BTreeMap::from([("TcpExt.ListenOverflows".to_string(), 42)]);
-        let text = text(&latest([Data::Softnet(vec![softnet]), Data::Tcp(tcp)]), 1);
+        let listener = Listener { cookie: 7, queued: 5, backlog: 4 };
+        let data = [Data::Softnet(vec![softnet]), Data::Tcp(tcp), Data::Listeners(vec![listener])];
+        let text = text(&latest(data), 1);
         for line in [
             "ceiling_softnet_dropped_total{cpu=\"1\"} 5\n",
+            "# TYPE ceiling_listener_queued gauge\nceiling_listener_queued{cookie=\"7\"} 5\n",
             "# TYPE ceiling_netstat untyped\n",
             "ceiling_netstat{name=\"TcpExt.ListenOverflows\"} 42\n",
         ] {

@@ -1,6 +1,6 @@
 //! One connection, from the first byte to the last.
 
-use super::Log;
+use super::{Log, find};
 use super::door::Guest;
 use crate::frame::parse;
 use crate::line::{Line, LineEnd};
@@ -14,7 +14,7 @@ use model::units::{NS_PER_MS, NS_PER_S};
 use probe::{Config, Ends, Sampler, monotonic_ns};
 use rustls::{Connection, ServerConfig, ServerConnection};
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -135,7 +135,8 @@ impl Session<'_> {
     fn welcome(&self, hello: &Hello) -> Welcome {
         let found = match (self.server_pid, hello.port) {
             (Some(pid), port) => server_facts(pid, port, "--server-pid"),
-            (None, Some(port)) => find(hello.ip, port),
+            (None, Some(port)) => find(hello.ip, port)
+                .and_then(|pid| server_facts(pid, Some(port), "listening port")),
             (None, None) => Err("no port was named".to_string()),
         };
         let (server, unseen) = match found {
@@ -150,16 +151,6 @@ impl Session<'_> {
 
 fn server_facts(pid: u32, port: Option<u16>, found_by: &str) -> Result<ServerFacts, String> {
     probe::server_facts(pid, port, found_by).map_err(|error| error.to_string())
-}
-
-/// Whoever listens on a port: at the address that the client knows, when it is one of this host.
-fn find(ip: Option<IpAddr>, port: u16) -> Result<ServerFacts, String> {
-    let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
-    let found = match ip.map(|ip| probe::find_server(SocketAddr::new(ip, port))) {
-        Some(Ok(pid)) => Ok(pid),
-        _ => probe::find_server(SocketAddr::new(any, port)),
-    };
-    server_facts(found.map_err(|error| error.to_string())?, Some(port), "listening port")
 }
 
 /// Last words; they arrive or not.
@@ -258,11 +249,16 @@ impl Stream {
 }
 
 /// A reading that fits in a message, or one that says that it does not.
-fn bounded(reading: Reading) -> Reading {
+fn bounded(mut reading: Reading) -> Reading {
     /// A thread or a connection takes less than this as JSON; most readings have a few hundred.
     const ENTRY_BYTES: usize = 512;
+    if let Data::ServerRuntime(figures) = &mut reading.data {
+        // JSON has no word for these.
+        figures.retain(|_, figure| figure.is_finite());
+    }
     let entries = match &reading.data {
         Data::ServerThreads(threads) => threads.len(),
+        Data::ServerThreadsNow(threads) => threads.len(),
         Data::Connections(sockets) => sockets.len(),
         Data::Interrupts(interrupts) => {
             interrupts.iter().map(|interrupt| 1 + interrupt.per_cpu.len() / 16).sum()
