@@ -94,8 +94,11 @@ pub struct Pinned {
 impl Pinned {
     /// A client's configuration, and what remembers a wrong certificate.
     pub fn client(pin: &str) -> (Arc<ClientConfig>, Arc<Self>) {
-        let pinned =
-            Arc::new(Self { pin: pin.to_string(), provider: provider(), refused: Mutex::default() });
+        let pinned = Arc::new(Self {
+            pin: pin.to_string(),
+            provider: provider(),
+            refused: Mutex::default(),
+        });
         let builder = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&version::TLS13])
             .expect("the provider has suites for TLS 1.3");

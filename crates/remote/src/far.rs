@@ -68,6 +68,7 @@ pub struct Far {
     stop: Arc<AtomicBool>,
     arrived: Exit,
     thread: Option<JoinHandle<()>>,
+    clock_before: ClockOffset,
 }
 
 /// What a session comes to.
@@ -76,7 +77,7 @@ pub struct Ended {
     /// Readings that were not taken yet.
     pub readings: Vec<Reading>,
     /// The clocks, over the whole session.
-    pub clock: Option<ClockOffset>,
+    pub clock: ClockOffset,
     /// Why readings are missing from the end, if they are.
     pub lost: Option<String>,
 }
@@ -90,21 +91,21 @@ impl Far {
     pub fn connect(call: &Call) -> Result<(Self, Welcome), FarError> {
         let token = token::read(&call.token_file)?;
         let (mut line, welcome) = greet(call, token)?;
+        let silent = |why: String| FarError::Silent { address: call.address.clone(), why };
         let mut estimator = Estimator::default();
         for _ in 0..TRIPS_BEFORE {
-            let trip = exchange(&mut line).map_err(|why| FarError::Silent {
-                address: call.address.clone(),
-                why,
-            })?;
+            let trip = exchange(&mut line).map_err(silent)?;
             trip.iter().for_each(|trip| estimator.add(Part::Before, trip));
         }
+        let clock_before = estimator.offset();
+        let clock_before = clock_before.ok_or_else(|| silent("no ping came back".to_string()))?;
         let shared = Arc::new(Mutex::new(Shared { estimator, lost: None }));
         let stop = Arc::new(AtomicBool::new(false));
         let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
         let listener = Listener::new(line, Arc::clone(&shared), Arc::clone(&stop), entrance);
         let spawned = thread::Builder::new().name("far".to_string()).spawn(|| listener.run());
         let thread = spawned.map_err(|error| FarError::NoThread(error.to_string()))?;
-        Ok((Self { shared, stop, arrived, thread: Some(thread) }, welcome))
+        Ok((Self { shared, stop, arrived, thread: Some(thread), clock_before }, welcome))
     }
 
     /// What has arrived since the last take, oldest first.
@@ -112,9 +113,9 @@ impl Far {
         self.arrived.take()
     }
 
-    /// The clocks as far as is known; nothing when no answer to a ping came.
-    pub fn clock(&self) -> Option<ClockOffset> {
-        lock(&self.shared).estimator.offset()
+    /// The clocks as far as is known.
+    pub fn clock(&self) -> ClockOffset {
+        lock(&self.shared).estimator.offset().unwrap_or(self.clock_before)
     }
 
     /// Why nothing more comes, when nothing does.
@@ -138,8 +139,7 @@ impl Far {
             }
         }
         readings.extend(self.arrived.take());
-        let shared = lock(&self.shared);
-        Ended { readings, clock: shared.estimator.offset(), lost: shared.lost.clone() }
+        Ended { readings, clock: self.clock(), lost: self.lost() }
     }
 }
 

@@ -100,7 +100,12 @@ mod tests {
     fn trip(sent_ns: u64, ahead_ns: i64, there_ns: u64, held_ns: u64, back_ns: u64) -> RoundTrip {
         let received_ns = (sent_ns + there_ns).wrapping_add_signed(ahead_ns);
         let answered_ns = received_ns + held_ns;
-        RoundTrip { sent_ns, received_ns, answered_ns, back_ns: sent_ns + there_ns + held_ns + back_ns }
+        RoundTrip {
+            sent_ns,
+            received_ns,
+            answered_ns,
+            back_ns: sent_ns + there_ns + held_ns + back_ns,
+        }
     }
 
     #[test]

@@ -176,10 +176,8 @@ fn named(name: &str) -> thread::Builder {
 
 /// Whether somebody knocks within the time.
 pub(crate) fn wait_readable(listener: &TcpListener, wait: Duration) -> bool {
-    let wait = Timespec {
-        tv_sec: wait.as_secs().cast_signed(),
-        tv_nsec: i64::from(wait.subsec_nanos()),
-    };
+    let wait =
+        Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: i64::from(wait.subsec_nanos()) };
     let ready = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&wait));
     ready.is_ok_and(|count| count > 0)
 }

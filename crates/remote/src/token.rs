@@ -139,7 +139,8 @@ mod tests {
         let folder = folder("no-token");
         let path = folder.join("probe.token");
         let long = "x".repeat(CHARACTERS_MAX + 1);
-        for text in ["", "short", "two words that are long enough", &long, "ümläutümläutümläut"] {
+        for text in ["", "short", "two words that are long enough", &long, "ümläutümläutümläut"]
+        {
             fs::write(&path, text).unwrap();
             let refused = read(&path).unwrap_err();
             assert!(matches!(refused, TokenError::NoToken { .. }), "{text}: {refused}");

@@ -1,10 +1,10 @@
 //! The thread that listens to a probe.
 
 use super::{STOP_WITHIN, Shared, lock};
+use crate::SILENCE_MAX;
 use crate::line::{Line, LineEnd};
 use crate::message::{Farewell, FromProbe, Pong, ToProbe};
 use crate::offset::{Part, RoundTrip};
-use crate::SILENCE_MAX;
 use probe::monotonic_ns;
 use probe::queue::Entrance;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -73,7 +73,8 @@ impl Page {
         };
         let values = cpus.iter().flat_map(|cpu| {
             let value = move |(state, ticks): (&str, u64)| {
-                let labels = format!("{},{}", label("cpu", &cpu.cpu.to_string()), label("state", state));
+                let labels =
+                    format!("{},{}", label("cpu", &cpu.cpu.to_string()), label("state", state));
                 (labels, seconds(ticks.saturating_mul(clock_tick_ns)))
             };
             states(cpu).map(value)
@@ -95,7 +96,8 @@ impl Page {
             }),
         ];
         for (name, help, field) in fields {
-            let value = |row: &Softnet| (label("cpu", &row.cpu.to_string()), field(row).to_string());
+            let value =
+                |row: &Softnet| (label("cpu", &row.cpu.to_string()), field(row).to_string());
             self.metric(&format!("softnet_{name}_total"), "counter", help, rows.iter().map(value));
         }
     }

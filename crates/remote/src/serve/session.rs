@@ -1,7 +1,7 @@
 //! One connection, from the first byte to the last.
 
-use super::{Log, find};
 use super::door::Guest;
+use super::{Log, find};
 use crate::frame::parse;
 use crate::line::{Line, LineEnd};
 use crate::message::{
@@ -135,8 +135,9 @@ impl Session<'_> {
     fn welcome(&self, hello: &Hello) -> Welcome {
         let found = match (self.server_pid, hello.port) {
             (Some(pid), port) => server_facts(pid, port, "--server-pid"),
-            (None, Some(port)) => find(hello.ip, port)
-                .and_then(|pid| server_facts(pid, Some(port), "listening port")),
+            (None, Some(port)) => {
+                find(hello.ip, port).and_then(|pid| server_facts(pid, Some(port), "listening port"))
+            }
             (None, None) => Err("no port was named".to_string()),
         };
         let (server, unseen) = match found {
@@ -184,7 +185,11 @@ struct Stream {
 }
 
 impl Stream {
-    fn serve(&mut self, stop: &AtomicBool, ends_after: Option<Duration>) -> Result<Farewell, LineEnd> {
+    fn serve(
+        &mut self,
+        stop: &AtomicBool,
+        ends_after: Option<Duration>,
+    ) -> Result<Farewell, LineEnd> {
         let begin = Instant::now();
         let (mut heard, mut taken) = (begin, begin);
         loop {

@@ -66,13 +66,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "fuzz",
-        may_use: &[
-            "crates/model",
-            "crates/wire",
-            "crates/engine",
-            "crates/probe",
-            "crates/remote",
-        ],
+        may_use: &["crates/model", "crates/wire", "crates/engine", "crates/probe", "crates/remote"],
         why: "fuzzing reaches whatever parses what others wrote",
     },
     Room {
