@@ -10,7 +10,7 @@ use crate::decide::decide;
 use crate::observe::Observed;
 use crate::ramp::{self, Shape, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
-use crate::{gates, objective, ramp::ceiling};
+use crate::{gates, objective, ramp::ceiling, residence};
 use model::facts::HostFacts;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
@@ -49,6 +49,7 @@ impl<'a> Context<'a> {
 /// Fills the gates, the verdict and the expectations of a point.
 pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) -> Point {
     point.gates = gates::check_all(&context.case(&point, observed));
+    point.residence = residence::of(&context.case(&point, observed));
     point.verdict = decide(&context.case(&point, observed), None);
     mention_loss(context, &mut point.verdict, &[observed]);
     let expect = context.trial.expect.as_ref();

@@ -176,6 +176,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         release_lag_ns: None,
         lateness_ns: None,
         latency_at_least_ns: None,
+        residence: None,
         in_flight: InFlight {
             mean: Some(f64::from(connections) * 0.998),
             limit: u64::from(connections),

@@ -61,6 +61,8 @@ pub struct Socket {
 pub struct TcpInfo {
     /// Smoothed round trip, microseconds.
     pub rtt_us: u32,
+    /// Shortest round trip of the last minutes, microseconds (`tcpi_min_rtt`).
+    pub min_rtt_us: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
     /// Segments retransmitted.
@@ -212,6 +214,7 @@ fn parse_tcp_info(bytes: &[u8]) -> Result<TcpInfo, ParseError> {
     let fields = Fields(bytes);
     Ok(TcpInfo {
         rtt_us: fields.u32(68)?,
+        min_rtt_us: fields.u32(148)?,
         cwnd: fields.u32(80)?,
         retransmits: fields.u32(100)?,
         busy_us: fields.u64(168)?,
@@ -501,6 +504,7 @@ fn connection(socket: &Socket, end: End) -> Option<Connection> {
         send_queue: socket.send_queue,
         unsent: tcp.unsent,
         rtt_us: tcp.rtt_us,
+        min_rtt_us: tcp.min_rtt_us,
         cwnd: tcp.cwnd,
         retransmits: tcp.retransmits,
         busy_us: tcp.busy_us,
