@@ -48,9 +48,10 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
     let tls = options.secure.tls_for(&url)?;
     let proxy = options.secure.proxy_for(&url);
     let way = way(options, &url, driver, &shape.levels)?;
-    let server = match options.server_pid {
-        Some(pid) => ServerProcess::Pid(pid),
-        None => ServerProcess::ByPort,
+    let server = match (options.server_pid, options.probe.choice()?) {
+        (Some(pid), _) => ServerProcess::Pid(pid),
+        (None, Some(probe)) => ServerProcess::Probe(probe),
+        (None, None) => ServerProcess::ByPort,
     };
     Ok(Trial {
         question: shape.question,

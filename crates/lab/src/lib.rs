@@ -32,3 +32,4 @@ mod server;
 pub use greet::{GreetError, SecretsError};
 
 pub use conduct::{LabError, run};
+pub use watch::Logs;

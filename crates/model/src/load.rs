@@ -179,14 +179,27 @@ pub struct MixTarget {
     pub checks: Checks,
 }
 
-/// Which process answers, if its host is ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A probe on the server's host, and how to know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeChoice {
+    /// Host and port where it listens.
+    pub address: String,
+    /// File with the token; the token itself is never stored.
+    pub token_file: String,
+    /// SHA-256 of its certificate, hexadecimal.
+    pub pin: String,
+}
+
+/// Which process answers, and who looks at it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerProcess {
     /// Named on the command line.
     Pid(u32),
     /// To be found by its listening port, when the address is one of this host.
     ByPort,
+    /// On the probe's host, where it listens on the port under test.
+    Probe(ProbeChoice),
     /// Not watched.
     Unwatched,
 }

@@ -496,6 +496,9 @@ pub struct Run {
     pub record: Record,
     /// Raw readings of the whole run, in time order.
     pub readings: Vec<Reading>,
+    /// Raw readings of the probe on the server's host, with that host's own times, if there was
+    /// one. `target.probe.clock` tells how far they are from ours.
+    pub server_readings: Vec<Reading>,
     /// Whole latency distribution of each point, same order as the points. Empty when the run
     /// was read back without them.
     pub latencies: Vec<Histogram>,

@@ -465,7 +465,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         perturbations: Vec::new(),
         definitions: definitions(),
     };
-    Run { record, readings, latencies }
+    Run { record, readings, server_readings: Vec::new(), latencies }
 }
 
 fn definitions() -> BTreeMap<String, String> {

@@ -49,7 +49,7 @@ struct Downstreams {
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Downstreams {
         root: scope.root.clone(),
-        server_pid: scope.server_pid?,
+        server_pid: scope.server()?,
         port: scope.port,
         known: BTreeMap::new(),
         search_due_ns: 0,
