@@ -15,8 +15,8 @@ const (
 	blockProfileRateNs   = 10_000
 )
 
-// serveProfiles serves /debug/pprof/ and /debug/runtime for as long as the process lives. Without an address nothing
-// is switched on, so an ordinary run pays nothing for it.
+// serveProfiles serves /debug/pprof/ and /debug/runtime for as long as the process lives. Without
+// an address nothing is switched on, so an ordinary run pays nothing for it.
 func serveProfiles(address netip.AddrPort) error {
 	if !address.IsValid() {
 		return nil

@@ -9,7 +9,8 @@ import (
 )
 
 // runtimeFigures are what /debug/runtime tells, by the name it has there. Those that end in
-// _seconds or _cycles only grow. Cpu seconds are brought up to date by each garbage collection only.
+// _seconds or _cycles only grow. Cpu seconds are brought up to date by each garbage collection
+// only.
 var runtimeFigures = map[string]string{
 	"goroutines":         "/sched/goroutines:goroutines",
 	"gomaxprocs":         "/sched/gomaxprocs:threads",
