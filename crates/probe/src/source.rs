@@ -28,6 +28,8 @@ pub mod downstreams;
 pub mod drivers;
 pub mod sock_diag;
 
+pub mod server_runtime;
+
 pub mod self_cost;
 
 use crate::root::Root;
@@ -162,6 +164,7 @@ pub const REGISTRY: &[Entry] = &[
     entry("conntrack", "nf_conntrack_{count,max} and its statistics", HALF_SECOND, conntrack::open),
     entry("connections", "sock_diag, ESTABLISHED", SECOND, sock_diag::connections),
     entry("interrupts", "/proc/interrupts", SECOND, interrupts::open),
+    entry("server runtime", "GET /debug/runtime", SECOND, server_runtime::open),
     entry("memory", "/proc/vmstat and memory of its cgroup", SECOND, memory::open),
     entry("disks", "/proc/diskstats", SECOND, disks::open),
     entry("numa", "/sys/devices/system/node/nodeN/numastat", SECOND, numa::open),
