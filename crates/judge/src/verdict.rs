@@ -39,7 +39,7 @@ impl<'a> Context<'a> {
         let near = self.target.server.as_ref();
         let server = near.or_else(|| probe?.server.as_ref());
         let server_host = probe.map(|probe| &probe.host).or_else(|| near.map(|_| self.host));
-        Case { trial: self.trial, host: self.host, server, server_host, point, observed }
+        Case { trial: self.trial, host: self.host, server, server_host, point, observed, ramp: &[] }
     }
 }
 
@@ -81,7 +81,8 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
         Question::Load | Question::Churn | Question::Find => Shape::TooFew,
         Question::Ramp => ramp::shape(&by_load),
     };
-    let case = |index: usize| context.case(&points[index], &observed[index]);
+    let case =
+        |index: usize| Case { ramp: &by_load, ..context.case(&points[index], &observed[index]) };
     let mut verdict = match &shape {
         Shape::TooFew => points[last].verdict.clone(),
         Shape::Rising => decide(&case(last), Some(&shape_evidence(&by_load, &shape))),
