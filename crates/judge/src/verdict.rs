@@ -235,6 +235,8 @@ mod tests {
         fixture.unread_at_server(0.5);
         assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S1), "the server alone");
         fixture.server_thread(0.6, 0.9);
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S6), "it waits for its turn");
+        fixture.server_thread(1.2, 0.1);
         let crowded = verdict(&mut fixture);
         assert_eq!(crowded.wall, Named::Unknown);
         assert!(crowded.against[0].contains("other processes"), "{:?}", crowded.against);
