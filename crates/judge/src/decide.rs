@@ -240,7 +240,7 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
             }
             none(case, seen)
         }
-        (Some(seen), None) => none(case, seen),
+        (Some(seen), None) => one_level(case, none(case, seen)),
         (offered, _) => {
             let mut seen = add_queue(shape.cloned().unwrap_or_default(), case);
             if is_flat && offered.is_some() {
@@ -249,10 +249,40 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
                 seen.against.push(what.to_string());
             }
             seen.next.extend(what_would_tell(case));
-            unknown(case, seen)
+            let verdict = unknown(case, seen);
+            if is_flat && case.server.is_none() && case.client_has_slack() == Some(true) {
+                return Verdict { name: BEYOND.to_string(), ..verdict };
+            }
+            verdict
         }
     }
 }
+
+/// All that can be said of a flat ramp when only the generator was watched.
+const BEYOND: &str = "the wall is beyond the generator: on the path or at the server, which nobody \
+                      watched";
+
+/// One level of a closed loop cannot tell the number in flight from a smaller number of places
+/// inside the server: both are full.
+fn one_level(case: &Case<'_>, verdict: Verdict) -> Verdict {
+    let inside = case.point.residence.and_then(|residence| residence.inside_server);
+    let of = case.point.in_flight.mean.filter(|_| !case.is_open() && !case.point.is_churn());
+    match (inside, of) {
+        (Some(inside), Some(of)) if inside > INSIDE * of => {
+            let mut verdict = verdict;
+            verdict.against.push(
+                "the requests were inside the server: a pool with fewer places than that looks \
+                 the same at one level"
+                    .to_string(),
+            );
+            Verdict { confidence: Confidence::Suspected, ..verdict }
+        }
+        _ => verdict,
+    }
+}
+
+/// Share of the requests in flight above which they are inside the server.
+const INSIDE: f64 = 0.7;
 
 fn none(case: &Case<'_>, seen: Seen) -> Verdict {
     let limit = if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {

@@ -334,6 +334,7 @@ impl Fixture {
             release_lag_ns: None,
             lateness_ns: None,
             latency_at_least_ns: None,
+            residence: None,
             in_flight: InFlight {
                 mean: Some(f64::from(connections)),
                 limit: u64::from(connections),

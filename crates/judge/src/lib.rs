@@ -23,6 +23,8 @@ pub mod odds;
 
 pub mod again;
 
+mod residence;
+
 pub mod ramp;
 
 pub mod stats;

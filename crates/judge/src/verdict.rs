@@ -10,7 +10,7 @@ use crate::decide::decide;
 use crate::observe::Observed;
 use crate::ramp::{self, Shape, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
-use crate::{gates, objective, ramp::ceiling};
+use crate::{gates, objective, ramp::ceiling, residence};
 use model::facts::HostFacts;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
@@ -46,6 +46,7 @@ impl<'a> Context<'a> {
 /// Fills the gates, the verdict and the expectations of a point.
 pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) -> Point {
     point.gates = gates::check_all(&context.case(&point, observed));
+    point.residence = residence::of(&context.case(&point, observed));
     point.verdict = decide(&context.case(&point, observed), None);
     let expect = context.trial.expect.as_ref();
     point.expectations = expect.map_or_else(Vec::new, |expect| objective::at_point(expect, &point));
@@ -54,7 +55,13 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
 
 /// The verdict of a run from its judged points and what was observed in their windows.
 pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
-    let verdict = judge_points(context, points, observed);
+    let mut verdict = judge_points(context, points, observed);
+    if let Some(why) = context.target.probe.as_ref().and_then(|probe| probe.lost.as_ref()) {
+        verdict.against.push(format!(
+            "the probe at the server was lost ({why}): of what came after only the generator's \
+             side is known"
+        ));
+    }
     let is_counted = COUNTED.walls.iter().any(|listed| verdict.wall == Named::Wall(listed.wall));
     // A target that does not answer looks like any fault of the measurement, and is none.
     let why = match context.outcome {
@@ -327,6 +334,19 @@ mod tests {
         assert_eq!(verdict.wall, Named::None);
         let ceiling = verdict.ceiling.unwrap();
         assert_eq!((ceiling.kind, ceiling.rate), (CeilingKind::AtLeast, 3900.0));
+    }
+
+    #[test]
+    fn from_the_generator_alone_a_flat_ramp_is_only_beyond_it() {
+        let mut fixture = Fixture::good();
+        fixture.server = None;
+        fixture.observed.server_threads = None;
+        let verdict = ramp(&fixture, &FLAT);
+        assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
+        assert!(verdict.name.contains("beyond the generator"), "{verdict:?}");
+        fixture.worker(0.9, 0.0);
+        let without_slack = ramp(&fixture, &FLAT);
+        assert!(!without_slack.name.contains("beyond"), "{without_slack:?}");
     }
 
     #[test]

@@ -404,6 +404,8 @@ fn make_point(
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
         latency_at_least_ns: at_least(gathered),
+        // The judge splits it.
+        residence: None,
         in_flight: InFlight {
             mean: (duration_s > 0.0)
                 .then(|| gathered.window_loop.in_flight_ns as f64 / 1e9 / duration_s),

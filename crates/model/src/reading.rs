@@ -62,7 +62,8 @@ pub enum Data {
     /// A bounded sample of established connections to the port under test, by sock_diag.
     Connections(Vec<Connection>),
     /// Statistics of network drivers (`ethtool -S`): by interface, by the driver's own name for the
-    /// counter. Drivers without any are left out.
+    /// counter, with `N` for the number of a queue, over which they are summed. Drivers without any
+    /// are left out.
     Drivers(BTreeMap<String, BTreeMap<String, u64>>),
     /// Queueing disciplines of our network namespace, by rtnetlink.
     Qdiscs(Vec<Qdisc>),
@@ -312,8 +313,12 @@ pub struct Connection {
     /// Part of them that was not sent yet, bytes.
     #[serde(default)]
     pub unsent: u32,
-    /// Smoothed round trip, microseconds.
+    /// Smoothed round trip, microseconds. An end that acknowledges with its answer makes it as long
+    /// as the answer takes.
     pub rtt_us: u32,
+    /// Shortest round trip of the last minutes, microseconds: the path alone.
+    #[serde(default)]
+    pub min_rtt_us: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
     /// Segments retransmitted since the connection opened.

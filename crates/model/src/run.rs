@@ -162,6 +162,9 @@ pub struct Point {
     pub latency_at_least_ns: Option<Summary>,
     /// Requests in flight.
     pub in_flight: InFlight,
+    /// Where they were; `null` when no socket was looked at.
+    #[serde(default)]
+    pub residence: Option<Residence>,
     /// CPU cost.
     pub cpu: CpuCost,
     /// The generator's own loop.
@@ -397,6 +400,20 @@ pub struct InFlight {
     pub mean: Option<f64>,
     /// Connections times depth.
     pub limit: u64,
+}
+
+/// Where the requests in flight were, on average over the window, from samples of the sockets on
+/// both sides. The parts add up to the mean number in flight when the server is watched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Residence {
+    /// Answers that had arrived and were not read by the generator yet.
+    pub client_unread: Option<f64>,
+    /// On the wire: rate times the shortest round trip of TCP.
+    pub wire: Option<f64>,
+    /// Requests that had arrived and were not read by the application yet.
+    pub server_unread: Option<f64>,
+    /// The rest: in the hands of the server, computing or waiting.
+    pub inside_server: Option<f64>,
 }
 
 /// CPU cost per completed request, microseconds.

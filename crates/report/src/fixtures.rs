@@ -11,7 +11,7 @@ use self::readings::readings;
 pub(crate) use self::runs::*;
 use model::check::Check;
 use model::curve::Curve;
-use model::facts::{CpuAccounting, CpuQuota, HostFacts, Nic, ServerFacts, Unreadable};
+use model::facts::{CpuAccounting, CpuQuota, HostFacts, Nic, NicSettings, ServerFacts, Unreadable};
 use model::histogram::{Histogram, Summary};
 use model::load::{
     Arrival, DriverKind, Hold, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing,
@@ -176,6 +176,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         release_lag_ns: None,
         lateness_ns: None,
         latency_at_least_ns: None,
+        residence: None,
         in_flight: InFlight {
             mean: Some(f64::from(connections) * 0.998),
             limit: u64::from(connections),
@@ -339,6 +340,7 @@ fn host() -> HostFacts {
             speed_mbps: None,
             rx_queues: 2,
             tx_queues: 2,
+            settings: NicSettings::default(),
         }],
         sysctls: sysctls
             .iter()

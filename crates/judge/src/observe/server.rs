@@ -23,7 +23,7 @@ pub struct SocketCensus {
     pub server_rwnd_limited_us: u64,
     /// Part of it limited by the send buffer.
     pub server_sndbuf_limited_us: u64,
-    /// Sum of the smoothed round trips of the client's sockets, microseconds.
+    /// Sum of the shortest round trips of the client's sockets, microseconds: the path alone.
     pub client_rtt_sum_us: u64,
 }
 
@@ -46,7 +46,7 @@ impl Census {
             if !socket.server_side {
                 sum.client += 1;
                 sum.client_unread += unread;
-                sum.client_rtt_sum_us += u64::from(socket.rtt_us);
+                sum.client_rtt_sum_us += u64::from(socket.min_rtt_us);
                 continue;
             }
             sum.server += 1;
@@ -74,7 +74,8 @@ impl Census {
 }
 
 impl SocketCensus {
-    /// Mean smoothed round trip of the client's sockets, microseconds. Nothing when none was told.
+    /// Mean of the shortest round trips of the client's sockets, microseconds. Nothing when none was
+    /// told.
     pub fn client_rtt_us(&self) -> Option<f64> {
         (self.client > 0 && self.client_rtt_sum_us > 0)
             .then(|| self.client_rtt_sum_us as f64 / self.client as f64)

@@ -67,7 +67,7 @@ fn by_threads(waiting: &Waiting) -> Option<Seen> {
 
 fn by_runtime(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let runtime = case.far().runtime.as_ref()?;
-    let (name, waited_s) = runtime.iter().find(|(name, _)| name.contains("mutex/wait"))?;
+    let (name, waited_s) = runtime.iter().find(|(name, _)| name.starts_with("mutex_wait"))?;
     let waiting_mean = waited_s / case.window_s();
     let share = waiting_mean / (waiting.in_flight - waiting.unread).max(1.0);
     (share >= SHARE_MIN).then(|| {
@@ -145,9 +145,8 @@ mod tests {
     fn goroutines_that_wait_for_mutexes_are_seen() {
         let mut fixture = locked();
         fixture.doing(&[(1, 0.01, Doing::Events, None), (2, 0.01, Doing::Futex, Some(1))]);
-        let waited = |waited_s| {
-            Some(BTreeMap::from([("/sync/mutex/wait/total:seconds".to_string(), waited_s)]))
-        };
+        let waited =
+            |waited_s| Some(BTreeMap::from([("mutex_wait_seconds".to_string(), waited_s)]));
         fixture.unread_at_server(0.0);
         fixture.observed.runtime = waited(5.0 * 7.0);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "seven of eight requests");

@@ -11,8 +11,8 @@
 //! pauses, S6, M3 (dips without an order).
 //! Confirm: a second client sees the pauses at the same instants; a smaller heap or another
 //! collector moves them.
-//! Source: Linux admin-guide/cgroup-v1/freezer-subsystem.rst; Go runtime/metrics
-//! (/sched/pauses/total/gc:seconds).
+//! Source: Linux admin-guide/cgroup-v1/freezer-subsystem.rst; Go runtime/debug
+//! (GCStats.PauseTotal).
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
@@ -79,7 +79,7 @@ fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
         let (family, field) = (Family::ThreadStates, "samples of its threads found stopped");
         seen = seen.with(family, "server", "syscall", field, percent(stopped), "2 to 90 %");
     }
-    let pauses = far.runtime.iter().flatten().find(|(name, _)| name.contains("pauses/total"));
+    let pauses = far.runtime.iter().flatten().find(|(name, _)| name.starts_with("gc_pause"));
     if let Some((name, paused_s)) = pauses {
         let share = paused_s / case.window_s();
         if STOPPED.contains(&share) {
@@ -174,9 +174,7 @@ mod tests {
     #[test]
     fn pauses_that_the_runtime_tells_of_are_seen() {
         let mut fixture = jerky();
-        let paused = |paused_s| {
-            Some(BTreeMap::from([("/sched/pauses/total/gc:seconds".to_string(), paused_s)]))
-        };
+        let paused = |paused_s| Some(BTreeMap::from([("gc_pause_seconds".to_string(), paused_s)]));
         fixture.observed.runtime = paused(0.5);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.observed.runtime = paused(0.01);

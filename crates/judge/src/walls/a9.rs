@@ -22,7 +22,7 @@ pub fn test(case: &Case<'_>) -> Test {
         memory.iter().filter(|(name, _)| is_one(name)).map(|(_, count)| count).sum::<u64>()
     };
     let read_back = sum(|name| name.starts_with("workingset_refault") || name == "pswpin");
-    let hits = sum(|name| name == "server.failcnt");
+    let hits = sum(|name| ["server.failcnt", "server.events_max"].contains(&name));
     if *stalled < STALLED_MIN || read_back + hits == 0 {
         return Test::NotSeen;
     }
@@ -38,7 +38,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::HardCounter,
             "server",
-            "/proc/vmstat, memory.failcnt",
+            "/proc/vmstat, memory.failcnt, memory.events",
             "pages read back; hits of the limit of its group",
             format!("+{read_back}; +{hits}"),
             "any",

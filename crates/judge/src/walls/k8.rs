@@ -92,6 +92,7 @@ mod tests {
             speed_mbps,
             rx_queues: 1,
             tx_queues: 1,
+            settings: Default::default(),
         };
         fixture.host.nics = vec![nic(Some(1000))];
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "96 %");

@@ -2,12 +2,12 @@
 //!
 //! It is a property of the load, not a wall: the verdict is "none, at least this rate".
 //!
-//! Signals: time to connect (the kernels answer it, no program), smoothed round trip of the
+//! Signals: time to connect (the kernels answer it, no program), shortest round trip of the
 //! generator's sockets, latency.
 //! Rule: the median time to connect is at least a millisecond and at least 80 % of the mean time to
-//! answer, so is the smoothed round trip where it was read, and both sides have CPU to spare. The
-//! smoothed round trip alone would not do: a kernel that waits with its acknowledgement for an
-//! answer (up to 40 ms) makes it as long as the server takes.
+//! answer, so is the shortest round trip where it was read, and both sides have CPU to spare. The
+//! smoothed round trip would not do: a kernel that waits with its acknowledgement for an answer (up
+//! to 40 ms) makes it as long as the server takes.
 //! Mimics: C3 (the same without the round trip as the cause), K12 (several round trips per answer).
 //! Confirm: twice the connections double the rate.
 //! Source: Linux net/ipv4/tcp_input.c (tcp_rtt_estimator), RFC 1122 section 4.2.3.2.
