@@ -42,7 +42,7 @@ impl<'a> Context<'a> {
         let near = self.target.server.as_ref();
         let server = near.or_else(|| probe?.server.as_ref());
         let server_host = probe.map(|probe| &probe.host).or_else(|| near.map(|_| self.host));
-        Case { trial: self.trial, host: self.host, server, server_host, point, observed }
+        Case { trial: self.trial, host: self.host, server, server_host, point, observed, ramp: &[] }
     }
 }
 
@@ -109,7 +109,8 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
         Question::Load | Question::Churn | Question::Find => Shape::TooFew,
         Question::Ramp => ramp::shape(&by_load),
     };
-    let case = |index: usize| context.case(&points[index], &observed[index]);
+    let case =
+        |index: usize| Case { ramp: &by_load, ..context.case(&points[index], &observed[index]) };
     let mut verdict = match &shape {
         Shape::TooFew => points[last].verdict.clone(),
         Shape::Rising => decide(&case(last), Some(&shape_evidence(&by_load, &shape))),
@@ -262,6 +263,8 @@ mod tests {
         fixture.unread_at_server(0.5);
         assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S1), "the server alone");
         fixture.server_thread(0.6, 0.9);
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S6), "it waits for its turn");
+        fixture.server_thread(1.2, 0.1);
         let crowded = verdict(&mut fixture);
         assert_eq!(crowded.wall, Named::Unknown);
         assert!(crowded.against[0].contains("other processes"), "{:?}", crowded.against);
