@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         cli::Command::Churn(command) => cmd::churn::run(command),
         cli::Command::Find(command) => cmd::find::run(command),
         cli::Command::Show(command) => cmd::show::run(command),
+        cli::Command::Size(command) => cmd::size::run(command),
         cli::Command::Completions(command) => cmd::completions::run(&command),
     };
     match result {

@@ -21,6 +21,7 @@ pub mod ramp;
 pub mod shape;
 
 pub mod audit;
+pub mod size;
 pub mod stats;
 pub mod steady;
 

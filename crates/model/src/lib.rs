@@ -26,6 +26,7 @@ pub mod reading;
 pub mod perturbation;
 pub mod run;
 pub mod shape;
+pub mod size;
 pub mod verdict;
 pub mod wall;
 

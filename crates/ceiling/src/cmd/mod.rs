@@ -6,5 +6,6 @@ pub mod load;
 pub mod ramp;
 
 pub mod show;
+pub mod size;
 
 pub mod completions;

@@ -27,3 +27,5 @@ mod find;
 mod open;
 
 mod churn;
+
+mod size;
