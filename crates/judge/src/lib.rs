@@ -17,6 +17,7 @@ pub mod walls;
 
 mod verdict;
 
+pub mod fingerprints;
 pub mod ramp;
 pub mod shape;
 

@@ -388,6 +388,7 @@ mod tests {
             expectations: vec![],
             search: None,
             shape: None,
+            fingerprints: vec![],
             perturbations: vec![],
             notices: vec![],
             definitions: BTreeMap::new(),

@@ -301,6 +301,7 @@ impl<'a> Bench<'a> {
         let mut point = make_point(self.trial, level, attempt, &visit, window_ns, &observed);
         let (gathered, duration_s) = (&visit.gathered, point.load.duration_s);
         point.turnover = turnover::info(level, gathered, duration_s, self.before_bytes);
+        point.fingerprints = judge::fingerprints::of_point(&point, &visit.gathered.latency);
         let point = judge_point(self.context(), point, &observed);
         let is_steady =
             matches!(steadiness(&point.per_100ms), Steadiness::Steady { .. } | Steadiness::Unknown);
@@ -315,6 +316,7 @@ impl<'a> Bench<'a> {
         self.count_uses();
         let verdict = judge_run(self.context(), &self.points, &self.observed);
         let shape = judge::shape::of_ramp(self.trial, &self.points);
+        let fingerprints = judge::fingerprints::of_ramp(self.trial, &self.points);
         // A search makes trials that miss on purpose; its answer stands for them all.
         let expect = self.trial.expect.as_ref().filter(|_| self.search.is_none());
         let expectations =
@@ -336,6 +338,7 @@ impl<'a> Bench<'a> {
             expectations,
             search: self.search,
             shape,
+            fingerprints,
             perturbations: Vec::new(),
             notices: self.notices,
             definitions: definitions::all(),
@@ -419,6 +422,7 @@ fn make_point(
         targets: mix::results(trial, &gathered.targets),
         gates: Vec::new(),
         expectations: Vec::new(),
+        fingerprints: Vec::new(),
         // Until the judge has spoken.
         verdict: judge::undecided(),
     }

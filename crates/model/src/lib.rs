@@ -23,6 +23,7 @@ pub mod tick;
 pub mod facts;
 pub mod reading;
 
+pub mod fingerprint;
 pub mod perturbation;
 pub mod run;
 pub mod shape;
