@@ -35,6 +35,8 @@ pub enum Command {
     Show(cmd::show::Show),
     /// Lets a generator on another host see this one, where the server runs.
     Probe(cmd::probe::Probe),
+    /// How many client machines make the server the wall at a rate, from a stored run.
+    Size(cmd::size::Size),
     /// Prints completions for a shell.
     Completions(cmd::completions::Completions),
 }
@@ -120,6 +122,9 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--ktls", "auto, on or off", "--ktls auto"),
     ("--proxy", "the URL of an HTTP proxy", "-x http://127.0.0.1:3128"),
     ("--out", "a file's name", "-o report.html"),
+    ("--client-cpus", "a number", "--client-cpus 32"),
+    ("--link", "bits per second", "--link 10G"),
+    ("--headroom", "a share", "--headroom 0.7"),
     ("--runs", "a directory or none", "--runs none"),
 ];
 

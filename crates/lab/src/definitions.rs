@@ -228,6 +228,19 @@ const DEFINITIONS: &[(&str, &str)] = &[
          miss. kind at-least: no rate was shown to miss, or the generator was late first.",
     ),
     (
+        "points[].fingerprints",
+        "Patterns that need no look at the server: syn_retry (connects as long as a lost SYN is \
+         repeated after), delayed_ack (peak at 40 ms), minimum_rto (at 200 ms), cfs_period (at \
+         multiples of 100 ms), burst (a step down). A peak is five times denser than both of its \
+         neighbourhoods of the same width, and the median is below half of it. means: walls that \
+         look like this; beware: what else does.",
+    ),
+    (
+        "fingerprints",
+        "The same over the levels of a closed-loop ramp: latency_follows_load, latency_constant, \
+         flat (under 1 % of variation), retrograde.",
+    ),
+    (
         "shape",
         "The curve that the last valid visits of the levels of a closed-loop ramp lie on, N being \
          requests in flight (mean over the window) and X the rate. linear: X = N / R0. hard-cap: \

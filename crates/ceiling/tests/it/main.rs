@@ -28,3 +28,5 @@ mod open;
 mod probe;
 
 mod churn;
+
+mod size;

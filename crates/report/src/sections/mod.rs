@@ -19,6 +19,7 @@ mod shape;
 pub mod answers;
 
 pub mod evidence;
+mod fingerprints;
 pub mod gates;
 
 pub mod curves;
@@ -85,6 +86,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Answers", depths: FULLY, draw: answers::of_all_points },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
     Section { heading: "Evidence", depths: ALWAYS, draw: evidence::evidence },
+    Section { heading: "Evidence", depths: ALWAYS, draw: fingerprints::table },
     Section { heading: "Evidence", depths: FULLY, draw: evidence::by_point },
     Section { heading: "Evidence", depths: UNTIL_EVERYTHING, draw: evidence::not_tested_ids },
     Section { heading: "Evidence", depths: FULLY, draw: evidence::not_tested_names },
