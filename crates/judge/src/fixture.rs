@@ -274,6 +274,7 @@ fn trial() -> Trial {
         server: ServerProcess::ByPort,
         expect: None,
         search: None,
+        confirm: None,
         tls: None,
         proxy: None,
     }

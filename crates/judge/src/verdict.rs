@@ -10,13 +10,16 @@ use crate::decide::decide;
 use crate::observe::Observed;
 use crate::ramp::{self, Shape, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
-use crate::{gates, objective, ramp::ceiling, residence};
+use crate::{gates, objective, perturb, ramp::ceiling, residence};
 use model::facts::HostFacts;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
 use model::run::{Outcome, Point, Target};
 use model::verdict::{Confidence, Named, Verdict};
 use model::wall::Side;
+
+/// How it begins what is said of a probe that was lost.
+const PROBE_LOST: &str = "the probe on the server's host was lost";
 
 /// What is known about a run beside its points.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +37,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
+    pub(crate) fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
         let probe = self.target.probe.as_ref();
         let near = self.target.server.as_ref();
         let server = near.or_else(|| probe?.server.as_ref());
@@ -48,6 +51,7 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
     point.gates = gates::check_all(&context.case(&point, observed));
     point.residence = residence::of(&context.case(&point, observed));
     point.verdict = decide(&context.case(&point, observed), None);
+    mention_loss(context, &mut point.verdict, &[observed]);
     let expect = context.trial.expect.as_ref();
     point.expectations = expect.map_or_else(Vec::new, |expect| objective::at_point(expect, &point));
     point
@@ -56,12 +60,7 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
 /// The verdict of a run from its judged points and what was observed in their windows.
 pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
     let mut verdict = judge_points(context, points, observed);
-    if let Some(why) = context.target.probe.as_ref().and_then(|probe| probe.lost.as_ref()) {
-        verdict.against.push(format!(
-            "the probe at the server was lost ({why}): of what came after only the generator's \
-             side is known"
-        ));
-    }
+    mention_loss(context, &mut verdict, &observed.iter().collect::<Vec<_>>());
     let is_counted = COUNTED.walls.iter().any(|listed| verdict.wall == Named::Wall(listed.wall));
     // A target that does not answer looks like any fault of the measurement, and is none.
     let why = match context.outcome {
@@ -72,10 +71,32 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
         }
         Outcome::Complete | Outcome::Interrupted => None,
     };
-    let Some(why) = why else { return verdict };
+    let Some(why) = why else { return perturb::apply(verdict, context.perturbations) };
     let next = ["look at the server: is it alive, what does its log say", "curl -v"];
     let next = [next[0].to_string(), format!("{} {}", next[1], context.trial.url)].to_vec();
     Verdict { name: why.to_string(), next, ..undecided() }
+}
+
+/// Says what is not known because the probe on the server's host was lost.
+fn mention_loss(context: Context<'_>, verdict: &mut Verdict, observed: &[&Observed]) {
+    let Some(why) = context.target.probe.as_ref().and_then(|probe| probe.lost.as_ref()) else {
+        return;
+    };
+    let sees_nothing = |one: &&&Observed| one.far.as_ref().is_some_and(|far| far.cpus.is_none());
+    let blind = observed.iter().filter(sees_nothing).count();
+    if blind == 0 {
+        return;
+    }
+    // Of a level alone it is said already.
+    verdict.against.retain(|what| !what.starts_with(PROBE_LOST));
+    verdict.against.push(format!(
+        "{PROBE_LOST} ({why}): in {blind} of {} windows it is not known what that host did, so its \
+         walls can be neither named nor excluded",
+        observed.len()
+    ));
+    let next = "start `ceiling probe serve` on the server's host again, and repeat".to_string();
+    verdict.next.retain(|what| *what != next);
+    verdict.next.insert(0, next);
 }
 
 fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
@@ -417,5 +438,42 @@ mod tests {
     fn a_run_without_points_is_unknown() {
         let verdict = ramp(&Fixture::good(), &[]);
         assert_eq!((verdict.wall, verdict.ceiling), (Named::Unknown, None));
+    }
+
+    #[test]
+    fn a_lost_probe_is_told_with_what_is_not_known() {
+        let fixture = Fixture::good();
+        let probe = model::facts::FarHost {
+            address: "10.0.0.2:9200".to_string(),
+            host: fixture.host.clone(),
+            server: None,
+            privilege: model::facts::Privilege::Root,
+            clock: model::facts::ClockOffset::default(),
+            lost: Some("it closed the connection".to_string()),
+        };
+        let target = Target { probe: Some(probe), ..Target::default() };
+        let context = Context {
+            trial: &fixture.trial,
+            host: &fixture.host,
+            target: &target,
+            outcome: Outcome::Complete,
+            perturbations: &[],
+        };
+        let seen = |far| Observed { far: Some(Box::new(far)), ..Observed::default() };
+        let watched = seen(Observed { cpus: Some(Vec::new()), ..Observed::default() });
+        let blind = seen(Observed::default());
+        let judged = |observed: &Observed| {
+            judge_point(context, fixture.point.clone(), observed).verdict.against.join("\n")
+        };
+        assert!(judged(&blind).contains("in 1 of 1 windows"), "{}", judged(&blind));
+        assert!(!judged(&watched).contains("was lost"), "{}", judged(&watched));
+        let points = [&watched, &blind];
+        let points = points.map(|one| judge_point(context, fixture.point.clone(), one));
+        let verdict = judge_run(context, &points, &[watched, blind]);
+        let told: Vec<_> =
+            verdict.against.iter().filter(|what| what.contains("closed the connection")).collect();
+        assert_eq!(told.len(), 1, "{:?}", verdict.against);
+        assert!(told[0].contains("in 1 of 2 windows"), "{}", told[0]);
+        assert!(verdict.next[0].contains("ceiling probe serve"), "{:?}", verdict.next);
     }
 }

@@ -14,6 +14,7 @@ use crate::perturbation::Perturbation;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
+use crate::shape::ShapeFit;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, TargetTally};
 use crate::tls::TlsInfo;
 use crate::verdict::{Gate, Verdict};
@@ -68,6 +69,10 @@ pub struct Record {
     /// The search for the highest rate that holds the objective, when that was asked.
     #[serde(default)]
     pub search: Option<SearchRecord>,
+    /// The curve that the levels of a closed-loop ramp lie on; absent with fewer than four valid
+    /// levels.
+    #[serde(default)]
+    pub shape: Option<ShapeFit>,
     /// Experiments that were made to confirm the verdict.
     #[serde(default)]
     pub perturbations: Vec<Perturbation>,
@@ -491,6 +496,9 @@ pub struct Run {
     pub record: Record,
     /// Raw readings of the whole run, in time order.
     pub readings: Vec<Reading>,
+    /// Raw readings of the probe on the server's host, with that host's own times, if there was
+    /// one. `target.probe.clock` tells how far they are from ours.
+    pub server_readings: Vec<Reading>,
     /// Whole latency distribution of each point, same order as the points. Empty when the run
     /// was read back without them.
     pub latencies: Vec<Histogram>,

@@ -3,7 +3,8 @@
 
 use crate::source::{
     cgroup, conntrack, cpu_clocks, disks, drivers, files, interrupts, memory, net_dev, numa,
-    pressure, qdiscs, sock_diag, sockstat, softirqs, softnet, stat, tcp, threads, threads_now,
+    pressure, qdiscs, server_runtime, sock_diag, sockstat, softirqs, softnet, stat, tcp, threads,
+    threads_now,
 };
 use crate::{accounting, cgroup_path, ethtool, host, process, scan};
 
@@ -35,6 +36,8 @@ pub fn parse_as_everything(bytes: &[u8]) {
     let _ = memory::parse_events(bytes);
     let _ = memory::parse_limit(bytes);
     let _ = numa::parse(bytes);
+    let _ = server_runtime::parse(bytes);
+    let _ = server_runtime::parse_answer(bytes);
     let _ = cpu_clocks::parse(bytes);
     let _ = conntrack::parse(bytes);
     let _ = conntrack::parse_number(bytes);

@@ -1,4 +1,5 @@
-//! Where the files of a host are: below `/`, or below a folder that holds a host made up for a test.
+//! Where the files of a host are: below `/`, or below a folder that holds a host made up for a
+//! test.
 
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@ use crate::clock;
 use crate::queue::{self, Entrance, Exit, QUEUE_BYTES_MAX};
 use crate::root::Root;
 use crate::source::self_cost::{SelfCost, Timeliness};
-use crate::source::{Cadence, Entry, REGISTRY, Round, Scope, Source};
+use crate::source::{Cadence, Ends, Entry, REGISTRY, Round, Scope, Source};
 use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::reading::{Data, Reading};
@@ -29,13 +29,25 @@ pub struct Config {
     pub runtime: Option<SocketAddr>,
     /// Where the files of the host are; elsewhere than `/` for a host made up for a test only.
     pub root: Root,
+    /// Which ends of the load are here.
+    pub ends: Ends,
+    /// Readings held at most while nobody takes them, approximate bytes.
+    pub queue_bytes_max: usize,
 }
 
 impl Default for Config {
     /// Ten rounds per second about this host only.
     fn default() -> Self {
         let root = Root::default();
-        Self { period_ns: 100 * NS_PER_MS, server_pid: None, port: None, runtime: None, root }
+        Self {
+            period_ns: 100 * NS_PER_MS,
+            server_pid: None,
+            port: None,
+            runtime: None,
+            root,
+            ends: Ends::Both,
+            queue_bytes_max: QUEUE_BYTES_MAX,
+        }
     }
 }
 
@@ -52,7 +64,7 @@ impl Sampler {
     /// Starts the thread; its first round, of all sources, is at once. Should the system refuse a
     /// thread, the readings say so and nothing else.
     pub fn start(config: Config) -> Self {
-        let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
+        let (entrance, arrived) = queue::queue(config.queue_bytes_max);
         let (stop, stopped) = channel();
         let spawned = thread::Builder::new()
             .name("probe".to_string())
@@ -140,6 +152,7 @@ fn run(config: &Config, stopped: &Receiver<Infallible>, out: &Entrance) {
     let scope = Scope {
         server_pid: config.server_pid,
         port: config.port,
+        ends: config.ends,
         runtime: config.runtime,
         root: config.root.clone(),
     };

@@ -28,6 +28,8 @@ pub mod downstreams;
 pub mod drivers;
 pub mod sock_diag;
 
+pub mod server_runtime;
+
 pub mod self_cost;
 
 use crate::root::Root;
@@ -59,6 +61,18 @@ pub struct Entry {
     pub(crate) open: fn(&Scope) -> Option<Box<dyn Source>>,
 }
 
+/// Which ends of the load are on this host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ends {
+    /// The generator, which is this process, and the server too if it is anywhere near.
+    #[default]
+    Both,
+    /// Only the generator: who listens here is not the server.
+    Client,
+    /// Only the server: this process does nothing but probe.
+    Server,
+}
+
 /// What the readings are about.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
@@ -70,6 +84,20 @@ pub struct Scope {
     pub runtime: Option<SocketAddr>,
     /// Where the files of the host are.
     pub root: Root,
+    /// Which ends are here.
+    pub ends: Ends,
+}
+
+impl Scope {
+    /// Root of the server's process tree, when it is to be read.
+    pub(crate) fn server(&self) -> Option<u32> {
+        self.server_pid.filter(|_| self.ends != Ends::Client)
+    }
+
+    /// Whether this process is the generator.
+    pub(crate) fn has_client(&self) -> bool {
+        self.ends != Ends::Server
+    }
 }
 
 /// What a source may know about the round in which it is read.
@@ -136,6 +164,7 @@ pub const REGISTRY: &[Entry] = &[
     entry("conntrack", "nf_conntrack_{count,max} and its statistics", HALF_SECOND, conntrack::open),
     entry("connections", "sock_diag, ESTABLISHED", SECOND, sock_diag::connections),
     entry("interrupts", "/proc/interrupts", SECOND, interrupts::open),
+    entry("server runtime", "GET /debug/runtime", SECOND, server_runtime::open),
     entry("memory", "/proc/vmstat and memory of its cgroup", SECOND, memory::open),
     entry("disks", "/proc/diskstats", SECOND, disks::open),
     entry("numa", "/sys/devices/system/node/nodeN/numastat", SECOND, numa::open),

@@ -6,6 +6,7 @@
 
 mod readings;
 mod runs;
+mod shape;
 
 use self::readings::readings;
 pub(crate) use self::runs::*;
@@ -415,6 +416,7 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         server: ServerProcess::ByPort,
         expect: None,
         search: None,
+        confirm: None,
         tls: None,
         proxy: None,
     }
@@ -459,10 +461,11 @@ fn run(scene: &Scene, question: Question) -> Run {
         notices: Vec::new(),
         expectations: Vec::new(),
         search: None,
+        shape: None,
         perturbations: Vec::new(),
         definitions: definitions(),
     };
-    Run { record, readings, latencies }
+    Run { record, readings, server_readings: Vec::new(), latencies }
 }
 
 fn definitions() -> BTreeMap<String, String> {

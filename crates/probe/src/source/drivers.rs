@@ -4,8 +4,8 @@
 //! Names are the driver's own, so they are kept by what they contain: drops, errors, misses, full
 //! and missing buffers, stopped queues, pauses, and the allowances of the ENA driver
 //! (`bw_in_allowance_exceeded`, `pps_allowance_exceeded`, `conntrack_allowance_available` and so
-//! on). A counter that exists once per queue is summed over queues, with `N` in place of the number:
-//! `queue_N_tx_queue_stop`.
+//! on). A counter that exists once per queue is summed over queues, with `N` in place of the
+//! number: `queue_N_tx_queue_stop`.
 //!
 //! Caveats. Of the network namespace of the calling thread only. Every driver gives its names a
 //! meaning of its own. Some take the values from firmware, which takes milliseconds. Most count up,

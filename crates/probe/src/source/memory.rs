@@ -3,12 +3,12 @@
 //! Kept of vmstat are pages looked at and taken back (`pgscan_*`, `pgsteal_*`), stalls of those who
 //! had to do it themselves (`allocstall_*`), pages that were needed again (`workingset_refault_*`),
 //! swapping, major faults, and kills (`mm/vmstat.c`). Of the group, with `server.` before the name:
-//! `usage_bytes` and `limit_bytes`; version 1 counts `failcnt`, how often the limit was hit, version
-//! 2 counts `events_high`, `events_max`, `events_oom` and `events_oom_kill`.
+//! `usage_bytes` and `limit_bytes`; version 1 counts `failcnt`, how often the limit was hit,
+//! version 2 counts `events_high`, `events_max`, `events_oom` and `events_oom_kill`.
 //!
-//! Caveats. vmstat is host-wide. Usage includes the page cache and is a gauge. Without a limit there
-//! is no `limit_bytes`. A group above may have the limit that counts; it is not read here. Which
-//! names exist depends on the kernel.
+//! Caveats. vmstat is host-wide. Usage includes the page cache and is a gauge. Without a limit
+//! there is no `limit_bytes`. A group above may have the limit that counts; it is not read here.
+//! Which names exist depends on the kernel.
 
 use super::{Round, Scope, Source};
 use crate::cgroup_path::{self, Group};

@@ -5,10 +5,10 @@
 //! Kernel: `net/sched/sch_api.c`, `tc_fill_qdisc`; `net/core/gen_stats.c`.
 //!
 //! Caveats. Of the network namespace of the calling thread only. Drops, requeues, overlimits and,
-//! on kernels before 5.5, packets are 32 bits wide and wrap. A root such as `mq` sums up those below
-//! it, so children without a handle of their own are left out; those with one (classes of `htb`)
-//! count what their parent counts once more. `noqueue` queues nothing and is left out. Offloads make
-//! one packet of many.
+//! on kernels before 5.5, packets are 32 bits wide and wrap. A root such as `mq` sums up those
+//! below it, so children without a handle of their own are left out; those with one (classes of
+//! `htb`) count what their parent counts once more. `noqueue` queues nothing and is left out.
+//! Offloads make one packet of many.
 
 use super::{Round, Scope, Source};
 use crate::netlink::{self, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More};

@@ -14,7 +14,7 @@
 //! Connections that nobody has accepted yet are among them. `tcp_info` counts the times spent
 //! limited in jiffies, and only since Linux 4.10.
 
-use super::{Round, Scope, Source};
+use super::{Ends, Round, Scope, Source};
 use crate::netlink::{
     self, ATTRIBUTE_HEADER_BYTES, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More,
 };
@@ -429,6 +429,9 @@ struct Connections {
 }
 
 pub(super) fn listeners(scope: &Scope) -> Option<Box<dyn Source>> {
+    if scope.ends == Ends::Client {
+        return None;
+    }
     let asker = Asker::new(TCP_LISTEN, &[End::Local], scope.port?, LISTENERS_MAX);
     let chunk = vec![0; CHUNK_BYTES];
     Some(Box::new(Listeners { asker, server_pid: scope.server_pid, chunk }))

@@ -195,7 +195,7 @@ struct Learnt {
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.server_pid.map(|_| Box::new(ThreadsNow::of(scope.root.clone())) as Box<dyn Source>)
+    scope.server().map(|_| Box::new(ThreadsNow::of(scope.root.clone())) as Box<dyn Source>)
 }
 
 impl Source for ThreadsNow {
