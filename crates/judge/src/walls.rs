@@ -46,6 +46,8 @@ mod s4;
 mod s6;
 mod s7;
 
+#[cfg(test)]
+mod evidence_tests;
 mod loss;
 mod shaping;
 mod waiting;

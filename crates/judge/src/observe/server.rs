@@ -74,8 +74,8 @@ impl Census {
 }
 
 impl SocketCensus {
-    /// Mean of the shortest round trips of the client's sockets, microseconds. Nothing when none was
-    /// told.
+    /// Mean of the shortest round trips of the client's sockets, microseconds. Nothing when none
+    /// was told.
     pub fn client_rtt_us(&self) -> Option<f64> {
         (self.client > 0 && self.client_rtt_sum_us > 0)
             .then(|| self.client_rtt_sum_us as f64 / self.client as f64)

@@ -1,0 +1,104 @@
+//! For every wall a measurement whose verdict names it, and for each piece of the evidence the
+//! same measurement without it, whose verdict does not.
+
+mod load;
+mod network;
+mod server;
+
+use super::{GROUPS, OFFERED, Test};
+use crate::case::Case;
+use crate::decide::decide;
+use crate::fixture::Fixture;
+use model::run::Point;
+use model::verdict::{Named, Verdict};
+use model::wall::WallId;
+
+/// A measurement, and the lighter levels of the ramp it is of.
+struct Scene {
+    fixture: Fixture,
+    lighter: Vec<Point>,
+}
+
+impl Scene {
+    fn good() -> Self {
+        Self { fixture: Fixture::good(), lighter: Vec::new() }
+    }
+
+    fn judged<R>(&mut self, judge: impl Fn(&Case<'_>) -> R) -> R {
+        self.fixture.check_gates();
+        let mut ramp: Vec<&Point> = self.lighter.iter().collect();
+        if !ramp.is_empty() {
+            ramp.push(&self.fixture.point);
+        }
+        judge(&Case { ramp: &ramp, ..self.fixture.case() })
+    }
+
+    fn verdict(&mut self) -> Verdict {
+        self.judged(|case| decide(case, None))
+    }
+
+    /// Whether the verdict says this wall. One that is no wall is said by its evidence.
+    fn says(&mut self, wall: WallId) -> bool {
+        let verdict = self.verdict();
+        let Some(offered) = OFFERED.walls.iter().find(|listed| listed.wall == wall) else {
+            return verdict.wall == Named::Wall(wall);
+        };
+        let Test::Seen(seen) = self.judged(offered.test) else { return false };
+        verdict.wall == Named::None && verdict.evidence.contains(&seen.findings[0].evidence)
+    }
+}
+
+type Change = fn(&mut Scene);
+
+/// A wall, what shows it, and what takes one piece of the evidence away.
+struct Row {
+    wall: WallId,
+    shown: Change,
+    without: &'static [(&'static str, Change)],
+}
+
+fn rows() -> impl Iterator<Item = &'static Row> {
+    let (load, network) = ([load::MEASUREMENT, load::CLIENT], [network::PATH, network::KERNEL]);
+    let server = [server::SERVER, server::APPLICATION];
+    load.into_iter().chain(network).chain(server).flatten()
+}
+
+#[test]
+fn every_listed_wall_is_in_the_table_once() {
+    let mut listed: Vec<WallId> =
+        GROUPS.iter().flat_map(|group| group.walls).map(|listed| listed.wall).collect();
+    let mut shown: Vec<WallId> = rows().map(|row| row.wall).collect();
+    listed.sort();
+    shown.sort();
+    assert_eq!(listed, shown);
+}
+
+#[test]
+fn a_verdict_names_each_wall_by_its_evidence() {
+    let other = |row: &Row| {
+        let mut scene = Scene::good();
+        (row.shown)(&mut scene);
+        let verdict = scene.verdict();
+        let (against, evidence) = (&verdict.against, verdict.evidence.first());
+        let found = format!("{}: {} {against:?} {evidence:?}", row.wall, verdict.name);
+        (!scene.says(row.wall)).then_some(found)
+    };
+    assert_eq!(rows().filter_map(other).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn without_any_piece_of_its_evidence_a_wall_is_not_named() {
+    let mut still = Vec::new();
+    for row in rows() {
+        assert!(!row.without.is_empty(), "{}", row.wall);
+        for (what, take) in row.without {
+            let mut scene = Scene::good();
+            (row.shown)(&mut scene);
+            take(&mut scene);
+            if scene.says(row.wall) {
+                still.push(format!("{} without {what}", row.wall));
+            }
+        }
+    }
+    assert_eq!(still, [""; 0]);
+}
