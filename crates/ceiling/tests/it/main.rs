@@ -27,3 +27,6 @@ mod find;
 mod open;
 
 mod churn;
+
+mod confirm;
+mod confirm;

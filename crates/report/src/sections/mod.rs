@@ -14,6 +14,7 @@ pub mod levels;
 
 pub mod answers;
 
+pub mod confirmation;
 pub mod evidence;
 pub mod gates;
 
@@ -83,6 +84,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Evidence", depths: FULLY, draw: evidence::by_point },
     Section { heading: "Evidence", depths: UNTIL_EVERYTHING, draw: evidence::not_tested_ids },
     Section { heading: "Evidence", depths: FULLY, draw: evidence::not_tested_names },
+    Section { heading: "Confirmation", depths: ALWAYS, draw: confirmation::table },
     Section { heading: "Next", depths: ALWAYS, draw: evidence::next },
     Section { heading: "Validity", depths: ALWAYS, draw: gates::summary },
     Section { heading: "Validity", depths: BRIEFLY, draw: traffic::trouble },
