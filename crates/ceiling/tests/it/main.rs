@@ -29,4 +29,3 @@ mod open;
 mod churn;
 
 mod confirm;
-mod confirm;

@@ -1,3 +1,5 @@
+//! Plans, intervals and verdicts of experiments whose truth is known.
+
 use super::*;
 use crate::fixture::Fixture;
 use crate::undecided;
