@@ -146,6 +146,27 @@ const DEFINITIONS: &[(&str, &str)] = &[
          without a proxy.",
     ),
     (
+        "perturbations[]",
+        "Experiments after the levels (--confirm), at the level with the highest rate: what was \
+         changed in every second block of the order base, changed, changed, base. base and \
+         changed are completed good responses per second of each block; they are no points. \
+         factor: capacity of the resource in the changed blocks over that in the base blocks; \
+         measured where nothing sets it (CPU time that was used up, bytes per answer).",
+    ),
+    (
+        "perturbations[].elasticity",
+        "d ln(rate) / d ln(capacity): the mean over the pairs of ln(changed / base) / ln(factor), \
+         with its 95 % interval by Student's t. 1 for the resource that limits, 0 for one that \
+         does not. null when a block had no good answer or the capacity changed by under 5 %. Up \
+         to two times as many pairs again are made while the interval says nothing.",
+    ),
+    (
+        "perturbations[].says",
+        "limits: elasticity from 0.7 to 1.3 and the interval above 0.25. does_not_limit: the whole \
+         interval within 0.25 of 0. limits_in_part: from 0.25 to 0.75 and the interval between 0 \
+         and 1. open: none of these.",
+    ),
+    (
         "target.tls",
         "What one handshake agreed on before the load: version, cipher suite, group of the key \
          exchange and ALPN protocol; null without TLS. ktls.used: whether the kernel encrypted \

@@ -29,4 +29,5 @@ mod probe;
 
 mod churn;
 
+mod confirm;
 mod size;

@@ -18,6 +18,7 @@ mod shape;
 
 pub mod answers;
 
+pub mod confirmation;
 pub mod evidence;
 mod fingerprints;
 pub mod gates;
@@ -90,6 +91,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Evidence", depths: FULLY, draw: evidence::by_point },
     Section { heading: "Evidence", depths: UNTIL_EVERYTHING, draw: evidence::not_tested_ids },
     Section { heading: "Evidence", depths: FULLY, draw: evidence::not_tested_names },
+    Section { heading: "Confirmation", depths: ALWAYS, draw: confirmation::table },
     Section { heading: "Next", depths: ALWAYS, draw: evidence::next },
     Section { heading: "Validity", depths: ALWAYS, draw: gates::summary },
     Section { heading: "Validity", depths: BRIEFLY, draw: traffic::trouble },
