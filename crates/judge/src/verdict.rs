@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_lost_probe_is_told_with_what_is_not_known() {
-        let fixture = Fixture::new();
+        let fixture = Fixture::good();
         let probe = model::facts::FarHost {
             address: "10.0.0.2:9200".to_string(),
             host: fixture.host.clone(),
