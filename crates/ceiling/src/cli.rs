@@ -93,6 +93,7 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--precision", "a share", "--precision 2%"),
     ("--budget", "a time", "--budget 2m"),
     ("--trial", "a time", "--trial 3s"),
+    ("--confirm-route", "a path", "--confirm --confirm-route /small"),
     ("--expect", "what must hold", "--expect 'p99<2ms,errors<0.1%'"),
     ("--targets", "a file", "-i targets.txt"),
     ("--expand", "a number", "--expand 1k"),

@@ -10,6 +10,7 @@ mod cli;
 mod cmd;
 
 mod arrivals;
+mod confirm;
 mod cpus;
 mod far;
 mod options;

@@ -1,5 +1,6 @@
 //! Options that `load` and `ramp` share. Names are those fingers know from wrk, then curl.
 
+use crate::confirm::ConfirmOptions;
 use crate::far::ProbeOptions;
 use crate::secure::Secure;
 use crate::ways::WayOptions;
@@ -70,6 +71,9 @@ pub struct Options {
 
     #[command(flatten)]
     pub ways: WayOptions,
+
+    #[command(flatten)]
+    pub confirm: ConfirmOptions,
 
     /// What must hold, else exit 3: 'p99<2ms,errors<0.1%'; see below
     #[arg(long, value_name = "TERMS", value_parser = objective)]

@@ -9,7 +9,9 @@ use crate::next::{ramp_command, what_would_tell};
 use crate::odds::{self, Speaking};
 use crate::ramp::{ceiling, load_of};
 use crate::verdict::undecided;
-use crate::walls::{self, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, SERVER, Seen};
+use crate::walls::{
+    self, APPLICATION, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, PATH, SERVER, Seen,
+};
 use model::load::Hold;
 use model::units::show_count;
 use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, Gate, Named, Verdict};
@@ -55,12 +57,13 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
     match (client, server) {
         (Some((client, seen)), Some((server, more))) => both(case, (client, seen), (server, more)),
         (Some((wall, seen)), None) => named(case, wall, add_shape(seen, shape, wall)),
-        (None, Some((wall, seen))) if case.neighbours().is_some_and(|share| share > CROWDED) => {
-            crowded(case, wall, seen)
-        }
+        (None, Some((wall, seen))) if is_crowded(case, wall) => crowded(case, wall, seen),
         (None, Some((wall, seen))) if seen.is_more_than_utilisation() => named(case, wall, seen),
         (None, Some((wall, seen))) => only_busy(case, wall, seen),
-        (None, None) => no_heat(case, shape),
+        (None, None) => match APPLICATION.first_seen(case).or_else(|| PATH.first_seen(case)) {
+            Some((wall, seen)) => named(case, wall, add_shape(seen, shape, wall)),
+            None => no_heat(case, shape),
+        },
     }
 }
 
@@ -195,7 +198,14 @@ fn invalid(case: &Case<'_>, wall: WallId, seen: Seen) -> Verdict {
     }
 }
 
-/// Others use the server's CPUs: they may be the wall (S6), which this version cannot name.
+/// Whether others use so much of the server's CPUs that what is hot may be their doing (S6), which
+/// its own test could not make out.
+fn is_crowded(case: &Case<'_>, wall: WallId) -> bool {
+    let is_cpu = [WallId::S1, WallId::S2, WallId::S4].contains(&wall);
+    is_cpu && case.neighbours().is_some_and(|share| share > CROWDED)
+}
+
+/// Others use the server's CPUs: they may be the wall.
 fn crowded(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
     let share = percent(case.neighbours().unwrap_or(0.0));
     seen.against.push(format!(
@@ -239,10 +249,18 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
                 seen.against.push(what.to_string());
             }
             seen.next.extend(what_would_tell(case));
-            unknown(case, seen)
+            let verdict = unknown(case, seen);
+            if is_flat && case.server.is_none() && case.client_has_slack() == Some(true) {
+                return Verdict { name: BEYOND.to_string(), ..verdict };
+            }
+            verdict
         }
     }
 }
+
+/// All that can be said of a flat ramp when only the generator was watched.
+const BEYOND: &str = "the wall is beyond the generator: on the path or at the server, which nobody \
+                      watched";
 
 /// One level of a closed loop cannot tell the number in flight from a smaller number of places
 /// inside the server: both are full.

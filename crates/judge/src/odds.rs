@@ -13,7 +13,7 @@
 //! scored.
 
 use crate::case::Case;
-use crate::walls::{self, CLIENT, COUNTED, Group, SERVER, Test};
+use crate::walls::{self, APPLICATION, CLIENT, COUNTED, Group, PATH, SERVER, Test};
 use model::verdict::{Alternative, Named};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 
 /// Groups whose tests are weighed; each is one witness. A broken measurement is no wall among
 /// others.
-const WEIGHED: [&Group; 3] = [&COUNTED, &CLIENT, &SERVER];
+const WEIGHED: [&Group; 5] = [&COUNTED, &CLIENT, &SERVER, &APPLICATION, &PATH];
 /// What one group of tests can say against a wall, at most: odds of 1 to 50.
 const GROUP_ODDS_MAX: f64 = 50.0;
 /// How much a belief weighs beside counts, in draws.

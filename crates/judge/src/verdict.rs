@@ -10,7 +10,7 @@ use crate::decide::decide;
 use crate::observe::Observed;
 use crate::ramp::{self, Shape, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
-use crate::{gates, objective, ramp::ceiling, residence};
+use crate::{gates, objective, perturb, ramp::ceiling, residence};
 use model::facts::HostFacts;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
@@ -37,12 +37,12 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
+    pub(crate) fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
         let probe = self.target.probe.as_ref();
         let near = self.target.server.as_ref();
         let server = near.or_else(|| probe?.server.as_ref());
         let server_host = probe.map(|probe| &probe.host).or_else(|| near.map(|_| self.host));
-        Case { trial: self.trial, host: self.host, server, server_host, point, observed }
+        Case { trial: self.trial, host: self.host, server, server_host, point, observed, ramp: &[] }
     }
 }
 
@@ -71,7 +71,7 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
         }
         Outcome::Complete | Outcome::Interrupted => None,
     };
-    let Some(why) = why else { return verdict };
+    let Some(why) = why else { return perturb::apply(verdict, context.perturbations) };
     let next = ["look at the server: is it alive, what does its log say", "curl -v"];
     let next = [next[0].to_string(), format!("{} {}", next[1], context.trial.url)].to_vec();
     Verdict { name: why.to_string(), next, ..undecided() }
@@ -109,7 +109,8 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
         Question::Load | Question::Churn | Question::Find => Shape::TooFew,
         Question::Ramp => ramp::shape(&by_load),
     };
-    let case = |index: usize| context.case(&points[index], &observed[index]);
+    let case =
+        |index: usize| Case { ramp: &by_load, ..context.case(&points[index], &observed[index]) };
     let mut verdict = match &shape {
         Shape::TooFew => points[last].verdict.clone(),
         Shape::Rising => decide(&case(last), Some(&shape_evidence(&by_load, &shape))),
@@ -262,6 +263,8 @@ mod tests {
         fixture.unread_at_server(0.5);
         assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S1), "the server alone");
         fixture.server_thread(0.6, 0.9);
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S6), "it waits for its turn");
+        fixture.server_thread(1.2, 0.1);
         let crowded = verdict(&mut fixture);
         assert_eq!(crowded.wall, Named::Unknown);
         assert!(crowded.against[0].contains("other processes"), "{:?}", crowded.against);
@@ -352,6 +355,19 @@ mod tests {
         assert_eq!(verdict.wall, Named::None);
         let ceiling = verdict.ceiling.unwrap();
         assert_eq!((ceiling.kind, ceiling.rate), (CeilingKind::AtLeast, 3900.0));
+    }
+
+    #[test]
+    fn from_the_generator_alone_a_flat_ramp_is_only_beyond_it() {
+        let mut fixture = Fixture::good();
+        fixture.server = None;
+        fixture.observed.server_threads = None;
+        let verdict = ramp(&fixture, &FLAT);
+        assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
+        assert!(verdict.name.contains("beyond the generator"), "{verdict:?}");
+        fixture.worker(0.9, 0.0);
+        let without_slack = ramp(&fixture, &FLAT);
+        assert!(!without_slack.name.contains("beyond"), "{without_slack:?}");
     }
 
     #[test]

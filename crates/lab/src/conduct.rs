@@ -6,7 +6,7 @@ use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, LimitError, Tables};
 use crate::target::{self, Unreachable};
 use crate::watch::{Logs, Watch};
-use crate::{definitions, mix, search, server, turnover};
+use crate::{confirm, definitions, mix, search, server, turnover};
 use engine::job::Job;
 use engine::{Crew, StartError};
 use judge::objective;
@@ -75,8 +75,8 @@ pub enum LabError {
 pub(crate) struct Bench<'a> {
     pub(crate) trial: &'a Trial,
     host: model::facts::HostFacts,
-    target: Target,
-    routes: Vec<Route>,
+    pub(crate) target: Target,
+    pub(crate) routes: Vec<Route>,
     /// Connections established by each of them.
     opened_on: Vec<u64>,
     /// Resident memory of the generator before any of it was for connections.
@@ -85,7 +85,9 @@ pub(crate) struct Bench<'a> {
     /// The probe on the server's host, until load begins.
     far: Option<Far>,
     pub(crate) points: Vec<Point>,
-    observed: Vec<Observed>,
+    pub(crate) observed: Vec<Observed>,
+    /// The level of each point.
+    pub(crate) levels: Vec<Level>,
     latencies: Vec<Histogram>,
     notices: Vec<String>,
     pub(crate) outcome: Outcome,
@@ -108,7 +110,7 @@ pub fn run(
     let mut bench = Bench::set_up(trial, notify)?;
     bench.before_bytes = turnover::resident_bytes().unwrap_or(0);
     let tape = Tape::new(&trial.requests, depth_max(trial))?.with_checks(&mix::checks(trial));
-    let mut crew = Crew::start(&bench.job(tape))?;
+    let mut crew = Crew::start(&bench.job(trial, tape))?;
     let server_pid = bench.target.server.as_ref().map(|server| server.pid);
     // Behind a proxy the port is that of the proxy.
     let first = trial.addresses.first().filter(|_| trial.proxy.is_none());
@@ -128,6 +130,7 @@ pub fn run(
         Some(config) => search::run(&mut bench, &mut hands, config)?,
     }
     drop(crew);
+    confirm::run(&mut bench, &mut watch, stop, notify);
     watch.stop();
     bench.update_probe(&watch);
     if let Some(failure) = watch.failure() {
@@ -136,17 +139,17 @@ pub fn run(
     Ok(bench.finish(command, started_at))
 }
 
-fn depth_max(trial: &Trial) -> u32 {
+pub(crate) fn depth_max(trial: &Trial) -> u32 {
     trial.levels.iter().map(|level| level.depth).max().unwrap_or(1)
 }
 
-fn connections_max(trial: &Trial) -> u32 {
+pub(crate) fn connections_max(trial: &Trial) -> u32 {
     let most = |level: &Level| level.connections.max(level.connections_max);
     trial.levels.iter().map(most).max().unwrap_or(1)
 }
 
 /// Worker threads: none is without a connection.
-fn threads(trial: &Trial) -> u32 {
+pub(crate) fn threads(trial: &Trial) -> u32 {
     trial.threads.min(connections_max(trial))
 }
 
@@ -178,6 +181,7 @@ impl<'a> Bench<'a> {
             outcome: Outcome::Complete,
             before_bytes: 0,
             search: None,
+            levels: Vec::new(),
             perturbations: Vec::new(),
         };
         if trial.driver == DriverKind::Null {
@@ -251,13 +255,12 @@ impl<'a> Bench<'a> {
         (self.target.addresses_used, self.target.sources_used) = (end_uses(to), end_uses(from));
     }
 
-    fn notice(&mut self, text: String, notify: &mut dyn FnMut(Event)) {
+    pub(crate) fn notice(&mut self, text: String, notify: &mut dyn FnMut(Event)) {
         notify(Event::Notice(text.clone()));
         self.notices.push(text);
     }
 
-    fn job(&self, tape: Tape) -> Job {
-        let trial = self.trial;
+    pub(crate) fn job(&self, trial: &Trial, tape: Tape) -> Job {
         Job {
             driver: trial.driver,
             routes: self.routes.clone(),
@@ -275,7 +278,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn context(&self) -> Context<'_> {
+    pub(crate) fn context(&self) -> Context<'_> {
         Context {
             trial: self.trial,
             host: &self.host,
@@ -345,6 +348,7 @@ impl<'a> Bench<'a> {
             matches!(steadiness(&point.per_100ms), Steadiness::Steady { .. } | Steadiness::Unknown);
         notify(Event::Point(Box::new(point.clone())));
         self.points.push(point);
+        self.levels.push(level.clone());
         self.observed.push(observed);
         self.latencies.push(visit.gathered.latency);
         is_steady
@@ -377,6 +381,7 @@ impl<'a> Bench<'a> {
     fn finish(mut self, command: &[String], started_at: jiff::Timestamp) -> Run {
         self.count_uses();
         let verdict = judge_run(self.context(), &self.points, &self.observed);
+        let shape = judge::shape::of_ramp(self.trial, &self.points);
         // A search makes trials that miss on purpose; its answer stands for them all.
         let expect = self.trial.expect.as_ref().filter(|_| self.search.is_none());
         let expectations =
@@ -398,6 +403,7 @@ impl<'a> Bench<'a> {
             expectations,
             search: self.search,
             perturbations: self.perturbations,
+            shape,
             notices: self.notices,
             definitions: definitions::all(),
         };

@@ -4,7 +4,7 @@
 //! ending in order whatever happens.
 //! In: a trial, a flag that asks to stop, somebody to tell events to. Out: a run, complete or
 //! partial, or the reason why none could begin.
-//! Never: protocol details, drawing, files.
+//! Never: protocol details, drawing, files; but for the journal of what an experiment changed.
 
 pub mod target;
 mod turnover;
@@ -21,6 +21,10 @@ mod mix;
 mod planned;
 mod search;
 mod watch;
+
+mod burn;
+mod confirm;
+pub mod touch;
 
 mod definitions;
 mod server;

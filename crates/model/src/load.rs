@@ -6,6 +6,7 @@
 use crate::check::Checks;
 use crate::curve::Curve;
 use crate::objective::Objective;
+use crate::perturbation::Confirm;
 use crate::route::{Address, Resolution};
 use crate::search::SearchConfig;
 use crate::tls::{ProxyChoice, TlsChoice};
@@ -276,4 +277,7 @@ pub struct Trial {
     /// The proxy that makes a tunnel to the target; `addresses` are its own then.
     #[serde(default)]
     pub proxy: Option<ProxyChoice>,
+    /// Experiments that are made after the levels, when they are wanted.
+    #[serde(default)]
+    pub confirm: Option<Confirm>,
 }

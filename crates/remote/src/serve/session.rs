@@ -89,6 +89,7 @@ impl Session<'_> {
             port: hello.port,
             ends: Ends::Server,
             queue_bytes_max: QUEUE_BYTES_MAX,
+            ..Config::default()
         });
         let mut stream = Stream { line, sampler, waiting: VecDeque::new() };
         let ends_after = hello.ends_after_ns.map(Duration::from_nanos);

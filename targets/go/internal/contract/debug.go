@@ -15,8 +15,8 @@ const (
 	blockProfileRateNs   = 10_000
 )
 
-// serveProfiles serves /debug/pprof/ for as long as the process lives. Without an address nothing
-// is switched on, so an ordinary run pays nothing for it.
+// serveProfiles serves /debug/pprof/ and /debug/runtime for as long as the process lives. Without
+// an address nothing is switched on, so an ordinary run pays nothing for it.
 func serveProfiles(address netip.AddrPort) error {
 	if !address.IsValid() {
 		return nil
@@ -25,6 +25,7 @@ func serveProfiles(address netip.AddrPort) error {
 	if err != nil {
 		return fmt.Errorf("--debug-addr: %w", ExplainListen(address.String(), err))
 	}
+	http.HandleFunc("/debug/runtime", serveRuntime)
 	// Without these two the mutex and block profiles answer, but are always empty.
 	runtime.SetMutexProfileFraction(mutexProfileFraction)
 	runtime.SetBlockProfileRate(blockProfileRateNs)

@@ -41,7 +41,7 @@ var ServerFlags = []Flag{
 	{
 		Name: "debug-addr", Takes: "a loopback address with a port",
 		Example: "--debug-addr 127.0.0.1:6060",
-		Help:    "serve /debug/pprof/ there (default off)", Set: setDebug,
+		Help:    "serve /debug/pprof/ and /debug/runtime there (default off)", Set: setDebug,
 	},
 	{
 		Name: "listeners", Takes: "a number from 1 to 1024", Example: "--listeners 4",

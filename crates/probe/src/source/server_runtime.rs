@@ -1,0 +1,147 @@
+//! `GET /debug/runtime` at the server: what its language runtime tells about itself.
+//!
+//! The answer is one flat JSON object of numbers, such as `gc_pause_seconds` or `goroutines`; the
+//! names are the server's own. Targets written in Go have it with `--debug-addr`; a server of yours
+//! needs a handler of a few lines. Asked for only when its address is given.
+//!
+//! Caveats. Answering costs the server a little and takes its turn behind other work. Names and
+//! meanings are those of the runtime: Go brings CPU seconds up to date at each garbage collection
+//! only.
+
+use super::{Round, Scope, Source};
+use crate::scan::{self, ParseError};
+use model::facts::Unreadable;
+use model::reading::Data;
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Figures believed of one server.
+const FIGURES_MAX: usize = 256;
+/// An answer longer than this is none of ours.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// How long any one step of a question may take. The sources behind this one wait for it.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Parses a flat JSON object of numbers; what stands in it beside numbers is refused.
+pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
+    let error = || ParseError::new("a JSON object of numbers", bytes);
+    let inner = bytes.trim_ascii().strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
+    let inner = inner.ok_or_else(error)?.trim_ascii();
+    let mut figures = BTreeMap::new();
+    let pairs = inner.split(|&byte| byte == b',').filter(|_| !inner.is_empty());
+    for pair in pairs {
+        let colon = pair.iter().position(|&byte| byte == b':').ok_or_else(error)?;
+        let (name, value) = (pair[..colon].trim_ascii(), pair[colon + 1..].trim_ascii());
+        let name = name.strip_prefix(b"\"").and_then(|name| name.strip_suffix(b"\""));
+        let name = name.filter(|name| name.iter().all(is_plain)).ok_or_else(error)?;
+        // Rust takes words such as `inf` for numbers, JSON does not.
+        let is_number = value.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte));
+        let value = std::str::from_utf8(value).ok().filter(|_| is_number);
+        let value = value.and_then(|value| value.parse::<f64>().ok()).ok_or_else(error)?;
+        if figures.len() >= FIGURES_MAX {
+            return Err(ParseError::new("at most 256 figures", b"more"));
+        }
+        figures.insert(scan::text(name), value);
+    }
+    Ok(figures)
+}
+
+fn is_plain(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_./-".contains(byte)
+}
+
+/// Parses a whole answer, whose status must be 200. A body that was cut is no object any more.
+pub fn parse_answer(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
+    let error = || ParseError::new("an HTTP answer with status 200", bytes);
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").ok_or_else(error)?;
+    let status = scan::words(&bytes[..end]).nth(1);
+    if !bytes.starts_with(b"HTTP/1.") || status != Some(b"200") {
+        return Err(error());
+    }
+    parse(&bytes[end + 4..])
+}
+
+struct ServerRuntime {
+    address: SocketAddr,
+}
+
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
+    scope.runtime.map(|address| Box::new(ServerRuntime { address }) as Box<dyn Source>)
+}
+
+impl Source for ServerRuntime {
+    fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
+        let source = || format!("http://{}/debug/runtime", self.address);
+        let unreadable = |why: String| Unreadable { source: source(), why };
+        let answer = ask(self.address).map_err(|why| unreadable(why.to_string()))?;
+        let figures = parse_answer(&answer).map_err(|why| unreadable(why.to_string()))?;
+        Ok(Data::ServerRuntime(figures))
+    }
+}
+
+/// One question on a connection of its own, which HTTP/1.0 closes after an answer without chunks.
+fn ask(address: SocketAddr) -> io::Result<Vec<u8>> {
+    let begin = Instant::now();
+    let mut stream = TcpStream::connect_timeout(&address, STEP)?;
+    stream.set_read_timeout(Some(STEP))?;
+    stream.set_write_timeout(Some(STEP))?;
+    write!(stream, "GET /debug/runtime HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4096];
+    // Each piece may take a step, so all of them together have a limit too.
+    while answer.len() < ANSWER_BYTES_MAX && begin.elapsed() < STEP * 4 {
+        match stream.read(&mut buffer)? {
+            0 => return Ok(answer),
+            count => answer.extend_from_slice(&buffer[..count]),
+        }
+    }
+    Err(io::Error::other("the answer is too long, or takes too long"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fixture;
+    use std::net::TcpListener;
+
+    #[test]
+    fn figures_of_go() {
+        let figures = parse_answer(&fixture("go-1.26/debug_runtime")).unwrap();
+        assert_eq!((figures["gomaxprocs"], figures["goroutines"]), (2.0, 17.0));
+        assert!(figures["gc_pause_seconds"] > 0.0 && figures["gc_pause_seconds"] < 1.0);
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        assert_eq!(parse(b"{}"), Ok(BTreeMap::new()));
+        assert_eq!(parse(b"{\"a\": -1.5e3}").unwrap()["a"], -1500.0);
+        for text in ["", "{", "[1]", "{\"a\":inf}", "{\"a\":\"b\"}", "{a:1}", "{\"a\":{\"b\":1}}"] {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+        for text in ["HTTP/1.0 404 No\r\n\r\n{}", "HTTP/1.0 200 OK\r\n", "200 200\r\n\r\n{}"] {
+            assert!(parse_answer(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_does_not_hold_the_probe() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let scope = Scope { runtime: silent.local_addr().ok(), ..Scope::default() };
+        let why = open(&scope).unwrap().read(&Round { due_ns: 0, server: None }).unwrap_err();
+        assert!(why.source.ends_with("/debug/runtime"), "{why:?}");
+    }
+
+    #[test]
+    fn a_server_that_never_stops_is_left() {
+        let endless = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = endless.local_addr().unwrap();
+        let writer = std::thread::spawn(move || {
+            let (mut stream, _) = endless.accept().unwrap();
+            while stream.write_all(&[b'x'; 65_536]).is_ok() {}
+        });
+        assert!(ask(address).unwrap_err().to_string().contains("too long"));
+        writer.join().unwrap();
+    }
+}
