@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_SECONDS ?= 15
-FUZZ_TARGETS := http1_pieces http1_oracle simulation probe_parsers typed_values
+FUZZ_TARGETS := http1_pieces http1_oracle simulation probe_parsers typed_values remote_frames
 # Coverage instrumentation of libFuzzer, as far as the stable compiler has it.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \

@@ -10,9 +10,9 @@ use std::process::ExitCode;
 /// the measurement is honest.
 ///
 /// Exit codes: 0 good, 1 internal, 2 usage, 3 an expectation was missed or is undecided,
-/// 4 measurement not valid (a gate broke, or the generator was the wall), 5 target or probe unreachable,
-/// 130 interrupted with partial results written. 130, 5 and 4 go before 3: what was not measured
-/// well says nothing about an expectation.
+/// 4 measurement not valid (a gate broke, or the generator was the wall), 5 target or probe
+/// unreachable, 130 interrupted with partial results written. 130, 5 and 4 go before 3: what was
+/// not measured well says nothing about an expectation.
 #[derive(Debug, Parser)]
 #[command(name = "ceiling", version, max_term_width = 80, disable_help_subcommand = true)]
 pub struct Cli {

@@ -18,6 +18,23 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     ("target.sources_used", "The same by local address; empty when the kernel chose it."),
     (
+        "target.probe",
+        "The server's host as a probe there saw it (--probe); null without one, and target.server \
+         is null with one. server: the process tree that listens on the port under test there; \
+         null when it was not found. privilege: none (the counters of the host; the server is \
+         another user's), read-only (the server's own files too) or root. lost: why its readings \
+         end before the run did; null when they do not.",
+    ),
+    (
+        "target.probe.clock",
+        "The probe's monotonic clock minus ours. A ping and its answer bound the offset on both \
+         sides; of the round trips before, during and after the load the fastest of each is kept, \
+         offset_ns is the middle of what they allow together and error_ns half of its width. A \
+         figure of the server's host is taken from readings that lie inside the measured window \
+         by more than error_ns; they are kept with that host's own times in \
+         server-readings.ndjson. round_trips: how many were timed.",
+    ),
+    (
         "points[].rate",
         "Completed good responses (status 2xx or 3xx, no failed check) to requests sent in the \
          measured window, divided by load.duration_s.",
