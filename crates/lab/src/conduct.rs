@@ -181,6 +181,7 @@ impl<'a> Bench<'a> {
             outcome: Outcome::Complete,
             before_bytes: 0,
             search: None,
+            perturbations: Vec::new(),
             levels: Vec::new(),
         };
         if trial.driver == DriverKind::Null {
