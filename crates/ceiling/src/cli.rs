@@ -10,7 +10,7 @@ use std::process::ExitCode;
 /// the measurement is honest.
 ///
 /// Exit codes: 0 good, 1 internal, 2 usage, 3 an expectation was missed or is undecided,
-/// 4 measurement not valid (a gate broke, or the generator was the wall), 5 target unreachable,
+/// 4 measurement not valid (a gate broke, or the generator was the wall), 5 target or probe unreachable,
 /// 130 interrupted with partial results written. 130, 5 and 4 go before 3: what was not measured
 /// well says nothing about an expectation.
 #[derive(Debug, Parser)]
@@ -33,6 +33,8 @@ pub enum Command {
     Find(cmd::find::Find),
     /// Draws a run that was stored, in any format.
     Show(cmd::show::Show),
+    /// Lets a generator on another host see this one, where the server runs.
+    Probe(cmd::probe::Probe),
     /// Prints completions for a shell.
     Completions(cmd::completions::Completions),
 }
@@ -91,6 +93,7 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--precision", "a share", "--precision 2%"),
     ("--budget", "a time", "--budget 2m"),
     ("--trial", "a time", "--trial 3s"),
+    ("--confirm-route", "a path", "--confirm --confirm-route /small"),
     ("--expect", "what must hold", "--expect 'p99<2ms,errors<0.1%'"),
     ("--targets", "a file", "-i targets.txt"),
     ("--expand", "a number", "--expand 1k"),
@@ -100,6 +103,14 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--check-sha256", "a SHA-256", "--check-sha256 $(sha256sum body | head -c 64)"),
     ("--seed", "a number", "--seed 42"),
     ("--server-pid", "a process id", "--server-pid 4711"),
+    ("--probe", "a host and a port", "--probe 192.0.2.7:9200"),
+    ("--probe-token-file", "a file", "--probe-token-file probe.token"),
+    ("--probe-pin", "the SHA-256 that ceiling probe serve printed", "--probe-pin 9f86d0..."),
+    ("--listen", "an address and a port", "--listen 192.0.2.7:9200"),
+    ("--token-file", "a file", "--token-file probe.token"),
+    ("--max-clients", "a number", "--max-clients 4"),
+    ("--prometheus", "an address and a port", "--prometheus 127.0.0.1:9201"),
+    ("--server-port", "a port", "--server-port 8080"),
     ("--sni", "a host name", "--sni example.org"),
     ("--cacert", "a file", "--cacert ca.pem"),
     ("--cert", "a file", "--cert client.pem --key client.key"),
@@ -190,7 +201,11 @@ mod tests {
     #[test]
     fn every_argument_with_a_value_has_an_example() {
         let mut taken = BTreeSet::new();
-        for command in Cli::command().get_subcommands() {
+        let top = Cli::command();
+        for command in top.get_subcommands().chain(top.get_subcommands().flat_map(|below| {
+            // `probe serve` is the one command below a command.
+            below.get_subcommands()
+        })) {
             let valued = command.get_arguments().filter(|arg| arg.get_action().takes_values());
             taken.extend(valued.map(|arg| match arg.get_long() {
                 Some(long) => format!("--{long}"),

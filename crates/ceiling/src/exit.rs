@@ -22,7 +22,7 @@ pub enum Code {
     Unmet = 3,
     /// The measurement is not valid, or the generator was the wall.
     NotValid = 4,
-    /// The target does not answer.
+    /// The target does not answer, or the probe on its host.
     Unreachable = 5,
     /// Interrupted; partial results were written.
     Interrupted = 130,
@@ -115,10 +115,12 @@ impl Failure {
         match self {
             Self::Usage(_) => Code::Usage,
             Self::Lab(LabError::Unreachable(_) | LabError::Greet(_)) => Code::Unreachable,
+            Self::Lab(LabError::Probe(error)) if error.is_unreachable() => Code::Unreachable,
             Self::Lab(
                 LabError::Limit(_)
                 | LabError::Request(_)
                 | LabError::NoRoute
+                | LabError::Probe(_)
                 | LabError::Secrets(_),
             ) => Code::Usage,
             Self::File(_) | Self::Lab(_) => Code::Internal,

@@ -10,7 +10,9 @@ mod cli;
 mod cmd;
 
 mod arrivals;
+mod confirm;
 mod cpus;
+mod far;
 mod options;
 mod requests;
 mod trial;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         cli::Command::Churn(command) => cmd::churn::run(command),
         cli::Command::Find(command) => cmd::find::run(command),
         cli::Command::Show(command) => cmd::show::run(command),
+        cli::Command::Probe(command) => cmd::probe::run(command),
         cli::Command::Completions(command) => cmd::completions::run(&command),
     };
     match result {

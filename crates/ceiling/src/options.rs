@@ -1,5 +1,7 @@
 //! Options that `load` and `ramp` share. Names are those fingers know from wrk, then curl.
 
+use crate::confirm::ConfirmOptions;
+use crate::far::ProbeOptions;
 use crate::secure::Secure;
 use crate::ways::WayOptions;
 use clap::{Args, ValueEnum};
@@ -70,6 +72,9 @@ pub struct Options {
     #[command(flatten)]
     pub ways: WayOptions,
 
+    #[command(flatten)]
+    pub confirm: ConfirmOptions,
+
     /// What must hold, else exit 3: 'p99<2ms,errors<0.1%'; see below
     #[arg(long, value_name = "TERMS", value_parser = objective)]
     pub expect: Option<Objective>,
@@ -87,8 +92,11 @@ pub struct Options {
     pub seed: Option<u64>,
 
     /// The server's process, when it cannot be found by its port
-    #[arg(long, value_name = "PID", value_parser = pid)]
+    #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "probe")]
     pub server_pid: Option<u32>,
+
+    #[command(flatten)]
+    pub probe: ProbeOptions,
 
     /// Write a file, format by suffix: .json .csv .hlog .html; repeatable
     #[arg(short = 'o', long = "out", value_name = "FILE")]
@@ -296,7 +304,8 @@ fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("'{text}' is not a whole number; for example 42"))
 }
 
-fn pid(text: &str) -> Result<u32, String> {
+/// A process.
+pub fn pid(text: &str) -> Result<u32, String> {
     let error = || format!("'{text}' is not a process id; for example 4711");
     text.parse().ok().filter(|pid| *pid > 0).ok_or_else(error)
 }

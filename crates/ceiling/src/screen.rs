@@ -3,7 +3,7 @@
 
 use crate::options::Options;
 use model::event::Event;
-use report::progress::{LevelInfo, progress_line};
+use report::progress::{LevelInfo, block_line, progress_line};
 use std::io::{IsTerminal, Write, stderr};
 
 /// Draws events.
@@ -11,6 +11,8 @@ pub struct Screen {
     is_live: bool,
     is_quiet: bool,
     level: Option<LevelInfo>,
+    /// The block of an experiment that is under way.
+    block: Option<String>,
     has_line: bool,
 }
 
@@ -22,6 +24,7 @@ impl Screen {
             is_live: stderr().is_terminal() && !is_quiet,
             is_quiet,
             level: None,
+            block: None,
             has_line: false,
         }
     }
@@ -33,20 +36,25 @@ impl Screen {
                 let (index, of, attempt, level) = (*index, *of, *attempt, level.clone());
                 self.level = Some(LevelInfo { index, of, attempt, level });
             }
-            Event::Progress(progress) => {
-                if let Some(info) = self.level.as_ref().filter(|_| self.is_live) {
-                    let columns = terminal_columns().saturating_sub(1);
-                    let line = progress_line(info, progress, columns);
-                    // Losing a progress line is no reason to stop.
-                    let _ = write!(stderr(), "\r\x1b[2K{line}").and_then(|()| stderr().flush());
-                    self.has_line = true;
-                }
+            Event::Block { what, block, of } => {
+                self.block = Some(format!("confirming: {what}, block {block} of {of}"));
+            }
+            Event::Progress(progress) if self.is_live => {
+                let columns = terminal_columns().saturating_sub(1);
+                let line = match (&self.block, &self.level) {
+                    (Some(block), _) => block_line(block, progress, columns),
+                    (None, Some(info)) => progress_line(info, progress, columns),
+                    (None, None) => return,
+                };
+                // Losing a progress line is no reason to stop.
+                let _ = write!(stderr(), "\r\x1b[2K{line}").and_then(|()| stderr().flush());
+                self.has_line = true;
             }
             Event::Notice(text) if !self.is_quiet => {
                 self.clear();
                 let _ = writeln!(stderr(), "ceiling: {text}");
             }
-            Event::Point(_) | Event::Notice(_) => {}
+            Event::Point(_) | Event::Notice(_) | Event::Progress(_) => {}
         }
     }
 

@@ -5,8 +5,9 @@ use crate::options::Options;
 use crate::outputs::Outputs;
 use crate::screen::Screen;
 use crate::secure::without_passwords;
+use lab::Logs;
 use model::event::Event;
-use model::load::Trial;
+use model::load::{ServerProcess, Trial};
 use model::run::Run;
 use report::Detail;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -22,17 +23,24 @@ use store::{Readings, StoreError, Writer};
 pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
     let command: Vec<String> = env::args().map(|word| without_passwords(&word)).collect();
     let outputs = Outputs::open(&options.out)?;
-    let (mut writer, mut log) = match options.runs.directory() {
+    let (mut writer, mut logs) = match options.runs.directory() {
         Some(directory) => {
-            let (writer, log) = keep_in(&directory, &run_name(trial))?;
-            (Some(writer), log)
+            let (writer, logs) = keep_in(&directory, trial)?;
+            (Some(writer), logs)
         }
-        None => (None, Readings::nameless()?),
+        None => {
+            let far = has_probe(trial).then(Readings::nameless).transpose()?;
+            (None, Logs { near: Readings::nameless()?, far })
+        }
     };
+    // What a run that was killed had changed would be measured by this one.
+    for told in lab::touch::put_back_leftovers() {
+        let _ = writeln!(io::stderr(), "ceiling: {told}");
+    }
     let stop = stop_flag()?;
     let mut screen = Screen::new(options);
     let mut store_failure = None;
-    let made = lab::run(trial, &command, &mut log, &stop, &mut |event| {
+    let made = lab::run(trial, &command, &mut logs, &stop, &mut |event| {
         if let (Event::Point(point), Some(writer)) = (&event, &mut writer) {
             store_failure = store_failure.take().or(writer.add_point(point).err());
         }
@@ -54,7 +62,8 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
     }
     // The record alone does without them.
     if !options.json || !options.out.is_empty() {
-        run.readings = log.load()?;
+        run.readings = logs.near.load()?;
+        run.server_readings = logs.far.as_ref().map_or(Ok(Vec::new()), Readings::load)?;
     }
     // What can still be delivered is delivered; the first failure is told at the end.
     let printed = print(&run, options);
@@ -102,7 +111,7 @@ pub fn to_stdout(text: &str) -> Result<(), Failure> {
 }
 
 /// Set by the first signal, so that the run ends in order; the second ends the program at once.
-fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+pub fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let code = Code::Interrupted as i32;
@@ -115,10 +124,11 @@ fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
 
 /// Makes the directory of a run. That it cannot be made is known before any load, and another
 /// directory or none is the way out.
-fn keep_in(directory: &Path, name: &str) -> Result<(Writer, Readings), Failure> {
-    let made = Writer::create(directory, name).and_then(|writer| {
-        let log = writer.readings()?;
-        Ok((writer, log))
+fn keep_in(directory: &Path, trial: &Trial) -> Result<(Writer, Logs), Failure> {
+    let made = Writer::create(directory, &run_name(trial)).and_then(|writer| {
+        let far = has_probe(trial).then(|| writer.server_readings()).transpose()?;
+        let logs = Logs { near: writer.readings()?, far };
+        Ok((writer, logs))
     });
     made.map_err(|error| {
         let why = match error {
@@ -132,6 +142,11 @@ fn keep_in(directory: &Path, name: &str) -> Result<(Writer, Readings), Failure> 
             directory.display()
         ))
     })
+}
+
+/// Whether there are readings of the server's host.
+fn has_probe(trial: &Trial) -> bool {
+    matches!(trial.server, ServerProcess::Probe(_))
 }
 
 fn run_name(trial: &Trial) -> String {

@@ -43,13 +43,15 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         let wrong = "has no HTTP in it, which this command speaks (churn does without)";
         return Err(UrlError { typed: url.text, wrong: wrong.to_string() }.into());
     }
+    let confirm = options.confirm.resolve(options, &shape)?;
     let (driver, driver_reason) = driver(options.driver)?;
     let tls = options.secure.tls_for(&url)?;
     let proxy = options.secure.proxy_for(&url);
     let way = way(options, &url, driver, &shape.levels)?;
-    let server = match options.server_pid {
-        Some(pid) => ServerProcess::Pid(pid),
-        None => ServerProcess::ByPort,
+    let server = match (options.server_pid, options.probe.choice()?) {
+        (Some(pid), _) => ServerProcess::Pid(pid),
+        (None, Some(probe)) => ServerProcess::Probe(probe),
+        (None, None) => ServerProcess::ByPort,
     };
     Ok(Trial {
         question: shape.question,
@@ -76,6 +78,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         sources: way.sources,
         expect: options.expect.clone(),
         search: None,
+        confirm,
         url: url.text,
     })
 }

@@ -1,10 +1,12 @@
 //! One point with everything known about it, and the questions that gates and walls ask of it.
 
 use crate::observe::{CpuShare, Observed, SocketCensus, ThreadShare};
+use crate::ramp::load_of;
 use model::facts::{HostFacts, ServerFacts};
 use model::load::{Hold, Life, Trial};
 use model::route::Address;
 use model::run::Point;
+use model::units::NS_PER_S;
 
 /// A thread or CPU set that wants more than this share of its time is hot.
 pub const HOT: f64 = 0.95;
@@ -40,6 +42,8 @@ pub struct Case<'a> {
     pub point: &'a Point,
     /// What the probe on the generator's host saw in its window.
     pub observed: &'a Observed,
+    /// Points of the ramp that this one is of, itself included; none without one.
+    pub ramp: &'a [&'a Point],
 }
 
 /// Which host's CPUs are meant; with one host both are the same.
@@ -75,6 +79,18 @@ impl<'a> Case<'a> {
     /// watched the server.
     pub fn far(&self) -> &'a Observed {
         self.observed.far.as_deref().unwrap_or(self.observed)
+    }
+
+    /// What was seen on the server's host; nothing when nobody looked there.
+    pub fn server_side(&self) -> Option<&'a Observed> {
+        let is_local = self.trial.addresses.iter().any(Address::is_loopback);
+        let is_known = self.observed.far.is_some() || self.server.is_some() || is_local;
+        is_known.then(|| self.far())
+    }
+
+    /// The server's host in evidence of host-wide sources.
+    pub fn server_host_name(&self) -> &'static str {
+        if self.is_one_host() { "both" } else { "server" }
     }
 
     /// Whether generator and server share a host and a network namespace, as far as is known.
@@ -189,9 +205,7 @@ impl<'a> Case<'a> {
 
     /// The same of the server's namespace. Nothing when it is another one and nobody watched it.
     pub fn server_tcp(&self, name: &str) -> Option<u64> {
-        let is_local = self.trial.addresses.iter().any(Address::is_loopback);
-        let is_known = self.observed.far.is_some() || self.server.is_some() || is_local;
-        self.far().tcp.as_ref().filter(|_| is_known)?.get(name).copied()
+        self.server_side()?.tcp.as_ref()?.get(name).copied()
     }
 
     /// Where requests wait in sockets, each side as its own host saw it.
@@ -206,6 +220,35 @@ impl<'a> Case<'a> {
             ..far
         };
         (census.client + census.server > 0).then_some(census)
+    }
+
+    /// Share of sampled server sockets with requests the application has not read. Nothing without
+    /// samples.
+    pub fn unread_share(&self) -> Option<f64> {
+        let census = self.census().filter(|census| census.server > 0)?;
+        Some(census.server_unread as f64 / census.server as f64)
+    }
+
+    /// Length of the window, seconds.
+    pub fn window_s(&self) -> f64 {
+        let (begin_ns, end_ns) = self.point.window_ns;
+        end_ns.saturating_sub(begin_ns) as f64 / NS_PER_S as f64
+    }
+
+    /// The point of the ramp with the least load, when that is at most half of this one's.
+    pub fn lightest(&self) -> Option<&'a Point> {
+        let least = *self.ramp.iter().min_by_key(|point| load_of(point))?;
+        (load_of(least) * 2 <= load_of(self.point)).then_some(least)
+    }
+
+    /// Whether the rate still followed the load up to this point: from the next lighter level it
+    /// grew by more than half as much as the load did. Nothing without a ramp.
+    pub fn still_grows(&self) -> Option<bool> {
+        let is_lighter = |point: &&&Point| load_of(point) * 4 <= load_of(self.point) * 3;
+        let lighter = self.ramp.iter().filter(is_lighter).max_by_key(|point| load_of(point))?;
+        let load = load_of(self.point) as f64 / load_of(lighter).max(1) as f64;
+        let rate = self.point.headline_rate() / lighter.headline_rate().max(f64::MIN_POSITIVE);
+        Some(rate.ln() > load.ln() / 2.0)
     }
 
     /// Whether the load is an open loop.

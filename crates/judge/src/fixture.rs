@@ -2,14 +2,16 @@
 
 use crate::case::Case;
 use crate::gates;
-use crate::observe::{CpuShare, Observed, QuotaShare, SocketCensus, ThreadShare};
+use crate::observe::{
+    CpuShare, LinkUse, Observed, QdiscUse, QuotaShare, SocketCensus, SoftnetUse, ThreadShare,
+};
 use model::facts::{CpuAccounting, HostFacts, ServerFacts};
 use model::histogram::Summary;
 use model::load::{
     Arrival, DriverKind, Level, Life, MixTarget, Question, Request, ServerProcess, Stop, Trial,
     Warmup,
 };
-use model::reading::CpuShares;
+use model::reading::{CpuShares, Data, Doing, Reading, ThreadNow};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
     Second, Spread, Unmeasured, count_mismatches,
@@ -62,7 +64,41 @@ impl Fixture {
             server_host: self.server.as_ref().map(|_| &self.host),
             point: &self.point,
             observed: &self.observed,
+            ramp: &[],
         }
+    }
+
+    /// Where figures of the server's host are.
+    pub fn far(&mut self) -> &mut Observed {
+        match self.observed.far {
+            Some(ref mut far) => far,
+            None => &mut self.observed,
+        }
+    }
+
+    /// Gives the server a host of its own, where everything was seen that was seen here.
+    pub fn apart(&mut self) {
+        self.observed.far = Some(Box::new(self.observed.clone()));
+    }
+
+    /// Takes the server to a host on which nobody looks.
+    pub fn unwatched(&mut self) {
+        self.server = None;
+        self.trial.addresses = vec!["10.0.0.2:8083".parse().expect("an address")];
+        let census = self.observed.census.map(|census| SocketCensus {
+            client: census.client,
+            client_unread: census.client_unread,
+            ..SocketCensus::default()
+        });
+        self.observed = Observed {
+            far: None,
+            server_threads: None,
+            server_quotas: None,
+            doing: None,
+            downstreams: None,
+            census,
+            ..self.observed.clone()
+        };
     }
 
     pub fn check_gates(&mut self) {
@@ -76,7 +112,7 @@ impl Fixture {
 
     pub fn server_thread(&mut self, run: f64, wait: f64) {
         let name = "serve".to_string();
-        self.observed.server_threads = Some(vec![ThreadShare { pid: 7, tid: 7, name, run, wait }]);
+        self.far().server_threads = Some(vec![ThreadShare { pid: 7, tid: 7, name, run, wait }]);
     }
 
     /// Threads by process and on-CPU share.
@@ -88,7 +124,7 @@ impl Fixture {
             run: *run,
             wait: 0.0,
         };
-        self.observed.server_threads = Some(threads.iter().enumerate().map(thread).collect());
+        self.far().server_threads = Some(threads.iter().enumerate().map(thread).collect());
     }
 
     pub fn cpu(&mut self, cpu: u32, busy: f64) {
@@ -106,14 +142,142 @@ impl Fixture {
     }
 
     pub fn unread_at_server(&mut self, share: f64) {
-        if let Some(census) = &mut self.observed.census {
+        if let Some(census) = &mut self.far().census {
             census.server_unread = (census.server as f64 * share) as u64;
         }
     }
 
+    pub fn unread_at_client(&mut self, share: f64) {
+        if let Some(census) = &mut self.observed.census {
+            census.client_unread = (census.client as f64 * share) as u64;
+        }
+    }
+
+    /// Shares of the time of all connections with answers outstanding, and of that time held back
+    /// by the window and by the buffer.
+    pub fn limited(&mut self, outstanding: f64, by_window: f64, by_buffer: f64) {
+        let all_us = (SECONDS * 1_000_000 * self.point.connections.opened) as f64;
+        let census = self.far().census.get_or_insert_default();
+        census.server_busy_us = (all_us * outstanding) as u64;
+        census.server_rwnd_limited_us = (all_us * outstanding * by_window) as u64;
+        census.server_sndbuf_limited_us = (all_us * outstanding * by_buffer) as u64;
+    }
+
+    /// Threads of the server: number, share of time on a CPU, what they are always found doing, and
+    /// on which futex.
+    pub fn doing(&mut self, threads: &[(u32, f64, Doing, Option<u64>)]) {
+        let share = |(tid, run, ..): &(u32, f64, Doing, Option<u64>)| ThreadShare {
+            pid: 7,
+            tid: *tid,
+            name: format!("serve-{tid}"),
+            run: *run,
+            wait: 0.0,
+        };
+        let now = |(tid, _, doing, futex): &(u32, f64, Doing, Option<u64>)| ThreadNow {
+            pid: 7,
+            tid: *tid,
+            doing: *doing,
+            futex: *futex,
+        };
+        self.far().server_threads = Some(threads.iter().map(share).collect());
+        self.samples(&vec![threads.iter().map(now).collect(); 10]);
+    }
+
+    /// The server's only thread was found stopped in this share of the samples.
+    pub fn stopped(&mut self, share: f64) {
+        let sample = |at: u32| {
+            let is_stopped = f64::from(at) < share * 100.0;
+            let doing = if is_stopped { Doing::Stopped } else { Doing::Events };
+            vec![ThreadNow { pid: 7, tid: 7, doing, futex: None }]
+        };
+        self.samples(&(0..100).map(sample).collect::<Vec<_>>());
+    }
+
+    fn samples(&mut self, rounds: &[Vec<ThreadNow>]) {
+        let reading = |threads: &Vec<ThreadNow>| Reading {
+            begin_ns: 0,
+            end_ns: 0,
+            data: Data::ServerThreadsNow(threads.clone()),
+        };
+        self.far().doing = Observed::of(rounds.iter().map(reading), 1).doing;
+    }
+
+    /// A discipline through which the server's answers go: bytes of its packets, and how often some
+    /// wait.
+    pub fn shaper(&mut self, packet_bytes: f64, waiting: f64) {
+        let bytes_s = 150_000.0;
+        self.far().qdiscs = Some(vec![QdiscUse {
+            interface: "eth0".to_string(),
+            kind: "tbf".to_string(),
+            drops: 0,
+            overlimits: 5_000,
+            bytes_s,
+            packets_s: bytes_s / packet_bytes,
+            waiting,
+        }]);
+    }
+
+    pub fn link(&mut self, name: &str, tx_bytes_s: f64) {
+        self.far().links = Some(vec![LinkUse {
+            name: name.to_string(),
+            tx_bytes_s,
+            rx_packets_s: 10_000.0,
+            tx_packets_s: 10_000.0,
+            ..LinkUse::default()
+        }]);
+    }
+
+    /// An allowance of the provider on an interface that moves 20000 packets per second.
+    pub fn allowance(&mut self, counter: &str, increase: u64) {
+        self.link("eth0", 1e6);
+        let counters = BTreeMap::from([(counter.to_string(), increase)]);
+        self.far().drivers = Some(BTreeMap::from([("eth0".to_string(), counters)]));
+    }
+
+    /// Packets taken in and dropped by each CPU.
+    pub fn softnet(&mut self, cpus: &[(u32, u32)]) {
+        let of_cpu = |(cpu, (processed, dropped)): (u32, &(u32, u32))| SoftnetUse {
+            cpu,
+            processed: *processed,
+            dropped: *dropped,
+            squeezed: 0,
+        };
+        self.far().softnet = Some((0..).zip(cpus).map(of_cpu).collect());
+    }
+
+    pub fn softirq(&mut self, cpu: u32, softirq: f64, user: f64) {
+        for share in self.far().cpus.iter_mut().flatten().filter(|share| share.cpu == cpu) {
+            let idle = 1.0 - softirq - user;
+            share.shares = CpuShares { softirq, user, idle, ..CpuShares::default() };
+        }
+    }
+
+    /// Segments sent again of 10000, and how many of them were SYNs.
+    pub fn loss(&mut self, resent: u64, of_syns: u64) {
+        self.tcp("Tcp.OutSegs", 10_000);
+        self.tcp("Tcp.RetransSegs", resent);
+        self.tcp("TcpExt.TCPSynRetrans", of_syns);
+    }
+
+    pub fn slow_connects(&mut self) {
+        self.point.connections.connect_ns.p99 = Some(1_030_000_000);
+    }
+
+    /// Turns this share of the answers into refusals; the good ones come evenly.
+    pub fn refuse(&mut self, share: f64) {
+        let sent = self.point.requests.sent;
+        let refused = (sent as f64 * share) as u64;
+        self.point.requests.failed = refused;
+        self.point.requests.completed = sent - refused;
+        self.point.status =
+            BTreeMap::from([("2xx".to_string(), sent - refused), ("4xx".to_string(), refused)]);
+        self.point.rate = (sent - refused) as f64 / SECONDS as f64;
+        self.point.per_100ms = vec![(sent - refused) / (SECONDS * 10); SECONDS as usize * 10];
+    }
+
     /// Throttles one level of the server's chain and relaxes the others.
     pub fn throttle_server(&mut self, level: usize, periods: f64, time: f64) {
-        for (index, quota) in self.observed.server_quotas.iter_mut().flatten().enumerate() {
+        for (index, quota) in self.far().server_quotas.iter_mut().flatten().enumerate() {
             let (throttled_periods, throttled_time) =
                 if index == level { (periods, time) } else { (0.0, 0.0) };
             *quota = QuotaShare { throttled_periods, throttled_time, ..quota.clone() };
@@ -170,6 +334,7 @@ impl Fixture {
             release_lag_ns: None,
             lateness_ns: None,
             latency_at_least_ns: None,
+            residence: None,
             in_flight: InFlight {
                 mean: Some(f64::from(connections)),
                 limit: u64::from(connections),
@@ -295,6 +460,7 @@ fn trial() -> Trial {
         server: ServerProcess::ByPort,
         expect: None,
         search: None,
+        confirm: None,
         tls: None,
         proxy: None,
     }

@@ -15,14 +15,27 @@ pub mod case;
 pub mod gates;
 pub mod walls;
 
+mod decide;
+mod next;
 mod verdict;
 
-pub mod ramp;
+pub mod odds;
 
+pub mod again;
+
+mod residence;
+
+pub mod ramp;
+pub mod shape;
+
+pub mod audit;
 pub mod stats;
 pub mod steady;
 
 pub mod search;
+
+pub use again::again;
+pub mod perturb;
 
 pub use verdict::{Context, judge_point, judge_run, last_visits, undecided};
 

@@ -4,22 +4,52 @@
 //! sorted into families. How many families are needed, and what to say when two walls show, is
 //! decided in one place, `verdict.rs`.
 
+mod a1;
+mod a10;
+mod a2;
+mod a3;
+mod a4;
+mod a5;
+mod a6;
+mod a7;
+mod a8;
+mod a9;
 mod c1;
 mod c2;
 mod c3;
 mod c4;
+mod c5;
 mod c7;
 mod c8;
+mod c9;
 mod k1;
+mod k10;
+mod k12;
+mod k14;
+mod k2;
 mod k3;
+mod k4;
+mod k5;
+mod k8;
+mod k9;
 mod m1;
 mod m2;
 mod m3;
 mod m4;
+mod n1;
+mod n2;
+mod n4;
 mod s1;
 mod s2;
 mod s3;
 mod s4;
+mod s6;
+mod s7;
+
+mod loss;
+mod shaping;
+mod waiting;
+mod windows;
 
 use crate::case::{Case, WARM, percent};
 use model::verdict::Evidence;
@@ -120,14 +150,24 @@ pub struct Group {
     pub walls: &'static [Listed],
 }
 
-/// Limits with a count: nearly certain when seen, and able to imitate all others.
+/// Limits with a count, and stops that are seen as such: nearly certain when seen, and able to
+/// imitate all others.
 pub const COUNTED: Group = Group {
     walls: &[
         Listed { wall: WallId::C8, test: c8::test },
         Listed { wall: WallId::C7, test: c7::test },
         Listed { wall: WallId::K3, test: k3::test },
+        Listed { wall: WallId::K10, test: k10::test },
         Listed { wall: WallId::K1, test: k1::test },
+        Listed { wall: WallId::K2, test: k2::test },
         Listed { wall: WallId::S3, test: s3::test },
+        Listed { wall: WallId::N4, test: n4::test },
+        Listed { wall: WallId::K8, test: k8::test },
+        Listed { wall: WallId::K9, test: k9::test },
+        Listed { wall: WallId::C5, test: c5::test },
+        Listed { wall: WallId::K5, test: k5::test },
+        Listed { wall: WallId::A5, test: a5::test },
+        Listed { wall: WallId::A4, test: a4::test },
     ],
 };
 
@@ -140,21 +180,48 @@ pub const MEASUREMENT: Group = Group {
     ],
 };
 
-/// The generator's punctuality and CPU.
+/// The generator's punctuality and CPU, and how fast it reads.
 pub const CLIENT: Group = Group {
     walls: &[
         Listed { wall: WallId::C4, test: c4::test },
         Listed { wall: WallId::C1, test: c1::test },
         Listed { wall: WallId::C2, test: c2::test },
+        Listed { wall: WallId::C9, test: c9::test },
     ],
 };
 
-/// The server's CPU.
+/// The server's CPU and memory.
 pub const SERVER: Group = Group {
     walls: &[
+        Listed { wall: WallId::A9, test: a9::test },
+        Listed { wall: WallId::S6, test: s6::test },
+        Listed { wall: WallId::K4, test: k4::test },
+        Listed { wall: WallId::S7, test: s7::test },
         Listed { wall: WallId::S4, test: s4::test },
+        Listed { wall: WallId::K14, test: k14::test },
         Listed { wall: WallId::S1, test: s1::test },
         Listed { wall: WallId::S2, test: s2::test },
+    ],
+};
+
+/// What the application waits for while nothing is busy.
+pub const APPLICATION: Group = Group {
+    walls: &[
+        Listed { wall: WallId::A3, test: a3::test },
+        Listed { wall: WallId::A6, test: a6::test },
+        Listed { wall: WallId::A10, test: a10::test },
+        Listed { wall: WallId::A1, test: a1::test },
+        Listed { wall: WallId::A2, test: a2::test },
+        Listed { wall: WallId::A7, test: a7::test },
+        Listed { wall: WallId::A8, test: a8::test },
+    ],
+};
+
+/// What is between the hosts, while nothing is busy.
+pub const PATH: Group = Group {
+    walls: &[
+        Listed { wall: WallId::N2, test: n2::test },
+        Listed { wall: WallId::K12, test: k12::test },
     ],
 };
 
@@ -162,11 +229,14 @@ pub const SERVER: Group = Group {
 pub const OFFERED: Group = Group {
     walls: &[
         Listed { wall: WallId::M2, test: m2::test },
+        Listed { wall: WallId::N1, test: n1::test },
         Listed { wall: WallId::C3, test: c3::test },
     ],
 };
 
-const GROUPS: [&Group; 5] = [&COUNTED, &MEASUREMENT, &CLIENT, &SERVER, &OFFERED];
+/// All of them, in the order in which they are asked.
+pub const GROUPS: [&Group; 7] =
+    [&COUNTED, &MEASUREMENT, &CLIENT, &SERVER, &APPLICATION, &PATH, &OFFERED];
 
 impl Group {
     /// The first wall of the group whose signals are there.

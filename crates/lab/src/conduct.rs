@@ -5,8 +5,8 @@ use crate::greet::{GreetError, Manners, SecretsError};
 use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, LimitError, Tables};
 use crate::target::{self, Unreachable};
-use crate::watch::Watch;
-use crate::{definitions, mix, search, server, turnover};
+use crate::watch::{Logs, Watch};
+use crate::{confirm, definitions, mix, search, server, turnover};
 use engine::job::Job;
 use engine::{Crew, StartError};
 use judge::objective;
@@ -16,7 +16,8 @@ use judge::{Context, judge_point, judge_run};
 use model::curve::Curve;
 use model::event::Event;
 use model::histogram::{Histogram, Summary};
-use model::load::{Arrival, DriverKind, Level, Life, Stop, Trial};
+use model::load::{Arrival, DriverKind, Level, Life, ServerProcess, Stop, Trial};
+use model::perturbation::Perturbation;
 use model::route::{self, Address, Route};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, EndUse, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
@@ -24,12 +25,12 @@ use model::run::{
     count_mismatches, count_requests, count_status,
 };
 use model::search::SearchRecord;
-use probe::{Config, Sampler};
+use probe::{Config, Ends, Sampler};
+use remote::{Far, FarError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use store::Readings;
 use wire::tape::{EncodeError, Tape};
 
 /// Why no run could be made.
@@ -53,6 +54,9 @@ pub enum LabError {
     /// A limit of this host stands in the way.
     #[error("{0}")]
     Limit(#[from] LimitError),
+    /// The server's host cannot be looked at as asked.
+    #[error("{0}")]
+    Probe(#[from] FarError),
     /// The request cannot be encoded.
     #[error("{0}")]
     Request(#[from] EncodeError),
@@ -71,28 +75,34 @@ pub enum LabError {
 pub(crate) struct Bench<'a> {
     pub(crate) trial: &'a Trial,
     host: model::facts::HostFacts,
-    target: Target,
-    routes: Vec<Route>,
+    pub(crate) target: Target,
+    pub(crate) routes: Vec<Route>,
     /// Connections established by each of them.
     opened_on: Vec<u64>,
     /// Resident memory of the generator before any of it was for connections.
     before_bytes: u64,
     manners: Manners,
+    /// The probe on the server's host, until load begins.
+    far: Option<Far>,
     pub(crate) points: Vec<Point>,
-    observed: Vec<Observed>,
+    pub(crate) observed: Vec<Observed>,
+    /// The level of each point.
+    pub(crate) levels: Vec<Level>,
     latencies: Vec<Histogram>,
     notices: Vec<String>,
     pub(crate) outcome: Outcome,
     pub(crate) search: Option<SearchRecord>,
+    /// Experiments made to confirm the verdict.
+    pub(crate) perturbations: Vec<Perturbation>,
 }
 
 /// Runs a trial. `stop` may be set at any time: the run then ends in order with what it has.
-/// `command` is the command line, for the record. Raw readings go to `log` as they come, and are
-/// left for the caller to load into the run.
+/// `command` is the command line, for the record. Raw readings go to `logs` as they come, and
+/// are left for the caller to load into the run.
 pub fn run(
     trial: &Trial,
     command: &[String],
-    log: &mut Readings,
+    logs: &mut Logs,
     stop: &AtomicBool,
     notify: &mut dyn FnMut(Event),
 ) -> Result<Run, LabError> {
@@ -100,13 +110,17 @@ pub fn run(
     let mut bench = Bench::set_up(trial, notify)?;
     bench.before_bytes = turnover::resident_bytes().unwrap_or(0);
     let tape = Tape::new(&trial.requests, depth_max(trial))?.with_checks(&mix::checks(trial));
-    let mut crew = Crew::start(&bench.job(tape))?;
+    let mut crew = Crew::start(&bench.job(trial, tape))?;
     let server_pid = bench.target.server.as_ref().map(|server| server.pid);
     // Behind a proxy the port is that of the proxy.
     let first = trial.addresses.first().filter(|_| trial.proxy.is_none());
     let port = first.and_then(Address::port);
-    let sampler = Sampler::start(Config { server_pid, port, ..Config::default() });
-    let mut watch = Watch::new(sampler, log);
+    let ends = bench.ends();
+    let sampler = Sampler::start(Config { server_pid, port, ends, ..Config::default() });
+    let mut watch = Watch::new(sampler, &mut logs.near);
+    if let (Some(far), Some(log)) = (bench.far.take(), &mut logs.far) {
+        watch = watch.with_far(far, log);
+    }
     let (crew_lent, watch_lent) = (&mut crew, &mut watch);
     let (until, notify_lent) = (trial.stop, &mut *notify);
     let mut hands =
@@ -116,24 +130,26 @@ pub fn run(
         Some(config) => search::run(&mut bench, &mut hands, config)?,
     }
     drop(crew);
+    confirm::run(&mut bench, &mut watch, stop, notify);
     watch.stop();
+    bench.update_probe(&watch);
     if let Some(failure) = watch.failure() {
         bench.notice(format!("raw readings are missing from the end: {failure}"), notify);
     }
     Ok(bench.finish(command, started_at))
 }
 
-fn depth_max(trial: &Trial) -> u32 {
+pub(crate) fn depth_max(trial: &Trial) -> u32 {
     trial.levels.iter().map(|level| level.depth).max().unwrap_or(1)
 }
 
-fn connections_max(trial: &Trial) -> u32 {
+pub(crate) fn connections_max(trial: &Trial) -> u32 {
     let most = |level: &Level| level.connections.max(level.connections_max);
     trial.levels.iter().map(most).max().unwrap_or(1)
 }
 
 /// Worker threads: none is without a connection.
-fn threads(trial: &Trial) -> u32 {
+pub(crate) fn threads(trial: &Trial) -> u32 {
     trial.threads.min(connections_max(trial))
 }
 
@@ -157,6 +173,7 @@ impl<'a> Bench<'a> {
             routes: Vec::new(),
             opened_on: Vec::new(),
             manners: Manners::of(trial)?,
+            far: None,
             points: Vec::new(),
             observed: Vec::new(),
             latencies: Vec::new(),
@@ -164,6 +181,8 @@ impl<'a> Bench<'a> {
             outcome: Outcome::Complete,
             before_bytes: 0,
             search: None,
+            levels: Vec::new(),
+            perturbations: Vec::new(),
         };
         if trial.driver == DriverKind::Null {
             bench.notices.push("driver null: no server was asked anything".to_string());
@@ -191,11 +210,29 @@ impl<'a> Bench<'a> {
         }
         // After the connections above, whose ports are not free at once.
         limits::allow_ports(&trial.levels, &bench.routes)?;
-        match server::identify(trial, &bench.routes[0].to) {
-            Ok(facts) => bench.target.server = Some(facts),
-            Err(why) => bench.notice(why, notify),
-        }
+        bench.find_server(notify)?;
         Ok(bench)
+    }
+
+    /// Looks at the server's processes here, or asks the probe on its host to.
+    fn find_server(&mut self, notify: &mut dyn FnMut(Event)) -> Result<(), LabError> {
+        let address = &self.routes[0].to;
+        if let ServerProcess::Probe(choice) = &self.trial.server {
+            let (far, host, unseen) = server::call(self.trial, choice, address)?;
+            (self.far, self.target.probe) = (Some(far), Some(host));
+            unseen.into_iter().for_each(|unseen| self.notice(unseen, notify));
+            return Ok(());
+        }
+        match server::identify(self.trial, address) {
+            Ok(facts) => self.target.server = Some(facts),
+            Err(why) => self.notice(why, notify),
+        }
+        Ok(())
+    }
+
+    /// Which ends of the load are on this host.
+    fn ends(&self) -> Ends {
+        if self.target.probe.is_some() { Ends::Client } else { Ends::Both }
     }
 
     fn set_routes(&mut self, reached: &[Address], notify: &mut dyn FnMut(Event)) {
@@ -218,13 +255,12 @@ impl<'a> Bench<'a> {
         (self.target.addresses_used, self.target.sources_used) = (end_uses(to), end_uses(from));
     }
 
-    fn notice(&mut self, text: String, notify: &mut dyn FnMut(Event)) {
+    pub(crate) fn notice(&mut self, text: String, notify: &mut dyn FnMut(Event)) {
         notify(Event::Notice(text.clone()));
         self.notices.push(text);
     }
 
-    fn job(&self, tape: Tape) -> Job {
-        let trial = self.trial;
+    pub(crate) fn job(&self, trial: &Trial, tape: Tape) -> Job {
         Job {
             driver: trial.driver,
             routes: self.routes.clone(),
@@ -242,8 +278,14 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn context(&self) -> Context<'_> {
-        Context { trial: self.trial, host: &self.host, target: &self.target, outcome: self.outcome }
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context {
+            trial: self.trial,
+            host: &self.host,
+            target: &self.target,
+            outcome: self.outcome,
+            perturbations: &self.perturbations,
+        }
     }
 
     /// Visits every level in turn; one that is not steady again.
@@ -297,7 +339,7 @@ impl<'a> Bench<'a> {
             self.notice(text, notify);
             return true;
         }
-        let observed = Observed::of(watch.inside(window_ns), self.host.clock_tick_ns);
+        let observed = self.observe(watch, window_ns);
         let mut point = make_point(self.trial, level, attempt, &visit, window_ns, &observed);
         let (gathered, duration_s) = (&visit.gathered, point.load.duration_s);
         point.turnover = turnover::info(level, gathered, duration_s, self.before_bytes);
@@ -306,14 +348,40 @@ impl<'a> Bench<'a> {
             matches!(steadiness(&point.per_100ms), Steadiness::Steady { .. } | Steadiness::Unknown);
         notify(Event::Point(Box::new(point.clone())));
         self.points.push(point);
+        self.levels.push(level.clone());
         self.observed.push(observed);
         self.latencies.push(visit.gathered.latency);
         is_steady
     }
 
+    /// What was seen in a window, here and on the server's host.
+    fn observe(&mut self, watch: &Watch<'_>, window_ns: (u64, u64)) -> Observed {
+        self.update_probe(watch);
+        let mut observed = Observed::of(watch.inside(window_ns), self.host.clock_tick_ns);
+        let probe = self.target.probe.as_ref();
+        if let Some((probe, readings)) = probe.zip(watch.far_inside(window_ns)) {
+            observed.far = Some(Box::new(Observed::of(readings, probe.host.clock_tick_ns)));
+        }
+        observed
+    }
+
+    /// Takes over what is known of the clocks, and that the probe was lost if it was; somebody was
+    /// told of that when it happened.
+    fn update_probe(&mut self, watch: &Watch<'_>) {
+        let Some((probe, (clock, lost))) = self.target.probe.as_mut().zip(watch.far_state()) else {
+            return;
+        };
+        probe.clock = clock;
+        if let (None, Some(why)) = (&probe.lost, lost) {
+            probe.lost = Some(why.to_string());
+            self.notices.push(lost_notice(why));
+        }
+    }
+
     fn finish(mut self, command: &[String], started_at: jiff::Timestamp) -> Run {
         self.count_uses();
         let verdict = judge_run(self.context(), &self.points, &self.observed);
+        let shape = judge::shape::of_ramp(self.trial, &self.points);
         // A search makes trials that miss on purpose; its answer stands for them all.
         let expect = self.trial.expect.as_ref().filter(|_| self.search.is_none());
         let expectations =
@@ -334,12 +402,19 @@ impl<'a> Bench<'a> {
             verdict,
             expectations,
             search: self.search,
-            perturbations: Vec::new(),
+            perturbations: self.perturbations,
+            shape,
             notices: self.notices,
             definitions: definitions::all(),
         };
-        Run { record, readings: Vec::new(), latencies: self.latencies }
+        let latencies = self.latencies;
+        Run { record, readings: Vec::new(), server_readings: Vec::new(), latencies }
     }
+}
+
+/// What is told when the probe on the server's host is lost.
+pub(crate) fn lost_notice(why: &str) -> String {
+    format!("the probe on the server's host was lost: {why}; the run goes on without it")
 }
 
 /// Sums by address, in the order in which addresses come.
@@ -394,6 +469,8 @@ fn make_point(
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
         latency_at_least_ns: at_least(gathered),
+        // The judge splits it.
+        residence: None,
         in_flight: InFlight {
             mean: (duration_s > 0.0)
                 .then(|| gathered.window_loop.in_flight_ns as f64 / 1e9 / duration_s),
@@ -527,7 +604,7 @@ fn cpu_cost(visit: &Visit, duration_s: f64, rate: f64, observed: &Observed) -> C
     let beside_ns = beside_ns * duration_s * 1e9 / visit.visit_ns.max(1) as f64;
     let completed = rate * duration_s;
     let each_us = |ns: f64| (completed > 0.0).then(|| ns / 1e3 / completed);
-    let server_cpus = observed.server_cpus();
+    let server_cpus = observed.far.as_deref().unwrap_or(observed).server_cpus();
     CpuCost {
         client_us_per_request: each_us(worker_ns + beside_ns),
         // Sampled by the tick: in a short window none may have hit user code.

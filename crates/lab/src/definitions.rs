@@ -183,6 +183,18 @@ const DEFINITIONS: &[(&str, &str)] = &[
          the server is not watched.",
     ),
     (
+        "points[].residence",
+        "Where the requests in flight were on average: sampled sockets with unread bytes on either \
+         side, as shares of the mean number in flight; on the wire, the rate times the shortest \
+         round trip of TCP; and the rest, inside the server. Null where nobody looked.",
+    ),
+    (
+        "verdict.alternatives",
+        "Walls that the evidence leaves possible, each with its share of the posterior \
+         probability: naive Bayes over the tests of all walls, from counts of how often each test \
+         speaks in runs whose wall is known by construction.",
+    ),
+    (
         "points[].in_flight.mean",
         "Requests in flight, added up over time by the workers at every change and divided by \
          the window; independent of the latency histogram.",
@@ -214,6 +226,16 @@ const DEFINITIONS: &[(&str, &str)] = &[
          six in ten or more, told apart by a sequential test with config.confidence. below and \
          above: runs at 95 % of rate, which must hold, and at 105 % of misses_at, which must \
          miss. kind at-least: no rate was shown to miss, or the generator was late first.",
+    ),
+    (
+        "shape",
+        "The curve that the last valid visits of the levels of a closed-loop ramp lie on, N being \
+         requests in flight (mean over the window) and X the rate. linear: X = N / R0. hard-cap: \
+         a smooth minimum of N / R0 and cap; knee_in_flight is cap x R0. usl: X = l N / (1 + s (N \
+         - 1) + k N (N - 1)) with s = serial_share, k = crosstalk_share, l = 1 / unloaded_s. \
+         cliff: beyond breaks_at_in_flight it is suddenly less. Fitted to logarithms, compared \
+         by AICc, intervals of 95 % by a bootstrap of the levels with a fixed seed. Nothing is \
+         said beyond twice the highest N. A good fit says nothing about the side.",
     ),
     (
         "points[].verdict.ceiling",

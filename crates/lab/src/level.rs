@@ -3,7 +3,7 @@
 //! The workers keep their own time; this only tells them when, listens, and notices when the
 //! target is gone or somebody asks to stop.
 
-use crate::conduct::LabError;
+use crate::conduct::{LabError, lost_notice};
 use crate::gather::{Gathered, WindowEnds};
 use crate::watch::Watch;
 use crate::{planned, turnover};
@@ -176,13 +176,21 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         Ok(now_ns)
     }
 
+    /// Writes down readings, and tells when no more come of the server's host.
+    fn take_readings(&mut self) {
+        if let Some(why) = self.hands.watch.take() {
+            let text = lost_notice(why);
+            (self.hands.notify)(Event::Notice(text));
+        }
+    }
+
     fn tell(&mut self, stage: &'static str, done: Option<f64>, now_ns: u64) {
         let passed_ns = now_ns - self.told_ns;
         if passed_ns < PROGRESS_NS {
             return;
         }
         self.told_ns = now_ns;
-        self.hands.watch.take();
+        self.take_readings();
         let fresh = std::mem::take(&mut self.gathered.fresh);
         let counters = (&self.gathered.measured, &self.gathered.unmeasured);
         let failures = counters.0.failed + counters.1.failed + counters.0.errors.attempts();
@@ -327,7 +335,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
                 }
             }
         }
-        self.hands.watch.take();
+        self.take_readings();
         let hands = &self.hands;
         let planned = match self.ending {
             None => planned::planned(hands.trial, hands.until, self.level, self.load),

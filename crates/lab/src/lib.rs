@@ -4,7 +4,7 @@
 //! ending in order whatever happens.
 //! In: a trial, a flag that asks to stop, somebody to tell events to. Out: a run, complete or
 //! partial, or the reason why none could begin.
-//! Never: protocol details, drawing, files.
+//! Never: protocol details, drawing, files; but for the journal of what an experiment changed.
 
 pub mod target;
 mod turnover;
@@ -22,9 +22,14 @@ mod planned;
 mod search;
 mod watch;
 
+mod burn;
+mod confirm;
+pub mod touch;
+
 mod definitions;
 mod server;
 
 pub use greet::{GreetError, SecretsError};
 
 pub use conduct::{LabError, run};
+pub use watch::Logs;

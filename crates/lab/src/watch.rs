@@ -1,52 +1,116 @@
-//! Where readings go while a run goes on: to the log, and the latest of them to progress.
+//! Where readings go while a run goes on: to the logs, and the latest of them to progress.
+//!
+//! There are two roads. This host is read by a thread of ours; the server's host, when a probe runs
+//! there, by that probe. Each keeps its own times, and a window is carried over by the offset of
+//! the clocks when it is looked at.
 
+use model::facts::ClockOffset;
 use model::reading::{Data, Reading};
 use probe::Sampler;
+use remote::Far;
 use std::collections::VecDeque;
 use store::{Readings, StoreError};
 
 /// How long a reading counts as recent, nanoseconds.
 const RECENT_NS: u64 = 400_000_000;
+/// The far readings of a window reach to its end when the last is this close to it, nanoseconds.
+const REACHES_NS: u64 = 1_000_000_000;
 
-/// The probe's readings, written down as they come.
+/// The logs of a run's raw readings, each in the times of its host.
+#[derive(Debug)]
+pub struct Logs {
+    /// Of this host.
+    pub near: Readings,
+    /// Of the server's host, as its probe read them; used when there is one.
+    pub far: Option<Readings>,
+}
+
+/// A log with the place where the readings of this level begin.
+struct Road<'a> {
+    log: &'a mut Readings,
+    level: u64,
+}
+
+impl<'a> Road<'a> {
+    fn new(log: &'a mut Readings) -> Self {
+        Self { log, level: 0 }
+    }
+
+    /// Readings of this level wholly inside a window. Those that cannot be read back are missing.
+    fn inside(&self, begin_ns: u64, end_ns: u64) -> impl Iterator<Item = Reading> {
+        let is_inside = move |read: &Reading| read.begin_ns >= begin_ns && read.end_ns <= end_ns;
+        self.log.since(self.level).map_while(Result::ok).filter(is_inside)
+    }
+}
+
+/// The probes' readings, written down as they come.
 pub struct Watch<'a> {
     sampler: Option<Sampler>,
-    log: &'a mut Readings,
-    /// Where the readings of this level begin in the log.
-    level: u64,
+    near: Road<'a>,
+    far: Option<FarWatch<'a>>,
     /// The server's threads in the last readings.
     recent: VecDeque<Reading>,
 }
 
+/// The road to the server's host.
+struct FarWatch<'a> {
+    /// Until the end of the run.
+    session: Option<Far>,
+    road: Road<'a>,
+    clock: ClockOffset,
+    lost: Option<String>,
+    /// End of the last reading, that host's time.
+    last_ns: u64,
+}
+
 impl<'a> Watch<'a> {
     /// Takes readings from the sampler to the log.
-    pub fn new(sampler: Sampler, log: &'a mut Readings) -> Self {
-        Self { sampler: Some(sampler), log, level: 0, recent: VecDeque::new() }
+    pub fn new(sampler: Sampler, near: &'a mut Readings) -> Self {
+        let near = Road::new(near);
+        Self { sampler: Some(sampler), near, far: None, recent: VecDeque::new() }
+    }
+
+    /// Takes readings of the server's host to a log of their own.
+    pub fn with_far(mut self, session: Far, log: &'a mut Readings) -> Self {
+        let (clock, session, road) = (session.clock(), Some(session), Road::new(log));
+        self.far = Some(FarWatch { session, road, clock, lost: None, last_ns: 0 });
+        self
     }
 
     /// A level begins.
     pub fn begin_level(&mut self) {
-        self.level = self.log.end();
-    }
-
-    /// Writes down what has arrived.
-    pub fn take(&mut self) {
-        if let Some(sampler) = &self.sampler {
-            let arrived = sampler.take();
-            self.keep(arrived);
+        self.near.level = self.near.log.end();
+        if let Some(far) = &mut self.far {
+            far.road.level = far.road.log.end();
         }
     }
 
-    /// Ends the sampler and writes down what was left.
+    /// Writes down what has arrived. Tells when the probe on the server's host was lost meanwhile.
+    pub fn take(&mut self) -> Option<&str> {
+        let arrived = self.sampler.as_ref().map(Sampler::take).unwrap_or_default();
+        self.near.log.add(&arrived);
+        let mut of_server = arrived;
+        let far = self.far.as_mut();
+        let was_lost = far.as_ref().is_some_and(|far| far.lost.is_some());
+        if let Some(far) = far {
+            of_server.extend(far.take());
+        }
+        self.remember(of_server);
+        let lost = self.far.as_ref().and_then(|far| far.lost.as_deref());
+        lost.filter(|_| !was_lost)
+    }
+
+    /// Ends both roads and writes down what was left.
     pub fn stop(&mut self) {
         if let Some(sampler) = self.sampler.take() {
-            let arrived = sampler.stop();
-            self.keep(arrived);
+            self.near.log.add(&sampler.stop());
+        }
+        if let Some(far) = &mut self.far {
+            far.stop();
         }
     }
 
-    fn keep(&mut self, arrived: Vec<Reading>) {
-        self.log.add(&arrived);
+    fn remember(&mut self, arrived: Vec<Reading>) {
         let of_server = |reading: &Reading| matches!(reading.data, Data::ServerThreads(_));
         self.recent.extend(arrived.into_iter().filter(of_server));
         let latest_ns = self.recent.back().map_or(0, |reading| reading.begin_ns);
@@ -60,16 +124,76 @@ impl<'a> Watch<'a> {
         self.recent.iter().cloned()
     }
 
-    /// Readings wholly inside a window of this level, monotonic nanoseconds. Those that cannot be
-    /// read back are missing.
+    /// Readings of this host wholly inside a window of this level, monotonic nanoseconds.
     pub fn inside(&self, window_ns: (u64, u64)) -> impl Iterator<Item = Reading> {
-        let is_inside =
-            move |read: &Reading| read.begin_ns >= window_ns.0 && read.end_ns <= window_ns.1;
-        self.log.since(self.level).map_while(Result::ok).filter(is_inside)
+        self.near.inside(window_ns.0, window_ns.1)
+    }
+
+    /// Readings of the server's host that are inside a window of ours whatever the true offset of
+    /// its clock within the error. None when they end before the window does: what is missing may
+    /// be what mattered.
+    pub fn far_inside(&self, window_ns: (u64, u64)) -> Option<Vec<Reading>> {
+        let far = self.far.as_ref()?;
+        let (begin_ns, end_ns) = far_window(far.clock, window_ns);
+        let reaches_end = far.last_ns.saturating_add(REACHES_NS) >= end_ns;
+        Some(if reaches_end { far.road.inside(begin_ns, end_ns).collect() } else { Vec::new() })
+    }
+
+    /// The clock of the server's host, and why its readings end early if they do.
+    pub fn far_state(&self) -> Option<(ClockOffset, Option<&str>)> {
+        self.far.as_ref().map(|far| (far.clock, far.lost.as_deref()))
     }
 
     /// Why readings are missing, if they are.
     pub fn failure(&self) -> Option<&StoreError> {
-        self.log.failure()
+        let far = self.far.as_ref().and_then(|far| far.road.log.failure());
+        self.near.log.failure().or(far)
+    }
+}
+
+impl FarWatch<'_> {
+    fn take(&mut self) -> Vec<Reading> {
+        let Some(session) = &self.session else { return Vec::new() };
+        let arrived = session.take();
+        (self.clock, self.lost) = (session.clock(), session.lost());
+        self.write(&arrived);
+        arrived
+    }
+
+    fn stop(&mut self) {
+        if let Some(session) = self.session.take() {
+            let ended = session.stop();
+            self.clock = ended.clock;
+            self.lost = ended.lost;
+            self.write(&ended.readings);
+        }
+    }
+
+    fn write(&mut self, arrived: &[Reading]) {
+        self.road.log.add(arrived);
+        let latest_ns = arrived.iter().map(|reading| reading.end_ns).max();
+        self.last_ns = self.last_ns.max(latest_ns.unwrap_or(0));
+    }
+}
+
+/// The part of a window that is inside it on the far clock whatever the error; it may be empty.
+fn far_window(clock: ClockOffset, window_ns: (u64, u64)) -> (u64, u64) {
+    let carried = |ns: u64| ns.saturating_add_signed(clock.offset_ns);
+    let (begin_ns, end_ns) = (carried(window_ns.0), carried(window_ns.1));
+    (begin_ns.saturating_add(clock.error_ns), end_ns.saturating_sub(clock.error_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_carried_over_and_loses_the_error_at_both_ends() {
+        let clock = |offset_ns, error_ns| ClockOffset { offset_ns, error_ns, round_trips: 1 };
+        assert_eq!(far_window(clock(5_000, 10), (1_000, 2_000)), (6_010, 6_990));
+        assert_eq!(far_window(clock(-500, 10), (1_000, 2_000)), (510, 1_490));
+        let (begin_ns, end_ns) = far_window(clock(0, 600), (1_000, 2_000));
+        assert!(begin_ns > end_ns, "an error of more than half a window leaves nothing");
+        assert_eq!(far_window(clock(-5_000, 0), (1_000, 2_000)).0, 0);
     }
 }

@@ -17,6 +17,15 @@ pub enum Event {
         /// What is applied.
         level: Level,
     },
+    /// A block of an experiment begins.
+    Block {
+        /// What the experiment changes, in words.
+        what: String,
+        /// Which of its blocks, from 1.
+        block: usize,
+        /// How many it has.
+        of: usize,
+    },
     /// How the level is going.
     Progress(Progress),
     /// A level was measured and judged.

@@ -6,6 +6,7 @@
 use crate::check::Checks;
 use crate::curve::Curve;
 use crate::objective::Objective;
+use crate::perturbation::Confirm;
 use crate::route::{Address, Resolution};
 use crate::search::SearchConfig;
 use crate::tls::{ProxyChoice, TlsChoice};
@@ -178,14 +179,27 @@ pub struct MixTarget {
     pub checks: Checks,
 }
 
-/// Which process answers, if its host is ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A probe on the server's host, and how to know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeChoice {
+    /// Host and port where it listens.
+    pub address: String,
+    /// File with the token; the token itself is never stored.
+    pub token_file: String,
+    /// SHA-256 of its certificate, hexadecimal.
+    pub pin: String,
+}
+
+/// Which process answers, and who looks at it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerProcess {
     /// Named on the command line.
     Pid(u32),
     /// To be found by its listening port, when the address is one of this host.
     ByPort,
+    /// On the probe's host, where it listens on the port under test.
+    Probe(ProbeChoice),
     /// Not watched.
     Unwatched,
 }
@@ -263,4 +277,7 @@ pub struct Trial {
     /// The proxy that makes a tunnel to the target; `addresses` are its own then.
     #[serde(default)]
     pub proxy: Option<ProxyChoice>,
+    /// Experiments that are made after the levels, when they are wanted.
+    #[serde(default)]
+    pub confirm: Option<Confirm>,
 }

@@ -24,6 +24,31 @@ pub enum Resource {
     ServerCpu,
     /// CPUs the server may run on.
     ServerCpus,
+    /// Requests asked for per second, in open loop.
+    OfferedRate,
+}
+
+/// Whether experiments may change what the server runs with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Touch {
+    /// Only the load and the generator are changed.
+    ClientOnly,
+    /// The server's CPU quota and CPU mask as well, for the time of a block.
+    Server,
+}
+
+/// Which experiments are wanted to confirm a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirm {
+    /// What may be changed.
+    pub touch: Touch,
+    /// Path on the same server with answers of another size; absent when there is none.
+    pub route: Option<String>,
+    /// Pairs of a base block and a changed one in each experiment.
+    pub pairs: u32,
+    /// Length of the measured window of each block, nanoseconds.
+    pub block_ns: u64,
 }
 
 /// One experiment in interleaved blocks: base, changed, changed, base.

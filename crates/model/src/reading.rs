@@ -313,8 +313,12 @@ pub struct Connection {
     /// Part of them that was not sent yet, bytes.
     #[serde(default)]
     pub unsent: u32,
-    /// Smoothed round trip, microseconds.
+    /// Smoothed round trip, microseconds. An end that acknowledges with its answer makes it as long
+    /// as the answer takes.
     pub rtt_us: u32,
+    /// Shortest round trip of the last minutes, microseconds: the path alone.
+    #[serde(default)]
+    pub min_rtt_us: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
     /// Segments retransmitted since the connection opened.

@@ -14,6 +14,7 @@ use crate::perturbation::Perturbation;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
+use crate::shape::ShapeFit;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, TargetTally};
 use crate::tls::TlsInfo;
 use crate::verdict::{Gate, Verdict};
@@ -68,6 +69,10 @@ pub struct Record {
     /// The search for the highest rate that holds the objective, when that was asked.
     #[serde(default)]
     pub search: Option<SearchRecord>,
+    /// The curve that the levels of a closed-loop ramp lie on; absent with fewer than four valid
+    /// levels.
+    #[serde(default)]
+    pub shape: Option<ShapeFit>,
     /// Experiments that were made to confirm the verdict.
     #[serde(default)]
     pub perturbations: Vec<Perturbation>,
@@ -162,6 +167,9 @@ pub struct Point {
     pub latency_at_least_ns: Option<Summary>,
     /// Requests in flight.
     pub in_flight: InFlight,
+    /// Where they were; `null` when no socket was looked at.
+    #[serde(default)]
+    pub residence: Option<Residence>,
     /// CPU cost.
     pub cpu: CpuCost,
     /// The generator's own loop.
@@ -399,6 +407,20 @@ pub struct InFlight {
     pub limit: u64,
 }
 
+/// Where the requests in flight were, on average over the window, from samples of the sockets on
+/// both sides. The parts add up to the mean number in flight when the server is watched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Residence {
+    /// Answers that had arrived and were not read by the generator yet.
+    pub client_unread: Option<f64>,
+    /// On the wire: rate times the shortest round trip of TCP.
+    pub wire: Option<f64>,
+    /// Requests that had arrived and were not read by the application yet.
+    pub server_unread: Option<f64>,
+    /// The rest: in the hands of the server, computing or waiting.
+    pub inside_server: Option<f64>,
+}
+
 /// CPU cost per completed request, microseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuCost {
@@ -474,6 +496,9 @@ pub struct Run {
     pub record: Record,
     /// Raw readings of the whole run, in time order.
     pub readings: Vec<Reading>,
+    /// Raw readings of the probe on the server's host, with that host's own times, if there was
+    /// one. `target.probe.clock` tells how far they are from ours.
+    pub server_readings: Vec<Reading>,
     /// Whole latency distribution of each point, same order as the points. Empty when the run
     /// was read back without them.
     pub latencies: Vec<Histogram>,

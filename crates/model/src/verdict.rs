@@ -48,7 +48,7 @@ impl Confidence {
 }
 
 /// The wall of a verdict, or why there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Named {
     /// This one.
     Wall(WallId),
@@ -67,6 +67,15 @@ impl Named {
             Self::Unknown => "unknown",
         }
     }
+
+    /// What a word of the record means.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "none" => Some(Self::None),
+            "unknown" => Some(Self::Unknown),
+            id => WallId::parse(id).map(Self::Wall),
+        }
+    }
 }
 
 impl Serialize for Named {
@@ -78,13 +87,7 @@ impl Serialize for Named {
 impl<'de> Deserialize<'de> for Named {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
-        match word.as_str() {
-            "none" => Ok(Self::None),
-            "unknown" => Ok(Self::Unknown),
-            id => WallId::parse(id)
-                .map(Self::Wall)
-                .ok_or_else(|| serde::de::Error::custom(format!("unknown wall '{id}'"))),
-        }
+        Self::parse(&word).ok_or_else(|| serde::de::Error::custom(format!("unknown wall '{word}'")))
     }
 }
 

@@ -98,6 +98,11 @@ fn unescape(word: &[u8]) -> String {
     scan::text(&bytes)
 }
 
+/// The groups that may limit the CPU time of a process of this host, innermost first.
+pub fn cpu_groups(pid: u32) -> Result<Vec<Group>, Unreadable> {
+    chain(&Root::default(), "cpu", pid)
+}
+
 /// The groups by which a controller may limit the process, innermost first, up to the root or to
 /// the outermost one this mount shows.
 pub fn chain(root: &Root, controller: &str, pid: u32) -> Result<Vec<Group>, Unreadable> {

@@ -110,8 +110,8 @@ pub fn parse_memory(bytes: &[u8]) -> Result<u64, ParseError> {
     total.ok_or_else(|| ParseError::new("a line 'MemTotal: N kB'", bytes))
 }
 
-/// Length of USER_HZ ticks.
-fn clock_tick_ns() -> u64 {
+/// Length of USER_HZ ticks, the unit of CPU times, nanoseconds.
+pub fn clock_tick_ns() -> u64 {
     // SAFETY: sysconf takes no pointers.
     let ticks_per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     // Linux answers 100 and cannot fail here; 100 is also what the kernel prints with.

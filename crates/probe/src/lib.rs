@@ -15,7 +15,7 @@ mod root;
 
 pub mod source;
 
-mod queue;
+pub mod queue;
 mod sampler;
 
 mod cgroup_path;
@@ -27,6 +27,7 @@ mod find;
 mod host;
 mod nic;
 mod ports;
+mod privilege;
 mod server;
 mod sysctl;
 
@@ -41,10 +42,16 @@ mod never_panics;
 #[cfg(test)]
 mod testing;
 
+pub use cgroup_path::{Group as CpuGroup, cpu_groups};
+pub use clock::monotonic_ns;
 pub use find::{FindError, find_server, find_unix_server};
-pub use host::host_facts;
+pub use host::{clock_tick_ns, host_facts};
 pub use ports::{TakenPort, listening_ports, taken_ports};
+pub use privilege::privilege;
+pub use process::{Stat as ProcessStat, ids, stat as process_stat};
 pub use root::Root;
 pub use sampler::{Config, Sampler};
 pub use server::{ServerError, server_facts};
+pub use source::Ends;
 pub use sysctl::values as sysctls;
+pub use tree::Tree;

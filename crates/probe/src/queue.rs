@@ -58,6 +58,13 @@ impl Entrance {
     }
 }
 
+impl Entrance {
+    /// Whether half of the room is taken: whoever can wait should.
+    pub fn is_filling(&self) -> bool {
+        self.held.bytes.load(Ordering::Relaxed) > self.bytes_max / 2
+    }
+}
+
 impl Exit {
     /// Everything that has arrived, and a last reading about what was refused, if anything was.
     pub fn take(&self) -> Vec<Reading> {

@@ -4,7 +4,7 @@ use crate::clock;
 use crate::queue::{self, Entrance, Exit, QUEUE_BYTES_MAX};
 use crate::root::Root;
 use crate::source::self_cost::{SelfCost, Timeliness};
-use crate::source::{Cadence, Entry, REGISTRY, Round, Scope, Source};
+use crate::source::{Cadence, Ends, Entry, REGISTRY, Round, Scope, Source};
 use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::reading::{Data, Reading};
@@ -36,6 +36,10 @@ pub struct Config {
     pub kept_files: usize,
     /// Where the files of the host are; elsewhere than `/` for a host made up for a test only.
     pub root: Root,
+    /// Which ends of the load are here.
+    pub ends: Ends,
+    /// Readings held at most while nobody takes them, approximate bytes.
+    pub queue_bytes_max: usize,
 }
 
 impl Default for Config {
@@ -48,14 +52,16 @@ impl Default for Config {
             runtime: None,
             kept_files: KEPT_FILES,
             root: Root::default(),
+            ends: Ends::Both,
+            queue_bytes_max: QUEUE_BYTES_MAX,
         }
     }
 }
 
 impl Config {
     pub(crate) fn scope(&self) -> Scope {
-        let Self { server_pid, port, runtime, kept_files, .. } = *self;
-        Scope { server_pid, port, runtime, kept_files, root: self.root.clone() }
+        let Self { server_pid, port, runtime, kept_files, ends, .. } = *self;
+        Scope { server_pid, port, runtime, kept_files, ends, root: self.root.clone() }
     }
 }
 
@@ -72,7 +78,7 @@ impl Sampler {
     /// Starts the thread; its first round, of all sources, is at once. Should the system refuse a
     /// thread, the readings say so and nothing else.
     pub fn start(config: Config) -> Self {
-        let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
+        let (entrance, arrived) = queue::queue(config.queue_bytes_max);
         let (stop, stopped) = channel();
         let spawned = thread::Builder::new()
             .name("probe".to_string())

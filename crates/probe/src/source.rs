@@ -61,6 +61,18 @@ pub struct Entry {
     pub(crate) open: fn(&Scope) -> Option<Box<dyn Source>>,
 }
 
+/// Which ends of the load are on this host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ends {
+    /// The generator, which is this process, and the server too if it is anywhere near.
+    #[default]
+    Both,
+    /// Only the generator: who listens here is not the server.
+    Client,
+    /// Only the server: this process does nothing but probe.
+    Server,
+}
+
 /// What the readings are about.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
@@ -74,6 +86,20 @@ pub struct Scope {
     pub kept_files: usize,
     /// Where the files of the host are.
     pub root: Root,
+    /// Which ends are here.
+    pub ends: Ends,
+}
+
+impl Scope {
+    /// Root of the server's process tree, when it is to be read.
+    pub(crate) fn server(&self) -> Option<u32> {
+        self.server_pid.filter(|_| self.ends != Ends::Client)
+    }
+
+    /// Whether this process is the generator.
+    pub(crate) fn has_client(&self) -> bool {
+        self.ends != Ends::Server
+    }
 }
 
 /// What a source may know about the round in which it is read.

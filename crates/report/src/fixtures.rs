@@ -6,6 +6,7 @@
 
 mod readings;
 mod runs;
+mod shape;
 
 use self::readings::readings;
 pub(crate) use self::runs::*;
@@ -176,6 +177,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         release_lag_ns: None,
         lateness_ns: None,
         latency_at_least_ns: None,
+        residence: None,
         in_flight: InFlight {
             mean: Some(f64::from(connections) * 0.998),
             limit: u64::from(connections),
@@ -414,6 +416,7 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         server: ServerProcess::ByPort,
         expect: None,
         search: None,
+        confirm: None,
         tls: None,
         proxy: None,
     }
@@ -458,10 +461,11 @@ fn run(scene: &Scene, question: Question) -> Run {
         notices: Vec::new(),
         expectations: Vec::new(),
         search: None,
+        shape: None,
         perturbations: Vec::new(),
         definitions: definitions(),
     };
-    Run { record, readings, latencies }
+    Run { record, readings, server_readings: Vec::new(), latencies }
 }
 
 fn definitions() -> BTreeMap<String, String> {

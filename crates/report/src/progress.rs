@@ -45,6 +45,12 @@ pub fn progress_line(info: &LevelInfo, progress: &Progress, columns: usize) -> S
     }
 }
 
+/// What an experiment does, with the rate while it is done, in at most `columns`.
+pub fn block_line(block: &str, progress: &Progress, columns: usize) -> String {
+    let whole = format!("{block}  {:<10}{:>7}", progress.stage, per_second(progress.rate));
+    if width(&whole) <= columns { whole } else { fit(block, columns) }
+}
+
 fn parts(info: &LevelInfo, progress: &Progress) -> Vec<Part> {
     let place = match info.of {
         0 => format!("trial {}", info.index + 1),
@@ -157,6 +163,16 @@ mod tests {
         let line =
             progress_line(&info, &Progress { stage: "connecting", ..Progress::default() }, 99);
         assert!(line.contains("p50      -") && !line.contains("cpu"), "{line}");
+    }
+
+    #[test]
+    fn a_block_is_told_with_its_rate_where_there_is_room() {
+        let (_, progress) = busy();
+        let block = "confirming: 10 instead of 8 requests in flight, block 3 of 8";
+        let line = block_line(block, &progress, 100);
+        assert!(line.starts_with(block) && line.ends_with("48.2k/s"), "{line}");
+        assert_eq!(block_line(block, &progress, 60), block);
+        assert_eq!(width(&block_line(block, &progress, 20)), 20);
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Reading a run back. The files are input like any other: hostile until parsed.
 
-use crate::{LATENCIES, POINTS, READINGS, RECORD, Readings, StoreError, io_error, malformed};
+use crate::{
+    LATENCIES, POINTS, READINGS, RECORD, Readings, SERVER_READINGS, StoreError, io_error, malformed,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::Deserializer;
 use model::histogram::Histogram;
+use model::reading::Reading;
 use model::run::{Record, Run, SCHEMA};
 use serde::Deserialize;
 use std::fs;
@@ -15,7 +18,8 @@ use std::path::Path;
 /// whole distributions.
 pub fn read(path: &Path) -> Result<Run, StoreError> {
     if path.is_file() {
-        return Ok(Run { record: read_record(path)?, readings: vec![], latencies: vec![] });
+        let (readings, server_readings, latencies) = (vec![], vec![], vec![]);
+        return Ok(Run { record: read_record(path)?, readings, server_readings, latencies });
     }
     let record_path = path.join(RECORD);
     if !record_path.exists() && path.join(POINTS).exists() {
@@ -27,8 +31,14 @@ pub fn read(path: &Path) -> Result<Run, StoreError> {
     Ok(Run {
         record,
         readings: Readings::open(&path.join(READINGS))?.load()?,
+        server_readings: read_of_server(&path.join(SERVER_READINGS))?,
         latencies: read_latencies(&path.join(LATENCIES))?,
     })
+}
+
+/// Nothing when there was no probe on the server's host.
+fn read_of_server(path: &Path) -> Result<Vec<Reading>, StoreError> {
+    if path.exists() { Readings::open(path)?.load() } else { Ok(Vec::new()) }
 }
 
 fn read_record(path: &Path) -> Result<Record, StoreError> {

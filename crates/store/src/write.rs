@@ -1,6 +1,6 @@
 //! Writing a run.
 
-use crate::{LATENCIES, POINTS, READINGS, RECORD, Readings, StoreError, io_error};
+use crate::{LATENCIES, POINTS, READINGS, RECORD, Readings, SERVER_READINGS, StoreError, io_error};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
@@ -55,11 +55,17 @@ impl Writer {
         Readings::create(&self.directory.join(READINGS))
     }
 
+    /// The log of what a probe on the server's host reads, still empty.
+    pub fn server_readings(&self) -> Result<Readings, StoreError> {
+        Readings::create(&self.directory.join(SERVER_READINGS))
+    }
+
     /// Removes the directory of a run that never began.
     pub fn discard_if_empty(self) {
         let path = self.directory.join(POINTS);
         if fs::metadata(&path).is_ok_and(|data| data.len() == 0) {
-            // Leaving it behind would do no harm.
+            // There is not always one; leaving the rest behind would do no harm.
+            let _ = fs::remove_file(self.directory.join(SERVER_READINGS));
             let _ = fs::remove_file(path)
                 .and_then(|()| fs::remove_file(self.directory.join(READINGS)))
                 .and_then(|()| fs::remove_dir(&self.directory));

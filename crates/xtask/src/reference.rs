@@ -81,19 +81,51 @@ fn gates(tree: &Tree) -> Result<String> {
 fn walls(tree: &Tree) -> Result<String> {
     let mut page = top(
         "Walls",
-        "The walls that this version can name. All others of the list in \
-         `crates/model/src/wall.rs` are printed as not tested. Utilisation alone names no wall: a \
-         counter, a queue or the shape of a ramp must agree with it.",
+        "The walls that this version can name, and at the end those that it cannot, which every \
+         verdict lists as not tested. Utilisation alone names no wall: a counter, a queue or the \
+         shape of a ramp must agree with it.",
     );
-    for (name, docs) in headers_below(tree, "crates/judge/src/walls/")? {
-        let id = name.to_uppercase();
+    let mut headers = headers_below(tree, "crates/judge/src/walls/")?;
+    let all = walls_of(text_of(tree, "crates/model/src/wall.rs").context("the list of walls")?)?;
+    for (id, name) in &all {
+        let is_it = |(file, _): &(String, String)| *file == id.to_lowercase();
+        let Some(at) = headers.iter().position(is_it) else { continue };
+        let (_, docs) = headers.swap_remove(at);
         let mut docs = docs.trim_start_matches(&format!("{id}: ")).to_string();
-        for part in ["Mimics", "Confirm", "Source", "Causes"] {
+        for part in PARTS {
+            if !docs.contains(&format!("\n{part}: ")) {
+                bail!("the header of {} has no part `{part}:`", id.to_lowercase());
+            }
             docs = docs.replace(&format!("\n{part}:"), &format!("\n\n{part}:"));
         }
-        page += &section(&id, &docs);
+        let docs = docs.replace("\n\n\n", "\n\n");
+        page += &section(&format!("{id}, {name}"), &docs);
+    }
+    let has_test = |id: &str| tree.get(&format!("crates/judge/src/walls/{id}.rs")).is_some();
+    let untested: Vec<_> = all.iter().filter(|(id, _)| !has_test(&id.to_lowercase())).collect();
+    page += "\n## Walls without a test\n\n";
+    for (id, name) in untested {
+        page += &format!("- {id}, {name}\n");
     }
     Ok(page)
+}
+
+/// What the header of a wall says, in this order.
+const PARTS: [&str; 5] = ["Signals", "Rule", "Mimics", "Confirm", "Source"];
+
+/// Ids and names of all walls, from the list in the source of `model`.
+fn walls_of(source: &str) -> Result<Vec<(String, String)>> {
+    let (_, list) = source.split_once("\nwalls! {").context("the list of walls")?;
+    let (list, _) = list.split_once("\n}").context("the end of the list of walls")?;
+    let words: Vec<&str> = list.split('"').collect();
+    let pair = |pair: &[&str]| match pair {
+        [id, name] => {
+            let id = id.trim_matches(|letter: char| letter == ',' || letter.is_whitespace());
+            Some((id.to_string(), (*name).to_string()))
+        }
+        _ => None,
+    };
+    Ok(words.chunks(2).filter_map(pair).collect())
 }
 
 fn record(tree: &Tree) -> Result<String> {
@@ -194,6 +226,25 @@ mod tests {
         };
         assert!(stale("# Gates\n"));
         assert!(!stale(&fresh));
+    }
+
+    #[test]
+    fn walls_with_a_file_are_described_and_the_others_listed() {
+        let header = "//! K8: it is full.\n//!\n//! Signals: s.\n//! Rule: r.\n//! Mimics: m.\n\
+                      //! Confirm: c.\n//! Source: o.\n";
+        let sample = |header: &str| {
+            Tree::sample(&[
+                ("crates/judge/src/walls/k8.rs", header),
+                ("crates/judge/src/walls/helper.rs", "//! No wall.\n"),
+                ("crates/model/src/wall.rs", "\nwalls! {\n    K7 \"ring\", K8 \"link\",\n}\n"),
+            ])
+        };
+        let page = walls(&sample(header)).unwrap();
+        assert!(page.contains("## K8, link\n\nIt is full.\n\nSignals: s.\n\nRule: r.\n"), "{page}");
+        assert!(page.ends_with("## Walls without a test\n\n- K7, ring\n"), "{page}");
+        assert!(!page.contains("No wall"), "{page}");
+        let without = walls(&sample(&header.replace("Mimics", "Looks"))).unwrap_err();
+        assert!(without.to_string().contains("Mimics"), "{without}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub mod churn;
 pub mod find;
 pub mod load;
+pub mod probe;
 pub mod ramp;
 
 pub mod show;

@@ -25,5 +25,6 @@ mod expect;
 mod find;
 
 mod open;
+mod probe;
 
 mod churn;

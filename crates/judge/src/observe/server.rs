@@ -23,7 +23,7 @@ pub struct SocketCensus {
     pub server_rwnd_limited_us: u64,
     /// Part of it limited by the send buffer.
     pub server_sndbuf_limited_us: u64,
-    /// Sum of the smoothed round trips of the client's sockets, microseconds.
+    /// Sum of the shortest round trips of the client's sockets, microseconds: the path alone.
     pub client_rtt_sum_us: u64,
 }
 
@@ -46,7 +46,7 @@ impl Census {
             if !socket.server_side {
                 sum.client += 1;
                 sum.client_unread += unread;
-                sum.client_rtt_sum_us += u64::from(socket.rtt_us);
+                sum.client_rtt_sum_us += u64::from(socket.min_rtt_us);
                 continue;
             }
             sum.server += 1;
@@ -74,9 +74,11 @@ impl Census {
 }
 
 impl SocketCensus {
-    /// Mean smoothed round trip of the client's sockets, microseconds.
+    /// Mean of the shortest round trips of the client's sockets, microseconds. Nothing when none was
+    /// told.
     pub fn client_rtt_us(&self) -> Option<f64> {
-        (self.client > 0).then(|| self.client_rtt_sum_us as f64 / self.client as f64)
+        (self.client > 0 && self.client_rtt_sum_us > 0)
+            .then(|| self.client_rtt_sum_us as f64 / self.client as f64)
     }
 }
 
@@ -97,6 +99,8 @@ pub struct DoingShares {
     pub still_rounds: u64,
     /// Rounds.
     pub rounds: u64,
+    /// The same samples by thread.
+    pub by_thread: BTreeMap<u32, BTreeMap<Doing, u64>>,
 }
 
 impl DoingShares {
@@ -108,8 +112,29 @@ impl DoingShares {
 
     /// Threads that were in this state on average.
     pub fn mean_threads(&self, doing: Doing) -> f64 {
-        let count = self.by_doing.get(&doing).copied().unwrap_or(0);
-        count as f64 / self.rounds.max(1) as f64
+        self.by_doing.get(&doing).copied().unwrap_or(0) as f64 * self.threads_per_sample()
+    }
+
+    /// Threads that slept on the most popular futex on average.
+    pub fn mean_on_one_futex(&self) -> f64 {
+        self.same_futex as f64 * self.threads_per_sample()
+    }
+
+    /// What one sample stands for: of many threads each round looks at some.
+    pub fn threads_per_sample(&self) -> f64 {
+        let seen_each_round = self.samples as f64 / self.rounds.max(1) as f64;
+        let unseen = (self.threads as f64 / seen_each_round.max(1.0)).max(1.0);
+        unseen / self.rounds.max(1) as f64
+    }
+
+    /// Share of the samples of one thread in which it had something to do: it was not waiting for
+    /// events or for connections. Nothing for a thread that was not looked at.
+    pub fn occupied(&self, tid: u32) -> Option<f64> {
+        let samples = self.by_thread.get(&tid)?;
+        let count = |doing: &Doing| samples.get(doing).copied().unwrap_or(0);
+        let all: u64 = samples.values().sum();
+        let idle = count(&Doing::Events) + count(&Doing::Accept);
+        (all > 0).then(|| (all - idle) as f64 / all as f64)
     }
 }
 
@@ -117,7 +142,6 @@ impl DoingShares {
 #[derive(Debug, Default)]
 pub(super) struct DoingSum {
     shares: DoingShares,
-    threads: BTreeMap<u32, ()>,
     futexes: BTreeMap<(u32, u64), u64>,
 }
 
@@ -125,8 +149,9 @@ impl DoingSum {
     pub(super) fn add(&mut self, threads: &[ThreadNow]) {
         self.shares.rounds += 1;
         for thread in threads {
-            self.threads.insert(thread.tid, ());
             self.shares.samples += 1;
+            let of_thread = self.shares.by_thread.entry(thread.tid).or_default();
+            *of_thread.entry(thread.doing).or_default() += 1;
             *self.shares.by_doing.entry(thread.doing).or_default() += 1;
             if let Some(address) = thread.futex {
                 *self.futexes.entry((thread.pid, address)).or_default() += 1;
@@ -137,7 +162,7 @@ impl DoingSum {
     }
 
     pub(super) fn finish(self) -> Option<DoingShares> {
-        let threads = self.threads.len();
+        let threads = self.shares.by_thread.len();
         let same_futex = self.futexes.values().copied().max().unwrap_or(0);
         (self.shares.rounds > 0).then_some(DoingShares { threads, same_futex, ..self.shares })
     }
@@ -231,6 +256,20 @@ mod tests {
         assert_eq!((shares.same_futex, shares.samples, shares.threads), (20, 40, 4));
         assert_eq!((shares.share(Doing::Futex), shares.mean_threads(Doing::Timer)), (0.75, 1.0));
         assert_eq!((shares.still_rounds, shares.rounds), (10, 10));
+        assert_eq!((shares.mean_on_one_futex(), shares.occupied(9)), (2.0, None));
+    }
+
+    #[test]
+    fn a_sample_of_many_threads_stands_for_all() {
+        let thread = |tid, doing| ThreadNow { pid: 1, tid, doing, futex: None };
+        let mut sum = DoingSum::default();
+        for _ in 0..5 {
+            sum.add(&[thread(1, Doing::Timer), thread(2, Doing::Events)]);
+            sum.add(&[thread(3, Doing::Timer), thread(4, Doing::Events)]);
+        }
+        let shares = sum.finish().unwrap();
+        assert_eq!((shares.mean_threads(Doing::Timer), shares.threads), (2.0, 4));
+        assert_eq!((shares.occupied(1), shares.occupied(2)), (Some(1.0), Some(0.0)));
     }
 
     #[test]

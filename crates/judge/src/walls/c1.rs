@@ -1,11 +1,14 @@
 //! C1: all CPUs the generator may use are busy, or its control group is throttled.
 //!
+//! Signals: throttling of the generator's control groups, busy share of the CPUs it may use, time
+//! its workers ran and waited for a CPU.
 //! Rule: a generator group throttled in more than half of its periods for more than 5 % of the
 //! time; or busy over 90 % on every CPU it may use, and its workers waited for a CPU, or never
 //! slept. A worker of ours sleeps as soon as nothing is left to do, so one that never sleeps always
 //! had work queued.
 //! Mimics: neighbours on the same CPUs; S1 when server and client share them.
 //! Confirm: a second client host at the same load raises the rate by more than 15 %.
+//! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-bwc.rst.
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, Host, percent};

@@ -1,10 +1,12 @@
 //! C2: one worker thread of the generator is saturated while its host has CPU to spare.
 //!
+//! Signals: time each worker ran and waited for a CPU, busy share of the CPUs it may use.
 //! Rule: a worker ran or waited for more than 95 % of the window while the CPUs it may use are
 //! busy for less than 90 %, or are more than there are workers. Our workers sleep when nothing is
 //! left to do, so one that never sleeps always had work queued.
-//! Mimics: K4 on the client (receive work charged to the thread).
+//! Mimics: C10 (receive work charged to the thread), C1 (all CPUs busy).
 //! Confirm: the same load on twice the threads raises the rate by more than 15 %.
+//! Source: Gregg, Thread State Analysis; Linux Documentation/scheduler/sched-stats.rst.
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, Host, percent};

@@ -2,13 +2,21 @@
 //!
 //! In closed loop the rate is in-flight over latency. While latency is the server's own and
 //! nothing is busy, that is arithmetic, not a wall: the verdict is "none, at least this rate".
-//! Rule: all places full, and slack on the generator's workers, the server's threads and the CPUs
-//! of both.
-//! Mimics: A2, a pool inside the server (whose places are full too, but latency grows with load).
+//!
+//! Signals: requests in flight and places for them, what threads and CPUs of both sides did,
+//! requests that wait unread.
+//! Rule: all places full, slack on the generator's workers, the server's threads and the CPUs of
+//! both, and at most 10 % of the sampled server sockets hold unread requests.
+//! Mimics: A2, a pool inside the server (whose places are full too, but requests wait unread and
+//! latency grows with load); A4, a limiter that lets requests wait (a ramp tells).
 //! Confirm: twice the connections double the rate.
+//! Source: Little's law; Lazowska et al., Quantitative System Performance, chapter 3.
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, Host, SLACK, percent};
+
+/// Share of the server's sockets with unread requests that two reads may meet by chance.
+const UNREAD_MAX: f64 = 0.10;
 
 pub fn test(case: &Case<'_>) -> Test {
     let point = case.point;
@@ -23,7 +31,8 @@ pub fn test(case: &Case<'_>) -> Test {
     let Some(in_flight) = point.in_flight.mean else { return Test::Untested };
     let full = in_flight / point.in_flight.limit.max(1) as f64;
     let busy = case.busy(Host::Client, &case.client_cpus()).unwrap_or(0.0);
-    if !client_slack || !server_slack || full < 0.9 || busy > 0.85 {
+    let is_queue = case.unread_share().is_some_and(|share| share > UNREAD_MAX);
+    if !client_slack || !server_slack || full < 0.9 || busy > 0.85 || is_queue {
         return Test::NotSeen;
     }
     let server = case.server_utilisation().unwrap_or(0.0);
@@ -75,6 +84,9 @@ mod tests {
         fixture.worker(0.3, 0.0);
         fixture.server_thread(0.97, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a busy server");
+        fixture.server_thread(0.3, 0.0);
+        fixture.unread_at_server(0.5);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2: requests wait");
     }
 
     #[test]

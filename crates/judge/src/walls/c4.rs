@@ -1,7 +1,8 @@
 //! C4: in open loop the generator does not send its requests when they are due.
 //!
-//! Rule: the gate `release` is broken: the generator's own lateness (without any wait for a
-//! connection) at p99.9 is over 5 % of the median latency.
+//! Signals: lateness of each request (sent minus due, without any wait for a connection), time the
+//! workers waited for a CPU.
+//! Rule: the gate `release` is broken: lateness at p99.9 is over 5 % of the median latency.
 //! Mimics: a neighbour on the generator's CPUs, a throttled group (both are named beside it when
 //! they show).
 //! Confirm: a lower rate, more threads or a second host: the lateness collapses.

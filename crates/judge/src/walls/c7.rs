@@ -1,10 +1,12 @@
 //! C7: the generator ran out of local ports.
 //!
+//! Signals: error numbers of connect(), the range of local ports, sockets in TIME_WAIT.
 //! Rule: any connect() that failed with EADDRNOTAVAIL. The kernel has no counter for it, so the
 //! error number of our own call is the only witness.
-//! Mimics: none.
+//! Mimics: none; K1 and K2 fail to connect as well, with other error numbers.
 //! Confirm: a second source or target address doubles the ceiling. TIME_WAIT stays with the side
 //! that closes first.
+//! Source: connect(2), Linux networking/ip-sysctl.rst (ip_local_port_range, tcp_tw_reuse).
 
 use super::{Family, Seen, Test};
 use crate::case::Case;
@@ -36,6 +38,11 @@ pub fn test(case: &Case<'_>) -> Test {
             ),
             "closed connections keep their port for 60 s (TIME_WAIT)",
         );
+    }
+    if let Some(held) = case.observed.sockets.as_ref().and_then(|sockets| sockets.get("TCP.tw")) {
+        let (family, source) = (Family::QueueLocation, "/proc/net/sockstat");
+        let (field, rule) = ("most sockets in TIME_WAIT", "each holds a port for 60 s");
+        seen = seen.with(family, "client", source, field, held.to_string(), rule);
     }
     Test::Seen(
         seen.next("keep connections alive, so that they need no new port")

@@ -1,8 +1,11 @@
 //! C8: the generator ran out of file descriptors.
 //!
+//! Signals: error numbers of socket(), open descriptors of the generator and their limit.
 //! Rule: any socket() that failed with EMFILE or ENFILE. A trial that needs more than the limit
 //! is refused beforehand; this sees limits that were lowered, or a host-wide one.
-//! Mimics: none. Confirm: a higher limit.
+//! Mimics: none; K3 is the same on the server.
+//! Confirm: a higher limit (ulimit -n) ends it.
+//! Source: socket(2), Linux admin-guide/sysctl/fs.rst (file-max, nr_open).
 
 use super::{Family, Seen, Test};
 use crate::case::Case;

@@ -1,9 +1,11 @@
 //! K1: the accept queue of the server overflows: it accepts more slowly than connections arrive.
 //!
+//! Signals: `TcpExt.ListenOverflows`, the listener's queue and its length, time to connect.
 //! Rule: TcpExt.ListenOverflows rises in the window, and connecting was slow: 99 % of attempts
 //! took up to more than half a second, or some failed. The counter counts dropped SYNs, which are
 //! retries: one unlucky connection adds several.
-//! Mimics: K3 (a server without descriptors stops accepting; tested first), a hot acceptor thread.
+//! Mimics: K3 (a server without descriptors stops accepting; tested first), K2 (the queue before
+//! this one), a hot acceptor thread (S2).
 //! Confirm: a longer backlog stops a burst; when it fills again, the acceptor is the wall.
 //! Source: Linux net/ipv4/tcp_ipv4.c (tcp_v4_syn_recv_sock), networking/snmp_counter.rst.
 
@@ -16,10 +18,7 @@ const SLOW_CONNECT_NS: u64 = 500_000_000;
 
 pub fn test(case: &Case<'_>) -> Test {
     let Some(overflows) = case.server_tcp("TcpExt.ListenOverflows") else { return Test::Untested };
-    let connect = &case.point.connections.connect_ns;
-    let slowest_ns = connect.p99.or(connect.max).unwrap_or(0);
-    let failed = case.errors("connect");
-    if overflows == 0 || (slowest_ns < SLOW_CONNECT_NS && failed == 0) {
+    if overflows == 0 || !connecting_is_slow(case) {
         return Test::NotSeen;
     }
     let mut seen = Seen::default().with(
@@ -40,17 +39,33 @@ pub fn test(case: &Case<'_>) -> Test {
             "full",
         );
     }
-    seen = seen.with(
+    Test::Seen(
+        with_slow_connects(case, seen)
+            .next("accept faster: more acceptors, or one listener per worker with SO_REUSEPORT")
+            .next("for bursts only: a longer backlog, with net.core.somaxconn at least as long"),
+    )
+}
+
+fn slowest_connect_ns(case: &Case<'_>) -> u64 {
+    let connect = &case.point.connections.connect_ns;
+    connect.p99.or(connect.max).unwrap_or(0)
+}
+
+/// Whether SYNs had to be sent again, or connecting failed.
+pub(super) fn connecting_is_slow(case: &Case<'_>) -> bool {
+    slowest_connect_ns(case) >= SLOW_CONNECT_NS || case.errors("connect") > 0
+}
+
+/// Adds how slow connecting was.
+pub(super) fn with_slow_connects(case: &Case<'_>, seen: Seen) -> Seen {
+    let (slowest, failed) = (show_ns(slowest_connect_ns(case) as f64), case.errors("connect"));
+    seen.with(
         Family::RampShape,
         "client",
         "connect()",
         "slow end of the time to connect",
-        format!("{}, {failed} failed", show_ns(slowest_ns as f64)),
+        format!("{slowest}, {failed} failed"),
         "over 500 ms: SYNs were sent again",
-    );
-    Test::Seen(
-        seen.next("accept faster: more acceptors, or one listener per worker with SO_REUSEPORT")
-            .next("for bursts only: a longer backlog, with net.core.somaxconn at least as long"),
     )
 }
 

@@ -1,8 +1,11 @@
 //! M1: the number is not a rate of completed work.
 //!
+//! Signals: requests in flight against rate x latency, bytes against answers, counts against each
+//! other, the generator's stamps against its turns.
 //! Rule: one of the gates breaks that compare independent accounts of the same thing.
 //! Mimics: retries or ramp phases inside the window; a median used as a mean.
 //! Confirm: measure again, longer; with half the requests in flight, rate x latency must halve.
+//! Source: J. D. C. Little, A Proof for the Queuing Formula L = lambda W (1961).
 
 use super::{Family, Seen, Test};
 use crate::case::Case;

@@ -2,8 +2,11 @@
 //! Devices that come and go at the rate of their hold show the same, and so do devices that all
 //! hold their connections to the end.
 //!
+//! Signals: requests completed against planned, lag between due and sent.
 //! Rule: completed over planned above 99 %, and release lag p99 under 1 ms.
-//! Mimics: A4, a limiter that queues. Confirm: a rate 25 % higher is reached as well.
+//! Mimics: A4, a limiter that queues.
+//! Confirm: a rate 25 % higher is reached as well.
+//! Source: Schroeder, Wierman and Harchol-Balter, Open Versus Closed: A Cautionary Tale (2006).
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};

@@ -1,8 +1,11 @@
 //! M4: errors would be counted as success, or many requests had no good answer.
 //!
+//! Signals: answers by status, errors by class, requests without an answer.
 //! Rule: the errors gate breaks: more than 0.1 % failed or were unanswered. The rate counts good
 //! answers only, but a server that refuses is not a server at its ceiling.
-//! Mimics a gain after a change. Confirm: find the errors in the server's log.
+//! Mimics: A4 (a limiter refuses on purpose, evenly; looked at first), a gain after a change.
+//! Confirm: find the errors in the server's log.
+//! Source: RFC 9110 section 15.
 
 use super::Test;
 use super::m1::broken;

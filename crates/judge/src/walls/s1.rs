@@ -1,11 +1,15 @@
 //! S1: all CPUs the server may use are busy, and its threads wait for them.
 //!
+//! Signals: busy share of the CPUs it may use, time its threads ran and waited for a CPU, requests
+//! that wait unread.
 //! Rule: busy over 92 % on the CPUs it may use, the server's threads waited for more than 5 % of
 //! the time they wanted to run or wanted nearly all of those CPUs, and requests wait unread in its
 //! sockets (or, over a ramp, throughput stays flat). Busy alone is not enough: cost per request
 //! often falls as load rises, and the rate goes on growing at 85 % busy.
-//! Mimics: busy polling, spinning runtimes, C1 on a shared host.
+//! Mimics: S7 (spinning), S6 (others use the CPUs), K4 (one CPU full of interrupts), C1 on a shared
+//! host, busy polling.
 //! Confirm: one CPU less for the server lowers the rate in proportion.
+//! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-stats.rst.
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, Host, percent};
@@ -33,19 +37,14 @@ pub fn test(case: &Case<'_>) -> Test {
         format!("{}; {}", percent(busy), percent(waiting)),
         "over 92 %; over 5 %, or all CPUs wanted",
     );
-    let seen = with_unread(case, seen);
+    let mut seen = with_unread(case, seen);
+    seen.next.extend(super::a8::step(case).map(str::to_string));
     Test::Seen(seen.next("profile the server; a cheaper request or another CPU moves this wall"))
 }
 
 /// Adds the share of sampled server sockets with requests the application has not read.
 pub(super) fn with_unread(case: &Case<'_>, seen: Seen) -> Seen {
-    let Some(census) = case.census().filter(|census| census.server > 0) else {
-        return seen;
-    };
-    let unread = census.server_unread as f64 / census.server as f64;
-    if unread < 0.10 {
-        return seen;
-    }
+    let Some(unread) = case.unread_share().filter(|unread| *unread >= 0.10) else { return seen };
     seen.with(
         Family::QueueLocation,
         "server",

@@ -1,11 +1,15 @@
 //! S2: one thread of the server is saturated while other CPUs it may use are idle.
 //!
+//! Signals: time each thread ran and waited for a CPU, busy share of the CPUs it may use, requests
+//! that wait unread.
 //! Rule: a thread ran or waited for more than 95 % of the window, or a process never ran more than
 //! one thread at a time (its threads together ran for 93 to 107 %, as runtimes with one scheduler
 //! do), while the CPUs it may use have slack; and requests wait unread in its sockets (or, over a
 //! ramp, throughput stays flat).
-//! Mimics: K4 (receive work charged to the thread), K3, a collector thread off the request path.
+//! Mimics: K4 (receive work charged to the thread), K14 (one of several workers), K3, a collector
+//! thread off the request path.
 //! Confirm: two server processes double the rate.
+//! Source: Gregg, Thread State Analysis; Linux Documentation/scheduler/sched-stats.rst.
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, Host, percent};
@@ -38,6 +42,7 @@ pub fn test(case: &Case<'_>) -> Test {
         "one CPU's worth",
     );
     seen = super::s1::with_unread(case, seen);
+    seen.next.extend(super::a8::step(case).map(str::to_string));
     let others: f64 = 1.0 - busy;
     if others < 0.10 {
         seen.against.push(format!("the CPUs it may use are {} busy as well", percent(busy)));

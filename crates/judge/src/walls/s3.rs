@@ -1,8 +1,9 @@
 //! S3: the CPU quota of a control group throttles the server; any group up to the root can.
 //!
+//! Signals: periods and throttled periods of the server's control groups, CPU time it used.
 //! Rule: throttled in more than half of the periods and for more than 5 % of the window, in any
 //! group from the server's own to the root. The host is idle meanwhile, and so looks the server.
-//! Mimics: a pool that waits (A2), time taken by the hypervisor (S5).
+//! Mimics: A2 (a pool that waits), A5 (pauses), S5 (time taken by the hypervisor).
 //! Confirm: a quota 20 % larger raises the rate by 20 %.
 //! Source: Linux Documentation/scheduler/sched-bwc.rst.
 

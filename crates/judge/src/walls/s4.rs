@@ -1,9 +1,12 @@
 //! S4: the server may use fewer CPUs than the host has, those are saturated and others are idle.
 //!
+//! Signals: CPUs the server's threads may use, busy shares of these and of the others.
 //! Rule: as S1 on the CPUs it may use, while CPUs of the host that it may not use are idle for
 //! more than half of the time. Worker counts that runtimes derive from the affinity mask make the
 //! restriction invisible in the server's own settings.
-//! Mimics: S2 when one CPU is allowed. Confirm: a wider mask.
+//! Mimics: S2 when one CPU is allowed, S1 (no other CPU is idle).
+//! Confirm: a wider mask raises the rate in proportion.
+//! Source: sched_setaffinity(2), Linux admin-guide/cgroup-v1/cpusets.rst.
 
 use super::{Family, Test};
 use crate::case::{Case, Host, percent};

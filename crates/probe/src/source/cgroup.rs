@@ -187,12 +187,12 @@ struct Cgroups {
     buffer: Buffer,
 }
 
-pub(super) fn client(_scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(open(Whose::Client, Root::default()))
+pub(super) fn client(scope: &Scope) -> Option<Box<dyn Source>> {
+    scope.has_client().then(|| open(Whose::Client, Root::default()))
 }
 
 pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.server_pid.map(|_| open(Whose::Server, scope.root.clone()))
+    scope.server().map(|_| open(Whose::Server, scope.root.clone()))
 }
 
 fn open(whose: Whose, root: Root) -> Box<dyn Source> {

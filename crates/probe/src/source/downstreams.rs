@@ -49,7 +49,7 @@ struct Downstreams {
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Downstreams {
         root: scope.root.clone(),
-        server_pid: scope.server_pid?,
+        server_pid: scope.server()?,
         port: scope.port,
         known: BTreeMap::new(),
         search_due_ns: 0,
@@ -166,6 +166,7 @@ mod tests {
             retransmits: 0,
             busy_us: 0,
             unsent: 0,
+            min_rtt_us: 0,
             rwnd_limited_us: 0,
             sndbuf_limited_us: 0,
         }

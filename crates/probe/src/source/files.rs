@@ -64,13 +64,13 @@ struct ServerFiles {
     root: Root,
 }
 
-pub(super) fn client(_scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(ClientFiles))
+pub(super) fn client(scope: &Scope) -> Option<Box<dyn Source>> {
+    scope.has_client().then(|| Box::new(ClientFiles) as Box<dyn Source>)
 }
 
 pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
     let root = scope.root.clone();
-    scope.server_pid.map(|_| Box::new(ServerFiles { root }) as Box<dyn Source>)
+    scope.server().map(|_| Box::new(ServerFiles { root }) as Box<dyn Source>)
 }
 
 impl Source for ClientFiles {

@@ -14,7 +14,7 @@
 //! Connections that nobody has accepted yet are among them. `tcp_info` counts the times spent
 //! limited in jiffies, and only since Linux 4.10.
 
-use super::{Round, Scope, Source};
+use super::{Ends, Round, Scope, Source};
 use crate::netlink::{
     self, ATTRIBUTE_HEADER_BYTES, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More,
 };
@@ -71,6 +71,8 @@ pub struct TcpInfo {
     pub last_acknowledged_ms: u32,
     /// Smoothed round trip, microseconds.
     pub rtt_us: u32,
+    /// Shortest round trip of the last minutes, microseconds (`tcpi_min_rtt`).
+    pub min_rtt_us: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
     /// Segments retransmitted.
@@ -168,6 +170,7 @@ fn parse_tcp_info(bytes: &[u8]) -> Result<TcpInfo, ParseError> {
         last_received_ms: fields.u32(52)?,
         last_acknowledged_ms: fields.u32(56)?,
         rtt_us: fields.u32(68)?,
+        min_rtt_us: fields.u32(148)?,
         cwnd: fields.u32(80)?,
         retransmits: fields.u32(100)?,
         busy_us: fields.u64(168)?,
@@ -426,6 +429,9 @@ struct Connections {
 }
 
 pub(super) fn listeners(scope: &Scope) -> Option<Box<dyn Source>> {
+    if scope.ends == Ends::Client {
+        return None;
+    }
     let asker = Asker::new(TCP_LISTEN, &[End::Local], scope.port?, LISTENERS_MAX);
     let chunk = vec![0; CHUNK_BYTES];
     Some(Box::new(Listeners { asker, server_pid: scope.server_pid, chunk }))
@@ -470,6 +476,7 @@ fn connection(socket: &Socket, end: End) -> Option<Connection> {
         send_queue: socket.send_queue,
         unsent: tcp.unsent,
         rtt_us: tcp.rtt_us,
+        min_rtt_us: tcp.min_rtt_us,
         cwnd: tcp.cwnd,
         retransmits: tcp.retransmits,
         busy_us: tcp.busy_us,

@@ -79,12 +79,12 @@ struct Files {
     last: Option<Stat>,
 }
 
-pub(super) fn client(_scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(open(Whose::Client, Root::default(), OWN_KEPT_FILES))
+pub(super) fn client(scope: &Scope) -> Option<Box<dyn Source>> {
+    scope.has_client().then(|| open(Whose::Client, Root::default(), OWN_KEPT_FILES))
 }
 
 pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.server_pid.map(|_| open(Whose::Server, scope.root.clone(), scope.kept_files))
+    scope.server().map(|_| open(Whose::Server, scope.root.clone(), scope.kept_files))
 }
 
 fn open(whose: Whose, root: Root, kept_files: usize) -> Box<dyn Source> {

@@ -60,8 +60,13 @@ const ROOMS: &[Room] = &[
         why: "what people write becomes plain requests, whoever sends them",
     },
     Room {
+        folder: "crates/remote",
+        may_use: &["crates/model", "crates/probe"],
+        why: "a far probe carries facts and readings over a line and reads no more than a near one",
+    },
+    Room {
         folder: "fuzz",
-        may_use: &["crates/model", "crates/wire", "crates/engine", "crates/probe"],
+        may_use: &["crates/model", "crates/wire", "crates/engine", "crates/probe", "crates/remote"],
         why: "fuzzing reaches whatever parses what others wrote",
     },
     Room {
@@ -70,6 +75,7 @@ const ROOMS: &[Room] = &[
             "crates/model",
             "crates/engine",
             "crates/probe",
+            "crates/remote",
             "crates/tune",
             "crates/store",
             "crates/judge",
@@ -94,6 +100,7 @@ const ROOMS: &[Room] = &[
             "crates/wire",
             "crates/engine",
             "crates/probe",
+            "crates/remote",
             "crates/tune",
             "crates/judge",
             "crates/store",

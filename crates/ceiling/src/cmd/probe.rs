@@ -1,0 +1,145 @@
+//! `ceiling probe serve`: the server's host, shown to a generator on another one.
+
+use crate::exit::{Code, Failure};
+use crate::options::{pid, positive};
+use crate::session::{self, stop_flag};
+use clap::{Args, Subcommand};
+use remote::{Probe as Served, Settings};
+use std::fs;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// What a probe can do.
+#[derive(Debug, Args)]
+pub struct Probe {
+    #[command(subcommand)]
+    command: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Serves what this host's counters say, to clients that know the token.
+    Serve(Serve),
+}
+
+/// Runs on the server's host, in the server's network namespace, and reads what the kernel counts:
+/// it runs no command, changes nothing, and sends nothing to clients without the token. Start it,
+/// copy the token file to the generator's host, and give the flags of the ready line there.
+///
+/// What it sees depends on who runs it: as another user than the server's, the host only; as the
+/// server's own user, its processes too; as root, everything. What cannot be read is said to be
+/// unreadable, never zero.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Clients are encrypted by TLS with a certificate made at the first start and kept
+beside the token (FILE.pem). Clients know it by its SHA-256, the pin.
+
+Examples:
+  ceiling probe serve --token-file probe.token
+  ceiling probe serve --listen 192.0.2.7:9200 --token-file probe.token
+  ceiling load http://192.0.2.7:8080/ --probe 192.0.2.7:9200 \\
+      --probe-token-file probe.token --probe-pin PIN")]
+struct Serve {
+    /// Where to listen; loopback unless told otherwise
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9200", value_parser = socket)]
+    listen: SocketAddr,
+
+    /// File with the token that clients must know; made when there is none
+    #[arg(long, value_name = "FILE")]
+    token_file: PathBuf,
+
+    /// Clients at a time
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clients)]
+    max_clients: u32,
+
+    /// The server's process, when it is not the one that listens on the port under test
+    #[arg(long, value_name = "PID", value_parser = pid)]
+    server_pid: Option<u32>,
+
+    /// Answer Prometheus here, at /metrics: plain HTTP, no token
+    #[arg(long, value_name = "ADDR:PORT", value_parser = socket)]
+    prometheus: Option<SocketAddr>,
+
+    /// Port of the server that /metrics tells about, beside this host
+    #[arg(long, value_name = "PORT", requires = "prometheus", value_parser = port)]
+    server_port: Option<u16>,
+
+    /// Let /metrics be on an address that others reach
+    #[arg(long, requires = "prometheus")]
+    prometheus_open: bool,
+}
+
+fn socket(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("'{text}' is not an address and a port; for example 127.0.0.1:9200 or [::1]:9200")
+    })
+}
+
+fn clients(text: &str) -> Result<u32, String> {
+    let clients = positive(text).ok().and_then(|clients| u32::try_from(clients).ok());
+    let error = || format!("'{text}' is not a number of clients from 1 to 64; for example 4");
+    clients.filter(|clients| *clients <= 64).ok_or_else(error)
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    let error = || format!("'{text}' is not a port; for example 8080");
+    text.parse().ok().filter(|port| *port > 0).ok_or_else(error)
+}
+
+pub fn run(command: Probe) -> Result<Code, Failure> {
+    let What::Serve(serve) = command.command;
+    if let Some(address) = serve.prometheus
+        && !address.ip().is_loopback()
+        && !serve.prometheus_open
+    {
+        return Err(Failure::Usage(format!(
+            "--prometheus {address}: others may reach it, and it asks for no token; give a \
+             loopback address, or --prometheus-open if that is meant; for example --prometheus \
+             127.0.0.1:{}",
+            address.port()
+        )));
+    }
+    let stop = stop_flag()?;
+    let probe = Served::open(Settings {
+        listen: serve.listen,
+        token_file: serve.token_file.clone(),
+        clients_max: serve.max_clients,
+        prometheus: serve.prometheus,
+        server_pid: serve.server_pid,
+        server_port: serve.server_port,
+        program: env!("CARGO_PKG_VERSION").to_string(),
+    });
+    let probe = probe.map_err(|error| Failure::Usage(error.to_string()))?;
+    session::to_stdout(&ready(&probe, &serve))?;
+    probe.run(&stop, &|line| {
+        // A closed stderr is no reason to end.
+        let _ = writeln!(io::stderr(), "ceiling probe: {line}");
+    });
+    Ok(Code::Good)
+}
+
+/// One line: where, the pin, and what to give on the generator's host.
+fn ready(probe: &Served, serve: &Serve) -> String {
+    let address = probe.address();
+    let prometheus = probe.prometheus();
+    let prometheus = prometheus.map(|at| format!(", metrics on http://{at}/metrics"));
+    format!(
+        "ceiling probe: ready on {address}{}, pin {pin}; on the client, with a copy of the token: \
+         --probe {reached} --probe-token-file {token} --probe-pin {pin}\n",
+        prometheus.unwrap_or_default(),
+        pin = probe.pin(),
+        reached = reached_at(address),
+        token = serve.token_file.display(),
+    )
+}
+
+/// How clients reach an address: by this host's name when it is all of its addresses.
+fn reached_at(address: SocketAddr) -> String {
+    if !address.ip().is_unspecified() {
+        return address.to_string();
+    }
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = if name.trim().is_empty() { "HOST" } else { name.trim() };
+    format!("{name}:{}", address.port())
+}

@@ -1,0 +1,88 @@
+//! Options about experiments that confirm the verdict.
+
+use crate::exit::Failure;
+use crate::options::Options;
+use crate::trial::Shape;
+use clap::Args;
+use model::load::{Arrival, Question, Stop};
+use model::perturbation::{Confirm, Touch};
+
+/// Pairs of blocks in each experiment: the fewest whose interval is narrow enough to say that
+/// something has no effect when blocks agree within two or three percent.
+const PAIRS: u32 = 4;
+/// Longest window of a block, nanoseconds.
+const BLOCK_MAX_NS: u64 = 2_000_000_000;
+
+/// Whether and how the verdict is confirmed.
+#[derive(Debug, Args)]
+pub struct ConfirmOptions {
+    /// Test the verdict by experiments at the best level: a resource is changed in short blocks,
+    /// and the rate follows or does not (load and ramp)
+    #[arg(long)]
+    confirm: bool,
+
+    /// With --confirm: a path on the same server with answers of another size
+    #[arg(long, value_name = "PATH", value_parser = path)]
+    confirm_route: Option<String>,
+
+    /// With --confirm: experiments may lower the CPU quota and narrow the CPU mask of the server
+    /// on this host; both are put back
+    #[arg(long)]
+    may_touch_server: bool,
+}
+
+fn path(text: &str) -> Result<String, String> {
+    let is_path = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let error = || format!("'{text}' is not a path on the server under test; for example /small");
+    if is_path { Ok(text.to_string()) } else { Err(error()) }
+}
+
+impl ConfirmOptions {
+    /// What is wanted, when it can be done for such a trial.
+    pub fn resolve(&self, options: &Options, shape: &Shape) -> Result<Option<Confirm>, Failure> {
+        if !self.confirm {
+            return match (self.may_touch_server, &self.confirm_route) {
+                (true, _) => refuse("--may-touch-server is for the experiments of --confirm"),
+                (_, Some(_)) => refuse("--confirm-route is for the experiments of --confirm"),
+                (false, None) => Ok(None),
+            };
+        }
+        match shape.question {
+            Question::Load | Question::Ramp => {}
+            Question::Find => {
+                return refuse(
+                    "--confirm: a search confirms its answer by runs below and above it; to \
+                     confirm the wall use load at that rate",
+                );
+            }
+            Question::Churn => {
+                return refuse(
+                    "--confirm: experiments compare requests per second on connections that \
+                     stay, which churn does not have",
+                );
+            }
+        }
+        let is_constant = shape.levels.iter().all(|level| match &level.arrival {
+            Arrival::Closed => true,
+            Arrival::Open { curve, .. } => curve.constant_rate().is_some(),
+        });
+        if !is_constant {
+            return refuse("--confirm: blocks are compared at one rate, not at one that changes");
+        }
+        if self.confirm_route.is_some() && options.targets.is_some() {
+            return refuse("--confirm-route stands against one URL, not against a mix (-i)");
+        }
+        let block_ns = match shape.stop {
+            Stop::AfterNs(ns) => ns.min(BLOCK_MAX_NS),
+            Stop::AfterRequests(_) => BLOCK_MAX_NS,
+        };
+        let touch = if self.may_touch_server { Touch::Server } else { Touch::ClientOnly };
+        let route = self.confirm_route.clone();
+        Ok(Some(Confirm { touch, route, pairs: PAIRS, block_ns }))
+    }
+}
+
+fn refuse(why: &str) -> Result<Option<Confirm>, Failure> {
+    let example = "for example ceiling ramp http://127.0.0.1:8083/ --confirm";
+    Err(Failure::Usage(format!("{why}; {example}")))
+}

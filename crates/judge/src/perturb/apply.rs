@@ -1,0 +1,213 @@
+//! What experiments do to a verdict: they confirm it, contradict it, or say that two walls share.
+
+use super::table::{self, name_of, wall_of};
+use super::{Answer, ONE, ZERO, answer};
+use model::perturbation::{Perturbation, Resource};
+use model::verdict::{CeilingKind, Confidence, Evidence, Named, Verdict};
+use model::wall::{Side, WallId};
+
+/// What experiments say of one wall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The rate follows what limits at this wall, and does not follow a rival.
+    Confirmed,
+    /// The rate follows it in part, and this resource in part.
+    CoLimited(Resource),
+    /// Nothing that can be changed here limits at this wall, and the rate followed none of all
+    /// that was changed.
+    Supported,
+    /// The rate does not follow what must limit, or follows what must not.
+    Contradicted,
+    /// They do not tell.
+    Silent,
+}
+
+/// What experiments say of a wall, or of there being none.
+pub fn confirms(wall: Named, made: &[Perturbation]) -> Outcome {
+    let Some(prediction) = table::of(wall) else { return Outcome::Silent };
+    let is_own = |one: &&Perturbation| prediction.follows.contains(&one.resource);
+    let own: Vec<Answer> = made.iter().filter(is_own).map(answer).collect();
+    let rivals = || made.iter().filter(|one| !is_own(one)).map(|one| (one.resource, answer(one)));
+    let stays = |group: &[Resource]| {
+        rivals().any(|(resource, answer)| group.contains(&resource) && answer == Answer::Stays)
+    };
+    let sharer = rivals().find(|(_, answer)| *answer == Answer::Shares);
+    let rival_follows = rivals().any(|(_, answer)| answer == Answer::Follows);
+    if rival_follows || own.contains(&Answer::Stays) {
+        return Outcome::Contradicted;
+    }
+    let all_stay = prediction.stays.iter().all(|group| stays(group));
+    match sharer {
+        Some((rival, _)) if own.contains(&Answer::Shares) => Outcome::CoLimited(rival),
+        None if own.contains(&Answer::Follows) && all_stay => Outcome::Confirmed,
+        None if prediction.follows.is_empty() && all_stay => Outcome::Supported,
+        _ => Outcome::Silent,
+    }
+}
+
+/// The verdict with what the experiments add to it.
+pub fn apply(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
+    if made.iter().all(|one| answer(one) == Answer::Open) {
+        return verdict;
+    }
+    verdict.evidence.extend(made.iter().filter_map(evidence));
+    let contradicted = |wall| confirms(wall, made) == Outcome::Contradicted;
+    let named = verdict.wall;
+    verdict.alternatives.retain(|one| one.wall == named || !contradicted(one.wall));
+    match (verdict.wall, confirms(verdict.wall, made)) {
+        (Named::Wall(_) | Named::None, Outcome::Confirmed) => confirmed(verdict),
+        (Named::Wall(wall), Outcome::CoLimited(with)) => co_limited(verdict, wall, with),
+        (Named::Wall(_), Outcome::Supported) => supported(verdict),
+        (Named::Wall(wall), Outcome::Contradicted) => {
+            let why = contradictions(Named::Wall(wall), made);
+            let lost = format!("it looks like {wall} ({}), but {why}", wall.name());
+            follow(refuted(verdict, lost), made)
+        }
+        (Named::None, Outcome::Contradicted) => {
+            let why = contradictions(Named::None, made);
+            follow(
+                refuted(verdict, format!("more load seemed to be all it takes, but {why}")),
+                made,
+            )
+        }
+        (Named::Unknown, _) => follow(verdict, made),
+        _ => verdict,
+    }
+}
+
+/// An experiment as evidence; nothing when its blocks do not tell.
+fn evidence(made: &Perturbation) -> Option<Evidence> {
+    let (value, low, high) = (made.elasticity?, made.low?, made.high?);
+    let rule = match answer(made) {
+        Answer::Follows => format!("{} to {}: the rate follows it, it limits", ONE.0, ONE.1),
+        Answer::Shares => "in between: it limits together with something else".to_string(),
+        Answer::Stays => format!("interval within {ZERO} of 0: it does not limit"),
+        Answer::Open => "neither near 1 nor near 0: does not decide".to_string(),
+    };
+    let host = match made.resource {
+        Resource::ServerCpu | Resource::ServerCpus => "server",
+        _ => "client",
+    };
+    Some(Evidence {
+        host: host.to_string(),
+        source: "experiment".to_string(),
+        field: format!("elasticity of the rate in {}", name_of(made.resource)),
+        value: format!("{value:.2} [{low:.2}, {high:.2}]"),
+        rule,
+    })
+}
+
+/// What of the experiments does not fit a wall, in words.
+fn contradictions(wall: Named, made: &[Perturbation]) -> String {
+    let follows = table::of(wall).map_or(&[][..], |prediction| prediction.follows);
+    let found = made.iter().filter_map(|one| {
+        let name = name_of(one.resource);
+        match (follows.contains(&one.resource), answer(one)) {
+            (true, Answer::Stays) => Some(format!("the rate does not depend on {name}")),
+            (false, Answer::Follows) => Some(format!("the rate follows {name}")),
+            _ => None,
+        }
+    });
+    found.collect::<Vec<_>>().join(", and ")
+}
+
+/// Doubt that an experiment has answered: a resource that the rate follows leaves none for others.
+const ANSWERED: &str = "is not known to have had slack";
+
+fn confirmed(mut verdict: Verdict) -> Verdict {
+    verdict.against.retain(|what| !what.contains(ANSWERED));
+    // What is left speaks of something else, and nobody has explained it.
+    verdict.confidence = match verdict.against.is_empty() {
+        true => Confidence::Confirmed,
+        false => Confidence::Probable,
+    };
+    if verdict.confidence == Confidence::Confirmed {
+        verdict.alternatives.retain(|one| one.wall == verdict.wall);
+    }
+    verdict.also.clear();
+    if let Named::Wall(wall) = verdict.wall {
+        (verdict.name, verdict.side) = (wall.name().to_string(), wall.side());
+        set_kind(&mut verdict, wall.side());
+    }
+    verdict
+}
+
+fn supported(mut verdict: Verdict) -> Verdict {
+    let is_clean = verdict.against.iter().all(|what| what.contains(ANSWERED));
+    if verdict.confidence == Confidence::Suspected && is_clean {
+        verdict.against.clear();
+        verdict.confidence = Confidence::Probable;
+    }
+    verdict
+}
+
+fn co_limited(mut verdict: Verdict, wall: WallId, with: Resource) -> Verdict {
+    let other = wall_of(with);
+    if other != wall && !verdict.also.contains(&other) {
+        verdict.also.push(other);
+    }
+    verdict.name = format!("{} and {} together", wall.name(), other.name());
+    verdict.confidence = Confidence::CoLimited;
+    verdict.side = if wall.side() == other.side() { wall.side() } else { Side::Unknown };
+    if let Some(ceiling) = &mut verdict.ceiling {
+        ceiling.kind = CeilingKind::AtLeast;
+    }
+    verdict
+}
+
+/// The evidence named something that the experiments deny.
+fn refuted(mut verdict: Verdict, why: String) -> Verdict {
+    verdict.against.insert(0, why);
+    verdict.alternatives.retain(|one| one.wall != verdict.wall);
+    if let Some(ceiling) = &mut verdict.ceiling {
+        ceiling.kind = CeilingKind::AtLeast;
+    }
+    verdict.also.clear();
+    Verdict {
+        wall: Named::Unknown,
+        name: crate::undecided().name,
+        side: Side::Unknown,
+        confidence: Confidence::Unknown,
+        ..verdict
+    }
+}
+
+/// Nothing is named: what the rate follows names it, when it is one thing.
+fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
+    let mut confirmed: Vec<Named> = verdict.alternatives.iter().map(|one| one.wall).collect();
+    let limits = made.iter().filter(|one| answer(one) == Answer::Follows);
+    confirmed.extend(limits.map(|one| match one.resource {
+        Resource::InFlight | Resource::OfferedRate => Named::None,
+        other => Named::Wall(wall_of(other)),
+    }));
+    confirmed.retain(|wall| *wall != Named::Unknown);
+    let found = confirmed.into_iter().find(|wall| confirms(*wall, made) == Outcome::Confirmed);
+    match found {
+        Some(Named::Wall(wall)) => {
+            verdict.wall = Named::Wall(wall);
+            verdict.name = wall.name().to_string();
+            verdict.side = wall.side();
+            // The experiment is one family of evidence; what was against stays printed.
+            verdict.confidence = Confidence::Probable;
+            set_kind(&mut verdict, wall.side());
+        }
+        Some(Named::None) => {
+            verdict.wall = Named::None;
+            verdict.name = "no wall was reached; what limits is the load".to_string();
+            verdict.side = Side::None;
+            verdict.confidence = Confidence::Probable;
+        }
+        Some(Named::Unknown) | None => {}
+    }
+    verdict
+}
+
+/// Whether a rate is the ceiling of what was tested depends on the side of its wall.
+fn set_kind(verdict: &mut Verdict, side: Side) {
+    if let Some(ceiling) = &mut verdict.ceiling {
+        ceiling.kind = match side {
+            Side::Client | Side::Measurement => CeilingKind::AtLeast,
+            _ => CeilingKind::Ceiling,
+        };
+    }
+}

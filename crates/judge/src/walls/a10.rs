@@ -1,0 +1,65 @@
+//! A10: the server's threads wait to write to a pipe: a log that nobody reads fast enough.
+//!
+//! Signals: what the server's threads sleep in, requests that wait unread.
+//! Rule: both sides have CPU to spare, and threads that wait to write to a pipe are over half of
+//! the requests the server has read, and with the unread ones 75 to 130 % of all in flight.
+//! Mimics: A2 (workers that wait for something else), A6 (a log on a slow disk), A1 (one thread
+//! writes, the others wait for the lock of the log).
+//! Confirm: no log, or one that is read (cat >/dev/null), is faster.
+//! Source: Linux pipe(7).
+
+use super::Test;
+use super::waiting::Waiting;
+use crate::case::Case;
+use model::reading::Doing;
+
+/// Share of the requests inside the server that must wait to write.
+const HELD_MIN: f64 = 0.50;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let waiting = match Waiting::of(case) {
+        Ok(waiting) => waiting,
+        Err(test) => return test,
+    };
+    let held = waiting.threads(Doing::PipeWrite);
+    let inside = (waiting.in_flight - waiting.unread).max(0.5);
+    if held < HELD_MIN * inside || held < 0.5 || !waiting.adds_up(held) {
+        return Test::NotSeen;
+    }
+    let seen = waiting.seen(
+        "syscall",
+        "threads that wait to write to a pipe on average",
+        held,
+        "with the unread requests all that are in flight",
+    );
+    Test::Seen(
+        seen.next("switch the log off, or read it faster, and look whether the rate rises")
+            .next("log less per request, or from a thread of its own"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::reading::Doing;
+
+    fn logging(doing: Doing) -> Fixture {
+        let mut fixture = Fixture::good();
+        fixture.worker(0.05, 0.0);
+        fixture.doing(&[(1, 0.01, doing, None), (2, 0.01, doing, None)]);
+        fixture.unread_at_server(0.75);
+        fixture
+    }
+
+    #[test]
+    fn threads_that_wait_to_write_to_a_pipe_are_seen() {
+        let mut fixture = logging(Doing::PipeWrite);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.unread_at_server(0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "most requests are elsewhere");
+        assert_eq!(super::test(&logging(Doing::Timer).case()), Test::NotSeen, "A2");
+        fixture.observed.doing = None;
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

@@ -1,0 +1,85 @@
+//! A6: the server's threads wait for storage.
+//!
+//! Signals: what the server's threads sleep in (state D, fsync and its like), how long the busiest
+//! disk was in use, pressure stall time for I/O.
+//! Rule: both sides have CPU to spare, threads that wait for storage are over half of the requests
+//! the server has read (and with the unread ones 75 to 130 % of all in flight), and the busiest
+//! disk was in use, or something stalled for I/O, for more than 10 % of the window.
+//! Mimics: A2 (workers that wait for something else), A9 (reclaim reads from storage), a neighbour
+//! that uses the disk.
+//! Confirm: a route that does not write, or a file on tmpfs, is faster.
+//! Source: Linux accounting/psi.rst, admin-guide/iostats.rst.
+
+use super::waiting::Waiting;
+use super::{Family, Test};
+use crate::case::{Case, percent};
+use model::reading::Doing;
+
+/// Share of the requests inside the server that must wait for storage.
+const HELD_MIN: f64 = 0.50;
+/// Share of the window in which storage must be in use.
+const USED_MIN: f64 = 0.10;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let waiting = match Waiting::of(case) {
+        Ok(waiting) => waiting,
+        Err(test) => return test,
+    };
+    let far = case.far();
+    let stalled = far.pressure.as_ref().and_then(|stalls| stalls.get("io.some")).copied();
+    let Some(used) = far.disk_busy.into_iter().chain(stalled).reduce(f64::max) else {
+        return Test::Untested;
+    };
+    let held = waiting.threads(Doing::Storage);
+    let inside = (waiting.in_flight - waiting.unread).max(0.5);
+    if held < HELD_MIN * inside || held < 0.5 || !waiting.adds_up(held) || used < USED_MIN {
+        return Test::NotSeen;
+    }
+    let seen = waiting
+        .seen(
+            "syscall",
+            "threads that wait for storage on average",
+            held,
+            "with the unread requests all that are in flight",
+        )
+        .with(
+            Family::HardCounter,
+            "server",
+            "/proc/diskstats, /proc/pressure/io",
+            "share of the window in which a disk was in use, or something stalled for I/O",
+            percent(used),
+            "over 10 %",
+        );
+    Test::Seen(
+        seen.next("write less often to the disk: group commits, or no fsync per request")
+            .next("try a faster device, or tmpfs to see what it is worth"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::reading::Doing;
+
+    fn writing(doing: Doing) -> Fixture {
+        let mut fixture = Fixture::good();
+        fixture.worker(0.05, 0.0);
+        fixture.doing(&[(1, 0.01, doing, None), (2, 0.01, doing, None)]);
+        fixture.unread_at_server(0.75);
+        fixture.observed.disk_busy = Some(0.8);
+        fixture
+    }
+
+    #[test]
+    fn threads_that_wait_for_storage_are_seen() {
+        let mut fixture = writing(Doing::Storage);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 3);
+        fixture.observed.disk_busy = Some(0.01);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no disk was used");
+        fixture.observed.disk_busy = None;
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+        assert_eq!(super::test(&writing(Doing::Timer).case()), Test::NotSeen, "A2");
+    }
+}

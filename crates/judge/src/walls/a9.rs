@@ -1,0 +1,72 @@
+//! A9: the server's memory is short, and its threads wait while the kernel finds some.
+//!
+//! Signals: pressure stall time for memory, pages read back after eviction, hits of the limit of
+//! the server's control group.
+//! Rule: something stalled for memory for more than 5 % of the window, while pages were read back
+//! (workingset_refault, pswpin) or the server's group hit its limit.
+//! Mimics: S1 (reclaim is CPU time of the kernel), A6 (pages come from storage), a neighbour that
+//! fills the memory: the pressure is of the host.
+//! Confirm: a higher limit, or more memory, ends the stalls.
+//! Source: Linux accounting/psi.rst, admin-guide/cgroup-v1/memory.rst.
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, percent};
+
+const STALLED_MIN: f64 = 0.05;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let Some(server) = case.server_side() else { return Test::Untested };
+    let stalled = server.pressure.as_ref().and_then(|stalls| stalls.get("memory.some"));
+    let (Some(stalled), Some(memory)) = (stalled, &server.memory) else { return Test::Untested };
+    let sum = |is_one: fn(&str) -> bool| {
+        memory.iter().filter(|(name, _)| is_one(name)).map(|(_, count)| count).sum::<u64>()
+    };
+    let read_back = sum(|name| name.starts_with("workingset_refault") || name == "pswpin");
+    let hits = sum(|name| ["server.failcnt", "server.events_max"].contains(&name));
+    if *stalled < STALLED_MIN || read_back + hits == 0 {
+        return Test::NotSeen;
+    }
+    let mut seen = Seen::default()
+        .with(
+            Family::ThreadStates,
+            case.server_host_name(),
+            "/proc/pressure/memory",
+            "time in which something waited for memory",
+            percent(*stalled),
+            "over 5 %",
+        )
+        .with(
+            Family::HardCounter,
+            "server",
+            "/proc/vmstat, memory.failcnt, memory.events",
+            "pages read back; hits of the limit of its group",
+            format!("+{read_back}; +{hits}"),
+            "any",
+        );
+    if hits == 0 {
+        seen.against.push("its own group did not hit a limit: whose memory is short?".to_string());
+    }
+    Test::Seen(seen.next("give the server's group more memory, and look whether the stalls end"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn stalls_with_hits_of_the_limit_are_seen() {
+        let mut fixture = Fixture::good();
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+        let memory = |hits| Some(BTreeMap::from([("server.failcnt".to_string(), hits)]));
+        fixture.observed.pressure = Some(BTreeMap::from([("memory.some".to_string(), 0.3)]));
+        fixture.observed.memory = memory(500);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.observed.memory = memory(0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nothing is short");
+        fixture.observed.memory = memory(500);
+        fixture.observed.pressure = Some(BTreeMap::from([("memory.some".to_string(), 0.001)]));
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nobody waits");
+    }
+}

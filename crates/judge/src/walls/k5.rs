@@ -1,0 +1,87 @@
+//! K5: the queue in which a CPU takes packets in overflows.
+//!
+//! Signals: drops in `/proc/net/softnet_stat` (RPS, veth, loopback and drivers without NAPI go
+//! through that queue), and segments sent again.
+//! Rule: over 0.01 % of the packets taken in were dropped there in the window, and data was sent
+//! again.
+//! Mimics: K8 and N2 (data is sent again without such drops), `flow_limit`, a burst of other
+//! traffic: the counter is of the host, not of the load.
+//! Confirm: net.core.netdev_max_backlog four times as large ends the drops; if the rate stays, the
+//! wall is the CPU that empties the queue (K4).
+//! Source: Linux net/core/dev.c (enqueue_to_backlog), networking/scaling.rst.
+
+use super::{Family, Seen, Test, loss};
+use crate::case::{Case, percent};
+
+/// Share of packets that may be dropped unseen.
+const SHARE_MIN: f64 = 0.0001;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let Some(softnet) = case.server_side().and_then(|server| server.softnet.as_ref()) else {
+        return Test::Untested;
+    };
+    let Some((resent, _)) = loss::resent_by_both(case) else { return Test::Untested };
+    let dropped: u64 = softnet.iter().map(|cpu| u64::from(cpu.dropped)).sum();
+    let taken: u64 = softnet.iter().map(|cpu| u64::from(cpu.processed)).sum();
+    let share = dropped as f64 / (taken + dropped).max(1) as f64;
+    if share < SHARE_MIN || resent == 0 {
+        return Test::NotSeen;
+    }
+    let mut seen = Seen::default()
+        .with(
+            Family::HardCounter,
+            case.server_host_name(),
+            "/proc/net/softnet_stat",
+            "packets dropped because the queue of a CPU was full",
+            format!("+{dropped}, {}", percent(share)),
+            "over 0.01 %",
+        )
+        .with(
+            Family::QueueLocation,
+            "both",
+            "/proc/net/snmp",
+            "segments sent again, repeated SYNs left out",
+            format!("+{resent}"),
+            "any",
+        );
+    if resent * 10 < dropped {
+        seen.against.push(format!("only {resent} segments were sent again: whose packets?"));
+    }
+    Test::Seen(
+        seen.next("raise net.core.netdev_max_backlog fourfold and look whether the rate follows")
+            .next("spread receive work over more CPUs (RPS, RSS)"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn drops_of_the_backlog_with_repeats_are_seen() {
+        let mut fixture = Fixture::good();
+        fixture.softnet(&[(50_000, 600), (50_000, 0)]);
+        fixture.loss(500, 20);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!((seen.families(), seen.against.len()), (2, 0));
+        fixture.loss(20, 20);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "only SYNs: not the load's data");
+        fixture.loss(30, 20);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert!(seen.against[0].contains("whose"), "{seen:?}");
+        fixture.softnet(&[(50_000, 3), (50_000, 0)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "hardly any");
+    }
+
+    #[test]
+    fn without_counters_it_is_untested() {
+        let mut fixture = Fixture::good();
+        fixture.softnet(&[(1, 0)]);
+        fixture.observed.tcp = None;
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+        fixture.loss(1, 0);
+        fixture.observed.softnet = None;
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

@@ -1,0 +1,52 @@
+//! Packets that were lost: how many, and where. Shared by N2, K5 and A7.
+
+use crate::case::Case;
+use crate::observe::Observed;
+use std::collections::BTreeMap;
+
+/// Segments sent again in the window, repeated SYNs left out, and segments sent.
+pub(super) fn resent(tcp: &BTreeMap<String, u64>) -> Option<(u64, u64)> {
+    let resent = *tcp.get("Tcp.RetransSegs")?;
+    let of_syns = tcp.get("TcpExt.TCPSynRetrans").copied().unwrap_or(0);
+    Some((resent.saturating_sub(of_syns), *tcp.get("Tcp.OutSegs")?))
+}
+
+/// The same of both hosts together, as far as they were read.
+pub(super) fn resent_by_both(case: &Case<'_>) -> Option<(u64, u64)> {
+    let near = case.observed.tcp.as_ref().and_then(resent);
+    let far = case.observed.far.as_ref().and_then(|far| far.tcp.as_ref()).and_then(resent);
+    match (near, far) {
+        (Some(near), Some(far)) => Some((near.0 + far.0, near.1 + far.1)),
+        (near, far) => near.or(far),
+    }
+}
+
+/// Where a host dropped packets in the window: each place with how many. A place that was not read
+/// is not among them.
+pub(super) fn dropped_at(observed: &Observed) -> Vec<(String, u64)> {
+    let mut places = Vec::new();
+    for qdisc in observed.qdiscs.iter().flatten() {
+        let place = format!("qdisc {} of {}", qdisc.kind, qdisc.interface);
+        places.push((place, u64::from(qdisc.drops)));
+    }
+    for link in observed.links.iter().flatten() {
+        places.push((format!("interface {}", link.name), link.rx_dropped + link.tx_dropped));
+    }
+    for (interface, counters) in observed.drivers.iter().flatten() {
+        for (counter, increase) in counters.iter().filter(|(counter, _)| is_drop(counter)) {
+            places.push((format!("driver of {interface}, {counter}"), *increase));
+        }
+    }
+    let backlog = observed.softnet.iter().flatten().map(|cpu| u64::from(cpu.dropped)).sum();
+    places.push(("the backlog of a CPU".to_string(), backlog));
+    let tracked = observed.conntrack.map_or(0, |table| table.dropped);
+    places.push(("connection tracking".to_string(), tracked));
+    places.retain(|(_, count)| *count > 0);
+    places
+}
+
+/// Counters of drivers that count lost packets, by the names drivers give them.
+fn is_drop(counter: &str) -> bool {
+    let names = ["drop", "missed", "no_buf", "nobuf", "overrun", "allowance_exceeded"];
+    names.iter().any(|name| counter.contains(name))
+}

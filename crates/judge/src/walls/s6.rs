@@ -1,0 +1,100 @@
+//! S6: other processes use the server's CPUs, and its threads wait for their turn.
+//!
+//! Signals: time of the server's threads on a CPU and waiting for one, CPU time on the CPUs it may
+//! use that is neither the server's, nor the generator's, nor of interrupts.
+//! Rule: others used more than 15 % of the server's CPUs, its threads waited for more than 10 % of
+//! the time they wanted to run, and these CPUs are busy over 90 % or one of its threads ran or
+//! waited for over 95 % of the time. The server itself may look half idle.
+//! Mimics: S1 (its own threads wait for each other), C1 (the generator on the same CPUs), K4 (work
+//! for packets), S5 (time taken by the hypervisor).
+//! Confirm: stop or move the neighbour, or give the server more weight (cpu.shares): the rate
+//! rises.
+//! Source: Linux Documentation/scheduler/sched-stats.rst; Gregg, The USE Method.
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, HOT, Host, percent};
+use crate::observe::ThreadShare;
+
+/// Share of the server's CPUs that others use.
+const OTHERS_MIN: f64 = 0.15;
+/// Share of the time its threads want to run that they wait for a CPU.
+const WAITING_MIN: f64 = 0.10;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let (Some(others), Some(cpus), Some(threads)) =
+        (case.neighbours(), case.server_cpus(), &case.far().server_threads)
+    else {
+        return Test::Untested;
+    };
+    let run: f64 = threads.iter().map(|thread| thread.run).sum();
+    let wait: f64 = threads.iter().map(|thread| thread.wait).sum();
+    let waiting = wait / (run + wait).max(f64::MIN_POSITIVE);
+    let busy = case.busy(Host::Server, &cpus).unwrap_or(0.0);
+    let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
+    if others < OTHERS_MIN || waiting < WAITING_MIN || (busy < 0.90 && hottest < HOT) {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default()
+        .with(
+            Family::ThreadStates,
+            "server",
+            "/proc/stat, schedstat",
+            "share of its CPUs that others used; that they were busy",
+            format!("{}; {}", percent(others), percent(busy)),
+            "over 15 %; over 90 %, or one of its threads always wanted to run",
+        )
+        .with(
+            Family::QueueLocation,
+            "server",
+            "schedstat",
+            "share of the time its threads wanted to run that they waited for a CPU",
+            percent(waiting),
+            "over 10 %",
+        );
+    let seen = super::s1::with_unread(case, seen);
+    Test::Seen(
+        seen.next("stop or move what else runs on the server's CPUs (top), and repeat")
+            .next("give the server's group more weight (cpu.shares, cpu.weight)"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn a_neighbour_on_the_servers_only_cpu_is_seen() {
+        let mut fixture = Fixture::good();
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+        fixture.trial.cpus = vec![1];
+        fixture.cpu(0, 0.99);
+        fixture.server_thread(0.50, 0.49);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 2);
+        fixture.server_thread(0.97, 0.02);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S1: the CPU is its own");
+        fixture.server_thread(0.50, 0.02);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it did not wait");
+        fixture.trial.cpus = vec![0];
+        fixture.server_thread(0.50, 0.49);
+        fixture.worker(0.48, 0.4);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C1: it is the generator");
+    }
+
+    #[test]
+    fn a_neighbour_that_leaves_room_is_not_the_wall() {
+        let mut fixture = Fixture::good();
+        fixture.cpu(0, 0.70);
+        fixture.cpu(1, 0.70);
+        fixture.server_thread(0.20, 0.05);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+    }
+
+    #[test]
+    fn an_unwatched_server_leaves_it_untested() {
+        let mut fixture = Fixture::good();
+        fixture.unwatched();
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

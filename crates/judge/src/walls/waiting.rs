@@ -1,0 +1,132 @@
+//! Where the requests in flight are when nothing is busy: what A1 to A4, A6 and A10 share.
+//!
+//! They are unread in the server's sockets, held by one of its threads, at another service, or on
+//! the way. A wall of the application is named only when its share of them adds up: idle threads of
+//! a pool sleep in the same calls as those that hold up the load.
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, percent};
+use model::reading::Doing;
+use std::collections::BTreeMap;
+
+/// Share of requests in flight that must wait unread to be called a queue.
+pub(super) const QUEUE_MIN: f64 = 0.10;
+/// Share of requests in flight that are on a CPU of either side above which CPU time matters.
+const COMPUTING_MAX: f64 = 0.30;
+/// Ratio of threads and requests accounted for to requests in flight that adds up: samples and
+/// counts are not taken at one instant.
+const ADDS_UP: std::ops::RangeInclusive<f64> = 0.75..=1.30;
+
+/// Requests in flight by place, means over the window.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Waiting {
+    /// All of them.
+    pub in_flight: f64,
+    /// Unread in the server's sockets.
+    pub unread: f64,
+    /// Between the hosts, as long as connecting takes.
+    pub travelling: f64,
+    /// Threads of the server that ever run, by what they do.
+    pub threads: BTreeMap<Doing, f64>,
+    /// Threads that sleep on the most popular futex.
+    pub on_one_futex: f64,
+    /// Connections of the server that wait for other services; absent when they were not read.
+    pub downstream: Option<f64>,
+}
+
+impl Waiting {
+    /// Counts them; the outcome of the test where that is not possible, because something was not
+    /// read, or is pointless: a side is busy, or the rate still follows the load.
+    pub(super) fn of(case: &Case<'_>) -> Result<Self, Test> {
+        let (Some(client_slack), Some(server_slack), Some(unread_share), Some(in_flight)) = (
+            case.client_has_slack(),
+            case.server_has_slack(),
+            case.unread_share(),
+            case.point.in_flight.mean.filter(|mean| *mean > 0.0),
+        ) else {
+            return Err(Test::Untested);
+        };
+        let (Some(doing), Some(threads)) = (&case.far().doing, &case.far().server_threads) else {
+            return Err(Test::Untested);
+        };
+        let run = |threads: &Option<Vec<crate::observe::ThreadShare>>| {
+            threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
+        };
+        let computing = run(&case.far().server_threads) + run(&case.observed.client_threads);
+        let is_computing = computing > COMPUTING_MAX * in_flight;
+        if !client_slack || !server_slack || is_computing || case.still_grows() == Some(true) {
+            return Err(Test::NotSeen);
+        }
+        let mut by_doing = BTreeMap::new();
+        for thread in threads.iter().filter(|thread| thread.run > 0.0) {
+            for (state, samples) in doing.by_thread.get(&thread.tid).into_iter().flatten() {
+                let mean = *samples as f64 * doing.threads_per_sample();
+                *by_doing.entry(*state).or_default() += mean;
+            }
+        }
+        let requests = case.point.connections.opened as f64 * f64::from(case.point.load.depth);
+        let connect_ns = case.point.connections.connect_ns.p50.unwrap_or(0) as f64;
+        let mean_ns = case.point.service_ns.mean.unwrap_or(0).max(1) as f64;
+        let downstreams = case.far().downstreams.as_ref();
+        Ok(Self {
+            in_flight,
+            unread: (unread_share * requests).min(in_flight),
+            travelling: (connect_ns / mean_ns).min(1.0) * in_flight,
+            on_one_futex: doing
+                .mean_on_one_futex()
+                .min(by_doing.get(&Doing::Futex).copied().unwrap_or(0.0)),
+            threads: by_doing,
+            downstream: downstreams.map(|all| all.iter().map(|one| one.waiting).sum()),
+        })
+    }
+
+    /// Threads in this state.
+    pub(super) fn threads(&self, doing: Doing) -> f64 {
+        self.threads.get(&doing).copied().unwrap_or(0.0)
+    }
+
+    /// Threads that have work or hold up some: neither waiting for events nor for connections.
+    pub(super) fn occupied(&self) -> f64 {
+        let idle = self.threads(Doing::Events) + self.threads(Doing::Accept);
+        self.threads.values().sum::<f64>() - idle
+    }
+
+    /// Share of the requests in flight that wait unread.
+    pub(super) fn unread_share(&self) -> f64 {
+        self.unread / self.in_flight
+    }
+
+    /// Whether unread requests and so many held by threads are all there are.
+    pub(super) fn adds_up(&self, held: f64) -> bool {
+        ADDS_UP.contains(&((self.unread + held) / self.in_flight))
+    }
+
+    /// Evidence: where the requests are, with what holds those that are not unread.
+    pub(super) fn seen(&self, source: &str, holders: &str, held: f64, rule: &str) -> Seen {
+        let in_flight = self.in_flight;
+        Seen::default()
+            .with(
+                Family::ThreadStates,
+                "server",
+                source,
+                &format!("{holders}, of {in_flight:.1} requests in flight"),
+                format!("{held:.1}"),
+                rule,
+            )
+            .with(
+                Family::QueueLocation,
+                "server",
+                "sock_diag",
+                "requests in flight that wait unread, and those with the rest of the figures",
+                format!("{:.1}; {}", self.unread, percent((self.unread + held) / in_flight)),
+                "adds up to all of them",
+            )
+    }
+}
+
+/// How the mean number of sleeping threads compares with what the rate would keep asleep if each
+/// request slept as long as at the lightest load of the ramp. Nothing without such a level.
+pub(super) fn asleep_at_light_load(case: &Case<'_>, asleep: f64) -> Option<f64> {
+    let light_ns = case.lightest()?.service_ns.mean? as f64;
+    Some(light_ns / 1e9 * case.point.rate / asleep.max(f64::MIN_POSITIVE))
+}

@@ -1,0 +1,331 @@
+//! Experiments that confirm the verdict: short interleaved blocks at the level with the highest
+//! rate, in which one resource is smaller or larger.
+//!
+//! Blocks are no points: their rates belong to the experiment. Their readings go to the log like
+//! all others.
+
+use crate::burn::Burner;
+use crate::conduct::{Bench, LabError, connections_max, depth_max, threads};
+use crate::level::{Ending, Stagehands, Visit, visit};
+use crate::limits::{self, Tables};
+use crate::mix;
+use crate::touch::{ServerMask, ServerQuota};
+use crate::watch::Watch;
+use engine::Crew;
+use judge::judge_run;
+use judge::perturb::{self, Change, Experiment, Facts, plan};
+use model::check::Checks;
+use model::event::Event;
+use model::load::{DriverKind, Level, Stop, Trial, Warmup};
+use model::perturbation::{Confirm, Perturbation};
+use model::run::Outcome;
+use std::sync::atomic::AtomicBool;
+use wire::tape::Tape;
+
+/// Load before each block's window, so that what was changed has shown, nanoseconds.
+const WARMUP_NS: u64 = 500_000_000;
+
+/// Makes the experiments that tell most about the verdict so far.
+pub(crate) fn run(
+    bench: &mut Bench<'_>,
+    watch: &mut Watch<'_>,
+    stop: &AtomicBool,
+    notify: &mut dyn FnMut(Event),
+) {
+    let Some(confirm) = bench.trial.confirm.clone() else { return };
+    let Some(at) = perturb::base_point(&bench.points) else { return };
+    if bench.outcome != Outcome::Complete {
+        return;
+    }
+    let verdict = judge_run(bench.context(), &bench.points, &bench.observed);
+    let based = (&bench.levels[at], &bench.points[at]);
+    let facts = Facts::of(bench.context(), based, &bench.observed[at], &verdict);
+    let planned = plan(&verdict, &facts, &confirm);
+    if planned.is_empty() {
+        let word = verdict.wall.word();
+        let text = format!("--confirm: no experiment that is allowed tells more about {word}");
+        bench.notice(text, notify);
+    }
+    for experiment in planned {
+        if bench.outcome != Outcome::Complete {
+            return;
+        }
+        let sides = Sides::of(bench.trial, &facts.level, &experiment);
+        let mut room = Room { bench, watch, stop, notify, confirm: &confirm, visits: 0 };
+        let mut blocks = Blocks::default();
+        let failure = room.make(&experiment, &sides, &mut blocks).err();
+        let made = blocks.finish(experiment, failure);
+        bench.perturbations.push(made);
+    }
+}
+
+/// Which half of a pair a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Base,
+    Changed,
+}
+
+/// The order of blocks: base, changed, changed, base, so that a drift hits both alike.
+fn order(pairs: u32) -> impl Iterator<Item = Half> {
+    let pattern = [Half::Base, Half::Changed, Half::Changed, Half::Base];
+    pattern.into_iter().cycle().take(2 * pairs as usize)
+}
+
+/// What the generator does in both halves.
+struct Sides {
+    base: (Trial, Level),
+    changed: (Trial, Level),
+}
+
+impl Sides {
+    fn of(trial: &Trial, level: &Level, experiment: &Experiment) -> Self {
+        let then = match &experiment.change {
+            Change::Load(then) => then.clone(),
+            _ => level.clone(),
+        };
+        // One crew that has room for both, so that connections stay open.
+        let levels = vec![level.clone(), then.clone()];
+        let base = Trial { levels, warmup: Warmup::ForNs(WARMUP_NS), ..trial.clone() };
+        let mut changed = base.clone();
+        match &experiment.change {
+            Change::Threads(threads) => changed.threads = *threads,
+            Change::Route(route) => ask(&mut changed, route),
+            _ => {}
+        }
+        Self { base: (base, level.clone()), changed: (changed, then) }
+    }
+
+    fn get(&self, half: Half) -> &(Trial, Level) {
+        match half {
+            Half::Base => &self.base,
+            Half::Changed => &self.changed,
+        }
+    }
+}
+
+/// Asks for another path instead. What was expected of the answers is not expected of its own.
+fn ask(trial: &mut Trial, route: &str) {
+    trial.requests.truncate(1);
+    trial.targets.truncate(1);
+    for request in &mut trial.requests {
+        (request.path, request.target) = (route.to_string(), 0);
+    }
+    for target in &mut trial.targets {
+        target.checks = Checks::default();
+    }
+}
+
+/// What the blocks of one experiment came to.
+#[derive(Debug, Default)]
+struct Blocks {
+    base: Vec<f64>,
+    changed: Vec<f64>,
+    /// Bytes per answer in both halves.
+    base_bytes: Vec<f64>,
+    changed_bytes: Vec<f64>,
+    /// Shares of the generator's CPUs that were used up in the changed blocks.
+    burned: Vec<f64>,
+}
+
+impl Blocks {
+    fn add(&mut self, half: Half, visited: &Visit) {
+        let gathered = &visited.gathered;
+        let window_ns = gathered.window_end_ns().saturating_sub(visited.window_begin_ns);
+        let completed = gathered.measured.completed as f64;
+        let rate = if window_ns > 0 { completed * 1e9 / window_ns as f64 } else { 0.0 };
+        let bytes = gathered.measured.bytes_received as f64 / completed.max(1.0);
+        match half {
+            Half::Base => (self.base.push(rate), self.base_bytes.push(bytes)),
+            Half::Changed => (self.changed.push(rate), self.changed_bytes.push(bytes)),
+        };
+    }
+
+    /// The factor of a capacity that only the blocks tell.
+    fn factor(&self, change: &Change) -> Option<f64> {
+        let mean = judge::stats::mean;
+        match change {
+            Change::Burn { .. } => mean(&self.burned).map(|burned| 1.0 - burned),
+            // Room for answers grows as they shrink.
+            Change::Route(_) => Some(mean(&self.base_bytes)? / mean(&self.changed_bytes)?),
+            _ => None,
+        }
+    }
+
+    fn finish(self, experiment: Experiment, failure: Option<String>) -> Perturbation {
+        let factor = experiment.factor.or_else(|| self.factor(&experiment.change));
+        let factor = factor.filter(|factor| factor.is_finite() && *factor > 0.0).unwrap_or(1.0);
+        let found = perturb::elasticity(factor, &self.base, &self.changed);
+        let found = found.filter(|_| failure.is_none());
+        let (low, high) = found.and_then(|found| found.interval).unzip();
+        let too_little = || {
+            let text = "the capacity changed too little, or a block had no good answer";
+            text.to_string()
+        };
+        Perturbation {
+            resource: experiment.resource,
+            what: experiment.what,
+            factor,
+            base: self.base,
+            changed: self.changed,
+            elasticity: found.map(|found| found.value),
+            low,
+            high,
+            failure: failure.or_else(|| found.is_none().then(too_little)),
+        }
+    }
+}
+
+/// Where blocks are made.
+struct Room<'a, 'b, 'c> {
+    bench: &'a mut Bench<'b>,
+    watch: &'a mut Watch<'c>,
+    stop: &'a AtomicBool,
+    notify: &'a mut dyn FnMut(Event),
+    confirm: &'a Confirm,
+    /// Visits so far: the workers number them.
+    visits: u32,
+}
+
+impl Room<'_, '_, '_> {
+    /// Makes all blocks, or says why not.
+    fn make(
+        &mut self,
+        experiment: &Experiment,
+        sides: &Sides,
+        blocks: &mut Blocks,
+    ) -> Result<(), String> {
+        let mut server = Server::prepare(self.bench, &experiment.change)?;
+        let mut crew: Option<(Half, Crew)> = None;
+        let is_one_crew = sides.base.0 == sides.changed.0;
+        let of = 2 * self.confirm.pairs as usize;
+        for (index, half) in order(self.confirm.pairs).enumerate() {
+            (self.notify)(Event::Block { what: experiment.what.clone(), block: index + 1, of });
+            let (trial, level) = sides.get(half);
+            if !crew.as_ref().is_some_and(|(made_for, _)| is_one_crew || *made_for == half) {
+                // The old one closes its connections before new ones are opened.
+                drop(crew.take());
+                let started = self.start(trial).map_err(|error| error.to_string())?;
+                crew = Some((half, started));
+            }
+            let Some((_, crew)) = &mut crew else { continue };
+            server.set(half)?;
+            let burner = match (&experiment.change, half) {
+                (Change::Burn { share, cpus }, Half::Changed) => Some(Burner::start(*share, cpus)?),
+                _ => None,
+            };
+            let visited = self.visit(crew, trial, level).map_err(|error| error.to_string())?;
+            blocks.burned.extend(burner.map(Burner::stop));
+            match visited.ending {
+                Ending::Complete => blocks.add(half, &visited),
+                Ending::Interrupted => {
+                    self.bench.outcome = Outcome::Interrupted;
+                    return Err("it was interrupted".to_string());
+                }
+                Ending::TargetLost => return Err("the target stopped answering".to_string()),
+            }
+        }
+        server.revert()
+    }
+
+    /// Starts workers with room for both halves.
+    fn start(&mut self, trial: &Trial) -> Result<Crew, LabError> {
+        let connections = u64::from(connections_max(trial));
+        if trial.driver != DriverKind::Null {
+            let tables = match trial.driver {
+                DriverKind::Uring => Tables::OfWorkers(u64::from(threads(trial))),
+                _ => Tables::OfProcess,
+            };
+            limits::allow_files(connections, tables)?;
+            limits::allow_ports(&trial.levels, &self.bench.routes)?;
+        }
+        let tape = Tape::new(&trial.requests, depth_max(trial))?.with_checks(&mix::checks(trial));
+        Ok(Crew::start(&self.bench.job(trial, tape))?)
+    }
+
+    fn visit(&mut self, crew: &mut Crew, trial: &Trial, level: &Level) -> Result<Visit, LabError> {
+        self.visits += 1;
+        let until = Stop::AfterNs(self.confirm.block_ns);
+        let (watch, notify) = (&mut *self.watch, &mut *self.notify);
+        let mut hands = Stagehands { crew, trial, until, stop: self.stop, notify, watch };
+        visit(&mut hands, level, self.visits)
+    }
+}
+
+/// What an experiment changes at the server; put back when this is dropped.
+enum Server {
+    Untouched,
+    Quota(ServerQuota, f64),
+    Mask(ServerMask),
+}
+
+impl Server {
+    fn prepare(bench: &Bench<'_>, change: &Change) -> Result<Self, String> {
+        let pid = || {
+            let server = bench.target.server.as_ref();
+            server.map(|server| server.pid).ok_or("the server is not watched on this host")
+        };
+        match change {
+            Change::ServerQuota { cpus } => Ok(Self::Quota(ServerQuota::prepare(pid()?)?, *cpus)),
+            Change::ServerMask { cpus } => Ok(Self::Mask(ServerMask::prepare(pid()?, cpus)?)),
+            _ => Ok(Self::Untouched),
+        }
+    }
+
+    fn set(&mut self, half: Half) -> Result<(), String> {
+        match (self, half) {
+            (Self::Untouched, _) => Ok(()),
+            (Self::Quota(quota, cpus), Half::Changed) => quota.limit(*cpus),
+            (Self::Quota(quota, _), Half::Base) => quota.lift(),
+            (Self::Mask(mask), Half::Changed) => mask.narrow(),
+            (Self::Mask(mask), Half::Base) => mask.widen(),
+        }
+    }
+
+    fn revert(self) -> Result<(), String> {
+        match self {
+            Self::Untouched => Ok(()),
+            Self::Quota(quota, _) => quota.revert(),
+            Self::Mask(mask) => mask.revert(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::perturbation::Resource;
+
+    #[test]
+    fn blocks_are_in_an_order_that_a_drift_does_not_favour() {
+        let places = |half| -> usize {
+            order(4).enumerate().filter(|(_, one)| *one == half).map(|(at, _)| at).sum()
+        };
+        assert_eq!(order(4).count(), 8);
+        assert_eq!(places(Half::Base), places(Half::Changed));
+    }
+
+    fn finished(change: Change, blocks: Blocks) -> Perturbation {
+        let what = "a change".to_string();
+        let resource = Resource::AnswerBytes;
+        blocks.finish(Experiment { resource, change, what, factor: None }, None)
+    }
+
+    #[test]
+    fn capacities_that_only_the_blocks_tell_are_taken_from_them() {
+        let rates =
+            || Blocks { base: vec![100.0; 3], changed: vec![200.0; 3], ..Blocks::default() };
+        let smaller =
+            Blocks { base_bytes: vec![1000.0; 3], changed_bytes: vec![500.0; 3], ..rates() };
+        let found = finished(Change::Route("/small".to_string()), smaller);
+        assert_eq!((found.factor, found.failure), (2.0, None));
+        assert!((found.elasticity.unwrap() - 1.0).abs() < 1e-9);
+        let same = Blocks { base_bytes: vec![9.0; 3], changed_bytes: vec![9.0; 3], ..rates() };
+        let found = finished(Change::Route("/same".to_string()), same);
+        assert_eq!(found.elasticity, None);
+        assert!(found.failure.unwrap().contains("too little"));
+        let burned = Blocks { burned: vec![0.15, 0.25, 0.2], ..rates() };
+        let found = finished(Change::Burn { share: 0.2, cpus: vec![0] }, burned);
+        assert!((found.factor - 0.8).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,208 @@
+//! Our end: a session with the probe on the server's host.
+//!
+//! A thread of its own listens, so that answers to pings are timed when they come. It hands readings
+//! over through a queue of bounded memory; while that fills it stops listening, so that the probe's
+//! own queue fills, refuses readings and says so, with the times of its host.
+
+mod error;
+mod listener;
+
+pub use error::FarError;
+
+use crate::certificate::Pinned;
+use crate::line::Line;
+use crate::message::{FromProbe, Hello, ToProbe, VERSION, Welcome};
+use crate::offset::{Estimator, Part};
+use crate::{FROM_PROBE_BYTES_MAX, HELLO_WITHIN, token};
+use error::{io_reason, of_end};
+use listener::{Listener, exchange};
+use model::facts::ClockOffset;
+use model::reading::Reading;
+use probe::queue::{self, Exit, QUEUE_BYTES_MAX};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, Connection};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How long a connection may take.
+const CONNECT_WITHIN: Duration = Duration::from_secs(3);
+/// Round trips before load.
+const TRIPS_BEFORE: usize = 16;
+/// How long the last readings are waited for.
+const STOP_WITHIN: Duration = Duration::from_secs(3);
+
+/// How to reach a probe, and about what.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Host and port.
+    pub address: String,
+    /// File with the token.
+    pub token_file: PathBuf,
+    /// SHA-256 of the probe's certificate, lower-case hexadecimal.
+    pub pin: String,
+    /// The address under test, as we see it.
+    pub ip: Option<IpAddr>,
+    /// The port under test.
+    pub port: Option<u16>,
+    /// Time between rounds of reading, nanoseconds.
+    pub period_ns: u64,
+    /// When the probe ends by itself, nanoseconds from the welcome.
+    pub ends_after_ns: Option<u64>,
+}
+
+/// What the listening thread tells beside readings.
+#[derive(Debug, Default)]
+struct Shared {
+    estimator: Estimator,
+    lost: Option<String>,
+}
+
+/// A session with a probe. It ends when dropped.
+#[derive(Debug)]
+pub struct Far {
+    shared: Arc<Mutex<Shared>>,
+    stop: Arc<AtomicBool>,
+    arrived: Exit,
+    thread: Option<JoinHandle<()>>,
+    clock_before: ClockOffset,
+}
+
+/// What a session comes to.
+#[derive(Debug)]
+pub struct Ended {
+    /// Readings that were not taken yet.
+    pub readings: Vec<Reading>,
+    /// The clocks, over the whole session.
+    pub clock: ClockOffset,
+    /// Why readings are missing from the end, if they are.
+    pub lost: Option<String>,
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Far {
+    /// Connects, shows the token, and compares the clocks for the first time.
+    pub fn connect(call: &Call) -> Result<(Self, Welcome), FarError> {
+        let token = token::read(&call.token_file)?;
+        let (mut line, welcome) = greet(call, token)?;
+        let silent = |why: String| FarError::Silent { address: call.address.clone(), why };
+        let mut estimator = Estimator::default();
+        for _ in 0..TRIPS_BEFORE {
+            let trip = exchange(&mut line).map_err(silent)?;
+            trip.iter().for_each(|trip| estimator.add(Part::Before, trip));
+        }
+        let clock_before = estimator.offset();
+        let clock_before = clock_before.ok_or_else(|| silent("no ping came back".to_string()))?;
+        let shared = Arc::new(Mutex::new(Shared { estimator, lost: None }));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
+        let listener = Listener::new(line, Arc::clone(&shared), Arc::clone(&stop), entrance);
+        let spawned = thread::Builder::new().name("far".to_string()).spawn(|| listener.run());
+        let thread = spawned.map_err(|error| FarError::NoThread(error.to_string()))?;
+        Ok((Self { shared, stop, arrived, thread: Some(thread), clock_before }, welcome))
+    }
+
+    /// What has arrived since the last take, oldest first.
+    pub fn take(&self) -> Vec<Reading> {
+        self.arrived.take()
+    }
+
+    /// The clocks as far as is known.
+    pub fn clock(&self) -> ClockOffset {
+        lock(&self.shared).estimator.offset().unwrap_or(self.clock_before)
+    }
+
+    /// Why nothing more comes, when nothing does.
+    pub fn lost(&self) -> Option<String> {
+        lock(&self.shared).lost.clone()
+    }
+
+    /// Asks for a last round of everything, compares the clocks again, and ends.
+    pub fn stop(mut self) -> Ended {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut readings = Vec::new();
+        if let Some(thread) = self.thread.take() {
+            // The thread has a deadline of its own. It stops listening while nobody takes.
+            while !thread.is_finished() {
+                readings.extend(self.arrived.take());
+                thread::sleep(Duration::from_millis(10));
+            }
+            // A panic in it would be our error, and is told as the loss that it is.
+            if thread.join().is_err() {
+                lock(&self.shared).lost = Some("our thread that listens ended".to_string());
+            }
+        }
+        readings.extend(self.arrived.take());
+        Ended { readings, clock: self.clock(), lost: self.lost() }
+    }
+}
+
+impl Drop for Far {
+    /// The thread sees this and leaves by itself; nobody has to wait for it.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A connection to the first address that takes one.
+fn reach(call: &Call) -> Result<TcpStream, FarError> {
+    let unreachable = |why: String| FarError::Unreachable { address: call.address.clone(), why };
+    let found = call.address.to_socket_addrs();
+    let found: Vec<SocketAddr> = found.map_err(|error| unreachable(error.to_string()))?.collect();
+    let mut why = "its name has no address".to_string();
+    for address in found {
+        match TcpStream::connect_timeout(&address, CONNECT_WITHIN) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => why = io_reason(&error),
+        }
+    }
+    Err(unreachable(why))
+}
+
+/// Handshake, hello, welcome.
+fn greet(call: &Call, token: String) -> Result<(Line, Welcome), FarError> {
+    let address = || call.address.clone();
+    let silent = |why: String| FarError::Silent { address: address(), why };
+    let socket = reach(call)?;
+    let (config, pinned) = Pinned::client(&call.pin);
+    let peer = socket.peer_addr().map_err(|error| silent(error.to_string()))?;
+    // An address as name: nothing is sent in clear, and the pin is all that is looked at.
+    let name = ServerName::IpAddress(peer.ip().into());
+    let tls = ClientConnection::new(config, name).map_err(|error| silent(error.to_string()))?;
+    let line = Line::new(socket, Connection::from(tls), FROM_PROBE_BYTES_MAX);
+    let mut line = line.map_err(|error| silent(error.to_string()))?;
+    // Kept back by TLS until the certificate was seen to have the pin.
+    line.send(&ToProbe::Hello(Hello {
+        version: VERSION,
+        token,
+        ip: call.ip,
+        port: call.port,
+        period_ns: call.period_ns,
+        ends_after_ns: call.ends_after_ns,
+    }));
+    let begin = Instant::now();
+    loop {
+        match line.next(Duration::from_millis(50)) {
+            Ok(Some(FromProbe::Welcome(welcome))) => return Ok((line, *welcome)),
+            Ok(Some(FromProbe::Refused { why })) => {
+                return Err(FarError::Refused { address: address(), why });
+            }
+            Ok(Some(_)) => {
+                let why = "it sent something else than a welcome".to_string();
+                return Err(FarError::NotAProbe { address: address(), why });
+            }
+            Ok(None) if begin.elapsed() > HELLO_WITHIN => {
+                let why = format!("no answer within {} s", HELLO_WITHIN.as_secs());
+                return Err(silent(why));
+            }
+            Ok(None) => {}
+            Err(end) => return Err(of_end(&call.address, &call.pin, end, pinned.refused())),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Why a probe cannot be had, in one line that says what to do.
+
+use crate::line::LineEnd;
+use crate::message::Refusal;
+use crate::token::TokenError;
+use std::io::{self, ErrorKind};
+
+/// Why there is no session with a probe.
+#[derive(Debug, thiserror::Error)]
+pub enum FarError {
+    /// Our copy of the token.
+    #[error("--probe-token-file {0}")]
+    Token(#[from] TokenError),
+    /// Nobody answers there.
+    #[error("cannot connect to a probe at {address}: {why}; is ceiling probe serve running there?")]
+    Unreachable {
+        /// As typed.
+        address: String,
+        /// The system's reason.
+        why: String,
+    },
+    /// Somebody who says nothing, or nothing more.
+    #[error("the probe at {address} does not answer: {why}")]
+    Silent {
+        /// As typed.
+        address: String,
+        /// What was waited for.
+        why: String,
+    },
+    /// Somebody else.
+    #[error(
+        "who listens on {address} is not a probe: {why}; give the address that ceiling probe \
+         serve printed"
+    )]
+    NotAProbe {
+        /// As typed.
+        address: String,
+        /// What was heard.
+        why: String,
+    },
+    /// A probe, or somebody in its place, with another certificate.
+    #[error(
+        "the certificate of {address} is not the pinned one: its SHA-256 is {found} and not \
+         {pin}; give the pin that ceiling probe serve printed on its own host"
+    )]
+    WrongPin {
+        /// As typed.
+        address: String,
+        /// As given.
+        pin: String,
+        /// As shown.
+        found: String,
+    },
+    /// The probe's own reason.
+    #[error("the probe at {address} refuses: {why}")]
+    Refused {
+        /// As typed.
+        address: String,
+        /// Why.
+        why: Refusal,
+    },
+    /// This host gives no thread.
+    #[error("no thread to listen to the probe: {0}")]
+    NoThread(String),
+}
+
+impl FarError {
+    /// Whether asking again, otherwise the same, could help: the way there is the trouble, not
+    /// what was asked.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Silent { .. })
+            || matches!(self, Self::Refused { why: Refusal::Busy { .. }, .. })
+    }
+}
+
+/// What the system says, in words.
+pub fn io_reason(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::TimedOut => "no answer in time".to_string(),
+        _ => error.to_string(),
+    }
+}
+
+/// What an end before the welcome means.
+pub fn of_end(address: &str, pin: &str, end: LineEnd, refused: Option<String>) -> FarError {
+    let (address, pin) = (address.to_string(), pin.to_string());
+    if let Some(found) = refused {
+        return FarError::WrongPin { address, pin, found };
+    }
+    match end {
+        LineEnd::Tls(_) => {
+            let why = "it does not speak TLS 1.3 as a probe does".to_string();
+            FarError::NotAProbe { address, why }
+        }
+        LineEnd::Frame(error) => FarError::NotAProbe { address, why: format!("it sent {error}") },
+        LineEnd::Closed => {
+            let why = "it closed the connection without a word".to_string();
+            FarError::NotAProbe { address, why }
+        }
+        LineEnd::Io(error) => FarError::Silent { address, why: error.to_string() },
+    }
+}

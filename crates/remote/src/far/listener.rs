@@ -1,0 +1,157 @@
+//! The thread that listens to a probe.
+
+use super::{STOP_WITHIN, Shared, lock};
+use crate::SILENCE_MAX;
+use crate::line::{Line, LineEnd};
+use crate::message::{Farewell, FromProbe, Pong, ToProbe};
+use crate::offset::{Part, RoundTrip};
+use probe::monotonic_ns;
+use probe::queue::Entrance;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long is listened at a time.
+const TURN: Duration = Duration::from_millis(20);
+/// Time between pings while load runs.
+const PING: Duration = Duration::from_secs(1);
+/// How long the answer to one ping is waited for before load.
+const PONG_WITHIN: Duration = Duration::from_secs(1);
+/// Round trips after load.
+const TRIPS_AFTER: u32 = 8;
+
+fn trip(pong: Pong) -> RoundTrip {
+    let Pong { sent_ns, received_ns, answered_ns } = pong;
+    RoundTrip { sent_ns, received_ns, answered_ns, back_ns: monotonic_ns() }
+}
+
+/// One ping and its answer, before anything else is listened to. Readings that come in between are
+/// of the time before load, which nobody asks about.
+pub fn exchange(line: &mut Line) -> Result<Option<RoundTrip>, String> {
+    line.send(&ToProbe::Ping { sent_ns: monotonic_ns() });
+    let begin = Instant::now();
+    while begin.elapsed() < PONG_WITHIN {
+        match line.next(TURN) {
+            Ok(Some(FromProbe::Pong(pong))) => return Ok(Some(trip(pong))),
+            Ok(Some(FromProbe::Bye { why })) => return Err(why.to_string()),
+            Ok(_) => {}
+            Err(end) => return Err(end.to_string()),
+        }
+    }
+    Ok(None)
+}
+
+/// Why there is no more to listen to.
+enum Over {
+    /// We asked for the end.
+    AsAsked,
+    /// It came before we were done.
+    Lost(String),
+}
+
+/// Everything the thread has.
+pub struct Listener {
+    line: Line,
+    shared: Arc<Mutex<Shared>>,
+    stop: Arc<AtomicBool>,
+    entrance: Entrance,
+    trips_after: u32,
+    heard: Instant,
+}
+
+impl Listener {
+    pub fn new(
+        line: Line,
+        shared: Arc<Mutex<Shared>>,
+        stop: Arc<AtomicBool>,
+        entrance: Entrance,
+    ) -> Self {
+        Self { line, shared, stop, entrance, trips_after: 0, heard: Instant::now() }
+    }
+
+    /// Listens until told to stop, or to the end of the line.
+    pub fn run(mut self) {
+        let over = self.listen().and_then(|()| self.last_words());
+        if let Err(Over::Lost(why)) = over {
+            lock(&self.shared).lost = Some(why);
+        }
+    }
+
+    fn listen(&mut self) -> Result<(), Over> {
+        let mut pinged = Instant::now();
+        self.ping();
+        while !self.stop.load(Ordering::Relaxed) {
+            if pinged.elapsed() > PING {
+                pinged = Instant::now();
+                self.ping();
+            }
+            self.turn(Part::During)?;
+        }
+        Ok(())
+    }
+
+    fn ping(&mut self) {
+        if !self.line.is_blocked() {
+            self.line.send(&ToProbe::Ping { sent_ns: monotonic_ns() });
+        }
+    }
+
+    /// Takes one message, unless those before it fill the queue; the reason when there will be no
+    /// more.
+    fn turn(&mut self, part: Part) -> Result<(), Over> {
+        if self.entrance.is_filling() {
+            // Nobody takes: that is no silence of the other end.
+            self.heard = Instant::now();
+            thread::sleep(TURN);
+            return Ok(());
+        }
+        match self.line.next(TURN) {
+            Ok(Some(message)) => {
+                self.heard = Instant::now();
+                self.take(part, message)
+            }
+            Ok(None) if self.heard.elapsed() > SILENCE_MAX => {
+                Err(Over::Lost(format!("nothing was heard of it for {} s", SILENCE_MAX.as_secs())))
+            }
+            Ok(None) => Ok(()),
+            Err(LineEnd::Closed) => Err(Over::Lost("it closed the connection".to_string())),
+            Err(LineEnd::Frame(error)) => {
+                Err(Over::Lost(format!("it sent {error}; use the same ceiling on both hosts")))
+            }
+            Err(end) => Err(Over::Lost(end.to_string())),
+        }
+    }
+
+    fn take(&mut self, part: Part, message: FromProbe) -> Result<(), Over> {
+        match message {
+            FromProbe::Reading(reading) => self.entrance.push(reading),
+            FromProbe::Pong(pong) => {
+                self.trips_after += u32::from(part == Part::After);
+                lock(&self.shared).estimator.add(part, &trip(pong));
+            }
+            FromProbe::Bye { why: Farewell::Asked } => return Err(Over::AsAsked),
+            FromProbe::Bye { why } => return Err(Over::Lost(why.to_string())),
+            FromProbe::Welcome(_) | FromProbe::Refused { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Compares the clocks once more, one question at a time, and listens to the last readings.
+    fn last_words(&mut self) -> Result<(), Over> {
+        let begin = Instant::now();
+        self.heard = begin;
+        for asked in 0..TRIPS_AFTER {
+            self.ping();
+            while self.trips_after <= asked && begin.elapsed() < STOP_WITHIN {
+                self.turn(Part::After)?;
+            }
+        }
+        self.line.send(&ToProbe::Stop);
+        // The bye is what is waited for.
+        while begin.elapsed() < STOP_WITHIN {
+            self.turn(Part::After)?;
+        }
+        Err(Over::Lost("it did not end when asked".to_string()))
+    }
+}

@@ -1,0 +1,165 @@
+//! Messages in a stream of bytes: four bytes of length, then JSON.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+const LENGTH_BYTES: usize = 4;
+
+/// Why bytes are no message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// Longer than allowed, or not a length at all.
+    #[error("a message of {bytes} bytes, where at most {bytes_max} are allowed")]
+    TooLong {
+        /// As announced.
+        bytes: u32,
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// Not what belongs here.
+    #[error("a message that cannot be understood: {0}")]
+    Malformed(String),
+}
+
+/// The bytes of a message.
+pub fn encode(message: &impl Serialize) -> Vec<u8> {
+    let mut bytes = vec![0; LENGTH_BYTES];
+    // Messages are plain values with names as keys, which always have a JSON form.
+    serde_json::to_writer(&mut bytes, message).expect("a message has a JSON form");
+    let length = u32::try_from(bytes.len() - LENGTH_BYTES).expect("a message is below 4 GiB");
+    bytes[..LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
+    bytes
+}
+
+/// Collects bytes until messages are whole. Holds no more than one message and what was added last.
+#[derive(Debug)]
+pub struct Frames {
+    buffer: Vec<u8>,
+    bytes_max: usize,
+}
+
+impl Frames {
+    /// For messages of at most so many bytes.
+    pub fn new(bytes_max: usize) -> Self {
+        Self { buffer: Vec::new(), bytes_max }
+    }
+
+    /// Adds what has arrived.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The bytes of the next whole message. After an error the stream is of no more use.
+    pub fn next_bytes(&mut self) -> Result<Option<Vec<u8>>, FrameError> {
+        let Some((length, behind)) = self.buffer.split_first_chunk::<LENGTH_BYTES>() else {
+            return Ok(None);
+        };
+        let bytes = u32::from_be_bytes(*length);
+        let length = bytes as usize;
+        if length > self.bytes_max {
+            return Err(FrameError::TooLong { bytes, bytes_max: self.bytes_max });
+        }
+        if behind.len() < length {
+            return Ok(None);
+        }
+        let message = behind[..length].to_vec();
+        self.buffer.drain(..LENGTH_BYTES + length);
+        Ok(Some(message))
+    }
+
+    /// The next whole message.
+    pub fn next_message<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        self.next_bytes()?.map(|bytes| parse(&bytes)).transpose()
+    }
+}
+
+/// A message from its JSON.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
+    serde_json::from_slice(bytes).map_err(|error| FrameError::Malformed(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Farewell, FromProbe, Hello, Pong, ToProbe, VERSION};
+    use model::facts::Unreadable;
+    use model::reading::{Data, Listener, Reading};
+    use proptest::prelude::*;
+
+    fn to_probe() -> impl Strategy<Value = ToProbe> {
+        let place = any::<(Option<std::net::IpAddr>, Option<u16>)>();
+        let hello = (any::<String>(), place, any::<u64>(), any::<Option<u64>>()).prop_map(
+            |(token, (ip, port), period_ns, ends_after_ns)| {
+                let version = VERSION;
+                ToProbe::Hello(Hello { version, token, ip, port, period_ns, ends_after_ns })
+            },
+        );
+        let ping = any::<u64>().prop_map(|sent_ns| ToProbe::Ping { sent_ns });
+        prop_oneof![hello, ping, Just(ToProbe::Stop)]
+    }
+
+    fn from_probe() -> impl Strategy<Value = FromProbe> {
+        let data = prop_oneof![
+            any::<(u64, u32, u32)>().prop_map(|(cookie, queued, backlog)| {
+                Data::Listeners(vec![Listener { cookie, queued, backlog }])
+            }),
+            any::<(String, String)>()
+                .prop_map(|(source, why)| Data::Unreadable(Unreadable { source, why })),
+        ];
+        let reading = (any::<(u64, u64)>(), data).prop_map(|((begin_ns, end_ns), data)| {
+            FromProbe::Reading(Reading { begin_ns, end_ns, data })
+        });
+        let pong = any::<(u64, u64, u64)>().prop_map(|(sent_ns, received_ns, answered_ns)| {
+            FromProbe::Pong(Pong { sent_ns, received_ns, answered_ns })
+        });
+        prop_oneof![reading, pong, Just(FromProbe::Bye { why: Farewell::Asked })]
+    }
+
+    /// Adds bytes in pieces and takes whatever becomes whole.
+    fn through<T: DeserializeOwned>(bytes: &[u8], piece: usize) -> Result<Vec<T>, FrameError> {
+        let (mut frames, mut taken) = (Frames::new(4096), Vec::new());
+        for piece in bytes.chunks(piece) {
+            frames.add(piece);
+            while let Some(message) = frames.next_message()? {
+                taken.push(message);
+            }
+        }
+        Ok(taken)
+    }
+
+    proptest! {
+        #[test]
+        fn messages_survive_the_way_in_any_pieces(
+            there in prop::collection::vec(to_probe(), 1..5),
+            back in prop::collection::vec(from_probe(), 1..5),
+            piece in 1usize..50,
+        ) {
+            let bytes: Vec<u8> = there.iter().flat_map(encode).collect();
+            prop_assert_eq!(through::<ToProbe>(&bytes, piece).unwrap(), there);
+            let bytes: Vec<u8> = back.iter().flat_map(encode).collect();
+            prop_assert_eq!(through::<FromProbe>(&bytes, piece).unwrap(), back);
+        }
+
+        #[test]
+        fn garbage_ends_in_an_error_or_in_nothing(
+            bytes in prop::collection::vec(any::<u8>(), 0..600),
+            piece in 1usize..50,
+        ) {
+            let _ = through::<ToProbe>(&bytes, piece);
+            let mut framed = (bytes.len() as u32).to_be_bytes().to_vec();
+            framed.extend(&bytes);
+            let _ = through::<FromProbe>(&framed, piece);
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_is_refused_at_its_length() {
+        let mut frames = Frames::new(100);
+        frames.add(&[0, 0, 0, 101]);
+        let refused = frames.next_bytes().unwrap_err();
+        assert_eq!(refused, FrameError::TooLong { bytes: 101, bytes_max: 100 });
+        let mut frames = Frames::new(100);
+        frames.add(b"GET / HTTP/1.1\r\n\r\n");
+        assert!(matches!(frames.next_bytes(), Err(FrameError::TooLong { .. })));
+    }
+}

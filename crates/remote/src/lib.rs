@@ -1,0 +1,66 @@
+//! The probe on the server's host, and the line to it.
+//!
+//! What this room is for: facts and readings of a host that is not ours, without trusting either
+//! end more than needed.
+//! In: a listening address and a token on the server's host; an address, the same token and the
+//! certificate's pin on ours. Out: the far host's facts, its raw readings with its own times, and
+//! how far its clock is from ours, with the error of that.
+//! Never: a command run for a client, a change to the host, a converted time.
+//!
+//! # The protocol, version 1
+//!
+//! TLS 1.3 over TCP. The probe shows a certificate that it made itself; the client takes no other
+//! than the one whose SHA-256 it was told, the *pin*, and says nothing before. Each message is four
+//! bytes of length, big-endian, and so many bytes of JSON: an object with a `kind`.
+//!
+//! | from | kind | when |
+//! |---|---|---|
+//! | client | `hello` | first: version, token, the server's port, how often to read, when to stop |
+//! | probe | `welcome` | facts of the host and of the server, privilege, what is not seen |
+//! | probe | `refused` | instead, with the reason; the connection then ends |
+//! | client | `ping` | at will, once per second at least; with the client's monotonic time |
+//! | probe | `pong` | at once, with that time and the probe's own, before and after |
+//! | probe | `reading` | as they come, in the order read |
+//! | client | `stop` | asks for one last round of everything |
+//! | probe | `bye` | last: why there is no more |
+//!
+//! A client's message has at most [`TO_PROBE_BYTES_MAX`] bytes, a probe's at most
+//! [`FROM_PROBE_BYTES_MAX`]; a longer one ends the connection. So does silence: the probe waits
+//! [`HELLO_WITHIN`] for the hello and [`IDLE_MAX`] for anything later, and the client counts the
+//! probe as lost after [`SILENCE_MAX`]. A change of a message or of a reading is a new version.
+
+mod certificate;
+mod frame;
+mod line;
+mod message;
+mod offset;
+mod token;
+
+mod serve;
+
+mod metrics;
+
+mod far;
+
+pub use far::{Call, Ended, Far, FarError};
+pub use frame::{FrameError, Frames};
+pub use line::LineEnd;
+pub use message::{
+    Farewell, FromProbe, Hello, Pong, Refusal, ToProbe, VERSION, Welcome, hello_version,
+};
+pub use offset::{Estimator, RoundTrip};
+pub use serve::{Probe, ServeError, Settings};
+pub use token::TokenError;
+
+use std::time::Duration;
+
+/// Bytes of a client's message.
+pub const TO_PROBE_BYTES_MAX: usize = 4 << 10;
+/// Bytes of a probe's message.
+pub const FROM_PROBE_BYTES_MAX: usize = 16 << 20;
+/// From the connection to the whole hello.
+pub const HELLO_WITHIN: Duration = Duration::from_secs(5);
+/// A client that says nothing for this long is gone.
+pub const IDLE_MAX: Duration = Duration::from_secs(15);
+/// A probe that says nothing for this long is gone.
+pub const SILENCE_MAX: Duration = Duration::from_secs(5);

@@ -1,0 +1,156 @@
+//! One end of the line: messages over TLS over a socket that never blocks for long.
+
+use crate::frame::{FrameError, Frames, encode, parse};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustls::Connection;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// Bytes of plain text taken at once.
+const PIECE_BYTES: usize = 16 << 10;
+
+/// Why a line carries no more.
+#[derive(Debug, thiserror::Error)]
+pub enum LineEnd {
+    /// The other end closed it.
+    #[error("the other end closed the connection")]
+    Closed,
+    /// The system ended it.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// What came is not TLS, or not ours.
+    #[error("{0}")]
+    Tls(#[from] rustls::Error),
+    /// What came is no message.
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+}
+
+/// A connection that carries messages.
+#[derive(Debug)]
+pub struct Line {
+    socket: TcpStream,
+    tls: Connection,
+    frames: Frames,
+    end: Option<LineEnd>,
+}
+
+impl Line {
+    /// Over a connected socket. The handshake happens with the first messages.
+    pub fn new(
+        socket: TcpStream,
+        mut tls: Connection,
+        message_bytes_max: usize,
+    ) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        socket.set_nodelay(true)?;
+        // Whoever sends waits for `is_blocked` to end; the limit would cut a message in two.
+        tls.set_buffer_limit(None);
+        Ok(Self { socket, tls, frames: Frames::new(message_bytes_max), end: None })
+    }
+
+    /// Sends a message as far as the other end takes it at once; the rest is kept.
+    pub fn send(&mut self, message: &impl Serialize) {
+        // Writing to the session's own memory cannot fail.
+        let _ = self.tls.writer().write_all(&encode(message));
+        self.write();
+    }
+
+    /// Whether something sent was not taken by the other end yet. Whoever keeps sending regardless
+    /// fills memory.
+    pub fn is_blocked(&self) -> bool {
+        self.tls.wants_write() && self.end.is_none()
+    }
+
+    /// Waits until the other end takes what was sent, or the time is over.
+    pub fn flush(&mut self, wait: Duration) -> Result<(), LineEnd> {
+        if self.is_blocked() {
+            self.poll(PollFlags::OUT, wait);
+            self.write();
+        }
+        match self.end.take() {
+            Some(end) => Err(end),
+            None => Ok(()),
+        }
+    }
+
+    /// The bytes of the next message; nothing when the time is over before it is whole.
+    pub fn next_bytes(&mut self, wait: Duration) -> Result<Option<Vec<u8>>, LineEnd> {
+        if let Some(bytes) = self.frames.next_bytes()? {
+            return Ok(Some(bytes));
+        }
+        if self.end.is_none() {
+            let events = if self.is_blocked() { PollFlags::OUT } else { PollFlags::empty() };
+            self.poll(PollFlags::IN | events, wait);
+            self.read();
+            self.write();
+        }
+        match self.frames.next_bytes()? {
+            Some(bytes) => Ok(Some(bytes)),
+            // An end is told after everything that came before it.
+            None => self.end.take().map_or(Ok(None), Err),
+        }
+    }
+
+    /// The next message.
+    pub fn next<T: DeserializeOwned>(&mut self, wait: Duration) -> Result<Option<T>, LineEnd> {
+        let bytes = self.next_bytes(wait)?;
+        Ok(bytes.map(|bytes| parse(&bytes)).transpose()?)
+    }
+
+    fn poll(&self, events: PollFlags, wait: Duration) {
+        let wait = Timespec {
+            tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(wait.subsec_nanos()),
+        };
+        // A failure shows when bytes are moved.
+        let _ = poll(&mut [PollFd::new(&self.socket, events)], Some(&wait));
+    }
+
+    fn read(&mut self) {
+        if let Err(end) = self.try_read() {
+            self.end = self.end.take().or(Some(end));
+        }
+    }
+
+    fn try_read(&mut self) -> Result<(), LineEnd> {
+        match self.tls.read_tls(&mut self.socket) {
+            Ok(0) => return Err(LineEnd::Closed),
+            Ok(_) => {}
+            Err(error) if is_passing(&error) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        if let Err(error) = self.tls.process_new_packets() {
+            // The alert tells the other end; should it not arrive, nothing is lost.
+            let _ = self.tls.write_tls(&mut self.socket);
+            return Err(error.into());
+        }
+        let mut piece = [0; PIECE_BYTES];
+        loop {
+            match self.tls.reader().read(&mut piece) {
+                Ok(0) => return Err(LineEnd::Closed),
+                Ok(count) => self.frames.add(&piece[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => return Err(LineEnd::Closed),
+            }
+        }
+    }
+
+    fn write(&mut self) {
+        while self.end.is_none() && self.tls.wants_write() {
+            match self.tls.write_tls(&mut self.socket) {
+                Ok(1..) => {}
+                Ok(0) => self.end = Some(LineEnd::Closed),
+                Err(error) if is_passing(&error) => return,
+                Err(error) => self.end = Some(error.into()),
+            }
+        }
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

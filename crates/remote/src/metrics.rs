@@ -1,0 +1,101 @@
+//! The latest counters as text that Prometheus reads, over plain HTTP, to whoever asks.
+//!
+//! No token is asked for, so the address should be one that only this host reaches. The text is
+//! that of the exposition format 0.0.4.
+
+mod http;
+mod text;
+
+use crate::serve::{Settings, find, wait_readable};
+use model::reading::{Data, Reading};
+use probe::{Config, Ends, Sampler, monotonic_ns};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often counters are read: what Prometheus asks for at most, nanoseconds.
+const PERIOD_NS: u64 = 1_000_000_000;
+/// Values older than this are not told: their source is gone.
+const OLD_NS: u64 = 5_000_000_000;
+/// How often the server is looked for.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// How soon a wish to stop is noticed, and readings are taken.
+const TURN: Duration = Duration::from_millis(100);
+
+/// The latest reading of each source, by its name.
+type Latest = BTreeMap<&'static str, Reading>;
+
+/// Answers Prometheus.
+#[derive(Debug)]
+pub struct Exporter {
+    listener: TcpListener,
+    server_pid: Option<u32>,
+    port: Option<u16>,
+}
+
+impl Exporter {
+    /// On a listening socket, about this host and the server when it is known.
+    pub fn new(listener: TcpListener, settings: &Settings) -> Self {
+        Self { listener, server_pid: settings.server_pid, port: settings.server_port }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        let unknown = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        self.listener.local_addr().unwrap_or(unknown)
+    }
+
+    /// Reads and answers until told to stop. One asker at a time: each has a deadline.
+    pub fn run(&self, stop: &AtomicBool) {
+        let (mut sampler, mut server_pid) = (None, None);
+        let mut looked: Option<Instant> = None;
+        let (clock_tick_ns, mut latest) = (probe::clock_tick_ns(), Latest::new());
+        while !stop.load(Ordering::Relaxed) {
+            if looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
+                looked = Some(Instant::now());
+                let found = self.server();
+                // A server that is started again is another process.
+                if sampler.is_none() || found != server_pid {
+                    server_pid = found;
+                    sampler = Some(self.sampler(found));
+                }
+            }
+            let read = sampler.iter().flat_map(Sampler::take);
+            read.for_each(|reading| keep(&mut latest, reading));
+            if wait_readable(&self.listener, TURN)
+                && let Ok((socket, _)) = self.listener.accept()
+            {
+                let now_ns = monotonic_ns();
+                latest.retain(|_, reading| reading.end_ns + OLD_NS > now_ns);
+                // An asker that went away is no trouble of ours.
+                let _ = http::answer(&socket, || text::text(&latest, clock_tick_ns));
+            }
+        }
+    }
+}
+
+impl Exporter {
+    fn server(&self) -> Option<u32> {
+        self.server_pid.or_else(|| find(None, self.port?).ok())
+    }
+
+    fn sampler(&self, server_pid: Option<u32>) -> Sampler {
+        let (port, ends) = (self.port, Ends::Server);
+        Sampler::start(Config { period_ns: PERIOD_NS, server_pid, port, ends, ..Config::default() })
+    }
+}
+
+fn keep(latest: &mut Latest, reading: Reading) {
+    let name = match reading.data {
+        Data::Cpus(_) => "cpus",
+        Data::Softnet(_) => "softnet",
+        Data::Tcp(_) => "tcp",
+        Data::Pressure(_) => "pressure",
+        Data::ServerQuota(_) => "server quota",
+        Data::Listeners(_) => "listeners",
+        Data::ProbeCost(_) => "probe cost",
+        _ => return,
+    };
+    latest.insert(name, reading);
+}

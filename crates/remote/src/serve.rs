@@ -1,0 +1,212 @@
+//! The probe's end: a door that strangers can knock at, and a session for each client.
+//!
+//! Until its token was seen a connection is a stranger. There are few of them at a time, for a few
+//! seconds, with a few kilobytes; when one too many knocks, the oldest is shown out, so that those
+//! who say nothing never keep out those who do.
+
+mod door;
+mod session;
+
+use crate::certificate::{Identity, IdentityError};
+use crate::metrics::Exporter;
+use crate::token::{self, TokenError};
+use door::Door;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use session::Session;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
+
+/// How soon a wish to stop is noticed.
+const NOTICE: Duration = Duration::from_millis(100);
+/// Lines told about strangers per minute: who floods us must not fill a log.
+const TOLD_PER_MINUTE: u32 = 20;
+
+/// What a probe is to do.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// The token; made when there is no such file.
+    pub token_file: PathBuf,
+    /// Clients at a time.
+    pub clients_max: u32,
+    /// Where to answer Prometheus, if at all.
+    pub prometheus: Option<SocketAddr>,
+    /// The server's process; who listens on the port a client names when not given.
+    pub server_pid: Option<u32>,
+    /// Port of the server that Prometheus is told about.
+    pub server_port: Option<u16>,
+    /// Version of the program, for clients.
+    pub program: String,
+}
+
+/// Why a probe cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The token.
+    #[error("--token-file {0}")]
+    Token(#[from] TokenError),
+    /// The certificate.
+    #[error("the certificate beside the token: {0}")]
+    Identity(#[from] IdentityError),
+    /// The address.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// The system's reason.
+        error: io::Error,
+    },
+}
+
+/// A probe that listens.
+#[derive(Debug)]
+pub struct Probe {
+    settings: Settings,
+    token: String,
+    identity: Identity,
+    listener: TcpListener,
+    exporter: Option<Exporter>,
+}
+
+impl Probe {
+    /// Makes or reads token and certificate, and listens.
+    pub fn open(settings: Settings) -> Result<Self, ServeError> {
+        let token = token::read_or_make(&settings.token_file)?;
+        let identity = Identity::read_or_make(&certificate_file(&settings.token_file))?;
+        let listener = listen(settings.listen)?;
+        let exporter = match settings.prometheus {
+            Some(address) => Some(Exporter::new(listen(address)?, &settings)),
+            None => None,
+        };
+        Ok(Self { settings, token, identity, listener, exporter })
+    }
+
+    /// Where it listens; the port is the true one.
+    pub fn address(&self) -> SocketAddr {
+        self.listener.local_addr().unwrap_or(self.settings.listen)
+    }
+
+    /// Where it answers Prometheus.
+    pub fn prometheus(&self) -> Option<SocketAddr> {
+        self.exporter.as_ref().map(Exporter::address)
+    }
+
+    /// SHA-256 of its certificate, hexadecimal.
+    pub fn pin(&self) -> &str {
+        &self.identity.pin
+    }
+
+    /// Serves until asked to stop. `tell` gets a line for each thing that happens.
+    pub fn run(&self, stop: &AtomicBool, tell: &(dyn Fn(&str) + Sync)) {
+        let log = Log { tell, budget: Mutex::new((Instant::now(), 0)) };
+        let door = Door::new(self.settings.clients_max);
+        thread::scope(|scope| {
+            if let Some(exporter) = &self.exporter {
+                let spawned = named("metrics").spawn_scoped(scope, || exporter.run(stop));
+                if let Err(error) = spawned {
+                    log.tell(&format!("no thread for Prometheus: {error}"));
+                }
+            }
+            while !stop.load(Ordering::Relaxed) {
+                if wait_readable(&self.listener, NOTICE)
+                    && let Ok((socket, peer)) = self.listener.accept()
+                {
+                    self.admit(scope, &door, &log, (socket, peer), stop);
+                }
+            }
+        });
+    }
+
+    /// A thread for a stranger, who may become a client.
+    fn admit<'scope, 'env>(
+        &'env self,
+        scope: &'scope Scope<'scope, 'env>,
+        door: &'env Door,
+        log: &'env Log<'env>,
+        (socket, peer): (TcpStream, SocketAddr),
+        stop: &'env AtomicBool,
+    ) {
+        let Some(guest) = door.enter(&socket) else {
+            return log.tell_of_stranger(&format!("{peer}: too many connections at once"));
+        };
+        let config = &self.identity.config;
+        let (token, program) = (&self.token, &self.settings.program);
+        let server_pid = self.settings.server_pid;
+        let session = Session { config, token, program, server_pid, stop, log, peer };
+        let spawned = named("client").spawn_scoped(scope, move || session.run(socket, guest));
+        if let Err(error) = spawned {
+            log.tell_of_stranger(&format!("{peer}: no thread: {error}"));
+        }
+    }
+}
+
+/// Certificate and key are beside the token.
+fn certificate_file(token_file: &Path) -> PathBuf {
+    let mut name = token_file.as_os_str().to_os_string();
+    name.push(".pem");
+    PathBuf::from(name)
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    let made = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    made.map_err(|error| ServeError::Listen { address, error })
+}
+
+/// Whoever listens on a port: at the address that the client knows, when it is one of this host.
+pub(crate) fn find(ip: Option<IpAddr>, port: u16) -> Result<u32, String> {
+    let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
+    match ip.map(|ip| probe::find_server(SocketAddr::new(ip, port))) {
+        Some(Ok(pid)) => Ok(pid),
+        _ => probe::find_server(SocketAddr::new(any, port)).map_err(|error| error.to_string()),
+    }
+}
+
+fn named(name: &str) -> thread::Builder {
+    thread::Builder::new().name(name.to_string())
+}
+
+/// Whether somebody knocks within the time.
+pub(crate) fn wait_readable(listener: &TcpListener, wait: Duration) -> bool {
+    let wait =
+        Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: i64::from(wait.subsec_nanos()) };
+    let ready = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&wait));
+    ready.is_ok_and(|count| count > 0)
+}
+
+/// Where lines go.
+struct Log<'a> {
+    tell: &'a (dyn Fn(&str) + Sync),
+    /// Since when, and how many lines about strangers.
+    budget: Mutex<(Instant, u32)>,
+}
+
+impl Log<'_> {
+    fn tell(&self, line: &str) {
+        (self.tell)(line);
+    }
+
+    /// At most so many in a minute.
+    fn tell_of_stranger(&self, line: &str) {
+        let mut budget = self.budget.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if budget.0.elapsed() > Duration::from_secs(60) {
+            *budget = (Instant::now(), 0);
+        }
+        budget.1 += 1;
+        match budget.1 {
+            ..=TOLD_PER_MINUTE => (self.tell)(line),
+            told if told == TOLD_PER_MINUTE + 1 => {
+                (self.tell)("more connections are turned away than are told in a minute");
+            }
+            _ => {}
+        }
+    }
+}

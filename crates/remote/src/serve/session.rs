@@ -1,0 +1,280 @@
+//! One connection, from the first byte to the last.
+
+use super::door::Guest;
+use super::{Log, find};
+use crate::frame::parse;
+use crate::line::{Line, LineEnd};
+use crate::message::{
+    Farewell, FromProbe, Hello, Pong, Refusal, ToProbe, VERSION, Welcome, hello_version,
+};
+use crate::{FROM_PROBE_BYTES_MAX, HELLO_WITHIN, IDLE_MAX, TO_PROBE_BYTES_MAX, token};
+use model::facts::{ServerFacts, Unreadable};
+use model::reading::{Data, Reading};
+use model::units::{NS_PER_MS, NS_PER_S};
+use probe::{Config, Ends, Sampler, monotonic_ns};
+use rustls::{Connection, ServerConfig, ServerConnection};
+use std::collections::VecDeque;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often readings are handed over, and a wish to stop is noticed.
+const TURN: Duration = Duration::from_millis(50);
+/// A client that takes nothing for this long is gone.
+const STUCK_MAX: Duration = Duration::from_secs(10);
+/// How long the last words may take.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Periods that may be asked for, nanoseconds.
+const PERIOD_NS: (u64, u64) = (10 * NS_PER_MS, 10 * NS_PER_S);
+/// Readings held for a client that reads slowly, approximate bytes.
+const QUEUE_BYTES_MAX: usize = 16 << 20;
+
+/// Everything a session works with.
+pub(super) struct Session<'a> {
+    /// How it is encrypted.
+    pub config: &'a Arc<ServerConfig>,
+    /// The secret.
+    pub token: &'a str,
+    /// Version of the program.
+    pub program: &'a str,
+    /// The server, when the probe was told.
+    pub server_pid: Option<u32>,
+    /// Set when the probe is to end.
+    pub stop: &'a AtomicBool,
+    /// Where lines go.
+    pub log: &'a Log<'a>,
+    /// The other end.
+    pub peer: SocketAddr,
+}
+
+/// Why a stranger was not served.
+enum Stranger {
+    Silent,
+    Ended(LineEnd),
+    Refused(Refusal),
+}
+
+impl Session<'_> {
+    /// Serves one connection.
+    pub fn run(&self, socket: TcpStream, mut guest: Guest<'_>) {
+        let peer = self.peer;
+        let tls = ServerConnection::new(Arc::clone(self.config)).map(Connection::from);
+        let line = tls.ok().and_then(|tls| Line::new(socket, tls, TO_PROBE_BYTES_MAX).ok());
+        let Some(mut line) = line else { return };
+        let hello = match self.greet(&mut line, &mut guest) {
+            Ok(hello) => hello,
+            Err(Stranger::Refused(why)) => {
+                self.log.tell_of_stranger(&format!("{peer}: refused: {why}"));
+                return say(&mut line, &FromProbe::Refused { why });
+            }
+            Err(Stranger::Ended(end)) => {
+                return self.log.tell_of_stranger(&format!("{peer}: not a client of ours: {end}"));
+            }
+            Err(Stranger::Silent) => {
+                return self.log.tell_of_stranger(&format!("{peer}: sent no hello in time"));
+            }
+        };
+        let welcome = self.welcome(&hello);
+        let server_pid = welcome.server.as_ref().map(|server| server.pid);
+        self.log.tell(&match server_pid {
+            Some(pid) => format!("{peer}: watches process {pid}"),
+            None => format!("{peer}: watches this host, and no server process"),
+        });
+        line.send(&FromProbe::Welcome(Box::new(welcome)));
+        let period_ns = hello.period_ns.clamp(PERIOD_NS.0, PERIOD_NS.1);
+        let sampler = Sampler::start(Config {
+            period_ns,
+            server_pid,
+            port: hello.port,
+            ends: Ends::Server,
+            queue_bytes_max: QUEUE_BYTES_MAX,
+            ..Config::default()
+        });
+        let mut stream = Stream { line, sampler, waiting: VecDeque::new() };
+        let ends_after = hello.ends_after_ns.map(Duration::from_nanos);
+        match stream.serve(self.stop, ends_after) {
+            Ok(why) => {
+                stream.finish(why);
+                self.log.tell(&format!("{peer}: ended: {}", told(why)));
+            }
+            Err(end) => self.log.tell(&format!("{peer}: gone: {end}")),
+        }
+    }
+
+    /// Waits for a hello that is in order.
+    fn greet(&self, line: &mut Line, guest: &mut Guest<'_>) -> Result<Hello, Stranger> {
+        let begin = Instant::now();
+        let bytes = loop {
+            if let Some(bytes) = line.next_bytes(TURN).map_err(Stranger::Ended)? {
+                break bytes;
+            }
+            if begin.elapsed() > HELLO_WITHIN || self.stop.load(Ordering::Relaxed) {
+                return Err(Stranger::Silent);
+            }
+        };
+        // Another version may say everything else otherwise.
+        if hello_version(&bytes).is_some_and(|version| version != VERSION) {
+            return Err(Stranger::Refused(Refusal::Version { spoken: VERSION }));
+        }
+        let hello = match parse(&bytes) {
+            Ok(ToProbe::Hello(hello)) => hello,
+            Ok(_) => return Err(Stranger::Refused(Refusal::Hello("no hello".to_string()))),
+            Err(error) => return Err(Stranger::Refused(Refusal::Hello(error.to_string()))),
+        };
+        if !token::is_same(&hello.token, self.token) {
+            return Err(Stranger::Refused(Refusal::Token));
+        }
+        if !guest.becomes_client() {
+            let clients_max = guest.clients_max();
+            return Err(Stranger::Refused(Refusal::Busy { clients_max }));
+        }
+        Ok(hello)
+    }
+
+    /// What the client is told first.
+    fn welcome(&self, hello: &Hello) -> Welcome {
+        let found = match (self.server_pid, hello.port) {
+            (Some(pid), port) => server_facts(pid, port, "--server-pid"),
+            (None, Some(port)) => {
+                find(hello.ip, port).and_then(|pid| server_facts(pid, Some(port), "listening port"))
+            }
+            (None, None) => Err("no port was named".to_string()),
+        };
+        let (server, unseen) = match found {
+            Ok(server) => (Some(server), None),
+            Err(why) => (None, Some(why)),
+        };
+        let privilege = probe::privilege(server.as_ref().map(|server| server.pid));
+        let (program, host) = (self.program.to_string(), probe::host_facts());
+        Welcome { program, host, server, unseen, privilege }
+    }
+}
+
+fn server_facts(pid: u32, port: Option<u16>, found_by: &str) -> Result<ServerFacts, String> {
+    probe::server_facts(pid, port, found_by).map_err(|error| error.to_string())
+}
+
+/// Last words; they arrive or not.
+fn say(line: &mut Line, message: &FromProbe) {
+    line.send(message);
+    let begin = Instant::now();
+    while line.is_blocked() && begin.elapsed() < LAST_WORDS {
+        if line.flush(TURN).is_err() {
+            return;
+        }
+    }
+}
+
+/// The same farewell as it looks from here.
+fn told(why: Farewell) -> &'static str {
+    match why {
+        Farewell::Asked => "the client is done",
+        Farewell::Over => "the time that the client set is over",
+        Farewell::Stopped => "this probe is stopped",
+        Farewell::Unheard => "the client says nothing any more",
+        Farewell::Untaken => "the client takes nothing any more",
+    }
+}
+
+/// Readings on their way to a client.
+struct Stream {
+    line: Line,
+    sampler: Sampler,
+    /// Taken from the sampler and not sent yet.
+    waiting: VecDeque<Reading>,
+}
+
+impl Stream {
+    fn serve(
+        &mut self,
+        stop: &AtomicBool,
+        ends_after: Option<Duration>,
+    ) -> Result<Farewell, LineEnd> {
+        let begin = Instant::now();
+        let (mut heard, mut taken) = (begin, begin);
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(Farewell::Stopped);
+            }
+            if ends_after.is_some_and(|after| begin.elapsed() >= after) {
+                return Ok(Farewell::Over);
+            }
+            // Nobody is listened to who does not listen: answers would pile up.
+            if self.line.is_blocked() {
+                self.line.flush(TURN)?;
+                if taken.elapsed() > STUCK_MAX {
+                    return Ok(Farewell::Untaken);
+                }
+                continue;
+            }
+            taken = Instant::now();
+            match self.line.next(TURN)? {
+                Some(ToProbe::Ping { sent_ns }) => {
+                    let received_ns = monotonic_ns();
+                    let answered_ns = monotonic_ns();
+                    self.line.send(&FromProbe::Pong(Pong { sent_ns, received_ns, answered_ns }));
+                    heard = Instant::now();
+                }
+                Some(ToProbe::Stop) => return Ok(Farewell::Asked),
+                Some(ToProbe::Hello(_)) => heard = Instant::now(),
+                None if heard.elapsed() > IDLE_MAX => return Ok(Farewell::Unheard),
+                None => {}
+            }
+            self.hand_over();
+        }
+    }
+
+    /// Sends what was read, as far as the client takes it.
+    fn hand_over(&mut self) {
+        if self.waiting.is_empty() {
+            self.waiting.extend(self.sampler.take());
+        }
+        while let Some(reading) = self.waiting.pop_front() {
+            self.line.send(&FromProbe::Reading(bounded(reading)));
+            if self.line.is_blocked() {
+                return;
+            }
+        }
+    }
+
+    /// A last round, and the reason why there are no more.
+    fn finish(mut self, why: Farewell) {
+        self.waiting.extend(self.sampler.stop());
+        let begin = Instant::now();
+        while let Some(reading) = self.waiting.pop_front() {
+            self.line.send(&FromProbe::Reading(bounded(reading)));
+            while self.line.is_blocked() {
+                if begin.elapsed() > LAST_WORDS || self.line.flush(TURN).is_err() {
+                    return;
+                }
+            }
+        }
+        say(&mut self.line, &FromProbe::Bye { why });
+    }
+}
+
+/// A reading that fits in a message, or one that says that it does not.
+fn bounded(mut reading: Reading) -> Reading {
+    /// A thread or a connection takes less than this as JSON; most readings have a few hundred.
+    const ENTRY_BYTES: usize = 512;
+    if let Data::ServerRuntime(figures) = &mut reading.data {
+        // JSON has no word for these.
+        figures.retain(|_, figure| figure.is_finite());
+    }
+    let entries = match &reading.data {
+        Data::ServerThreads(threads) => threads.len(),
+        Data::ServerThreadsNow(threads) => threads.len(),
+        Data::Connections(sockets) => sockets.len(),
+        Data::Interrupts(interrupts) => {
+            interrupts.iter().map(|interrupt| 1 + interrupt.per_cpu.len() / 16).sum()
+        }
+        _ => 0,
+    };
+    if entries * ENTRY_BYTES < FROM_PROBE_BYTES_MAX {
+        return reading;
+    }
+    let why = format!("{entries} entries are more than a message holds");
+    let data = Data::Unreadable(Unreadable { source: "probe line".to_string(), why });
+    Reading { data, ..reading }
+}

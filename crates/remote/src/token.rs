@@ -1,0 +1,162 @@
+//! The secret that both ends are given, in a file.
+
+use rustls::crypto::aws_lc_rs;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File, OpenOptions};
+use std::hint::black_box;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// A shorter token could be guessed.
+const CHARACTERS_MIN: usize = 16;
+const CHARACTERS_MAX: usize = 1024;
+/// Random bytes of a token that we make.
+const RANDOM_BYTES: usize = 32;
+
+/// Why a file gives no token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The system refused.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// Others may read the secret.
+    #[error("{0}: others may read it; for example chmod 600 {0}", path.display())]
+    Open {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// Not a token.
+    #[error(
+        "{}: it does not hold a token, which is {CHARACTERS_MIN} to {CHARACTERS_MAX} printed \
+         characters without blanks in one line", path.display()
+    )]
+    NoToken {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+pub(crate) fn io_error(path: &Path) -> impl Fn(io::Error) -> TokenError {
+    let path = path.to_path_buf();
+    move |error| TokenError::Io { path: path.clone(), error }
+}
+
+/// The token in a file.
+pub fn read(path: &Path) -> Result<String, TokenError> {
+    let mut text = String::new();
+    let file = File::open(path).map_err(io_error(path))?;
+    let no_token = || TokenError::NoToken { path: path.to_path_buf() };
+    match file.take(CHARACTERS_MAX as u64 + 2).read_to_string(&mut text) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(no_token()),
+        result => result.map_err(io_error(path))?,
+    };
+    let token = text.trim();
+    let length_is_right = (CHARACTERS_MIN..=CHARACTERS_MAX).contains(&token.len());
+    if length_is_right && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        Ok(token.to_string())
+    } else {
+        Err(no_token())
+    }
+}
+
+/// The token in a file that only its owner may read; a new one when there is no file.
+pub fn read_or_make(path: &Path) -> Result<String, TokenError> {
+    if !path.exists() {
+        let mut line = hexadecimal(&random());
+        line.push('\n');
+        write_secret(path, line.as_bytes())?;
+    }
+    require_secret(path)?;
+    read(path)
+}
+
+/// Refuses a file that others than its owner may read.
+pub fn require_secret(path: &Path) -> Result<(), TokenError> {
+    let mode = fs::metadata(path).map_err(io_error(path))?.permissions().mode();
+    if mode & 0o077 == 0 { Ok(()) } else { Err(TokenError::Open { path: path.to_path_buf() }) }
+}
+
+/// Makes a file that only its owner may read. It must not exist yet.
+pub fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), TokenError> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    made.and_then(|mut file| file.write_all(bytes)).map_err(io_error(path))
+}
+
+fn random() -> [u8; RANDOM_BYTES] {
+    let mut bytes = [0; RANDOM_BYTES];
+    let source = aws_lc_rs::default_provider().secure_random;
+    source.fill(&mut bytes).expect("the system gives random bytes");
+    bytes
+}
+
+/// Lower-case digits, two for each byte.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether two tokens are the same, in a time that says nothing about where they differ.
+pub fn is_same(given: &str, expected: &str) -> bool {
+    // Digests have one length, so not even that of the token shows.
+    let (given, expected) = (Sha256::digest(given), Sha256::digest(expected));
+    let pairs = given.iter().zip(&expected);
+    pairs.fold(0, |differences, (left, right)| black_box(differences | (left ^ right))) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("remote-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_token_is_made_once_and_kept_from_others() {
+        let folder = folder("token");
+        let path = folder.join("probe.token");
+        let token = read_or_make(&path).unwrap();
+        assert_eq!(token.len(), 2 * RANDOM_BYTES);
+        assert_eq!(read_or_make(&path).unwrap(), token);
+        assert_eq!(read(&path).unwrap(), token);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let refused = read_or_make(&path).unwrap_err().to_string();
+        assert!(refused.contains("chmod 600"), "{refused}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused() {
+        let folder = folder("no-token");
+        let path = folder.join("probe.token");
+        let long = "x".repeat(CHARACTERS_MAX + 1);
+        for text in ["", "short", "two words that are long enough", &long, "ümläutümläutümläut"]
+        {
+            fs::write(&path, text).unwrap();
+            let refused = read(&path).unwrap_err();
+            assert!(matches!(refused, TokenError::NoToken { .. }), "{text}: {refused}");
+        }
+        fs::write(&path, [0xff; 40]).unwrap();
+        assert!(matches!(read(&path), Err(TokenError::NoToken { .. })));
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(read(&path), Err(TokenError::Io { .. })));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn tokens_are_compared_whole() {
+        assert!(is_same("0123456789abcdef", "0123456789abcdef"));
+        for wrong in ["", "0123456789abcdeg", "1123456789abcdef", "0123456789abcdef0"] {
+            assert!(!is_same(wrong, "0123456789abcdef"), "{wrong}");
+        }
+    }
+}
