@@ -50,8 +50,8 @@ impl Default for Config {
             server_pid: None,
             port: None,
             runtime: None,
-            root: Root::default(),
             kept_files: KEPT_FILES,
+            root: Root::default(),
             ends: Ends::Both,
             queue_bytes_max: QUEUE_BYTES_MAX,
         }

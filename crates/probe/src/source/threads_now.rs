@@ -196,9 +196,8 @@ struct Learnt {
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope
-        .server()
-        .map(|_| Box::new(ThreadsNow::of(scope.root.clone(), scope.kept_files)) as Box<dyn Source>)
+    let now = || ThreadsNow::of(scope.root.clone(), scope.kept_files);
+    scope.server().map(|_| Box::new(now()) as Box<dyn Source>)
 }
 
 impl Source for ThreadsNow {

@@ -89,6 +89,7 @@ impl Session<'_> {
             port: hello.port,
             ends: Ends::Server,
             queue_bytes_max: QUEUE_BYTES_MAX,
+            kept_files: KEPT_FILES,
             ..Config::default()
         });
         let mut stream = Stream { line, sampler, waiting: VecDeque::new() };
