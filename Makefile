@@ -22,9 +22,10 @@ help: ## what there is
 build: build-rust build-go ## bin/ceiling, bin/floor and bin/target-*
 
 build-rust:
-	cargo build --release --locked -p ceiling -p target-sink -p floor
+	cargo build --release --locked -p ceiling -p target-sink -p target-stage -p walls \
+	  -p floor
 	mkdir -p bin
-	install target/release/ceiling target/release/floor target/release/target-sink bin/
+	install $(addprefix target/release/,ceiling floor target-sink target-stage walls) bin/
 
 build-go:
 	mkdir -p bin
