@@ -1,5 +1,7 @@
 //! As much of HTTP/1.1 as a server of requests without bodies needs.
 
+use std::thread;
+
 /// One request, as far as it matters.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request<'a> {
@@ -52,13 +54,17 @@ pub enum After {
     Close,
 }
 
-/// The head of an answer.
+/// The head of an answer. It names the thread, so that clients can tell listeners apart.
 pub fn head(status: &str, body_bytes: usize, after: After) -> String {
     let close = match after {
         After::KeepAlive => "",
         After::Close => "Connection: close\r\n",
     };
-    format!("HTTP/1.1 {status}\r\nContent-Length: {body_bytes}\r\n{close}\r\n")
+    let thread = thread::current();
+    let thread = thread.name().unwrap_or_default();
+    format!(
+        "HTTP/1.1 {status}\r\nServer: {thread}\r\nContent-Length: {body_bytes}\r\n{close}\r\n"
+    )
 }
 
 /// Length of the whole first answer in what was received, once its head is there.
