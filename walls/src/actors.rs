@@ -88,7 +88,8 @@ pub fn start_neglected(stage: &Stage, actors: &[Actor], bin: &Path) -> Result<Op
         allowance: Allowance::default(),
         files: None,
     };
-    let mut command = stage.command(seat, &bin.join("target-stage"), &crate::setup::words(&line))?;
+    let mut command =
+        stage.command(seat, &bin.join("target-stage"), &crate::setup::words(&line))?;
     Ok(Some(Running(command.stdout(Stdio::null()).spawn()?)))
 }
 
@@ -100,7 +101,9 @@ pub fn play(actor: &Actor, server: u32, client: u32) -> Option<Playing> {
             let process = of(host);
             Box::new(move |end| pause(process, stop, every, end))
         }
-        Actor::FilesTaken { after, left } => Box::new(move |end| take_files(client, after, left, end)),
+        Actor::FilesTaken { after, left } => {
+            Box::new(move |end| take_files(client, after, left, end))
+        }
         Actor::Burner { .. } | Actor::Knocker { .. } => return None,
     };
     let stop = Arc::new(AtomicBool::new(false));

@@ -68,7 +68,8 @@ pub fn one(
 ) -> Result<Label> {
     let folder = folder(&options.keep, scenario.name, draw);
     if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("cannot clear {}", folder.display()))?;
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot clear {}", folder.display()))?;
     }
     let mut dice = Dice::new(options.seed, scenario.name, draw);
     let setup = (scenario.set_up)(&mut dice, 1.0);
@@ -117,12 +118,7 @@ fn test(
 }
 
 /// The result with the limit of the same draw multiplied by a factor.
-fn prove(
-    scenario: &Scenario,
-    draw: u32,
-    factor: f64,
-    options: &RunOptions,
-) -> Result<Option<f64>> {
+fn prove(scenario: &Scenario, draw: u32, factor: f64, options: &RunOptions) -> Result<Option<f64>> {
     let mut dice = Dice::new(options.seed, scenario.name, draw);
     let setup = (scenario.set_up)(&mut dice, factor);
     let folder = folder(&options.keep, scenario.name, draw).join("proof");

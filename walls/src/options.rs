@@ -6,7 +6,11 @@ use std::path::PathBuf;
 
 /// What was typed.
 #[derive(Debug, Parser)]
-#[command(name = "walls", version, about = "Scenarios whose wall is known, and the verdicts on them")]
+#[command(
+    name = "walls",
+    version,
+    about = "Scenarios whose wall is known, and the verdicts on them"
+)]
 pub struct Options {
     /// What to do.
     #[command(subcommand)]

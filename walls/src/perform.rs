@@ -124,7 +124,8 @@ fn start(
     BufReader::new(output).read_line(&mut line)?;
     let listening: serde_json::Value = serde_json::from_str(&line)
         .with_context(|| format!("{} did not start: {words:?}", program.name))?;
-    let port = listening["addr"].as_str().and_then(|address| address.rsplit(':').next()?.parse().ok());
+    let port =
+        listening["addr"].as_str().and_then(|address| address.rsplit(':').next()?.parse().ok());
     Ok((server, port.with_context(|| format!("no address in {line}"))?))
 }
 

@@ -14,7 +14,12 @@ macro_rules! registry {
 }
 
 registry! {
-    little_load, sleeping_server, quota, parent_quota, pool, lock,
+    little_load, sleeping_server, generator_quota, generator_neighbour, generator_loop,
+    late_generator, client_link, client_ports, client_files, burst_credit, limiter_reject,
+    packet_rate, slow_acceptor, accept_burst, syn_queue, server_files, backlog_drops, server_link,
+    send_buffer, skewed_listeners, server_cpus, one_thread, quota, parent_quota, quota_with_noise,
+    cpu_mask, server_neighbour, lock, lock_class, pool, downstream_quota, downstream_pool,
+    limiter_delay, pauses, delayed_ack, capped_keep_alive, quota_and_link,
 }
 
 /// A way to build a run whose wall is known.

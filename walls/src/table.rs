@@ -163,7 +163,8 @@ pub fn page(scored: &[Scored], when: &str) -> String {
     }
     let _ = writeln!(out, "\n- {HIGHEST}\n- {CHECKLIST}");
     for judge in [0, 1] {
-        let _ = writeln!(out, "\n## Taken for what, {}\n\n| truth | said |", Judge::ALL[judge].name());
+        let _ =
+            writeln!(out, "\n## Taken for what, {}\n\n| truth | said |", Judge::ALL[judge].name());
         let _ = writeln!(out, "|---|---|");
         for (truth, said) in confusion(scored, judge) {
             let _ = writeln!(out, "| {truth} | {said} |");

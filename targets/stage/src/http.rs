@@ -62,9 +62,7 @@ pub fn head(status: &str, body_bytes: usize, after: After) -> String {
     };
     let thread = thread::current();
     let thread = thread.name().unwrap_or_default();
-    format!(
-        "HTTP/1.1 {status}\r\nServer: {thread}\r\nContent-Length: {body_bytes}\r\n{close}\r\n"
-    )
+    format!("HTTP/1.1 {status}\r\nServer: {thread}\r\nContent-Length: {body_bytes}\r\n{close}\r\n")
 }
 
 /// Length of the whole first answer in what was received, once its head is there.

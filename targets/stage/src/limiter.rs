@@ -54,9 +54,8 @@ mod tests {
     fn let_through(overflow: Overflow) -> (usize, Duration) {
         let limiter = Limiter::new(250.0, overflow);
         let begin = Instant::now() + Duration::from_secs(1);
-        let waits: Vec<_> = (0..1000)
-            .filter_map(|ms| limiter.admit(begin + Duration::from_millis(ms)))
-            .collect();
+        let waits: Vec<_> =
+            (0..1000).filter_map(|ms| limiter.admit(begin + Duration::from_millis(ms))).collect();
         (waits.len(), waits.into_iter().max().unwrap_or_default())
     }
 

@@ -91,8 +91,7 @@ pub struct Options {
     limit: Option<f64>,
 
     /// What becomes of requests above the limit
-    #[arg(long, value_enum, default_value = "reject", requires = "limit",
-          help_heading = "Limits")]
+    #[arg(long, value_enum, default_value = "reject", requires = "limit", help_heading = "Limits")]
     limit_mode: Overflow,
 
     /// Close each connection after N answers; the last one says so

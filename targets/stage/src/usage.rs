@@ -48,8 +48,10 @@ pub fn explain(error: &clap::Error) -> String {
     };
     match error.kind() {
         ErrorKind::ArgumentConflict if text(ContextKind::PriorArg) != argument => {
-            format!("{flag} does not go with {}; one of them, for example {example}",
-                text(ContextKind::PriorArg))
+            format!(
+                "{flag} does not go with {}; one of them, for example {example}",
+                text(ContextKind::PriorArg)
+            )
         }
         ErrorKind::ArgumentConflict => {
             format!("{flag} can be given only once, for example {example}")

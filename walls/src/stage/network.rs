@@ -74,9 +74,8 @@ impl Network {
         if setup.downstream.is_some() {
             hosts.push(Host::Downstream);
         }
-        let is_stranger = |actor: &Actor| {
-            matches!(actor, Actor::Knocker { from: Host::Stranger, .. })
-        };
+        let is_stranger =
+            |actor: &Actor| matches!(actor, Actor::Knocker { from: Host::Stranger, .. });
         if setup.actors.iter().any(is_stranger) {
             hosts.push(Host::Stranger);
         }
@@ -261,12 +260,8 @@ mod tests {
         assert_eq!(both.matches("netns add").count(), 2);
         assert_eq!(both.matches("type veth").count(), 1);
         setup.shapes = vec![Shape::Sent(Host::Server, "tbf rate 1mbit".to_owned())];
-        setup.actors = vec![Actor::Knocker {
-            from: Host::Stranger,
-            rate: 1.0,
-            burst: 1,
-            to: Door::Server,
-        }];
+        setup.actors =
+            vec![Actor::Knocker { from: Host::Stranger, rate: 1.0, burst: 1, to: Door::Server }];
         let hosts = [Host::Client, Host::Server, Host::Stranger];
         let script = network(&hosts).script(&setup);
         assert_eq!(script.matches("type veth").count(), 2);
