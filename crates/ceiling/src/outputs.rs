@@ -46,10 +46,15 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// Writes every file.
-    pub fn write(mut self, run: &Run) -> Result<(), Failure> {
+    /// Writes every file of a run.
+    pub fn write(self, run: &Run) -> Result<(), Failure> {
+        self.write_bytes(&|format| report::render(run, format))
+    }
+
+    /// Writes every file with what its format asks for.
+    pub fn write_bytes(mut self, render: &dyn Fn(Format) -> Vec<u8>) -> Result<(), Failure> {
         for mut output in std::mem::take(&mut self.0) {
-            let bytes = report::render(run, output.format);
+            let bytes = render(output.format);
             let written = output.file.write_all(&bytes).and_then(|()| output.file.flush());
             let moved = written.and_then(|()| match &output.draft {
                 Some(draft) => fs::rename(draft, &output.path),

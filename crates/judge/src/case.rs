@@ -1,8 +1,9 @@
 //! One point with everything known about it, and the questions that gates and walls ask of it.
 
-use crate::observe::{CpuShare, Observed, ThreadShare};
+use crate::observe::{CpuShare, Observed, SocketCensus, ThreadShare};
 use model::facts::{HostFacts, ServerFacts};
 use model::load::{Hold, Life, Trial};
+use model::route::Address;
 use model::run::Point;
 
 /// A thread or CPU set that wants more than this share of its time is hot.
@@ -31,12 +32,23 @@ pub struct Case<'a> {
     pub trial: &'a Trial,
     /// The generator's host.
     pub host: &'a HostFacts,
-    /// The server, when it is watched.
+    /// The server, when it is watched, here or by a probe on its own host.
     pub server: Option<&'a ServerFacts>,
+    /// The server's host: the generator's own when they share it, nothing when it is not known.
+    pub server_host: Option<&'a HostFacts>,
     /// The point.
     pub point: &'a Point,
-    /// What the probes saw in its window.
+    /// What the probe on the generator's host saw in its window.
     pub observed: &'a Observed,
+}
+
+/// Which host's CPUs are meant; with one host both are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Host {
+    /// The generator's.
+    Client,
+    /// The server's.
+    Server,
 }
 
 impl<'a> Case<'a> {
@@ -59,6 +71,17 @@ impl<'a> Case<'a> {
         format!("ceiling churn {} --devices {devices}{hold}", self.trial.url)
     }
 
+    /// What was seen on the server's host. What is about the server is absent in it when nobody
+    /// watched the server.
+    pub fn far(&self) -> &'a Observed {
+        self.observed.far.as_deref().unwrap_or(self.observed)
+    }
+
+    /// Whether generator and server share a host and a network namespace, as far as is known.
+    pub fn is_one_host(&self) -> bool {
+        self.observed.far.is_none() && self.server_host.is_some()
+    }
+
     /// CPUs the workers may run on.
     pub fn client_cpus(&self) -> Vec<u32> {
         if self.trial.cpus.is_empty() {
@@ -71,7 +94,7 @@ impl<'a> Case<'a> {
     /// pinned to. Nothing when the server is not watched.
     pub fn server_cpus(&self) -> Option<Vec<u32>> {
         let server = self.server?;
-        let threads = self.observed.server_threads.as_ref()?;
+        let threads = self.far().server_threads.as_ref()?;
         let works = |thread: &&ThreadShare| thread.wanted() > WORKS;
         let mask = |thread: &ThreadShare| {
             server.pinned_threads.get(&thread.tid).unwrap_or(&server.cpus_allowed).clone()
@@ -83,15 +106,19 @@ impl<'a> Case<'a> {
     }
 
     /// Shares of a set of CPUs; nothing when one of them was not read.
-    pub fn cpus(&self, set: &[u32]) -> Option<Vec<CpuShare>> {
-        let all = self.observed.cpus.as_ref()?;
+    pub fn cpus(&self, host: Host, set: &[u32]) -> Option<Vec<CpuShare>> {
+        let observed = match host {
+            Host::Client => self.observed,
+            Host::Server => self.far(),
+        };
+        let all = observed.cpus.as_ref()?;
         let find = |cpu: &u32| all.iter().find(|share| share.cpu == *cpu).copied();
         set.iter().map(find).collect::<Option<Vec<_>>>().filter(|shares| !shares.is_empty())
     }
 
     /// Mean busy share of a set of CPUs.
-    pub fn busy(&self, set: &[u32]) -> Option<f64> {
-        let shares = self.cpus(set)?;
+    pub fn busy(&self, host: Host, set: &[u32]) -> Option<f64> {
+        let shares = self.cpus(host, set)?;
         Some(shares.iter().map(CpuShare::busy).sum::<f64>() / shares.len() as f64)
     }
 
@@ -115,7 +142,7 @@ impl<'a> Case<'a> {
 
     /// The server thread that wanted most CPU.
     pub fn hottest_server_thread(&self) -> Option<&'a ThreadShare> {
-        hottest(self.observed.server_threads.as_ref()?.iter().collect())
+        hottest(self.far().server_threads.as_ref()?.iter().collect())
     }
 
     /// Whether the generator could have done clearly more: no worker near its limit. Nothing when
@@ -127,7 +154,7 @@ impl<'a> Case<'a> {
     /// Share of its allowed CPUs that the server used; nothing when it is not watched.
     pub fn server_utilisation(&self) -> Option<f64> {
         let allowed = self.server_cpus()?.len().max(1) as f64;
-        Some(self.observed.server_cpus()? / allowed)
+        Some(self.far().server_cpus()? / allowed)
     }
 
     /// Whether the server could have done clearly more, as far as CPU goes.
@@ -140,22 +167,45 @@ impl<'a> Case<'a> {
     /// interrupts. Nothing when the server is not watched.
     pub fn neighbours(&self) -> Option<f64> {
         let cpus = self.server_cpus()?;
-        let shares = self.cpus(&cpus)?;
+        let shares = self.cpus(Host::Server, &cpus)?;
         let count = shares.len() as f64;
         let busy: f64 = shares.iter().map(CpuShare::busy).sum();
         let interrupts: f64 = shares.iter().map(|cpu| cpu.shares.softirq + cpu.shares.irq).sum();
         let run = |threads: &Option<Vec<ThreadShare>>| {
             threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
         };
-        let is_shared = self.client_cpus().iter().any(|cpu| cpus.contains(cpu));
+        // With a probe on another host nothing of ours runs there but for tests in namespaces.
+        let is_shared =
+            self.is_one_host() && self.client_cpus().iter().any(|cpu| cpus.contains(cpu));
         let client = if is_shared { run(&self.observed.client_threads) } else { 0.0 };
-        let server = run(&self.observed.server_threads);
+        let server = run(&self.far().server_threads);
         Some(((busy - interrupts - server - client) / count).max(0.0))
     }
 
-    /// Increase of a TCP counter over the window.
-    pub fn tcp(&self, name: &str) -> Option<u64> {
+    /// Increase of a TCP counter of the generator's namespace over the window.
+    pub fn client_tcp(&self, name: &str) -> Option<u64> {
         self.observed.tcp.as_ref()?.get(name).copied()
+    }
+
+    /// The same of the server's namespace. Nothing when it is another one and nobody watched it.
+    pub fn server_tcp(&self, name: &str) -> Option<u64> {
+        let is_local = self.trial.addresses.iter().any(Address::is_loopback);
+        let is_known = self.observed.far.is_some() || self.server.is_some() || is_local;
+        self.far().tcp.as_ref().filter(|_| is_known)?.get(name).copied()
+    }
+
+    /// Where requests wait in sockets, each side as its own host saw it.
+    pub fn census(&self) -> Option<SocketCensus> {
+        let near = self.observed.census;
+        let Some(far) = &self.observed.far else { return near };
+        let (near, far) = (near.unwrap_or_default(), far.census.unwrap_or_default());
+        let census = SocketCensus {
+            client: near.client,
+            client_unread: near.client_unread,
+            client_rtt_sum_us: near.client_rtt_sum_us,
+            ..far
+        };
+        (census.client + census.server > 0).then_some(census)
     }
 
     /// Whether the load is an open loop.

@@ -59,6 +59,7 @@ impl Fixture {
             trial: &self.trial,
             host: &self.host,
             server: self.server.as_ref(),
+            server_host: self.server.as_ref().map(|_| &self.host),
             point: &self.point,
             observed: &self.observed,
         }
@@ -169,6 +170,7 @@ impl Fixture {
             release_lag_ns: None,
             lateness_ns: None,
             latency_at_least_ns: None,
+            residence: None,
             in_flight: InFlight {
                 mean: Some(f64::from(connections)),
                 limit: u64::from(connections),
@@ -245,6 +247,7 @@ fn unjudged() -> Verdict {
         side: Side::Unknown,
         confidence: Confidence::Unknown,
         also: vec![],
+        alternatives: vec![],
         ceiling: None,
         evidence: vec![],
         against: vec![],

@@ -15,7 +15,15 @@ pub mod case;
 pub mod gates;
 pub mod walls;
 
+mod decide;
+mod next;
 mod verdict;
+
+pub mod odds;
+
+pub mod again;
+
+mod residence;
 
 pub mod ramp;
 
@@ -24,6 +32,7 @@ pub mod steady;
 
 pub mod search;
 
+pub use again::again;
 pub use verdict::{Context, judge_point, judge_run, last_visits, undecided};
 
 #[cfg(test)]

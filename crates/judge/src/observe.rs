@@ -3,12 +3,20 @@
 //! Cumulative counters are differenced between the first and the last reading of each source that
 //! lie wholly inside the window, over the time between those two reads.
 
+mod network;
+mod server;
+
+pub use network::{ConntrackUse, LinkUse, QdiscUse, SoftnetUse};
+pub use server::{DoingShares, DownstreamUse, SocketCensus};
+
 use model::facts::Unreadable;
 use model::reading::{
-    Connection, CpuShares, CpuTimes, Data, Listener, OpenFiles, ProbeCost, QuotaUse, Reading,
-    ThreadTimes,
+    Conntrack, CpuShares, CpuTimes, Data, Disk, Interface, Listener, OpenFiles, ProbeCost, Qdisc,
+    QuotaUse, Reading, Softnet, ThreadTimes,
 };
 use std::collections::BTreeMap;
+
+type Drivers = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// How one CPU spent the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -72,19 +80,6 @@ pub struct QueuePeak {
     pub backlog: u32,
 }
 
-/// Where bytes were waiting in sampled connections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SocketCensus {
-    /// Server-side sockets looked at.
-    pub server: u64,
-    /// Of them, with unread bytes: requests the application has not read.
-    pub server_unread: u64,
-    /// Client-side sockets looked at.
-    pub client: u64,
-    /// Of them, with unread bytes: answers the generator has not read.
-    pub client_unread: u64,
-}
-
 /// Everything the readings of a window say. What was not read is absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observed {
@@ -110,6 +105,33 @@ pub struct Observed {
     pub listeners: Option<QueuePeak>,
     /// Sampled connections.
     pub census: Option<SocketCensus>,
+    /// Receive work by CPU.
+    pub softnet: Option<Vec<SoftnetUse>>,
+    /// Interfaces of the network namespace.
+    pub links: Option<Vec<LinkUse>>,
+    /// Queueing disciplines of the network namespace.
+    pub qdiscs: Option<Vec<QdiscUse>>,
+    /// Counters of network drivers, increase over the window, by interface.
+    pub drivers: Option<Drivers>,
+    /// The connection tracking table; absent where there is none.
+    pub conntrack: Option<ConntrackUse>,
+    /// Sockets by state and memory, at the most, as `/proc/net/sockstat` names them.
+    pub sockets: Option<BTreeMap<String, u64>>,
+    /// What the server's threads did.
+    pub doing: Option<DoingShares>,
+    /// CPUs' worth of time the server used in each interval between two reads, in order.
+    pub server_cpus_series: Vec<f64>,
+    /// Services the server itself called, the busiest first.
+    pub downstreams: Option<Vec<DownstreamUse>>,
+    /// Share of the window in which the busiest disk was in use.
+    pub disk_busy: Option<f64>,
+    /// Reclaim counters, increase over the window.
+    pub memory: Option<BTreeMap<String, u64>>,
+    /// Figures of the server's runtime, change over the window.
+    pub runtime: Option<BTreeMap<String, f64>>,
+    /// The same of the server's host, when a probe there was read. All fields about the server are
+    /// there then.
+    pub far: Option<Box<Observed>>,
     /// CPUs' worth of time of the probe itself.
     pub probe_cpus: Option<f64>,
     /// What could not be read.
@@ -163,8 +185,44 @@ struct Seen {
     client_files: Option<OpenFiles>,
     server_files: Option<OpenFiles>,
     listeners: Option<QueuePeak>,
-    census: Option<SocketCensus>,
+    census: server::Census,
+    softnet: Ends<Vec<Softnet>>,
+    links: Ends<Vec<Interface>>,
+    qdiscs: Ends<Vec<Qdisc>>,
+    qdiscs_waiting: network::Waiting,
+    drivers: Ends<Drivers>,
+    conntrack: Ends<Conntrack>,
+    conntrack_most: u64,
+    sockets: Option<BTreeMap<String, u64>>,
+    doing: server::DoingSum,
+    server_cpus: CpuSeries,
+    downstreams: server::DownstreamSum,
+    disks: Ends<Vec<Disk>>,
+    memory: Ends<BTreeMap<String, u64>>,
+    runtime: Ends<BTreeMap<String, f64>>,
     unreadable: Vec<Unreadable>,
+}
+
+/// CPU time of all threads together from read to read.
+#[derive(Default)]
+struct CpuSeries {
+    last: Option<(u64, BTreeMap<u32, u64>)>,
+    cpus: Vec<f64>,
+}
+
+impl CpuSeries {
+    fn add(&mut self, at_ns: u64, threads: &[ThreadTimes]) {
+        let now: BTreeMap<u32, u64> =
+            threads.iter().map(|thread| (thread.tid, thread.run_ns)).collect();
+        if let Some((before_ns, before)) = &self.last {
+            let run_ns = |(tid, run_ns): (&u32, &u64)| {
+                run_ns.saturating_sub(before.get(tid).copied().unwrap_or(0))
+            };
+            let passed_ns = at_ns.saturating_sub(*before_ns).max(1) as f64;
+            self.cpus.push(now.iter().map(run_ns).sum::<u64>() as f64 / passed_ns);
+        }
+        self.last = Some((at_ns, now));
+    }
 }
 
 impl Seen {
@@ -173,7 +231,10 @@ impl Seen {
         match reading.data {
             Data::Cpus(cpus) => self.cpus.add(at_ns, cpus),
             Data::ClientThreads(threads) => self.client_threads.add(at_ns, threads),
-            Data::ServerThreads(threads) => self.server_threads.add(at_ns, threads),
+            Data::ServerThreads(threads) => {
+                self.server_cpus.add(at_ns, &threads);
+                self.server_threads.add(at_ns, threads);
+            }
             Data::ClientQuota(quotas) => self.client_quotas.add(at_ns, quotas),
             Data::ServerQuota(quotas) => self.server_quotas.add(at_ns, quotas),
             Data::Tcp(counters) => self.tcp.add(at_ns, counters),
@@ -182,17 +243,31 @@ impl Seen {
             Data::ClientFiles(files) => keep_fuller(&mut self.client_files, files),
             Data::ServerFiles(files) => keep_fuller(&mut self.server_files, files),
             Data::Listeners(listeners) => keep_fullest(&mut self.listeners, &listeners),
-            Data::Connections(sockets) => count(&sockets, self.census.get_or_insert_default()),
+            Data::Connections(sockets) => self.census.add(&sockets),
+            Data::Softnet(rows) => self.softnet.add(at_ns, rows),
+            Data::Interfaces(links) => self.links.add(at_ns, links),
+            Data::Qdiscs(qdiscs) => {
+                self.qdiscs_waiting.add(&qdiscs);
+                self.qdiscs.add(at_ns, qdiscs);
+            }
+            Data::Drivers(counters) => self.drivers.add(at_ns, counters),
+            Data::Conntrack(table) => {
+                self.conntrack_most = self.conntrack_most.max(table.count);
+                self.conntrack.add(at_ns, table);
+            }
+            Data::Sockets(sockets) => keep_most(self.sockets.get_or_insert_default(), sockets),
+            Data::ServerThreadsNow(threads) => self.doing.add(&threads),
+            Data::Downstreams(downstreams) => self.downstreams.add(&downstreams),
+            Data::Disks(disks) => self.disks.add(at_ns, disks),
+            Data::Memory(counters) => self.memory.add(at_ns, counters),
+            Data::ServerRuntime(figures) => self.runtime.add(at_ns, figures),
             Data::Unreadable(what) => {
                 if !self.unreadable.contains(&what) {
                     self.unreadable.push(what);
                 }
             }
-            Data::Softnet(_)
-            | Data::Softirqs(_)
-            | Data::Interrupts(_)
-            | Data::Interfaces(_)
-            | Data::Sockets(_) => {}
+            // For reports; no wall rests on them.
+            Data::Softirqs(_) | Data::Interrupts(_) | Data::Numa(_) | Data::CpuClocks(_) => {}
         }
     }
 }
@@ -216,7 +291,20 @@ impl Observed {
             client_files: seen.client_files,
             server_files: seen.server_files,
             listeners: seen.listeners,
-            census: seen.census,
+            census: seen.census.finish(),
+            softnet: seen.softnet.between(network::softnet),
+            links: seen.links.between(network::links),
+            qdiscs: seen.qdiscs.between(|pair| network::qdiscs(pair, &seen.qdiscs_waiting)),
+            drivers: seen.drivers.between(network::drivers),
+            conntrack: seen.conntrack.between(|pair| network::conntrack(pair, seen.conntrack_most)),
+            sockets: seen.sockets,
+            doing: seen.doing.finish(),
+            server_cpus_series: seen.server_cpus.cpus,
+            downstreams: seen.downstreams.finish(),
+            disk_busy: seen.disks.between(server::disk_busy),
+            memory: seen.memory.between(|pair| increase(pair.first, pair.last)),
+            runtime: seen.runtime.between(change),
+            far: None,
             unreadable: seen.unreadable,
         }
     }
@@ -307,22 +395,23 @@ fn keep_fullest(kept: &mut Option<QueuePeak>, listeners: &[Listener]) {
     }
 }
 
-fn count(sockets: &[Connection], census: &mut SocketCensus) {
-    for Connection { server_side, receive_queue, .. } in sockets {
-        let unread = u64::from(*receive_queue > 0);
-        if *server_side {
-            census.server += 1;
-            census.server_unread += unread;
-        } else {
-            census.client += 1;
-            census.client_unread += unread;
-        }
+fn keep_most(kept: &mut BTreeMap<String, u64>, sockets: BTreeMap<String, u64>) {
+    for (name, value) in sockets {
+        let most = kept.entry(name).or_default();
+        *most = value.max(*most);
     }
+}
+
+fn change(pair: &Pair<'_, BTreeMap<String, f64>>) -> BTreeMap<String, f64> {
+    let of_figure =
+        |(name, last): (&String, &f64)| Some((name.clone(), last - pair.first.get(name)?));
+    pair.last.iter().filter_map(of_figure).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::reading::Connection;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -411,7 +500,8 @@ mod tests {
         let share = &observed.server_quotas.unwrap()[0];
         assert_eq!((share.allowed_cpus, share.throttled_periods), (Some(0.25), 0.9));
         assert!((share.throttled_time - 0.5).abs() < 1e-9);
-        let expected = SocketCensus { server: 2, server_unread: 1, client: 1, client_unread: 0 };
+        let expected =
+            SocketCensus { server: 2, server_unread: 1, client: 1, ..SocketCensus::default() };
         assert_eq!(observed.census, Some(expected));
     }
 }

@@ -5,28 +5,18 @@
 //! wall: a queue, a counter or the shape of a ramp must agree with it. Without a perturbation
 //! nothing is ever "confirmed".
 
-use crate::case::{Case, percent};
-use crate::objective;
+use crate::case::Case;
+use crate::decide::decide;
 use crate::observe::Observed;
 use crate::ramp::{self, Shape, load_of, load_phrase};
-use crate::walls::{self, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, SERVER, Seen};
-use crate::{gates, ramp::ceiling};
+use crate::walls::{COUNTED, Family, Seen};
+use crate::{gates, objective, ramp::ceiling, residence};
 use model::facts::HostFacts;
-use model::load::{Hold, Question, Trial};
+use model::load::{Question, Trial};
+use model::perturbation::Perturbation;
 use model::run::{Outcome, Point, Target};
-use model::units::show_count;
-use model::verdict::{CeilingKind, Confidence, Gate, Named, Verdict};
-use model::wall::{Side, WallId};
-
-/// Gates that a counted limit explains: it loses connections and answers, and disturbs the rate.
-const EXPLAINED: [&str; 3] = ["connections", "errors", "steadiness"];
-
-/// Gates that a generator at its limit breaks by itself.
-const STRAINED: [&str; 3] = ["resolution", "release", "steadiness"];
-
-/// Share of the server's CPUs taken by others above which its CPU walls cannot be told from
-/// theirs.
-const CROWDED: f64 = 0.15;
+use model::verdict::{Confidence, Named, Verdict};
+use model::wall::Side;
 
 /// What is known about a run beside its points.
 #[derive(Debug, Clone, Copy)]
@@ -39,18 +29,24 @@ pub struct Context<'a> {
     pub target: &'a Target,
     /// How the run ended.
     pub outcome: Outcome,
+    /// Experiments made to confirm it.
+    pub perturbations: &'a [Perturbation],
 }
 
 impl<'a> Context<'a> {
     fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
-        let server = self.target.server.as_ref();
-        Case { trial: self.trial, host: self.host, server, point, observed }
+        let probe = self.target.probe.as_ref();
+        let near = self.target.server.as_ref();
+        let server = near.or_else(|| probe?.server.as_ref());
+        let server_host = probe.map(|probe| &probe.host).or_else(|| near.map(|_| self.host));
+        Case { trial: self.trial, host: self.host, server, server_host, point, observed }
     }
 }
 
 /// Fills the gates, the verdict and the expectations of a point.
 pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) -> Point {
     point.gates = gates::check_all(&context.case(&point, observed));
+    point.residence = residence::of(&context.case(&point, observed));
     point.verdict = decide(&context.case(&point, observed), None);
     let expect = context.trial.expect.as_ref();
     point.expectations = expect.map_or_else(Vec::new, |expect| objective::at_point(expect, &point));
@@ -164,254 +160,6 @@ fn shape_evidence(points: &[&Point], shape: &Shape) -> Seen {
     Seen::default().with(Family::RampShape, "client", "ramp", field, value, rule)
 }
 
-fn decide(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
-    let broken: Vec<&Gate> =
-        case.point.gates.iter().filter(|gate| gate.ok == Some(false)).collect();
-    let unexplained = broken.iter().any(|gate| !EXPLAINED.contains(&gate.id.as_str()));
-    if let Some((wall, mut seen)) = COUNTED.first_seen(case).filter(|_| !unexplained) {
-        seen.against.extend(broken.iter().map(|gate| format!("gate {}: {}", gate.id, gate.why)));
-        return named(case, wall, add_shape(seen, shape, wall));
-    }
-    let client = CLIENT.first_seen(case);
-    // A loop that never rests is late with its stamps, and one that is throttled halts: the cause
-    // is named, not the symptom.
-    let is_strained = broken.iter().all(|gate| STRAINED.contains(&gate.id.as_str()));
-    let is_explained = is_strained && client.is_some();
-    if let Some((wall, seen)) = MEASUREMENT.first_seen(case).filter(|_| !is_explained) {
-        return invalid(case, wall, seen);
-    }
-    let server = SERVER.first_seen(case);
-    let server = server.map(|(wall, seen)| (wall, add_queue(add_shape(seen, shape, wall), case)));
-    let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
-    match (client, server) {
-        (Some((client, seen)), Some((server, more))) => both(case, (client, seen), (server, more)),
-        (Some((wall, seen)), None) => named(case, wall, add_shape(seen, shape, wall)),
-        (None, Some((wall, seen))) if case.neighbours().is_some_and(|share| share > CROWDED) => {
-            crowded(case, wall, seen)
-        }
-        (None, Some((wall, seen))) if seen.is_more_than_utilisation() => named(case, wall, seen),
-        (None, Some((wall, seen))) => only_busy(case, wall, seen),
-        (None, None) => no_heat(case, shape),
-    }
-}
-
-/// The shape of the ramp supports any wall but says nothing of its side; a rising one contradicts.
-fn add_shape(mut seen: Seen, shape: Option<&Seen>, wall: WallId) -> Seen {
-    let Some(shape) = shape else { return seen };
-    for finding in &shape.findings {
-        if finding.evidence.rule.starts_with("still rising") {
-            seen.against.push(format!("{}: {} is not reached yet", finding.evidence.value, wall));
-        } else {
-            seen.findings.push(finding.clone());
-        }
-    }
-    seen
-}
-
-/// Share of planned requests that waited for a connection above which they are a queue.
-const QUEUED: f64 = 0.05;
-
-/// In open loop requests queue where they are sent while what answers is slower than the plan.
-/// That says nothing of the wall, but that there is one behind a generator that is on time.
-fn add_queue(mut seen: Seen, case: &Case<'_>) -> Seen {
-    if let Some(share) = case.queued_share().filter(|share| *share > QUEUED) {
-        seen = seen.with(
-            Family::QueueLocation,
-            "client",
-            "engine",
-            "planned requests that found every connection in use",
-            percent(share),
-            "over 5 % while the generator is on time: answers are slower than the plan",
-        );
-    }
-    seen
-}
-
-/// Whether the other side is known to have been able to do more.
-fn rival_is_contradicted(case: &Case<'_>, wall: WallId) -> bool {
-    let slack = match wall.side() {
-        Side::Client => case.server_has_slack(),
-        _ => case.client_has_slack(),
-    };
-    slack == Some(true)
-}
-
-fn named(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
-    let sure = rival_is_contradicted(case, wall);
-    if !sure {
-        let rival = if wall.side() == Side::Client { "server" } else { "generator" };
-        seen.against.push(format!("the {rival} is not known to have had slack"));
-    }
-    let confidence = if sure && seen.families() >= 2 && seen.against.is_empty() {
-        Confidence::Probable
-    } else {
-        Confidence::Suspected
-    };
-    let kind = match wall.side() {
-        Side::Client => CeilingKind::AtLeast,
-        _ => CeilingKind::Ceiling,
-    };
-    Verdict {
-        wall: Named::Wall(wall),
-        name: wall.name().to_string(),
-        side: wall.side(),
-        confidence,
-        ceiling: ceiling(&[case.point], kind),
-        ..empty(case, seen)
-    }
-}
-
-fn both(case: &Case<'_>, client: (WallId, Seen), server: (WallId, Seen)) -> Verdict {
-    let (mut seen, more) = (server.1, client.1);
-    seen.findings.extend(more.findings);
-    seen.against.extend(more.against);
-    seen.next.splice(0..0, more.next);
-    Verdict {
-        wall: Named::Wall(server.0),
-        name: format!("{} and {} together", server.0.name(), client.0.name()),
-        side: Side::Unknown,
-        confidence: Confidence::CoLimited,
-        also: vec![client.0],
-        ceiling: ceiling(&[case.point], CeilingKind::AtLeast),
-        ..empty(case, seen)
-    }
-}
-
-fn invalid(case: &Case<'_>, wall: WallId, seen: Seen) -> Verdict {
-    Verdict {
-        wall: Named::Wall(wall),
-        name: wall.name().to_string(),
-        side: Side::Measurement,
-        // A broken account needs no second witness.
-        confidence: Confidence::Probable,
-        ..empty(case, seen)
-    }
-}
-
-/// Others use the server's CPUs: they may be the wall (S6), which this version cannot name.
-fn crowded(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
-    let share = percent(case.neighbours().unwrap_or(0.0));
-    seen.against.push(format!(
-        "it looks like {wall} ({}), but other processes used {share} of the server's CPUs",
-        wall.name()
-    ));
-    seen.next = vec!["stop or move what else runs on the server's CPUs (top), and repeat".into()];
-    unknown(case, seen)
-}
-
-/// The server's CPU is busy and nothing else agrees: that is a hint, not a wall.
-fn only_busy(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
-    seen.against.push(format!("only utilisation points to {wall} ({})", wall.name()));
-    seen.next = vec![ramp_command(case)];
-    unknown(case, seen)
-}
-
-fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
-    let is_flat = shape.is_some_and(|seen| {
-        seen.findings.iter().any(|finding| !finding.evidence.rule.starts_with("still rising"))
-    });
-    let is_rising = shape.is_some() && !is_flat;
-    let offered = OFFERED.first_seen(case).map(|(_, seen)| seen);
-    match (offered, shape) {
-        (offered, Some(shape)) if is_rising => {
-            let mut seen = shape.clone();
-            if let Some(offered) = offered {
-                seen.findings.extend(offered.findings);
-                seen.next.extend(offered.next);
-            } else {
-                seen.next.push(ramp_command(case));
-            }
-            none(case, seen)
-        }
-        (Some(seen), None) => none(case, seen),
-        (offered, _) => {
-            let mut seen = add_queue(shape.cloned().unwrap_or_default(), case);
-            if is_flat && offered.is_some() {
-                let what = "nothing is busy on either side: something waits (a pool, a lock, a \
-                            limiter, a downstream service)";
-                seen.against.push(what.to_string());
-            }
-            seen.next.extend(what_would_tell(case));
-            unknown(case, seen)
-        }
-    }
-}
-
-fn none(case: &Case<'_>, seen: Seen) -> Verdict {
-    let limit = if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
-        "the number of devices".to_string()
-    } else if case.point.is_churn() {
-        "the number of devices and their hold".to_string()
-    } else if case.is_open() {
-        "the asked rate".to_string()
-    } else {
-        format!("{} requests in flight", show_count(load_of(case.point) as f64))
-    };
-    Verdict {
-        wall: Named::None,
-        name: format!("no wall was reached; what limits is {limit}"),
-        side: Side::None,
-        confidence: Confidence::Probable,
-        ceiling: ceiling(&[case.point], CeilingKind::AtLeast),
-        ..empty(case, seen)
-    }
-}
-
-fn unknown(case: &Case<'_>, seen: Seen) -> Verdict {
-    Verdict { ceiling: ceiling(&[case.point], CeilingKind::AtLeast), ..empty(case, seen) }
-}
-
-/// The commands that would separate what is open.
-fn what_would_tell(case: &Case<'_>) -> Vec<String> {
-    let mut next = Vec::new();
-    if case.queued_share().is_some_and(|share| share > QUEUED) {
-        let most = u64::from(case.point.load.connections_max.max(1)) * 4;
-        next.push(format!(
-            "let waiting requests open connections: --max-connections {most}; if the rate stays, \
-             the server is the wall"
-        ));
-    }
-    if case.server.is_none() {
-        next.push(
-            "watch the server: run ceiling on its host, or give --server-pid PID".to_string(),
-        );
-    }
-    if case.trial.question == Question::Load {
-        next.push(ramp_command(case));
-    }
-    if case.client_has_slack() != Some(true) {
-        next.push("give the generator more CPUs: --cpus LIST, -t N".to_string());
-    }
-    if next.is_empty() {
-        next.push("profile what the server waits for; its CPUs have slack".to_string());
-    }
-    next
-}
-
-fn ramp_command(case: &Case<'_>) -> String {
-    if case.point.is_churn() {
-        return case.churn_command(4);
-    }
-    if let Some(rate) = case.point.load.rate {
-        let (first, last) = ((rate / 4.0).max(1.0), rate * 4.0);
-        return format!("ceiling ramp {} -R {first:.0}..{last:.0}", case.trial.url);
-    }
-    let connections = u64::from(case.point.load.connections);
-    let (first, last) = ((connections / 4).max(1), connections * 8);
-    format!("ceiling ramp {} -c {first}..{last}", case.trial.url)
-}
-
-/// A verdict that knows nothing yet, with the given evidence.
-fn empty(case: &Case<'_>, seen: Seen) -> Verdict {
-    Verdict {
-        evidence: seen.findings.into_iter().map(|finding| finding.evidence).collect(),
-        against: seen.against,
-        next: seen.next,
-        not_tested: walls::not_tested(case),
-        ..undecided()
-    }
-}
-
 /// A verdict about nothing.
 pub fn undecided() -> Verdict {
     Verdict {
@@ -420,6 +168,7 @@ pub fn undecided() -> Verdict {
         side: Side::Unknown,
         confidence: Confidence::Unknown,
         also: Vec::new(),
+        alternatives: Vec::new(),
         ceiling: None,
         evidence: Vec::new(),
         against: Vec::new(),
@@ -432,6 +181,8 @@ pub fn undecided() -> Verdict {
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
+    use model::verdict::CeilingKind;
+    use model::wall::WallId;
 
     fn verdict(fixture: &mut Fixture) -> Verdict {
         fixture.check_gates();
@@ -544,6 +295,7 @@ mod tests {
             host: &fixture.host,
             target: &target,
             outcome: Outcome::Complete,
+            perturbations: &[],
         };
         let judged = |(connections, rate): &(u32, f64)| {
             judge_point(context, Fixture::point(*connections, *rate), &fixture.observed)
@@ -602,7 +354,13 @@ mod tests {
     fn judged_as(fixture: &Fixture, outcome: Outcome) -> Verdict {
         let trial = fixture.trial.clone();
         let target = Target::default();
-        let context = Context { trial: &trial, host: &fixture.host, target: &target, outcome };
+        let context = Context {
+            trial: &trial,
+            host: &fixture.host,
+            target: &target,
+            outcome,
+            perturbations: &[],
+        };
         let point = judge_point(context, fixture.point.clone(), &fixture.observed);
         judge_run(context, &[point], std::slice::from_ref(&fixture.observed))
     }

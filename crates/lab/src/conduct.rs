@@ -17,6 +17,7 @@ use model::curve::Curve;
 use model::event::Event;
 use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, DriverKind, Level, Life, Stop, Trial};
+use model::perturbation::Perturbation;
 use model::route::{self, Address, Route};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, EndUse, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
@@ -84,6 +85,8 @@ pub(crate) struct Bench<'a> {
     notices: Vec<String>,
     pub(crate) outcome: Outcome,
     pub(crate) search: Option<SearchRecord>,
+    /// Experiments made to confirm the verdict.
+    pub(crate) perturbations: Vec<Perturbation>,
 }
 
 /// Runs a trial. `stop` may be set at any time: the run then ends in order with what it has.
@@ -152,6 +155,7 @@ impl<'a> Bench<'a> {
                 server: None,
                 tls: None,
                 proxy: trial.proxy.as_ref().map(|proxy| proxy.url.clone()),
+                probe: None,
             },
             routes: Vec::new(),
             opened_on: Vec::new(),
@@ -163,6 +167,7 @@ impl<'a> Bench<'a> {
             outcome: Outcome::Complete,
             before_bytes: 0,
             search: None,
+            perturbations: Vec::new(),
         };
         if trial.driver == DriverKind::Null {
             bench.notices.push("driver null: no server was asked anything".to_string());
@@ -242,7 +247,13 @@ impl<'a> Bench<'a> {
     }
 
     fn context(&self) -> Context<'_> {
-        Context { trial: self.trial, host: &self.host, target: &self.target, outcome: self.outcome }
+        Context {
+            trial: self.trial,
+            host: &self.host,
+            target: &self.target,
+            outcome: self.outcome,
+            perturbations: &self.perturbations,
+        }
     }
 
     /// Visits every level in turn; one that is not steady again.
@@ -333,6 +344,7 @@ impl<'a> Bench<'a> {
             verdict,
             expectations,
             search: self.search,
+            perturbations: self.perturbations,
             notices: self.notices,
             definitions: definitions::all(),
         };
@@ -392,6 +404,8 @@ fn make_point(
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
         latency_at_least_ns: at_least(gathered),
+        // The judge splits it.
+        residence: None,
         in_flight: InFlight {
             mean: (duration_s > 0.0)
                 .then(|| gathered.window_loop.in_flight_ns as f64 / 1e9 / duration_s),

@@ -183,6 +183,18 @@ const DEFINITIONS: &[(&str, &str)] = &[
          the server is not watched.",
     ),
     (
+        "points[].residence",
+        "Where the requests in flight were on average: sampled sockets with unread bytes on either \
+         side, as shares of the mean number in flight; on the wire, the rate times the shortest \
+         round trip of TCP; and the rest, inside the server. Null where nobody looked.",
+    ),
+    (
+        "verdict.alternatives",
+        "Walls that the evidence leaves possible, each with its share of the posterior \
+         probability: naive Bayes over the tests of all walls, from counts of how often each test \
+         speaks in runs whose wall is known by construction.",
+    ),
+    (
         "points[].in_flight.mean",
         "Requests in flight, added up over time by the workers at every change and divided by \
          the window; independent of the latency histogram.",

@@ -124,3 +124,43 @@ pub struct ServerFacts {
     /// What could not be read.
     pub unreadable: Vec<Unreadable>,
 }
+
+/// What a probe may see, by the rights it runs with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Privilege {
+    /// Host-wide counters only: the server belongs to another user.
+    None,
+    /// The server's own files as well.
+    ReadOnly,
+    /// Everything.
+    Root,
+}
+
+/// How far the clock of another host is from ours, from round trips.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockOffset {
+    /// Its monotonic clock minus ours, nanoseconds.
+    pub offset_ns: i64,
+    /// Half of the fastest round trip: the offset is not further off than this, nanoseconds.
+    pub error_ns: u64,
+    /// Round trips it was taken from.
+    pub round_trips: u32,
+}
+
+/// The server's host, as seen by a probe that runs there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FarHost {
+    /// Where the probe was reached.
+    pub address: String,
+    /// The host.
+    pub host: HostFacts,
+    /// The server's process tree there, when it was found.
+    pub server: Option<ServerFacts>,
+    /// What the probe may see.
+    pub privilege: Privilege,
+    /// Its clock against ours.
+    pub clock: ClockOffset,
+    /// Why its readings ended before the run did; absent when they did not.
+    pub lost: Option<String>,
+}

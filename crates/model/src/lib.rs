@@ -22,6 +22,7 @@ pub mod tick;
 pub mod facts;
 pub mod reading;
 
+pub mod perturbation;
 pub mod run;
 pub mod verdict;
 pub mod wall;

@@ -61,6 +61,28 @@ pub enum Data {
     Listeners(Vec<Listener>),
     /// A bounded sample of established connections to the port under test, by sock_diag.
     Connections(Vec<Connection>),
+    /// Statistics of network drivers (`ethtool -S`): by interface, by the driver's own name for the
+    /// counter. Drivers without any are left out.
+    Drivers(BTreeMap<String, BTreeMap<String, u64>>),
+    /// Queueing disciplines of our network namespace, by rtnetlink.
+    Qdiscs(Vec<Qdisc>),
+    /// `/proc/sys/net/netfilter/nf_conntrack_*` and `/proc/net/stat/nf_conntrack`.
+    Conntrack(Conntrack),
+    /// What threads of the server did at this instant; a bounded sample of them.
+    ServerThreadsNow(Vec<ThreadNow>),
+    /// Connections that the server itself opened to others, by destination.
+    Downstreams(Vec<Downstream>),
+    /// `/proc/diskstats`, whole disks.
+    Disks(Vec<Disk>),
+    /// `/proc/vmstat`, the part about reclaim, and `server.*`: memory of the server's innermost
+    /// control group (`server.usage_bytes`, `server.limit_bytes`, `server.failcnt` and so on).
+    Memory(BTreeMap<String, u64>),
+    /// `/sys/devices/system/node/node*/numastat`, `node0.numa_miss` and so on.
+    Numa(BTreeMap<String, u64>),
+    /// Clock and thermal state of CPUs, where the kernel tells.
+    CpuClocks(Vec<CpuClock>),
+    /// What the server's language runtime tells about itself (Go: runtime/metrics), by name.
+    ServerRuntime(BTreeMap<String, f64>),
     /// The source exists and could not be read.
     Unreadable(Unreadable),
     /// What reading cost us since the run began.
@@ -267,7 +289,7 @@ pub struct OpenFiles {
 /// Accept queue of one listening socket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listener {
-    /// Kernel cookie of the socket.
+    /// Kernel cookie of the socket: names the queue over several readings.
     pub cookie: u64,
     /// Connections waiting to be accepted.
     pub queued: u32,
@@ -287,8 +309,15 @@ pub struct Connection {
     pub receive_queue: u32,
     /// Bytes written and not acknowledged.
     pub send_queue: u32,
-    /// Smoothed round trip, microseconds.
+    /// Part of them that was not sent yet, bytes.
+    #[serde(default)]
+    pub unsent: u32,
+    /// Smoothed round trip, microseconds. An end that acknowledges with its answer makes it as long
+    /// as the answer takes.
     pub rtt_us: u32,
+    /// Shortest round trip of the last minutes, microseconds: the path alone.
+    #[serde(default)]
+    pub min_rtt_us: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
     /// Segments retransmitted since the connection opened.
@@ -299,6 +328,132 @@ pub struct Connection {
     pub rwnd_limited_us: u64,
     /// Part of it limited by the send buffer, microseconds.
     pub sndbuf_limited_us: u64,
+}
+
+/// One queueing discipline of an interface. The first three counters are 32 bits wide in the
+/// kernel and wrap.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Qdisc {
+    /// Interface name.
+    pub interface: String,
+    /// Kind, for example `tbf`.
+    pub kind: String,
+    /// Handle, major number above 16 bits; with the interface it names the discipline.
+    pub handle: u32,
+    /// Packets dropped.
+    pub drops: u32,
+    /// Times it had to hold packets back.
+    pub overlimits: u32,
+    /// Packets given back by the driver.
+    pub requeues: u32,
+    /// Bytes let through.
+    pub bytes: u64,
+    /// Packets let through.
+    pub packets: u64,
+    /// Bytes waiting now.
+    pub backlog_bytes: u32,
+    /// Packets waiting now.
+    pub backlog_packets: u32,
+}
+
+/// The connection tracking table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conntrack {
+    /// Entries now.
+    pub count: u64,
+    /// Entries there may be.
+    pub max: u64,
+    /// Packets dropped because an entry could not be made, over all CPUs.
+    pub dropped: u64,
+    /// Entries removed early to make room.
+    pub early_dropped: u64,
+    /// Entries that could not be inserted; can also be a harmless race.
+    pub insert_failed: u64,
+}
+
+/// What a thread is doing, as its system call and wait channel tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doing {
+    /// On a CPU or waiting for one.
+    Running,
+    /// Asleep in futex: a lock, a condition variable, an idle runtime thread.
+    Futex,
+    /// Asleep for a time (nanosleep).
+    Timer,
+    /// Waits for events (epoll, poll, select, io_uring).
+    Events,
+    /// Waits to receive from one socket.
+    Receive,
+    /// Waits to send to one socket.
+    Send,
+    /// Waits to accept.
+    Accept,
+    /// Waits to write to a pipe, for example a log.
+    PipeWrite,
+    /// Waits for storage (state D, or fsync and its like).
+    Storage,
+    /// Stopped by a signal, a debugger or the freezer.
+    Stopped,
+    /// Asleep in anything else.
+    Other,
+}
+
+/// One thread at one instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadNow {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// What it does.
+    pub doing: Doing,
+    /// Address of the futex it sleeps on, if it does and if it could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub futex: Option<u64>,
+}
+
+/// Connections of the server to one other service.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Downstream {
+    /// Address and port of the other end.
+    pub to: String,
+    /// Established connections.
+    pub connections: u32,
+    /// Of them, those whose last bytes went out and are not answered yet.
+    pub waiting: u32,
+    /// Connections being opened.
+    pub opening: u32,
+    /// Mean smoothed round trip, microseconds.
+    pub rtt_us: u32,
+}
+
+/// One disk, from `/proc/diskstats`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disk {
+    /// Device name.
+    pub name: String,
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Time with requests in flight, milliseconds.
+    pub busy_ms: u64,
+    /// Time of all requests together, milliseconds.
+    pub waiting_ms: u64,
+}
+
+/// Clock and throttling of one CPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuClock {
+    /// CPU number.
+    pub cpu: u32,
+    /// Frequency now, kilohertz.
+    pub now_khz: Option<u64>,
+    /// Highest frequency, kilohertz.
+    pub max_khz: Option<u64>,
+    /// Times the core was throttled for heat since boot.
+    pub throttles: Option<u64>,
 }
 
 /// What reading cost.

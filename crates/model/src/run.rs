@@ -6,10 +6,11 @@
 
 use crate::check::{CHECKS, Check};
 use crate::curve::Curve;
-use crate::facts::{HostFacts, ServerFacts};
+use crate::facts::{FarHost, HostFacts, ServerFacts};
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Life, Spacing, Trial};
 use crate::objective::Expectation;
+use crate::perturbation::Perturbation;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
@@ -67,6 +68,9 @@ pub struct Record {
     /// The search for the highest rate that holds the objective, when that was asked.
     #[serde(default)]
     pub search: Option<SearchRecord>,
+    /// Experiments that were made to confirm the verdict.
+    #[serde(default)]
+    pub perturbations: Vec<Perturbation>,
     /// Things a reader should know: fallbacks, raised limits, what the probe cost.
     pub notices: Vec<String>,
     /// What each figure means, by its path in this document.
@@ -97,6 +101,9 @@ pub struct Target {
     /// The proxy, without a password; `addresses` are its own then.
     #[serde(default)]
     pub proxy: Option<String>,
+    /// The server's host, when a probe there was asked; `server` is null then.
+    #[serde(default)]
+    pub probe: Option<FarHost>,
 }
 
 /// How often one end of connections was used.
@@ -155,6 +162,9 @@ pub struct Point {
     pub latency_at_least_ns: Option<Summary>,
     /// Requests in flight.
     pub in_flight: InFlight,
+    /// Where they were; `null` when no socket was looked at.
+    #[serde(default)]
+    pub residence: Option<Residence>,
     /// CPU cost.
     pub cpu: CpuCost,
     /// The generator's own loop.
@@ -390,6 +400,20 @@ pub struct InFlight {
     pub mean: Option<f64>,
     /// Connections times depth.
     pub limit: u64,
+}
+
+/// Where the requests in flight were, on average over the window, from samples of the sockets on
+/// both sides. The parts add up to the mean number in flight when the server is watched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Residence {
+    /// Answers that had arrived and were not read by the generator yet.
+    pub client_unread: Option<f64>,
+    /// On the wire: rate times the shortest round trip of TCP.
+    pub wire: Option<f64>,
+    /// Requests that had arrived and were not read by the application yet.
+    pub server_unread: Option<f64>,
+    /// The rest: in the hands of the server, computing or waiting.
+    pub inside_server: Option<f64>,
 }
 
 /// CPU cost per completed request, microseconds.

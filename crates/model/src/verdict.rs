@@ -48,7 +48,7 @@ impl Confidence {
 }
 
 /// The wall of a verdict, or why there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Named {
     /// This one.
     Wall(WallId),
@@ -67,6 +67,15 @@ impl Named {
             Self::Unknown => "unknown",
         }
     }
+
+    /// What a word of the record means.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "none" => Some(Self::None),
+            "unknown" => Some(Self::Unknown),
+            id => WallId::parse(id).map(Self::Wall),
+        }
+    }
 }
 
 impl Serialize for Named {
@@ -78,13 +87,7 @@ impl Serialize for Named {
 impl<'de> Deserialize<'de> for Named {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
-        match word.as_str() {
-            "none" => Ok(Self::None),
-            "unknown" => Ok(Self::Unknown),
-            id => WallId::parse(id)
-                .map(Self::Wall)
-                .ok_or_else(|| serde::de::Error::custom(format!("unknown wall '{id}'"))),
-        }
+        Self::parse(&word).ok_or_else(|| serde::de::Error::custom(format!("unknown wall '{word}'")))
     }
 }
 
@@ -130,6 +133,16 @@ pub struct Ceiling {
     pub knee_in_flight: Option<u64>,
 }
 
+/// A wall that the evidence leaves possible.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Alternative {
+    /// The wall, `none` when there may be none.
+    pub wall: Named,
+    /// Its share of the posterior probability, 0 to 1, from how often each test speaks when a wall
+    /// is known to be there.
+    pub share: f64,
+}
+
 /// What stopped it, how sure, and what would tell more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
@@ -145,6 +158,9 @@ pub struct Verdict {
     pub also: Vec<WallId>,
     /// The rate; `null` when the measurement is not valid.
     pub ceiling: Option<Ceiling>,
+    /// What the evidence leaves possible, most probable first, the named wall included.
+    #[serde(default)]
+    pub alternatives: Vec<Alternative>,
     /// What it rests on.
     pub evidence: Vec<Evidence>,
     /// What speaks against it.

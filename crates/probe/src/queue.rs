@@ -100,8 +100,16 @@ fn approximate_bytes(data: &Data) -> usize {
         Data::ClientQuota(list) | Data::ServerQuota(list) => groups(list),
         Data::Listeners(list) => size_of_val(&list[..]),
         Data::Connections(list) => size_of_val(&list[..]),
+        Data::Drivers(map) => map.values().map(|map| map.len() * MAP_ENTRY).sum(),
+        Data::Qdiscs(list) => size_of_val(&list[..]) + list.len() * 2 * NAME,
+        Data::ServerThreadsNow(list) => size_of_val(&list[..]),
+        Data::Downstreams(list) => size_of_val(&list[..]) + list.len() * NAME,
+        Data::Disks(list) => size_of_val(&list[..]) + list.len() * NAME,
+        Data::Memory(map) | Data::Numa(map) => map.len() * MAP_ENTRY,
+        Data::CpuClocks(list) => size_of_val(&list[..]),
+        Data::ServerRuntime(map) => map.len() * MAP_ENTRY,
         Data::Unreadable(unreadable) => unreadable.source.len() + unreadable.why.len(),
-        Data::ClientFiles(_) | Data::ServerFiles(_) | Data::ProbeCost(_) => 0,
+        Data::ClientFiles(_) | Data::ServerFiles(_) | Data::Conntrack(_) | Data::ProbeCost(_) => 0,
     };
     heap + size_of::<Reading>()
 }

@@ -176,6 +176,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         release_lag_ns: None,
         lateness_ns: None,
         latency_at_least_ns: None,
+        residence: None,
         in_flight: InFlight {
             mean: Some(f64::from(connections) * 0.998),
             limit: u64::from(connections),
@@ -285,6 +286,7 @@ fn verdict(wall: Named, side: Side, name: &str, confidence: Confidence) -> Verdi
         side,
         confidence,
         also: Vec::new(),
+        alternatives: Vec::new(),
         ceiling: None,
         evidence: Vec::new(),
         against: Vec::new(),
@@ -456,6 +458,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         notices: Vec::new(),
         expectations: Vec::new(),
         search: None,
+        perturbations: Vec::new(),
         definitions: definitions(),
     };
     Run { record, readings, latencies }

@@ -28,5 +28,6 @@ mod wording;
 mod fixtures;
 
 pub use export::{Format, UnknownSuffix, render};
+pub use html::html_beside;
 pub use sections::Detail;
-pub use text::{Style, text};
+pub use text::{Style, text, text_beside};

@@ -1,23 +1,26 @@
-//! `ceiling show RUN`: draws a stored run again.
+//! `ceiling show RUN..`: draws stored runs again.
 
 use crate::exit::{Code, Failure};
 use crate::options::{Colour, Runs};
 use crate::outputs::Outputs;
 use crate::session;
 use clap::Args;
+use model::run::Run;
 use report::{Detail, Format};
 use std::path::{Component, Path, PathBuf};
 
 /// Draws what was recorded; judges nothing anew.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  ceiling show 20260101T120000-0000002a -o report.html")]
+Examples:
+  ceiling show 20260101T120000-0000002a -o report.html
+  ceiling show 20260101T120000-0000002a 20260101T120500-0000002b -o both.html")]
 pub struct Show {
-    /// A run by id, its directory, or a record written with --json
-    run: PathBuf,
+    /// A run by id, its directory, or a record written with --json; several are drawn side by side
+    #[arg(required = true)]
+    run: Vec<PathBuf>,
 
-    /// Write a file, by suffix .json .csv .hlog .html; repeatable
+    /// Write a file, by suffix .json .csv .hlog .html; repeatable. Several runs: .html
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: Vec<PathBuf>,
 
@@ -37,9 +40,11 @@ pub struct Show {
 }
 
 pub fn run(command: Show) -> Result<Code, Failure> {
-    let path = find(&command.run, command.runs.directory())?;
-    refuse_empty_log(&path, &command.out)?;
-    let run = store::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
+    let found = |asked: &PathBuf| find(asked, command.runs.directory());
+    let paths = command.run.iter().map(found).collect::<Result<Vec<_>, _>>()?;
+    let [path] = &paths[..] else { return side_by_side(&paths, &command) };
+    refuse_empty_log(path, &command.out)?;
+    let run = read(path)?;
     let outputs = Outputs::open(&command.out)?;
     let detail = if command.latency { Detail::Latency } else { Detail::Summary };
     let text = if command.json {
@@ -49,6 +54,27 @@ pub fn run(command: Show) -> Result<Code, Failure> {
     };
     session::to_stdout(&text)?;
     outputs.write(&run)?;
+    Ok(Code::Good)
+}
+
+fn read(path: &Path) -> Result<Run, Failure> {
+    store::read(path).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// One page about several runs: what is a record or a table is of one run.
+fn side_by_side(paths: &[PathBuf], command: &Show) -> Result<Code, Failure> {
+    let other = command.out.iter().find(|path| Format::of(path) != Ok(Format::Html));
+    if command.json || other.is_some() {
+        let flag = other.map_or("--json".to_string(), |path| format!("-o {}", path.display()));
+        return Err(Failure::Usage(format!(
+            "{flag}: several runs are drawn as text or .html; show them one by one, or for \
+             example -o both.html"
+        )));
+    }
+    let runs = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    let outputs = Outputs::open(&command.out)?;
+    session::to_stdout(&report::text_beside(&runs, command.colour.style()))?;
+    outputs.write_bytes(&|_| report::html_beside(&runs).into_bytes())?;
     Ok(Code::Good)
 }
 

@@ -8,7 +8,7 @@
 //! Confirm: a second client host at the same load raises the rate by more than 15 %.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, HOT, percent};
+use crate::case::{Case, HOT, Host, percent};
 
 pub fn test(case: &Case<'_>) -> Test {
     if let Some(seen) = super::s3::throttled(case.observed.client_quotas.as_deref(), "client") {
@@ -19,7 +19,7 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     }
     let allowed = case.client_cpus();
-    let (Some(busy), Some(load)) = (case.busy(&allowed), case.worker_load()) else {
+    let (Some(busy), Some(load)) = (case.busy(Host::Client, &allowed), case.worker_load()) else {
         return Test::Untested;
     };
     let covers_cpus = case.trial.threads as usize >= allowed.len();

@@ -7,7 +7,7 @@
 //! Confirm: the same load on twice the threads raises the rate by more than 15 %.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, HOT, percent};
+use crate::case::{Case, HOT, Host, percent};
 
 pub fn test(case: &Case<'_>) -> Test {
     let (Some(hottest), Some(load)) = (case.hottest_worker(), case.worker_load()) else {
@@ -15,7 +15,7 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let allowed = case.client_cpus();
     let has_spare_cpus = (case.trial.threads as usize) < allowed.len()
-        || case.busy(&allowed).is_none_or(|busy| busy < 0.90);
+        || case.busy(Host::Client, &allowed).is_none_or(|busy| busy < 0.90);
     if load < HOT || !has_spare_cpus {
         return Test::NotSeen;
     }

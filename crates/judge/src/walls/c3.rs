@@ -8,7 +8,7 @@
 //! Confirm: twice the connections double the rate.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, SLACK, percent};
+use crate::case::{Case, Host, SLACK, percent};
 
 pub fn test(case: &Case<'_>) -> Test {
     let point = case.point;
@@ -22,7 +22,7 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let Some(in_flight) = point.in_flight.mean else { return Test::Untested };
     let full = in_flight / point.in_flight.limit.max(1) as f64;
-    let busy = case.busy(&case.client_cpus()).unwrap_or(0.0);
+    let busy = case.busy(Host::Client, &case.client_cpus()).unwrap_or(0.0);
     if !client_slack || !server_slack || full < 0.9 || busy > 0.85 {
         return Test::NotSeen;
     }

@@ -15,7 +15,7 @@ use model::units::show_ns;
 const SLOW_CONNECT_NS: u64 = 500_000_000;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let Some(overflows) = case.tcp("TcpExt.ListenOverflows") else { return Test::Untested };
+    let Some(overflows) = case.server_tcp("TcpExt.ListenOverflows") else { return Test::Untested };
     let connect = &case.point.connections.connect_ns;
     let slowest_ns = connect.p99.or(connect.max).unwrap_or(0);
     let failed = case.errors("connect");
@@ -30,7 +30,7 @@ pub fn test(case: &Case<'_>) -> Test {
         format!("+{overflows}"),
         "any",
     );
-    if let Some(queue) = case.observed.listeners.filter(|queue| queue.queued >= queue.backlog) {
+    if let Some(queue) = case.far().listeners.filter(|queue| queue.queued >= queue.backlog) {
         seen = seen.with(
             Family::QueueLocation,
             "server",

@@ -9,15 +9,15 @@ use super::{Family, Seen, Test};
 use crate::case::Case;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let Some(files) = case.observed.server_files else { return Test::Untested };
+    let Some(files) = case.far().server_files else { return Test::Untested };
     let full = files.open as f64 / files.limit.max(1) as f64;
     if full < 0.95 {
         return Test::NotSeen;
     }
     let connections = &case.point.connections;
     let starved = connections.asked.saturating_sub(connections.served);
-    let overflows = case.tcp("TcpExt.ListenOverflows").unwrap_or(0);
-    let queued = case.observed.listeners.map_or(0, |queue| queue.queued);
+    let overflows = case.server_tcp("TcpExt.ListenOverflows").unwrap_or(0);
+    let queued = case.far().listeners.map_or(0, |queue| queue.queued);
     if starved == 0 && overflows == 0 && queued == 0 {
         return Test::NotSeen;
     }

@@ -8,16 +8,16 @@
 //! Confirm: one CPU less for the server lowers the rate in proportion.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, percent};
+use crate::case::{Case, Host, percent};
 
 /// Share of the allowed CPUs' time that the server's own threads must have wanted.
 const WANTED_MIN: f64 = 0.60;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let (Some(cpus), Some(threads)) = (case.server_cpus(), &case.observed.server_threads) else {
+    let (Some(cpus), Some(threads)) = (case.server_cpus(), &case.far().server_threads) else {
         return Test::Untested;
     };
-    let Some(busy) = case.busy(&cpus) else { return Test::Untested };
+    let Some(busy) = case.busy(Host::Server, &cpus) else { return Test::Untested };
     let run: f64 = threads.iter().map(|thread| thread.run).sum();
     let wait: f64 = threads.iter().map(|thread| thread.wait).sum();
     let waiting = wait / (run + wait).max(f64::MIN_POSITIVE);
@@ -39,7 +39,7 @@ pub fn test(case: &Case<'_>) -> Test {
 
 /// Adds the share of sampled server sockets with requests the application has not read.
 pub(super) fn with_unread(case: &Case<'_>, seen: Seen) -> Seen {
-    let Some(census) = case.observed.census.filter(|census| census.server > 0) else {
+    let Some(census) = case.census().filter(|census| census.server > 0) else {
         return seen;
     };
     let unread = census.server_unread as f64 / census.server as f64;

@@ -8,15 +8,15 @@
 //! Confirm: two server processes double the rate.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, HOT, percent};
+use crate::case::{Case, HOT, Host, percent};
 use crate::observe::ThreadShare;
 use std::collections::BTreeMap;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let (Some(cpus), Some(threads)) = (case.server_cpus(), &case.observed.server_threads) else {
+    let (Some(cpus), Some(threads)) = (case.server_cpus(), &case.far().server_threads) else {
         return Test::Untested;
     };
-    let Some(busy) = case.busy(&cpus) else { return Test::Untested };
+    let Some(busy) = case.busy(Host::Server, &cpus) else { return Test::Untested };
     // On a single allowed CPU one thread and all CPUs are the same thing: S1 or S4.
     if cpus.len() < 2 || busy > 0.97 {
         return Test::NotSeen;

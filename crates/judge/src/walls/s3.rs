@@ -11,10 +11,10 @@ use crate::case::{Case, percent};
 use crate::observe::QuotaShare;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let Some(quotas) = case.observed.server_quotas.as_deref() else { return Test::Untested };
+    let Some(quotas) = case.far().server_quotas.as_deref() else { return Test::Untested };
     let Some(mut seen) = throttled(Some(quotas), "server") else { return Test::NotSeen };
     let allowed = quotas.iter().filter_map(|quota| quota.allowed_cpus).reduce(f64::min);
-    if let (Some(allowed), Some(used)) = (allowed, case.observed.server_cpus()) {
+    if let (Some(allowed), Some(used)) = (allowed, case.far().server_cpus()) {
         if (0.80..=1.20).contains(&(used / allowed)) {
             seen = seen.with(
                 Family::ThreadStates,

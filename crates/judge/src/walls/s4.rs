@@ -6,16 +6,18 @@
 //! Mimics: S2 when one CPU is allowed. Confirm: a wider mask.
 
 use super::{Family, Test};
-use crate::case::{Case, percent};
+use crate::case::{Case, Host, percent};
 
 pub fn test(case: &Case<'_>) -> Test {
-    let Some(cpus) = case.server_cpus() else { return Test::Untested };
+    let (Some(cpus), Some(host)) = (case.server_cpus(), case.server_host) else {
+        return Test::Untested;
+    };
     let outside: Vec<_> =
-        (case.host.cpus_online.iter().copied()).filter(|cpu| !cpus.contains(cpu)).collect();
+        (host.cpus_online.iter().copied()).filter(|cpu| !cpus.contains(cpu)).collect();
     if outside.is_empty() {
         return Test::NotSeen;
     }
-    let Some(busy_outside) = case.busy(&outside) else { return Test::Untested };
+    let Some(busy_outside) = case.busy(Host::Server, &outside) else { return Test::Untested };
     let mut seen = match super::s1::test(case) {
         Test::Seen(seen) if busy_outside < 0.5 => seen,
         Test::Untested => return Test::Untested,
@@ -26,7 +28,7 @@ pub fn test(case: &Case<'_>) -> Test {
         "server",
         "Cpus_allowed_list, /proc/stat",
         "CPUs it may use of those online; busy share of the others",
-        format!("{} of {}; {}", cpus.len(), case.host.cpus_online.len(), percent(busy_outside)),
+        format!("{} of {}; {}", cpus.len(), host.cpus_online.len(), percent(busy_outside)),
         "fewer; under 50 %",
     );
     seen.next.insert(0, "let the server use more CPUs (taskset, cpuset, worker count)".to_string());

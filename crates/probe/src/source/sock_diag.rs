@@ -61,12 +61,16 @@ pub struct Socket {
 pub struct TcpInfo {
     /// Smoothed round trip, microseconds.
     pub rtt_us: u32,
+    /// Shortest round trip of the last minutes, microseconds (`tcpi_min_rtt`).
+    pub min_rtt_us: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
     /// Segments retransmitted.
     pub retransmits: u32,
     /// Time with data outstanding, microseconds.
     pub busy_us: u64,
+    /// Bytes written and not sent yet (`tcpi_notsent_bytes`).
+    pub unsent: u32,
     /// Of it, limited by the receiver's window.
     pub rwnd_limited_us: u64,
     /// Of it, limited by the send buffer.
@@ -210,9 +214,11 @@ fn parse_tcp_info(bytes: &[u8]) -> Result<TcpInfo, ParseError> {
     let fields = Fields(bytes);
     Ok(TcpInfo {
         rtt_us: fields.u32(68)?,
+        min_rtt_us: fields.u32(148)?,
         cwnd: fields.u32(80)?,
         retransmits: fields.u32(100)?,
         busy_us: fields.u64(168)?,
+        unsent: fields.u32(144)?,
         rwnd_limited_us: fields.u64(176)?,
         sndbuf_limited_us: fields.u64(184)?,
     })
@@ -493,7 +499,9 @@ fn connection(socket: &Socket, end: End) -> Option<Connection> {
         server_side: end == End::Local,
         receive_queue: socket.receive_queue,
         send_queue: socket.send_queue,
+        unsent: tcp.unsent,
         rtt_us: tcp.rtt_us,
+        min_rtt_us: tcp.min_rtt_us,
         cwnd: tcp.cwnd,
         retransmits: tcp.retransmits,
         busy_us: tcp.busy_us,

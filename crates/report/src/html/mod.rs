@@ -9,10 +9,11 @@ mod escape;
 mod markup;
 
 use crate::page::{Block, Chart, Page};
-use crate::sections::{Detail, page_of};
+use crate::sections::{Detail, beside, page_of};
 use base64::Engine as _;
 use escape::{escape, json_for_script, shortened};
 use model::run::Run;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 /// Styles in the order they apply.
@@ -33,16 +34,26 @@ const SCRIPTS: [&str; 5] = [
 /// A run as one HTML file.
 pub fn html(run: &Run) -> String {
     let page = page_of(run, Detail::Everything);
+    file_of(&page, &run.record)
+}
+
+/// Several runs as one HTML file.
+pub fn html_beside(runs: &[Run]) -> String {
+    let records: Vec<_> = runs.iter().map(|run| &run.record).collect();
+    file_of(&beside(runs), &records)
+}
+
+fn file_of(page: &Page, record: &impl Serialize) -> String {
     let charts: Vec<&Chart> = page
         .blocks
         .iter()
         .filter_map(|block| if let Block::Chart(chart) = block { Some(chart) } else { None })
         .collect();
-    let mut file = head(&page);
+    let mut file = head(page);
     file.push_str("<body>\n");
-    file.push_str(&markup::page(&page));
+    file.push_str(&markup::page(page));
     file.push_str(&data_script("charts", &json_for_script(&shortened(&charts))));
-    file.push_str(&data_script("record", &json_for_script(&run.record)));
+    file.push_str(&data_script("record", &json_for_script(record)));
     for script in SCRIPTS {
         file.push_str("<script>");
         file.push_str(script);

@@ -1,9 +1,9 @@
 //! What the verdict rests on, what speaks against it, and what would settle what is open.
 
 use crate::page::{Block, Column, List, ListKind, Mark, Table};
-use crate::wording::{mark_of, point_mark, side_word};
+use crate::wording::{best_point, mark_of, point_mark, side_word};
 use model::run::Run;
-use model::verdict::{Evidence, Named};
+use model::verdict::{Alternative, Evidence, Named, Verdict};
 
 /// Evidence for and against the verdict of the run.
 pub fn evidence(run: &Run) -> Vec<Block> {
@@ -19,6 +19,8 @@ pub fn evidence(run: &Run) -> Vec<Block> {
         }
         blocks.push(Block::Table(table));
     }
+    blocks.extend(residence(run).map(Block::Text));
+    blocks.extend(odds(verdict).map(Block::Text));
     if !verdict.against.is_empty() {
         blocks.push(Block::List(List {
             lead: "Against:".to_string(),
@@ -27,6 +29,49 @@ pub fn evidence(run: &Run) -> Vec<Block> {
         }));
     }
     blocks
+}
+
+/// Where the requests of the best point were.
+fn residence(run: &Run) -> Option<String> {
+    let (_, point) = best_point(run)?;
+    let (residence, in_flight) = (point.residence?, point.in_flight.mean?);
+    let parts = [
+        (residence.client_unread, "unread at the generator"),
+        (residence.wire, "on the wire"),
+        (residence.server_unread, "unread at the server"),
+        (residence.inside_server, "inside the server"),
+    ];
+    let told: Vec<_> = parts
+        .into_iter()
+        .filter_map(|(part, place)| Some(format!("{} {place}", few(part?))))
+        .collect();
+    (!told.is_empty())
+        .then(|| format!("Of {} requests in flight: {}.", few(in_flight), told.join(", ")))
+}
+
+/// A mean number of requests.
+fn few(requests: f64) -> String {
+    if requests < 10.0 { format!("{requests:.1}") } else { format!("{requests:.0}") }
+}
+
+/// What the evidence leaves possible, when it leaves more than one.
+fn odds(verdict: &Verdict) -> Option<String> {
+    let worth = verdict.alternatives.iter().filter(|one| one.share >= SHARE_WORTH);
+    let told: Vec<_> = worth.map(phrase_of).collect();
+    let is_open = told.len() > 1 || verdict.wall == Named::Unknown && !told.is_empty();
+    is_open.then(|| format!("Possible, by odds: {}.", told.join(", ")))
+}
+
+/// Less than this share of the odds is not worth a word.
+const SHARE_WORTH: f64 = 0.05;
+
+fn phrase_of(one: &Alternative) -> String {
+    let name = match one.wall {
+        Named::Wall(wall) => format!("{wall} {}", wall.name()),
+        Named::None => "no wall".to_string(),
+        Named::Unknown => "unknown".to_string(),
+    };
+    format!("{name} {:.0} %", one.share * 100.0)
 }
 
 fn cells_of(evidence: &Evidence) -> Vec<String> {

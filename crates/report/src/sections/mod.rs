@@ -6,6 +6,9 @@
 
 pub mod summary;
 
+mod beside;
+pub use beside::beside;
+
 pub mod expectations;
 
 pub mod search;

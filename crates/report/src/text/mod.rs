@@ -10,7 +10,7 @@ mod table;
 pub(crate) mod wrap;
 
 use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
-use crate::sections::{Detail, page_of};
+use crate::sections::{Detail, beside, page_of};
 use line::{Ink, Line};
 use model::run::Run;
 use wrap::{fit, width, wrap, wrap_at_most};
@@ -36,6 +36,11 @@ pub enum Style {
 /// A run as text.
 pub fn text(run: &Run, detail: Detail, style: Style) -> String {
     draw(&page_of(run, detail), style)
+}
+
+/// Several runs as text.
+pub fn text_beside(runs: &[Run], style: Style) -> String {
+    draw(&beside(runs), style)
 }
 
 /// A page as text, each line ended.

@@ -1,0 +1,302 @@
+//! From the tests of one point to its verdict.
+//!
+//! Rules come first, in the order of the evidence: counted limits, the measurement itself, heat on
+//! either side, the path, the application. Then the odds: a wall whose signals come about as often
+//! from another one is not named.
+
+use crate::case::{Case, percent};
+use crate::next::{ramp_command, what_would_tell};
+use crate::odds::{self, Speaking};
+use crate::ramp::{ceiling, load_of};
+use crate::verdict::undecided;
+use crate::walls::{self, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, SERVER, Seen};
+use model::load::Hold;
+use model::units::show_count;
+use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, Gate, Named, Verdict};
+use model::wall::{Side, WallId};
+
+/// Gates that a counted limit explains: it loses connections and answers, and disturbs the rate.
+const EXPLAINED: [&str; 3] = ["connections", "errors", "steadiness"];
+
+/// Gates that a generator at its limit breaks by itself.
+const STRAINED: [&str; 3] = ["resolution", "release", "steadiness"];
+
+/// Share of the server's CPUs taken by others above which its CPU walls cannot be told from
+/// theirs.
+const CROWDED: f64 = 0.15;
+
+/// A wall is named when it is so many times as probable as the next one.
+const ODDS_MIN: f64 = 3.0;
+
+/// The verdict of a point. `shape` is what the ramp around it says, when there is one.
+pub(crate) fn decide(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
+    weighed(case, by_rules(case, shape))
+}
+
+fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
+    let broken: Vec<&Gate> =
+        case.point.gates.iter().filter(|gate| gate.ok == Some(false)).collect();
+    let unexplained = broken.iter().any(|gate| !EXPLAINED.contains(&gate.id.as_str()));
+    if let Some((wall, mut seen)) = COUNTED.first_seen(case).filter(|_| !unexplained) {
+        seen.against.extend(broken.iter().map(|gate| format!("gate {}: {}", gate.id, gate.why)));
+        return named(case, wall, add_shape(seen, shape, wall));
+    }
+    let client = CLIENT.first_seen(case);
+    // A loop that never rests is late with its stamps, and one that is throttled halts: the cause
+    // is named, not the symptom.
+    let is_strained = broken.iter().all(|gate| STRAINED.contains(&gate.id.as_str()));
+    let is_explained = is_strained && client.is_some();
+    if let Some((wall, seen)) = MEASUREMENT.first_seen(case).filter(|_| !is_explained) {
+        return invalid(case, wall, seen);
+    }
+    let server = SERVER.first_seen(case);
+    let server = server.map(|(wall, seen)| (wall, add_queue(add_shape(seen, shape, wall), case)));
+    let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
+    match (client, server) {
+        (Some((client, seen)), Some((server, more))) => both(case, (client, seen), (server, more)),
+        (Some((wall, seen)), None) => named(case, wall, add_shape(seen, shape, wall)),
+        (None, Some((wall, seen))) if case.neighbours().is_some_and(|share| share > CROWDED) => {
+            crowded(case, wall, seen)
+        }
+        (None, Some((wall, seen))) if seen.is_more_than_utilisation() => named(case, wall, seen),
+        (None, Some((wall, seen))) => only_busy(case, wall, seen),
+        (None, None) => no_heat(case, shape),
+    }
+}
+
+/// Adds what else the evidence leaves possible, and takes the name back when that is nearly as
+/// probable.
+fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
+    if verdict.side == Side::Measurement {
+        return verdict;
+    }
+    verdict.alternatives = odds::alternatives(&Speaking::of(case));
+    let Named::Wall(wall) = verdict.wall else { return verdict };
+    let is_shared = verdict.confidence == Confidence::CoLimited;
+    let is_it = |one: &&Alternative| one.wall == verdict.wall;
+    let own = verdict.alternatives.iter().find(is_it).map_or(0.0, |one| one.share);
+    let rival = verdict.alternatives.iter().find(|one| one.wall != verdict.wall).cloned();
+    match rival {
+        Some(rival) if !is_shared && own < ODDS_MIN * rival.share => doubted(wall, rival, verdict),
+        _ => verdict,
+    }
+}
+
+/// Two walls show the same signals: neither is named.
+fn doubted(wall: WallId, rival: Alternative, mut verdict: Verdict) -> Verdict {
+    let (other, name) = match rival.wall {
+        Named::Wall(rival) => (rival.side(), format!("{rival} ({})", rival.name())),
+        _ => (Side::None, "no wall at all".to_string()),
+    };
+    verdict.against.insert(
+        0,
+        format!("in runs whose wall is known, {name} showed these signals about as often"),
+    );
+    Verdict {
+        wall: Named::Unknown,
+        name: format!("{wall} ({}) or {name}", wall.name()),
+        side: if other == wall.side() { other } else { Side::Unknown },
+        confidence: Confidence::Unknown,
+        ceiling: verdict.ceiling.map(|one| Ceiling { kind: CeilingKind::AtLeast, ..one }),
+        ..verdict
+    }
+}
+
+/// The shape of the ramp supports any wall but says nothing of its side; a rising one contradicts.
+fn add_shape(mut seen: Seen, shape: Option<&Seen>, wall: WallId) -> Seen {
+    let Some(shape) = shape else { return seen };
+    for finding in &shape.findings {
+        if finding.evidence.rule.starts_with("still rising") {
+            seen.against.push(format!("{}: {} is not reached yet", finding.evidence.value, wall));
+        } else {
+            seen.findings.push(finding.clone());
+        }
+    }
+    seen
+}
+
+/// Share of planned requests that waited for a connection above which they are a queue.
+pub(crate) const QUEUED: f64 = 0.05;
+
+/// In open loop requests queue where they are sent while what answers is slower than the plan.
+/// That says nothing of the wall, but that there is one behind a generator that is on time.
+fn add_queue(mut seen: Seen, case: &Case<'_>) -> Seen {
+    if let Some(share) = case.queued_share().filter(|share| *share > QUEUED) {
+        seen = seen.with(
+            Family::QueueLocation,
+            "client",
+            "engine",
+            "planned requests that found every connection in use",
+            percent(share),
+            "over 5 % while the generator is on time: answers are slower than the plan",
+        );
+    }
+    seen
+}
+
+/// Whether the other side is known to have been able to do more.
+fn rival_is_contradicted(case: &Case<'_>, wall: WallId) -> bool {
+    let slack = match wall.side() {
+        Side::Client => case.server_has_slack(),
+        _ => case.client_has_slack(),
+    };
+    slack == Some(true)
+}
+
+fn named(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
+    let sure = rival_is_contradicted(case, wall);
+    if !sure {
+        let rival = if wall.side() == Side::Client { "server" } else { "generator" };
+        seen.against.push(format!("the {rival} is not known to have had slack"));
+    }
+    let confidence = if sure && seen.families() >= 2 && seen.against.is_empty() {
+        Confidence::Probable
+    } else {
+        Confidence::Suspected
+    };
+    let kind = match wall.side() {
+        Side::Client => CeilingKind::AtLeast,
+        _ => CeilingKind::Ceiling,
+    };
+    Verdict {
+        wall: Named::Wall(wall),
+        name: wall.name().to_string(),
+        side: wall.side(),
+        confidence,
+        ceiling: ceiling(&[case.point], kind),
+        ..empty(case, seen)
+    }
+}
+
+fn both(case: &Case<'_>, client: (WallId, Seen), server: (WallId, Seen)) -> Verdict {
+    let (mut seen, more) = (server.1, client.1);
+    seen.findings.extend(more.findings);
+    seen.against.extend(more.against);
+    seen.next.splice(0..0, more.next);
+    Verdict {
+        wall: Named::Wall(server.0),
+        name: format!("{} and {} together", server.0.name(), client.0.name()),
+        side: Side::Unknown,
+        confidence: Confidence::CoLimited,
+        also: vec![client.0],
+        ceiling: ceiling(&[case.point], CeilingKind::AtLeast),
+        ..empty(case, seen)
+    }
+}
+
+fn invalid(case: &Case<'_>, wall: WallId, seen: Seen) -> Verdict {
+    Verdict {
+        wall: Named::Wall(wall),
+        name: wall.name().to_string(),
+        side: Side::Measurement,
+        // A broken account needs no second witness.
+        confidence: Confidence::Probable,
+        ..empty(case, seen)
+    }
+}
+
+/// Others use the server's CPUs: they may be the wall (S6), which this version cannot name.
+fn crowded(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
+    let share = percent(case.neighbours().unwrap_or(0.0));
+    seen.against.push(format!(
+        "it looks like {wall} ({}), but other processes used {share} of the server's CPUs",
+        wall.name()
+    ));
+    seen.next = vec!["stop or move what else runs on the server's CPUs (top), and repeat".into()];
+    unknown(case, seen)
+}
+
+/// The server's CPU is busy and nothing else agrees: that is a hint, not a wall.
+fn only_busy(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
+    seen.against.push(format!("only utilisation points to {wall} ({})", wall.name()));
+    seen.next = vec![ramp_command(case)];
+    unknown(case, seen)
+}
+
+fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
+    let is_flat = shape.is_some_and(|seen| {
+        seen.findings.iter().any(|finding| !finding.evidence.rule.starts_with("still rising"))
+    });
+    let is_rising = shape.is_some() && !is_flat;
+    let offered = OFFERED.first_seen(case).map(|(_, seen)| seen);
+    match (offered, shape) {
+        (offered, Some(shape)) if is_rising => {
+            let mut seen = shape.clone();
+            if let Some(offered) = offered {
+                seen.findings.extend(offered.findings);
+                seen.next.extend(offered.next);
+            } else {
+                seen.next.push(ramp_command(case));
+            }
+            none(case, seen)
+        }
+        (Some(seen), None) => one_level(case, none(case, seen)),
+        (offered, _) => {
+            let mut seen = add_queue(shape.cloned().unwrap_or_default(), case);
+            if is_flat && offered.is_some() {
+                let what = "nothing is busy on either side: something waits (a pool, a lock, a \
+                            limiter, a downstream service)";
+                seen.against.push(what.to_string());
+            }
+            seen.next.extend(what_would_tell(case));
+            unknown(case, seen)
+        }
+    }
+}
+
+/// One level of a closed loop cannot tell the number in flight from a smaller number of places
+/// inside the server: both are full.
+fn one_level(case: &Case<'_>, verdict: Verdict) -> Verdict {
+    let inside = case.point.residence.and_then(|residence| residence.inside_server);
+    let of = case.point.in_flight.mean.filter(|_| !case.is_open() && !case.point.is_churn());
+    match (inside, of) {
+        (Some(inside), Some(of)) if inside > INSIDE * of => {
+            let mut verdict = verdict;
+            verdict.against.push(
+                "the requests were inside the server: a pool with fewer places than that looks \
+                 the same at one level"
+                    .to_string(),
+            );
+            Verdict { confidence: Confidence::Suspected, ..verdict }
+        }
+        _ => verdict,
+    }
+}
+
+/// Share of the requests in flight above which they are inside the server.
+const INSIDE: f64 = 0.7;
+
+fn none(case: &Case<'_>, seen: Seen) -> Verdict {
+    let limit = if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
+        "the number of devices".to_string()
+    } else if case.point.is_churn() {
+        "the number of devices and their hold".to_string()
+    } else if case.is_open() {
+        "the asked rate".to_string()
+    } else {
+        format!("{} requests in flight", show_count(load_of(case.point) as f64))
+    };
+    Verdict {
+        wall: Named::None,
+        name: format!("no wall was reached; what limits is {limit}"),
+        side: Side::None,
+        confidence: Confidence::Probable,
+        ceiling: ceiling(&[case.point], CeilingKind::AtLeast),
+        ..empty(case, seen)
+    }
+}
+
+fn unknown(case: &Case<'_>, seen: Seen) -> Verdict {
+    Verdict { ceiling: ceiling(&[case.point], CeilingKind::AtLeast), ..empty(case, seen) }
+}
+
+/// A verdict that knows nothing yet, with the given evidence.
+fn empty(case: &Case<'_>, seen: Seen) -> Verdict {
+    Verdict {
+        evidence: seen.findings.into_iter().map(|finding| finding.evidence).collect(),
+        against: seen.against,
+        next: seen.next,
+        not_tested: walls::not_tested(case),
+        ..undecided()
+    }
+}

@@ -1,0 +1,52 @@
+//! The next step: what would settle a verdict that does not decide.
+
+use crate::case::Case;
+use crate::decide::QUEUED;
+use model::load::Question;
+use model::route::Address;
+
+/// The commands that would separate what is open.
+pub(crate) fn what_would_tell(case: &Case<'_>) -> Vec<String> {
+    let mut next = Vec::new();
+    if case.queued_share().is_some_and(|share| share > QUEUED) {
+        let most = u64::from(case.point.load.connections_max.max(1)) * 4;
+        next.push(format!(
+            "let waiting requests open connections: --max-connections {most}; if the rate stays, \
+             the server is the wall"
+        ));
+    }
+    if case.server.is_none() {
+        next.push(watch_the_server(case));
+    }
+    if case.trial.question == Question::Load {
+        next.push(ramp_command(case));
+    }
+    if case.client_has_slack() != Some(true) {
+        next.push("give the generator more CPUs: --cpus LIST, -t N".to_string());
+    }
+    if next.is_empty() {
+        next.push("profile what the server waits for; its CPUs have slack".to_string());
+    }
+    next
+}
+
+pub(crate) fn ramp_command(case: &Case<'_>) -> String {
+    if case.point.is_churn() {
+        return case.churn_command(4);
+    }
+    if let Some(rate) = case.point.load.rate {
+        let (first, last) = ((rate / 4.0).max(1.0), rate * 4.0);
+        return format!("ceiling ramp {} -R {first:.0}..{last:.0}", case.trial.url);
+    }
+    let connections = u64::from(case.point.load.connections);
+    let (first, last) = ((connections / 4).max(1), connections * 8);
+    format!("ceiling ramp {} -c {first}..{last}", case.trial.url)
+}
+
+fn watch_the_server(case: &Case<'_>) -> String {
+    if case.trial.addresses.iter().any(Address::is_loopback) {
+        return "watch the server: --server-pid PID, or run ceiling as its user".to_string();
+    }
+    "watch the server: start `ceiling probe serve` on its host, and give --probe HOST:PORT"
+        .to_string()
+}

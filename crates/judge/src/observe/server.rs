@@ -1,0 +1,250 @@
+//! What the threads of the server were doing, and where its connections waited.
+
+use super::Pair;
+use model::reading::{Connection, Disk, Doing, Downstream, ThreadNow};
+use std::collections::BTreeMap;
+
+/// Where bytes were waiting in sampled connections, and what held the senders back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SocketCensus {
+    /// Server-side sockets looked at.
+    pub server: u64,
+    /// Of them, with unread bytes: requests the application has not read.
+    pub server_unread: u64,
+    /// Of them, with bytes not acknowledged or not sent.
+    pub server_unsent: u64,
+    /// Client-side sockets looked at.
+    pub client: u64,
+    /// Of them, with unread bytes: answers the generator has not read.
+    pub client_unread: u64,
+    /// Time the server's connections had data outstanding, microseconds, where one was seen twice.
+    pub server_busy_us: u64,
+    /// Part of it limited by the client's window.
+    pub server_rwnd_limited_us: u64,
+    /// Part of it limited by the send buffer.
+    pub server_sndbuf_limited_us: u64,
+    /// Sum of the shortest round trips of the client's sockets, microseconds: the path alone.
+    pub client_rtt_sum_us: u64,
+}
+
+/// How many sockets are followed from reading to reading.
+const FOLLOWED_MAX: usize = 20_000;
+
+/// The census while readings pass by.
+#[derive(Debug, Default)]
+pub(super) struct Census {
+    sum: Option<SocketCensus>,
+    /// First and last cumulative times of a server-side socket, by cookie.
+    followed: BTreeMap<u64, ([u64; 3], [u64; 3])>,
+}
+
+impl Census {
+    pub(super) fn add(&mut self, sockets: &[Connection]) {
+        let sum = self.sum.get_or_insert_default();
+        for socket in sockets {
+            let unread = u64::from(socket.receive_queue > 0);
+            if !socket.server_side {
+                sum.client += 1;
+                sum.client_unread += unread;
+                sum.client_rtt_sum_us += u64::from(socket.min_rtt_us);
+                continue;
+            }
+            sum.server += 1;
+            sum.server_unread += unread;
+            sum.server_unsent += u64::from(socket.send_queue > 0);
+            let times = [socket.busy_us, socket.rwnd_limited_us, socket.sndbuf_limited_us];
+            if let Some((_, last)) = self.followed.get_mut(&socket.cookie) {
+                *last = times;
+            } else if self.followed.len() < FOLLOWED_MAX {
+                self.followed.insert(socket.cookie, (times, times));
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Option<SocketCensus> {
+        let mut sum = self.sum?;
+        for (first, last) in self.followed.values() {
+            let passed = |at: usize| last[at].saturating_sub(first[at]);
+            sum.server_busy_us += passed(0);
+            sum.server_rwnd_limited_us += passed(1);
+            sum.server_sndbuf_limited_us += passed(2);
+        }
+        Some(sum)
+    }
+}
+
+impl SocketCensus {
+    /// Mean of the shortest round trips of the client's sockets, microseconds.
+    pub fn client_rtt_us(&self) -> Option<f64> {
+        (self.client > 0).then(|| self.client_rtt_sum_us as f64 / self.client as f64)
+    }
+}
+
+/// What the server's working threads were seen doing, over all samples. Threads that only ever
+/// waited for events, to accept or in a futex of which nothing else happened are idle helpers as
+/// far as one can see, and are counted all the same: who asks decides.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DoingShares {
+    /// Threads seen.
+    pub threads: usize,
+    /// Samples of threads.
+    pub samples: u64,
+    /// Samples by what the thread did.
+    pub by_doing: BTreeMap<Doing, u64>,
+    /// Most samples that slept on one and the same futex.
+    pub same_futex: u64,
+    /// Rounds in which not one thread ran.
+    pub still_rounds: u64,
+    /// Rounds.
+    pub rounds: u64,
+}
+
+impl DoingShares {
+    /// Share of all samples.
+    pub fn share(&self, doing: Doing) -> f64 {
+        let count = self.by_doing.get(&doing).copied().unwrap_or(0);
+        count as f64 / self.samples.max(1) as f64
+    }
+
+    /// Threads that were in this state on average.
+    pub fn mean_threads(&self, doing: Doing) -> f64 {
+        let count = self.by_doing.get(&doing).copied().unwrap_or(0);
+        count as f64 / self.rounds.max(1) as f64
+    }
+}
+
+/// The shares while readings pass by.
+#[derive(Debug, Default)]
+pub(super) struct DoingSum {
+    shares: DoingShares,
+    threads: BTreeMap<u32, ()>,
+    futexes: BTreeMap<(u32, u64), u64>,
+}
+
+impl DoingSum {
+    pub(super) fn add(&mut self, threads: &[ThreadNow]) {
+        self.shares.rounds += 1;
+        for thread in threads {
+            self.threads.insert(thread.tid, ());
+            self.shares.samples += 1;
+            *self.shares.by_doing.entry(thread.doing).or_default() += 1;
+            if let Some(address) = thread.futex {
+                *self.futexes.entry((thread.pid, address)).or_default() += 1;
+            }
+        }
+        let is_still = threads.iter().all(|thread| thread.doing != Doing::Running);
+        self.shares.still_rounds += u64::from(is_still);
+    }
+
+    pub(super) fn finish(self) -> Option<DoingShares> {
+        let threads = self.threads.len();
+        let same_futex = self.futexes.values().copied().max().unwrap_or(0);
+        (self.shares.rounds > 0).then_some(DoingShares { threads, same_futex, ..self.shares })
+    }
+}
+
+/// Connections of the server to another service, over all reads.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DownstreamUse {
+    /// Address and port of the other end.
+    pub to: String,
+    /// Connections, mean over reads.
+    pub connections: f64,
+    /// Of them, waiting for an answer, mean over reads.
+    pub waiting: f64,
+}
+
+/// The downstreams while readings pass by.
+#[derive(Debug, Default)]
+pub(super) struct DownstreamSum {
+    reads: u32,
+    sums: BTreeMap<String, (u64, u64)>,
+}
+
+impl DownstreamSum {
+    pub(super) fn add(&mut self, downstreams: &[Downstream]) {
+        self.reads += 1;
+        for one in downstreams {
+            let sums = self.sums.entry(one.to.clone()).or_default();
+            sums.0 += u64::from(one.connections + one.opening);
+            sums.1 += u64::from(one.waiting + one.opening);
+        }
+    }
+
+    /// The busiest first.
+    pub(super) fn finish(self) -> Option<Vec<DownstreamUse>> {
+        let mean = |sum: u64| sum as f64 / f64::from(self.reads.max(1));
+        let used = |(to, (connections, waiting)): (String, (u64, u64))| DownstreamUse {
+            to,
+            connections: mean(connections),
+            waiting: mean(waiting),
+        };
+        let mut all: Vec<_> = self.sums.into_iter().map(used).collect();
+        all.sort_by(|left, right| right.waiting.total_cmp(&left.waiting));
+        (self.reads > 0).then_some(all)
+    }
+}
+
+/// Share of the window in which the busiest disk had requests in flight.
+pub(super) fn disk_busy(pair: &Pair<'_, Vec<Disk>>) -> f64 {
+    let busy = |last: &Disk| {
+        let first = pair.first.iter().find(|first| first.name == last.name)?;
+        Some(last.busy_ms.saturating_sub(first.busy_ms) as f64 / 1e3 / pair.seconds)
+    };
+    pair.last.iter().filter_map(busy).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limited_time_is_that_of_sockets_seen_twice() {
+        let socket = |cookie, busy_us, rwnd_limited_us| Connection {
+            cookie,
+            server_side: true,
+            busy_us,
+            rwnd_limited_us,
+            ..Connection::default()
+        };
+        let mut census = Census::default();
+        census.add(&[socket(1, 1000, 10), socket(2, 5_000_000, 5_000_000)]);
+        census.add(&[socket(1, 3000, 1010)]);
+        let census = census.finish().unwrap();
+        assert_eq!((census.server_busy_us, census.server_rwnd_limited_us), (2000, 1000));
+        assert_eq!(Census::default().finish(), None, "nothing was read");
+    }
+
+    #[test]
+    fn sleepers_on_one_futex_are_counted_together() {
+        let thread = |tid, doing, futex| ThreadNow { pid: 1, tid, doing, futex };
+        let mut sum = DoingSum::default();
+        for _ in 0..10 {
+            sum.add(&[
+                thread(1, Doing::Timer, None),
+                thread(2, Doing::Futex, Some(7)),
+                thread(3, Doing::Futex, Some(7)),
+                thread(4, Doing::Futex, Some(8)),
+            ]);
+        }
+        let shares = sum.finish().unwrap();
+        assert_eq!((shares.same_futex, shares.samples, shares.threads), (20, 40, 4));
+        assert_eq!((shares.share(Doing::Futex), shares.mean_threads(Doing::Timer)), (0.75, 1.0));
+        assert_eq!((shares.still_rounds, shares.rounds), (10, 10));
+    }
+
+    #[test]
+    fn downstreams_are_means_over_reads() {
+        let mut sum = DownstreamSum::default();
+        let one = |waiting| Downstream {
+            to: "db:5432".into(),
+            connections: 8,
+            waiting,
+            ..Downstream::default()
+        };
+        sum.add(&[one(8)]);
+        sum.add(&[one(4)]);
+        let used = sum.finish().unwrap();
+        assert_eq!((used[0].connections, used[0].waiting), (8.0, 6.0));
+    }
+}

@@ -1,0 +1,251 @@
+//! How probable each wall is, given which tests spoke and which did not.
+//!
+//! A rule says that a wall's signals are there. It does not say how often the same signals come
+//! from another wall. That was counted: in labelled runs, whose wall is known by construction
+//! (`walls/`), how often did each test speak? Naive Bayes over the tests gives the posterior, with
+//! every wall equally probable beforehand. Tests of one group are correlated witnesses, so what a
+//! group can say against a wall is capped.
+//!
+//! In: which tests spoke. Out: shares that add up to 1.
+//! Never: a wall that no test can name.
+//!
+//! Source of the counts: `table.tsv`, written by `walls fit` from the part of the draws that is not
+//! scored.
+
+use crate::case::Case;
+use crate::walls::{self, CLIENT, COUNTED, Group, SERVER, Test};
+use model::verdict::{Alternative, Named};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// Groups whose tests are weighed; each is one witness. A broken measurement is no wall among
+/// others.
+const WEIGHED: [&Group; 3] = [&COUNTED, &CLIENT, &SERVER];
+/// What one group of tests can say against a wall, at most: odds of 1 to 50.
+const GROUP_ODDS_MAX: f64 = 50.0;
+/// How much a belief weighs beside counts, in draws.
+const BELIEF_DRAWS: f64 = 2.0;
+/// How often a wall's own test speaks when the wall is there and nothing was counted.
+const OWN: f64 = 0.9;
+/// How often the test of another wall does that stands before it, and so is believed first.
+const OTHER: f64 = 0.03;
+/// How often one does that stands behind it: it may be imitated.
+const IMITATED: f64 = 0.3;
+/// A smaller share than this is not worth a line.
+const SHARE_MIN: f64 = 0.01;
+
+/// How often each test spoke where one wall was known to be there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By test: runs in which it spoke, and runs in which it had what it needs.
+    pub spoke: BTreeMap<Named, (u32, u32)>,
+}
+
+/// Counts by the wall that was there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Table(pub BTreeMap<Named, Counts>);
+
+impl Table {
+    /// Reads a table. Lines are `WALL TEST SPOKE TESTED`, separated by tabs; `#` begins a comment.
+    /// Lines that are not of this form say nothing.
+    pub fn parse(text: &str) -> Self {
+        let mut table = Self::default();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [wall, test, spoke, tested] = fields[..] else { continue };
+            let (Some(wall), Some(test)) = (Named::parse(wall), Named::parse(test)) else {
+                continue;
+            };
+            let (Ok(spoke), Ok(tested)) = (spoke.parse(), tested.parse()) else { continue };
+            table.0.entry(wall).or_default().spoke.insert(test, (spoke, tested));
+        }
+        table
+    }
+
+    /// Adds one labelled run.
+    pub fn add(&mut self, wall: Named, speaking: &Speaking) {
+        let counts = self.0.entry(wall).or_default();
+        for (test, spoke) in speaking.0.iter().flatten() {
+            let (spoken, tested) = counts.spoke.entry(*test).or_default();
+            *spoken += u32::from(*spoke);
+            *tested += 1;
+        }
+    }
+
+    /// The text that `parse` reads.
+    pub fn text(&self) -> String {
+        let mut text = "# wall\ttest\tspoke\ttested\n".to_string();
+        for (wall, counts) in &self.0 {
+            for (test, (spoke, tested)) in &counts.spoke {
+                let (wall, test) = (wall.word(), test.word());
+                text += &format!("{wall}\t{test}\t{spoke}\t{tested}\n");
+            }
+        }
+        text
+    }
+
+    /// The counts that ship with this version.
+    fn shipped() -> &'static Self {
+        static TABLE: OnceLock<Table> = OnceLock::new();
+        TABLE.get_or_init(|| Table::parse(include_str!("odds/table.tsv")))
+    }
+
+    /// Logarithm of the probability that `test` spoke, or did not, where `wall` is; each with its
+    /// place in the order. That a test behind the wall's own is silent is no surprise either.
+    fn log(
+        &self,
+        (wall_at, wall): (usize, Named),
+        (test_at, test): (usize, Named),
+        spoke: bool,
+    ) -> f64 {
+        let belief = match test_at.cmp(&wall_at) {
+            Ordering::Equal => OWN,
+            Ordering::Greater if spoke => IMITATED,
+            Ordering::Greater | Ordering::Less => OTHER,
+        };
+        let counted = self.0.get(&wall).and_then(|counts| counts.spoke.get(&test));
+        let (counted, tested) = counted.copied().unwrap_or((0, 0));
+        let speaks =
+            (f64::from(counted) + BELIEF_DRAWS * belief) / (f64::from(tested) + BELIEF_DRAWS);
+        if spoke { speaks.ln() } else { (1.0 - speaks).ln() }
+    }
+}
+
+/// Which tests spoke, by group; those without their readings are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Speaking(pub Vec<Vec<(Named, bool)>>);
+
+impl Speaking {
+    /// Runs all tests. Tests of the load itself stand for "no wall".
+    pub fn of(case: &Case<'_>) -> Self {
+        let groups = WEIGHED.iter().map(|group| {
+            let spoke = |listed: &walls::Listed| match (listed.test)(case) {
+                Test::Seen(_) => Some((Named::Wall(listed.wall), true)),
+                Test::NotSeen => Some((Named::Wall(listed.wall), false)),
+                Test::Untested => None,
+            };
+            group.walls.iter().filter_map(spoke).collect()
+        });
+        let mut groups: Vec<Vec<_>> = groups.collect();
+        let is_offered = walls::OFFERED.first_seen(case).is_some();
+        groups.push(vec![(Named::None, is_offered)]);
+        Self(groups)
+    }
+}
+
+/// What the evidence leaves possible, most probable first.
+pub fn alternatives(speaking: &Speaking) -> Vec<Alternative> {
+    weigh(Table::shipped(), speaking)
+}
+
+/// The same with given counts.
+pub fn weigh(table: &Table, speaking: &Speaking) -> Vec<Alternative> {
+    let classes: Vec<Named> = speaking.0.iter().flatten().map(|(test, _)| *test).collect();
+    let mut logs = vec![0.0; classes.len()];
+    let mut first = 0;
+    for group in &speaking.0 {
+        let of_class = |class: (usize, &Named)| {
+            let log = |(at, (test, spoke)): (usize, &(Named, bool))| {
+                table.log((class.0, *class.1), (first + at, *test), *spoke)
+            };
+            group.iter().enumerate().map(log).sum::<f64>()
+        };
+        let sums: Vec<f64> = classes.iter().enumerate().map(of_class).collect();
+        first += group.len();
+        let best = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        for (log, sum) in logs.iter_mut().zip(sums) {
+            *log += sum.max(best - GROUP_ODDS_MAX.ln());
+        }
+    }
+    let best = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = logs.iter().map(|log| (log - best).exp()).collect();
+    let sum: f64 = weights.iter().sum();
+    let mut all: Vec<Alternative> = classes
+        .into_iter()
+        .zip(weights)
+        .map(|(wall, weight)| Alternative { wall, share: weight / sum })
+        .filter(|alternative| alternative.share >= SHARE_MIN)
+        .collect();
+    all.sort_by(|left, right| right.share.total_cmp(&left.share));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+    use model::wall::WallId;
+    use proptest::prelude::*;
+
+    const TESTS: [Named; 4] =
+        [Named::Wall(WallId::K1), Named::Wall(WallId::K3), Named::Wall(WallId::S2), Named::None];
+
+    fn speaking(spoke: [bool; 4]) -> Speaking {
+        let [k1, k3, s2, none] = TESTS.into_iter().zip(spoke).collect::<Vec<_>>()[..] else {
+            unreachable!()
+        };
+        Speaking(vec![vec![k1, k3], vec![s2], vec![none]])
+    }
+
+    #[test]
+    fn without_counts_the_first_test_that_speaks_is_believed() {
+        let all = weigh(&Table::default(), &speaking([false, true, false, false]));
+        assert_eq!(all[0].wall, Named::Wall(WallId::K3));
+        assert!(all[0].share > 0.9, "{all:?}");
+        let two = weigh(&Table::default(), &speaking([true, true, false, false]));
+        assert_eq!(two[0].wall, Named::Wall(WallId::K1), "what is imitated comes later: {two:?}");
+    }
+
+    #[test]
+    fn counts_tell_a_wall_from_what_imitates_it() {
+        let mut table = Table::default();
+        for _ in 0..10 {
+            // Without descriptors the accept queue overflows as well; the reverse is not so.
+            table.add(Named::Wall(WallId::K3), &speaking([true, true, true, false]));
+            table.add(Named::Wall(WallId::K1), &speaking([true, false, false, false]));
+        }
+        let all = weigh(&table, &speaking([true, true, true, false]));
+        assert_eq!(all[0].wall, Named::Wall(WallId::K3));
+        assert!(all[0].share > 0.9, "{all:?}");
+        assert_eq!(Table::parse(&table.text()), table);
+    }
+
+    #[test]
+    fn other_text_says_nothing() {
+        assert_eq!(Table::parse("K1\tK1\t-1\t2\nZZ\tK1\t1\t2\n\nK1 K1 1 2\n"), Table::default());
+    }
+
+    #[test]
+    fn the_shipped_table_is_read() {
+        let lines = include_str!("odds/table.tsv").lines().filter(|line| !line.starts_with('#'));
+        let counted: usize = Table::shipped().0.values().map(|counts| counts.spoke.len()).sum();
+        assert_eq!(counted, lines.count());
+    }
+
+    #[test]
+    fn every_listed_test_is_weighed_once() {
+        let fixture = Fixture::good();
+        let speaking = Speaking::of(&fixture.case());
+        let mut tests: Vec<Named> = speaking.0.iter().flatten().map(|(test, _)| *test).collect();
+        let count = tests.len();
+        tests.sort();
+        tests.dedup();
+        assert_eq!(tests.len(), count);
+    }
+
+    proptest! {
+        #[test]
+        fn shares_add_up(
+            spoke in any::<[bool; 4]>(),
+            counts in proptest::array::uniform4(0u32..20),
+        ) {
+            let mut table = Table::default();
+            for (wall, count) in TESTS.into_iter().zip(counts) {
+                (0..count).for_each(|_| table.add(wall, &speaking(spoke)));
+            }
+            let sum: f64 = weigh(&table, &speaking(spoke)).iter().map(|one| one.share).sum();
+            prop_assert!((0.95..=1.0 + 1e-9).contains(&sum), "{sum}");
+        }
+    }
+}

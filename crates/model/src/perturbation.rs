@@ -1,0 +1,50 @@
+//! Experiments that confirm a wall: one resource is made a little smaller or larger, and the rate
+//! either follows or does not.
+//!
+//! The elasticity of a resource is d ln(rate) / d ln(capacity). At a single wall it is 1 for the
+//! resource that limits and 0 for every other; resources that limit together share the 1.
+
+use serde::{Deserialize, Serialize};
+
+/// What is made smaller or larger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// Requests in flight.
+    InFlight,
+    /// Connections, at the same number of requests in flight.
+    Connections,
+    /// CPU time of the generator.
+    ClientCpu,
+    /// Event loops (threads) of the generator.
+    ClientLoops,
+    /// Bytes per answer: capacity grows as they shrink.
+    AnswerBytes,
+    /// CPU time the server may use.
+    ServerCpu,
+    /// CPUs the server may run on.
+    ServerCpus,
+}
+
+/// One experiment in interleaved blocks: base, changed, changed, base.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Perturbation {
+    /// What was changed.
+    pub resource: Resource,
+    /// In words, with figures: "32 instead of 64 requests in flight".
+    pub what: String,
+    /// Capacity of the resource while changed over its base; 0.8 for a fifth less.
+    pub factor: f64,
+    /// Rates of the base blocks, per second.
+    pub base: Vec<f64>,
+    /// Rates of the changed blocks, in the same order.
+    pub changed: Vec<f64>,
+    /// d ln(rate) / d ln(capacity); `null` when the blocks do not tell.
+    pub elasticity: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of that interval.
+    pub high: Option<f64>,
+    /// Why it was not run or not brought to its end; absent when it was.
+    pub failure: Option<String>,
+}

@@ -1,0 +1,73 @@
+//! Several runs on one page: a row each, and then what was said of each.
+
+use super::{evidence, summary};
+use crate::page::{Block, Column, Page, Table};
+use crate::wording::{best_point, mark_of, or_dash, plural, rate_of, wall_name};
+use model::run::Run;
+use model::units::show_count;
+
+/// The page of several runs.
+pub fn beside(runs: &[Run]) -> Page {
+    let mut blocks = vec![Block::Table(rows(runs))];
+    for (at, run) in runs.iter().enumerate() {
+        let words = run.record.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>();
+        blocks.push(Block::Heading(format!("{}: ceiling {}", at + 1, words.join(" "))));
+        blocks.extend(summary::summary(run));
+        blocks.extend(evidence::evidence(run));
+        blocks.extend(evidence::next(run));
+    }
+    let ids: Vec<_> = runs.iter().map(|run| run.record.id.as_str()).collect();
+    Page {
+        title: format!("{} side by side", plural(runs.len() as u64, "run")),
+        subtitle: ids.join(", "),
+        blocks,
+    }
+}
+
+fn rows(runs: &[Run]) -> Table {
+    let columns = vec![
+        Column::numbers("run"),
+        Column::numbers("rate/s"),
+        Column::words("wall"),
+        Column::words("confidence"),
+        Column::numbers("client CPUs"),
+        Column::numbers("server CPUs"),
+    ];
+    let mut table = Table::new(columns);
+    for (at, run) in runs.iter().enumerate() {
+        let verdict = &run.record.verdict;
+        let Some((_, point)) = best_point(run) else { continue };
+        let cells = vec![
+            (at + 1).to_string(),
+            or_dash(rate_of(point), show_count),
+            wall_name(verdict),
+            verdict.confidence.word().to_string(),
+            or_dash(point.cpu.client_cpus, |cpus| format!("{cpus:.2}")),
+            or_dash(point.cpu.server_cpus, |cpus| format!("{cpus:.2}")),
+        ];
+        table.push(mark_of(run, point), cells);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn each_run_keeps_its_own_verdict() {
+        let runs = [fixtures::ramp_generator(), fixtures::ramp_quota()];
+        let page = beside(&runs);
+        let banners = page.blocks.iter().filter_map(|block| match block {
+            Block::Banner(banner) => Some(banner.text.as_str()),
+            _ => None,
+        });
+        let banners: Vec<_> = banners.collect();
+        assert!(banners[0].starts_with("NOT A SERVER MEASUREMENT"), "{banners:?}");
+        assert!(banners[1].starts_with("CEILING"), "{banners:?}");
+        let Block::Table(table) = &page.blocks[0] else { panic!("the rows come first") };
+        assert_eq!(table.rows.len(), 2);
+        assert!(crate::html::html_beside(&runs).contains("NOT A SERVER MEASUREMENT"));
+    }
+}
