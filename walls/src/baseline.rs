@@ -1,6 +1,7 @@
 //! Two simple rules that everybody has, to be better than.
 
-use crate::again::{Sight, observe};
+use crate::again::{best, raw};
+use judge::again::observe;
 use judge::observe::{CpuShare, Observed, QuotaShare, ThreadShare};
 use model::reading::Data;
 use model::run::{Point, Run};
@@ -32,16 +33,10 @@ struct Used {
     server_files: f64,
 }
 
-/// The point with the highest rate, and what was seen in its window.
-fn best(run: &Run) -> Option<(&Point, Observed)> {
-    let points = run.record.points.iter();
-    let best = points.max_by(|left, right| left.rate.total_cmp(&right.rate))?;
-    Some((best, observe(run, best, Sight::Both)))
-}
-
 /// The wall by the first rule.
 pub fn highest(run: &Run) -> Named {
-    let Some((point, observed)) = best(run) else { return Named::Unknown };
+    let Some(point) = best(&run.record) else { return Named::Unknown };
+    let observed = observe(&run.record, point, raw(run));
     let used = used(run, point, &observed);
     let candidates = [
         (used.client_cpus, WallId::C1),
@@ -58,7 +53,8 @@ pub fn highest(run: &Run) -> Named {
 
 /// The wall by the second rule.
 pub fn checklist(run: &Run) -> Named {
-    let Some((point, observed)) = best(run) else { return Named::Unknown };
+    let Some(point) = best(&run.record) else { return Named::Unknown };
+    let observed = observe(&run.record, point, raw(run));
     let used = used(run, point, &observed);
     let seconds = point.load.duration_s.max(0.001);
     let tcp = |name: &str| {

@@ -25,6 +25,7 @@ mod proof;
 
 mod again;
 mod baseline;
+mod fit;
 mod score;
 mod table;
 
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         }
         Action::Run(options) => draw::run_all(&options),
         Action::Score(options) => score::print(&options),
+        Action::Fit(options) => fit::run(&options),
         Action::Knock(options) => knock::run(&options),
         Action::Ports(options) => ports::run(&options),
     };

@@ -26,6 +26,8 @@ pub enum Action {
     Run(RunOptions),
     /// Judge kept runs again and print how often the verdict is right
     Score(ScoreOptions),
+    /// Count which tests spoke at which wall, for the odds of the judge
+    Fit(FitOptions),
     /// (used by scenarios) Begin connections and never finish them
     #[command(hide = true)]
     Knock(KnockOptions),
@@ -67,6 +69,17 @@ pub struct ScoreOptions {
     #[arg(long)]
     pub all: bool,
     /// Write the table as a page as well
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+}
+
+/// Which runs to count.
+#[derive(Debug, Args)]
+pub struct FitOptions {
+    /// Directory that `walls run` kept, with another seed than the one that is scored
+    #[arg(value_name = "DIR")]
+    pub runs: PathBuf,
+    /// Write the counts there instead of standard output
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
 }

@@ -84,13 +84,13 @@ fn client_words(
     folder: &Path,
 ) -> Result<Vec<String>> {
     let url = format!("http://{}:{port}/", stage::address(Host::Server));
-    let targets = folder.join("targets.jsonl");
-    if let Some(text) = &client.targets {
-        fs::write(&targets, text).with_context(|| format!("cannot write {}", targets.display()))?;
+    let file = folder.join("file");
+    if let Some(text) = &client.file {
+        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
     let fill = |word: &String| {
         let word = word.replace("{url}", &url);
-        word.replace("{targets}", &targets.display().to_string())
+        word.replace("{file}", &file.display().to_string())
     };
     let folder = folder.display().to_string();
     let always = ["-q", "--no-color", "--runs", &folder];

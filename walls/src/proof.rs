@@ -18,12 +18,10 @@ pub enum Proof {
 pub enum Measure {
     /// Completed good responses per second.
     Rate,
-    /// Established connections per second.
-    ConnectRate,
-    /// The inverse of the 99th percentile of latency.
+    /// The inverse of the 90th percentile of latency.
+    LatencyP90,
+    /// The inverse of the 99th.
     LatencyP99,
-    /// The inverse of the mean time to connect.
-    ConnectMean,
 }
 
 /// Results of the runs that prove a label, by factor.
@@ -85,13 +83,8 @@ impl Measure {
         let inverse = |ns: Option<u64>| ns.filter(|ns| *ns > 0).map(|ns| 1e9 / ns as f64);
         let of_point = |point: &model::run::Point| match self {
             Self::Rate => Some(point.rate),
-            Self::ConnectRate => Some(point.turnover.as_ref()?.rate),
+            Self::LatencyP90 => inverse(point.latency_ns.p90),
             Self::LatencyP99 => inverse(point.latency_ns.p99),
-            Self::ConnectMean => {
-                let turnover = point.turnover.as_ref().map(|turnover| &turnover.connect_ns);
-                let summary = turnover.unwrap_or(&point.connections.connect_ns);
-                inverse(summary.mean)
-            }
         };
         record.points.iter().filter_map(of_point).max_by(f64::total_cmp)
     }

@@ -1,6 +1,6 @@
 //! How often verdicts are right: every kept run judged again, in four ways, beside two baselines.
 
-use crate::again::{self, Sight};
+use crate::again::{Experiments, Sight, judged};
 use crate::baseline;
 use crate::label::Label;
 use crate::options::ScoreOptions;
@@ -136,8 +136,9 @@ fn score(scenario: &'static Scenario, label: &Label, run: Option<&Run>) -> Score
 
 fn mark_of(judge: Judge, scenario: &Scenario, run: &Run) -> Option<(String, Mark)> {
     let verdict = match judge {
-        Judge::Plain(sight) => again::verdict(run, sight),
-        Judge::Perturbed(_) => return None,
+        Judge::Plain(sight) => judged(run, sight, Experiments::Hidden).verdict,
+        Judge::Perturbed(_) if run.record.perturbations.is_empty() => return None,
+        Judge::Perturbed(sight) => judged(run, sight, Experiments::Shown).verdict,
         Judge::Highest => return Some(of_one(scenario.truth, baseline::highest(run))),
         Judge::Checklist => return Some(of_one(scenario.truth, baseline::checklist(run))),
     };

@@ -52,8 +52,8 @@ pub struct Client {
     pub cpus: &'static str,
     /// CPU time it may have.
     pub allowance: Allowance,
-    /// Content of the target file, for `{targets}`.
-    pub targets: Option<String>,
+    /// Content of the file that `{file}` stands for.
+    pub file: Option<String>,
 }
 
 /// How received packets reach a host of the stage.
@@ -174,7 +174,7 @@ impl Setup {
                 proof_words: words(client),
                 cpus: "1",
                 allowance: Allowance::default(),
-                targets: None,
+                file: None,
             },
             receive: Receive::Threaded,
             shapes: Vec::new(),

@@ -1,6 +1,6 @@
 //! One connection: what was read and not yet answered.
 
-use crate::http::{After, NoRequest, head, parse};
+use crate::http::{After, Framing, NoRequest, head, parse};
 use crate::options::Writing;
 use crate::service::{Hands, Service};
 use std::io::{self, Read, Write};
@@ -42,7 +42,7 @@ impl Connection {
                 Ok(request) => request,
                 Err(NoRequest::Incomplete) => break,
                 Err(NoRequest::Unfit) => {
-                    let refusal = head("400 Bad Request", 0, After::Close);
+                    let refusal = head("400 Bad Request", Framing::Length, 0, After::Close);
                     self.stream.write_all(refusal.as_bytes())?;
                     return Ok(After::Close);
                 }
@@ -51,8 +51,9 @@ impl Connection {
             self.answered += 1;
             let is_last = request.is_last || self.answered >= service.requests_per_connection();
             after = if is_last { After::Close } else { After::KeepAlive };
-            let (status, body) = service.answer(request.path, hands);
-            write(&mut self.stream, self.writing, head(status, body.len(), after), body)?;
+            let (status, framing, body) = service.answer(request.path, hands);
+            let head = head(status, framing, body.len(), after);
+            write(&mut self.stream, self.writing, head, body)?;
         }
         self.unanswered.drain(..done);
         Ok(after)

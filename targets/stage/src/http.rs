@@ -54,15 +54,28 @@ pub enum After {
     Close,
 }
 
+/// How the end of a body is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// By its length.
+    Length,
+    /// The body is chunks already.
+    Chunked,
+}
+
 /// The head of an answer. It names the thread, so that clients can tell listeners apart.
-pub fn head(status: &str, body_bytes: usize, after: After) -> String {
+pub fn head(status: &str, framing: Framing, body_bytes: usize, after: After) -> String {
     let close = match after {
         After::KeepAlive => "",
         After::Close => "Connection: close\r\n",
     };
     let thread = thread::current();
     let thread = thread.name().unwrap_or_default();
-    format!("HTTP/1.1 {status}\r\nServer: {thread}\r\nContent-Length: {body_bytes}\r\n{close}\r\n")
+    let length = match framing {
+        Framing::Length => format!("Content-Length: {body_bytes}"),
+        Framing::Chunked => "Transfer-Encoding: chunked".to_owned(),
+    };
+    format!("HTTP/1.1 {status}\r\nServer: {thread}\r\n{length}\r\n{close}\r\n")
 }
 
 /// Length of the whole first answer in what was received, once its head is there.
@@ -102,7 +115,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_as_long_as_it_says() {
-        let head = head("200 OK", 5, After::KeepAlive);
+        let head = head("200 OK", Framing::Length, 5, After::KeepAlive);
         assert_eq!(answer_length(head.as_bytes()), Some(head.len() + 5));
         assert_eq!(answer_length(b"HTTP/1.1 200 OK\r\n"), None);
     }

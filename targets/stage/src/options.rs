@@ -119,6 +119,11 @@ pub struct Options {
           value_parser = value_parser!(u32).range(0..=64 << 20), help_heading = "Answers")]
     body: u32,
 
+    /// Send N chunks of one byte instead, which cost the client much more than the server
+    #[arg(long, value_name = "N", conflicts_with = "body",
+          value_parser = value_parser!(u32).range(1..=1 << 20), help_heading = "Answers")]
+    chunks: Option<u32>,
+
     /// Write head and body apart and without TCP_NODELAY, so that the body waits for the
     /// acknowledgement of the head
     #[arg(long, help_heading = "Answers")]
@@ -162,6 +167,15 @@ pub enum Writing {
     Nagle,
 }
 
+/// What a body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// So many bytes.
+    Whole(usize),
+    /// So many chunks of one byte.
+    Chunks(usize),
+}
+
 /// What a request goes through.
 #[derive(Debug, Clone)]
 pub struct Work {
@@ -183,8 +197,8 @@ pub struct Work {
     pub limit: Option<(f64, Overflow)>,
     /// Answers of a connection.
     pub requests_per_connection: u64,
-    /// Bytes in each body.
-    pub body_bytes: usize,
+    /// What each body is.
+    pub body: Body,
 }
 
 /// What to do.
@@ -226,7 +240,10 @@ impl Options {
                 fsync: self.fsync,
                 limit: self.limit.map(|rate| (rate, self.limit_mode)),
                 requests_per_connection: self.requests_per_connection.unwrap_or(u64::MAX),
-                body_bytes: self.body as usize,
+                body: match self.chunks {
+                    Some(chunks) => Body::Chunks(chunks as usize),
+                    None => Body::Whole(self.body as usize),
+                },
             },
         }
     }

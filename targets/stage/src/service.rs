@@ -1,8 +1,9 @@
 //! What a request goes through before it is answered.
 
+use crate::http::Framing;
 use crate::http::answer_length;
 use crate::limiter::Limiter;
-use crate::options::Work;
+use crate::options::{Body, Work};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -20,6 +21,7 @@ pub struct Service {
     lock: Mutex<()>,
     spin_lock: AtomicBool,
     journal: Option<File>,
+    framing: Framing,
     body: Vec<u8>,
     served: AtomicU64,
 }
@@ -39,7 +41,16 @@ impl Service {
             lock: Mutex::new(()),
             spin_lock: AtomicBool::new(false),
             journal: work.fsync.as_ref().map(open).transpose()?,
-            body: vec![b'.'; work.body_bytes],
+            framing: match work.body {
+                Body::Whole(_) => Framing::Length,
+                Body::Chunks(_) => Framing::Chunked,
+            },
+            body: match work.body {
+                Body::Whole(bytes) => vec![b'.'; bytes],
+                Body::Chunks(count) => {
+                    [b"1\r\n.\r\n".repeat(count), b"0\r\n\r\n".to_vec()].concat()
+                }
+            },
             served: AtomicU64::new(0),
             work,
         })
@@ -55,19 +66,19 @@ impl Service {
         self.work.requests_per_connection
     }
 
-    /// Does the work of one request. Returns status line and body.
-    pub fn answer(&self, path: &str, hands: &mut Hands) -> (&'static str, &[u8]) {
+    /// Does the work of one request. Returns status, framing and body.
+    pub fn answer(&self, path: &str, hands: &mut Hands) -> (&'static str, Framing, &[u8]) {
         self.served.fetch_add(1, Ordering::Relaxed);
         if let Some(limiter) = &self.limiter {
             match limiter.admit(Instant::now()) {
-                None => return ("429 Too Many Requests", b"slow down"),
+                None => return ("429 Too Many Requests", Framing::Length, b"slow down"),
                 Some(wait) if wait.is_zero() => {}
                 Some(wait) => thread::sleep(wait),
             }
         }
         match self.work(path, hands) {
-            Ok(()) => ("200 OK", &self.body),
-            Err(_) => ("502 Bad Gateway", b"downstream or disk failed"),
+            Ok(()) => ("200 OK", self.framing, &self.body),
+            Err(_) => ("502 Bad Gateway", Framing::Length, b"downstream or disk failed"),
         }
     }
 

@@ -10,16 +10,20 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "accept-burst",
     truth: Truth::Wall(&[WallId::K1]),
-    construction: "short backlog, hundreds of devices that connect in the same instant every two seconds",
+    construction: "short backlog, hundreds of requests in the same instant once a second, a \
+        connection for each",
     trap: "the accept queue is empty on average",
-    proof: Proof::Lifts(Measure::ConnectMean),
+    proof: Proof::Lifts(Measure::LatencyP90),
     set_up,
 };
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let backlog = f64::from(dice.whole("backlog", 6, 12)) * factor;
-    let devices = dice.whole("devices", 150, 250);
-    let server = format!("--thread-per-connection --backlog {:.0}", backlog.min(4096.0));
-    let churn = format!("churn {{url}} --devices {devices} --hold 1s --ramp-up 10ms -d 4s");
-    Setup::new(&format!("{server} --accept-delay 500us"), &churn)
+    let burst = dice.whole("burst", 150, 250);
+    let server = format!("--workers 4 --accept-delay 300us --backlog {:.0}", backlog.min(4096.0));
+    let client = "load {url} -c 250 --replay {file} -d 4s -H Connection:close --warmup 0";
+    let mut setup = Setup::new(&server, client);
+    let second = |t: u32| format!("{t},{0}\n{t}.04,{0}\n{t}.041,5\n{t}.999,5\n", burst * 25);
+    setup.client.file = Some(format!("t,rate\n{}", (0..5).map(second).collect::<String>()));
+    setup
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 pub const SCENARIO: Scenario = Scenario {
     name: "client-files",
     truth: Truth::Wall(&[WallId::C8]),
-    construction: "limit of open files of the generator lowered during the run, a connection for each request",
+    construction: "limit of open files of the generator lowered during the run, a connection for \
+        each request",
     trap: "the server seems to refuse connections",
     proof: Proof::Moves(Measure::Rate),
     set_up,

@@ -10,7 +10,8 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "client-ports",
     truth: Truth::Wall(&[WallId::C7]),
-    construction: "a range of few hundred ports on the client, which closes first after each request",
+    construction: "a range of few hundred ports on the client, which closes first after each \
+        request",
     trap: "connects fail: the server is blamed",
     proof: Proof::Moves(Measure::Rate),
     set_up,
@@ -18,7 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let ports = f64::from(dice.whole("ports", 150, 300)) * factor;
-    let mut setup = Setup::new("--workers 4", "load {url} -c 8 -d 3s --requests-per-conn 1");
+    let mut setup = Setup::new("--workers 4", "load {url} -c 8 -d 3s --warmup 0 --requests-per-conn 1");
     let range = format!("\"40000 {:.0}\"", 39_999.0 + ports);
     setup.sysctls = vec![(Host::Client, "net.ipv4.ip_local_port_range", range)];
     setup

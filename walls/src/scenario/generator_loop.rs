@@ -10,17 +10,17 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "generator-loop",
     truth: Truth::Wall(&[WallId::C2]),
-    construction: "generator with one worker that may use two CPUs reads large chunked answers",
+    construction: "generator with one worker that may use two CPUs reads answers in chunks of one \
+        byte",
     trap: "the host of the generator is half idle",
     proof: Proof::Moves(Measure::Rate),
     set_up,
 };
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
-    let body_bytes = dice.whole("body_bytes", 100_000, 200_000);
-    let path = format!("chunked/{:.0}", f64::from(body_bytes) / factor);
-    let mut setup = Setup::new("--threads 1", &format!("load {{url}}{path} -c 16 -d 3s"));
-    setup.server.name = "target-sink";
+    let chunks = f64::from(dice.whole("chunks", 4000, 8000)) / factor;
+    let server = format!("--workers 4 --chunks {chunks:.0}");
+    let mut setup = Setup::new(&server, "load {url} -c 16 -d 3s");
     setup.client.cpus = "0,1";
     setup
 }

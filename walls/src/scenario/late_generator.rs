@@ -11,7 +11,8 @@ use std::time::Duration;
 pub const SCENARIO: Scenario = Scenario {
     name: "late-generator",
     truth: Truth::Wall(&[WallId::C4]),
-    construction: "generator stopped for tens of milliseconds again and again, rate far below capacity",
+    construction: "generator stopped for tens of milliseconds again and again, rate far below \
+        capacity",
     trap: "latency of the server seems bad",
     proof: Proof::Moves(Measure::LatencyP99),
     set_up,
@@ -20,7 +21,7 @@ pub const SCENARIO: Scenario = Scenario {
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let stop_ms = dice.real("stop_ms", 20.0, 40.0) / factor;
     let every_ms = dice.real("every_ms", 180.0, 260.0);
-    let rate = dice.whole("rate", 200, 400);
+    let rate = dice.whole("rate", 500, 900);
     let client = format!("load {{url}} -c 64 -R {rate} -d 3s");
     let mut setup = Setup::new("--workers 8 --sleep 2ms", &client);
     setup.actors = vec![Actor::Pauser {

@@ -20,10 +20,10 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let lock_ms = dice.real("lock_ms", 8.0, 20.0);
     let connections = dice.whole("connections", 24, 48);
     let server = format!("--workers 64 --lock {:.3}ms --lock-path /slow", lock_ms / factor);
-    let client = format!("load {{url}} -i {{targets}} -c {connections} -d 3s");
+    let client = format!("load {{url}} -i {{file}} -c {connections} -d 3s");
     let mut setup = Setup::new(&server, &client);
     let fast = "{\"url\":\"/fast\",\"weight\":19}";
     let slow = "{\"url\":\"/slow\",\"weight\":1}";
-    setup.client.targets = Some(format!("{fast}\n{slow}\n"));
+    setup.client.file = Some(format!("{fast}\n{slow}\n"));
     setup
 }

@@ -10,7 +10,8 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "packet-rate",
     truth: Truth::Wall(&[WallId::K9, WallId::N4]),
-    construction: "token bucket filter on the device of the server that charges each packet 1500 bytes, small bodies",
+    construction: "token bucket filter on the device of the server that charges each packet 1500 \
+        bytes, small bodies",
     trap: "the link is used to a few per cent in bytes",
     proof: Proof::Moves(Measure::Rate),
     set_up,

@@ -10,7 +10,8 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "quota-with-noise",
     truth: Truth::Wall(&[WallId::S3]),
-    construction: "CPU quota on the server; unrelated SYN retries on the client and overflows of an unrelated listener",
+    construction: "CPU quota on the server; unrelated SYN retries on the client and overflows of \
+        an unrelated listener",
     trap: "counters of the namespace say accept queue or loss",
     proof: Proof::Moves(Measure::Rate),
     set_up,

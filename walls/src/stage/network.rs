@@ -187,7 +187,9 @@ impl Network {
                     bail!("the kernel made no NAPI thread for {}", link.nic(host));
                 }
                 for thread in threads {
+                    // Like the soft interrupts it stands for, it waits for no program.
                     script += &format!("taskset -p -c {} {thread}\n", cpu_of(host));
+                    script += &format!("chrt -f -p 1 {thread}\n");
                 }
             }
         }
