@@ -35,6 +35,7 @@ mod ports;
 use crate::options::{Action, Options};
 use clap::Parser;
 use std::process::ExitCode;
+use std::time::Duration;
 
 fn main() -> ExitCode {
     let done = match Options::parse().action {
@@ -46,6 +47,10 @@ fn main() -> ExitCode {
         Action::Score(options) => score::print(&options),
         Action::Fit(options) => fit::run(&options),
         Action::Knock(options) => knock::run(&options),
+        Action::Carry(options) => {
+            let one_way = Duration::from_micros(options.one_way_us);
+            stage::carry([&options.one, &options.other], one_way)
+        }
         Action::Ports(options) => ports::run(&options),
     };
     match done {

@@ -31,6 +31,9 @@ pub enum Action {
     /// (used by scenarios) Begin connections and never finish them
     #[command(hide = true)]
     Knock(KnockOptions),
+    /// (used by scenarios) Carry packets between two devices, with a delay
+    #[command(hide = true)]
+    Carry(CarryOptions),
     /// (used by scenarios) Tell which listener answers which source port
     #[command(hide = true)]
     Ports(PortsOptions),
@@ -43,7 +46,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Draws of each scenario
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub draws: u32,
     /// Seed of all random parameters
     #[arg(long, value_name = "S", default_value_t = 1)]
@@ -98,6 +102,17 @@ pub struct KnockOptions {
     /// How long an attempt is kept, milliseconds
     #[arg(long, default_value_t = 900)]
     pub keep_ms: u64,
+}
+
+/// A line that takes its time.
+#[derive(Debug, Args)]
+pub struct CarryOptions {
+    /// One device
+    pub one: String,
+    /// The other
+    pub other: String,
+    /// Time in each direction, microseconds
+    pub one_way_us: u64,
 }
 
 /// Source ports to try.

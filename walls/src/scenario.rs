@@ -14,7 +14,7 @@ macro_rules! registry {
 }
 
 registry! {
-    little_load, sleeping_server, generator_quota, generator_neighbour, generator_loop,
+    little_load, sleeping_server, round_trip, generator_quota, generator_neighbour, generator_loop,
     late_generator, client_link, client_ports, client_files, burst_credit, limiter_reject,
     packet_rate, slow_acceptor, accept_burst, syn_queue, server_files, backlog_drops, server_link,
     send_buffer, skewed_listeners, server_cpus, one_thread, quota, parent_quota, quota_with_noise,

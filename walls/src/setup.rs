@@ -135,6 +135,8 @@ pub struct Setup {
     pub client: Client,
     /// How packets are received, by all hosts.
     pub receive: Receive,
+    /// Time that packets between client and server take in each direction.
+    pub one_way: Option<Duration>,
     /// Queueing disciplines.
     pub shapes: Vec<Shape>,
     /// Kernel parameters of a host's network.
@@ -148,6 +150,9 @@ pub struct Setup {
     /// What goes on beside.
     pub actors: Vec<Actor>,
 }
+
+/// The ramp of scenarios in which the shape matters.
+pub const RAMP: &str = "ramp {url} -c 1..16*2 -d 1.5s --warmup 300ms";
 
 /// Words of a command line.
 pub fn words(line: &str) -> Vec<String> {
@@ -177,6 +182,7 @@ impl Setup {
                 file: None,
             },
             receive: Receive::Threaded,
+            one_way: None,
             shapes: Vec::new(),
             sysctls: Vec::new(),
             backlog_packets: None,

@@ -5,6 +5,7 @@
 //! that was killed is removed when the next one begins. Files of processes that are killed with
 //! us: every program of the stage is in one of its groups, so that it can be found.
 
+mod delay;
 mod groups;
 mod guard;
 mod network;
@@ -18,6 +19,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+pub use delay::run as carry;
 pub use network::{address, nobody, server_seen_from};
 
 /// What the names of all things of a stage begin with.

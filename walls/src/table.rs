@@ -60,9 +60,10 @@ fn tally<'a>(scored: impl Iterator<Item = &'a Scored>, judge: usize) -> Tally {
     tally
 }
 
-const EXPLAINED: &str = "Cells are draws correct/wrong/unknown. A draw whose label is void (its limit did not move the \
-result) or that left no record counts nowhere but in its own column. A refusal (M1) names no wall \
-and counts as unknown. Of two walls that limit together, one alone is wrong.";
+const EXPLAINED: &str = "Cells are draws correct/wrong/unknown. A draw whose label is void (its \
+    limit did not move the result) or that left no record counts nowhere but in its own column. A \
+    refusal (M1) names no wall and counts as unknown. Of two walls that limit together, one alone \
+    is wrong.";
 
 /// Rows of the first table: a cell for each column.
 fn rows(scored: &[Scored]) -> Vec<Vec<String>> {

@@ -40,8 +40,8 @@ pub struct Options {
 
     /// N threads, each with a listening socket of its own on the shared port and with the
     /// connections that come by it
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u16).range(1..=64),
-          help_heading = "Threads")]
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = value_parser!(u16).range(1..=64), help_heading = "Threads")]
     listeners: u16,
 
     /// K workers that take readable connections from one queue; until one of them does, the

@@ -19,7 +19,8 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let ports = f64::from(dice.whole("ports", 150, 300)) * factor;
-    let mut setup = Setup::new("--workers 4", "load {url} -c 8 -d 3s --warmup 0 --requests-per-conn 1");
+    let client = "load {url} -c 8 -d 3s --warmup 0 --requests-per-conn 1";
+    let mut setup = Setup::new("--workers 4", client);
     let range = format!("\"40000 {:.0}\"", 39_999.0 + ports);
     setup.sysctls = vec![(Host::Client, "net.ipv4.ip_local_port_range", range)];
     setup

@@ -3,7 +3,7 @@
 use super::{Scenario, Truth};
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
-use crate::setup::{Program, Setup};
+use crate::setup::{Program, RAMP, Setup};
 use model::wall::WallId;
 
 /// See the module.
@@ -19,7 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let quota = dice.real("quota", 0.15, 0.30);
     let spin_us = dice.whole("spin_us", 500, 1500);
-    let mut setup = Setup::new("--workers 24", "ramp {url} -c 1..16*2 -d 1.5s --warmup 300ms").proven_by("load {url} -c 16 -d 3s");
+    let mut setup = Setup::new("--workers 24", RAMP).proven_by("load {url} -c 16 -d 3s");
     let mut downstream = Program::stage(&format!("--workers 4 --spin {spin_us}us"));
     downstream.allowance.quota = Some(quota * factor);
     setup.downstream = Some(downstream);

@@ -3,7 +3,7 @@
 use super::{Scenario, Truth};
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
-use crate::setup::Setup;
+use crate::setup::{RAMP, Setup};
 use model::wall::WallId;
 
 /// See the module.
@@ -19,5 +19,5 @@ pub const SCENARIO: Scenario = Scenario {
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let rate = f64::from(dice.whole("rate", 15, 50) * 10) * factor;
     let server = format!("--workers 64 --limit {rate:.0}/s --limit-mode delay");
-    Setup::new(&server, "ramp {url} -c 1..16*2 -d 1.5s --warmup 300ms").proven_by("load {url} -c 16 -d 2s")
+    Setup::new(&server, RAMP).proven_by("load {url} -c 16 -d 2s")
 }

@@ -3,7 +3,7 @@
 use super::{Scenario, Truth};
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
-use crate::setup::Setup;
+use crate::setup::{RAMP, Setup};
 use model::wall::WallId;
 
 /// See the module.
@@ -20,6 +20,6 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let workers = dice.whole("workers", 24, 48);
     let lock_ms = dice.real("lock_ms", 1.0, 4.0);
     let server = format!("--workers {workers} --lock {:.4}ms", lock_ms / factor);
-    Setup::new(&server, "ramp {url} -c 1..16*2 -d 1.5s --warmup 300ms")
+    Setup::new(&server, RAMP)
         .proven_by("load {url} -c 16 -d 2s")
 }

@@ -3,7 +3,7 @@
 use super::{Scenario, Truth};
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
-use crate::setup::Setup;
+use crate::setup::{RAMP, Setup};
 use model::wall::WallId;
 
 /// See the module.
@@ -19,7 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let spin_us = dice.whole("spin_us", 500, 1500);
     let server = format!("--listeners 1 --spin {:.1}us", f64::from(spin_us) / factor);
-    let mut setup = Setup::new(&server, "ramp {url} -c 1..16*2 -d 1.5s --warmup 300ms").proven_by("load {url} -c 16 -d 2s");
+    let mut setup = Setup::new(&server, RAMP).proven_by("load {url} -c 16 -d 2s");
     setup.server.cpus = "0,1";
     setup.client.allowance.weight = Some(32 * 1024);
     setup

@@ -3,7 +3,7 @@
 use super::{Scenario, Truth};
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
-use crate::setup::{Host, Setup, Shape};
+use crate::setup::{Host, RAMP, Setup, Shape};
 use model::wall::WallId;
 
 /// See the module.
@@ -19,7 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let packets = f64::from(dice.whole("packets_per_s", 800, 2000)) * factor;
-    let mut setup = Setup::new("--workers 8", "ramp {url} -c 1..16*2 -d 1.5s --warmup 300ms").proven_by("load {url} -c 16 -d 2s");
+    let mut setup = Setup::new("--workers 8", RAMP).proven_by("load {url} -c 16 -d 2s");
     let rate_kbit = packets * 1500.0 * 8.0 / 1e3;
     let filter = format!("tbf rate {rate_kbit:.0}kbit burst 15000 latency 200ms mpu 1500");
     setup.shapes = vec![Shape::Sent(Host::Server, filter)];

@@ -3,7 +3,7 @@
 use super::{Scenario, Truth};
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
-use crate::setup::Setup;
+use crate::setup::{RAMP, Setup};
 use model::wall::WallId;
 
 /// See the module.
@@ -19,7 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let quota = dice.real("quota", 0.15, 0.35);
     let spin_us = dice.whole("spin_us", 200, 800);
-    let client = "ramp {url} -c 1..16*2 -d 1.5s --warmup 300ms";
+    let client = RAMP;
     let proof = "load {url} -c 16 -d 3s";
     let server = format!("--workers 4 --spin {spin_us}us");
     let mut setup = Setup::new(&server, client).proven_by(proof);

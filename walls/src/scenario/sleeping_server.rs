@@ -9,7 +9,8 @@ use crate::setup::Setup;
 pub const SCENARIO: Scenario = Scenario {
     name: "sleeping-server",
     truth: Truth::NoWall,
-    construction: "closed loop with few connections on a server that sleeps in each request, without any limit",
+    construction: "closed loop with few connections on a server that sleeps in each request, \
+        without any limit",
     trap: "CPUs idle and rate flat: looks like a pool or a downstream",
     proof: Proof::Moves(Measure::Rate),
     set_up,

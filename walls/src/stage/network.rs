@@ -7,10 +7,13 @@
 //! machine may be BBR, whose pacing timers would be a wall of their own.
 
 use super::{PREFIX, cpu_of, is_stale, is_threaded, shell};
+use crate::actors::Running;
 use crate::setup::{Actor, Host, Setup, Shape};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// A hardware address that nobody has.
 const NOBODY: &str = "02:00:00:00:00:99";
@@ -18,6 +21,8 @@ const NOBODY: &str = "02:00:00:00:00:99";
 /// See the module. Dropping it removes the namespaces, and with them all links.
 pub struct Network {
     hosts: Vec<Host>,
+    /// Carries the packets of a line that takes its time.
+    _carrier: Option<Running>,
 }
 
 /// A veth pair: between the server and another host.
@@ -80,10 +85,11 @@ impl Network {
             hosts.push(Host::Stranger);
         }
         // From here on they are removed, however far the commands get.
-        let network = Self { hosts };
+        let carrier = setup.one_way.map(start_carrier).transpose()?;
+        let network = Self { hosts, _carrier: carrier };
         shell(&network.script(setup))?;
         if is_threaded(setup) {
-            network.pin_threads()?;
+            network.pin_threads(setup)?;
         }
         Ok(network)
     }
@@ -113,15 +119,20 @@ impl Network {
             lines.push(in_namespace(&namespace, &congestion_control()));
         }
         for link in self.links() {
-            lines.extend(self.link_lines(&link, setup));
+            lines.extend(match (setup.one_way, link.other) {
+                (Some(_), Host::Client) => self.slow_lines(&link),
+                _ => self.link_lines(&link, setup),
+            });
         }
         for (host, name, value) in &setup.sysctls {
             let path = format!("/proc/sys/{}", name.replace('.', "/"));
             let write = format!("echo {value} > {path}");
             lines.push(in_namespace(&self.namespace(*host), &write));
         }
-        let (client, link) = (self.namespace(Host::Client), Link::of(Host::Client));
-        lines.push(deaf(&client, &nobody(), &link.nic(Host::Client)));
+        if setup.one_way.is_none() {
+            let (client, link) = (self.namespace(Host::Client), Link::of(Host::Client));
+            lines.push(deaf(&client, &nobody(), &link.nic(Host::Client)));
+        }
         if setup.stranger_is_deaf {
             let link = Link::of(Host::Stranger);
             let address = link.address(Host::Stranger);
@@ -154,6 +165,19 @@ impl Network {
         lines
     }
 
+    /// The ends of a line that takes its time are there already, and only move.
+    fn slow_lines(&self, link: &Link) -> Vec<String> {
+        let lines = |host: Host| {
+            let (namespace, nic, ip) = (self.namespace(host), link.nic(host), link.address(host));
+            [
+                format!("ip link set {nic} netns {namespace}"),
+                format!("ip -n {namespace} addr add {ip}/24 dev {nic}"),
+                format!("ip -n {namespace} link set {nic} up"),
+            ]
+        };
+        link.ends().into_iter().flat_map(lines).collect()
+    }
+
     fn shape_lines(&self, shape: &Shape) -> Vec<String> {
         match shape {
             Shape::Sent(host, discipline) => {
@@ -177,9 +201,13 @@ impl Network {
         }
     }
 
-    fn pin_threads(&self) -> Result<()> {
+    fn pin_threads(&self, setup: &Setup) -> Result<()> {
+        let is_slow = setup.one_way.is_some();
         let mut script = String::new();
         for link in self.links() {
+            if is_slow && link.other == Host::Client {
+                continue;
+            }
             for host in link.ends() {
                 let name = format!("napi/{}-", link.nic(host));
                 let threads = processes_named(&name);
@@ -204,6 +232,22 @@ impl Drop for Network {
             let _ = shell(&format!("ip netns delete {}", self.namespace(*host)));
         }
     }
+}
+
+fn start_carrier(one_way: Duration) -> Result<Running> {
+    let link = Link::of(Host::Client);
+    let program = std::env::current_exe().context("no path of this program")?;
+    let mut command = Command::new(program);
+    command.arg("carry").args(link.ends().map(|host| link.nic(host)));
+    command.arg(one_way.as_micros().to_string()).stdout(Stdio::piped());
+    let mut carrier = Running(command.spawn()?);
+    let output = carrier.0.stdout.as_mut().context("the line has no output")?;
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line)?;
+    if line.trim() != "ready" {
+        bail!("the line that takes its time did not start");
+    }
+    Ok(carrier)
 }
 
 fn in_namespace(namespace: &str, line: &str) -> String {
@@ -257,7 +301,7 @@ mod tests {
     #[test]
     fn only_the_hosts_that_are_needed_are_made() {
         let mut setup = Setup::new("", "load {url}");
-        let network = |hosts: &[Host]| Network { hosts: hosts.to_vec() };
+        let network = |hosts: &[Host]| Network { hosts: hosts.to_vec(), _carrier: None };
         let both = network(&[Host::Client, Host::Server]).script(&setup);
         assert_eq!(both.matches("netns add").count(), 2);
         assert_eq!(both.matches("type veth").count(), 1);
