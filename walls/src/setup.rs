@@ -61,7 +61,7 @@ pub struct Client {
 pub enum Receive {
     /// A kernel thread for each link, on the CPU of the host.
     Threaded,
-    /// The per-CPU backlog of the sender, which can overflow.
+    /// The per-CPU backlog of the host's CPU (receive packet steering), which can overflow.
     Backlog,
 }
 

@@ -22,7 +22,7 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let body_bytes = dice.whole("body_bytes", 100_000, 160_000);
     let one_way_ms = dice.real("one_way_ms", 4.0, 10.0);
     let server = format!("--workers 16 --sndbuf {buffer_bytes:.0} --body {body_bytes}");
-    let mut setup = Setup::new(&server, "load {url} -c 8 -d 4s --warmup 500ms");
+    let mut setup = Setup::new(&server, "load {url} -c 6 -d 4s --warmup 500ms");
     setup.one_way = Some(Duration::from_secs_f64(one_way_ms / 1e3));
     setup
 }

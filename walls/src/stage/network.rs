@@ -8,7 +8,7 @@
 
 use super::{PREFIX, cpu_of, is_stale, is_threaded, shell};
 use crate::actors::Running;
-use crate::setup::{Actor, Host, Setup, Shape};
+use crate::setup::{Actor, Host, Receive, Setup, Shape};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -157,10 +157,12 @@ impl Network {
             let gro = if is_threaded(setup) { "on" } else { "off" };
             let features = format!("ethtool -K {nic} gro {gro} tso off gso off");
             lines.push(in_namespace(&namespace, &features));
-            if is_threaded(setup) {
-                let threaded = format!("echo 1 > /sys/class/net/{nic}/threaded");
-                lines.push(in_namespace(&namespace, &threaded));
-            }
+            let (file, value) = match setup.receive {
+                Receive::Threaded => ("threaded".to_owned(), 1),
+                Receive::Backlog => ("queues/rx-0/rps_cpus".to_owned(), 1 << cpu_of(host)),
+            };
+            let write = format!("echo {value} > /sys/class/net/{nic}/{file}");
+            lines.push(in_namespace(&namespace, &write));
         }
         lines
     }
@@ -172,7 +174,8 @@ impl Network {
             [
                 format!("ip link set {nic} netns {namespace}"),
                 format!("ip -n {namespace} addr add {ip}/24 dev {nic}"),
-                format!("ip -n {namespace} link set {nic} up"),
+                // A send buffer counts whole super-packets, which would make each the same.
+                format!("ip -n {namespace} link set {nic} up gso_max_segs 1"),
             ]
         };
         link.ends().into_iter().flat_map(lines).collect()
