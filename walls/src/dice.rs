@@ -61,7 +61,9 @@ mod tests {
     fn parameters_depend_on_seed_scenario_draw_and_name_and_on_nothing_else() {
         let draw = |seed, scenario, draw, names: &[&str]| {
             let mut dice = Dice::new(seed, scenario, draw);
-            names.iter().for_each(|name| drop(dice.real(name, 0.0, 1.0)));
+            for name in names {
+                dice.real(name, 0.0, 1.0);
+            }
             dice.drawn()
         };
         let one = draw(1, "pool", 0, &["a", "b"]);

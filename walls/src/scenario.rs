@@ -5,22 +5,86 @@ use crate::proof::Proof;
 use crate::setup::Setup;
 use model::wall::WallId;
 
-macro_rules! registry {
-    ($($module:ident),* $(,)?) => {
-        $(mod $module;)*
-        /// Every scenario, in the order of the table.
-        pub const ALL: &[&Scenario] = &[$(&$module::SCENARIO),*];
-    };
-}
+mod accept_burst;
+mod backlog_drops;
+mod burst_credit;
+mod capped_keep_alive;
+mod client_files;
+mod client_link;
+mod client_ports;
+mod cpu_mask;
+mod delayed_ack;
+mod downstream_pool;
+mod downstream_quota;
+mod generator_loop;
+mod generator_neighbour;
+mod generator_quota;
+mod late_generator;
+mod limiter_delay;
+mod limiter_reject;
+mod little_load;
+mod lock;
+mod lock_class;
+mod one_thread;
+mod packet_rate;
+mod parent_quota;
+mod pauses;
+mod pool;
+mod quota;
+mod quota_and_link;
+mod quota_with_noise;
+mod round_trip;
+mod send_buffer;
+mod server_cpus;
+mod server_files;
+mod server_link;
+mod server_neighbour;
+mod skewed_listeners;
+mod sleeping_server;
+mod slow_acceptor;
+mod syn_queue;
 
-registry! {
-    little_load, sleeping_server, round_trip, generator_quota, generator_neighbour, generator_loop,
-    late_generator, client_link, client_ports, client_files, burst_credit, limiter_reject,
-    packet_rate, slow_acceptor, accept_burst, syn_queue, server_files, backlog_drops, server_link,
-    send_buffer, skewed_listeners, server_cpus, one_thread, quota, parent_quota, quota_with_noise,
-    cpu_mask, server_neighbour, lock, lock_class, pool, downstream_quota, downstream_pool,
-    limiter_delay, pauses, delayed_ack, capped_keep_alive, quota_and_link,
-}
+/// Every scenario, in the order of the table.
+pub const ALL: &[&Scenario] = &[
+    &little_load::SCENARIO,
+    &sleeping_server::SCENARIO,
+    &round_trip::SCENARIO,
+    &generator_quota::SCENARIO,
+    &generator_neighbour::SCENARIO,
+    &generator_loop::SCENARIO,
+    &late_generator::SCENARIO,
+    &client_link::SCENARIO,
+    &client_ports::SCENARIO,
+    &client_files::SCENARIO,
+    &burst_credit::SCENARIO,
+    &limiter_reject::SCENARIO,
+    &packet_rate::SCENARIO,
+    &slow_acceptor::SCENARIO,
+    &accept_burst::SCENARIO,
+    &syn_queue::SCENARIO,
+    &server_files::SCENARIO,
+    &backlog_drops::SCENARIO,
+    &server_link::SCENARIO,
+    &send_buffer::SCENARIO,
+    &skewed_listeners::SCENARIO,
+    &server_cpus::SCENARIO,
+    &one_thread::SCENARIO,
+    &quota::SCENARIO,
+    &parent_quota::SCENARIO,
+    &quota_with_noise::SCENARIO,
+    &cpu_mask::SCENARIO,
+    &server_neighbour::SCENARIO,
+    &lock::SCENARIO,
+    &lock_class::SCENARIO,
+    &pool::SCENARIO,
+    &downstream_quota::SCENARIO,
+    &downstream_pool::SCENARIO,
+    &limiter_delay::SCENARIO,
+    &pauses::SCENARIO,
+    &delayed_ack::SCENARIO,
+    &capped_keep_alive::SCENARIO,
+    &quota_and_link::SCENARIO,
+];
 
 /// A way to build a run whose wall is known.
 #[derive(Debug)]

@@ -20,6 +20,5 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let workers = dice.whole("workers", 24, 48);
     let lock_ms = dice.real("lock_ms", 1.0, 4.0);
     let server = format!("--workers {workers} --lock {:.4}ms", lock_ms / factor);
-    Setup::new(&server, RAMP)
-        .proven_by("load {url} -c 16 -d 2s")
+    Setup::new(&server, RAMP).proven_by("load {url} -c 16 -d 2s")
 }

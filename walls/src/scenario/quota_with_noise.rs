@@ -24,9 +24,7 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let mut setup = Setup::new(&format!("--workers 4 --spin {spin_us}us"), client);
     setup.server.allowance.quota = Some(quota * factor);
     let knocker = |from, to| Actor::Knocker { from, rate: 15.0, burst: 2, to };
-    setup.actors = vec![
-        knocker(Host::Client, Door::Nobody),
-        knocker(Host::Stranger, Door::Neglected),
-    ];
+    setup.actors =
+        vec![knocker(Host::Client, Door::Nobody), knocker(Host::Stranger, Door::Neglected)];
     setup
 }

@@ -28,7 +28,6 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
         (Host::Server, "net.ipv4.tcp_no_metrics_save", "1".to_owned()),
     ];
     setup.stranger_is_deaf = true;
-    setup.actors =
-        vec![Actor::Knocker { from: Host::Stranger, rate, burst: 1, to: Door::Server }];
+    setup.actors = vec![Actor::Knocker { from: Host::Stranger, rate, burst: 1, to: Door::Server }];
     setup
 }
