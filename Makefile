@@ -13,11 +13,11 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help build build-rust build-go demo test bench bench-truth fuzz tidy format clean
 DRAWS ?= 1
 SEED ?= 1
 FIT_SEED ?= 1001
 
+.PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: walls walls-fit
 .PHONY: test-rust test-go test-web
 
@@ -42,6 +42,9 @@ bin/target-sink: build-rust
 
 demo: build ## ramps a real Fiber prefork server and writes the report: the main job
 	./demo/run
+
+lesson: build ## the same server measured with a starved generator and with a free one, on one page
+	./demo/lesson
 
 test: format tidy test-go test-rust fuzz test-web ## everything a reviewer must run
 

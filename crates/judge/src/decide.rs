@@ -239,10 +239,18 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
                 seen.against.push(what.to_string());
             }
             seen.next.extend(what_would_tell(case));
-            unknown(case, seen)
+            let verdict = unknown(case, seen);
+            if is_flat && case.server.is_none() && case.client_has_slack() == Some(true) {
+                return Verdict { name: BEYOND.to_string(), ..verdict };
+            }
+            verdict
         }
     }
 }
+
+/// All that can be said of a flat ramp when only the generator was watched.
+const BEYOND: &str = "the wall is beyond the generator: on the path or at the server, which nobody \
+                      watched";
 
 /// One level of a closed loop cannot tell the number in flight from a smaller number of places
 /// inside the server: both are full.

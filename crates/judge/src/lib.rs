@@ -26,7 +26,9 @@ pub mod again;
 mod residence;
 
 pub mod ramp;
+pub mod shape;
 
+pub mod audit;
 pub mod stats;
 pub mod steady;
 

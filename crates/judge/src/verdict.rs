@@ -55,7 +55,13 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
 
 /// The verdict of a run from its judged points and what was observed in their windows.
 pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
-    let verdict = judge_points(context, points, observed);
+    let mut verdict = judge_points(context, points, observed);
+    if let Some(why) = context.target.probe.as_ref().and_then(|probe| probe.lost.as_ref()) {
+        verdict.against.push(format!(
+            "the probe at the server was lost ({why}): of what came after only the generator's \
+             side is known"
+        ));
+    }
     let is_counted = COUNTED.walls.iter().any(|listed| verdict.wall == Named::Wall(listed.wall));
     // A target that does not answer looks like any fault of the measurement, and is none.
     let why = match context.outcome {
@@ -325,6 +331,19 @@ mod tests {
         assert_eq!(verdict.wall, Named::None);
         let ceiling = verdict.ceiling.unwrap();
         assert_eq!((ceiling.kind, ceiling.rate), (CeilingKind::AtLeast, 3900.0));
+    }
+
+    #[test]
+    fn from_the_generator_alone_a_flat_ramp_is_only_beyond_it() {
+        let mut fixture = Fixture::good();
+        fixture.server = None;
+        fixture.observed.server_threads = None;
+        let verdict = ramp(&fixture, &FLAT);
+        assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
+        assert!(verdict.name.contains("beyond the generator"), "{verdict:?}");
+        fixture.worker(0.9, 0.0);
+        let without_slack = ramp(&fixture, &FLAT);
+        assert!(!without_slack.name.contains("beyond"), "{without_slack:?}");
     }
 
     #[test]

@@ -324,6 +324,7 @@ impl<'a> Bench<'a> {
     fn finish(mut self, command: &[String], started_at: jiff::Timestamp) -> Run {
         self.count_uses();
         let verdict = judge_run(self.context(), &self.points, &self.observed);
+        let shape = judge::shape::of_ramp(self.trial, &self.points);
         // A search makes trials that miss on purpose; its answer stands for them all.
         let expect = self.trial.expect.as_ref().filter(|_| self.search.is_none());
         let expectations =
@@ -345,6 +346,7 @@ impl<'a> Bench<'a> {
             expectations,
             search: self.search,
             perturbations: self.perturbations,
+            shape,
             notices: self.notices,
             definitions: definitions::all(),
         };

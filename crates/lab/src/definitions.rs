@@ -228,6 +228,16 @@ const DEFINITIONS: &[(&str, &str)] = &[
          miss. kind at-least: no rate was shown to miss, or the generator was late first.",
     ),
     (
+        "shape",
+        "The curve that the last valid visits of the levels of a closed-loop ramp lie on, N being \
+         requests in flight (mean over the window) and X the rate. linear: X = N / R0. hard-cap: \
+         a smooth minimum of N / R0 and cap; knee_in_flight is cap x R0. usl: X = l N / (1 + s (N \
+         - 1) + k N (N - 1)) with s = serial_share, k = crosstalk_share, l = 1 / unloaded_s. \
+         cliff: beyond breaks_at_in_flight it is suddenly less. Fitted to logarithms, compared \
+         by AICc, intervals of 95 % by a bootstrap of the levels with a fixed seed. Nothing is \
+         said beyond twice the highest N. A good fit says nothing about the side.",
+    ),
+    (
         "points[].verdict.ceiling",
         "rate with the 95 % interval of its mean (batch means). kind ceiling: a wall was \
          reached; at-least: none was, so the true ceiling is this or more.",

@@ -1,11 +1,11 @@
 //! From recipes to the requests of the tape.
 
 use crate::interleave::{interleaved, reduced};
-use crate::random::Random;
 use crate::template::{Source, Tables, Template};
 use crate::{MixError, ReadFile};
 use model::check::Checks;
 use model::load::{MixTarget, Request};
+use model::random::Random;
 
 /// Most requests that are laid on one tape.
 pub const REQUESTS_MAX: u64 = 100_000;

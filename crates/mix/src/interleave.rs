@@ -4,7 +4,7 @@
 //! own place between 0 and 1; the order is that of the due times. The places are spread evenly
 //! over the targets and drawn from the seed. Equal weights keep the order of the file.
 
-use crate::random::Random;
+use model::random::Random;
 
 /// Divides all weights by what they have in common.
 pub fn reduced(weights: &[u32]) -> Vec<u32> {

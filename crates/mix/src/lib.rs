@@ -12,7 +12,6 @@ pub mod template;
 
 mod compose;
 mod interleave;
-mod random;
 
 pub use compose::{BYTES_MAX, Composed, REQUESTS_MAX, Recipe, compose};
 

@@ -5,8 +5,8 @@
 //! next row, the same row for all columns of a request, and after the last row the first again.
 //! `{{{{` writes two braces.
 
-use crate::random::Random;
 use crate::{MixError, ReadFile};
+use model::random::Random;
 use std::collections::BTreeMap;
 
 const ACCEPTED: &str = "{{seq}}, {{seq:N}}, {{random:A..B}}, {{uuid}} and {{csv:FILE:COLUMN}}";
@@ -148,7 +148,7 @@ impl Part {
             }
             Self::Uuid => {
                 let bits =
-                    u128::from(source.random.next()) << 64 | u128::from(source.random.next());
+                    u128::from(source.random.draw()) << 64 | u128::from(source.random.draw());
                 let bits = (bits & !((0xf << 76) | (0b11 << 62))) | (0x4 << 76) | (0b10 << 62);
                 let hex = format!("{bits:032x}");
                 let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];

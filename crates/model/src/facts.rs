@@ -44,6 +44,60 @@ pub struct Nic {
     pub rx_queues: u32,
     /// Transmit queues.
     pub tx_queues: u32,
+    /// What the driver tells of its settings.
+    #[serde(default)]
+    pub settings: NicSettings,
+}
+
+/// Settings of a network driver, as far as it tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NicSettings {
+    /// Descriptors of each receive ring.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx_ring: Option<Setting>,
+    /// Descriptors of each transmit ring.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_ring: Option<Setting>,
+    /// Channels that only receive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx_channels: Option<Setting>,
+    /// Channels that only transmit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_channels: Option<Setting>,
+    /// Channels that do both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub combined_channels: Option<Setting>,
+    /// How long a receive interrupt may be held back, microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx_coalesce_us: Option<u32>,
+    /// How long a transmit interrupt may be held back, microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_coalesce_us: Option<u32>,
+    /// Whether the driver chooses that of receive interrupts by load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive_rx_coalesce: Option<bool>,
+    /// Whether received segments are joined in software (GRO).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gro: Option<bool>,
+    /// Whether received segments are joined by the device (LRO).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lro: Option<bool>,
+    /// Whether segments to send are cut late in software (GSO).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gso: Option<bool>,
+    /// Whether segments to send are cut by the device (TSO).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tso: Option<bool>,
+}
+
+/// A setting and the most it may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Now.
+    pub now: u32,
+    /// At most.
+    pub max: u32,
 }
 
 /// How the kernel accounts CPU time to states.

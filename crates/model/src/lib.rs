@@ -4,6 +4,7 @@
 //! In: numbers and strings. Out: typed values, and the record that other programs read.
 //! Never: IO, a clock, a thread, or another crate of ours.
 
+pub mod random;
 pub mod units;
 
 pub mod check;
@@ -24,6 +25,7 @@ pub mod reading;
 
 pub mod perturbation;
 pub mod run;
+pub mod shape;
 pub mod verdict;
 pub mod wall;
 

@@ -62,7 +62,8 @@ pub enum Data {
     /// A bounded sample of established connections to the port under test, by sock_diag.
     Connections(Vec<Connection>),
     /// Statistics of network drivers (`ethtool -S`): by interface, by the driver's own name for the
-    /// counter. Drivers without any are left out.
+    /// counter, with `N` for the number of a queue, over which they are summed. Drivers without any
+    /// are left out.
     Drivers(BTreeMap<String, BTreeMap<String, u64>>),
     /// Queueing disciplines of our network namespace, by rtnetlink.
     Qdiscs(Vec<Qdisc>),

@@ -14,6 +14,7 @@ use crate::perturbation::Perturbation;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
+use crate::shape::ShapeFit;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, TargetTally};
 use crate::tls::TlsInfo;
 use crate::verdict::{Gate, Verdict};
@@ -68,6 +69,10 @@ pub struct Record {
     /// The search for the highest rate that holds the objective, when that was asked.
     #[serde(default)]
     pub search: Option<SearchRecord>,
+    /// The curve that the levels of a closed-loop ramp lie on; absent with fewer than four valid
+    /// levels.
+    #[serde(default)]
+    pub shape: Option<ShapeFit>,
     /// Experiments that were made to confirm the verdict.
     #[serde(default)]
     pub perturbations: Vec<Perturbation>,

@@ -1,13 +1,14 @@
 //! Where the control groups of a process are, on hosts with version 1, version 2 or both.
 //!
 //! `/proc/PID/cgroup` names the group in every hierarchy, `/proc/self/mountinfo` says where the
-//! hierarchies are mounted and which part of them is visible. The CPU controller is in one
-//! hierarchy only: when a mounted version 1 hierarchy has it, version 2 has not, even if mounted.
+//! hierarchies are mounted and which part of them is visible. A controller is in one hierarchy
+//! only: when a mounted version 1 hierarchy has it, version 2 has not, even if mounted.
 
 use crate::process;
+use crate::root::Root;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A mounted hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,21 +98,28 @@ fn unescape(word: &[u8]) -> String {
     scan::text(&bytes)
 }
 
-/// The groups that may limit the CPU time of the process, innermost first, up to the root or to
+/// The groups by which a controller may limit the process, innermost first, up to the root or to
 /// the outermost one this mount shows.
-pub fn chain(pid: u32) -> Result<Vec<Group>, Unreadable> {
-    let mounts = process::read(Path::new("/proc/self/mountinfo"), parse_mounts)?;
-    let path = process::path(pid, "cgroup");
+pub fn chain(root: &Root, controller: &str, pid: u32) -> Result<Vec<Group>, Unreadable> {
+    let mounts = process::read(&root.path("/proc/self/mountinfo"), parse_mounts)?;
+    let path = root.process(pid, "cgroup");
     let memberships = process::read(&path, parse_membership)?;
-    resolve(&mounts, &memberships).map_err(|why| crate::kept::unreadable(&path, why))
+    let mut chain = resolve(controller, &mounts, &memberships)
+        .map_err(|why| crate::kept::unreadable(&path, why))?;
+    chain.iter_mut().for_each(|group| group.folder = root.path(&group.folder));
+    Ok(chain)
 }
 
-fn resolve(mounts: &[Mount], memberships: &[Membership]) -> Result<Vec<Group>, &'static str> {
-    let has_cpu = |controllers: &[String]| controllers.iter().any(|name| name == "cpu");
-    let v1 = memberships.iter().find(|membership| has_cpu(&membership.controllers));
+fn resolve(
+    controller: &str,
+    mounts: &[Mount],
+    memberships: &[Membership],
+) -> Result<Vec<Group>, &'static str> {
+    let is_in = |controllers: &[String]| controllers.iter().any(|name| name == controller);
+    let v1 = memberships.iter().find(|membership| is_in(&membership.controllers));
     let (mount, membership) = if let Some(v1) = v1 {
-        let mount = mounts.iter().find(|mount| mount.version == 1 && has_cpu(&mount.controllers));
-        (mount.ok_or("the cpu hierarchy of cgroup version 1 is not mounted here")?, v1)
+        let mount = mounts.iter().find(|mount| mount.version == 1 && is_in(&mount.controllers));
+        (mount.ok_or("its hierarchy of cgroup version 1 is not mounted here")?, v1)
     } else {
         let v2 = memberships.iter().find(|membership| membership.controllers.is_empty());
         let mount = mounts.iter().find(|mount| mount.version == 2);
@@ -158,7 +166,7 @@ mod tests {
     fn resolved(host: &str) -> Result<Vec<Group>, &'static str> {
         let mounts = parse_mounts(&fixture(&format!("{host}/mountinfo"))).unwrap();
         let membership = parse_membership(&fixture(&format!("{host}/cgroup"))).unwrap();
-        resolve(&mounts, &membership)
+        resolve("cpu", &mounts, &membership)
     }
 
     fn group(version: u8, path: &str, folder: &str) -> Group {
@@ -201,10 +209,10 @@ mod tests {
             point: PathBuf::from("/sys/fs/cgroup"),
         };
         let member = |path: &str| Membership { controllers: Vec::new(), path: path.to_string() };
-        assert!(resolve(&[mount("/")], &[member("/../other")]).is_err());
-        assert!(resolve(&[mount("/a")], &[member("/ab")]).is_err());
-        assert!(resolve(&[], &[member("/")]).is_err());
-        assert!(resolve(&[mount("/a")], &[member("/a/b")]).is_ok());
+        assert!(resolve("cpu", &[mount("/")], &[member("/../other")]).is_err());
+        assert!(resolve("cpu", &[mount("/a")], &[member("/ab")]).is_err());
+        assert!(resolve("cpu", &[], &[member("/")]).is_err());
+        assert!(resolve("cpu", &[mount("/a")], &[member("/a/b")]).is_ok());
     }
 
     #[test]
@@ -215,7 +223,7 @@ mod tests {
 
     #[test]
     fn our_own_chain_ends_at_a_folder_that_exists() {
-        match chain(std::process::id()) {
+        match chain(&Root::default(), "cpu", std::process::id()) {
             Ok(chain) => assert!(chain.last().is_some_and(|group| group.folder.is_dir())),
             Err(why) => eprintln!("no cgroups here: {why:?}"),
         }

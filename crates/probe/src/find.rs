@@ -168,7 +168,8 @@ fn owners(inodes: &BTreeSet<u32>) -> io::Result<BTreeSet<u32>> {
     Ok(owners)
 }
 
-fn socket_inode(link: &Path) -> Option<u32> {
+/// The inode of a socket, if the link of a descriptor leads to one.
+pub(crate) fn socket_inode(link: &Path) -> Option<u32> {
     link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 

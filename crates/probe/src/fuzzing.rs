@@ -2,10 +2,10 @@
 //! here and the fuzz target outside.
 
 use crate::source::{
-    cgroup, files, interrupts, net_dev, pressure, sock_diag, sockstat, softirqs, softnet, stat,
-    tcp, threads,
+    cgroup, conntrack, cpu_clocks, disks, drivers, files, interrupts, memory, net_dev, numa,
+    pressure, qdiscs, sock_diag, sockstat, softirqs, softnet, stat, tcp, threads, threads_now,
 };
-use crate::{accounting, cgroup_path, host, process, scan};
+use crate::{accounting, cgroup_path, ethtool, host, process, scan};
 
 /// Runs every parser over the same bytes; what they return is their own tests' business.
 pub fn parse_as_everything(bytes: &[u8]) {
@@ -18,6 +18,8 @@ pub fn parse_as_everything(bytes: &[u8]) {
     let _ = sockstat::parse(bytes);
     let _ = pressure::parse(bytes);
     let _ = threads::parse(bytes);
+    let _ = threads_now::parse(bytes);
+    let _ = threads_now::by_channel(bytes);
     let _ = process::parse_stat(bytes);
     let _ = process::parse_status(bytes, "Name");
     let _ = cgroup::parse(bytes);
@@ -27,6 +29,17 @@ pub fn parse_as_everything(bytes: &[u8]) {
     let _ = cgroup_path::parse_membership(bytes);
     let _ = files::parse(bytes);
     let _ = sock_diag::parse(bytes);
+    let _ = qdiscs::parse(bytes);
+    let _ = disks::parse(bytes);
+    let _ = memory::parse(bytes);
+    let _ = memory::parse_events(bytes);
+    let _ = memory::parse_limit(bytes);
+    let _ = numa::parse(bytes);
+    let _ = cpu_clocks::parse(bytes);
+    let _ = conntrack::parse(bytes);
+    let _ = conntrack::parse_number(bytes);
+    let _ = drivers::parse(bytes);
+    let _ = ethtool::parse_values(bytes);
     let _ = accounting::parse(bytes);
     let _ = accounting::unpack(bytes);
     let _ = host::parse_cpuinfo(bytes);

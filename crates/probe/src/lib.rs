@@ -8,7 +8,10 @@
 pub mod scan;
 
 mod clock;
+mod ethtool;
 mod kept;
+mod netlink;
+mod root;
 
 pub mod source;
 
@@ -38,6 +41,7 @@ mod testing;
 pub use find::{FindError, find_server, find_unix_server};
 pub use host::host_facts;
 pub use ports::{TakenPort, listening_ports, taken_ports};
+pub use root::Root;
 pub use sampler::{Config, Sampler};
 pub use server::{ServerError, server_facts};
 pub use sysctl::values as sysctls;

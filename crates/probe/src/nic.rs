@@ -3,8 +3,10 @@
 //! Queues are the folders `queues/rx-*` and `tx-*`, the driver is what `device/driver` links to.
 //! `speed` is believed only when a physical driver tells it on a physical host: virtual devices
 //! report constants (veth 10000, virtio -1), and inside a virtual machine even a real function
-//! reports the port of the host, not what the provider lets through.
+//! reports the port of the host, not what the provider lets through. Rings, channels, coalescing and
+//! offloads are what the driver answers to ethtool; what it refuses to tell is left out.
 
+use crate::ethtool::Ethtool;
 use crate::kept::unreadable;
 use crate::scan;
 use model::facts::{Nic, Unreadable};
@@ -39,12 +41,13 @@ pub fn read_all(speeds: Speeds) -> Result<Vec<Nic>, Unreadable> {
     let entries = fs::read_dir(folder).map_err(|why| unreadable(folder, why))?;
     // Files such as bonding_masters stand among the folders.
     let folders = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
-    let mut nics: Vec<Nic> = folders.map(|path| read(&path, speeds)).collect();
+    let ethtool = Ethtool::open().ok();
+    let mut nics: Vec<Nic> = folders.map(|path| read(&path, speeds, ethtool.as_ref())).collect();
     nics.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(nics)
 }
 
-fn read(folder: &Path, speeds: Speeds) -> Nic {
+fn read(folder: &Path, speeds: Speeds, ethtool: Option<&Ethtool>) -> Nic {
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let driver = fs::read_link(folder.join("device/driver")).ok().and_then(|link| name(&link));
     let number = |file: &str| {
@@ -53,8 +56,10 @@ fn read(folder: &Path, speeds: Speeds) -> Nic {
     };
     let is_trusted = is_speed_trusted(driver.as_deref(), speeds);
     let (rx_queues, tx_queues) = queues(&folder.join("queues"));
+    let interface = name(folder).unwrap_or_default();
     Nic {
-        name: name(folder).unwrap_or_default(),
+        settings: ethtool.map(|ethtool| ethtool.settings(&interface)).unwrap_or_default(),
+        name: interface,
         mtu: number("mtu"),
         // A link that is down refuses to tell or says -1; neither is a number.
         speed_mbps: if is_trusted { number("speed").filter(|&speed| speed > 0) } else { None },

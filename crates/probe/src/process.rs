@@ -1,6 +1,7 @@
 //! What `/proc/PID` says about a process: its `stat` line, command, CPUs and limits.
 
 use crate::kept::unreadable;
+use crate::root::Root;
 use crate::scan::{self, ParseError};
 use crate::source::files;
 use model::facts::Unreadable;
@@ -70,14 +71,19 @@ pub fn parse_status<'a>(bytes: &'a [u8], field: &str) -> Option<&'a [u8]> {
     })
 }
 
-/// The path of a file about a process.
+/// The path of a file about a process of this host.
 pub fn path(pid: u32, file: &str) -> PathBuf {
-    Path::new("/proc").join(pid.to_string()).join(file)
+    Root::default().process(pid, file)
 }
 
 /// The `stat` line of a process.
 pub fn stat(pid: u32) -> Result<Stat, Unreadable> {
-    read(&path(pid, "stat"), parse_stat)
+    stat_on(&Root::default(), pid)
+}
+
+/// The same on a host whose files are elsewhere.
+pub fn stat_on(host: &Root, pid: u32) -> Result<Stat, Unreadable> {
+    read(&host.process(pid, "stat"), parse_stat)
 }
 
 /// CPUs the process may run on.

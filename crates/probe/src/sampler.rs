@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::queue::{self, Entrance, Exit, QUEUE_BYTES_MAX};
+use crate::root::Root;
 use crate::source::self_cost::{SelfCost, Timeliness};
 use crate::source::{Cadence, Entry, REGISTRY, Round, Scope, Source};
 use crate::tree::Tree;
@@ -9,12 +10,13 @@ use model::facts::Unreadable;
 use model::reading::{Data, Reading};
 use model::units::{NS_PER_MS, NS_PER_S};
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// What to read, and how often.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// Time between rounds, nanoseconds; below one millisecond it is one millisecond. Some sources
     /// are read less often, as the registry says.
@@ -23,12 +25,17 @@ pub struct Config {
     pub server_pid: Option<u32>,
     /// Port under test, for the sockets on either side of it.
     pub port: Option<u16>,
+    /// Where the server's runtime tells about itself: `GET /debug/runtime` there.
+    pub runtime: Option<SocketAddr>,
+    /// Where the files of the host are; elsewhere than `/` for a host made up for a test only.
+    pub root: Root,
 }
 
 impl Default for Config {
     /// Ten rounds per second about this host only.
     fn default() -> Self {
-        Self { period_ns: 100 * NS_PER_MS, server_pid: None, port: None }
+        let root = Root::default();
+        Self { period_ns: 100 * NS_PER_MS, server_pid: None, port: None, runtime: None, root }
     }
 }
 
@@ -49,7 +56,7 @@ impl Sampler {
         let (stop, stopped) = channel();
         let spawned = thread::Builder::new()
             .name("probe".to_string())
-            .spawn(move || run(config, &stopped, &entrance));
+            .spawn(move || run(&config, &stopped, &entrance));
         match spawned {
             Ok(thread) => Self { stop: Some(stop), thread: Some(thread), arrived },
             Err(why) => {
@@ -129,10 +136,15 @@ fn open(entry: &Entry, scope: &Scope) -> Option<Slot> {
     Some(Slot { source, cadence: entry.cadence, due_ns: 0, cost_before_ns: 0 })
 }
 
-fn run(config: Config, stopped: &Receiver<Infallible>, out: &Entrance) {
-    let scope = Scope { server_pid: config.server_pid, port: config.port };
+fn run(config: &Config, stopped: &Receiver<Infallible>, out: &Entrance) {
+    let scope = Scope {
+        server_pid: config.server_pid,
+        port: config.port,
+        runtime: config.runtime,
+        root: config.root.clone(),
+    };
     let mut slots: Vec<Slot> = REGISTRY.iter().filter_map(|entry| open(entry, &scope)).collect();
-    let mut server = config.server_pid.map(Server::of);
+    let mut server = config.server_pid.map(|pid| Server::on(&config.root, pid));
     let mut pace = Pace::start(clock::monotonic_ns(), config.period_ns.max(NS_PER_MS));
     let mut cost = SelfCost::start();
     let mut told = Told::default();
@@ -209,8 +221,8 @@ struct Server {
 }
 
 impl Server {
-    fn of(pid: u32) -> Self {
-        Self { tree: Tree::of(pid), due_ns: 0 }
+    fn on(host: &Root, pid: u32) -> Self {
+        Self { tree: Tree::on(host, pid), due_ns: 0 }
     }
 
     fn tree(&self) -> Result<&Tree, &Unreadable> {

@@ -72,7 +72,19 @@ pub fn hex32(word: &[u8]) -> Option<u32> {
     if word.is_empty() || word.len() > 8 {
         return None;
     }
-    word.iter().try_fold(0u32, |value, &byte| Some((value << 4) | char::from(byte).to_digit(16)?))
+    word.iter().try_fold(0u32, |value, &byte| Some((value << 4) | hex_digit(byte)?))
+}
+
+/// A hexadecimal number that fits 64 bits.
+pub fn hex64(word: &[u8]) -> Option<u64> {
+    if word.is_empty() || word.len() > 16 {
+        return None;
+    }
+    word.iter().try_fold(0u64, |value, &byte| Some((value << 4) | u64::from(hex_digit(byte)?)))
+}
+
+fn hex_digit(byte: u8) -> Option<u32> {
+    char::from(byte).to_digit(16)
 }
 
 /// Text that is almost always ASCII; anything else is replaced, never refused.

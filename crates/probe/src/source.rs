@@ -4,9 +4,15 @@
 //! and what the numbers mean, a `parse` from bytes to values, and a small reader. To add one, write
 //! the file and add its line to [`REGISTRY`].
 
+pub mod conntrack;
+pub mod cpu_clocks;
+pub mod disks;
 pub mod interrupts;
+pub mod memory;
 pub mod net_dev;
+pub mod numa;
 pub mod pressure;
+pub mod qdiscs;
 pub mod sockstat;
 pub mod softirqs;
 pub mod softnet;
@@ -16,15 +22,20 @@ pub mod tcp;
 pub mod cgroup;
 pub mod files;
 pub mod threads;
+pub mod threads_now;
 
+pub mod downstreams;
+pub mod drivers;
 pub mod sock_diag;
 
 pub mod self_cost;
 
+use crate::root::Root;
 use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::reading::Data;
 use model::units::NS_PER_MS;
+use std::net::SocketAddr;
 
 /// How often a source is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,12 +60,16 @@ pub struct Entry {
 }
 
 /// What the readings are about.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Scope {
     /// Root of the server's process tree.
     pub server_pid: Option<u32>,
     /// Port under test.
     pub port: Option<u16>,
+    /// Where the server's runtime tells about itself, when it does.
+    pub runtime: Option<SocketAddr>,
+    /// Where the files of the host are.
+    pub root: Root,
 }
 
 /// What a source may know about the round in which it is read.
@@ -105,17 +120,26 @@ pub const REGISTRY: &[Entry] = &[
     entry("stat", "/proc/stat", EVERY_ROUND, stat::open),
     entry("softnet", "/proc/net/softnet_stat", EVERY_ROUND, softnet::open),
     entry("server threads", "/proc/PID/task/TID/{schedstat,stat}", EVERY_ROUND, threads::server),
+    entry("threads now", "/proc/PID/task/TID/{syscall,stat,wchan}", EVERY_ROUND, threads_now::open),
     entry("client threads", "/proc/self/task/TID/{schedstat,stat}", EVERY_ROUND, threads::client),
     entry("listeners", "sock_diag, LISTEN", FIFTH_SECOND, sock_diag::listeners),
+    entry("downstreams", "sock_diag and /proc/PID/fd", FIFTH_SECOND, downstreams::open),
     entry("tcp", "/proc/net/{snmp,netstat}", FIFTH_SECOND, tcp::open),
     entry("net_dev", "/proc/net/dev", EVERY_ROUND, net_dev::open),
     entry("sockstat", "/proc/net/{sockstat,sockstat6}", FIFTH_SECOND, sockstat::open),
+    entry("qdiscs", "rtnetlink, RTM_GETQDISC", FIFTH_SECOND, qdiscs::open),
     entry("server cgroup", "cpu.stat and quota of its cgroups", FIFTH_SECOND, cgroup::server),
     entry("client cgroup", "cpu.stat and quota of our cgroups", FIFTH_SECOND, cgroup::client),
     entry("softirqs", "/proc/softirqs", HALF_SECOND, softirqs::open),
     entry("pressure", "/proc/pressure/*", HALF_SECOND, pressure::open),
+    entry("drivers", "SIOCETHTOOL, statistics", HALF_SECOND, drivers::open),
+    entry("conntrack", "nf_conntrack_{count,max} and its statistics", HALF_SECOND, conntrack::open),
     entry("connections", "sock_diag, ESTABLISHED", SECOND, sock_diag::connections),
     entry("interrupts", "/proc/interrupts", SECOND, interrupts::open),
+    entry("memory", "/proc/vmstat and memory of its cgroup", SECOND, memory::open),
+    entry("disks", "/proc/diskstats", SECOND, disks::open),
+    entry("numa", "/sys/devices/system/node/nodeN/numastat", SECOND, numa::open),
+    entry("cpu clocks", "/sys/devices/system/cpu/cpuN/cpufreq", SECOND, cpu_clocks::open),
     entry("server files", "/proc/PID/{fd,limits}", SECOND, files::server),
     entry("client files", "/proc/self/{fd,limits}", SECOND, files::client),
 ];

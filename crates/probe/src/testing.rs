@@ -3,7 +3,7 @@
 use crate::process;
 use crate::tree::Tree;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -117,5 +117,32 @@ impl Drop for Child {
         }
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// A folder of files, removed when the test is over.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("probe-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("make a folder");
+        Self(folder)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn write(&self, file: &str, text: impl AsRef<[u8]>) {
+        let path = self.0.join(file);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("make a folder");
+        std::fs::write(path, text).expect("write a file");
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,7 +1,8 @@
 //! The process tree of a server: a process and all its descendants.
 
 use crate::kept::is_gone;
-use crate::process::{self, path};
+use crate::process;
+use crate::root::Root;
 use crate::scan;
 use model::facts::Unreadable;
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::path::Path;
 /// also when the server has started it: it is the other side.
 #[derive(Debug)]
 pub struct Tree {
+    host: Root,
     root: u32,
     root_started_ticks: u64,
     pids: Vec<u32>,
@@ -20,8 +22,13 @@ pub struct Tree {
 impl Tree {
     /// The tree below a process that runs.
     pub fn of(root: u32) -> Result<Self, Unreadable> {
-        let root_started_ticks = process::stat(root)?.started_ticks;
-        let mut tree = Self { root, root_started_ticks, pids: vec![root] };
+        Self::on(&Root::default(), root)
+    }
+
+    /// The same on a host whose files are elsewhere.
+    pub fn on(host: &Root, root: u32) -> Result<Self, Unreadable> {
+        let root_started_ticks = process::stat_on(host, root)?.started_ticks;
+        let mut tree = Self { host: host.clone(), root, root_started_ticks, pids: vec![root] };
         tree.refresh()?;
         Ok(tree)
     }
@@ -38,19 +45,19 @@ impl Tree {
 
     /// Looks again. Fails when the root has ended, also if another process got its number.
     pub fn refresh(&mut self) -> Result<(), Unreadable> {
-        let stat = process::stat(self.root).map_err(|_| self.ended())?;
+        let stat = process::stat_on(&self.host, self.root).map_err(|_| self.ended())?;
         if stat.started_ticks != self.root_started_ticks || stat.has_ended() {
             return Err(self.ended());
         }
         self.pids.clear();
         self.pids.push(self.root);
-        let parents = if has_children_files(self.root) { None } else { Some(parents()?) };
+        let parents = if self.has_children_files() { None } else { Some(parents()?) };
         let mut next = 0;
         while next < self.pids.len() {
             let pid = self.pids[next];
             next += 1;
             match &parents {
-                None => push_children(pid, &mut self.pids),
+                None => push_children(&self.host, pid, &mut self.pids),
                 Some(parents) => {
                     let children = parents.iter().filter(|(_, parent)| **parent == pid);
                     self.pids.extend(children.map(|(child, _)| child));
@@ -65,17 +72,18 @@ impl Tree {
         let why = "the server process has ended".to_string();
         Unreadable { source: format!("/proc/{}", self.root), why }
     }
-}
 
-/// Whether the kernel lists children (CONFIG_PROC_CHILDREN), which saves reading every process.
-fn has_children_files(pid: u32) -> bool {
-    path(pid, "task").join(pid.to_string()).join("children").exists()
+    /// Whether the kernel lists children (CONFIG_PROC_CHILDREN), which saves reading every process.
+    fn has_children_files(&self) -> bool {
+        let tasks = self.host.process(self.root, "task");
+        tasks.join(self.root.to_string()).join("children").exists()
+    }
 }
 
 /// Adds the children of all threads of a process: each thread lists those it forked itself. What
 /// ends meanwhile is left out; it is the next refresh that matters.
-fn push_children(pid: u32, pids: &mut Vec<u32>) {
-    let tasks = path(pid, "task");
+fn push_children(host: &Root, pid: u32, pids: &mut Vec<u32>) {
+    let tasks = host.process(pid, "task");
     for tid in process::ids(&tasks).unwrap_or_default() {
         let children = fs::read(tasks.join(tid.to_string()).join("children")).unwrap_or_default();
         let ids = scan::words(&children).filter_map(scan::number);
@@ -94,12 +102,12 @@ pub fn parents() -> Result<BTreeMap<u32, u32>, Unreadable> {
     let ids = process::ids(proc).map_err(|why| crate::kept::unreadable(proc, why))?;
     let mut parents = BTreeMap::new();
     for pid in ids {
-        match fs::read(path(pid, "stat")) {
+        match fs::read(process::path(pid, "stat")) {
             Ok(bytes) => {
                 parents.extend(process::parse_stat(&bytes).map(|stat| (pid, stat.parent)).ok());
             }
             Err(why) if is_gone(&why) => {}
-            Err(why) => return Err(crate::kept::unreadable(&path(pid, "stat"), why)),
+            Err(why) => return Err(crate::kept::unreadable(&process::path(pid, "stat"), why)),
         }
     }
     Ok(parents)

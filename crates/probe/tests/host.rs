@@ -318,3 +318,49 @@ fn a_quota_of_the_server_is_seen_throttling() {
     let facts = server_facts(server.id(), Some(1), "test").unwrap();
     assert_eq!((facts.quotas[0].quota_us, facts.quotas[0].version), (Some(20_000), 1));
 }
+
+/// Runs `test` in a network namespace of its own, which ends with its thread.
+fn in_namespace(test: impl FnOnce() + Send) {
+    let run = || {
+        // SAFETY: unshare takes no pointers, and moves this thread only.
+        if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+            let why = std::io::Error::last_os_error();
+            eprintln!("skipped: no network namespace of our own here ({why})");
+            return;
+        }
+        test();
+    };
+    std::thread::scope(|scope| scope.spawn(run).join().expect("the test in the namespace"));
+}
+
+/// Runs a line of a shell, in the network namespace of the calling thread.
+fn shell(line: &str) -> bool {
+    Command::new("sh").args(["-c", line]).status().expect("run sh").success()
+}
+
+#[test]
+fn packets_that_a_queueing_discipline_drops_are_counted() {
+    in_namespace(|| {
+        let link = "ip link add v0 type veth peer name v1 && ip addr add 10.9.9.1/24 dev v0 && \
+                    ip link set v0 up && ip link set v1 up && \
+                    ip neigh add 10.9.9.2 lladdr 02:00:00:00:00:01 dev v0";
+        let bucket = "tc qdisc add dev v0 root handle 10: tbf rate 8kbit burst 2kb limit 3kb";
+        if !shell(link) || !shell(bucket) {
+            eprintln!("skipped: no veth or no tbf here; parsing is tested elsewhere");
+            return;
+        }
+        let socket = std::net::UdpSocket::bind("10.9.9.1:0").unwrap();
+        for _ in 0..40 {
+            // Refused when the queue is full, which is the point.
+            let _ = socket.send_to(&[0; 400], "10.9.9.2:9");
+        }
+        let sampler = Sampler::start(config());
+        let dropping = |data: &Data| match data {
+            Data::Qdiscs(qdiscs) => qdiscs.iter().find(|qdisc| qdisc.drops >= 20).cloned(),
+            _ => None,
+        };
+        let (qdisc, _) = wait_for_reading(&sampler, "drops", dropping);
+        assert_eq!((qdisc.interface.as_str(), qdisc.kind.as_str()), ("v0", "tbf"));
+        assert!(qdisc.handle == 0x10 << 16 && qdisc.overlimits > 0, "{qdisc:?}");
+    });
+}

@@ -6,12 +6,13 @@
 
 mod readings;
 mod runs;
+mod shape;
 
 use self::readings::readings;
 pub(crate) use self::runs::*;
 use model::check::Check;
 use model::curve::Curve;
-use model::facts::{CpuAccounting, CpuQuota, HostFacts, Nic, ServerFacts, Unreadable};
+use model::facts::{CpuAccounting, CpuQuota, HostFacts, Nic, NicSettings, ServerFacts, Unreadable};
 use model::histogram::{Histogram, Summary};
 use model::load::{
     Arrival, DriverKind, Hold, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing,
@@ -340,6 +341,7 @@ fn host() -> HostFacts {
             speed_mbps: None,
             rx_queues: 2,
             tx_queues: 2,
+            settings: NicSettings::default(),
         }],
         sysctls: sysctls
             .iter()
@@ -458,6 +460,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         notices: Vec::new(),
         expectations: Vec::new(),
         search: None,
+        shape: None,
         perturbations: Vec::new(),
         definitions: definitions(),
     };

@@ -15,6 +15,7 @@
 use super::{Round, Scope, Source};
 use crate::cgroup_path::{self, Group};
 use crate::kept::{Buffer, Kept, is_gone};
+use crate::root::Root;
 use crate::scan::{self, ParseError};
 use model::facts::{CpuQuota, Unreadable};
 use model::reading::{Data, QuotaUse};
@@ -168,7 +169,7 @@ pub(crate) fn quotas(pid: u32) -> Result<Vec<CpuQuota>, Unreadable> {
             version: group.version,
         })
     };
-    cgroup_path::chain(pid)?.iter().map(read).collect()
+    cgroup_path::chain(&Root::default(), "cpu", pid)?.iter().map(read).collect()
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -179,6 +180,7 @@ enum Whose {
 
 struct Cgroups {
     whose: Whose,
+    root: Root,
     chain: Vec<Group>,
     files: Vec<Files>,
     chain_due_ns: u64,
@@ -186,16 +188,16 @@ struct Cgroups {
 }
 
 pub(super) fn client(_scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(open(Whose::Client))
+    Some(open(Whose::Client, Root::default()))
 }
 
 pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.server_pid.map(|_| open(Whose::Server))
+    scope.server_pid.map(|_| open(Whose::Server, scope.root.clone()))
 }
 
-fn open(whose: Whose) -> Box<dyn Source> {
+fn open(whose: Whose, root: Root) -> Box<dyn Source> {
     let (chain, files) = (Vec::new(), Vec::new());
-    Box::new(Cgroups { whose, chain, files, chain_due_ns: 0, buffer: Buffer::new() })
+    Box::new(Cgroups { whose, root, chain, files, chain_due_ns: 0, buffer: Buffer::new() })
 }
 
 impl Source for Cgroups {
@@ -206,7 +208,7 @@ impl Source for Cgroups {
         };
         // Asking takes the kernel's cgroup lock, so not in every round.
         if round.due_ns >= self.chain_due_ns {
-            let chain = cgroup_path::chain(pid)?;
+            let chain = cgroup_path::chain(&self.root, "cpu", pid)?;
             if chain != self.chain {
                 self.files = chain.iter().map(Files::of).collect();
                 self.chain = chain;

@@ -12,11 +12,13 @@
 use super::{Round, Scope, Source};
 use crate::kept::{is_gone, unreadable};
 use crate::process;
+use crate::root::Root;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::reading::{Data, OpenFiles};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Soft and hard limit of open files, from a `limits` file; `unlimited` is the largest number.
 pub fn parse(bytes: &[u8]) -> Result<(u64, u64), ParseError> {
@@ -32,19 +34,22 @@ pub fn parse(bytes: &[u8]) -> Result<(u64, u64), ParseError> {
 
 /// Descriptors and limit of one process.
 pub(crate) fn open_files(pid: u32) -> Result<OpenFiles, Unreadable> {
-    let open = count(pid)?;
-    let (limit, _) = process::open_files_limit(pid)?;
+    open_files_on(&Root::default(), pid)
+}
+
+fn open_files_on(root: &Root, pid: u32) -> Result<OpenFiles, Unreadable> {
+    let open = count(&root.process(pid, "fd"))?;
+    let (limit, _) = process::read(&root.process(pid, "limits"), parse)?;
     Ok(OpenFiles { pid, open, limit })
 }
 
-fn count(pid: u32) -> Result<u64, Unreadable> {
-    let folder = process::path(pid, "fd");
-    let size = fs::metadata(&folder).map_err(|why| unreadable(&folder, why))?.size();
+fn count(folder: &Path) -> Result<u64, Unreadable> {
+    let size = fs::metadata(folder).map_err(|why| unreadable(folder, why))?.size();
     if size > 0 {
         return Ok(size);
     }
     // An older kernel, or a process with nothing open: either way counting is right.
-    let entries = fs::read_dir(&folder).map_err(|why| unreadable(&folder, why))?;
+    let entries = fs::read_dir(folder).map_err(|why| unreadable(folder, why))?;
     Ok(entries.filter(|entry| entry.is_ok()).count() as u64)
 }
 
@@ -55,14 +60,17 @@ fn is_closer(a: &OpenFiles, b: &OpenFiles) -> bool {
 
 struct ClientFiles;
 
-struct ServerFiles;
+struct ServerFiles {
+    root: Root,
+}
 
 pub(super) fn client(_scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(ClientFiles))
 }
 
 pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.server_pid.map(|_| Box::new(ServerFiles) as Box<dyn Source>)
+    let root = scope.root.clone();
+    scope.server_pid.map(|_| Box::new(ServerFiles { root }) as Box<dyn Source>)
 }
 
 impl Source for ClientFiles {
@@ -77,13 +85,13 @@ impl Source for ServerFiles {
         let mut closest: Option<OpenFiles> = None;
         let mut failed = None;
         for &pid in tree.pids() {
-            match open_files(pid) {
+            match open_files_on(&self.root, pid) {
                 Ok(files) if closest.is_none_or(|best| is_closer(&files, &best)) => {
                     closest = Some(files);
                 }
                 Ok(_) => {}
                 // A worker that has just ended must not hide the others.
-                Err(_) if is_ended(pid) => {}
+                Err(_) if is_ended(&self.root, pid) => {}
                 Err(why) => failed = Some(why),
             }
         }
@@ -96,8 +104,8 @@ impl Source for ServerFiles {
     }
 }
 
-fn is_ended(pid: u32) -> bool {
-    match fs::read(process::path(pid, "stat")) {
+fn is_ended(root: &Root, pid: u32) -> bool {
+    match fs::read(root.process(pid, "stat")) {
         Ok(bytes) => process::parse_stat(&bytes).is_ok_and(|stat| stat.has_ended()),
         Err(why) => is_gone(&why),
     }

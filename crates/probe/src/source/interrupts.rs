@@ -53,8 +53,11 @@ struct Interrupts {
     buffer: Buffer,
 }
 
-pub(super) fn open(_scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(Interrupts { file: Kept::records("/proc/interrupts"), buffer: Buffer::new() }))
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
+    Some(Box::new(Interrupts {
+        file: Kept::records(scope.root.path("/proc/interrupts")),
+        buffer: Buffer::new(),
+    }))
 }
 
 impl Source for Interrupts {

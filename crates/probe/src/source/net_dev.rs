@@ -49,9 +49,9 @@ struct NetDev {
     buffer: Buffer,
 }
 
-pub(super) fn open(_scope: &Scope) -> Option<Box<dyn Source>> {
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(NetDev {
-        file: Kept::records("/proc/thread-self/net/dev"),
+        file: Kept::records(scope.root.path("/proc/thread-self/net/dev")),
         buffer: Buffer::new(),
     }))
 }

@@ -51,9 +51,10 @@ struct Pressure {
     buffer: Buffer,
 }
 
-pub(super) fn open(_scope: &Scope) -> Option<Box<dyn Source>> {
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let files = ["cpu", "memory", "io", "irq"]
-        .map(|resource| (resource, Kept::one_piece(format!("/proc/pressure/{resource}"))));
+        .map(|resource| (resource, scope.root.path(format!("/proc/pressure/{resource}"))))
+        .map(|(resource, path)| (resource, Kept::one_piece(path)));
     Some(Box::new(Pressure { files, buffer: Buffer::new() }))
 }
 

@@ -15,6 +15,9 @@
 //! limited in jiffies, and only since Linux 4.10.
 
 use super::{Round, Scope, Source};
+use crate::netlink::{
+    self, ATTRIBUTE_HEADER_BYTES, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More,
+};
 use crate::process;
 use crate::scan::ParseError;
 use model::facts::Unreadable;
@@ -23,7 +26,6 @@ use model::units::{NS_PER_MS, NS_PER_S};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// One socket as the kernel describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +61,14 @@ pub struct Socket {
 /// The parts of `struct tcp_info` that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpInfo {
+    /// Segments sent and not acknowledged.
+    pub unacknowledged: u32,
+    /// Since data was sent last, milliseconds in steps of a jiffy, as are the next two.
+    pub last_sent_ms: u32,
+    /// Since data was received last.
+    pub last_received_ms: u32,
+    /// Since anything was acknowledged last.
+    pub last_acknowledged_ms: u32,
     /// Smoothed round trip, microseconds.
     pub rtt_us: u32,
     /// Shortest round trip of the last minutes, microseconds (`tcpi_min_rtt`).
@@ -86,25 +96,14 @@ pub struct Chunk {
     pub more: More,
 }
 
-/// Whether an answer goes on after a chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum More {
-    /// Another chunk follows.
-    Follows,
-    /// This was the last.
-    Nothing,
-    /// The kernel refused, with this errno.
-    Refused(i32),
-}
-
-// linux/netlink.h, linux/inet_diag.h and linux/tcp.h; all part of the kernel's stable interface.
-const MESSAGE_HEADER_BYTES: usize = 16;
+// linux/inet_diag.h and linux/tcp.h; all part of the kernel's stable interface.
 const DIAG_BYTES: usize = 72;
-const ATTRIBUTE_HEADER_BYTES: usize = 4;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_SKV6ONLY: u16 = 11;
+const INET_DIAG_REQ_BYTECODE: u16 = 1;
 const TCP_ESTABLISHED: u32 = 1;
+const TCP_SYN_SENT: u32 = 2;
 const TCP_TIME_WAIT: u32 = 6;
 const TCP_LISTEN: u32 = 10;
 /// States of a connection of which one end is ours: from ESTABLISHED and SYN_SENT to CLOSING, but
@@ -113,58 +112,16 @@ const CONNECTED: u32 = 0b1011_0111_1110;
 /// Up to and including `tcpi_sndbuf_limited`.
 const TCP_INFO_BYTES: usize = 192;
 
-/// Fixed-size fields at offsets; short input is an error, never a panic.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&self, at: usize) -> Result<[u8; N], ParseError> {
-        let bytes = self.0.get(at..at + N).and_then(|bytes| bytes.try_into().ok());
-        bytes.ok_or_else(|| ParseError::new("a longer netlink message", b"its end"))
-    }
-
-    fn u16(&self, at: usize) -> Result<u16, ParseError> {
-        self.take(at).map(u16::from_ne_bytes)
-    }
-
-    fn u16_network(&self, at: usize) -> Result<u16, ParseError> {
-        self.take(at).map(u16::from_be_bytes)
-    }
-
-    fn u32(&self, at: usize) -> Result<u32, ParseError> {
-        self.take(at).map(u32::from_ne_bytes)
-    }
-
-    fn u64(&self, at: usize) -> Result<u64, ParseError> {
-        self.take(at).map(u64::from_ne_bytes)
-    }
-}
-
 /// Parses one chunk as received: netlink messages one after the other.
 pub fn parse(bytes: &[u8]) -> Result<Chunk, ParseError> {
     let mut sockets = Vec::new();
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let header = Fields(rest);
-        let (length, kind) = (header.u32(0)? as usize, header.u16(4)?);
-        let error = || ParseError::new("a netlink message of the length it says", b"another");
-        let message = rest.get(..length).filter(|_| length >= MESSAGE_HEADER_BYTES);
-        let body = &message.ok_or_else(error)?[MESSAGE_HEADER_BYTES..];
-        match i32::from(kind) {
-            libc::NLMSG_DONE => return Ok(Chunk { sockets, more: More::Nothing }),
-            libc::NLMSG_ERROR => {
-                let errno = -i32::from_ne_bytes(Fields(body).take(0)?);
-                return Ok(Chunk { sockets, more: More::Refused(errno) });
-            }
-            _ if kind == SOCK_DIAG_BY_FAMILY => sockets.push(parse_socket(body)?),
-            _ => {}
+    let more = netlink::messages(bytes, |kind, body| {
+        if kind == SOCK_DIAG_BY_FAMILY {
+            sockets.push(parse_socket(body)?);
         }
-        rest = &rest[aligned(length).min(rest.len())..];
-    }
-    Ok(Chunk { sockets, more: More::Follows })
-}
-
-fn aligned(length: usize) -> usize {
-    length.saturating_add(3) & !3
+        Ok(())
+    })?;
+    Ok(Chunk { sockets, more })
 }
 
 fn parse_socket(body: &[u8]) -> Result<Socket, ParseError> {
@@ -190,19 +147,14 @@ fn parse_socket(body: &[u8]) -> Result<Socket, ParseError> {
         v6_only: None,
         tcp: None,
     };
-    let mut rest = &body[DIAG_BYTES..];
-    while rest.len() >= ATTRIBUTE_HEADER_BYTES {
-        let (length, kind) = (usize::from(Fields(rest).u16(0)?), Fields(rest).u16(2)?);
-        let error = || ParseError::new("an attribute of the length it says", b"another");
-        let attribute = rest.get(..length).filter(|_| length >= ATTRIBUTE_HEADER_BYTES);
-        let value = &attribute.ok_or_else(error)?[ATTRIBUTE_HEADER_BYTES..];
+    netlink::attributes(&body[DIAG_BYTES..], |kind, value| {
         match kind {
             INET_DIAG_INFO => socket.tcp = Some(parse_tcp_info(value)?),
             INET_DIAG_SKV6ONLY => socket.v6_only = value.first().map(|&flag| flag != 0),
             _ => {}
         }
-        rest = &rest[aligned(length).min(rest.len())..];
-    }
+        Ok(())
+    })?;
     Ok(socket)
 }
 
@@ -213,6 +165,10 @@ fn parse_tcp_info(bytes: &[u8]) -> Result<TcpInfo, ParseError> {
     }
     let fields = Fields(bytes);
     Ok(TcpInfo {
+        unacknowledged: fields.u32(24)?,
+        last_sent_ms: fields.u32(44)?,
+        last_received_ms: fields.u32(52)?,
+        last_acknowledged_ms: fields.u32(56)?,
         rtt_us: fields.u32(68)?,
         min_rtt_us: fields.u32(148)?,
         cwnd: fields.u32(80)?,
@@ -240,87 +196,81 @@ struct Question {
     states: u32,
     end: End,
     port: u16,
+    /// A port that neither end may have.
+    except: Option<u16>,
 }
 
 const QUESTION_BYTES: usize = MESSAGE_HEADER_BYTES + 56;
 
 impl Question {
-    fn encode(self) -> [u8; QUESTION_BYTES] {
-        let mut bytes = [0; QUESTION_BYTES];
+    fn encode(self) -> Vec<u8> {
+        let filter = self.except.map(filter_except);
+        let mut bytes = vec![0; QUESTION_BYTES];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
-        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-        put(0, &(QUESTION_BYTES as u32).to_ne_bytes());
-        put(4, &SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-        put(6, &flags.to_ne_bytes());
+        let filter_bytes = filter.map_or(0, |filter| ATTRIBUTE_HEADER_BYTES + filter.len());
+        put(0, &netlink::dump_header(QUESTION_BYTES + filter_bytes, SOCK_DIAG_BY_FAMILY));
         // struct inet_diag_req_v2 from here.
-        let extensions =
-            if self.states == 1 << TCP_ESTABLISHED { 1 << (INET_DIAG_INFO - 1) } else { 0 };
+        let has_info = self.states & (1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT) == self.states;
+        let extensions = if has_info { 1 << (INET_DIAG_INFO - 1) } else { 0 };
         put(16, &[self.family as u8, libc::IPPROTO_TCP as u8, extensions]);
         put(20, &self.states.to_ne_bytes());
         let port_at = if self.end == End::Local { 24 } else { 26 };
         put(port_at, &self.port.to_be_bytes());
+        if let Some(filter) = filter {
+            bytes.extend_from_slice(&(filter_bytes as u16).to_ne_bytes());
+            bytes.extend_from_slice(&INET_DIAG_REQ_BYTECODE.to_ne_bytes());
+            bytes.extend_from_slice(&filter);
+        }
         bytes
     }
+}
+
+/// A program for the kernel to run on every socket (`net/ipv4/inet_diag.c`, `inet_diag_bc_run`):
+/// neither port is `port`. An instruction is a code, how far to go when it holds, and how far when
+/// not; comparisons have the port in a second word. To go beyond the end is to refuse the socket.
+/// Equality is spelled as two comparisons, which kernels before 5.7 know too.
+fn filter_except(port: u16) -> [u8; 40] {
+    const JUMP: u8 = 1;
+    const SOURCE_GE: u8 = 2;
+    const SOURCE_LE: u8 = 3;
+    const TARGET_GE: u8 = 4;
+    const TARGET_LE: u8 = 5;
+    let instructions: [(u8, u8, u16); 10] = [
+        (SOURCE_GE, 8, 20),
+        (0, 0, port),
+        (SOURCE_LE, 8, 12),
+        (0, 0, port),
+        (JUMP, 4, 28),
+        (TARGET_GE, 8, 20),
+        (0, 0, port),
+        (TARGET_LE, 8, 12),
+        (0, 0, port),
+        (JUMP, 4, 8),
+    ];
+    let mut program = [0; 40];
+    for (word, (code, yes, no)) in program.chunks_exact_mut(4).zip(instructions) {
+        let [low, high] = no.to_ne_bytes();
+        word.copy_from_slice(&[code, yes, low, high]);
+    }
+    program
 }
 
 /// Listening sockets beyond this many are not read; a socket per core and address is far below.
 const LISTENERS_MAX: usize = 4096;
 /// A sample holds at most this many connections per end, so at most 200 together.
 const CONNECTIONS_PER_END_MAX: usize = 100;
-/// The kernel fills chunks up to the size of the buffer offered, and not above 32 KiB.
-const CHUNK_BYTES: usize = 32 << 10;
 
 /// Asks, and gives at most `count_max` sockets; what the kernel has not produced by then it never
 /// does.
 fn ask(question: Question, count_max: usize, chunk: &mut [u8]) -> io::Result<Vec<Socket>> {
-    let netlink = open_netlink()?;
-    send(&netlink, &question.encode())?;
     let mut sockets = Vec::new();
-    loop {
-        let length = receive(&netlink, chunk)?;
-        let answer = parse(&chunk[..length]).map_err(io::Error::other)?;
+    netlink::dump(libc::NETLINK_SOCK_DIAG, &question.encode(), chunk, |bytes| {
+        let answer = parse(bytes)?;
         sockets.extend(answer.sockets);
-        match answer.more {
-            More::Refused(errno) => return Err(io::Error::from_raw_os_error(errno)),
-            More::Follows if sockets.len() < count_max => {}
-            More::Follows | More::Nothing => break,
-        }
-    }
+        Ok(if sockets.len() < count_max { answer.more } else { answer.more.or_enough() })
+    })?;
     sockets.truncate(count_max);
     Ok(sockets)
-}
-
-fn open_netlink() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: socket takes no pointers.
-    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just opened and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-fn send(netlink: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
-    // SAFETY: pointer and length are those of `bytes`, which outlives the call. An unconnected
-    // netlink socket sends to the kernel.
-    let sent = unsafe { libc::send(netlink.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// One chunk. The kernel produces it before `send`, or the receive before this one, returns, so
-/// there is nothing to wait for and an answer that is not there yet is an error.
-fn receive(netlink: &OwnedFd, chunk: &mut [u8]) -> io::Result<usize> {
-    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-    // SAFETY: pointer and length are those of `chunk`, which is writable and outlives the call.
-    let length =
-        unsafe { libc::recv(netlink.as_raw_fd(), chunk.as_mut_ptr().cast(), chunk.len(), flags) };
-    match usize::try_from(length) {
-        Err(_) => Err(io::Error::last_os_error()),
-        // MSG_TRUNC makes recv return the true length, also when it did not fit.
-        Ok(length) if length > chunk.len() => Err(io::Error::other("an answer was cut")),
-        Ok(length) => Ok(length),
-    }
 }
 
 /// IPv6 may be switched off, which the kernel says in one of these ways.
@@ -353,6 +303,7 @@ impl Asker {
                 states: 1 << state,
                 end,
                 port,
+                except: None,
             })
         };
         let questions = ends.iter().flat_map(families).collect();
@@ -416,13 +367,34 @@ pub(crate) fn connected_to(port: u16) -> Result<Vec<Socket>, Unreadable> {
 fn everything(states: u32, end: End, port: u16) -> Result<Vec<Socket>, Unreadable> {
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let question = Question { family, states, end, port };
+        let question = Question { family, states, end, port, except: None };
         sockets.extend(answer(question, usize::MAX, &mut vec![0; CHUNK_BYTES])?);
     }
     Ok(sockets)
 }
 
+/// At most `count_max` connections of this network namespace that are established or being opened
+/// and have `except` at neither end.
+pub(super) fn connections_except(
+    except: Option<u16>,
+    count_max: usize,
+    chunk: &mut [u8],
+) -> Result<Vec<Socket>, Unreadable> {
+    let states = 1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT;
+    let mut sockets = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let question = Question { family, states, end: End::Local, port: 0, except };
+        sockets.extend(answer(question, count_max - sockets.len(), chunk)?);
+    }
+    Ok(sockets)
+}
+
 impl Socket {
+    /// Whether the connection is still being opened.
+    pub(super) fn is_opening(&self) -> bool {
+        u32::from(self.state) == TCP_SYN_SENT
+    }
+
     /// Until a socket in TIME_WAIT is gone, nanoseconds; nothing in other states.
     pub(crate) fn time_wait_left_ns(&self) -> Option<u64> {
         let is_waiting = u32::from(self.state) == TCP_TIME_WAIT;
@@ -582,7 +554,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let pair = |_| (TcpStream::connect(address).unwrap(), listener.accept().unwrap());
         let pairs: Vec<_> = (0..300).map(pair).collect();
-        let scope = Scope { server_pid: None, port: Some(address.port()) };
+        let scope = Scope { port: Some(address.port()), ..Scope::default() };
         let round = Round { due_ns: 0, server: None };
         let reading = connections(&scope).unwrap().read(&round).unwrap();
         let Data::Connections(sample) = reading else { panic!("{reading:?}") };

@@ -38,10 +38,10 @@ struct Sockstat {
     buffer: Buffer,
 }
 
-pub(super) fn open(_scope: &Scope) -> Option<Box<dyn Source>> {
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Sockstat {
-        v4: Kept::one_piece("/proc/thread-self/net/sockstat"),
-        v6: Kept::one_piece("/proc/thread-self/net/sockstat6"),
+        v4: Kept::one_piece(scope.root.path("/proc/thread-self/net/sockstat")),
+        v6: Kept::one_piece(scope.root.path("/proc/thread-self/net/sockstat6")),
         buffer: Buffer::new(),
     }))
 }

@@ -33,8 +33,11 @@ struct Softirqs {
     buffer: Buffer,
 }
 
-pub(super) fn open(_scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(Softirqs { file: Kept::one_piece("/proc/softirqs"), buffer: Buffer::new() }))
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
+    Some(Box::new(Softirqs {
+        file: Kept::one_piece(scope.root.path("/proc/softirqs")),
+        buffer: Buffer::new(),
+    }))
 }
 
 impl Source for Softirqs {

@@ -80,10 +80,10 @@ struct SoftnetStat {
     buffer: Buffer,
 }
 
-pub(super) fn open(_scope: &Scope) -> Option<Box<dyn Source>> {
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(SoftnetStat {
-        file: Kept::records("/proc/net/softnet_stat"),
-        online: Kept::one_piece("/sys/devices/system/cpu/online"),
+        file: Kept::records(scope.root.path("/proc/net/softnet_stat")),
+        online: Kept::one_piece(scope.root.path("/sys/devices/system/cpu/online")),
         buffer: Buffer::new(),
     }))
 }

@@ -53,8 +53,11 @@ struct Stat {
     buffer: Buffer,
 }
 
-pub(super) fn open(_scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(Stat { file: Kept::one_piece("/proc/stat"), buffer: Buffer::new() }))
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
+    Some(Box::new(Stat {
+        file: Kept::one_piece(scope.root.path("/proc/stat")),
+        buffer: Buffer::new(),
+    }))
 }
 
 impl Source for Stat {

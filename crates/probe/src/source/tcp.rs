@@ -68,10 +68,10 @@ struct Tcp {
     buffer: Buffer,
 }
 
-pub(super) fn open(_scope: &Scope) -> Option<Box<dyn Source>> {
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Tcp {
-        snmp: Kept::one_piece("/proc/thread-self/net/snmp"),
-        netstat: Kept::one_piece("/proc/thread-self/net/netstat"),
+        snmp: Kept::one_piece(scope.root.path("/proc/thread-self/net/snmp")),
+        netstat: Kept::one_piece(scope.root.path("/proc/thread-self/net/netstat")),
         buffer: Buffer::new(),
     }))
 }

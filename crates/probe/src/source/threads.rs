@@ -13,6 +13,7 @@
 use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept, is_gone, unreadable};
 use crate::process::{self, parse_stat};
+use crate::root::Root;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::reading::{Data, ThreadTimes};
@@ -56,6 +57,7 @@ enum Whose {
 
 struct Threads {
     whose: Whose,
+    root: Root,
     threads: BTreeMap<(u32, u32), Files>,
     scan_due_ns: u64,
     buffer: Buffer,
@@ -67,16 +69,16 @@ struct Files {
 }
 
 pub(super) fn client(_scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(open(Whose::Client))
+    Some(open(Whose::Client, Root::default()))
 }
 
 pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.server_pid.map(|_| open(Whose::Server))
+    scope.server_pid.map(|_| open(Whose::Server, scope.root.clone()))
 }
 
-fn open(whose: Whose) -> Box<dyn Source> {
+fn open(whose: Whose, root: Root) -> Box<dyn Source> {
     let buffer = Buffer::new();
-    Box::new(Threads { whose, threads: BTreeMap::new(), scan_due_ns: 0, buffer })
+    Box::new(Threads { whose, root, threads: BTreeMap::new(), scan_due_ns: 0, buffer })
 }
 
 impl Source for Threads {
@@ -103,7 +105,7 @@ impl Threads {
     fn scan(&mut self, pids: &[u32]) -> Result<(), Unreadable> {
         self.threads.retain(|(pid, _), _| pids.contains(pid));
         for &pid in pids {
-            let tasks = process::path(pid, "task");
+            let tasks = self.root.process(pid, "task");
             let tids = match process::ids(&tasks) {
                 Ok(tids) => tids,
                 Err(why) if is_gone(&why) => continue,
@@ -213,7 +215,7 @@ mod tests {
 
     #[test]
     fn our_own_threads_have_run() {
-        let mut source = open(Whose::Client);
+        let mut source = open(Whose::Client, Root::default());
         let reading = source.read(&Round { due_ns: 0, server: None }).unwrap();
         let Data::ClientThreads(threads) = reading else { panic!("{reading:?}") };
         let pid = std::process::id();

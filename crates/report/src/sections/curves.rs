@@ -58,13 +58,15 @@ const PERCENTILES: [(&str, Pick); 4] = [
 pub fn curves(run: &Run) -> Vec<Block> {
     let points = &run.record.points;
     let Some(varied) = points.first().map(|_| Varied::of(points)) else { return Vec::new() };
-    let mut order: Vec<(f64, &Point)> =
-        points.iter().filter_map(|point| Some((varied.value(point)?, point))).collect();
+    let mut order: Vec<(f64, usize)> = (0..points.len())
+        .filter_map(|index| Some((varied.value(&points[index])?, index)))
+        .collect();
     order.sort_by(|left, right| left.0.total_cmp(&right.0));
     if order.first().map(|first| first.0) == order.last().map(|last| last.0) {
         return Vec::new();
     }
-    let marks = order.iter().map(|(_, point)| mark_of(run, point)).collect::<Vec<_>>();
+    let marks = order.iter().map(|(_, index)| mark_of(run, &points[*index])).collect::<Vec<_>>();
+    let fitted = fitted_series(run, &order);
     let view = |series: Vec<Series>| View {
         label: "all levels".to_string(),
         mark: Mark::None,
@@ -77,12 +79,10 @@ pub fn curves(run: &Run) -> Vec<Block> {
         series,
         ..View::default()
     };
-    let points: Vec<&Point> = order.iter().map(|(_, point)| *point).collect();
+    let points: Vec<&Point> = order.iter().map(|(_, index)| &points[*index]).collect();
+    let rates = rate_series(&points).into_iter().chain(fitted).collect();
     vec![
-        Block::Chart(rate_chart(
-            varied,
-            View { limits: limits(run), ..view(rate_series(&points)) },
-        )),
+        Block::Chart(rate_chart(varied, View { limits: limits(run), ..view(rates) })),
         Block::Chart(latency_chart(varied, view(latency_series(&points)))),
     ]
 }
@@ -97,6 +97,14 @@ fn rate_series(points: &[&Point]) -> Vec<Series> {
         series.push(Series { label: "asked".to_string(), y });
     }
     series
+}
+
+/// The fitted curve at the levels it was fitted to.
+fn fitted_series(run: &Run, order: &[(f64, usize)]) -> Option<Series> {
+    let shape = run.record.shape.as_ref()?;
+    let at = |index: usize| shape.levels.iter().find(|level| level.point == index)?.fitted;
+    let y = order.iter().map(|(_, index)| at(*index)).collect();
+    Some(Series { label: format!("fit: {}", shape.best?.name()), y })
 }
 
 /// The ceiling, as judged.

@@ -14,6 +14,7 @@ pub mod expectations;
 pub mod search;
 
 pub mod levels;
+mod shape;
 
 pub mod answers;
 
@@ -77,6 +78,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Expectations", depths: ALWAYS, draw: expectations::table },
     Section { heading: "Search", depths: ALWAYS, draw: search::table },
     Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
+    Section { heading: "Levels", depths: ALWAYS, draw: shape::sentence },
     Section { heading: "Turnover", depths: ALWAYS, draw: turnover::turnover },
     Section { heading: "Answers", depths: ALWAYS, draw: answers::remarks },
     Section { heading: "Answers", depths: UNTIL_EVERYTHING, draw: answers::of_best_point },

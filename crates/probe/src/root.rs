@@ -1,0 +1,44 @@
+//! Where the files of a host are: below `/`, or below a folder that holds a host made up for a test.
+
+use std::path::{Path, PathBuf};
+
+/// The folder that stands for `/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root(PathBuf);
+
+impl Default for Root {
+    /// This host.
+    fn default() -> Self {
+        Self(PathBuf::from("/"))
+    }
+}
+
+impl Root {
+    /// A host whose files are below `folder`.
+    pub fn below(folder: impl Into<PathBuf>) -> Self {
+        Self(folder.into())
+    }
+
+    /// Where the file is that the host knows by this absolute path.
+    pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
+        let absolute = absolute.as_ref();
+        self.0.join(absolute.strip_prefix("/").unwrap_or(absolute))
+    }
+
+    /// The path of a file about a process.
+    pub fn process(&self, pid: u32, file: &str) -> PathBuf {
+        self.path(format!("/proc/{pid}/{file}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absolute_paths_move_below_the_folder() {
+        assert_eq!(Root::default().process(7, "fd"), Path::new("/proc/7/fd"));
+        let root = Root::below("/tmp/host");
+        assert_eq!(root.path("/sys/class"), Path::new("/tmp/host/sys/class"));
+    }
+}

@@ -1,0 +1,246 @@
+//! `/proc/vmstat`, the part about reclaim, and `memory.*` of the server's innermost control group.
+//!
+//! Kept of vmstat are pages looked at and taken back (`pgscan_*`, `pgsteal_*`), stalls of those who
+//! had to do it themselves (`allocstall_*`), pages that were needed again (`workingset_refault_*`),
+//! swapping, major faults, and kills (`mm/vmstat.c`). Of the group, with `server.` before the name:
+//! `usage_bytes` and `limit_bytes`; version 1 counts `failcnt`, how often the limit was hit, version
+//! 2 counts `events_high`, `events_max`, `events_oom` and `events_oom_kill`.
+//!
+//! Caveats. vmstat is host-wide. Usage includes the page cache and is a gauge. Without a limit there
+//! is no `limit_bytes`. A group above may have the limit that counts; it is not read here. Which
+//! names exist depends on the kernel.
+
+use super::{Round, Scope, Source};
+use crate::cgroup_path::{self, Group};
+use crate::kept::{Buffer, Kept, is_gone};
+use crate::root::Root;
+use crate::scan::{self, ParseError};
+use model::facts::Unreadable;
+use model::reading::Data;
+use model::units::NS_PER_S;
+use std::collections::BTreeMap;
+
+/// What is kept of vmstat: names that begin so.
+const NAMES: [&[u8]; 9] = [
+    b"allocstall_",
+    b"compact_stall",
+    b"oom_kill",
+    b"pgmajfault",
+    b"pgscan_",
+    b"pgsteal_",
+    b"pswpin",
+    b"pswpout",
+    b"workingset_refault",
+];
+/// Version 1 writes the largest number of pages there can be when there is no limit.
+const UNLIMITED_BYTES: u64 = 1 << 62;
+
+/// The counters about reclaim of `/proc/vmstat`.
+pub fn parse(bytes: &[u8]) -> Result<Vec<(String, u64)>, ParseError> {
+    let is_of_use = |name: &[u8]| NAMES.iter().any(|start| name.starts_with(start));
+    let all = parse_counts(bytes, is_of_use)?;
+    if all.is_empty() {
+        return Err(ParseError::new("counters about reclaim", bytes));
+    }
+    Ok(all)
+}
+
+/// The events of `memory.events`.
+pub fn parse_events(bytes: &[u8]) -> Result<Vec<(String, u64)>, ParseError> {
+    const EVENTS: [&[u8]; 4] = [b"high", b"max", b"oom", b"oom_kill"];
+    parse_counts(bytes, |name| EVENTS.contains(&name))
+}
+
+fn parse_counts(
+    bytes: &[u8],
+    is_of_use: impl Fn(&[u8]) -> bool,
+) -> Result<Vec<(String, u64)>, ParseError> {
+    let mut counts = Vec::new();
+    for line in scan::lines(bytes) {
+        let mut words = scan::words(line);
+        let name = words.next().unwrap_or_default();
+        if is_of_use(name) {
+            let count = words.next().and_then(scan::number);
+            let count = count.ok_or_else(|| ParseError::new("a name and a count", line))?;
+            counts.push((scan::text(name), count));
+        }
+    }
+    Ok(counts)
+}
+
+/// Parses a file that holds one number; `max`, and what is as good as that, is none.
+pub fn parse_limit(bytes: &[u8]) -> Result<Option<u64>, ParseError> {
+    match bytes.trim_ascii() {
+        b"max" => Ok(None),
+        word => {
+            let number = scan::number(word).ok_or_else(|| ParseError::new("a number", bytes))?;
+            Ok(Some(number).filter(|&number| number < UNLIMITED_BYTES))
+        }
+    }
+}
+
+/// The files of the server's group.
+struct Files {
+    group: Group,
+    usage: Kept,
+    limit: Kept,
+    /// `memory.failcnt`, or `memory.events`.
+    events: Kept,
+}
+
+impl Files {
+    fn of(group: Group) -> Self {
+        let file =
+            |v1, v2| Kept::one_piece(group.folder.join(if group.version == 1 { v1 } else { v2 }));
+        let usage = file("memory.usage_in_bytes", "memory.current");
+        let limit = file("memory.limit_in_bytes", "memory.max");
+        let events = file("memory.failcnt", "memory.events");
+        Self { group, usage, limit, events }
+    }
+
+    /// Adds what the group tells. The root of version 2, and groups without the controller, have
+    /// no such files.
+    fn read(
+        &mut self,
+        buffer: &mut Buffer,
+        all: &mut BTreeMap<String, u64>,
+    ) -> Result<(), Unreadable> {
+        for (name, file) in [("usage_bytes", &mut self.usage), ("limit_bytes", &mut self.limit)] {
+            let bytes = match file.read(buffer) {
+                Ok(bytes) => bytes,
+                Err(why) if is_gone(&why) => continue,
+                Err(why) => return Err(file.unreadable(why)),
+            };
+            let number = parse_limit(bytes).map_err(|why| file.unreadable(why))?;
+            all.extend(number.map(|number| (format!("server.{name}"), number)));
+        }
+        let version = self.group.version;
+        let file = &mut self.events;
+        let events = match file.read(buffer) {
+            Ok(bytes) if version == 1 => {
+                parse_limit(bytes).map(|count| Vec::from_iter(count.map(|n| ("failcnt".into(), n))))
+            }
+            Ok(bytes) => parse_events(bytes).map(|events| {
+                events.into_iter().map(|(name, count)| (format!("events_{name}"), count)).collect()
+            }),
+            Err(why) if is_gone(&why) => return Ok(()),
+            Err(why) => return Err(file.unreadable(why)),
+        };
+        let events = events.map_err(|why| file.unreadable(why))?;
+        all.extend(events.into_iter().map(|(name, count)| (format!("server.{name}"), count)));
+        Ok(())
+    }
+}
+
+struct Memory {
+    root: Root,
+    vmstat: Kept,
+    server: Option<Files>,
+    group_due_ns: u64,
+    buffer: Buffer,
+}
+
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
+    Some(Box::new(Memory {
+        root: scope.root.clone(),
+        vmstat: Kept::records(scope.root.path("/proc/vmstat")),
+        server: None,
+        group_due_ns: 0,
+        buffer: Buffer::new(),
+    }))
+}
+
+impl Source for Memory {
+    fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
+        let counters = self.vmstat.parse(&mut self.buffer, parse)?;
+        let mut all: BTreeMap<String, u64> = counters.into_iter().collect();
+        // About the host this goes on when the server has ended.
+        if let Some(Ok(tree)) = round.server {
+            if round.due_ns >= self.group_due_ns {
+                self.group_due_ns = round.due_ns + 5 * NS_PER_S;
+                // A host without the controller has no such group: nothing to tell.
+                let chain = cgroup_path::chain(&self.root, "memory", tree.root());
+                let group = chain.ok().and_then(|chain| chain.into_iter().next());
+                if group.as_ref() != self.server.as_ref().map(|files| &files.group) {
+                    self.server = group.map(Files::of);
+                }
+            }
+            if let Some(files) = &mut self.server {
+                files.read(&mut self.buffer, &mut all)?;
+            }
+        }
+        Ok(Data::Memory(all))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Folder, fixture};
+    use crate::tree::Tree;
+
+    #[test]
+    fn reclaim_only() {
+        let counters: BTreeMap<_, _> =
+            parse(&fixture("linux-6.18-vm/vmstat")).unwrap().into_iter().collect();
+        assert_eq!(counters["workingset_refault_file"], 14_609_662);
+        assert_eq!(counters["pgscan_direct"], 251_253);
+        assert!(!counters.contains_key("nr_free_pages"));
+        assert!(parse(b"nr_free_pages 1\n").is_err() && parse(b"pswpin x\n").is_err());
+    }
+
+    #[test]
+    fn limits_and_events_of_both_versions() {
+        assert_eq!(parse_limit(b"max\n"), Ok(None));
+        assert_eq!(parse_limit(b"9223372036854771712\n"), Ok(None));
+        assert_eq!(parse_limit(b"1048576\n"), Ok(Some(1 << 20)));
+        let events = parse_events(b"low 1\nhigh 2\nmax 3\noom 0\noom_kill 0\n").unwrap();
+        assert_eq!(events[..2], [("high".into(), 2), ("max".into(), 3)]);
+    }
+
+    /// A host whose process 7 is in a group of this version.
+    fn host(version: u8) -> Folder {
+        let host = Folder::new(&format!("memory-v{version}"));
+        let (kind, options, line) = match version {
+            1 => ("cgroup", "rw,memory", "4:memory:/bench\n"),
+            _ => ("cgroup2", "rw", "0::/bench\n"),
+        };
+        let mount = format!("30 24 0:26 / /sys/fs/cgroup rw - {kind} cgroup {options}\n");
+        host.write("proc/self/mountinfo", mount);
+        host.write("proc/7/cgroup", line);
+        host.write("proc/7/stat", fixture("linux-6.18-vm/thread_stat"));
+        host.write("proc/7/task/7/children", "");
+        host.write("proc/vmstat", fixture("linux-6.18-vm/vmstat"));
+        host
+    }
+
+    fn read(host: &Folder) -> BTreeMap<String, u64> {
+        let root = Root::below(host.path());
+        let tree = Tree::on(&root, 7).unwrap();
+        let mut source = open(&Scope { root, server_pid: Some(7), ..Scope::default() }).unwrap();
+        let data = source.read(&Round { due_ns: 0, server: Some(Ok(&tree)) }).unwrap();
+        let Data::Memory(mut all) = data else { panic!("{data:?}") };
+        all.retain(|name, _| name.starts_with("server."));
+        all
+    }
+
+    #[test]
+    fn the_servers_group() {
+        let first = host(1);
+        first.write("sys/fs/cgroup/bench/memory.usage_in_bytes", "4096\n");
+        first.write("sys/fs/cgroup/bench/memory.limit_in_bytes", "8192\n");
+        first.write("sys/fs/cgroup/bench/memory.failcnt", "3\n");
+        let expected =
+            [("server.failcnt", 3), ("server.limit_bytes", 8192), ("server.usage_bytes", 4096)];
+        let expected = expected.map(|(name, count)| (name.to_string(), count));
+        assert_eq!(read(&first).into_iter().collect::<Vec<_>>(), expected);
+
+        let second = host(2);
+        second.write("sys/fs/cgroup/bench/memory.current", "4096\n");
+        second.write("sys/fs/cgroup/bench/memory.max", "max\n");
+        second.write("sys/fs/cgroup/bench/memory.events", "high 0\nmax 5\n");
+        let all = read(&second);
+        assert_eq!((all["server.usage_bytes"], all["server.events_max"]), (4096, 5));
+        assert!(!all.contains_key("server.limit_bytes"));
+    }
+}

@@ -1,0 +1,197 @@
+//! rtnetlink: queueing disciplines of the interfaces, what they let through, held back and dropped.
+//!
+//! RTM_GETQDISC for all interfaces. Kept of each discipline: kind and handle, from TCA_STATS2 the
+//! bytes and packets let through and the queue: length, backlog, drops, requeues, overlimits.
+//! Kernel: `net/sched/sch_api.c`, `tc_fill_qdisc`; `net/core/gen_stats.c`.
+//!
+//! Caveats. Of the network namespace of the calling thread only. Drops, requeues, overlimits and,
+//! on kernels before 5.5, packets are 32 bits wide and wrap. A root such as `mq` sums up those below
+//! it, so children without a handle of their own are left out; those with one (classes of `htb`)
+//! count what their parent counts once more. `noqueue` queues nothing and is left out. Offloads make
+//! one packet of many.
+
+use super::{Round, Scope, Source};
+use crate::netlink::{self, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More};
+use crate::scan::{self, ParseError};
+use model::facts::Unreadable;
+use model::reading::{Data, Qdisc};
+use std::collections::BTreeMap;
+use std::ffi::CStr;
+use std::io;
+
+/// One discipline as the kernel describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Number of the interface.
+    pub index: u32,
+    /// Handle of what it hangs on; all ones for the root of an interface.
+    pub parent: u32,
+    /// The counters; the interface has no name yet.
+    pub qdisc: Qdisc,
+}
+
+// linux/rtnetlink.h, linux/gen_stats.h and linux/pkt_sched.h; part of the stable interface.
+const RTM_NEWQDISC: u16 = 36;
+const RTM_GETQDISC: u16 = 38;
+const TCMSG_BYTES: usize = 20;
+const TCA_KIND: u16 = 1;
+const TCA_STATS2: u16 = 7;
+const TCA_STATS_BASIC: u16 = 1;
+const TCA_STATS_QUEUE: u16 = 3;
+const TCA_STATS_PKT64: u16 = 8;
+const TC_H_ROOT: u32 = u32::MAX;
+
+/// Parses one chunk as received.
+pub fn parse(bytes: &[u8]) -> Result<(Vec<Row>, More), ParseError> {
+    let mut rows = Vec::new();
+    let more = netlink::messages(bytes, |kind, body| {
+        if kind == RTM_NEWQDISC {
+            rows.push(parse_row(body)?);
+        }
+        Ok(())
+    })?;
+    Ok((rows, more))
+}
+
+fn parse_row(body: &[u8]) -> Result<Row, ParseError> {
+    let fields = Fields(body);
+    let (index, handle, parent) = (fields.u32(4)?, fields.u32(8)?, fields.u32(12)?);
+    let mut qdisc = Qdisc { handle, ..Qdisc::default() };
+    let attributes = body.get(TCMSG_BYTES..).unwrap_or_default();
+    netlink::attributes(attributes, |kind, value| match kind {
+        TCA_KIND => {
+            qdisc.kind = scan::text(value.strip_suffix(b"\0").unwrap_or(value));
+            Ok(())
+        }
+        TCA_STATS2 => netlink::attributes(value, |kind, value| put(&mut qdisc, kind, value)),
+        _ => Ok(()),
+    })?;
+    Ok(Row { index, parent, qdisc })
+}
+
+fn put(qdisc: &mut Qdisc, kind: u16, value: &[u8]) -> Result<(), ParseError> {
+    let fields = Fields(value);
+    match kind {
+        TCA_STATS_BASIC => {
+            qdisc.bytes = fields.u64(0)?;
+            qdisc.packets = u64::from(fields.u32(8)?);
+        }
+        // Stands after the basic ones where the count does not fit those.
+        TCA_STATS_PKT64 => qdisc.packets = fields.u64(0)?,
+        TCA_STATS_QUEUE => {
+            qdisc.backlog_packets = fields.u32(0)?;
+            qdisc.backlog_bytes = fields.u32(4)?;
+            qdisc.drops = fields.u32(8)?;
+            qdisc.requeues = fields.u32(12)?;
+            qdisc.overlimits = fields.u32(16)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Disciplines kept; a host with hundreds of containers has as many.
+const QDISCS_MAX: usize = 256;
+
+/// Whether the row says something that no other row of its interface says.
+fn is_of_use(row: &Row) -> bool {
+    let has_name = row.parent == TC_H_ROOT || row.qdisc.handle != 0;
+    has_name && row.qdisc.kind != "noqueue"
+}
+
+struct Qdiscs {
+    names: BTreeMap<u32, String>,
+    chunk: Vec<u8>,
+}
+
+pub(super) fn open(_scope: &Scope) -> Option<Box<dyn Source>> {
+    Some(Box::new(Qdiscs { names: BTreeMap::new(), chunk: vec![0; CHUNK_BYTES] }))
+}
+
+impl Source for Qdiscs {
+    fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
+        let mut rows = Vec::new();
+        let mut question = netlink::dump_header(QUESTION_BYTES, RTM_GETQDISC).to_vec();
+        question.resize(QUESTION_BYTES, 0);
+        netlink::dump(libc::NETLINK_ROUTE, &question, &mut self.chunk, |bytes| {
+            let (found, more) = parse(bytes)?;
+            rows.extend(found.into_iter().filter(is_of_use));
+            Ok(if rows.len() < QDISCS_MAX { more } else { more.or_enough() })
+        })
+        .map_err(|why| Unreadable { source: "qdiscs".into(), why: why.to_string() })?;
+        rows.truncate(QDISCS_MAX);
+        let named = rows.into_iter().filter_map(|row| {
+            // An interface that was removed a moment ago has no name any more.
+            let interface = self.name(row.index).ok()?;
+            Some(Qdisc { interface, ..row.qdisc })
+        });
+        Ok(Data::Qdiscs(named.collect()))
+    }
+}
+
+const QUESTION_BYTES: usize = MESSAGE_HEADER_BYTES + TCMSG_BYTES;
+
+impl Qdiscs {
+    fn name(&mut self, index: u32) -> io::Result<String> {
+        if let Some(name) = self.names.get(&index) {
+            return Ok(name.clone());
+        }
+        let mut name = [0; libc::IF_NAMESIZE];
+        // SAFETY: `name` is as long as the call requires, and outlives it.
+        let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
+        if found.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call has put a zero at the end of what it wrote into `name`.
+        let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
+        self.names.insert(index, name.clone());
+        Ok(name)
+    }
+}
+
+// The fixtures are messages in the byte order of the machine they were taken on.
+#[cfg(all(test, target_endian = "little"))]
+mod tests {
+    use super::*;
+    use crate::testing::fixture;
+
+    #[test]
+    fn a_token_bucket_that_holds_back_and_drops() {
+        let (rows, more) = parse(&fixture("linux-6.18-vm/qdiscs")).unwrap();
+        assert_eq!(more, More::Nothing);
+        let kept: Vec<Row> = rows.into_iter().filter(is_of_use).collect();
+        let expected = Qdisc {
+            interface: String::new(),
+            kind: "tbf".into(),
+            handle: 0x10 << 16,
+            drops: 30,
+            overlimits: 40,
+            requeues: 0,
+            bytes: 2300,
+            packets: 6,
+            backlog_bytes: 2386,
+            backlog_packets: 7,
+        };
+        assert_eq!(kept, [Row { index: kept[0].index, parent: TC_H_ROOT, qdisc: expected }]);
+    }
+
+    #[test]
+    fn children_without_a_name_and_no_queue_are_left_out() {
+        let row = |kind: &str, handle, parent| {
+            let qdisc = Qdisc { kind: kind.into(), handle, ..Qdisc::default() };
+            is_of_use(&Row { index: 1, parent, qdisc })
+        };
+        assert!(row("mq", 0, TC_H_ROOT) && row("htb", 1 << 16, 5));
+        assert!(!row("fq_codel", 0, 1) && !row("noqueue", 0, TC_H_ROOT));
+    }
+
+    #[test]
+    fn packets_have_64_bits_where_the_kernel_has() {
+        let mut qdisc = Qdisc::default();
+        put(&mut qdisc, TCA_STATS_BASIC, &[[0; 8], [7, 0, 0, 0, 0, 0, 0, 0]].concat()).unwrap();
+        assert_eq!(qdisc.packets, 7);
+        put(&mut qdisc, TCA_STATS_PKT64, &(1u64 << 40).to_ne_bytes()).unwrap();
+        assert_eq!(qdisc.packets, 1 << 40);
+        assert!(put(&mut qdisc, TCA_STATS_QUEUE, &[0; 8]).is_err());
+    }
+}

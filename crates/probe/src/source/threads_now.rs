@@ -1,0 +1,524 @@
+//! `/proc/PID/task/TID/{syscall,stat,wchan}`: what threads of the server do at this instant.
+//!
+//! `syscall` says `running`, or the number of the system call that a sleeping thread is in and its
+//! arguments (`fs/proc/base.c`, `proc_pid_syscall`); the numbers are those of the architecture. A
+//! read or write says only which descriptor, so the link of the descriptor tells a socket from a
+//! pipe. Whether a whole process is stopped is asked once per process and round.
+//!
+//! Caveats. A snapshot of one thread after the other, not of all at once. Of more than 256 threads
+//! each round looks at the next 256. Asking about a sleeping thread takes the lock of its run queue
+//! for a moment. A stopped or frozen thread shows the call it was stopped in; a single thread held
+//! by a debugger is taken for asleep in that call. Numbers of 32-bit programs on a 64-bit kernel
+//! are others and come out as something else. `syscall` needs the rights of a debugger: without
+//! them, which is told once, the state letter and the wait channel have to do, a kernel function
+//! whose name changes between versions, and whose name too may be refused (then it reads `0`).
+
+use super::{Round, Scope, Source};
+use crate::kept::{Buffer, Kept, is_gone, unreadable};
+use crate::process::{self, parse_stat};
+use crate::root::Root;
+use crate::scan::{self, ParseError};
+use model::facts::Unreadable;
+use model::reading::{Data, Doing, ThreadNow};
+use model::units::NS_PER_S;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::{fs, io};
+
+/// What a `syscall` file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// The thread runs or wants to.
+    Running,
+    /// It sleeps in a system call, with these first arguments.
+    Inside {
+        /// Number of the call.
+        number: i64,
+        /// Its first argument: a descriptor, or the address of a futex.
+        first: u64,
+    },
+    /// It sleeps outside of a call, for example to get a page from storage.
+    Outside,
+}
+
+/// Parses a `syscall` file.
+pub fn parse(bytes: &[u8]) -> Result<Call, ParseError> {
+    let error = || ParseError::new("'running' or a call and its arguments", bytes);
+    let mut words = scan::words(bytes);
+    match words.next() {
+        Some(b"running") => Ok(Call::Running),
+        Some(b"-1") => Ok(Call::Outside),
+        word => {
+            let number = word.and_then(scan::number).and_then(|number| i64::try_from(number).ok());
+            let first = words.next().and_then(|word| scan::hex64(word.strip_prefix(b"0x")?));
+            let (number, first) = number.zip(first).ok_or_else(error)?;
+            Ok(Call::Inside { number, first })
+        }
+    }
+}
+
+/// What a call alone says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Known(Doing),
+    /// Depends on what the descriptor is.
+    Reads,
+    Writes,
+}
+
+/// Calls by number on the architecture this is built for.
+fn meaning(number: i64) -> Meaning {
+    #[cfg(target_arch = "x86_64")]
+    if [libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_wait].contains(&number) {
+        return Meaning::Known(Doing::Events);
+    }
+    // Newer than what libc names everywhere; above 424 the numbers are the same on all.
+    const IO_URING_ENTER: i64 = 426;
+    const EPOLL_PWAIT2: i64 = 441;
+    const FUTEX_WAITV: i64 = 449;
+    const FUTEX_WAIT: i64 = 455;
+    match number {
+        libc::SYS_futex | FUTEX_WAITV | FUTEX_WAIT => Meaning::Known(Doing::Futex),
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Meaning::Known(Doing::Timer),
+        libc::SYS_ppoll | libc::SYS_pselect6 | libc::SYS_epoll_pwait => {
+            Meaning::Known(Doing::Events)
+        }
+        IO_URING_ENTER | EPOLL_PWAIT2 | libc::SYS_io_getevents => Meaning::Known(Doing::Events),
+        libc::SYS_recvfrom | libc::SYS_recvmsg | libc::SYS_recvmmsg => {
+            Meaning::Known(Doing::Receive)
+        }
+        libc::SYS_sendto | libc::SYS_sendmsg | libc::SYS_sendmmsg | libc::SYS_sendfile => {
+            Meaning::Known(Doing::Send)
+        }
+        libc::SYS_accept | libc::SYS_accept4 => Meaning::Known(Doing::Accept),
+        libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sync | libc::SYS_syncfs => {
+            Meaning::Known(Doing::Storage)
+        }
+        libc::SYS_sync_file_range | libc::SYS_msync => Meaning::Known(Doing::Storage),
+        libc::SYS_pread64 | libc::SYS_pwrite64 | libc::SYS_preadv | libc::SYS_pwritev => {
+            Meaning::Known(Doing::Storage)
+        }
+        libc::SYS_read | libc::SYS_readv => Meaning::Reads,
+        libc::SYS_write | libc::SYS_writev => Meaning::Writes,
+        _ => Meaning::Known(Doing::Other),
+    }
+}
+
+/// What a read or a write waits for, by what `/proc/PID/fd/N` links to.
+fn by_link(meaning: Meaning, link: &str) -> Doing {
+    let is_write = meaning == Meaning::Writes;
+    match link {
+        _ if link.starts_with("socket:") && is_write => Doing::Send,
+        _ if link.starts_with("socket:") => Doing::Receive,
+        _ if link.starts_with("pipe:") && is_write => Doing::PipeWrite,
+        "anon_inode:[timerfd]" => Doing::Timer,
+        _ if link.starts_with("anon_inode:") => Doing::Events,
+        // A regular file never makes its reader sleep but for storage. Devices are terminals.
+        _ if link.starts_with('/') && !link.starts_with("/dev/") => Doing::Storage,
+        _ => Doing::Other,
+    }
+}
+
+/// What a wait channel says: the kernel function a thread sleeps in. Names are those of Linux 3.10
+/// to 6.18, cut where versions differ.
+pub fn by_channel(channel: &[u8]) -> Doing {
+    const NAMES: [(&[u8], Doing); 28] = [
+        (b"futex_", Doing::Futex),
+        (b"do_nanosleep", Doing::Timer),
+        (b"hrtimer_nanosleep", Doing::Timer),
+        (b"ep_poll", Doing::Events),
+        (b"do_epoll_wait", Doing::Events),
+        (b"do_poll", Doing::Events),
+        (b"do_sys_poll", Doing::Events),
+        (b"do_select", Doing::Events),
+        (b"poll_schedule_timeout", Doing::Events),
+        (b"io_cqring_wait", Doing::Events),
+        (b"sk_wait_data", Doing::Receive),
+        (b"tcp_recvmsg", Doing::Receive),
+        (b"unix_stream_read", Doing::Receive),
+        (b"unix_stream_data_wait", Doing::Receive),
+        (b"sk_stream_wait_memory", Doing::Send),
+        (b"sock_alloc_send", Doing::Send),
+        (b"inet_csk_accept", Doing::Accept),
+        (b"inet_csk_wait_for_connect", Doing::Accept),
+        (b"unix_accept", Doing::Accept),
+        (b"pipe_write", Doing::PipeWrite),
+        (b"anon_pipe_write", Doing::PipeWrite),
+        (b"io_schedule", Doing::Storage),
+        (b"folio_wait", Doing::Storage),
+        (b"wait_on_page", Doing::Storage),
+        (b"jbd2_", Doing::Storage),
+        (b"do_signal_stop", Doing::Stopped),
+        (b"do_freezer_trap", Doing::Stopped),
+        (b"__refrigerator", Doing::Stopped),
+    ];
+    let known = NAMES.iter().find(|(name, _)| channel.starts_with(name));
+    known.map_or(Doing::Other, |(_, doing)| *doing)
+}
+
+/// Threads looked at in one round.
+const SAMPLED_MAX: usize = 256;
+/// How often to look for new threads.
+const SCAN_NS: u64 = NS_PER_S;
+
+/// Whether we may see system calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rights {
+    Assumed,
+    Refused,
+}
+
+struct ThreadsNow {
+    root: Root,
+    /// Threads by process and number. What was opened stays open as long as all threads fit one
+    /// sample.
+    threads: BTreeMap<(u32, u32), Files>,
+    /// Where the last sample ended.
+    last: (u32, u32),
+    scan_due_ns: u64,
+    rights: Rights,
+    buffer: Buffer,
+}
+
+/// The files of one thread, each opened when it is needed first.
+struct Files {
+    syscall: Kept,
+    stat: Kept,
+    wchan: Kept,
+}
+
+/// What was learnt in this round already.
+#[derive(Default)]
+struct Learnt {
+    stopped: BTreeMap<u32, bool>,
+    links: BTreeMap<(u32, u64), Option<String>>,
+}
+
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
+    scope.server_pid.map(|_| Box::new(ThreadsNow::of(scope.root.clone())) as Box<dyn Source>)
+}
+
+impl Source for ThreadsNow {
+    fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
+        let pids = round.server()?.pids();
+        if round.due_ns >= self.scan_due_ns {
+            self.scan(pids)?;
+            self.scan_due_ns = round.due_ns + SCAN_NS;
+        }
+        let mut learnt = Learnt::default();
+        let mut now = Vec::with_capacity(self.threads.len().min(SAMPLED_MAX));
+        for thread in self.sample() {
+            match self.look(thread, &mut learnt)? {
+                Some(thread) => now.push(thread),
+                None => drop(self.threads.remove(&thread)),
+            }
+        }
+        if now.is_empty() {
+            let source = "what threads of the server do".to_string();
+            return Err(Unreadable { source, why: "no thread is left".to_string() });
+        }
+        Ok(Data::ServerThreadsNow(now))
+    }
+}
+
+impl ThreadsNow {
+    fn of(root: Root) -> Self {
+        Self {
+            root,
+            threads: BTreeMap::new(),
+            last: (0, 0),
+            scan_due_ns: 0,
+            rights: Rights::Assumed,
+            buffer: Buffer::new(),
+        }
+    }
+
+    /// Adds threads that are new and forgets those of processes that left the tree.
+    fn scan(&mut self, pids: &[u32]) -> Result<(), Unreadable> {
+        self.threads.retain(|(pid, _), _| pids.contains(pid));
+        for &pid in pids {
+            let tasks = self.root.process(pid, "task");
+            let tids = match process::ids(&tasks) {
+                Ok(tids) => tids,
+                Err(why) if is_gone(&why) => continue,
+                Err(why) => return Err(unreadable(&tasks, why)),
+            };
+            for tid in tids {
+                let files = || Files::below(tasks.join(tid.to_string()));
+                self.threads.entry((pid, tid)).or_insert_with(files);
+            }
+        }
+        Ok(())
+    }
+
+    /// All threads, or the next ones of very many, in a circle.
+    fn sample(&mut self) -> Vec<(u32, u32)> {
+        let (pid, tid) = self.last;
+        let after = self.threads.range((pid, tid.saturating_add(1))..);
+        let circle = after.chain(self.threads.range(..=self.last));
+        let sample: Vec<_> = circle.map(|(thread, _)| *thread).take(SAMPLED_MAX).collect();
+        self.last = sample.last().copied().unwrap_or_default();
+        sample
+    }
+
+    /// What one thread does; nothing when it has ended.
+    fn look(
+        &mut self,
+        (pid, tid): (u32, u32),
+        learnt: &mut Learnt,
+    ) -> Result<Option<ThreadNow>, Unreadable> {
+        let now = match self.rights {
+            Rights::Assumed => match self.call((pid, tid))? {
+                Some(call) => self.judge((pid, tid), call, learnt),
+                None => None,
+            },
+            Rights::Refused => {
+                let doing = self.by_state_and_channel((pid, tid));
+                doing.map(|doing| ThreadNow { pid, tid, doing, futex: None })
+            }
+        };
+        if self.threads.len() > SAMPLED_MAX
+            && let Some(files) = self.threads.get_mut(&(pid, tid))
+        {
+            files.close();
+        }
+        Ok(now)
+    }
+
+    /// What its `syscall` file says; nothing when it has ended. A refusal is told once, by failing.
+    fn call(&mut self, thread: (u32, u32)) -> Result<Option<Call>, Unreadable> {
+        let Some(files) = self.threads.get_mut(&thread) else { return Ok(None) };
+        let file = &mut files.syscall;
+        match file.read(&mut self.buffer) {
+            Ok(bytes) => parse(bytes).map(Some).map_err(|why| file.unreadable(why)),
+            Err(why) if is_gone(&why) => Ok(None),
+            Err(why) if is_refused(&why) => {
+                self.rights = Rights::Refused;
+                let source = "system calls of the server's threads".to_string();
+                let why = format!("{why}; what they wait for is taken from state and wait channel");
+                Err(Unreadable { source, why })
+            }
+            Err(why) => Err(file.unreadable(why)),
+        }
+    }
+
+    fn judge(
+        &mut self,
+        (pid, tid): (u32, u32),
+        call: Call,
+        learnt: &mut Learnt,
+    ) -> Option<ThreadNow> {
+        let now = |doing, futex| Some(ThreadNow { pid, tid, doing, futex });
+        let (number, first) = match call {
+            Call::Running => return now(Doing::Running, None),
+            Call::Inside { number, first } => (number, first),
+            Call::Outside => return now(self.by_state_and_channel((pid, tid))?, None),
+        };
+        if self.is_stopped(pid, learnt) {
+            return now(Doing::Stopped, None);
+        }
+        match meaning(number) {
+            Meaning::Known(Doing::Futex) => now(Doing::Futex, Some(first)),
+            Meaning::Known(Doing::Other) => now(self.by_state_and_channel((pid, tid))?, None),
+            Meaning::Known(doing) => now(doing, None),
+            by_descriptor => {
+                let path = || self.root.process(pid, &format!("fd/{first}"));
+                let link = || Some(fs::read_link(path()).ok()?.to_string_lossy().into_owned());
+                match learnt.links.entry((pid, first)).or_insert_with(link) {
+                    Some(link) => now(by_link(by_descriptor, link), None),
+                    None => now(self.by_state_and_channel((pid, tid))?, None),
+                }
+            }
+        }
+    }
+
+    /// Whether the process as a whole is stopped, as its first thread tells, or frozen.
+    fn is_stopped(&mut self, pid: u32, learnt: &mut Learnt) -> bool {
+        if let Some(&known) = learnt.stopped.get(&pid) {
+            return known;
+        }
+        let doing = self.by_state_and_channel((pid, pid));
+        let is_stopped = doing == Some(Doing::Stopped);
+        learnt.stopped.insert(pid, is_stopped);
+        is_stopped
+    }
+
+    /// What state and wait channel say; nothing when the thread has ended.
+    fn by_state_and_channel(&mut self, thread: (u32, u32)) -> Option<Doing> {
+        let files = self.threads.get_mut(&thread)?;
+        let state = parse_stat(files.stat.read(&mut self.buffer).ok()?).ok()?.state;
+        match state {
+            b'R' => return Some(Doing::Running),
+            b'T' | b't' => return Some(Doing::Stopped),
+            b'Z' | b'X' | b'x' => return None,
+            _ => {}
+        }
+        let channel = files.wchan.read(&mut self.buffer);
+        let doing = channel.map_or(Doing::Other, by_channel);
+        // Uninterruptible sleep is storage unless the wait channel knows better.
+        let is_storage = state == b'D' && doing == Doing::Other;
+        Some(if is_storage { Doing::Storage } else { doing })
+    }
+}
+
+impl Files {
+    fn below(folder: PathBuf) -> Self {
+        let file = |name| Kept::one_piece(folder.join(name));
+        Self { syscall: file("syscall"), stat: file("stat"), wchan: file("wchan") }
+    }
+
+    fn close(&mut self) {
+        self.syscall.close();
+        self.stat.close();
+        self.wchan.close();
+    }
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    // ENOSYS: a kernel without CONFIG_HAVE_ARCH_TRACEHOOK. ENOENT would be an ended thread.
+    matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Child, fixture};
+    use crate::tree::Tree;
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::process::Command;
+    use std::sync::Mutex;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn calls_and_their_first_argument() {
+        let call = Call::Inside { number: 202, first: 0x00c0_0005_4150 };
+        assert_eq!(parse(&fixture("linux-6.18-vm/thread_syscall")), Ok(call));
+        assert_eq!(parse(b"running\n"), Ok(Call::Running));
+        assert_eq!(parse(b"-1 0x7ffc0 0x7f2b\n"), Ok(Call::Outside));
+        for text in ["", "sleeping", "1", "1 7", "1 0x", "x 0x1", "1 0x11111111111111111"] {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn descriptors_tell_reads_and_writes_apart() {
+        assert_eq!(by_link(Meaning::Reads, "socket:[7]"), Doing::Receive);
+        assert_eq!(by_link(Meaning::Writes, "socket:[7]"), Doing::Send);
+        assert_eq!(by_link(Meaning::Writes, "pipe:[7]"), Doing::PipeWrite);
+        assert_eq!(by_link(Meaning::Reads, "pipe:[7]"), Doing::Other);
+        assert_eq!(by_link(Meaning::Reads, "/srv/data"), Doing::Storage);
+        assert_eq!(by_link(Meaning::Writes, "/dev/pts/1"), Doing::Other);
+    }
+
+    #[test]
+    fn wait_channels_of_several_kernels() {
+        for (channel, doing) in [
+            ("futex_wait_queue_me", Doing::Futex),
+            ("futex_do_wait", Doing::Futex),
+            ("poll_schedule_timeout.constprop.0", Doing::Events),
+            ("anon_pipe_write", Doing::PipeWrite),
+            ("do_freezer_trap", Doing::Stopped),
+            ("0", Doing::Other),
+        ] {
+            assert_eq!(by_channel(channel.as_bytes()), doing, "{channel}");
+        }
+    }
+
+    /// Waits until what the threads of a tree do is right; what they did instead, if it never is.
+    fn seen(
+        tree: &Tree,
+        rights: Rights,
+        is_right: impl Fn(&[ThreadNow]) -> bool,
+    ) -> Result<(), Vec<ThreadNow>> {
+        let mut source = ThreadsNow::of(Root::default());
+        source.rights = rights;
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let mut due_ns = 0;
+        loop {
+            due_ns += NS_PER_S;
+            let round = Round { due_ns, server: Some(Ok(tree)) };
+            let Ok(Data::ServerThreadsNow(now)) = source.read(&round) else { panic!("no threads") };
+            if is_right(&now) {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(now);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn doing(now: &[ThreadNow], tid: u32) -> Option<Doing> {
+        now.iter().find(|thread| thread.tid == tid).map(|thread| thread.doing)
+    }
+
+    #[test]
+    fn our_own_threads_wait_for_a_lock_a_socket_and_a_connection() {
+        let lock = Mutex::new(());
+        let held = lock.lock().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut client = TcpStream::connect(address).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        let tree = Tree::of(std::process::id()).unwrap();
+        std::thread::scope(|scope| {
+            let (lock, listener) = (&lock, &listener);
+            for _ in 0..2 {
+                scope.spawn(move || drop(lock.lock()));
+            }
+            scope.spawn(move || client.read(&mut [0]));
+            scope.spawn(move || listener.accept().map(drop));
+            let result = seen(&tree, Rights::Assumed, |now| {
+                let futexes = now.iter().filter_map(|thread| thread.futex);
+                let mut same = BTreeMap::<u64, u32>::new();
+                futexes.for_each(|address| *same.entry(address).or_default() += 1);
+                let has = |doing| now.iter().any(|thread| thread.doing == doing);
+                same.values().any(|&count| count >= 2)
+                    && [Doing::Running, Doing::Receive, Doing::Accept].into_iter().all(has)
+            });
+            // All must end before anything is asserted.
+            drop((held, accepted));
+            drop(TcpStream::connect(address));
+            assert_eq!(result, Ok(()));
+        });
+    }
+
+    #[test]
+    fn a_full_pipe_a_timer_and_a_stop() {
+        let child = Child::spawn(Command::new("sh").args(["-c", "yes | sleep 60 & wait"]));
+        child.wait_for("yes", 1);
+        child.wait_for("sleep", 1);
+        let tree = Tree::of(child.id()).unwrap();
+        let pid_of = |name: &str| {
+            let is_named = |pid: &&u32| process::stat(**pid).is_ok_and(|stat| stat.name == name);
+            *tree.pids().iter().find(is_named).unwrap()
+        };
+        let (yes, sleep) = (pid_of("yes"), pid_of("sleep"));
+        for rights in [Rights::Assumed, Rights::Refused] {
+            seen(&tree, rights, |now| {
+                let both = (doing(now, yes), doing(now, sleep));
+                both == (Some(Doing::PipeWrite), Some(Doing::Timer))
+            })
+            .unwrap();
+        }
+        // SAFETY: kill takes no pointers; the process is ours.
+        assert_eq!(unsafe { libc::kill(sleep as i32, libc::SIGSTOP) }, 0);
+        for rights in [Rights::Assumed, Rights::Refused] {
+            seen(&tree, rights, |now| doing(now, sleep) == Some(Doing::Stopped)).unwrap();
+        }
+    }
+
+    #[test]
+    fn very_many_threads_are_looked_at_in_turn() {
+        let mut source = ThreadsNow::of(Root::default());
+        for tid in 1..=600 {
+            source.threads.insert((1 + tid / 300, tid), Files::below("none".into()));
+        }
+        let mut looked: Vec<_> = (0..3).flat_map(|_| source.sample()).collect();
+        assert_eq!(looked.len(), 3 * SAMPLED_MAX);
+        looked.sort_unstable();
+        looked.dedup();
+        assert_eq!(looked.len(), 600);
+    }
+}
