@@ -1,7 +1,6 @@
 //! A kept run, judged again with what the judge knows today.
 
-use judge::again::{Raw, again, observe};
-use judge::case::Case;
+use judge::again::{Raw, again};
 use judge::odds::Speaking;
 use model::reading::{Data, Reading};
 use model::run::{Point, Record, Run};
@@ -39,22 +38,10 @@ pub fn judged(run: &Run, sight: Sight, experiments: Experiments) -> Record {
     again(record, Raw { near: &near, far: &[] })
 }
 
-/// Which tests spoke about the point with the highest rate.
+/// Which tests spoke about the run.
 pub fn speaking(run: &Run) -> Option<Speaking> {
     let record = judged(run, Sight::Both, Experiments::Hidden);
-    let point = best(&record)?;
-    let observed = observe(&record, point, raw(run));
-    let probe = record.target.probe.as_ref();
-    let near = record.target.server.as_ref();
-    let case = Case {
-        trial: &record.trial,
-        host: &record.host,
-        server: near.or_else(|| probe?.server.as_ref()),
-        server_host: probe.map(|probe| &probe.host).or_else(|| near.map(|_| &record.host)),
-        point,
-        observed: &observed,
-    };
-    Some(Speaking::of(&case))
+    judge::again::speaking(&record, raw(run))
 }
 
 /// The point with the highest rate.
@@ -64,7 +51,7 @@ pub fn best(record: &Record) -> Option<&Point> {
 
 /// All raw readings of a run.
 pub fn raw(run: &Run) -> Raw<'_> {
-    Raw { near: &run.readings, far: &[] }
+    Raw { near: &run.readings, far: &run.server_readings }
 }
 
 fn without_the_server(readings: &[Reading]) -> Vec<Reading> {
