@@ -60,11 +60,30 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
         (None, Some((wall, seen))) if is_crowded(case, wall) => crowded(case, wall, seen),
         (None, Some((wall, seen))) if seen.is_more_than_utilisation() => named(case, wall, seen),
         (None, Some((wall, seen))) => only_busy(case, wall, seen),
-        (None, None) => match APPLICATION.first_seen(case).or_else(|| PATH.first_seen(case)) {
-            Some((wall, seen)) => named(case, wall, add_shape(seen, shape, wall)),
-            None => no_heat(case, shape),
-        },
+        (None, None) => {
+            let waits = || APPLICATION.first_seen(case).or_else(|| PATH.first_seen(case));
+            match nearly_full(case, shape).or_else(waits) {
+                Some((wall, seen)) => named(case, wall, add_shape(seen, shape, wall)),
+                None => no_heat(case, shape),
+            }
+        }
     }
+}
+
+/// A generator close to its limit beside a server with room, over a ramp that is flat.
+fn nearly_full(case: &Case<'_>, shape: Option<&Seen>) -> Option<(WallId, Seen)> {
+    if !is_flat(shape?) || case.server_has_slack() != Some(true) {
+        return None;
+    }
+    let (wall, mut seen) = walls::client_near_limit(case)?;
+    let rested = percent(1.0 - case.worker_load()?);
+    seen.against.push(format!("its busiest worker rested for {rested} of the time"));
+    Some((wall, seen))
+}
+
+/// Whether the ramp does not rise any more.
+fn is_flat(shape: &Seen) -> bool {
+    shape.findings.iter().any(|finding| !finding.evidence.rule.starts_with("still rising"))
 }
 
 /// Adds what else the evidence leaves possible, and takes the name back when that is nearly as
@@ -224,9 +243,7 @@ fn only_busy(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
 }
 
 fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
-    let is_flat = shape.is_some_and(|seen| {
-        seen.findings.iter().any(|finding| !finding.evidence.rule.starts_with("still rising"))
-    });
+    let is_flat = shape.is_some_and(is_flat);
     let is_rising = shape.is_some() && !is_flat;
     let offered = OFFERED.first_seen(case).map(|(_, seen)| seen);
     match (offered, shape) {

@@ -39,7 +39,7 @@ pub fn test(case: &Case<'_>) -> Test {
     else {
         return Test::NotSeen;
     };
-    let median = others[others.len() / 2];
+    let median = others[(others.len() - 1) / 2];
     if *busiest < HOT || median > OTHERS_MAX || busy > FULL {
         return Test::NotSeen;
     }
@@ -63,6 +63,7 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{excess:+.2}; {chance:+.2}"),
             "more than chance: something else sends them there",
         );
+    let seen = if connections < workers { with_too_few(seen, connections, workers) } else { seen };
     let more = case.point.load.connections.saturating_mul(4);
     Test::Seen(
         super::s1::with_unread(case, seen)
@@ -70,6 +71,18 @@ pub fn test(case: &Case<'_>) -> Test {
             .next(
                 "connect again: with other source ports another worker should become the hot one",
             ),
+    )
+}
+
+/// With fewer connections than workers some have nothing to do, whatever spreads them.
+fn with_too_few(seen: Seen, connections: f64, workers: f64) -> Seen {
+    seen.with(
+        Family::HardCounter,
+        "both",
+        "engine, sock_diag",
+        "connections of the load; workers",
+        format!("{connections:.0}; {workers:.0}"),
+        "fewer than workers: some have none",
     )
 }
 
@@ -86,7 +99,7 @@ fn processes(threads: &[ThreadShare]) -> Vec<f64> {
 fn threads_alike(case: &Case<'_>, threads: &[ThreadShare], listeners: usize) -> Vec<f64> {
     let occupied = |thread: &ThreadShare| {
         let doing = case.far().doing.as_ref();
-        doing.and_then(|doing| doing.occupied(thread.tid)).unwrap_or(0.0)
+        doing.and_then(|doing| doing.occupied(thread.tid)).unwrap_or(thread.wanted())
     };
     // Only a thread that ever runs is a worker; others may sleep in anything for ever.
     let load = |thread: &ThreadShare| match thread.run > 0.0 {
