@@ -13,21 +13,11 @@ use loader::{Case, load};
 use model::verdict::Verdict;
 
 /// Cases whose verdict the engine does not give yet: what it says now, and why.
-const NOT_YET: &[(&str, &str, &str)] = &[
-    (
-        "j2",
-        "unknown, a flat ramp",
-        "loops at 94 % of a CPU are below the 95 % that makes them hot, and the engine does not \
-         weigh them against a server that is 94 % idle",
-    ),
-    ("j7", "unknown, a flat ramp", "there is no test for K8, the server's link"),
-    (
-        "j14",
-        "unknown, only utilisation points to S2",
-        "two levels are no shape, so one full thread of 128 CPUs has no second witness",
-    ),
-    ("p3", "unknown, only utilisation points to S2", "there is no test for K14, uneven listeners"),
-];
+const NOT_YET: &[(&str, &str, &str)] = &[(
+    "j14",
+    "unknown, only utilisation points to S2",
+    "two levels are no shape, so one full thread of 128 CPUs has no second witness",
+)];
 
 const CASES: &[(&str, &str)] = &[
     ("j1", include_str!("replay/j1.json")),
