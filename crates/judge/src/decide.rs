@@ -60,25 +60,11 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
         (None, Some((wall, seen))) if is_crowded(case, wall) => crowded(case, wall, seen),
         (None, Some((wall, seen))) if seen.is_more_than_utilisation() => named(case, wall, seen),
         (None, Some((wall, seen))) => only_busy(case, wall, seen),
-        (None, None) => {
-            let waits = || APPLICATION.first_seen(case).or_else(|| PATH.first_seen(case));
-            match nearly_full(case, shape).or_else(waits) {
-                Some((wall, seen)) => named(case, wall, add_shape(seen, shape, wall)),
-                None => no_heat(case, shape),
-            }
-        }
+        (None, None) => match APPLICATION.first_seen(case).or_else(|| PATH.first_seen(case)) {
+            Some((wall, seen)) => named(case, wall, add_shape(seen, shape, wall)),
+            None => no_heat(case, shape),
+        },
     }
-}
-
-/// A generator close to its limit beside a server with room, over a ramp that is flat.
-fn nearly_full(case: &Case<'_>, shape: Option<&Seen>) -> Option<(WallId, Seen)> {
-    if !is_flat(shape?) || case.server_has_slack() != Some(true) {
-        return None;
-    }
-    let (wall, mut seen) = walls::client_near_limit(case)?;
-    let rested = percent(1.0 - case.worker_load()?);
-    seen.against.push(format!("its busiest worker rested for {rested} of the time"));
-    Some((wall, seen))
 }
 
 /// Whether the ramp does not rise any more.

@@ -3,13 +3,17 @@
 //! Signals: time each worker ran and waited for a CPU, busy share of the CPUs it may use.
 //! Rule: a worker ran or waited for more than 95 % of the window while the CPUs it may use are
 //! busy for less than 90 %, or are more than there are workers. Our workers sleep when nothing is
-//! left to do, so one that never sleeps always had work queued.
+//! left to do, so one that never sleeps always had work queued. Over a ramp 90 % are enough where
+//! the rate no longer follows the load and the server is less than a quarter busy.
 //! Mimics: C10 (receive work charged to the thread), C1 (all CPUs busy).
 //! Confirm: the same load on twice the threads raises the rate by more than 15 %.
 //! Source: Gregg, Thread State Analysis; Linux Documentation/scheduler/sched-stats.rst.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, HOT, Host, percent};
+use crate::case::{Case, HOT, Host, WARM, percent};
+
+/// A server that uses less of its CPUs is far from any limit of theirs.
+const IDLE: f64 = 0.25;
 
 pub fn test(case: &Case<'_>) -> Test {
     let (Some(hottest), Some(load)) = (case.hottest_worker(), case.worker_load()) else {
@@ -18,7 +22,8 @@ pub fn test(case: &Case<'_>) -> Test {
     let allowed = case.client_cpus();
     let has_spare_cpus = (case.trial.threads as usize) < allowed.len()
         || case.busy(Host::Client, &allowed).is_none_or(|busy| busy < 0.90);
-    if load < HOT || !has_spare_cpus {
+    let full = if is_alone(case) { WARM } else { HOT };
+    if load < full || !has_spare_cpus {
         return Test::NotSeen;
     }
     let mut seen = Seen::default()
@@ -28,7 +33,7 @@ pub fn test(case: &Case<'_>) -> Test {
             "schedstat",
             &format!("on-CPU share of {}", hottest.name),
             percent(hottest.run),
-            "with waiting over 95 %",
+            &format!("with waiting over {:.0} %", full * 100.0),
         )
         .with(
             Family::QueueLocation,
@@ -36,8 +41,11 @@ pub fn test(case: &Case<'_>) -> Test {
             "schedstat",
             &format!("share in which {} slept: work was always queued", hottest.name),
             percent((1.0 - load).max(0.0)),
-            "under 5 %",
+            &format!("under {:.0} %", (1.0 - full) * 100.0),
         );
+    if load < HOT {
+        seen.against.push("it rested now and then: something else may add to it".to_string());
+    }
     if let Some(workers) = case.workers().filter(|workers| workers.len() > 1) {
         let calm = workers.iter().filter(|worker| worker.wanted() < 0.8).count();
         if calm > 0 {
@@ -51,6 +59,12 @@ pub fn test(case: &Case<'_>) -> Test {
         "use a host with more CPUs for the generator".to_string()
     };
     Test::Seen(seen.next(step))
+}
+
+/// Whether the rate is flat over a ramp and the server hardly does anything.
+fn is_alone(case: &Case<'_>) -> bool {
+    let is_idle = case.server_utilisation().is_some_and(|share| share < IDLE);
+    is_idle && case.server_has_slack() == Some(true) && case.still_grows() == Some(false)
 }
 
 #[cfg(test)]
@@ -67,6 +81,24 @@ mod tests {
         assert!(seen.families() == 2 && seen.next[0].contains("-t 2"), "{seen:?}");
         fixture.worker(0.80, 0.01);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+    }
+
+    #[test]
+    fn nearly_hot_workers_are_seen_where_the_rate_is_flat_and_the_server_idle() {
+        let mut fixture = Fixture::good();
+        fixture.worker(0.92, 0.01);
+        fixture.server_thread(0.05, 0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "one level");
+        let test = |fixture: &Fixture, rate| {
+            let lighter = Fixture::point(2, rate);
+            let ramp = [&lighter, &fixture.point];
+            super::test(&crate::case::Case { ramp: &ramp, ..fixture.case() })
+        };
+        let Test::Seen(seen) = test(&fixture, 990.0) else { panic!("not seen") };
+        assert!(seen.against[0].contains("rested"), "{seen:?}");
+        assert_eq!(test(&fixture, 260.0), Test::NotSeen, "the rate follows the load");
+        fixture.server_thread(0.70, 0.0);
+        assert_eq!(test(&fixture, 990.0), Test::NotSeen, "the server works too");
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! K14: the load is unevenly spread over the server's workers, and the busiest is full.
 //!
 //! Signals: what each worker wanted (processes, or threads with a listening socket each), how often
-//! each had something to do, requests that wait unread.
+//! each had something to do, requests that wait unread, connections and workers.
 //! Rule: of at least two similar workers one ran, waited for a CPU or was found at work for more
 //! than 95 % of the time, while the median of the others is under 70 %, and CPUs it may use are
-//! idle. Chance alone makes the busiest of k workers exceed the mean by about sqrt(2 k ln k / n)
-//! with n connections: the figure is given beside what was found.
+//! idle. Or there are fewer connections than workers, at least two, and as many workers are full as
+//! there are connections, while the others are under 70 %. Chance alone makes the busiest of k
+//! workers exceed the mean by about sqrt(2 k ln k / n) with n connections: the figure is given
+//! beside what was found.
 //! Mimics: S2 (one thread by design: nothing like it beside it), S1 and A2 (all workers are full).
 //! Confirm: other source ports (connect again) make another worker hot; more connections at the
 //! same number in flight raise the rate.
@@ -31,15 +33,19 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let Some(busy) = case.busy(Host::Server, &cpus) else { return Test::Untested };
     let mut loads = processes(threads);
-    if loads.len() < 2 && server.listeners >= 2 {
-        loads = threads_alike(case, threads, server.listeners as usize);
+    if loads.len() < 2 {
+        loads = threads_alike(case, threads);
+        if is_too_few_connections(case, &loads) && busy <= FULL {
+            return Test::Seen(too_few_connections(case, &loads));
+        }
+        loads.truncate(server.listeners as usize);
     }
     loads.sort_by(f64::total_cmp);
     let Some((busiest, others)) = loads.split_last().filter(|(_, others)| !others.is_empty())
     else {
         return Test::NotSeen;
     };
-    let median = others[(others.len() - 1) / 2];
+    let median = others[others.len() / 2];
     if *busiest < HOT || median > OTHERS_MAX || busy > FULL {
         return Test::NotSeen;
     }
@@ -63,7 +69,6 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{excess:+.2}; {chance:+.2}"),
             "more than chance: something else sends them there",
         );
-    let seen = if connections < workers { with_too_few(seen, connections, workers) } else { seen };
     let more = case.point.load.connections.saturating_mul(4);
     Test::Seen(
         super::s1::with_unread(case, seen)
@@ -74,16 +79,42 @@ pub fn test(case: &Case<'_>) -> Test {
     )
 }
 
-/// With fewer connections than workers some have nothing to do, whatever spreads them.
-fn with_too_few(seen: Seen, connections: f64, workers: f64) -> Seen {
-    seen.with(
-        Family::HardCounter,
-        "both",
-        "engine, sock_diag",
-        "connections of the load; workers",
-        format!("{connections:.0}; {workers:.0}"),
-        "fewer than workers: some have none",
-    )
+fn more_connections(case: &Case<'_>) -> String {
+    let more = u64::from(case.point.load.connections) * 4;
+    format!("spread the same load over more connections: -c {more}")
+}
+
+/// Whether each connection fills a worker of its own and others stay without one. `loads` begins
+/// with the highest.
+fn is_too_few_connections(case: &Case<'_>, loads: &[f64]) -> bool {
+    let connections = case.point.connections.opened as usize;
+    let full = loads.iter().filter(|load| **load >= HOT).count();
+    let others = loads.get(connections..).unwrap_or_default();
+    let has_room = others.iter().all(|load| *load <= OTHERS_MAX);
+    connections >= 2 && full == connections && !others.is_empty() && has_room
+}
+
+fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
+    let (connections, workers) = (case.point.connections.opened, loads.len());
+    let others = percent(loads[connections as usize]);
+    Seen::default()
+        .with(
+            Family::ThreadStates,
+            "server",
+            "schedstat, syscall",
+            &format!("workers of {workers} that had work nearly all of the time; the next one"),
+            format!("{connections}; {others}"),
+            "as many as connections; under 70 %",
+        )
+        .with(
+            Family::QueueLocation,
+            "client",
+            "engine",
+            "connections that carry all requests, for so many workers",
+            format!("{connections} for {workers}"),
+            "fewer: some workers cannot get any",
+        )
+        .next(more_connections(case))
 }
 
 /// CPU time that each process wanted, of those that serve.
@@ -95,11 +126,11 @@ fn processes(threads: &[ThreadShare]) -> Vec<f64> {
     processes.into_values().filter(|wanted| *wanted > SERVES).collect()
 }
 
-/// Time in which threads named like the busiest had work: as many as there are listening sockets.
-fn threads_alike(case: &Case<'_>, threads: &[ThreadShare], listeners: usize) -> Vec<f64> {
+/// Time in which threads named like the busiest had work, the highest first.
+fn threads_alike(case: &Case<'_>, threads: &[ThreadShare]) -> Vec<f64> {
     let occupied = |thread: &ThreadShare| {
         let doing = case.far().doing.as_ref();
-        doing.and_then(|doing| doing.occupied(thread.tid)).unwrap_or(thread.wanted())
+        doing.and_then(|doing| doing.occupied(thread.tid)).unwrap_or(0.0)
     };
     // Only a thread that ever runs is a worker; others may sleep in anything for ever.
     let load = |thread: &ThreadShare| match thread.run > 0.0 {
@@ -114,7 +145,6 @@ fn threads_alike(case: &Case<'_>, threads: &[ThreadShare], listeners: usize) -> 
     let alike = threads.iter().filter(|thread| stem(thread) == name);
     let mut loads: Vec<f64> = alike.map(load).collect();
     loads.sort_by(|left, right| right.total_cmp(left));
-    loads.truncate(listeners);
     loads
 }
 
@@ -149,6 +179,19 @@ mod tests {
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.doing(&[timer(1, Doing::Timer), timer(2, Doing::Timer)]);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2: all sleep");
+    }
+
+    #[test]
+    fn workers_that_no_connection_reaches_are_seen() {
+        let mut fixture = Fixture::good();
+        let busy = |tid, run| (tid, run, Doing::Events, None);
+        fixture.doing(&[busy(1, 0.99), busy(2, 0.98), busy(3, 0.01)]);
+        fixture.point.connections.opened = 2;
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.point.connections.opened = 3;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each could have one");
+        fixture.point.connections.opened = 1;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: one of each");
     }
 
     #[test]
