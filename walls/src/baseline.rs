@@ -56,9 +56,10 @@ pub fn checklist(run: &Run) -> Named {
     let Some(point) = best(&run.record) else { return Named::Unknown };
     let observed = observe(&run.record, point, raw(run));
     let used = used(run, point, &observed);
+    let far = observed.far.as_deref().unwrap_or(&observed);
     let seconds = point.load.duration_s.max(0.001);
     let tcp = |name: &str| {
-        let count = observed.tcp.as_ref().and_then(|tcp| tcp.get(name)).copied();
+        let count = far.tcp.as_ref().and_then(|tcp| tcp.get(name)).copied();
         count.unwrap_or(0) as f64
     };
     let throttled = |quotas: &Option<Vec<QuotaShare>>| {
@@ -69,7 +70,7 @@ pub fn checklist(run: &Run) -> Named {
         (used.server_files > 0.9, WallId::K3),
         (used.client_files > 0.9, WallId::C8),
         (tcp("TcpExt.ListenOverflows") / seconds > 1.0, WallId::K1),
-        (throttled(&observed.server_quotas), WallId::S3),
+        (throttled(&far.server_quotas), WallId::S3),
         (throttled(&observed.client_quotas), WallId::C1),
         (failed > 0.01, WallId::M4),
         (used.link > 0.9, WallId::K8),
@@ -83,8 +84,9 @@ pub fn checklist(run: &Run) -> Named {
 
 fn used(run: &Run, point: &Point, observed: &Observed) -> Used {
     let record = &run.record;
-    let busy = |allowed: &[u32]| {
-        let cpus = observed.cpus.iter().flatten().filter(|share| allowed.contains(&share.cpu));
+    let far = observed.far.as_deref().unwrap_or(observed);
+    let busy = |seen: &Observed, allowed: &[u32]| {
+        let cpus = seen.cpus.iter().flatten().filter(|share| allowed.contains(&share.cpu));
         let busy: Vec<f64> = cpus.map(CpuShare::busy).collect();
         busy.iter().sum::<f64>() / busy.len().max(1) as f64
     };
@@ -94,15 +96,16 @@ fn used(run: &Run, point: &Point, observed: &Observed) -> Used {
     let files = |files: Option<model::reading::OpenFiles>| {
         files.map_or(0.0, |files| files.open as f64 / files.limit.max(1) as f64)
     };
-    let server = record.target.server.as_ref();
+    let target = &record.target;
+    let server = target.server.as_ref().or_else(|| target.probe.as_ref()?.server.as_ref());
     Used {
-        client_cpus: busy(&record.host.cpus_allowed),
+        client_cpus: busy(observed, &record.host.cpus_allowed),
         client_thread: hottest(&observed.client_threads),
-        server_cpus: server.map_or(0.0, |server| busy(&server.cpus_allowed)),
-        server_thread: hottest(&observed.server_threads),
+        server_cpus: server.map_or(0.0, |server| busy(far, &server.cpus_allowed)),
+        server_thread: hottest(&far.server_threads),
         link: link(run, point),
         client_files: files(observed.client_files),
-        server_files: files(observed.server_files),
+        server_files: files(far.server_files),
     }
 }
 
