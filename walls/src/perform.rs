@@ -2,7 +2,7 @@
 
 use crate::actors::{self, Playing, Running};
 use crate::ports;
-use crate::setup::{Client, Host, Program, Setup};
+use crate::setup::{Allowance, Client, Host, Program, Setup};
 use crate::stage::{self, Seat, Stage};
 use anyhow::{Context, Result, bail};
 use model::run::Record;
@@ -48,7 +48,7 @@ pub fn perform(setup: &Setup, words: &[String], bin: &Path, folder: &Path) -> Re
     for (number, actor) in setup.actors.iter().enumerate() {
         beside.extend(actors::start(&stage, actor, number, port)?);
     }
-    let watched = format!("--server-pid {}", server.0.id());
+    let (probe, watched) = start_probe(&stage, &bin, folder, server.0.id())?;
     let words = client_words(&setup.client, words, port, &watched, folder)?;
     let seat = Seat {
         host: Host::Client,
@@ -67,7 +67,7 @@ pub fn perform(setup: &Setup, words: &[String], bin: &Path, folder: &Path) -> Re
         .filter_map(|actor| actors::play(actor, server.0.id(), client.0.id()))
         .collect();
     let code = wait(&mut client.0)?;
-    drop((playing, beside, server, downstream));
+    drop((playing, beside, probe, server, downstream));
     let said = fs::read_to_string(&log).unwrap_or_default();
     let _ = fs::remove_file(&log);
     let directory = only_folder(folder);
@@ -127,6 +127,36 @@ fn start(
     let port =
         listening["addr"].as_str().and_then(|address| address.rsplit(':').next()?.parse().ok());
     Ok((server, port.with_context(|| format!("no address in {line}"))?))
+}
+
+/// Starts the probe in the server's namespace; gives the flags that reach it.
+fn start_probe(stage: &Stage, bin: &Path, folder: &Path, pid: u32) -> Result<(Running, String)> {
+    let seat = Seat {
+        host: Host::Server,
+        name: "probe",
+        cpus: "0",
+        allowance: Allowance::default(),
+        files: None,
+    };
+    let token = folder.join("probe.token");
+    let token = token.display();
+    let words = format!("probe serve --listen 0.0.0.0:0 --server-pid {pid} --token-file {token}");
+    let mut command = stage.command(seat, &bin.join("ceiling"), &crate::setup::words(&words))?;
+    let mut probe = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?);
+    let mut ready = String::new();
+    let output = probe.0.stdout.as_mut().context("the probe has no output")?;
+    BufReader::new(output).read_line(&mut ready)?;
+    let (port, pin) = address_of(&ready).with_context(|| format!("no probe: {ready}"))?;
+    let address = stage::address(Host::Server);
+    let flags = format!("--probe {address}:{port} --probe-token-file {token} --probe-pin {pin}");
+    Ok((probe, flags))
+}
+
+/// Port and pin of a ready line.
+fn address_of(ready: &str) -> Option<(u16, &str)> {
+    let (address, rest) = ready.split_once("ready on ")?.1.split_once(", pin ")?;
+    let port = address.split(',').next()?.rsplit(':').next()?.parse().ok()?;
+    Some((port, rest.split(';').next()?))
 }
 
 fn wait(child: &mut Child) -> Result<Option<i32>> {
