@@ -80,6 +80,11 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S1: the CPU is its own");
         fixture.server_thread(0.50, 0.02);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it did not wait");
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1];
+        fixture.server_thread(0.96, 0.02);
+        fixture.cpu(1, 0.80);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: the other CPU is theirs");
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
         fixture.trial.cpus = vec![0];
         fixture.server_thread(0.50, 0.49);
         fixture.worker(0.48, 0.4);
