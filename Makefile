@@ -7,13 +7,18 @@ SHELL := /bin/bash
 
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_SECONDS ?= 15
-FUZZ_TARGETS := http1_pieces http1_oracle simulation probe_parsers typed_values
+FUZZ_TARGETS := http1_pieces http1_oracle simulation probe_parsers typed_values remote_frames
 # Coverage instrumentation of libFuzzer, as far as the stable compiler has it.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
 
+DRAWS ?= 1
+SEED ?= 1
+FIT_SEED ?= 1001
+
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
+.PHONY: walls walls-fit
 .PHONY: test-rust test-go test-web
 
 help: ## what there is
@@ -22,9 +27,10 @@ help: ## what there is
 build: build-rust build-go ## bin/ceiling, bin/floor and bin/target-*
 
 build-rust:
-	cargo build --release --locked -p ceiling -p target-sink -p floor
+	cargo build --release --locked -p ceiling -p target-sink -p target-stage -p walls \
+	  -p floor
 	mkdir -p bin
-	install target/release/ceiling target/release/floor target/release/target-sink bin/
+	install $(addprefix target/release/,ceiling floor target-sink target-stage walls) bin/
 
 build-go:
 	mkdir -p bin
@@ -72,6 +78,16 @@ bench: build ## ceiling against its peers and the floor; prints ratios
 
 bench-truth: build ## what load generators say beside what is true
 	cargo run --quiet --release --locked -p xtask -- bench-truth
+
+walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; needs root
+	./scripts/need ip iproute2
+	./scripts/need ethtool ethtool
+	bin/walls run --draws $(DRAWS) --seed $(SEED) $(if $(ONLY),--only $(ONLY)) --keep out/walls
+	bin/walls score out/walls $(if $(WRITE),--write docs/walls-table.md)
+
+walls-fit: build ## counts how often tests speak, for the judge: DRAWS=5, another seed than scored
+	bin/walls run --draws $(DRAWS) --seed $(FIT_SEED) --keep out/walls-fit
+	bin/walls fit out/walls-fit --write crates/judge/src/odds/table.tsv
 
 clean: ## removes what the other targets made
 	cargo clean

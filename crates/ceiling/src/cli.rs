@@ -10,9 +10,9 @@ use std::process::ExitCode;
 /// the measurement is honest.
 ///
 /// Exit codes: 0 good, 1 internal, 2 usage, 3 an expectation was missed or is undecided,
-/// 4 measurement not valid (a gate broke, or the generator was the wall), 5 target or probe unreachable,
-/// 130 interrupted with partial results written. 130, 5 and 4 go before 3: what was not measured
-/// well says nothing about an expectation.
+/// 4 measurement not valid (a gate broke, or the generator was the wall), 5 target or probe
+/// unreachable, 130 interrupted with partial results written. 130, 5 and 4 go before 3: what was
+/// not measured well says nothing about an expectation.
 #[derive(Debug, Parser)]
 #[command(name = "ceiling", version, max_term_width = 80, disable_help_subcommand = true)]
 pub struct Cli {
@@ -35,6 +35,8 @@ pub enum Command {
     Show(cmd::show::Show),
     /// Lets a generator on another host see this one, where the server runs.
     Probe(cmd::probe::Probe),
+    /// How many client machines make the server the wall at a rate, from a stored run.
+    Size(cmd::size::Size),
     /// Prints completions for a shell.
     Completions(cmd::completions::Completions),
 }
@@ -120,6 +122,9 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--ktls", "auto, on or off", "--ktls auto"),
     ("--proxy", "the URL of an HTTP proxy", "-x http://127.0.0.1:3128"),
     ("--out", "a file's name", "-o report.html"),
+    ("--client-cpus", "a number", "--client-cpus 32"),
+    ("--link", "bits per second", "--link 10G"),
+    ("--headroom", "a share", "--headroom 0.7"),
     ("--runs", "a directory or none", "--runs none"),
 ];
 

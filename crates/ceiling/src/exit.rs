@@ -96,6 +96,8 @@ pub enum Failure {
     Usage(String),
     /// A file could not be written or read.
     File(String),
+    /// A stored run is no measurement to work with.
+    NotValid(String),
     /// The run could not be made.
     Lab(LabError),
 }
@@ -103,7 +105,7 @@ pub enum Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Usage(text) | Self::File(text) => f.write_str(text),
+            Self::Usage(text) | Self::File(text) | Self::NotValid(text) => f.write_str(text),
             Self::Lab(error) => error.fmt(f),
         }
     }
@@ -114,6 +116,7 @@ impl Failure {
     pub fn code(&self) -> Code {
         match self {
             Self::Usage(_) => Code::Usage,
+            Self::NotValid(_) => Code::NotValid,
             Self::Lab(LabError::Unreachable(_) | LabError::Greet(_)) => Code::Unreachable,
             Self::Lab(LabError::Probe(error)) if error.is_unreachable() => Code::Unreachable,
             Self::Lab(

@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         cli::Command::Find(command) => cmd::find::run(command),
         cli::Command::Show(command) => cmd::show::run(command),
         cli::Command::Probe(command) => cmd::probe::run(command),
+        cli::Command::Size(command) => cmd::size::run(command),
         cli::Command::Completions(command) => cmd::completions::run(&command),
     };
     match result {

@@ -3,7 +3,9 @@
 //! In: a record and its raw readings. Out: the record with gates and verdicts as this version finds
 //! them; what was measured stays as it is.
 
+use crate::case::Case;
 use crate::observe::Observed;
+use crate::odds::Speaking;
 use crate::verdict::{Context, judge_point, judge_run};
 use model::facts::ClockOffset;
 use model::reading::Reading;
@@ -48,13 +50,7 @@ pub fn again(mut record: Record, raw: Raw<'_>) -> Record {
     let observed: Vec<Observed> =
         record.points.iter().map(|point| observe(&record, point, raw)).collect();
     let points = std::mem::take(&mut record.points);
-    let context = Context {
-        trial: &record.trial,
-        host: &record.host,
-        target: &record.target,
-        outcome: record.outcome,
-        perturbations: &record.perturbations,
-    };
+    let context = context_of(&record);
     let points: Vec<Point> = points
         .into_iter()
         .zip(&observed)
@@ -64,6 +60,25 @@ pub fn again(mut record: Record, raw: Raw<'_>) -> Record {
     record.points = points;
     record.verdict = verdict;
     record
+}
+
+/// Which tests speak at the point with the highest rate, the ramp around it known.
+pub fn speaking(record: &Record, raw: Raw<'_>) -> Option<Speaking> {
+    let point = record.points.iter().max_by(|left, right| left.rate.total_cmp(&right.rate))?;
+    let observed = observe(record, point, raw);
+    let ramp: Vec<&Point> = record.points.iter().collect();
+    let case = context_of(record).case(point, &observed);
+    Some(Speaking::of(&Case { ramp: &ramp, ..case }))
+}
+
+fn context_of(record: &Record) -> Context<'_> {
+    Context {
+        trial: &record.trial,
+        host: &record.host,
+        target: &record.target,
+        outcome: record.outcome,
+        perturbations: &record.perturbations,
+    }
 }
 
 #[cfg(test)]

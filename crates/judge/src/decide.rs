@@ -67,6 +67,11 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
     }
 }
 
+/// Whether the ramp does not rise any more.
+fn is_flat(shape: &Seen) -> bool {
+    shape.findings.iter().any(|finding| !finding.evidence.rule.starts_with("still rising"))
+}
+
 /// Adds what else the evidence leaves possible, and takes the name back when that is nearly as
 /// probable.
 fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
@@ -224,9 +229,7 @@ fn only_busy(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
 }
 
 fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
-    let is_flat = shape.is_some_and(|seen| {
-        seen.findings.iter().any(|finding| !finding.evidence.rule.starts_with("still rising"))
-    });
+    let is_flat = shape.is_some_and(is_flat);
     let is_rising = shape.is_some() && !is_flat;
     let offered = OFFERED.first_seen(case).map(|(_, seen)| seen);
     match (offered, shape) {

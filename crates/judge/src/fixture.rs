@@ -165,6 +165,7 @@ impl Fixture {
             targets: Vec::new(),
             gates: Vec::new(),
             expectations: Vec::new(),
+            fingerprints: Vec::new(),
             verdict: unjudged(),
         }
     }

@@ -25,10 +25,12 @@ pub mod again;
 
 mod residence;
 
+pub mod fingerprints;
 pub mod ramp;
 pub mod shape;
 
 pub mod audit;
+pub mod size;
 pub mod stats;
 pub mod steady;
 

@@ -14,7 +14,7 @@ mod table;
 mod tests;
 
 use crate::stats::{mean, mean_interval};
-use model::perturbation::Perturbation;
+use model::perturbation::{Perturbation, Says};
 
 pub use apply::{Outcome, apply, confirms};
 pub use plan::{Change, Experiment, Facts, base_point, plan};
@@ -51,33 +51,21 @@ pub fn elasticity(factor: f64, base: &[f64], changed: &[f64]) -> Option<Elastici
     Some(Elasticity { value: mean(&pairs)?, interval: mean_interval(&pairs) })
 }
 
-/// What one experiment says of its resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    /// The rate follows it: it limits.
-    Follows,
-    /// The rate follows it in part.
-    Shares,
-    /// The rate does not depend on it.
-    Stays,
-    /// The blocks do not tell.
-    Open,
-}
-
-fn answer(made: &Perturbation) -> Answer {
+/// What one experiment says of its resource; more blocks may tell when it is open.
+pub fn answer(made: &Perturbation) -> Says {
     let inside = |value: f64, bounds: (f64, f64)| bounds.0 <= value && value <= bounds.1;
     let (Some(value), Some(low), Some(high)) = (made.elasticity, made.low, made.high) else {
-        return Answer::Open;
+        return Says::Open;
     };
     if made.failure.is_some() {
-        Answer::Open
+        Says::Open
     } else if low >= -ZERO && high <= ZERO {
-        Answer::Stays
+        Says::DoesNotLimit
     } else if inside(value, ONE) && low > ZERO {
-        Answer::Follows
-    } else if inside(value, SHARED) && low > 0.0 {
-        Answer::Shares
+        Says::Limits
+    } else if inside(value, SHARED) && low > 0.0 && high < 1.0 {
+        Says::LimitsInPart
     } else {
-        Answer::Open
+        Says::Open
     }
 }

@@ -13,6 +13,9 @@ const PLATEAU: f64 = 0.95;
 /// The plateau must span at least this ratio of loads to be one.
 const SPAN_MIN: f64 = 1.5;
 
+/// Loads of which one is so many times the other say something by themselves.
+const FAR: u64 = 8;
+
 /// What throughput does as the load grows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
@@ -45,7 +48,8 @@ pub fn load_phrase(point: &Point) -> String {
 
 /// The shape of points in order of rising load.
 pub fn shape(points: &[&Point]) -> Shape {
-    if points.len() < 3 {
+    let few = points.len() < 3;
+    if few && !are_far_apart(points) {
         return Shape::TooFew;
     }
     let best = points.iter().map(|point| point.headline_rate()).fold(0.0, f64::max);
@@ -56,7 +60,17 @@ pub fn shape(points: &[&Point]) -> Shape {
     };
     let spans = load_of(points[last]) as f64 / load_of(points[knee]).max(1) as f64 >= SPAN_MIN;
     let declines = last + 1 < points.len();
-    if spans || declines { Shape::Flat { knee, plateau } } else { Shape::Rising }
+    match (spans || declines, few) {
+        (true, _) => Shape::Flat { knee, plateau },
+        (false, false) => Shape::Rising,
+        (false, true) => Shape::TooFew,
+    }
+}
+
+/// Two levels tell only that nothing grew, and only with a wide gap between them.
+fn are_far_apart(points: &[&Point]) -> bool {
+    let [low, high] = points else { return false };
+    load_of(high) >= FAR * load_of(low).max(1)
 }
 
 /// The rate of one or more points at one wall, with the interval of its mean.
@@ -100,6 +114,10 @@ mod tests {
         let declining = [(50, 1000.0), (100, 2000.0), (200, 1500.0)];
         assert_eq!(shape_of(&declining), Shape::Flat { knee: 1, plateau: vec![1] });
         assert_eq!(shape_of(&rising[..2]), Shape::TooFew);
+        let far = [(100, 2000.0), (800, 1990.0)];
+        assert_eq!(shape_of(&far), Shape::Flat { knee: 0, plateau: vec![0, 1] });
+        assert_eq!(shape_of(&[far[0], (799, 1990.0)]), Shape::TooFew);
+        assert_eq!(shape_of(&[far[0], (800, 4000.0)]), Shape::TooFew);
     }
 
     #[test]

@@ -13,11 +13,7 @@ use loader::{Case, load};
 use model::verdict::Verdict;
 
 /// Cases whose verdict the engine does not give yet: what it says now, and why.
-const NOT_YET: &[(&str, &str, &str)] = &[(
-    "j14",
-    "unknown, only utilisation points to S2",
-    "two levels are no shape, so one full thread of 128 CPUs has no second witness",
-)];
+const NOT_YET: &[(&str, &str, &str)] = &[];
 
 const CASES: &[(&str, &str)] = &[
     ("j1", include_str!("replay/j1.json")),

@@ -181,8 +181,8 @@ impl<'a> Bench<'a> {
             outcome: Outcome::Complete,
             before_bytes: 0,
             search: None,
-            levels: Vec::new(),
             perturbations: Vec::new(),
+            levels: Vec::new(),
         };
         if trial.driver == DriverKind::Null {
             bench.notices.push("driver null: no server was asked anything".to_string());
@@ -343,6 +343,7 @@ impl<'a> Bench<'a> {
         let mut point = make_point(self.trial, level, attempt, &visit, window_ns, &observed);
         let (gathered, duration_s) = (&visit.gathered, point.load.duration_s);
         point.turnover = turnover::info(level, gathered, duration_s, self.before_bytes);
+        point.fingerprints = judge::fingerprints::of_point(&point, &visit.gathered.latency);
         let point = judge_point(self.context(), point, &observed);
         let is_steady =
             matches!(steadiness(&point.per_100ms), Steadiness::Steady { .. } | Steadiness::Unknown);
@@ -382,6 +383,7 @@ impl<'a> Bench<'a> {
         self.count_uses();
         let verdict = judge_run(self.context(), &self.points, &self.observed);
         let shape = judge::shape::of_ramp(self.trial, &self.points);
+        let fingerprints = judge::fingerprints::of_ramp(self.trial, &self.points);
         // A search makes trials that miss on purpose; its answer stands for them all.
         let expect = self.trial.expect.as_ref().filter(|_| self.search.is_none());
         let expectations =
@@ -404,6 +406,7 @@ impl<'a> Bench<'a> {
             search: self.search,
             perturbations: self.perturbations,
             shape,
+            fingerprints,
             notices: self.notices,
             definitions: definitions::all(),
         };
@@ -494,6 +497,7 @@ fn make_point(
         targets: mix::results(trial, &gathered.targets),
         gates: Vec::new(),
         expectations: Vec::new(),
+        fingerprints: Vec::new(),
         // Until the judge has spoken.
         verdict: judge::undecided(),
     }

@@ -17,11 +17,13 @@ use judge::perturb::{self, Change, Experiment, Facts, plan};
 use model::check::Checks;
 use model::event::Event;
 use model::load::{DriverKind, Level, Stop, Trial, Warmup};
-use model::perturbation::{Confirm, Perturbation};
+use model::perturbation::{Confirm, Perturbation, Says};
 use model::run::Outcome;
 use std::sync::atomic::AtomicBool;
 use wire::tape::Tape;
 
+/// How often an experiment is extended by as many pairs again when its blocks do not tell.
+const ROUNDS_MAX: u32 = 3;
 /// Load before each block's window, so that what was changed has shown, nanoseconds.
 const WARMUP_NS: u64 = 500_000_000;
 
@@ -54,7 +56,7 @@ pub(crate) fn run(
         let mut room = Room { bench, watch, stop, notify, confirm: &confirm, visits: 0 };
         let mut blocks = Blocks::default();
         let failure = room.make(&experiment, &sides, &mut blocks).err();
-        let made = blocks.finish(experiment, failure);
+        let made = blocks.outcome(&experiment, failure);
         bench.perturbations.push(made);
     }
 }
@@ -152,7 +154,8 @@ impl Blocks {
         }
     }
 
-    fn finish(self, experiment: Experiment, failure: Option<String>) -> Perturbation {
+    /// What all blocks so far come to.
+    fn outcome(&self, experiment: &Experiment, failure: Option<String>) -> Perturbation {
         let factor = experiment.factor.or_else(|| self.factor(&experiment.change));
         let factor = factor.filter(|factor| factor.is_finite() && *factor > 0.0).unwrap_or(1.0);
         let found = perturb::elasticity(factor, &self.base, &self.changed);
@@ -162,17 +165,19 @@ impl Blocks {
             let text = "the capacity changed too little, or a block had no good answer";
             text.to_string()
         };
-        Perturbation {
+        let made = Perturbation {
             resource: experiment.resource,
-            what: experiment.what,
+            what: experiment.what.clone(),
             factor,
-            base: self.base,
-            changed: self.changed,
+            base: self.base.clone(),
+            changed: self.changed.clone(),
             elasticity: found.map(|found| found.value),
             low,
             high,
+            says: Says::Open,
             failure: failure.or_else(|| found.is_none().then(too_little)),
-        }
+        };
+        Perturbation { says: perturb::answer(&made), ..made }
     }
 }
 
@@ -188,7 +193,7 @@ struct Room<'a, 'b, 'c> {
 }
 
 impl Room<'_, '_, '_> {
-    /// Makes all blocks, or says why not.
+    /// Makes as many blocks as tell something, or says why not.
     fn make(
         &mut self,
         experiment: &Experiment,
@@ -196,36 +201,58 @@ impl Room<'_, '_, '_> {
         blocks: &mut Blocks,
     ) -> Result<(), String> {
         let mut server = Server::prepare(self.bench, &experiment.change)?;
-        let mut crew: Option<(Half, Crew)> = None;
-        let is_one_crew = sides.base.0 == sides.changed.0;
-        let of = 2 * self.confirm.pairs as usize;
-        for (index, half) in order(self.confirm.pairs).enumerate() {
-            (self.notify)(Event::Block { what: experiment.what.clone(), block: index + 1, of });
-            let (trial, level) = sides.get(half);
-            if !crew.as_ref().is_some_and(|(made_for, _)| is_one_crew || *made_for == half) {
-                // The old one closes its connections before new ones are opened.
-                drop(crew.take());
-                let started = self.start(trial).map_err(|error| error.to_string())?;
-                crew = Some((half, started));
+        let mut crew = None;
+        for round in 1..=ROUNDS_MAX {
+            for (index, half) in order(self.confirm.pairs).enumerate() {
+                let each = 2 * self.confirm.pairs * round;
+                let (of, block) = (each as usize, (each - 2 * self.confirm.pairs) as usize + index);
+                let what = experiment.what.clone();
+                (self.notify)(Event::Block { what, block: block + 1, of });
+                server.set(half)?;
+                self.block(&mut crew, (half, sides), &experiment.change, blocks)?;
             }
-            let Some((_, crew)) = &mut crew else { continue };
-            server.set(half)?;
-            let burner = match (&experiment.change, half) {
-                (Change::Burn { share, cpus }, Half::Changed) => Some(Burner::start(*share, cpus)?),
-                _ => None,
-            };
-            let visited = self.visit(crew, trial, level).map_err(|error| error.to_string())?;
-            blocks.burned.extend(burner.map(Burner::stop));
-            match visited.ending {
-                Ending::Complete => blocks.add(half, &visited),
-                Ending::Interrupted => {
-                    self.bench.outcome = Outcome::Interrupted;
-                    return Err("it was interrupted".to_string());
-                }
-                Ending::TargetLost => return Err("the target stopped answering".to_string()),
+            let so_far = blocks.outcome(experiment, None);
+            if so_far.failure.is_some() || so_far.says != Says::Open {
+                break;
             }
         }
         server.revert()
+    }
+
+    /// Makes one block with the workers at hand, or with new ones when it needs others.
+    fn block(
+        &mut self,
+        crew: &mut Option<(Half, Crew)>,
+        (half, sides): (Half, &Sides),
+        change: &Change,
+        blocks: &mut Blocks,
+    ) -> Result<(), String> {
+        let (trial, level) = sides.get(half);
+        let fits = |made_for: Half| made_for == half || sides.base.0 == sides.changed.0;
+        let (_, crew) = match crew {
+            Some(at_hand) if fits(at_hand.0) => at_hand,
+            none_or_other => {
+                // The old ones close their connections before new ones are opened.
+                drop(none_or_other.take());
+                let started = self.start(trial).map_err(|error| error.to_string())?;
+                none_or_other.insert((half, started))
+            }
+        };
+        let burner = match (change, half) {
+            (Change::Burn { share, cpus }, Half::Changed) => Some(Burner::start(*share, cpus)?),
+            _ => None,
+        };
+        let visited = self.visit(crew, trial, level).map_err(|error| error.to_string())?;
+        blocks.burned.extend(burner.map(Burner::stop));
+        match visited.ending {
+            Ending::Complete => blocks.add(half, &visited),
+            Ending::Interrupted => {
+                self.bench.outcome = Outcome::Interrupted;
+                return Err("it was interrupted".to_string());
+            }
+            Ending::TargetLost => return Err("the target stopped answering".to_string()),
+        }
+        Ok(())
     }
 
     /// Starts workers with room for both halves.
@@ -308,7 +335,7 @@ mod tests {
     fn finished(change: Change, blocks: Blocks) -> Perturbation {
         let what = "a change".to_string();
         let resource = Resource::AnswerBytes;
-        blocks.finish(Experiment { resource, change, what, factor: None }, None)
+        blocks.outcome(&Experiment { resource, change, what, factor: None }, None)
     }
 
     #[test]

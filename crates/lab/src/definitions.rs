@@ -18,6 +18,23 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     ("target.sources_used", "The same by local address; empty when the kernel chose it."),
     (
+        "target.probe",
+        "The server's host as a probe there saw it (--probe); null without one, and target.server \
+         is null with one. server: the process tree that listens on the port under test there; \
+         null when it was not found. privilege: none (the counters of the host; the server is \
+         another user's), read-only (the server's own files too) or root. lost: why its readings \
+         end before the run did; null when they do not.",
+    ),
+    (
+        "target.probe.clock",
+        "The probe's monotonic clock minus ours. A ping and its answer bound the offset on both \
+         sides; of the round trips before, during and after the load the fastest of each is kept, \
+         offset_ns is the middle of what they allow together and error_ns half of its width. A \
+         figure of the server's host is taken from readings that lie inside the measured window \
+         by more than error_ns; they are kept with that host's own times in \
+         server-readings.ndjson. round_trips: how many were timed.",
+    ),
+    (
         "points[].rate",
         "Completed good responses (status 2xx or 3xx, no failed check) to requests sent in the \
          measured window, divided by load.duration_s.",
@@ -146,6 +163,27 @@ const DEFINITIONS: &[(&str, &str)] = &[
          without a proxy.",
     ),
     (
+        "perturbations[]",
+        "Experiments after the levels (--confirm), at the level with the highest rate: what was \
+         changed in every second block of the order base, changed, changed, base. base and \
+         changed are completed good responses per second of each block; they are no points. \
+         factor: capacity of the resource in the changed blocks over that in the base blocks; \
+         measured where nothing sets it (CPU time that was used up, bytes per answer).",
+    ),
+    (
+        "perturbations[].elasticity",
+        "d ln(rate) / d ln(capacity): the mean over the pairs of ln(changed / base) / ln(factor), \
+         with its 95 % interval by Student's t. 1 for the resource that limits, 0 for one that \
+         does not. null when a block had no good answer or the capacity changed by under 5 %. Up \
+         to two times as many pairs again are made while the interval says nothing.",
+    ),
+    (
+        "perturbations[].says",
+        "limits: elasticity from 0.7 to 1.3 and the interval above 0.25. does_not_limit: the whole \
+         interval within 0.25 of 0. limits_in_part: from 0.25 to 0.75 and the interval between 0 \
+         and 1. open: none of these.",
+    ),
+    (
         "target.tls",
         "What one handshake agreed on before the load: version, cipher suite, group of the key \
          exchange and ALPN protocol; null without TLS. ktls.used: whether the kernel encrypted \
@@ -226,6 +264,19 @@ const DEFINITIONS: &[(&str, &str)] = &[
          six in ten or more, told apart by a sequential test with config.confidence. below and \
          above: runs at 95 % of rate, which must hold, and at 105 % of misses_at, which must \
          miss. kind at-least: no rate was shown to miss, or the generator was late first.",
+    ),
+    (
+        "points[].fingerprints",
+        "Patterns that need no look at the server: syn_retry (connects as long as a lost SYN is \
+         repeated after), delayed_ack (peak at 40 ms), minimum_rto (at 200 ms), cfs_period (at \
+         multiples of 100 ms), burst (a step down). A peak is five times denser than both of its \
+         neighbourhoods of the same width, and the median is below half of it. means: walls that \
+         look like this; beware: what else does.",
+    ),
+    (
+        "fingerprints",
+        "The same over the levels of a closed-loop ramp: latency_follows_load, latency_constant, \
+         flat (under 1 % of variation), retrograde.",
     ),
     (
         "shape",

@@ -134,7 +134,7 @@ impl<'a> Watch<'a> {
     /// be what mattered.
     pub fn far_inside(&self, window_ns: (u64, u64)) -> Option<Vec<Reading>> {
         let far = self.far.as_ref()?;
-        let (begin_ns, end_ns) = far_window(far.clock, window_ns);
+        let (begin_ns, end_ns) = far.clock.carry(window_ns);
         let reaches_end = far.last_ns.saturating_add(REACHES_NS) >= end_ns;
         Some(if reaches_end { far.road.inside(begin_ns, end_ns).collect() } else { Vec::new() })
     }
@@ -173,27 +173,5 @@ impl FarWatch<'_> {
         self.road.log.add(arrived);
         let latest_ns = arrived.iter().map(|reading| reading.end_ns).max();
         self.last_ns = self.last_ns.max(latest_ns.unwrap_or(0));
-    }
-}
-
-/// The part of a window that is inside it on the far clock whatever the error; it may be empty.
-fn far_window(clock: ClockOffset, window_ns: (u64, u64)) -> (u64, u64) {
-    let carried = |ns: u64| ns.saturating_add_signed(clock.offset_ns);
-    let (begin_ns, end_ns) = (carried(window_ns.0), carried(window_ns.1));
-    (begin_ns.saturating_add(clock.error_ns), end_ns.saturating_sub(clock.error_ns))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_window_is_carried_over_and_loses_the_error_at_both_ends() {
-        let clock = |offset_ns, error_ns| ClockOffset { offset_ns, error_ns, round_trips: 1 };
-        assert_eq!(far_window(clock(5_000, 10), (1_000, 2_000)), (6_010, 6_990));
-        assert_eq!(far_window(clock(-500, 10), (1_000, 2_000)), (510, 1_490));
-        let (begin_ns, end_ns) = far_window(clock(0, 600), (1_000, 2_000));
-        assert!(begin_ns > end_ns, "an error of more than half a window leaves nothing");
-        assert_eq!(far_window(clock(-5_000, 0), (1_000, 2_000)).0, 0);
     }
 }

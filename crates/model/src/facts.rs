@@ -196,10 +196,22 @@ pub enum Privilege {
 pub struct ClockOffset {
     /// Its monotonic clock minus ours, nanoseconds.
     pub offset_ns: i64,
-    /// Half of the fastest round trip: the offset is not further off than this, nanoseconds.
+    /// The offset is not further off than this, nanoseconds: half of the fastest round trip, and
+    /// more when the clocks drifted.
     pub error_ns: u64,
     /// Round trips it was taken from.
     pub round_trips: u32,
+}
+
+impl ClockOffset {
+    /// The part of a window of ours that is inside it on the other clock whatever the true offset
+    /// within the error, in that clock's nanoseconds. It may be empty: the begin is then behind the
+    /// end.
+    pub fn carry(&self, window_ns: (u64, u64)) -> (u64, u64) {
+        let carried = |ns: u64| ns.saturating_add_signed(self.offset_ns);
+        let (begin_ns, end_ns) = (carried(window_ns.0), carried(window_ns.1));
+        (begin_ns.saturating_add(self.error_ns), end_ns.saturating_sub(self.error_ns))
+    }
 }
 
 /// The server's host, as seen by a probe that runs there.
@@ -217,4 +229,19 @@ pub struct FarHost {
     pub clock: ClockOffset,
     /// Why its readings ended before the run did; absent when they did not.
     pub lost: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_carried_over_and_loses_the_error_at_both_ends() {
+        let clock = |offset_ns, error_ns| ClockOffset { offset_ns, error_ns, round_trips: 1 };
+        assert_eq!(clock(5_000, 10).carry((1_000, 2_000)), (6_010, 6_990));
+        assert_eq!(clock(-500, 10).carry((1_000, 2_000)), (510, 1_490));
+        let (begin_ns, end_ns) = clock(0, 600).carry((1_000, 2_000));
+        assert!(begin_ns > end_ns, "an error of more than half a window leaves nothing");
+        assert_eq!(clock(-5_000, 0).carry((1_000, 2_000)).0, 0);
+    }
 }

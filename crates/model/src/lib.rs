@@ -23,9 +23,11 @@ pub mod tick;
 pub mod facts;
 pub mod reading;
 
+pub mod fingerprint;
 pub mod perturbation;
 pub mod run;
 pub mod shape;
+pub mod size;
 pub mod verdict;
 pub mod wall;
 

@@ -51,6 +51,21 @@ pub struct Confirm {
     pub block_ns: u64,
 }
 
+/// What an experiment says of its resource.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Says {
+    /// The rate follows it: it limits.
+    Limits,
+    /// The rate follows it in part, and surely not wholly.
+    LimitsInPart,
+    /// The rate does not depend on it.
+    DoesNotLimit,
+    /// The blocks do not tell.
+    #[default]
+    Open,
+}
+
 /// One experiment in interleaved blocks: base, changed, changed, base.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Perturbation {
@@ -70,6 +85,9 @@ pub struct Perturbation {
     pub low: Option<f64>,
     /// Upper end of that interval.
     pub high: Option<f64>,
+    /// What that interval says.
+    #[serde(default)]
+    pub says: Says,
     /// Why it was not run or not brought to its end; absent when it was.
     pub failure: Option<String>,
 }

@@ -7,6 +7,7 @@
 use crate::check::{CHECKS, Check};
 use crate::curve::Curve;
 use crate::facts::{FarHost, HostFacts, ServerFacts};
+use crate::fingerprint::Fingerprint;
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Life, Spacing, Trial};
 use crate::objective::Expectation;
@@ -73,6 +74,9 @@ pub struct Record {
     /// levels.
     #[serde(default)]
     pub shape: Option<ShapeFit>,
+    /// Patterns over the levels of a ramp that need no look at the server.
+    #[serde(default)]
+    pub fingerprints: Vec<Fingerprint>,
     /// Experiments that were made to confirm the verdict.
     #[serde(default)]
     pub perturbations: Vec<Perturbation>,
@@ -188,6 +192,9 @@ pub struct Point {
     /// How each term of the trial's objective stands here; empty when none was given.
     #[serde(default)]
     pub expectations: Vec<Expectation>,
+    /// Patterns in latencies and series that need no look at the server.
+    #[serde(default)]
+    pub fingerprints: Vec<Fingerprint>,
     /// Of this point.
     pub verdict: Verdict,
 }
@@ -505,6 +512,16 @@ pub struct Run {
 }
 
 impl Run {
+    /// The same of the server's host when a probe there was read, with its own times; else of ours.
+    pub fn server_readings_of<'a>(&'a self, point: &'a Point) -> Vec<&'a Reading> {
+        let Some(probe) = &self.record.target.probe else {
+            return self.readings_of(point).collect();
+        };
+        let (begin_ns, end_ns) = probe.clock.carry(point.window_ns);
+        let is_inside = |read: &&Reading| read.begin_ns >= begin_ns && read.end_ns <= end_ns;
+        self.server_readings.iter().filter(is_inside).collect()
+    }
+
     /// Readings whose read lies inside a point's measured window.
     pub fn readings_of<'a>(&'a self, point: &'a Point) -> impl Iterator<Item = &'a Reading> {
         let (begin_ns, end_ns) = point.window_ns;

@@ -31,8 +31,11 @@ mod privilege;
 mod server;
 mod sysctl;
 
+pub mod cost;
 #[doc(hidden)]
 pub mod fuzzing;
+#[doc(hidden)]
+pub mod made_up;
 
 #[cfg(test)]
 mod never_panics;

@@ -3,8 +3,8 @@
 //! Queues are the folders `queues/rx-*` and `tx-*`, the driver is what `device/driver` links to.
 //! `speed` is believed only when a physical driver tells it on a physical host: virtual devices
 //! report constants (veth 10000, virtio -1), and inside a virtual machine even a real function
-//! reports the port of the host, not what the provider lets through. Rings, channels, coalescing and
-//! offloads are what the driver answers to ethtool; what it refuses to tell is left out.
+//! reports the port of the host, not what the provider lets through. Rings, channels, coalescing
+//! and offloads are what the driver answers to ethtool; what it refuses to tell is left out.
 
 use crate::ethtool::Ethtool;
 use crate::kept::unreadable;

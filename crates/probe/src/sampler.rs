@@ -15,6 +15,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+/// Files about threads kept open in a process with other uses for descriptors.
+const KEPT_FILES: usize = 512;
+
 /// What to read, and how often.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -27,6 +30,10 @@ pub struct Config {
     pub port: Option<u16>,
     /// Where the server's runtime tells about itself: `GET /debug/runtime` there.
     pub runtime: Option<SocketAddr>,
+    /// Files about threads of the server that may stay open between rounds. A process of its own
+    /// may take many, which makes reading thousands of threads cheap; in a generator descriptors
+    /// belong to connections.
+    pub kept_files: usize,
     /// Where the files of the host are; elsewhere than `/` for a host made up for a test only.
     pub root: Root,
     /// Which ends of the load are here.
@@ -38,16 +45,23 @@ pub struct Config {
 impl Default for Config {
     /// Ten rounds per second about this host only.
     fn default() -> Self {
-        let root = Root::default();
         Self {
             period_ns: 100 * NS_PER_MS,
             server_pid: None,
             port: None,
             runtime: None,
-            root,
+            kept_files: KEPT_FILES,
+            root: Root::default(),
             ends: Ends::Both,
             queue_bytes_max: QUEUE_BYTES_MAX,
         }
+    }
+}
+
+impl Config {
+    pub(crate) fn scope(&self) -> Scope {
+        let Self { server_pid, port, runtime, kept_files, ends, .. } = *self;
+        Scope { server_pid, port, runtime, kept_files, ends, root: self.root.clone() }
     }
 }
 
@@ -135,7 +149,7 @@ impl Told {
 /// A source may use this share of one CPU, one part in so many; one that costs more is read less
 /// often. Together with their number it keeps a host with thousands of threads or interrupts
 /// from being measured to death.
-const COST_SHARE: u64 = 400;
+const COST_SHARE: u64 = 800;
 /// The same for looking for new processes of the server, which are rarely any.
 const TREE_COST_SHARE: u64 = 1000;
 /// How often to look for them.
@@ -143,19 +157,18 @@ const TREE_NS: u64 = NS_PER_S;
 /// How soon to try again what failed.
 const RETRY_NS: u64 = NS_PER_S;
 
+/// How long a source rests at least after a read that cost so much.
+pub(crate) fn rest_ns(cost_ns: u64) -> u64 {
+    cost_ns.saturating_mul(COST_SHARE)
+}
+
 fn open(entry: &Entry, scope: &Scope) -> Option<Slot> {
     let source = (entry.open)(scope)?;
     Some(Slot { source, cadence: entry.cadence, due_ns: 0, cost_before_ns: 0 })
 }
 
 fn run(config: &Config, stopped: &Receiver<Infallible>, out: &Entrance) {
-    let scope = Scope {
-        server_pid: config.server_pid,
-        port: config.port,
-        ends: config.ends,
-        runtime: config.runtime,
-        root: config.root.clone(),
-    };
+    let scope = config.scope();
     let mut slots: Vec<Slot> = REGISTRY.iter().filter_map(|entry| open(entry, &scope)).collect();
     let mut server = config.server_pid.map(|pid| Server::on(&config.root, pid));
     let mut pace = Pace::start(clock::monotonic_ns(), config.period_ns.max(NS_PER_MS));
@@ -212,7 +225,7 @@ impl Slot {
         // Soft interrupts that hit a read are charged to it, so one costly read proves nothing.
         let usual_cost_ns = cost_ns.min(self.cost_before_ns);
         self.cost_before_ns = cost_ns;
-        let mut rest_ns = every_ns.max(usual_cost_ns.saturating_mul(COST_SHARE));
+        let mut rest_ns = every_ns.max(rest_ns(usual_cost_ns));
         let data = match result {
             Ok(data) => Some(data),
             Err(unreadable) => {

@@ -82,6 +82,8 @@ pub struct Scope {
     pub port: Option<u16>,
     /// Where the server's runtime tells about itself, when it does.
     pub runtime: Option<SocketAddr>,
+    /// Files about threads of the server that may stay open between rounds.
+    pub kept_files: usize,
     /// Where the files of the host are.
     pub root: Root,
     /// Which ends are here.
@@ -129,6 +131,7 @@ const EVERY_ROUND: Cadence = Cadence::EveryRound;
 const FIFTH_SECOND: Cadence = Cadence::AtMostEveryNs(200 * NS_PER_MS);
 const HALF_SECOND: Cadence = Cadence::AtMostEveryNs(500 * NS_PER_MS);
 const SECOND: Cadence = Cadence::AtMostEveryNs(1000 * NS_PER_MS);
+const TWO_SECONDS: Cadence = Cadence::AtMostEveryNs(2000 * NS_PER_MS);
 
 const fn entry(
     name: &'static str,
@@ -151,7 +154,7 @@ pub const REGISTRY: &[Entry] = &[
     entry("threads now", "/proc/PID/task/TID/{syscall,stat,wchan}", EVERY_ROUND, threads_now::open),
     entry("client threads", "/proc/self/task/TID/{schedstat,stat}", EVERY_ROUND, threads::client),
     entry("listeners", "sock_diag, LISTEN", FIFTH_SECOND, sock_diag::listeners),
-    entry("downstreams", "sock_diag and /proc/PID/fd", FIFTH_SECOND, downstreams::open),
+    entry("downstreams", "sock_diag and /proc/PID/fd", HALF_SECOND, downstreams::open),
     entry("tcp", "/proc/net/{snmp,netstat}", FIFTH_SECOND, tcp::open),
     entry("net_dev", "/proc/net/dev", EVERY_ROUND, net_dev::open),
     entry("sockstat", "/proc/net/{sockstat,sockstat6}", FIFTH_SECOND, sockstat::open),
@@ -163,7 +166,7 @@ pub const REGISTRY: &[Entry] = &[
     entry("drivers", "SIOCETHTOOL, statistics", HALF_SECOND, drivers::open),
     entry("conntrack", "nf_conntrack_{count,max} and its statistics", HALF_SECOND, conntrack::open),
     entry("connections", "sock_diag, ESTABLISHED", SECOND, sock_diag::connections),
-    entry("interrupts", "/proc/interrupts", SECOND, interrupts::open),
+    entry("interrupts", "/proc/interrupts", TWO_SECONDS, interrupts::open),
     entry("server runtime", "GET /debug/runtime", SECOND, server_runtime::open),
     entry("memory", "/proc/vmstat and memory of its cgroup", SECOND, memory::open),
     entry("disks", "/proc/diskstats", SECOND, disks::open),

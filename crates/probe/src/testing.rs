@@ -1,8 +1,8 @@
-//! What the tests of this crate share: fixtures, made-up large hosts, and child processes.
+//! What the tests of this crate share: fixtures, folders, and child processes.
 
+pub use crate::made_up::*;
 use crate::process;
 use crate::tree::Tree;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,66 +11,6 @@ use std::time::{Duration, Instant};
 pub fn fixture(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
     std::fs::read(&path).unwrap_or_else(|why| panic!("fixture {name}: {why}"))
-}
-
-/// A count that is different for every CPU and field, so that mixed-up columns are noticed.
-pub fn count(cpu: usize, field: usize) -> u64 {
-    (cpu as u64 + 1) * 100_003 + field as u64 * 17
-}
-
-fn online(cpus: usize, offline: &[usize]) -> impl Iterator<Item = usize> + Clone {
-    (0..cpus).filter(move |cpu| !offline.contains(cpu))
-}
-
-/// `/proc/stat` of a host with so many CPUs.
-pub fn stat_text(cpus: usize, offline: &[usize]) -> String {
-    let mut text = "cpu  1 2 3 4 5 6 7 8 9 10\n".to_string();
-    for cpu in online(cpus, offline) {
-        let states: Vec<String> = (0..10).map(|state| count(cpu, state).to_string()).collect();
-        writeln!(text, "cpu{cpu} {}", states.join(" ")).unwrap();
-    }
-    text + "intr 2297014 0 0 0\nctxt 5\nbtime 1700000000\nprocesses 9\nsoftirq 1 2 3\n"
-}
-
-/// `/proc/net/softnet_stat` of a kernel that prints the CPU.
-pub fn softnet_text(cpus: usize, offline: &[usize]) -> String {
-    let mut text = String::new();
-    for cpu in online(cpus, offline) {
-        write!(text, "{:08x} {:08x} {:08x}", count(cpu, 0), cpu, 0).unwrap();
-        write!(text, " {:08x}", 0).unwrap();
-        text += &" 00000000".repeat(5);
-        writeln!(text, " {:08x} 00000000 00000000 {cpu:08x} 00000000 00000000", count(cpu, 9))
-            .unwrap();
-    }
-    text
-}
-
-/// `/proc/softirqs` of a host with so many CPUs.
-pub fn softirqs_text(cpus: usize) -> String {
-    let kinds = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED"];
-    let mut text = " ".repeat(20);
-    (0..cpus).for_each(|cpu| write!(text, "{:<11}", format!("CPU{cpu}")).unwrap());
-    for (field, kind) in kinds.iter().enumerate() {
-        write!(text, "\n{kind:>12}:").unwrap();
-        (0..cpus).for_each(|cpu| write!(text, " {:>10}", count(cpu, field)).unwrap());
-    }
-    text + "\n"
-}
-
-/// `/proc/interrupts` of a host with a network device of so many queues.
-pub fn interrupts_text(cpus: usize, queues: usize, offline: &[usize]) -> String {
-    let online = online(cpus, offline);
-    let mut text = " ".repeat(12);
-    online.clone().for_each(|cpu| write!(text, "{:<11}", format!("CPU{cpu}")).unwrap());
-    for queue in 0..queues {
-        write!(text, "\n{:>4}:", 120 + queue).unwrap();
-        online.clone().for_each(|cpu| write!(text, " {:>10}", count(cpu, queue)).unwrap());
-        write!(text, " IR-PCI-MSIX-0000:81:00.0 {queue}-edge      mlx5_comp{queue}").unwrap();
-        text += "@pci:0000:81:00.0";
-    }
-    text += "\n NMI:";
-    online.clone().for_each(|cpu| write!(text, " {:>10}", count(cpu, 0)).unwrap());
-    text + "   Non-maskable interrupts\n ERR:          0\n"
 }
 
 /// A child process, killed when the test is over however it ends.

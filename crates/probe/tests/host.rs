@@ -3,7 +3,8 @@
 //! Nothing here depends on how fast anything is: conditions are waited for, up to half a minute.
 
 use model::reading::{Data, Reading};
-use probe::{Config, FindError, Sampler, find_server, server_facts};
+use probe::made_up::{SERVER_PID, Size, write_host};
+use probe::{Config, FindError, Root, Sampler, find_server, server_facts};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -363,4 +364,47 @@ fn packets_that_a_queueing_discipline_drops_are_counted() {
         assert_eq!((qdisc.interface.as_str(), qdisc.kind.as_str()), ("v0", "tbf"));
         assert!(qdisc.handle == 0x10 << 16 && qdisc.overlimits > 0, "{qdisc:?}");
     });
+}
+
+/// A folder that is removed when the test is over.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_host_of_128_cpus_is_read_whole_and_its_cost_told() {
+    let name = format!("ceiling-probe-host-{}", std::process::id());
+    let folder = Folder(std::env::temp_dir().join(name));
+    let size = Size { cpus: 128, queues: 64, other_interrupts: 300, threads: 400 };
+    write_host(&folder.0, size).unwrap();
+    let root = Root::below(&folder.0);
+    let sampler = Sampler::start(Config { server_pid: Some(SERVER_PID), root, ..config() });
+    let three = |data: &Data| match data {
+        Data::ProbeCost(cost) if cost.rounds >= 3 => Some(*cost),
+        _ => None,
+    };
+    let (_, mut readings) = wait_for_reading(&sampler, "three rounds", three);
+    readings.extend(sampler.stop());
+
+    let has = |pick: fn(&Data) -> bool| readings.iter().any(|reading| pick(&reading.data));
+    assert!(has(|data| matches!(data, Data::Cpus(cpus) if cpus.len() == 128)));
+    assert!(has(|data| matches!(data, Data::Softnet(rows) if rows.len() == 128)));
+    assert!(has(|data| matches!(data, Data::Interrupts(all) if all.len() == 364)));
+    assert!(has(|data| matches!(data, Data::ServerThreads(all) if all.len() == 400)));
+    assert!(has(|data| matches!(data, Data::ServerThreadsNow(all) if all.len() == 256)));
+    assert!(has(|data| matches!(data, Data::CpuClocks(all) if all.len() == 128)));
+    assert!(has(|data| matches!(data, Data::Numa(all) if all.contains_key("node1.numa_miss"))));
+    assert!(has(|data| matches!(data, Data::ServerQuota(all) if all[0].quota_us == Some(50_000))));
+    let costs: Vec<u64> = readings
+        .iter()
+        .filter_map(|reading| match &reading.data {
+            Data::ProbeCost(cost) => Some(cost.cpu_ns),
+            _ => None,
+        })
+        .collect();
+    assert!(costs.len() >= 4 && costs[0] > 0 && costs.is_sorted(), "{costs:?}");
 }

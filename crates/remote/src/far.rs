@@ -1,8 +1,8 @@
 //! Our end: a session with the probe on the server's host.
 //!
-//! A thread of its own listens, so that answers to pings are timed when they come. It hands readings
-//! over through a queue of bounded memory; while that fills it stops listening, so that the probe's
-//! own queue fills, refuses readings and says so, with the times of its host.
+//! A thread of its own listens, so that answers to pings are timed when they come. It hands
+//! readings over through a queue of bounded memory; while that fills it stops listening, so that
+//! the probe's own queue fills, refuses readings and says so, with the times of its host.
 
 mod error;
 mod listener;

@@ -202,6 +202,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         targets: Vec::new(),
         gates: gates(scene),
         expectations: Vec::new(),
+        fingerprints: Vec::new(),
         verdict: verdict(Named::None, Side::None, "no wall at this level", Confidence::Unknown),
     };
     (point, latency)
@@ -462,6 +463,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         expectations: Vec::new(),
         search: None,
         shape: None,
+        fingerprints: Vec::new(),
         perturbations: Vec::new(),
         definitions: definitions(),
     };

@@ -36,20 +36,35 @@ fn ends<'a, T: ?Sized + 'a>(
     point: &'a Point,
     pick: impl Fn(&'a Data) -> Option<&'a T>,
 ) -> Option<Pair<'a, T>> {
-    let mut picked = run.readings_of(point).filter_map(|read| Some((read, pick(&read.data)?)));
+    first_and_last(run.readings_of(point), pick)
+}
+
+fn first_and_last<'a, T: ?Sized + 'a>(
+    readings: impl Iterator<Item = &'a Reading>,
+    pick: impl Fn(&'a Data) -> Option<&'a T>,
+) -> Option<Pair<'a, T>> {
+    let mut picked = readings.filter_map(|read| Some((read, pick(&read.data)?)));
     let first = picked.next()?;
     pair(first, picked.last()?)
 }
 
 /// Each two reads of a source that follow each other.
 fn steps<'a, T: ?Sized + 'a>(
-    run: &'a Run,
+    readings: &'a [Reading],
     pick: impl Fn(&'a Data) -> Option<&'a T>,
 ) -> impl Iterator<Item = Pair<'a, T>> {
     let picked: Vec<_> =
-        run.readings.iter().filter_map(|read| Some((read, pick(&read.data)?))).collect();
+        readings.iter().filter_map(|read| Some((read, pick(&read.data)?))).collect();
     let pairs: Vec<_> = picked.windows(2).filter_map(|two| pair(two[0], two[1])).collect();
     pairs.into_iter()
+}
+
+/// Where a process was read, and how far the clock there is ahead of ours, nanoseconds.
+fn readings_about(run: &Run, process: Process) -> (&[Reading], i64) {
+    match (&run.record.target.probe, process) {
+        (Some(probe), Process::Server) => (&run.server_readings, probe.clock.offset_ns),
+        _ => (&run.readings, 0),
+    }
 }
 
 /// The instant that charts over the whole run call zero.
@@ -89,7 +104,7 @@ pub(crate) fn shares_of(run: &Run, point: &Point) -> Option<Shares> {
 
 /// Shares of host CPU time over the whole run: seconds since the origin, shares.
 pub(crate) fn shares_over_time(run: &Run) -> Vec<(f64, Shares)> {
-    steps(run, cpus_in)
+    steps(&run.readings, cpus_in)
         .filter_map(|step| {
             let shares = shares(&step, run.record.host.clock_tick_ns)?;
             Some((since_origin_s(run, step.at_ns), shares))
@@ -123,6 +138,7 @@ pub(crate) struct ThreadUse {
 /// CPU use of a process over the whole run. A thread that is new since the reading before used
 /// all of its time since then.
 pub(crate) fn threads_over_time(run: &Run, process: Process) -> Vec<ThreadUse> {
+    let (readings, offset_ns) = readings_about(run, process);
     let use_of = |step: Pair<'_, [ThreadTimes]>| {
         let mut before = BTreeMap::new();
         for thread in step.first {
@@ -136,9 +152,9 @@ pub(crate) fn threads_over_time(run: &Run, process: Process) -> Vec<ThreadUse> {
             let key = ThreadKey { pid: thread.pid, tid: thread.tid, name };
             cpus.insert(key, used_s / step.elapsed_s);
         }
-        ThreadUse { at_s: since_origin_s(run, step.at_ns), cpus }
+        ThreadUse { at_s: since_origin_s(run, step.at_ns.saturating_add_signed(-offset_ns)), cpus }
     };
-    steps(run, |data| threads_in(data, process)).map(use_of).collect()
+    steps(readings, |data| threads_in(data, process)).map(use_of).collect()
 }
 
 /// What one interface did in a point's window.
@@ -191,7 +207,11 @@ pub(crate) fn softnet_growth(run: &Run, point: &Point, field: fn(&Softnet) -> u3
 /// Share of CPU bandwidth periods in which a control group of a process was throttled, in
 /// percent; of the group where it was highest.
 pub(crate) fn throttled_percent(run: &Run, point: &Point, process: Process) -> Option<f64> {
-    let pair = ends(run, point, |data| quota_in(data, process))?;
+    let readings = match process {
+        Process::Client => run.readings_of(point).collect(),
+        Process::Server => run.server_readings_of(point),
+    };
+    let pair = first_and_last(readings.into_iter(), |data| quota_in(data, process))?;
     let share = |after: &QuotaUse| {
         let before = pair.first.iter().find(|before| before.group == after.group)?;
         let periods = after.periods.saturating_sub(before.periods);

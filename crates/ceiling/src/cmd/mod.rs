@@ -7,5 +7,6 @@ pub mod probe;
 pub mod ramp;
 
 pub mod show;
+pub mod size;
 
 pub mod completions;

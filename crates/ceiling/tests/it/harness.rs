@@ -170,7 +170,7 @@ pub fn is_root(test: &str) -> bool {
 
 /// A control group with a CPU quota, removed at the end. Version 1 and 2 hosts are both served.
 pub struct Group {
-    path: PathBuf,
+    pub path: PathBuf,
 }
 
 impl Group {

@@ -28,3 +28,6 @@ mod open;
 mod probe;
 
 mod churn;
+
+mod confirm;
+mod size;

@@ -175,6 +175,20 @@ fn wrong_rates_and_shapes_say_what_is_wrong() {
 }
 
 #[test]
+fn experiments_are_refused_where_they_say_nothing() {
+    let example = "for example ceiling ramp";
+    for option in ["--may-touch-server", "--confirm-route=/small"] {
+        let name = option.split('=').next().unwrap();
+        refuses(&["load", URL, option], &[name, "experiments of --confirm", example]);
+    }
+    refuses(&["load", URL, "--confirm", "--confirm-route", "x"], &["--confirm-route", "'x'"]);
+    refuses(&["find", URL, "--slo", "p99<1s", "--confirm"], &["--confirm", "a search", example]);
+    refuses(&["churn", URL, "--confirm"], &["--confirm", "connections that stay", example]);
+    let shaped = ["load", URL, "--confirm", "--ramp", "0:9/1s"];
+    refuses(&shaped, &["--confirm", "one that changes", example]);
+}
+
+#[test]
 fn wrong_holds_and_devices_say_what_is_wrong() {
     let tcp = "tcp://127.0.0.1:1";
     for hold in ["long", "1s±500%", "1s±5", "-1s"] {

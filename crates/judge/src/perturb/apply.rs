@@ -1,8 +1,8 @@
 //! What experiments do to a verdict: they confirm it, contradict it, or say that two walls share.
 
-use super::table::{self, name_of, wall_of};
-use super::{Answer, ONE, ZERO, answer};
-use model::perturbation::{Perturbation, Resource};
+use super::table::{self, CLIENT, LOAD, SERVER, name_of, wall_of};
+use super::{ONE, ZERO, answer};
+use model::perturbation::{Perturbation, Resource, Says};
 use model::verdict::{CeilingKind, Confidence, Evidence, Named, Verdict};
 use model::wall::{Side, WallId};
 
@@ -26,20 +26,20 @@ pub enum Outcome {
 pub fn confirms(wall: Named, made: &[Perturbation]) -> Outcome {
     let Some(prediction) = table::of(wall) else { return Outcome::Silent };
     let is_own = |one: &&Perturbation| prediction.follows.contains(&one.resource);
-    let own: Vec<Answer> = made.iter().filter(is_own).map(answer).collect();
+    let own: Vec<Says> = made.iter().filter(is_own).map(answer).collect();
     let rivals = || made.iter().filter(|one| !is_own(one)).map(|one| (one.resource, answer(one)));
     let stays = |group: &[Resource]| {
-        rivals().any(|(resource, answer)| group.contains(&resource) && answer == Answer::Stays)
+        rivals().any(|(resource, answer)| group.contains(&resource) && answer == Says::DoesNotLimit)
     };
-    let sharer = rivals().find(|(_, answer)| *answer == Answer::Shares);
-    let rival_follows = rivals().any(|(_, answer)| answer == Answer::Follows);
-    if rival_follows || own.contains(&Answer::Stays) {
+    let sharer = rivals().find(|(_, answer)| *answer == Says::LimitsInPart);
+    let rival_follows = rivals().any(|(_, answer)| answer == Says::Limits);
+    if rival_follows || own.contains(&Says::DoesNotLimit) {
         return Outcome::Contradicted;
     }
     let all_stay = prediction.stays.iter().all(|group| stays(group));
     match sharer {
-        Some((rival, _)) if own.contains(&Answer::Shares) => Outcome::CoLimited(rival),
-        None if own.contains(&Answer::Follows) && all_stay => Outcome::Confirmed,
+        Some((rival, _)) if own.contains(&Says::LimitsInPart) => Outcome::CoLimited(rival),
+        None if own.contains(&Says::Limits) && all_stay => Outcome::Confirmed,
         None if prediction.follows.is_empty() && all_stay => Outcome::Supported,
         _ => Outcome::Silent,
     }
@@ -47,7 +47,7 @@ pub fn confirms(wall: Named, made: &[Perturbation]) -> Outcome {
 
 /// The verdict with what the experiments add to it.
 pub fn apply(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
-    if made.iter().all(|one| answer(one) == Answer::Open) {
+    if made.iter().all(|one| answer(one) == Says::Open) {
         return verdict;
     }
     verdict.evidence.extend(made.iter().filter_map(evidence));
@@ -79,10 +79,10 @@ pub fn apply(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
 fn evidence(made: &Perturbation) -> Option<Evidence> {
     let (value, low, high) = (made.elasticity?, made.low?, made.high?);
     let rule = match answer(made) {
-        Answer::Follows => format!("{} to {}: the rate follows it, it limits", ONE.0, ONE.1),
-        Answer::Shares => "in between: it limits together with something else".to_string(),
-        Answer::Stays => format!("interval within {ZERO} of 0: it does not limit"),
-        Answer::Open => "neither near 1 nor near 0: does not decide".to_string(),
+        Says::Limits => format!("{} to {}: the rate follows it, it limits", ONE.0, ONE.1),
+        Says::LimitsInPart => "in between: it limits together with something else".to_string(),
+        Says::DoesNotLimit => format!("interval within {ZERO} of 0: it does not limit"),
+        Says::Open => "neither near 1 nor near 0: does not decide".to_string(),
     };
     let host = match made.resource {
         Resource::ServerCpu | Resource::ServerCpus => "server",
@@ -103,8 +103,8 @@ fn contradictions(wall: Named, made: &[Perturbation]) -> String {
     let found = made.iter().filter_map(|one| {
         let name = name_of(one.resource);
         match (follows.contains(&one.resource), answer(one)) {
-            (true, Answer::Stays) => Some(format!("the rate does not depend on {name}")),
-            (false, Answer::Follows) => Some(format!("the rate follows {name}")),
+            (true, Says::DoesNotLimit) => Some(format!("the rate does not depend on {name}")),
+            (false, Says::Limits) => Some(format!("the rate follows {name}")),
             _ => None,
         }
     });
@@ -175,7 +175,7 @@ fn refuted(mut verdict: Verdict, why: String) -> Verdict {
 /// Nothing is named: what the rate follows names it, when it is one thing.
 fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
     let mut confirmed: Vec<Named> = verdict.alternatives.iter().map(|one| one.wall).collect();
-    let limits = made.iter().filter(|one| answer(one) == Answer::Follows);
+    let limits = made.iter().filter(|one| answer(one) == Says::Limits);
     confirmed.extend(limits.map(|one| match one.resource {
         Resource::InFlight | Resource::OfferedRate => Named::None,
         other => Named::Wall(wall_of(other)),
@@ -192,14 +192,35 @@ fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
             set_kind(&mut verdict, wall.side());
         }
         Some(Named::None) => {
+            let is_rate = made.iter().any(|one| one.resource == Resource::OfferedRate);
+            let load = if is_rate { Resource::OfferedRate } else { Resource::InFlight };
             verdict.wall = Named::None;
-            verdict.name = "no wall was reached; what limits is the load".to_string();
+            verdict.name = format!("no wall was reached; what limits is {}", name_of(load));
             verdict.side = Side::None;
             verdict.confidence = Confidence::Probable;
         }
-        Some(Named::Unknown) | None => {}
+        Some(Named::Unknown) | None => narrow(&mut verdict, made),
     }
     verdict
+}
+
+/// Still nothing is named: what does not limit is known all the same, and what was not tried.
+fn narrow(verdict: &mut Verdict, made: &[Perturbation]) {
+    let stays = |group: &[Resource]| {
+        made.iter().any(|one| group.contains(&one.resource) && answer(one) == Says::DoesNotLimit)
+    };
+    if !stays(LOAD) || !stays(CLIENT) {
+        return;
+    }
+    let is_cpu_excluded = stays(SERVER);
+    let what = "neither the load nor the generator limits: it is the server or the path";
+    verdict.name = what.to_string();
+    if is_cpu_excluded {
+        verdict.name.push_str(", and not the server's CPU");
+    } else if !made.iter().any(|one| SERVER.contains(&one.resource)) {
+        let next = "let experiments lower the server's CPU quota too: --confirm --may-touch-server";
+        verdict.next.insert(0, next.to_string());
+    }
 }
 
 /// Whether a rate is the ceiling of what was tested depends on the side of its wall.

@@ -18,9 +18,11 @@ pub(super) struct Prediction {
 }
 
 /// Load: more of it changes nothing where something else is full.
-const LOAD: &[Resource] = &[InFlight, OfferedRate];
-const CLIENT: &[Resource] = &[ClientCpu, ClientLoops];
-const SERVER: &[Resource] = &[ServerCpu, ServerCpus];
+pub(super) const LOAD: &[Resource] = &[InFlight, OfferedRate];
+/// The generator itself.
+pub(super) const CLIENT: &[Resource] = &[ClientCpu, ClientLoops];
+/// The CPU of the server.
+pub(super) const SERVER: &[Resource] = &[ServerCpu, ServerCpus];
 /// Of a wall at the server: what the client brings. Load first, it is the least invasive.
 const OTHER_SIDE: &[Resource] = &[InFlight, OfferedRate, ClientCpu];
 const NOT_LOAD: &[Resource] = &[ClientCpu, ClientLoops, ServerCpu, ServerCpus];

@@ -1,3 +1,5 @@
+//! Plans, intervals and verdicts of experiments whose truth is known.
+
 use super::*;
 use crate::fixture::Fixture;
 use crate::undecided;
@@ -18,6 +20,7 @@ fn made(resource: Resource, value: f64, spread: f64) -> Perturbation {
         elasticity: Some(value),
         low: Some(value - spread),
         high: Some(value + spread),
+        says: Says::Open,
         failure: None,
     }
 }
@@ -189,6 +192,16 @@ fn a_measurement_that_is_not_valid_and_a_counted_limit_have_no_experiment() {
 }
 
 #[test]
+fn an_interval_says_what_a_resource_does_or_nothing() {
+    let said = |value, spread| answer(&made(Resource::ServerCpu, value, spread));
+    assert_eq!([said(0.75, 0.1), said(1.25, 0.6)], [Says::Limits; 2]);
+    assert_eq!([said(0.5, 0.2), said(0.3, 0.1)], [Says::LimitsInPart; 2]);
+    assert_eq!([said(0.0, 0.2), said(-0.1, 0.1)], [Says::DoesNotLimit; 2]);
+    let open = [said(0.0, 0.3), said(0.6, 0.6), said(0.8, 0.6), said(1.5, 0.1), said(-0.8, 0.1)];
+    assert_eq!(open, [Says::Open; 5], "wide, or none of these");
+}
+
+#[test]
 fn confirmed_needs_the_own_resource_and_a_rival() {
     let wall = Named::Wall(WallId::S3);
     let (own, rival) = (follows(Resource::ServerCpu), stays(Resource::InFlight));
@@ -252,6 +265,20 @@ fn what_waits_is_supported_but_never_confirmed_by_elimination() {
     let cpu = [stays(Resource::InFlight), follows(Resource::ServerCpu)];
     let verdict = apply(named(WallId::A2, Confidence::Suspected), &cpu);
     assert_eq!(verdict.wall, Named::Wall(WallId::S1), "{verdict:?}");
+}
+
+#[test]
+fn what_does_not_limit_is_said_when_nothing_is_named() {
+    let made = [Resource::InFlight, Resource::ClientLoops].map(stays);
+    let verdict = apply(undecided(), &made);
+    assert_eq!(verdict.wall, Named::Unknown);
+    assert!(verdict.name.ends_with("it is the server or the path"), "{}", verdict.name);
+    assert!(verdict.next[0].contains("--may-touch-server"), "{:?}", verdict.next);
+    let made = [&made[..], &[stays(Resource::ServerCpu)]].concat();
+    let verdict = apply(undecided(), &made);
+    assert!(verdict.name.ends_with("and not the server's CPU") && verdict.next.is_empty());
+    let one = apply(undecided(), &made[..1]);
+    assert_eq!(one.name, undecided().name, "the generator was not tried");
 }
 
 #[test]

@@ -6,8 +6,8 @@
 //!
 //! Caveats. The limit is on the highest descriptor number, so a process with gaps reaches it
 //! later, never earlier. Before 6.2 only root can count another user's descriptors. Those of the
-//! generator include what the probe keeps open: some twenty, and two per thread it watches up to
-//! 256 threads.
+//! generator include what the probe keeps open: some fifty, and per thread of the server it watches
+//! two up to 256 threads, and up to three more files for what the threads do.
 
 use super::{Round, Scope, Source};
 use crate::kept::{is_gone, unreadable};

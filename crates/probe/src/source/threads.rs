@@ -6,13 +6,14 @@
 //! split sampled. Client: the threads of this process. Server: those of the whole process tree.
 //!
 //! Caveats. Soft interrupts that run on top of a thread are charged to it unless interrupt time is
-//! accounted apart. A thread that started and ended between two scans, a second apart, is not
-//! seen; what a thread did after the last read before its end is lost. `schedstat` needs
+//! accounted apart. A thread that started and ended between two scans, a second apart, is not seen;
+//! what a thread did after the last read before its end is lost. Of more than 256 threads name,
+//! user and kernel time are up to some rounds old; the time on a CPU never is. `schedstat` needs
 //! CONFIG_SCHED_INFO and prints zeros where the kernel was told not to count.
 
 use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept, is_gone, unreadable};
-use crate::process::{self, parse_stat};
+use crate::process::{self, Stat, parse_stat};
 use crate::root::Root;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
@@ -42,9 +43,13 @@ pub fn parse(bytes: &[u8]) -> Result<Schedstat, ParseError> {
     Ok(Schedstat { run_ns: next()?, wait_ns: next()?, slices: next()? })
 }
 
-/// Files of this many threads are kept open, two each. A server with more has the rest opened in
-/// every round: slower, but the descriptors of the generator belong to its connections.
-const KEPT_THREADS_MAX: usize = 256;
+/// Files of our own threads that stay open, two each.
+const OWN_KEPT_FILES: usize = 512;
+
+/// Of more threads than this, few have their `stat` read in each round, in turn: it takes longer
+/// than `schedstat` and has nothing but the name and the sampled split.
+const STAT_EVERY_ROUND_MAX: usize = 256;
+const STAT_IN_TURN: usize = 32;
 
 /// How often to look for new threads.
 const SCAN_NS: u64 = NS_PER_S;
@@ -59,6 +64,10 @@ struct Threads {
     whose: Whose,
     root: Root,
     threads: BTreeMap<(u32, u32), Files>,
+    /// Files that may stay open.
+    kept_files: usize,
+    /// The round, for taking turns.
+    round: usize,
     scan_due_ns: u64,
     buffer: Buffer,
 }
@@ -66,19 +75,28 @@ struct Threads {
 struct Files {
     schedstat: Kept,
     stat: Kept,
+    /// What `stat` said last.
+    last: Option<Stat>,
 }
 
 pub(super) fn client(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.has_client().then(|| open(Whose::Client, Root::default()))
+    scope.has_client().then(|| open(Whose::Client, Root::default(), OWN_KEPT_FILES))
 }
 
 pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.server().map(|_| open(Whose::Server, scope.root.clone()))
+    scope.server().map(|_| open(Whose::Server, scope.root.clone(), scope.kept_files))
 }
 
-fn open(whose: Whose, root: Root) -> Box<dyn Source> {
-    let buffer = Buffer::new();
-    Box::new(Threads { whose, root, threads: BTreeMap::new(), scan_due_ns: 0, buffer })
+fn open(whose: Whose, root: Root, kept_files: usize) -> Box<dyn Source> {
+    Box::new(Threads {
+        whose,
+        root,
+        threads: BTreeMap::new(),
+        kept_files,
+        round: 0,
+        scan_due_ns: 0,
+        buffer: Buffer::new(),
+    })
 }
 
 impl Source for Threads {
@@ -116,6 +134,7 @@ impl Threads {
                 self.threads.entry((pid, tid)).or_insert_with(|| Files {
                     schedstat: Kept::one_piece(folder.join("schedstat")),
                     stat: Kept::one_piece(folder.join("stat")),
+                    last: None,
                 });
             }
         }
@@ -126,15 +145,19 @@ impl Threads {
     fn read_all(&mut self) -> Result<Vec<ThreadTimes>, Unreadable> {
         let mut times = Vec::with_capacity(self.threads.len());
         let mut ended = Vec::new();
+        self.round += 1;
+        let is_few = self.threads.len() <= STAT_EVERY_ROUND_MAX;
+        let turns = if is_few { 1 } else { self.threads.len() / STAT_IN_TURN };
+        let mut left = self.kept_files;
         for (index, (&(pid, tid), files)) in self.threads.iter_mut().enumerate() {
+            if index % turns == self.round % turns {
+                files.last = None;
+            }
             match files.read(pid, tid, &mut self.buffer)? {
                 Some(thread) => times.push(thread),
                 None => ended.push((pid, tid)),
             }
-            if index >= KEPT_THREADS_MAX {
-                files.schedstat.close();
-                files.stat.close();
-            }
+            left = files.keep(left, turns);
         }
         for thread in ended {
             self.threads.remove(&thread);
@@ -159,6 +182,20 @@ impl Threads {
 }
 
 impl Files {
+    /// Closes what may not stay open, and gives how many more files may. Where `stat` is read in
+    /// turns it is not worth a descriptor.
+    fn keep(&mut self, left: usize, turns: usize) -> usize {
+        if left == 0 {
+            self.schedstat.close();
+        }
+        let left = left.saturating_sub(1);
+        if left == 0 || turns > 1 {
+            self.stat.close();
+            return left;
+        }
+        left - 1
+    }
+
     /// The times of the thread, or nothing when it has ended.
     fn read(
         &mut self,
@@ -169,13 +206,14 @@ impl Files {
         let Some(times) = unless_gone(&mut self.schedstat, buffer, parse)? else {
             return Ok(None);
         };
-        let Some(stat) = unless_gone(&mut self.stat, buffer, parse_stat)? else {
-            return Ok(None);
-        };
+        if self.last.is_none() {
+            self.last = unless_gone(&mut self.stat, buffer, parse_stat)?;
+        }
+        let Some(stat) = &self.last else { return Ok(None) };
         Ok(Some(ThreadTimes {
             pid,
             tid,
-            name: stat.name,
+            name: stat.name.clone(),
             run_ns: times.run_ns,
             wait_ns: times.wait_ns,
             slices: times.slices,
@@ -215,7 +253,7 @@ mod tests {
 
     #[test]
     fn our_own_threads_have_run() {
-        let mut source = open(Whose::Client, Root::default());
+        let mut source = open(Whose::Client, Root::default(), 512);
         let reading = source.read(&Round { due_ns: 0, server: None }).unwrap();
         let Data::ClientThreads(threads) = reading else { panic!("{reading:?}") };
         let pid = std::process::id();

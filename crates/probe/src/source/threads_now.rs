@@ -170,9 +170,10 @@ enum Rights {
 
 struct ThreadsNow {
     root: Root,
-    /// Threads by process and number. What was opened stays open as long as all threads fit one
-    /// sample.
+    /// Threads by process and number.
     threads: BTreeMap<(u32, u32), Files>,
+    /// Of so many threads the files stay open.
+    kept_threads: usize,
     /// Where the last sample ended.
     last: (u32, u32),
     scan_due_ns: u64,
@@ -195,7 +196,8 @@ struct Learnt {
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.server().map(|_| Box::new(ThreadsNow::of(scope.root.clone())) as Box<dyn Source>)
+    let now = || ThreadsNow::of(scope.root.clone(), scope.kept_files);
+    scope.server().map(|_| Box::new(now()) as Box<dyn Source>)
 }
 
 impl Source for ThreadsNow {
@@ -222,9 +224,11 @@ impl Source for ThreadsNow {
 }
 
 impl ThreadsNow {
-    fn of(root: Root) -> Self {
+    fn of(root: Root, kept_files: usize) -> Self {
         Self {
             root,
+            // The other half is for the times of threads; the third file is rarely asked for.
+            kept_threads: kept_files / 2,
             threads: BTreeMap::new(),
             last: (0, 0),
             scan_due_ns: 0,
@@ -277,7 +281,7 @@ impl ThreadsNow {
                 doing.map(|doing| ThreadNow { pid, tid, doing, futex: None })
             }
         };
-        if self.threads.len() > SAMPLED_MAX
+        if self.threads.len() > self.kept_threads
             && let Some(files) = self.threads.get_mut(&(pid, tid))
         {
             files.close();
@@ -431,7 +435,7 @@ mod tests {
         rights: Rights,
         is_right: impl Fn(&[ThreadNow]) -> bool,
     ) -> Result<(), Vec<ThreadNow>> {
-        let mut source = ThreadsNow::of(Root::default());
+        let mut source = ThreadsNow::of(Root::default(), 512);
         source.rights = rights;
         let deadline = Instant::now() + Duration::from_secs(30);
         let mut due_ns = 0;
@@ -511,7 +515,7 @@ mod tests {
 
     #[test]
     fn very_many_threads_are_looked_at_in_turn() {
-        let mut source = ThreadsNow::of(Root::default());
+        let mut source = ThreadsNow::of(Root::default(), 512);
         for tid in 1..=600 {
             source.threads.insert((1 + tid / 300, tid), Files::below("none".into()));
         }

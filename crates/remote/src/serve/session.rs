@@ -29,6 +29,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const PERIOD_NS: (u64, u64) = (10 * NS_PER_MS, 10 * NS_PER_S);
 /// Readings held for a client that reads slowly, approximate bytes.
 const QUEUE_BYTES_MAX: usize = 16 << 20;
+/// Files about threads of the server that stay open, at most: nothing else is opened here.
+const KEPT_FILES: usize = 8192;
 
 /// Everything a session works with.
 pub(super) struct Session<'a> {
@@ -89,6 +91,7 @@ impl Session<'_> {
             port: hello.port,
             ends: Ends::Server,
             queue_bytes_max: QUEUE_BYTES_MAX,
+            kept_files: KEPT_FILES,
             ..Config::default()
         });
         let mut stream = Stream { line, sampler, waiting: VecDeque::new() };

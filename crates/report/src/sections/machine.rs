@@ -3,9 +3,11 @@
 use super::{security, ways};
 use crate::page::{Block, Column, Fact, Mark, Table};
 use crate::wording::{or_dash, plural};
-use model::facts::{CpuAccounting, CpuQuota, HostFacts, ServerFacts, Unreadable};
+use model::facts::{
+    CpuAccounting, CpuQuota, FarHost, HostFacts, Privilege, ServerFacts, Unreadable,
+};
 use model::run::Run;
-use model::units::{show_bytes, show_count};
+use model::units::{show_bytes, show_count, show_ns};
 
 /// Host, target, server process tree, and the command.
 pub fn facts(run: &Run) -> Vec<Block> {
@@ -20,9 +22,15 @@ pub fn facts(run: &Run) -> Vec<Block> {
     let addresses = ways::some_of(&record.target.addresses);
     facts.push(Fact::new("Target", format!("{} ({addresses})", record.target.url)));
     facts.extend(security::facts(run));
-    match &record.target.server {
+    let probe = record.target.probe.as_ref();
+    match record.target.server.as_ref().or_else(|| probe?.server.as_ref()) {
         Some(server) => facts.push(Fact::new("Server", server_phrase(server))),
         None => facts.push(Fact::new("Server", "not watched: its side is not measured")),
+    }
+    if let Some(probe) = probe {
+        facts.push(Fact::new("Server host", host_phrase(&probe.host)));
+        facts.push(Fact::new("Server CPU", cpu_phrase(&probe.host)));
+        facts.push(Fact::new("Probe", probe_phrase(probe)));
     }
     let trial = &record.trial;
     let driver = format!("{}: {}", trial.driver.name(), trial.driver_reason);
@@ -30,6 +38,29 @@ pub fn facts(run: &Run) -> Vec<Block> {
     facts.push(Fact::new("Command", record.command.join(" ")));
     facts.push(Fact::new("Seed", record.seed.to_string()));
     vec![Block::Facts(facts)]
+}
+
+/// Where the probe is, what it may see, its clock, and its end.
+fn probe_phrase(probe: &FarHost) -> String {
+    let sees = match probe.privilege {
+        Privilege::None => "sees the host only",
+        Privilege::ReadOnly => "sees the server's own files",
+        Privilege::Root => "sees everything",
+    };
+    let clock = &probe.clock;
+    let way = if clock.offset_ns < 0 { "behind" } else { "ahead" };
+    let mut parts = vec![
+        format!("on {}", probe.address),
+        sees.to_string(),
+        format!(
+            "its clock is {} {way} of ours, off by at most {} ({} round trips)",
+            show_ns(clock.offset_ns.unsigned_abs() as f64),
+            show_ns(clock.error_ns as f64),
+            clock.round_trips
+        ),
+    ];
+    parts.extend(probe.lost.as_ref().map(|why| format!("lost: {why}")));
+    parts.join(", ")
 }
 
 fn host_phrase(host: &HostFacts) -> String {
@@ -92,7 +123,12 @@ pub fn reference(run: &Run) -> Vec<Block> {
     let server = run.record.target.server.as_ref();
     let unreadable = host.unreadable.iter().map(|missing| ("this host", missing));
     let of_server = server.into_iter().flat_map(|server| &server.unreadable);
-    let all: Vec<_> = unreadable.chain(of_server.map(|missing| ("server", missing))).collect();
+    let mut all: Vec<_> = unreadable.chain(of_server.map(|missing| ("server", missing))).collect();
+    if let Some(probe) = &run.record.target.probe {
+        all.extend(probe.host.unreadable.iter().map(|missing| ("the server's host", missing)));
+        let of_server = probe.server.iter().flat_map(|server| &server.unreadable);
+        all.extend(of_server.map(|missing| ("server", missing)));
+    }
     blocks.extend(unreadable_table(&all).map(Block::Table));
     blocks
 }

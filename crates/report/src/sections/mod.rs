@@ -18,7 +18,9 @@ mod shape;
 
 pub mod answers;
 
+pub mod confirmation;
 pub mod evidence;
+mod fingerprints;
 pub mod gates;
 
 pub mod curves;
@@ -85,9 +87,11 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Answers", depths: FULLY, draw: answers::of_all_points },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
     Section { heading: "Evidence", depths: ALWAYS, draw: evidence::evidence },
+    Section { heading: "Evidence", depths: ALWAYS, draw: fingerprints::table },
     Section { heading: "Evidence", depths: FULLY, draw: evidence::by_point },
     Section { heading: "Evidence", depths: UNTIL_EVERYTHING, draw: evidence::not_tested_ids },
     Section { heading: "Evidence", depths: FULLY, draw: evidence::not_tested_names },
+    Section { heading: "Confirmation", depths: ALWAYS, draw: confirmation::table },
     Section { heading: "Next", depths: ALWAYS, draw: evidence::next },
     Section { heading: "Validity", depths: ALWAYS, draw: gates::summary },
     Section { heading: "Validity", depths: BRIEFLY, draw: traffic::trouble },

@@ -2,15 +2,17 @@
 
 use crate::page::{Block, List, ListKind};
 use crate::wording::percent;
-use model::reading::{Data, ProbeCost};
+use model::reading::{Data, ProbeCost, Reading};
 use model::run::Run;
 use std::collections::BTreeMap;
 
 /// Notices of the run, sources that stopped being readable, and the cost of the probe.
 pub fn notices(run: &Run) -> Vec<Block> {
     let mut items = run.record.notices.clone();
-    items.extend(lost_sources(run));
-    items.extend(probe_cost(run));
+    items.extend(lost_sources(&run.readings, ""));
+    items.extend(lost_sources(&run.server_readings, " on the server's host"));
+    items.extend(probe_cost(&run.readings, ""));
+    items.extend(probe_cost(&run.server_readings, " on the server's host"));
     if items.is_empty() {
         return Vec::new();
     }
@@ -18,21 +20,21 @@ pub fn notices(run: &Run) -> Vec<Block> {
 }
 
 /// Sources that could not be read while the run went on, each once.
-fn lost_sources(run: &Run) -> Vec<String> {
+fn lost_sources(readings: &[Reading], place: &str) -> Vec<String> {
     let mut lost: BTreeMap<&str, (&str, u64)> = BTreeMap::new();
-    for reading in &run.readings {
+    for reading in readings {
         if let Data::Unreadable(unreadable) = &reading.data {
             lost.entry(&unreadable.source).or_insert((&unreadable.why, 0)).1 += 1;
         }
     }
     let sentence = |(source, (why, times)): (&str, (&str, u64))| {
-        format!("{source} could not be read {times} times: {why}.")
+        format!("{source} could not be read{place} {times} times: {why}.")
     };
     lost.into_iter().map(sentence).collect()
 }
 
-fn probe_cost(run: &Run) -> Option<String> {
-    let cost = run.readings.iter().rev().find_map(|reading| match &reading.data {
+fn probe_cost(readings: &[Reading], place: &str) -> Option<String> {
+    let cost = readings.iter().rev().find_map(|reading| match &reading.data {
         Data::ProbeCost(cost) => Some(cost),
         _ => None,
     })?;
@@ -42,6 +44,7 @@ fn probe_cost(run: &Run) -> Option<String> {
     }
     let share = percent(100.0 * cpu_ns as f64 / elapsed_ns as f64);
     Some(format!(
-        "Watching cost {share} % of one CPU: {rounds} rounds of reading, {late_rounds} began late."
+        "Watching cost {share} % of one CPU{place}: {rounds} rounds of reading, {late_rounds} \
+         began late."
     ))
 }

@@ -123,6 +123,16 @@ const ROOMS: &[Room] = &[
         why: "a ruler shares no code with what it measures",
     },
     Room {
+        folder: "targets/stage",
+        may_use: &[],
+        why: "a label shares no code with what it judges",
+    },
+    Room {
+        folder: "walls",
+        may_use: &["crates/model", "crates/judge", "crates/store"],
+        why: "labels are compared with what the judge says of kept runs",
+    },
+    Room {
         folder: "bench/floor",
         may_use: &[],
         why: "a ruler shares no code with what it measures",
@@ -245,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_rulers_and_xtask_use_nothing_of_ours() {
-        for folder in ["targets/sink", "bench/floor", "crates/xtask"] {
+        for folder in ["targets/sink", "targets/stage", "bench/floor", "crates/xtask"] {
             let text = "[dependencies]\nmodel = { path = \"../../crates/model\" }\n";
             let text = manifest("ruler", text);
             let found = check(&Tree::sample(&[(&format!("{folder}/Cargo.toml"), &text)]));

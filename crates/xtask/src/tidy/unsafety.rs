@@ -18,6 +18,7 @@ const PLACES: &[(&str, &str)] = &[
     ("crates/probe/src/", "system calls that only telemetry needs"),
     ("crates/probe/tests/host.rs", "a listener with a backlog of its own"),
     ("crates/ceiling/src/signals.rs", "signal handlers"),
+    ("walls/src/stage/delay.rs", "a network device of its own"),
     ("targets/sink/", "rings shared with the kernel; it shares no code with the engine"),
     ("bench/floor/", "rings shared with the kernel; it shares no code with the engine"),
 ];

@@ -1,0 +1,120 @@
+//! Sizes from stored runs: what is said, what is refused, and whether the prediction holds.
+
+use crate::harness::{Folder, Server, ceiling, run, turn};
+use serde_json::Value;
+use std::fs;
+use std::process::Stdio;
+
+/// One pipelined run of so many connections, written to a file; gives its name.
+fn measured(folder: &Folder, name: &str, url: &str, connections: &str) -> String {
+    let file = folder.file(name);
+    let said = run(&arguments(url, connections, &file));
+    assert!(said.code == 0 || said.code == 4, "{}", said.stderr);
+    file
+}
+
+fn arguments<'a>(url: &'a str, connections: &'a str, file: &'a str) -> Vec<&'a str> {
+    let load = ["load", url, "-c", connections, "-p", "16", "-d", "3s", "-t", "1"];
+    [&load[..], &["--warmup", "500ms", "-q", "-o", file]].concat()
+}
+
+fn point(file: &str) -> Value {
+    let record: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    record["points"][0].clone()
+}
+
+/// One process is measured; its cost predicts the CPU time of two that share the load. The bound
+/// is wide because the machine is shared; the figure is printed.
+#[test]
+fn two_processes_with_half_the_load_each_reach_the_predicted_cost() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let (folder, url) = (Folder::new("size"), server.url("/"));
+    let mut last = 0.0;
+    for attempt in 0..3 {
+        let whole = measured(&folder, &format!("whole-{attempt}.json"), &url, "8");
+        let halves = ["left", "right"].map(|name| {
+            let file = folder.file(&format!("{name}-{attempt}.json"));
+            let child =
+                ceiling(&arguments(&url, "4", &file)).stdout(Stdio::null()).spawn().unwrap();
+            (child, file)
+        });
+        let halves = halves.map(|(mut child, file)| {
+            child.wait().unwrap();
+            point(&file)
+        });
+        let sum = |figure: &dyn Fn(&Value) -> f64| halves.iter().map(figure).sum::<f64>();
+        let rate = sum(&|point| point["rate"].as_f64().unwrap());
+        let used = sum(&|point| point["cpu"]["client_cpus"].as_f64().unwrap());
+        let said = run(&["size", &whole, "--rate", &format!("{rate:.0}"), "--json"]);
+        if said.code != 0 {
+            println!("attempt {attempt}: {}", said.stderr.trim());
+            continue;
+        }
+        let predicted = said.record()["client_cpus"]["value"].as_f64().unwrap();
+        last = used / predicted;
+        println!(
+            "one process predicts {predicted:.3} CPUs at {rate:.0}/s, two used {used:.3}: {:+.1} %",
+            (last - 1.0) * 100.0
+        );
+        if (0.7..=1.3).contains(&last) {
+            return;
+        }
+    }
+    panic!("two processes used {last:.2} times the predicted CPU time");
+}
+
+#[test]
+fn the_answer_and_its_arithmetic_are_shown() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let folder = Folder::new("size-text");
+    let file = measured(&folder, "run.json", &server.url("/"), "4");
+    let asked = ["size", &file, "--rate", "5M", "--client-cpus", "32", "--link", "25G"];
+    let said = run(&asked);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    for words in [
+        "of 32 CPUs for 5.00M/s",
+        "used to 70 % at most",
+        "client CPU per request",
+        "5.00M/s x",
+        "/ (32 CPUs x 0.7) =",
+        "/ (25.0Gbit/s x 0.7) =",
+        "server CPUs",
+    ] {
+        assert!(said.stdout.contains(words), "'{words}' in {}", said.stdout);
+    }
+}
+
+#[test]
+fn what_cannot_be_sized_is_refused_in_one_line() {
+    let folder = Folder::new("size-refused");
+    let file = folder.file("run.json");
+    for (arguments, words) in [
+        (vec!["size", "nowhere", "--rate", "1k"], vec!["<RUN>", "nowhere"]),
+        (vec!["size", &file], vec!["--rate", "missing", "for example"]),
+        (vec!["size", &file, "--rate", "fast"], vec!["--rate", "fast", "for example --rate 5M"]),
+        (vec!["size", &file, "--rate", "1k", "--link", "0"], vec!["--link", "for example"]),
+        (vec!["size", &file, "--rate", "1k", "--headroom", "70"], vec!["--headroom", "70", "0.7"]),
+        (vec!["size", &file, "--rate", "1k", "--client-cpus", "0"], vec!["--client-cpus", "0"]),
+    ] {
+        let said = run(&arguments);
+        assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{arguments:?}: {}", said.stderr);
+        assert_eq!(said.stderr.trim_end().lines().count(), 1, "{}", said.stderr);
+        for word in words {
+            assert!(said.stderr.contains(word), "{arguments:?}: '{word}' in {}", said.stderr);
+        }
+    }
+}
+
+/// A run against a server that answers with errors is no measurement.
+#[test]
+fn an_invalid_run_is_refused_and_exits_with_4() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--status", "500:50%"]);
+    let folder = Folder::new("size-invalid");
+    let file = measured(&folder, "run.json", &server.url("/"), "4");
+    let said = run(&["size", &file, "--rate", "1M"]);
+    assert_eq!((said.code, said.stdout.as_str()), (4, ""), "{}", said.stderr);
+    assert!(said.stderr.contains("not a valid measurement"), "{}", said.stderr);
+}

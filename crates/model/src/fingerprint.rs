@@ -1,0 +1,21 @@
+//! What a latency distribution or a ramp gives away by itself, without a look at the server.
+
+use crate::wall::WallId;
+use serde::{Deserialize, Serialize};
+
+/// A known pattern that was seen. It hints at walls, and other things look the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// Stable name, for example `delayed_ack`.
+    pub id: String,
+    /// What was seen, in words.
+    pub what: String,
+    /// The figure with its unit, as shown.
+    pub measured: String,
+    /// The rule it satisfies.
+    pub rule: String,
+    /// Walls that look like this; empty when it says that there is one, or none, and not which.
+    pub means: Vec<WallId>,
+    /// What else looks like this.
+    pub beware: String,
+}

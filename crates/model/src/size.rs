@@ -1,0 +1,81 @@
+//! How many machines make a rate: the answer of `ceiling size`, with its arithmetic.
+
+use crate::shape::Estimate;
+use serde::{Deserialize, Serialize};
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Wish {
+    /// Requests per second, over all machines.
+    pub rate: f64,
+    /// CPUs of one client machine.
+    pub client_cpus: u32,
+    /// Speed of its link in each direction, bits per second; absent when it is not known.
+    pub link_bits_per_s: Option<f64>,
+    /// Share of a machine that is planned for, so that the generator is not the wall.
+    pub headroom: f64,
+}
+
+/// One line of the arithmetic.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// What is worked out.
+    pub what: String,
+    /// The figures it is from, and the result.
+    pub arithmetic: String,
+}
+
+/// A whole number of machines with the ends of its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machines {
+    /// For the measured cost.
+    pub value: u64,
+    /// For the lower end of its interval.
+    pub low: u64,
+    /// For the upper end: what to plan with.
+    pub high: u64,
+}
+
+/// Traffic of one request as frames on the wire, at the least.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Bytes towards the server, framing included.
+    pub request_bytes: f64,
+    /// Bytes from the server, framing included.
+    pub answer_bytes: f64,
+    /// Packets towards the server.
+    pub request_packets: f64,
+    /// Packets from the server.
+    pub answer_packets: f64,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sizing {
+    /// What was asked.
+    pub wish: Wish,
+    /// Index of the point in the record whose cost was taken.
+    pub point: usize,
+    /// CPU time of the generator per request, microseconds.
+    pub client_us_per_request: Estimate,
+    /// CPU time of the server per request, microseconds; absent when it was not watched.
+    pub server_us_per_request: Option<Estimate>,
+    /// Each request on the wire.
+    pub traffic: Traffic,
+    /// CPUs that all clients together use.
+    pub client_cpus: Estimate,
+    /// Client machines for their CPUs.
+    pub machines_for_cpus: Machines,
+    /// Client machines for their links; absent when the speed is not known.
+    pub machines_for_link: Option<Machines>,
+    /// Client machines: the larger of the two.
+    pub machines: Machines,
+    /// CPUs that the server would use; absent when it was not watched.
+    pub server_cpus: Option<Estimate>,
+    /// Rate at which the CPUs of the server of the run are full; absent when it was not watched.
+    pub server_full_at: Option<Estimate>,
+    /// The arithmetic, line by line.
+    pub steps: Vec<Step>,
+    /// What a reader should know of it, one sentence each.
+    pub cautions: Vec<String>,
+}

@@ -1,0 +1,250 @@
+//! The command line. Every flag is defined once, here.
+
+use crate::limiter::Overflow;
+use crate::quantity::{rate, time};
+use clap::{Parser, value_parser};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const ABOUT: &str = "A server whose wall is chosen on the command line: pools, locks, limiters, \
+backlogs, buffers and work per request, on plain threads that can be watched in /proc.";
+
+const AFTER: &str = r#"WHAT A REQUEST GOES THROUGH, IN THIS ORDER
+  --limit, --lock, --sleep, --spin, --spin-lock, --downstream, --fsync, the answer. Every path is
+  answered alike, with 200 and --body bytes, but for --lock-path.
+
+LINES ON STANDARD OUTPUT
+  {"event":"listening",...} when connections are accepted, {"event":"stopped",...} after SIGTERM
+  or SIGINT.
+
+EXAMPLES
+  target-stage --workers 8 --sleep 20ms             a pool that can do 400/s
+  target-stage --workers 16 --lock 2ms              a lock that lets 500/s through
+  target-stage --thread-per-connection --sleep 50ms as fast as it is asked at once
+  target-stage --listeners 1 --spin 100us           one thread that can do 10000/s
+
+Exit codes: 0 stopped by a signal, 1 could not run, 2 wrong command line."#;
+
+/// What was typed.
+#[derive(Debug, Parser)]
+#[command(name = "target-stage", version, about = ABOUT, after_help = AFTER, max_term_width = 100)]
+pub struct Options {
+    /// IP address to listen on
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    addr: IpAddr,
+
+    /// Port to listen on; 0 takes a free one, which the first line of output names
+    #[arg(long, value_name = "PORT", default_value_t = 8084)]
+    port: u16,
+
+    /// N threads, each with a listening socket of its own on the shared port and with the
+    /// connections that come by it
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = value_parser!(u16).range(1..=64), help_heading = "Threads")]
+    listeners: u16,
+
+    /// K workers that take readable connections from one queue; until one of them does, the
+    /// request stays unread in its socket
+    #[arg(long, value_name = "K", value_parser = value_parser!(u16).range(1..=1024),
+          help_heading = "Threads")]
+    workers: Option<u16>,
+
+    /// One thread for each connection, without a limit
+    #[arg(long, conflicts_with = "workers", help_heading = "Threads")]
+    thread_per_connection: bool,
+
+    /// Sleep in each request
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = time,
+          help_heading = "Work")]
+    sleep: Duration,
+
+    /// Hold the one lock of the process in each request, sleeping inside
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = time,
+          help_heading = "Work")]
+    lock: Duration,
+
+    /// Only requests of this path take the lock
+    #[arg(long, value_name = "PATH", requires = "lock", help_heading = "Work")]
+    lock_path: Option<String>,
+
+    /// CPU time to burn in each request
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = time,
+          help_heading = "Work")]
+    spin: Duration,
+
+    /// CPU time to burn in each request while holding a lock that others wait for spinning
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = time,
+          help_heading = "Work")]
+    spin_lock: Duration,
+
+    /// Ask this server in each request, over one kept connection for each thread
+    #[arg(long, value_name = "IP:PORT", help_heading = "Work")]
+    downstream: Option<SocketAddr>,
+
+    /// Append to a file in each request and wait until it is on the disk
+    #[arg(long, value_name = "FILE", help_heading = "Work")]
+    fsync: Option<PathBuf>,
+
+    /// Requests that are let through, shared by all connections
+    #[arg(long, value_name = "N/s", value_parser = rate, help_heading = "Limits")]
+    limit: Option<f64>,
+
+    /// What becomes of requests above the limit
+    #[arg(long, value_enum, default_value = "reject", requires = "limit", help_heading = "Limits")]
+    limit_mode: Overflow,
+
+    /// Close each connection after N answers; the last one says so
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
+          help_heading = "Limits")]
+    requests_per_connection: Option<u64>,
+
+    /// Length of each accept queue; the kernel caps it at net.core.somaxconn
+    #[arg(long, value_name = "N", default_value_t = 4096,
+          value_parser = value_parser!(u16).range(1..), help_heading = "Limits")]
+    backlog: u16,
+
+    /// Sleep before each accept
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = time,
+          help_heading = "Limits")]
+    accept_delay: Duration,
+
+    /// Send buffer of each connection, in place of the kernel's own tuning
+    #[arg(long, value_name = "BYTES", value_parser = value_parser!(u32).range(1..1 << 30),
+          help_heading = "Answers")]
+    sndbuf: Option<u32>,
+
+    /// Bytes in each body
+    #[arg(long, value_name = "BYTES", default_value_t = 16,
+          value_parser = value_parser!(u32).range(0..=64 << 20), help_heading = "Answers")]
+    body: u32,
+
+    /// Send N chunks of one byte instead, which cost the client much more than the server
+    #[arg(long, value_name = "N", conflicts_with = "body",
+          value_parser = value_parser!(u32).range(1..=1 << 20), help_heading = "Answers")]
+    chunks: Option<u32>,
+
+    /// Write head and body apart and without TCP_NODELAY, so that the body waits for the
+    /// acknowledgement of the head
+    #[arg(long, help_heading = "Answers")]
+    nagle: bool,
+}
+
+/// Who serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crew {
+    /// A thread for each listening socket.
+    Loops,
+    /// So many workers behind one queue.
+    Pool(usize),
+    /// A thread for each connection.
+    Threads,
+}
+
+/// How connections come in.
+#[derive(Debug, Clone)]
+pub struct Door {
+    /// Where; port 0 is any.
+    pub address: SocketAddr,
+    /// Sockets that share the port.
+    pub listeners: usize,
+    /// Length of each accept queue.
+    pub backlog: i32,
+    /// Sleep before each accept.
+    pub accept_delay: Duration,
+    /// Send buffer of each connection.
+    pub sndbuf_bytes: Option<usize>,
+    /// How an answer leaves.
+    pub writing: Writing,
+}
+
+/// How an answer leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writing {
+    /// Whole and at once.
+    Whole,
+    /// The head, then the body, with Nagle's algorithm.
+    Nagle,
+}
+
+/// What a body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// So many bytes.
+    Whole(usize),
+    /// So many chunks of one byte.
+    Chunks(usize),
+}
+
+/// What a request goes through.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// See the flags of the same name.
+    pub sleep: Duration,
+    /// Time in the one lock.
+    pub lock: Duration,
+    /// The only path that takes it; all do without.
+    pub lock_path: Option<String>,
+    /// CPU time.
+    pub spin: Duration,
+    /// CPU time inside the spinning lock.
+    pub spin_lock: Duration,
+    /// A server to ask.
+    pub downstream: Option<SocketAddr>,
+    /// A file to append to.
+    pub fsync: Option<PathBuf>,
+    /// Requests per second, and what becomes of more.
+    pub limit: Option<(f64, Overflow)>,
+    /// Answers of a connection.
+    pub requests_per_connection: u64,
+    /// What each body is.
+    pub body: Body,
+}
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// How connections come in.
+    pub door: Door,
+    /// Who serves.
+    pub crew: Crew,
+    /// What a request goes through.
+    pub work: Work,
+}
+
+impl Options {
+    /// What to do.
+    pub fn plan(self) -> Plan {
+        let crew = match (self.workers, self.thread_per_connection) {
+            (Some(workers), _) => Crew::Pool(workers.into()),
+            (None, true) => Crew::Threads,
+            (None, false) => Crew::Loops,
+        };
+        Plan {
+            door: Door {
+                address: SocketAddr::new(self.addr, self.port),
+                listeners: self.listeners.into(),
+                backlog: self.backlog.into(),
+                accept_delay: self.accept_delay,
+                sndbuf_bytes: self.sndbuf.map(|bytes| bytes as usize),
+                writing: if self.nagle { Writing::Nagle } else { Writing::Whole },
+            },
+            crew,
+            work: Work {
+                sleep: self.sleep,
+                lock: self.lock,
+                lock_path: self.lock_path,
+                spin: self.spin,
+                spin_lock: self.spin_lock,
+                downstream: self.downstream,
+                fsync: self.fsync,
+                limit: self.limit.map(|rate| (rate, self.limit_mode)),
+                requests_per_connection: self.requests_per_connection.unwrap_or(u64::MAX),
+                body: match self.chunks {
+                    Some(chunks) => Body::Chunks(chunks as usize),
+                    None => Body::Whole(self.body as usize),
+                },
+            },
+        }
+    }
+}

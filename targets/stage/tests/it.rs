@@ -1,0 +1,190 @@
+//! What each flag promises, from outside. Times are only ever bounded from below: sleeps are kept,
+//! and nothing else is.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A server that ends with its test.
+struct Server {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    address: String,
+}
+
+impl Server {
+    fn start(flags: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_target-stage"));
+        command.args(["--port", "0"]).args(flags.split_whitespace()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert!(line.contains("\"event\":\"listening\""), "{line}");
+        let address = line.split("\"addr\":\"").nth(1).unwrap().split('"').next().unwrap();
+        Self { child, output, address: address.to_owned() }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    }
+
+    /// One request on a connection of its own.
+    fn get(&self, path: &str) -> String {
+        let mut stream = self.connect();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// So many requests at once; how long all of them took.
+    fn at_once(&self, count: usize, path: &str) -> Duration {
+        let begin = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..count {
+                scope.spawn(|| assert!(self.get(path).starts_with("HTTP/1.1 200 OK\r\n")));
+            }
+        });
+        begin.elapsed()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_pool_serves_as_many_at_once_as_it_has_workers() {
+    let server = Server::start("--workers 2 --sleep 50ms");
+    assert!(server.at_once(8, "/") >= Duration::from_millis(200), "four rounds of two");
+}
+
+#[test]
+fn a_lock_lets_one_through_and_only_of_its_path() {
+    let server = Server::start("--thread-per-connection --lock 50ms --lock-path /slow");
+    assert!(server.at_once(5, "/slow") >= Duration::from_millis(250));
+    let held = Server::start("--workers 4 --lock 30s --lock-path /slow");
+    let mut slow = held.connect();
+    slow.write_all(b"GET /slow HTTP/1.1\r\n\r\n").unwrap();
+    assert!(held.get("/fast").contains("200 OK"), "it does not wait for the lock");
+}
+
+#[test]
+fn a_limiter_refuses_or_delays() {
+    let server = Server::start("--workers 4 --limit 1/s");
+    let answers: Vec<String> = (0..8).map(|_| server.get("/")).collect();
+    assert!(answers.iter().any(|answer| answer.starts_with("HTTP/1.1 429 ")), "{answers:?}");
+    let server = Server::start("--thread-per-connection --limit 20/s --limit-mode delay");
+    assert!(server.at_once(8, "/") >= Duration::from_millis(300), "one may have been saved");
+}
+
+#[test]
+fn work_burns_cpu_time() {
+    let server = Server::start("--listeners 1 --spin 20ms");
+    assert!(server.at_once(5, "/") >= Duration::from_millis(100));
+    let server = Server::start("--workers 4 --spin-lock 20ms");
+    assert!(server.at_once(5, "/") >= Duration::from_millis(100), "one at a time");
+}
+
+#[test]
+fn a_downstream_server_is_asked_for_each_request() {
+    let downstream = Server::start("--workers 1 --sleep 40ms");
+    let server = Server::start(&format!("--workers 8 --downstream {}", downstream.address));
+    assert!(server.at_once(5, "/") >= Duration::from_millis(200));
+    drop(downstream);
+    assert!(server.get("/").starts_with("HTTP/1.1 502 "));
+}
+
+#[test]
+fn connections_are_kept_up_to_the_cap() {
+    let server = Server::start("--workers 2 --requests-per-connection 3");
+    let mut stream = server.connect();
+    // Together, to see that they are answered one by one and no more than three.
+    stream.write_all("GET / HTTP/1.1\r\n\r\n".repeat(5).as_bytes()).unwrap();
+    let mut answers = Vec::new();
+    // Unread requests turn the close into a reset, which may come before the end of the answers.
+    let _ = stream.read_to_end(&mut answers);
+    let answers = String::from_utf8(answers).unwrap();
+    assert!(answers.matches("200 OK").count() <= 3, "{answers}");
+    let mut stream = server.connect();
+    stream.write_all("GET / HTTP/1.1\r\n\r\n".repeat(3).as_bytes()).unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).unwrap();
+    assert_eq!(answers.matches("200 OK").count(), 3);
+    assert_eq!(answers.matches("Connection: close").count(), 1);
+}
+
+#[test]
+fn bodies_are_bytes_or_chunks_and_nagle_changes_nothing_of_them() {
+    let body = |flags: &str| {
+        let answer = Server::start(flags).get("/");
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    };
+    assert_eq!(body("--body 5"), ".....");
+    assert_eq!(body("--body 5 --nagle"), ".....");
+    assert_eq!(body("--body 70000 --sndbuf 4096").len(), 70_000);
+    assert_eq!(body("--chunks 2"), "1\r\n.\r\n1\r\n.\r\n0\r\n\r\n");
+}
+
+#[test]
+fn listeners_share_the_port_and_say_who_answered() {
+    let server = Server::start("--listeners 2");
+    let mut seen = Vec::new();
+    for _ in 0..200 {
+        let answer = server.get("/");
+        let thread = answer.lines().find_map(|line| line.strip_prefix("Server: ")).unwrap();
+        seen.push(thread.to_owned());
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen, ["loop-0", "loop-1"]);
+}
+
+#[test]
+fn each_accept_waits() {
+    for crew in ["--listeners 1", "--workers 4", "--thread-per-connection"] {
+        let server = Server::start(&format!("{crew} --accept-delay 30ms"));
+        assert!(server.at_once(5, "/") >= Duration::from_millis(150), "{crew}");
+    }
+}
+
+#[test]
+fn requests_that_are_none_are_refused() {
+    let server = Server::start("--workers 1");
+    let mut stream = server.connect();
+    stream.write_all(b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+}
+
+#[test]
+fn it_writes_before_it_answers() {
+    let path = std::env::temp_dir().join(format!("target-stage-{}.log", std::process::id()));
+    let server = Server::start(&format!("--workers 2 --fsync {}", path.display()));
+    (0..3).for_each(|_| drop(server.get("/")));
+    let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(lines, 3);
+}
+
+#[test]
+fn a_signal_ends_it_with_a_count() {
+    let mut server = Server::start("--workers 2");
+    (0..3).for_each(|_| drop(server.get("/")));
+    let pid = server.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    let mut line = String::new();
+    server.output.read_line(&mut line).unwrap();
+    assert!(line.contains("\"event\":\"stopped\"") && line.contains(":3}"), "{line}");
+    assert!(server.child.wait().unwrap().success());
+}

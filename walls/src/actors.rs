@@ -1,0 +1,136 @@
+//! What goes on beside the load while it runs.
+
+use crate::setup::{Actor, Allowance, Door, Host};
+use crate::stage::{self, Seat, Stage};
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Port of the listener that never accepts.
+pub const NEGLECTED_PORT: u16 = 8099;
+
+/// A program that ends with this value.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A thread that ends with this value.
+pub struct Playing {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Playing {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts an actor that is a program of its own.
+pub fn start(
+    stage: &Stage,
+    actor: &Actor,
+    number: usize,
+    server_port: u16,
+) -> Result<Option<Running>> {
+    let name = format!("actor-{number}");
+    let (host, cpus, weight, program, words) = match actor {
+        Actor::Burner { cpu, weight } => {
+            let words = vec!["-c".to_owned(), "while :; do :; done".to_owned()];
+            (Host::Server, *cpu, Some(*weight), "/bin/sh".into(), words)
+        }
+        Actor::Knocker { from, rate, burst, to } => {
+            let address = match to {
+                Door::Server => format!("{}:{server_port}", stage::server_seen_from(*from)),
+                Door::Neglected => format!("{}:{NEGLECTED_PORT}", stage::server_seen_from(*from)),
+                Door::Nobody => format!("{}:{server_port}", stage::nobody()),
+            };
+            let words = ["knock", &address, "--rate", &rate.to_string(), "--burst"];
+            let mut words: Vec<String> = words.map(str::to_owned).into();
+            words.push(burst.to_string());
+            let program = std::env::current_exe().context("no path of this program")?;
+            (*from, stage::cpu_of(*from), None, program, words)
+        }
+        Actor::Pauser { .. } | Actor::FilesTaken { .. } => return Ok(None),
+    };
+    let allowance = Allowance { weight, ..Allowance::default() };
+    let seat = Seat { host, name: &name, cpus: &cpus.to_string(), allowance, files: None };
+    let mut command = stage.command(seat, &program, &words)?;
+    Ok(Some(Running(command.stdout(Stdio::null()).spawn()?)))
+}
+
+/// Starts the listener that never accepts, where a knocker wants it.
+pub fn start_neglected(stage: &Stage, actors: &[Actor], bin: &Path) -> Result<Option<Running>> {
+    let wants = |actor: &Actor| matches!(actor, Actor::Knocker { to: Door::Neglected, .. });
+    if !actors.iter().any(wants) {
+        return Ok(None);
+    }
+    let line = format!(
+        "--addr 0.0.0.0 --port {NEGLECTED_PORT} --backlog 1 --accept-delay 3600s --workers 1"
+    );
+    let seat = Seat {
+        host: Host::Server,
+        name: "neglected",
+        cpus: "0",
+        allowance: Allowance::default(),
+        files: None,
+    };
+    let mut command =
+        stage.command(seat, &bin.join("target-stage"), &crate::setup::words(&line))?;
+    Ok(Some(Running(command.stdout(Stdio::null()).spawn()?)))
+}
+
+/// Starts an actor that only needs to know who is there.
+pub fn play(actor: &Actor, server: u32, client: u32) -> Option<Playing> {
+    let of = |host| if host == Host::Client { client } else { server };
+    let act: Box<dyn FnOnce(&AtomicBool) + Send> = match *actor {
+        Actor::Pauser { of: host, stop, every } => {
+            let process = of(host);
+            Box::new(move |end| pause(process, stop, every, end))
+        }
+        Actor::FilesTaken { after, left } => {
+            Box::new(move |end| take_files(client, after, left, end))
+        }
+        Actor::Burner { .. } | Actor::Knocker { .. } => return None,
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let end = stop.clone();
+    Some(Playing { stop, thread: Some(thread::spawn(move || act(&end))) })
+}
+
+/// Stops a process again and again, and leaves it going.
+fn pause(process: u32, stop: Duration, every: Duration, end: &AtomicBool) {
+    let Some(process) = Pid::from_raw(process as i32) else { return };
+    let mut begin = Instant::now();
+    while !end.load(Ordering::Relaxed) {
+        begin += every;
+        thread::sleep(begin.saturating_duration_since(Instant::now()));
+        // One that has ended cannot be stopped, and the thread is told to end soon.
+        let _ = kill_process(process, Signal::STOP);
+        thread::sleep(stop);
+        let _ = kill_process(process, Signal::CONT);
+    }
+}
+
+fn take_files(process: u32, after: Duration, left: u64, end: &AtomicBool) {
+    thread::sleep(after);
+    let Some(process) = Pid::from_raw(process as i32) else { return };
+    if !end.load(Ordering::Relaxed) {
+        let limit = Rlimit { current: Some(left), maximum: Some(left) };
+        // It fails for a process that has ended.
+        let _ = prlimit(Some(process), Resource::Nofile, limit);
+    }
+}

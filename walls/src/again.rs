@@ -1,0 +1,71 @@
+//! A kept run, judged again with what the judge knows today.
+
+use judge::again::{Raw, again};
+use judge::odds::Speaking;
+use model::reading::{Data, Reading};
+use model::run::{Point, Record, Run};
+
+/// Whose readings the judge may see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// Those of both sides.
+    Both,
+    /// Those of the generator's side only, as with a server of somebody else.
+    ClientOnly,
+}
+
+/// Whether the judge may see what was done to confirm a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Experiments {
+    /// It may not.
+    Hidden,
+    /// It may.
+    Shown,
+}
+
+/// The record as the judge finds it today, with what it may see.
+pub fn judged(run: &Run, sight: Sight, experiments: Experiments) -> Record {
+    let mut record = run.record.clone();
+    if experiments == Experiments::Hidden {
+        record.perturbations.clear();
+    }
+    let near = match sight {
+        Sight::Both => return again(record, raw(run)),
+        Sight::ClientOnly => without_the_server(&run.readings),
+    };
+    record.target.server = None;
+    record.target.probe = None;
+    again(record, Raw { near: &near, far: &[] })
+}
+
+/// Which tests spoke about the run.
+pub fn speaking(run: &Run) -> Option<Speaking> {
+    let record = judged(run, Sight::Both, Experiments::Hidden);
+    judge::again::speaking(&record, raw(run))
+}
+
+/// The point with the highest rate.
+pub fn best(record: &Record) -> Option<&Point> {
+    record.points.iter().max_by(|left, right| left.rate.total_cmp(&right.rate))
+}
+
+/// All raw readings of a run.
+pub fn raw(run: &Run) -> Raw<'_> {
+    Raw { near: &run.readings, far: &run.server_readings }
+}
+
+fn without_the_server(readings: &[Reading]) -> Vec<Reading> {
+    let is_servers = |data: &Data| {
+        matches!(
+            data,
+            Data::ServerThreads(_)
+                | Data::ServerQuota(_)
+                | Data::ServerFiles(_)
+                | Data::ServerThreadsNow(_)
+                | Data::ServerRuntime(_)
+                | Data::Downstreams(_)
+                | Data::Listeners(_)
+        )
+    };
+    readings.iter().filter(|reading| !is_servers(&reading.data)).cloned().collect()
+}

@@ -1,0 +1,55 @@
+//! Counting which tests speak at which wall, for the judge's odds.
+//!
+//! Draws of another seed are scored, so that nobody is praised for what was learnt by heart.
+
+use crate::again::speaking;
+use crate::label::Label;
+use crate::options::FitOptions;
+use crate::scenario::{self, Truth};
+use anyhow::{Context, Result, bail};
+use judge::odds::Table;
+use model::verdict::Named;
+use std::collections::BTreeSet;
+use std::fs;
+
+/// Counts and writes.
+pub fn run(options: &FitOptions) -> Result<()> {
+    let mut table = Table::default();
+    let (mut seeds, mut draws) = (BTreeSet::new(), 0);
+    for (folder, label) in Label::all_below(&options.runs)? {
+        let Some(scenario) = scenario::find(&label.scenario) else { continue };
+        // A label that was not tested, or does not hold, teaches nothing.
+        let holds = label.tested.as_ref().is_some_and(|tested| tested.holds);
+        let (true, Some(run), Some(wall)) = (holds, &label.run, cause(&scenario.truth)) else {
+            continue;
+        };
+        let run = store::read(&folder.join(run))?;
+        if let Some(speaking) = speaking(&run) {
+            table.add(wall, &speaking);
+            seeds.insert(label.seed);
+            draws += 1;
+        }
+    }
+    if draws == 0 {
+        bail!("no tested labels in {}; walls run makes them", options.runs.display());
+    }
+    let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+    let head = format!("# from {draws} draws of seed {}\n", seeds.join(", "));
+    let text = head + &table.text();
+    match &options.write {
+        None => print!("{text}"),
+        Some(path) => {
+            fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?
+        }
+    }
+    Ok(())
+}
+
+/// The one wall that is there; nothing when there are two, which would teach both wrongly.
+fn cause(truth: &Truth) -> Option<Named> {
+    match truth {
+        Truth::Wall(walls) => walls.first().map(|wall| Named::Wall(*wall)),
+        Truth::NoWall => Some(Named::None),
+        Truth::Both(..) => None,
+    }
+}

@@ -1,0 +1,59 @@
+//! The label of a kept run, in a file beside it.
+
+use crate::proof::Tested;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "label.json";
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Label {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The truth as the scenario had it; what counts is what it has now.
+    pub truth: String,
+    /// Seed of the draw.
+    pub seed: u64,
+    /// Number of the draw.
+    pub draw: u32,
+    /// What was drawn, by name.
+    pub parameters: BTreeMap<String, f64>,
+    /// Directory of the kept run, beside the label; absent when there is no record.
+    pub run: Option<String>,
+    /// Exit code of ceiling.
+    pub code: Option<i32>,
+    /// What ceiling said on standard error.
+    pub said: String,
+    /// Results of the runs that prove the label; absent when it was not tested.
+    pub tested: Option<Tested>,
+}
+
+impl Label {
+    /// Writes the label of a draw into its folder.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let path = folder.join(FILE);
+        let text = serde_json::to_string_pretty(self)?;
+        fs::write(&path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// The labels below a folder with the folders they are in, in order.
+    pub fn all_below(folder: &Path) -> Result<Vec<(PathBuf, Self)>> {
+        let entries = fs::read_dir(folder)
+            .with_context(|| format!("no kept runs in {}", folder.display()))?;
+        let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        folders.sort();
+        let mut labels = Vec::new();
+        for folder in folders {
+            let path = folder.join(FILE);
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            let label = serde_json::from_str(&text)
+                .with_context(|| format!("{} is no label", path.display()))?;
+            labels.push((folder, label));
+        }
+        Ok(labels)
+    }
+}

@@ -1,0 +1,63 @@
+//! Labelled scenarios: servers, generators and links whose wall is known, and the verdicts on them.
+//!
+//! What this room is for: knowing how often the judge is right, wrong or silent, and whether it is
+//! better than two simple rules that everybody has.
+//! In: names of scenarios and a seed; a directory of kept runs.
+//! Out: runs with a label each, in that directory; a table.
+//! Never: a label that was not tested: a limit that does not move the result is void; anything
+//! left on the host: see `stage.rs`; a look at the label by what judges.
+
+mod options;
+
+mod scenario;
+
+mod dice;
+mod setup;
+
+mod stage;
+
+mod actors;
+mod perform;
+
+mod draw;
+mod label;
+mod proof;
+
+mod again;
+mod baseline;
+mod fit;
+mod score;
+mod table;
+
+mod knock;
+mod ports;
+
+use crate::options::{Action, Options};
+use clap::Parser;
+use std::process::ExitCode;
+use std::time::Duration;
+
+fn main() -> ExitCode {
+    let done = match Options::parse().action {
+        Action::List => {
+            scenario::print_list();
+            Ok(())
+        }
+        Action::Run(options) => draw::run_all(&options),
+        Action::Score(options) => score::print(&options),
+        Action::Fit(options) => fit::run(&options),
+        Action::Knock(options) => knock::run(&options),
+        Action::Carry(options) => {
+            let one_way = Duration::from_micros(options.one_way_us);
+            stage::carry([&options.one, &options.other], one_way)
+        }
+        Action::Ports(options) => ports::run(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("walls: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

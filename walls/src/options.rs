@@ -1,0 +1,127 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+
+/// What was typed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "walls",
+    version,
+    about = "Scenarios whose wall is known, and the verdicts on them"
+)]
+pub struct Options {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Print the scenarios: name, accepted walls, how they are built, what misleads
+    List,
+    /// Run draws and keep a run and a label of each; needs root for namespaces and groups
+    Run(RunOptions),
+    /// Judge kept runs again and print how often the verdict is right
+    Score(ScoreOptions),
+    /// Count which tests spoke at which wall, for the odds of the judge
+    Fit(FitOptions),
+    /// (used by scenarios) Begin connections and never finish them
+    #[command(hide = true)]
+    Knock(KnockOptions),
+    /// (used by scenarios) Carry packets between two devices, with a delay
+    #[command(hide = true)]
+    Carry(CarryOptions),
+    /// (used by scenarios) Tell which listener answers which source port
+    #[command(hide = true)]
+    Ports(PortsOptions),
+}
+
+/// Which draws, and where they are kept.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// Only these scenarios
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Draws of each scenario
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub draws: u32,
+    /// Seed of all random parameters
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Directory for the runs and their labels
+    #[arg(long, value_name = "DIR", default_value = "out/walls")]
+    pub keep: PathBuf,
+    /// Directory of ceiling and the targets
+    #[arg(long, value_name = "DIR", default_value = "bin")]
+    pub bin: PathBuf,
+    /// Leave out the test of the labels: they stay untested, and the table says so
+    #[arg(long)]
+    pub no_proof: bool,
+}
+
+/// Which runs to judge.
+#[derive(Debug, Args)]
+pub struct ScoreOptions {
+    /// Directory that `walls run` kept
+    #[arg(value_name = "DIR", default_value = "out/walls")]
+    pub runs: PathBuf,
+    /// Print every draw
+    #[arg(long)]
+    pub all: bool,
+    /// Write the table as a page as well
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+}
+
+/// Which runs to count.
+#[derive(Debug, Args)]
+pub struct FitOptions {
+    /// Directory that `walls run` kept, with another seed than the one that is scored
+    #[arg(value_name = "DIR")]
+    pub runs: PathBuf,
+    /// Write the counts there instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+}
+
+/// Connections that are begun and not finished.
+#[derive(Debug, Args)]
+pub struct KnockOptions {
+    /// Where
+    pub address: SocketAddrV4,
+    /// Attempts per second
+    #[arg(long, default_value_t = 50.0)]
+    pub rate: f64,
+    /// Attempts in one instant, at the rate of such bursts
+    #[arg(long, default_value_t = 1)]
+    pub burst: u32,
+    /// How long an attempt is kept, milliseconds
+    #[arg(long, default_value_t = 900)]
+    pub keep_ms: u64,
+}
+
+/// A line that takes its time.
+#[derive(Debug, Args)]
+pub struct CarryOptions {
+    /// One device
+    pub one: String,
+    /// The other
+    pub other: String,
+    /// Time in each direction, microseconds
+    pub one_way_us: u64,
+}
+
+/// Source ports to try.
+#[derive(Debug, Args)]
+pub struct PortsOptions {
+    /// Where
+    pub address: SocketAddrV4,
+    /// First port
+    pub first: u16,
+    /// How many
+    pub count: u16,
+}

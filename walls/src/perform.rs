@@ -1,0 +1,149 @@
+//! One run: the stage is built, load runs, everything is taken down.
+
+use crate::actors::{self, Playing, Running};
+use crate::ports;
+use crate::setup::{Client, Host, Program, Setup};
+use crate::stage::{self, Seat, Stage};
+use anyhow::{Context, Result, bail};
+use model::run::Record;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// No run of a scenario takes longer, unless something hangs.
+const LONGEST: Duration = Duration::from_secs(90);
+
+/// What came of a run.
+pub struct Performed {
+    /// Directory of the run, when there is a record.
+    pub directory: Option<PathBuf>,
+    /// The record.
+    pub record: Option<Record>,
+    /// Exit code of ceiling.
+    pub code: Option<i32>,
+    /// What it said on standard error.
+    pub said: String,
+}
+
+/// Runs a command line of ceiling on a stage built for it. The run is kept below `folder`.
+pub fn perform(setup: &Setup, words: &[String], bin: &Path, folder: &Path) -> Result<Performed> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let bin = bin.canonicalize().with_context(|| format!("no directory {}", bin.display()))?;
+    let stage = Stage::build(setup)?;
+    let _neglected = actors::start_neglected(&stage, &setup.actors, &bin)?;
+    let downstream = match &setup.downstream {
+        Some(program) => Some(start(&stage, program, Host::Downstream, &bin, Vec::new())?),
+        None => None,
+    };
+    let more = downstream.as_ref().map_or_else(Vec::new, |(_, port)| {
+        vec!["--downstream".to_owned(), format!("{}:{port}", stage::address(Host::Downstream))]
+    });
+    let (server, port) = start(&stage, &setup.server, Host::Server, &bin, more)?;
+    if let Some(share) = setup.skew {
+        ports::skew(&stage, port, share)?;
+    }
+    let mut beside: Vec<Running> = Vec::new();
+    for (number, actor) in setup.actors.iter().enumerate() {
+        beside.extend(actors::start(&stage, actor, number, port)?);
+    }
+    let watched = format!("--server-pid {}", server.0.id());
+    let words = client_words(&setup.client, words, port, &watched, folder)?;
+    let seat = Seat {
+        host: Host::Client,
+        name: "generator",
+        cpus: setup.client.cpus,
+        allowance: setup.client.allowance,
+        files: None,
+    };
+    let log = folder.join("said.txt");
+    let mut command = stage.command(seat, &bin.join("ceiling"), &words)?;
+    let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    let mut client = Running(command.stdout(Stdio::null()).stderr(file).spawn()?);
+    let playing: Vec<Playing> = setup
+        .actors
+        .iter()
+        .filter_map(|actor| actors::play(actor, server.0.id(), client.0.id()))
+        .collect();
+    let code = wait(&mut client.0)?;
+    drop((playing, beside, server, downstream));
+    let said = fs::read_to_string(&log).unwrap_or_default();
+    let _ = fs::remove_file(&log);
+    let directory = only_folder(folder);
+    let record = directory.as_ref().and_then(|run| store::read(run).ok()).map(|run| run.record);
+    Ok(Performed { directory, record, code, said })
+}
+
+/// The command line of ceiling. How the server is watched is decided here and nowhere else.
+fn client_words(
+    client: &Client,
+    words: &[String],
+    port: u16,
+    watched: &str,
+    folder: &Path,
+) -> Result<Vec<String>> {
+    let url = format!("http://{}:{port}/", stage::address(Host::Server));
+    let file = folder.join("file");
+    if let Some(text) = &client.file {
+        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let fill = |word: &String| {
+        let word = word.replace("{url}", &url);
+        word.replace("{file}", &file.display().to_string())
+    };
+    let folder = folder.display().to_string();
+    let always = ["-q", "--no-color", "--runs", &folder];
+    let threads: &[&str] = if words.iter().any(|word| word == "-t") { &[] } else { &["-t", "1"] };
+    let rest = always.into_iter().chain(threads.iter().copied()).map(str::to_owned);
+    Ok(words.iter().map(fill).chain(rest).chain(crate::setup::words(watched)).collect())
+}
+
+/// Starts a server of the stage and waits until it listens; gives its port.
+fn start(
+    stage: &Stage,
+    program: &Program,
+    host: Host,
+    bin: &Path,
+    more: Vec<String>,
+) -> Result<(Running, u16)> {
+    let name = format!("{host:?}").to_lowercase();
+    let seat = Seat {
+        host,
+        name: &name,
+        cpus: program.cpus,
+        allowance: program.allowance,
+        files: program.files,
+    };
+    let mut words = crate::setup::words("--addr 0.0.0.0 --port 0");
+    words.extend(program.words.iter().cloned().chain(more));
+    let mut command = stage.command(seat, &bin.join(program.name), &words)?;
+    let mut server = Running(command.stdout(Stdio::piped()).spawn()?);
+    let mut line = String::new();
+    let output = server.0.stdout.as_mut().context("the server has no output")?;
+    BufReader::new(output).read_line(&mut line)?;
+    let listening: serde_json::Value = serde_json::from_str(&line)
+        .with_context(|| format!("{} did not start: {words:?}", program.name))?;
+    let port =
+        listening["addr"].as_str().and_then(|address| address.rsplit(':').next()?.parse().ok());
+    Ok((server, port.with_context(|| format!("no address in {line}"))?))
+}
+
+fn wait(child: &mut Child) -> Result<Option<i32>> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code());
+        }
+        if begin.elapsed() > LONGEST {
+            bail!("ceiling did not end within {} s", LONGEST.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The one directory in a folder.
+fn only_folder(folder: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    entries.map(|entry| entry.path()).find(|path| path.is_dir())
+}

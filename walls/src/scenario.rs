@@ -1,0 +1,150 @@
+//! The scenarios: what each is made of, what its wall is, and the one list of them.
+
+use crate::dice::Dice;
+use crate::proof::Proof;
+use crate::setup::Setup;
+use model::wall::WallId;
+
+mod accept_burst;
+mod backlog_drops;
+mod burst_credit;
+mod capped_keep_alive;
+mod client_files;
+mod client_link;
+mod client_ports;
+mod cpu_mask;
+mod delayed_ack;
+mod downstream_pool;
+mod downstream_quota;
+mod generator_loop;
+mod generator_neighbour;
+mod generator_quota;
+mod late_generator;
+mod limiter_delay;
+mod limiter_reject;
+mod little_load;
+mod lock;
+mod lock_class;
+mod one_thread;
+mod packet_rate;
+mod parent_quota;
+mod pauses;
+mod pool;
+mod quota;
+mod quota_and_link;
+mod quota_with_noise;
+mod round_trip;
+mod send_buffer;
+mod server_cpus;
+mod server_files;
+mod server_link;
+mod server_neighbour;
+mod skewed_listeners;
+mod sleeping_server;
+mod slow_acceptor;
+mod syn_queue;
+
+/// Every scenario, in the order of the table.
+pub const ALL: &[&Scenario] = &[
+    &little_load::SCENARIO,
+    &sleeping_server::SCENARIO,
+    &round_trip::SCENARIO,
+    &generator_quota::SCENARIO,
+    &generator_neighbour::SCENARIO,
+    &generator_loop::SCENARIO,
+    &late_generator::SCENARIO,
+    &client_link::SCENARIO,
+    &client_ports::SCENARIO,
+    &client_files::SCENARIO,
+    &burst_credit::SCENARIO,
+    &limiter_reject::SCENARIO,
+    &packet_rate::SCENARIO,
+    &slow_acceptor::SCENARIO,
+    &accept_burst::SCENARIO,
+    &syn_queue::SCENARIO,
+    &server_files::SCENARIO,
+    &backlog_drops::SCENARIO,
+    &server_link::SCENARIO,
+    &send_buffer::SCENARIO,
+    &skewed_listeners::SCENARIO,
+    &server_cpus::SCENARIO,
+    &one_thread::SCENARIO,
+    &quota::SCENARIO,
+    &parent_quota::SCENARIO,
+    &quota_with_noise::SCENARIO,
+    &cpu_mask::SCENARIO,
+    &server_neighbour::SCENARIO,
+    &lock::SCENARIO,
+    &lock_class::SCENARIO,
+    &pool::SCENARIO,
+    &downstream_quota::SCENARIO,
+    &downstream_pool::SCENARIO,
+    &limiter_delay::SCENARIO,
+    &pauses::SCENARIO,
+    &delayed_ack::SCENARIO,
+    &capped_keep_alive::SCENARIO,
+    &quota_and_link::SCENARIO,
+];
+
+/// A way to build a run whose wall is known.
+#[derive(Debug)]
+pub struct Scenario {
+    /// Stable name, for `--only`.
+    pub name: &'static str,
+    /// What the verdict has to be.
+    pub truth: Truth,
+    /// How the wall is made, in a sentence.
+    pub construction: &'static str,
+    /// What a naive rule says.
+    pub trap: &'static str,
+    /// What shows that the wall is where it was built.
+    pub proof: Proof,
+    /// The run of a draw. The limit that makes the wall is multiplied by the factor, so that more
+    /// is better; 1 is the kept run.
+    pub set_up: fn(&mut Dice, f64) -> Setup,
+}
+
+/// What the verdict has to be.
+#[derive(Debug, Clone, Copy)]
+pub enum Truth {
+    /// One of these walls; the first is the cause.
+    Wall(&'static [WallId]),
+    /// No wall was reached.
+    NoWall,
+    /// Both of these.
+    Both(WallId, WallId),
+}
+
+impl Truth {
+    /// The truth as written in tables.
+    pub fn word(&self) -> String {
+        let ids: Vec<_> = self.walls().iter().map(WallId::to_string).collect();
+        match self {
+            Self::Wall(_) => ids.join("/"),
+            Self::NoWall => "none".to_owned(),
+            Self::Both(..) => ids.join("+"),
+        }
+    }
+
+    /// The walls in it.
+    pub fn walls(&self) -> Vec<WallId> {
+        match self {
+            Self::Wall(walls) => walls.to_vec(),
+            Self::NoWall => vec![WallId::M2, WallId::C3, WallId::N1],
+            Self::Both(one, other) => vec![*one, *other],
+        }
+    }
+}
+
+/// The scenario of a name.
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    ALL.iter().copied().find(|scenario| scenario.name == name)
+}
+
+/// Prints them.
+pub fn print_list() {
+    for scenario in ALL {
+        println!("{:<22} {:<8} {}", scenario.name, scenario.truth.word(), scenario.construction);
+        println!("{:31} trap: {}", "", scenario.trap);
+    }
+}

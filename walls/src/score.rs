@@ -1,0 +1,206 @@
+//! How often verdicts are right: every kept run judged again, in four ways, beside two baselines.
+
+use crate::again::{Experiments, Sight, judged};
+use crate::baseline;
+use crate::label::Label;
+use crate::options::ScoreOptions;
+use crate::scenario::{self, Scenario, Truth};
+use crate::table;
+use anyhow::{Context, Result, bail};
+use model::run::Run;
+use model::verdict::{Named, Verdict};
+use model::wall::WallId;
+use std::fs;
+
+/// What a verdict is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// It is the truth.
+    Correct,
+    /// It is not.
+    Wrong,
+    /// It names no wall: unknown, or a measurement that is not valid.
+    Unknown,
+}
+
+/// Who judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judge {
+    /// Ours, with these readings, on the run without what perturbations told.
+    Plain(Sight),
+    /// Ours, with what perturbations told.
+    Perturbed(Sight),
+    /// Highest utilisation wins.
+    Highest,
+    /// A checklist of thresholds.
+    Checklist,
+}
+
+impl Judge {
+    /// All, in the order of the table.
+    pub const ALL: [Self; 6] = [
+        Self::Plain(Sight::Both),
+        Self::Plain(Sight::ClientOnly),
+        Self::Perturbed(Sight::Both),
+        Self::Perturbed(Sight::ClientOnly),
+        Self::Highest,
+        Self::Checklist,
+    ];
+
+    /// Head of its column.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain(Sight::Both) => "both sides",
+            Self::Plain(Sight::ClientOnly) => "client only",
+            Self::Perturbed(Sight::Both) => "both, perturbed",
+            Self::Perturbed(Sight::ClientOnly) => "client, perturbed",
+            Self::Highest => "B1",
+            Self::Checklist => "B2",
+        }
+    }
+}
+
+/// One draw with everybody's verdict on it.
+#[derive(Debug)]
+pub struct Scored {
+    /// Its scenario.
+    pub scenario: &'static Scenario,
+    /// Number of the draw.
+    pub draw: u32,
+    /// Whether the label was tested and does not hold.
+    pub standing: Standing,
+    /// Word and mark by judge, in the order of [`Judge::ALL`]; absent without a record, or when
+    /// the run has nothing of the kind.
+    pub marks: Vec<Option<(String, Mark)>>,
+}
+
+/// What a label is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The limit moved the result.
+    Holds,
+    /// It did not.
+    Void,
+    /// Nobody tried.
+    Untested,
+    /// There is no run to judge.
+    NoRun,
+}
+
+/// Judges and prints.
+pub fn print(options: &ScoreOptions) -> Result<()> {
+    let mut scored = Vec::new();
+    let mut when = Vec::new();
+    for (folder, label) in Label::all_below(&options.runs)? {
+        let Some(scenario) = scenario::find(&label.scenario) else {
+            eprintln!("walls: {} is no scenario any more", label.scenario);
+            continue;
+        };
+        let run = match &label.run {
+            Some(run) => Some(store::read(&folder.join(run))?),
+            None => None,
+        };
+        when.extend(run.iter().map(|run| run.record.started_at.clone()));
+        scored.push(score(scenario, &label, run.as_ref()));
+    }
+    if scored.is_empty() {
+        bail!("no labels in {}; walls run makes them", options.runs.display());
+    }
+    scored.sort_by_key(|one| {
+        (scenario::ALL.iter().position(|known| known.name == one.scenario.name), one.draw)
+    });
+    if options.all {
+        println!("{}", table::draws(&scored));
+    }
+    print!("{}", table::text(&scored));
+    if let Some(path) = &options.write {
+        let page = table::page(&scored, when.iter().min().map_or("", |first| first));
+        fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn score(scenario: &'static Scenario, label: &Label, run: Option<&Run>) -> Scored {
+    let standing = match (&label.tested, run) {
+        (_, None) => Standing::NoRun,
+        (None, _) => Standing::Untested,
+        (Some(tested), _) if tested.holds => Standing::Holds,
+        (Some(_), _) => Standing::Void,
+    };
+    let marks = match run {
+        None => vec![None; Judge::ALL.len()],
+        Some(run) => Judge::ALL.iter().map(|judge| mark_of(*judge, scenario, run)).collect(),
+    };
+    Scored { scenario, draw: label.draw, standing, marks }
+}
+
+fn mark_of(judge: Judge, scenario: &Scenario, run: &Run) -> Option<(String, Mark)> {
+    let verdict = match judge {
+        Judge::Plain(sight) => judged(run, sight, Experiments::Hidden).verdict,
+        Judge::Perturbed(_) if run.record.perturbations.is_empty() => return None,
+        Judge::Perturbed(sight) => judged(run, sight, Experiments::Shown).verdict,
+        Judge::Highest => return Some(of_one(scenario.truth, baseline::highest(run))),
+        Judge::Checklist => return Some(of_one(scenario.truth, baseline::checklist(run))),
+    };
+    let mut word = verdict.wall.word().to_owned();
+    for also in &verdict.also {
+        word = format!("{word}+{also}");
+    }
+    Some((word, mark(scenario.truth, &verdict)))
+}
+
+fn of_one(truth: Truth, named: Named) -> (String, Mark) {
+    (named.word().to_owned(), mark_walls(truth, named, &[]))
+}
+
+/// What a verdict is worth, given the truth.
+fn mark(truth: Truth, verdict: &Verdict) -> Mark {
+    mark_walls(truth, verdict.wall, &verdict.also)
+}
+
+fn mark_walls(truth: Truth, named: Named, also: &[WallId]) -> Mark {
+    let accepted = truth.walls();
+    let is_right = match (truth, named) {
+        (_, Named::Unknown) => return Mark::Unknown,
+        // A measurement that is refused names no wall.
+        (_, Named::Wall(WallId::M1)) if !accepted.contains(&WallId::M1) => return Mark::Unknown,
+        (Truth::NoWall, Named::None) => true,
+        (_, Named::None) => false,
+        (Truth::Both(one, other), Named::Wall(wall)) => {
+            (wall == one && also.contains(&other)) || (wall == other && also.contains(&one))
+        }
+        (_, Named::Wall(wall)) => accepted.contains(&wall),
+    };
+    if is_right { Mark::Correct } else { Mark::Wrong }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUOTA: Truth = Truth::Wall(&[WallId::S3]);
+    const BOTH: Truth = Truth::Both(WallId::C1, WallId::S3);
+
+    #[test]
+    fn a_verdict_is_right_wrong_or_says_nothing() {
+        let of = |truth, wall| mark_walls(truth, Named::Wall(wall), &[]);
+        assert_eq!(of(QUOTA, WallId::S3), Mark::Correct);
+        assert_eq!(of(QUOTA, WallId::C1), Mark::Wrong);
+        assert_eq!(of(QUOTA, WallId::M1), Mark::Unknown, "refused");
+        assert_eq!(of(Truth::Wall(&[WallId::M1]), WallId::M1), Mark::Correct);
+        assert_eq!(mark_walls(QUOTA, Named::Unknown, &[]), Mark::Unknown);
+        assert_eq!(mark_walls(QUOTA, Named::None, &[]), Mark::Wrong);
+        assert_eq!(mark_walls(Truth::NoWall, Named::None, &[]), Mark::Correct);
+        assert_eq!(of(Truth::NoWall, WallId::M2), Mark::Correct);
+        assert_eq!(of(Truth::NoWall, WallId::S1), Mark::Wrong);
+    }
+
+    #[test]
+    fn of_two_walls_one_is_not_enough() {
+        let of = |wall, also: &[WallId]| mark_walls(BOTH, Named::Wall(wall), also);
+        assert_eq!(of(WallId::C1, &[WallId::S3]), Mark::Correct);
+        assert_eq!(of(WallId::S3, &[WallId::C1]), Mark::Correct);
+        assert_eq!(of(WallId::S3, &[]), Mark::Wrong);
+        assert_eq!(of(WallId::S3, &[WallId::S1]), Mark::Wrong);
+    }
+}

@@ -1,0 +1,200 @@
+//! One run as data: what is started where, and under which limits.
+
+use std::time::Duration;
+
+/// One of the hosts of the stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Host {
+    /// Where the generator is.
+    Client,
+    /// Where the server is.
+    Server,
+    /// Where the server asks in turn.
+    Downstream,
+    /// Somebody else's, with a link to the server.
+    Stranger,
+}
+
+/// CPU time a process may have, as a control group of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Allowance {
+    /// CPUs' worth of time per period of 100 ms; absent when unlimited.
+    pub quota: Option<f64>,
+    /// The same in the parent group.
+    pub parent_quota: Option<f64>,
+    /// Weight against others that want the same CPU; the stage has a high one for all.
+    pub weight: Option<u64>,
+}
+
+/// A server of the stage.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// File name in the directory of programs.
+    pub name: &'static str,
+    /// Its command line, without address and port.
+    pub words: Vec<String>,
+    /// CPUs it may run on.
+    pub cpus: &'static str,
+    /// CPU time it may have.
+    pub allowance: Allowance,
+    /// Descriptors it may open; the default of the stage when absent.
+    pub files: Option<u64>,
+}
+
+/// The generator.
+#[derive(Debug, Clone)]
+pub struct Client {
+    /// Command line of ceiling; `{url}` stands for the server.
+    pub words: Vec<String>,
+    /// The shorter one that proves the label.
+    pub proof_words: Vec<String>,
+    /// CPUs it may run on.
+    pub cpus: &'static str,
+    /// CPU time it may have.
+    pub allowance: Allowance,
+    /// Content of the file that `{file}` stands for.
+    pub file: Option<String>,
+}
+
+/// How received packets reach a host of the stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Receive {
+    /// A kernel thread for each link, on the CPU of the host.
+    Threaded,
+    /// The per-CPU backlog of the host's CPU (receive packet steering), which can overflow.
+    Backlog,
+}
+
+/// A queueing discipline.
+#[derive(Debug, Clone)]
+pub enum Shape {
+    /// What the host sends to the first of its links.
+    Sent(Host, String),
+    /// What the host receives, through an intermediate device of its own.
+    Received(Host, String),
+}
+
+/// Something that goes on while load runs.
+#[derive(Debug, Clone)]
+pub enum Actor {
+    /// Loops without work on a CPU, each with a weight against the rest of the stage.
+    Burner {
+        /// CPU.
+        cpu: u32,
+        /// Weight of the group.
+        weight: u64,
+    },
+    /// Stops a process again and again.
+    Pauser {
+        /// Whose: the server's or the generator's.
+        of: Host,
+        /// Length of a stop.
+        stop: Duration,
+        /// From one begin to the next.
+        every: Duration,
+    },
+    /// Begins connections from a host to the server and never finishes them.
+    Knocker {
+        /// From where.
+        from: Host,
+        /// Attempts per second.
+        rate: f64,
+        /// Attempts in each instant.
+        burst: u32,
+        /// To where.
+        to: Door,
+    },
+    /// Takes descriptors away from the generator after a while.
+    FilesTaken {
+        /// After so long.
+        after: Duration,
+        /// How many it may still have.
+        left: u64,
+    },
+}
+
+/// Where a knocker knocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// At the server under test.
+    Server,
+    /// At an address of the server's network where nobody is.
+    Nobody,
+    /// At a listener of the server's host that never accepts.
+    Neglected,
+}
+
+/// One run.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The server under test.
+    pub server: Program,
+    /// The one it asks; the server then gets `--downstream`.
+    pub downstream: Option<Program>,
+    /// The generator.
+    pub client: Client,
+    /// How packets are received, by all hosts.
+    pub receive: Receive,
+    /// Time that packets between client and server take in each direction.
+    pub one_way: Option<Duration>,
+    /// Queueing disciplines.
+    pub shapes: Vec<Shape>,
+    /// Kernel parameters of a host's network.
+    pub sysctls: Vec<(Host, &'static str, String)>,
+    /// Length of the machine's per-CPU backlog, which belongs to no namespace.
+    pub backlog_packets: Option<u32>,
+    /// Whether answers to the stranger get lost on the way.
+    pub stranger_is_deaf: bool,
+    /// Source ports of which this share reaches the first of two listeners.
+    pub skew: Option<f64>,
+    /// What goes on beside.
+    pub actors: Vec<Actor>,
+}
+
+/// The ramp of scenarios in which the shape matters.
+pub const RAMP: &str = "ramp {url} -c 1..16*2 -d 1.5s --warmup 300ms";
+
+/// Words of a command line.
+pub fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+impl Program {
+    /// The stage server with these flags, on CPU 0.
+    pub fn stage(flags: &str) -> Self {
+        let allowance = Allowance::default();
+        Self { name: "target-stage", words: words(flags), cpus: "0", allowance, files: None }
+    }
+}
+
+impl Setup {
+    /// A stage server with these flags, and a generator with this command line, for both the kept
+    /// run and the proof, unless that gets one of its own.
+    pub fn new(server: &str, client: &str) -> Self {
+        Self {
+            server: Program::stage(server),
+            downstream: None,
+            client: Client {
+                words: words(client),
+                proof_words: words(client),
+                cpus: "1",
+                allowance: Allowance::default(),
+                file: None,
+            },
+            receive: Receive::Threaded,
+            one_way: None,
+            shapes: Vec::new(),
+            sysctls: Vec::new(),
+            backlog_packets: None,
+            stranger_is_deaf: false,
+            skew: None,
+            actors: Vec::new(),
+        }
+    }
+
+    /// The same with a command line of its own for the proof.
+    pub fn proven_by(mut self, client: &str) -> Self {
+        self.client.proof_words = words(client);
+        self
+    }
+}

@@ -1,0 +1,139 @@
+//! The stage: up to four hosts on one machine, each on its own CPU, with nothing left behind.
+//!
+//! Hosts are network namespaces joined by veth pairs; CPU time is shared out by control groups.
+//! Everything is named after the process that made it, is removed on drop, and what a process left
+//! that was killed is removed when the next one begins. Files of processes that are killed with
+//! us: every program of the stage is in one of its groups, so that it can be found.
+
+mod delay;
+mod groups;
+mod guard;
+mod network;
+
+use crate::setup::{Allowance, Host, Receive, Setup};
+use anyhow::{Context, Result, bail};
+use groups::Groups;
+use guard::BacklogGuard;
+use network::Network;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+pub use delay::run as carry;
+pub use network::{address, nobody, server_seen_from};
+
+/// What the names of all things of a stage begin with.
+const PREFIX: &str = "ceiling-walls-";
+
+/// See the module.
+pub struct Stage {
+    // In the order in which they are taken down: programs, then what they used.
+    groups: Groups,
+    network: Network,
+    _backlog: Option<BacklogGuard>,
+}
+
+/// Where and how a program runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Seat<'a> {
+    /// Its host.
+    pub host: Host,
+    /// Name of its group, of its own.
+    pub name: &'a str,
+    /// CPUs it may run on.
+    pub cpus: &'a str,
+    /// CPU time it may have.
+    pub allowance: Allowance,
+    /// Descriptors it may open.
+    pub files: Option<u64>,
+}
+
+impl Stage {
+    /// Builds it.
+    pub fn build(setup: &Setup) -> Result<Self> {
+        let groups = Groups::create()?;
+        let network = Network::create(setup)?;
+        let backlog = setup.backlog_packets.map(BacklogGuard::set).transpose()?;
+        Ok(Self { groups, network, _backlog: backlog })
+    }
+
+    /// The command that runs a program on the stage. The program is the process that is started,
+    /// not a child of it.
+    pub fn command(&self, seat: Seat<'_>, program: &Path, words: &[String]) -> Result<Command> {
+        let group = self.groups.add(seat.name, seat.allowance)?;
+        let namespace = self.network.namespace(seat.host);
+        let cpus = seat.cpus;
+        let files = match seat.files {
+            Some(files) => format!("prlimit --nofile={files}:{files} "),
+            None => String::new(),
+        };
+        let script = format!(
+            "echo $$ > {}/cgroup.procs && exec ip netns exec {namespace} sh -c '{} && exec \"$@\"' \
+             sh taskset -c {cpus} {files}\"$@\"",
+            group.display(),
+            self.groups.mount_script(),
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "sh"]).arg(program).args(words).stdin(Stdio::null());
+        Ok(command)
+    }
+
+    /// Sets a kernel parameter of a host's network.
+    pub fn sysctl(&self, host: Host, name: &str, value: &str) -> Result<()> {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        let namespace = self.network.namespace(host);
+        shell(&format!("ip netns exec {namespace} sh -c 'echo \"{value}\" > {path}'"))
+    }
+}
+
+/// Removes what stages of dead processes left.
+pub fn sweep() {
+    guard::sweep();
+    groups::sweep();
+    network::sweep();
+}
+
+/// The process that made the thing of this name, when it is dead.
+fn is_stale(name: &str) -> bool {
+    let tag = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
+    let maker: Option<u32> = tag.and_then(|tag| tag.parse().ok());
+    maker.is_some_and(|maker| !Path::new(&format!("/proc/{maker}")).exists())
+}
+
+/// Runs lines of shell, out of reach of Ctrl-C: half a host is harder to remove than a whole one.
+fn shell(script: &str) -> Result<()> {
+    let mut command = Command::new("sh");
+    let output = command.args(["-e", "-c", script]).process_group(0).output();
+    let output = output.context("sh cannot be started")?;
+    if !output.status.success() {
+        bail!("`{script}` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(())
+}
+
+/// The CPU that works for a host.
+pub fn cpu_of(host: Host) -> u32 {
+    match host {
+        Host::Client => 1,
+        Host::Server | Host::Downstream | Host::Stranger => 0,
+    }
+}
+
+/// Whether links have a kernel thread of their own for what they receive.
+fn is_threaded(setup: &Setup) -> bool {
+    setup.receive == Receive::Threaded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_dead_process_left_is_stale() {
+        let own = std::process::id();
+        assert!(!is_stale(&format!("{PREFIX}{own}-c")));
+        // Process ids end at 2^22.
+        assert!(is_stale(&format!("{PREFIX}4194305-c")) && is_stale(&format!("{PREFIX}4194305")));
+        assert!(!is_stale("other-4194305-c") && !is_stale(&format!("{PREFIX}x-c")));
+    }
+}

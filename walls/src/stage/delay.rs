@@ -1,0 +1,80 @@
+//! A line that takes its time: two devices, and a process that carries packets between them.
+//!
+//! Kernels without a delaying queueing discipline are common, and time on the way is what the
+//! round trip and small buffers are about. Each direction has a thread that reads and one that
+//! writes when a packet is due, so that packets keep their order and do not wait for each other.
+
+use anyhow::{Context, Result, bail};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Largest packet of the devices, with room.
+const PACKET_BYTES: usize = 65_536;
+
+/// A packet and when it arrives.
+type Due = (Instant, Vec<u8>);
+
+/// Makes both devices, says so, and carries packets until it is killed.
+pub fn run(names: [&str; 2], one_way: Duration) -> Result<()> {
+    let [one, other] = [device(names[0])?, device(names[1])?];
+    let mut carriers = Vec::new();
+    for (from, to) in [(one.try_clone()?, other.try_clone()?), (other, one)] {
+        let (sender, receiver) = channel();
+        carriers.push(thread::spawn(move || take(from, one_way, &sender)));
+        carriers.push(thread::spawn(move || give(&receiver, to)));
+    }
+    println!("ready");
+    for carrier in carriers {
+        // A device goes with its namespace, and then this line is no longer needed.
+        let _ = carrier.join();
+    }
+    Ok(())
+}
+
+fn take(mut device: File, one_way: Duration, due: &Sender<Due>) {
+    let mut packet = vec![0; PACKET_BYTES];
+    // A device that is still down cannot be read yet.
+    loop {
+        match device.read(&mut packet) {
+            Ok(count) => {
+                if due.send((Instant::now() + one_way, packet[..count].to_vec())).is_err() {
+                    return;
+                }
+            }
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+fn give(due: &Receiver<Due>, mut device: File) {
+    for (at, packet) in due {
+        thread::sleep(at.saturating_duration_since(Instant::now()));
+        // What a device does not take is lost, as on any line.
+        let _ = device.write(&packet);
+    }
+}
+
+/// A new TUN device of this name; it is there as long as the file is open.
+fn device(name: &str) -> Result<File> {
+    let file = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+    let file = file.context("cannot open /dev/net/tun")?;
+    if name.len() >= libc::IFNAMSIZ {
+        bail!("{name} is too long a name for a device");
+    }
+    // SAFETY: all zeroes is a valid value of this struct of integers.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: the kernel reads and writes one `ifreq`, which lives until after the call.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
+    if result < 0 {
+        return Err(std::io::Error::last_os_error()).context(format!("cannot make {name}"));
+    }
+    Ok(file)
+}

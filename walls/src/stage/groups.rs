@@ -1,0 +1,138 @@
+//! Control groups: one for each program, below one of ours.
+
+use super::{PREFIX, is_stale};
+use crate::setup::Allowance;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Weight of the whole stage against the rest of the machine: the other programs of a shared host
+/// are to be as little of a neighbour as can be.
+const STAGE_WEIGHT: u64 = 64 * 1024;
+
+/// Weight of a program without one of its own.
+const WEIGHT: u64 = 1024;
+
+const PERIOD_US: u64 = 100_000;
+
+/// How long the last process of a group may take to vanish.
+const GONE_WITHIN: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// See the module. Dropping it kills what still runs in the groups and removes them.
+pub struct Groups {
+    version: Version,
+    root: PathBuf,
+}
+
+impl Groups {
+    /// Makes the group of the stage.
+    pub fn create() -> Result<Self> {
+        let (version, hierarchy) = hierarchy();
+        if version == Version::Two {
+            write(&hierarchy, "cgroup.subtree_control", "+cpu")?;
+        }
+        let root = hierarchy.join(format!("{PREFIX}{}", std::process::id()));
+        let groups = Self { version, root };
+        groups.make(&groups.root, None, STAGE_WEIGHT)?;
+        Ok(groups)
+    }
+
+    /// Makes the group of a program, with its parent.
+    pub fn add(&self, name: &str, allowance: Allowance) -> Result<PathBuf> {
+        let parent = self.root.join(format!("{name}-host"));
+        let own = parent.join(name);
+        self.make(&parent, allowance.parent_quota, allowance.weight.unwrap_or(WEIGHT))?;
+        self.make(&own, allowance.quota, WEIGHT)?;
+        Ok(own)
+    }
+
+    fn make(&self, path: &Path, quota: Option<f64>, weight: u64) -> Result<()> {
+        fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
+        let quota_us = quota.map(|cpus| ((cpus * PERIOD_US as f64) as u64).max(1000));
+        match self.version {
+            Version::One => {
+                write(path, "cpu.shares", &weight.to_string())?;
+                if let Some(quota_us) = quota_us {
+                    write(path, "cpu.cfs_period_us", &PERIOD_US.to_string())?;
+                    write(path, "cpu.cfs_quota_us", &quota_us.to_string())?;
+                }
+            }
+            Version::Two => {
+                let weight = (weight * 100 / WEIGHT).clamp(1, 10_000);
+                write(path, "cpu.weight", &weight.to_string())?;
+                if let Some(quota_us) = quota_us {
+                    write(path, "cpu.max", &format!("{quota_us} {PERIOD_US}"))?;
+                }
+                // Groups with processes may not pass the controller on; the innermost need not.
+                if path.file_name() != path.parent().and_then(Path::file_name) {
+                    let _ = write(path, "cgroup.subtree_control", "+cpu");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Shell that makes the groups visible in a namespace, which has a `/sys` of its own.
+    pub fn mount_script(&self) -> &'static str {
+        match self.version {
+            Version::One => {
+                "mount -t tmpfs none /sys/fs/cgroup && mkdir /sys/fs/cgroup/cpu && \
+                 mount -t cgroup -o cpu none /sys/fs/cgroup/cpu"
+            }
+            Version::Two => "mount -t cgroup2 none /sys/fs/cgroup",
+        }
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        remove(&self.root);
+    }
+}
+
+fn hierarchy() -> (Version, PathBuf) {
+    if Path::new("/sys/fs/cgroup/cpu/cgroup.procs").exists() {
+        return (Version::One, "/sys/fs/cgroup/cpu".into());
+    }
+    (Version::Two, "/sys/fs/cgroup".into())
+}
+
+fn write(group: &Path, file: &str, value: &str) -> Result<()> {
+    let path = group.join(file);
+    fs::write(&path, value).with_context(|| format!("cannot write {value} to {}", path.display()))
+}
+
+/// Removes groups of dead processes, and what still runs in them.
+pub fn sweep() {
+    let Ok(entries) = fs::read_dir(hierarchy().1) else { return };
+    for entry in entries.flatten() {
+        if is_stale(&entry.file_name().to_string_lossy()) {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// Removes a group with those below it; processes in them are killed.
+fn remove(group: &Path) {
+    let below = fs::read_dir(group).into_iter().flatten().flatten();
+    for entry in below.filter(|entry| entry.path().is_dir()) {
+        remove(&entry.path());
+    }
+    let begin = Instant::now();
+    while fs::remove_dir(group).is_err() && group.exists() && begin.elapsed() < GONE_WITHIN {
+        let listed = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+        for process in listed.lines().filter_map(|line| line.parse().ok()) {
+            let Some(process) = rustix::process::Pid::from_raw(process) else { continue };
+            // One that has just ended is what we want.
+            let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

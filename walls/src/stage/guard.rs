@@ -1,0 +1,96 @@
+//! The one parameter of the machine itself that a scenario changes, and its way back.
+//!
+//! The old value is on disk before the new one is in the kernel, so that it comes back after a
+//! crash as well: at the next start.
+
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PARAMETER: &str = "/proc/sys/net/core/netdev_max_backlog";
+
+/// Restores `net.core.netdev_max_backlog` on drop.
+pub struct BacklogGuard {
+    restorer: Restorer,
+}
+
+impl BacklogGuard {
+    /// Writes the old value down, then sets the new one.
+    pub fn set(packets: u32) -> Result<Self> {
+        let restorer = Restorer { parameter: PARAMETER.into(), note: note() };
+        restorer.change(&packets.to_string())?;
+        Ok(Self { restorer })
+    }
+}
+
+impl Drop for BacklogGuard {
+    fn drop(&mut self) {
+        if let Err(error) = self.restorer.restore() {
+            eprintln!("walls: {error:#}");
+        }
+    }
+}
+
+/// Restores what a process that was killed had changed.
+pub fn sweep() {
+    let restorer = Restorer { parameter: PARAMETER.into(), note: note() };
+    if let Err(error) = restorer.restore() {
+        eprintln!("walls: {error:#}");
+    }
+}
+
+fn note() -> PathBuf {
+    Path::new("/run").join(format!("{}netdev_max_backlog", super::PREFIX))
+}
+
+/// A parameter and the file that remembers its old value.
+struct Restorer {
+    parameter: PathBuf,
+    note: PathBuf,
+}
+
+impl Restorer {
+    fn change(&self, value: &str) -> Result<()> {
+        self.restore()?;
+        let old = fs::read_to_string(&self.parameter)
+            .with_context(|| format!("cannot read {}", self.parameter.display()))?;
+        fs::write(&self.note, &old)
+            .with_context(|| format!("cannot write {}", self.note.display()))?;
+        fs::write(&self.parameter, value)
+            .with_context(|| format!("cannot write {}", self.parameter.display()))
+    }
+
+    /// Nothing to do when there is no note.
+    fn restore(&self) -> Result<()> {
+        let Ok(old) = fs::read_to_string(&self.note) else { return Ok(()) };
+        fs::write(&self.parameter, old.trim()).with_context(|| {
+            let (parameter, old) = (self.parameter.display(), old.trim());
+            format!("{parameter} was {old} and cannot be restored")
+        })?;
+        fs::remove_file(&self.note)
+            .with_context(|| format!("cannot remove {}", self.note.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_value_comes_back_whatever_happened_between() {
+        let folder = std::env::temp_dir().join(format!("ceiling-guard-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let make = || Restorer { parameter: folder.join("value"), note: folder.join("note") };
+        fs::write(folder.join("value"), "1000\n").unwrap();
+        make().change("8").unwrap();
+        assert_eq!(fs::read_to_string(folder.join("value")).unwrap(), "8");
+        // Killed here; another one begins.
+        make().change("6").unwrap();
+        make().restore().unwrap();
+        assert_eq!(fs::read_to_string(folder.join("value")).unwrap(), "1000");
+        fs::write(folder.join("value"), "2000").unwrap();
+        make().restore().unwrap();
+        assert_eq!(fs::read_to_string(folder.join("value")).unwrap(), "2000", "nothing to do");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
