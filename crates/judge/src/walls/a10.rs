@@ -58,6 +58,9 @@ mod tests {
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.unread_at_server(0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "most requests are elsewhere");
+        let writing: Vec<_> = (1..=5).map(|tid| (tid, 0.01, Doing::PipeWrite, None)).collect();
+        fixture.doing(&writing);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "three of eight are elsewhere");
         assert_eq!(super::test(&logging(Doing::Timer).case()), Test::NotSeen, "A2");
         fixture.observed.doing = None;
         assert_eq!(super::test(&fixture.case()), Test::Untested);

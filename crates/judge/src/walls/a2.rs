@@ -85,13 +85,20 @@ mod tests {
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert!(seen.families() == 2 && seen.next[0].contains("than 2"), "{seen:?}");
         assert!(seen.against[0].contains("A4"), "{seen:?}");
-        fixture.unread_at_server(0.0);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C3: nothing waits");
         fixture.unread_at_server(0.3);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "half of them are elsewhere");
         fixture.unread_at_server(0.75);
         fixture.server_thread(0.97, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a hot server");
+    }
+
+    #[test]
+    fn sleepers_for_every_request_are_no_pool() {
+        let mut fixture = pool();
+        let sleepers: Vec<_> = (1..=8).map(|tid| (tid, 0.01, Doing::Timer, None)).collect();
+        fixture.doing(&sleepers);
+        fixture.unread_at_server(0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C3: nothing waits");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let Some(downstream) = waiting.downstream else { return Test::Untested };
     let inside = waiting.in_flight - waiting.unread;
     let explained = downstream / inside.max(0.5);
-    if downstream < 0.5 || !(EXPLAINED_MIN..=EXPLAINED_MAX).contains(&explained) {
+    if !(EXPLAINED_MIN..=EXPLAINED_MAX).contains(&explained) {
         return Test::NotSeen;
     }
     let busiest = case.far().downstreams.iter().flatten().next();

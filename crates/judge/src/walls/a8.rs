@@ -7,8 +7,8 @@
 //! as wait in the accept queue are over 10 % of those in flight, or connecting takes over 10 % of
 //! the time of a connection.
 //! Mimics: S1, S2 (handshakes make requests dear; the CPU is the wall then, and this is named
-//! beside it), K1, K2, C7 (walls that it leads to; looked at first), a server that fails and closes
-//! (M4).
+//! beside it), A2 (requests on connections that nobody accepts yet wait unread as well), K1, K2, C7
+//! (walls that it leads to; looked at first), a server that fails and closes (M4).
 //! Confirm: keep-alive on, or a higher limit of requests per connection: the rate rises.
 //! Source: RFC 9112 section 9.3 (persistence); Linux tcp(7).
 

@@ -197,18 +197,17 @@ pub(super) const APPLICATION: &[Row] = &[
     Row {
         wall: WallId::A7,
         shown: |scene| {
-            scene.fixture.point.service_ns.min = Some(300_000);
             scene.fixture.point.service_ns.p50 = Some(41_000_000);
             scene.fixture.tcp("TcpExt.DelayedACKs", 4_000);
-            scene.fixture.doing(&[(1, 0.1, Doing::Events, None)]);
+            scene.fixture.unsent_at_server(0.8);
         },
         without: &[
             ("answers that take 40 ms", |scene| {
                 scene.fixture.point.service_ns.p50 = Some(8_000_000);
             }),
             ("delayed acknowledgements", |scene| scene.fixture.tcp("TcpExt.DelayedACKs", 10)),
+            ("answers in the sockets", |scene| scene.fixture.unsent_at_server(0.0)),
             ("counters", |scene| scene.fixture.observed.tcp = None),
-            UNSEEN,
         ],
     },
     Row {
