@@ -10,15 +10,16 @@ use crate::odds::{self, Speaking};
 use crate::ramp::{ceiling, load_of};
 use crate::verdict::undecided;
 use crate::walls::{
-    self, APPLICATION, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, PATH, SERVER, Seen,
+    self, APPLICATION, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, PATH, SERVER, Seen, Test,
 };
 use model::load::Hold;
 use model::units::show_count;
 use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, Gate, Named, Verdict};
 use model::wall::{Side, WallId};
 
-/// Gates that a counted limit explains: it loses connections and answers, and disturbs the rate.
-const EXPLAINED: [&str; 3] = ["connections", "errors", "steadiness"];
+/// Gates that a counted limit explains, or that do not touch its counter: it loses connections and
+/// answers and disturbs the rate, and a generator that is late now and then changes no count.
+const EXPLAINED: [&str; 4] = ["connections", "errors", "steadiness", "release"];
 
 /// Gates that a generator at its limit breaks by itself.
 const STRAINED: [&str; 3] = ["resolution", "release", "steadiness"];
@@ -40,6 +41,9 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
         case.point.gates.iter().filter(|gate| gate.ok == Some(false)).collect();
     let unexplained = broken.iter().any(|gate| !EXPLAINED.contains(&gate.id.as_str()));
     if let Some((wall, mut seen)) = COUNTED.first_seen(case).filter(|_| !unexplained) {
+        if let Some(verdict) = two_limits(case, wall, &seen) {
+            return verdict;
+        }
         seen.against.extend(broken.iter().map(|gate| format!("gate {}: {}", gate.id, gate.why)));
         return named(case, wall, add_shape(seen, shape, wall));
     }
@@ -70,6 +74,21 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
 /// Whether the ramp does not rise any more.
 fn is_flat(shape: &Seen) -> bool {
     shape.findings.iter().any(|finding| !finding.evidence.rule.starts_with("still rising"))
+}
+
+/// A quota of CPU time and a full link are counted apart, and neither imitates the other.
+fn two_limits(case: &Case<'_>, wall: WallId, seen: &Seen) -> Option<Verdict> {
+    if wall != WallId::S3 {
+        return None;
+    }
+    let is_link =
+        |listed: &&walls::Listed| [WallId::K8, WallId::K9, WallId::C5].contains(&listed.wall);
+    let (link, more) =
+        COUNTED.walls.iter().filter(is_link).find_map(|listed| match (listed.test)(case) {
+            Test::Seen(more) => Some((listed.wall, more)),
+            _ => None,
+        })?;
+    Some(both(case, (link, more), (wall, seen.clone())))
 }
 
 /// Adds what else the evidence leaves possible, and takes the name back when that is nearly as
@@ -184,7 +203,7 @@ fn both(case: &Case<'_>, client: (WallId, Seen), server: (WallId, Seen)) -> Verd
     Verdict {
         wall: Named::Wall(server.0),
         name: format!("{} and {} together", server.0.name(), client.0.name()),
-        side: Side::Unknown,
+        side: if client.0.side() == server.0.side() { server.0.side() } else { Side::Unknown },
         confidence: Confidence::CoLimited,
         also: vec![client.0],
         ceiling: ceiling(&[case.point], CeilingKind::AtLeast),

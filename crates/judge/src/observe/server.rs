@@ -42,7 +42,8 @@ impl Census {
     pub(super) fn add(&mut self, sockets: &[Connection]) {
         let sum = self.sum.get_or_insert_default();
         for socket in sockets {
-            let unread = u64::from(socket.receive_queue > 0);
+            // The end of a connection counts as a byte; no request or answer is that short.
+            let unread = u64::from(socket.receive_queue > 1);
             if !socket.server_side {
                 sum.client += 1;
                 sum.client_unread += unread;

@@ -49,7 +49,7 @@ fn by_threads(waiting: &Waiting) -> Option<Seen> {
     // Requests held by threads in other states, or away, are not at the lock.
     let elsewhere = waiting.occupied() - waiting.threads(Doing::Futex)
         + waiting.downstream.unwrap_or(0.0)
-        + waiting.travelling;
+        + waiting.travelling.max(waiting.unsent);
     let inside = waiting.in_flight - waiting.unread;
     let at_lock = inside - elsewhere;
     let is_most = asleep >= SHARE_MIN * waiting.occupied();

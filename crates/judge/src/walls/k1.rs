@@ -2,8 +2,9 @@
 //!
 //! Signals: `TcpExt.ListenOverflows`, the listener's queue and its length, time to connect.
 //! Rule: TcpExt.ListenOverflows rises in the window, and connecting was slow: 99 % of attempts
-//! took up to more than half a second, or some failed. The counter counts dropped SYNs, which are
-//! retries: one unlucky connection adds several.
+//! took up to more than half a second, some failed, or some were never answered at all (the last
+//! packet of the handshake is dropped too: such a connection looks open to the client only). The
+//! counter counts dropped packets, which are retries: one unlucky connection adds several.
 //! Mimics: K3 (a server without descriptors stops accepting; tested first), K2 (the queue before
 //! this one), a hot acceptor thread (S2).
 //! Confirm: a longer backlog stops a burst; when it fills again, the acceptor is the wall.
@@ -18,7 +19,7 @@ const SLOW_CONNECT_NS: u64 = 500_000_000;
 
 pub fn test(case: &Case<'_>) -> Test {
     let Some(overflows) = case.server_tcp("TcpExt.ListenOverflows") else { return Test::Untested };
-    if overflows == 0 || !connecting_is_slow(case) {
+    if overflows == 0 || !(connecting_is_slow(case) || unserved(case) > 0) {
         return Test::NotSeen;
     }
     let mut seen = Seen::default().with(
@@ -40,10 +41,30 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     }
     Test::Seen(
-        with_slow_connects(case, seen)
+        with_unserved(case, with_slow_connects(case, seen))
             .next("accept faster: more acceptors, or one listener per worker with SO_REUSEPORT")
             .next("for bursts only: a longer backlog, with net.core.somaxconn at least as long"),
     )
+}
+
+/// Connections that are open and never had an answer.
+fn unserved(case: &Case<'_>) -> u64 {
+    let connections = &case.point.connections;
+    if case.point.is_churn() { 0 } else { connections.opened.saturating_sub(connections.served) }
+}
+
+fn with_unserved(case: &Case<'_>, seen: Seen) -> Seen {
+    match unserved(case) {
+        0 => seen,
+        unserved => seen.with(
+            Family::QueueLocation,
+            "client",
+            "engine",
+            "connections that never had a request answered, of those open",
+            format!("{unserved} of {}", case.point.connections.opened),
+            "any: the server has not accepted them",
+        ),
+    }
 }
 
 fn slowest_connect_ns(case: &Case<'_>) -> u64 {
@@ -83,6 +104,15 @@ mod tests {
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.tcp("TcpExt.ListenOverflows", 0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "slow, but not for this reason");
+    }
+
+    #[test]
+    fn connections_that_only_the_client_believes_in_are_seen() {
+        let mut fixture = Fixture::good();
+        fixture.point.connections.served -= 1;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nothing overflowed");
+        fixture.tcp("TcpExt.ListenOverflows", 42);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(super) struct Waiting {
     pub unread: f64,
     /// Between the hosts, as long as connecting takes.
     pub travelling: f64,
+    /// Answered, with the answer still in the server's sockets.
+    pub unsent: f64,
     /// Threads of the server that ever run, by what they do.
     pub threads: BTreeMap<Doing, f64>,
     /// Threads that sleep on the most popular futex.
@@ -65,13 +67,17 @@ impl Waiting {
             }
         }
         let requests = case.point.connections.opened as f64 * f64::from(case.point.load.depth);
-        let connect_ns = case.point.connections.connect_ns.p50.unwrap_or(0) as f64;
+        let connect = &case.point.connections.connect_ns;
+        let connect_ns = connect.p50.or(connect.mean).unwrap_or(0) as f64;
         let mean_ns = case.point.service_ns.mean.unwrap_or(0).max(1) as f64;
+        let census = case.census().unwrap_or_default();
+        let unsent_share = census.server_unsent as f64 / census.server.max(1) as f64;
         let downstreams = case.far().downstreams.as_ref();
         Ok(Self {
             in_flight,
             unread: (unread_share * requests).min(in_flight),
             travelling: (connect_ns / mean_ns).min(1.0) * in_flight,
+            unsent: (unsent_share * requests).min(in_flight),
             on_one_futex: doing
                 .mean_on_one_futex()
                 .min(by_doing.get(&Doing::Futex).copied().unwrap_or(0.0)),
