@@ -69,13 +69,10 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{excess:+.2}; {chance:+.2}"),
             "more than chance: something else sends them there",
         );
-    let more = case.point.load.connections.saturating_mul(4);
     Test::Seen(
-        super::s1::with_unread(case, seen)
-            .next(format!("spread the same load over more connections: -c {more}"))
-            .next(
-                "connect again: with other source ports another worker should become the hot one",
-            ),
+        super::s1::with_unread(case, seen).next(more_connections(case)).next(
+            "connect again: with other source ports another worker should become the hot one",
+        ),
     )
 }
 
