@@ -12,7 +12,7 @@ mod cpu_states;
 mod errors;
 mod littles_law;
 mod percentiles;
-mod release;
+pub(crate) mod release;
 mod resolution;
 mod samples;
 mod steadiness;

@@ -153,9 +153,16 @@ fn is_usable(point: &Point) -> bool {
     gates::broken(&point.gates).is_none()
 }
 
-/// The verdict that most points of a plateau share; among equals that of the highest rate.
+/// The verdict that most points of a plateau share; among equals that of the highest rate. A wall
+/// shows itself best at the highest load, so what that point names is not outvoted by points that
+/// name nothing.
 fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
-    let votes = |verdict: &Verdict| decided.iter().filter(|one| one.wall == verdict.wall).count();
+    let is_named = |verdict: &Verdict| matches!(verdict.wall, Named::Wall(_));
+    let last = decided.last().map(is_named).unwrap_or_default();
+    let votes = |verdict: &Verdict| {
+        let count = decided.iter().filter(|one| one.wall == verdict.wall).count();
+        if last && !is_named(verdict) { 0 } else { count }
+    };
     let rank = |index: &usize| (votes(&decided[*index]), points[*index].rate);
     let best = (0..decided.len()).max_by(|left, right| {
         let (left, right) = (rank(left), rank(right));
@@ -432,6 +439,18 @@ mod tests {
             (Named::Unknown, "no request was answered")
         );
         assert!(verdict.next[1].starts_with("curl -v http"), "{:?}", verdict.next);
+    }
+
+    #[test]
+    fn the_highest_load_is_not_outvoted_by_points_that_name_nothing() {
+        let points: Vec<Point> = FLAT.iter().map(|(c, rate)| Fixture::point(*c, *rate)).collect();
+        let points: Vec<&Point> = points.iter().collect();
+        let named = Verdict { wall: Named::Wall(WallId::A1), ..undecided() };
+        let nothing = undecided();
+        let last = [nothing.clone(), nothing.clone(), nothing.clone(), named.clone()];
+        assert_eq!(majority(&last, &points).wall, named.wall);
+        let first = [named, nothing.clone(), nothing.clone(), nothing];
+        assert_eq!(majority(&first, &points).wall, Named::Unknown);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub const SCENARIO: Scenario = Scenario {
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let half_open = f64::from(dice.whole("half_open", 24, 40)) * factor;
     let mut setup = Setup::new("--workers 8", "load {url} -c 40 -d 4s -H Connection:close");
-    let rate = dice.real("knocks_over_room", 1.2, 1.4) * 0.75 * half_open / factor;
+    let rate = dice.real("knocks_over_room", 1.02, 1.12) * 0.75 * half_open / factor;
     setup.sysctls = vec![
         (Host::Server, "net.ipv4.tcp_syncookies", "0".to_owned()),
         (Host::Server, "net.ipv4.tcp_max_syn_backlog", format!("{half_open:.0}")),

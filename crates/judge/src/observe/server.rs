@@ -13,6 +13,8 @@ pub struct SocketCensus {
     pub server_unread: u64,
     /// Of them, with bytes not acknowledged or not sent.
     pub server_unsent: u64,
+    /// Of them, with bytes that TCP has not sent yet.
+    pub server_held_back: u64,
     /// Client-side sockets looked at.
     pub client: u64,
     /// Of them, with unread bytes: answers the generator has not read.
@@ -53,6 +55,7 @@ impl Census {
             sum.server += 1;
             sum.server_unread += unread;
             sum.server_unsent += u64::from(socket.send_queue > 0);
+            sum.server_held_back += u64::from(socket.unsent > 0);
             let times = [socket.busy_us, socket.rwnd_limited_us, socket.sndbuf_limited_us];
             if let Some((_, last)) = self.followed.get_mut(&socket.cookie) {
                 *last = times;

@@ -10,6 +10,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
+use crate::gates::release;
 use model::units::{show_count, show_ns};
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -22,13 +23,16 @@ pub fn test(case: &Case<'_>) -> Test {
     if gate.ok == Some(true) {
         return Test::NotSeen;
     }
-    let late_ns = case.point.lateness_ns.as_ref().and_then(|late| late.p99_9.or(late.max));
+    let late = case.point.lateness_ns.as_ref().and_then(release::highest);
     let mut seen = Seen::default().with(
         Family::QueueLocation,
         "client",
         "engine",
-        "lateness at p99.9: sent minus due, without waiting for a connection",
-        late_ns.map_or_else(|| "-".to_string(), |ns| show_ns(ns as f64)),
+        "lateness at the highest percentile: sent minus due, without waiting for a connection",
+        late.map_or_else(
+            || "-".to_string(),
+            |(name, ns)| format!("{} ({name})", show_ns(ns as f64)),
+        ),
         "over 5 % of the median latency",
     );
     if let Some(hottest) = case.hottest_worker() {

@@ -22,8 +22,10 @@ const SHARE_MIN: f64 = 0.80;
 const SHORTEST_NS: u64 = 1_000_000;
 
 pub fn test(case: &Case<'_>) -> Test {
+    let connect = &case.point.connections.connect_ns;
+    // Few connections have no median.
     let (Some(connect_ns), Some(mean_ns)) =
-        (case.point.connections.connect_ns.p50, case.point.service_ns.mean)
+        (connect.p50.or(connect.mean), case.point.service_ns.mean)
     else {
         return Test::Untested;
     };
