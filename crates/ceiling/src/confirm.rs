@@ -76,6 +76,11 @@ impl ConfirmOptions {
             Stop::AfterNs(ns) => ns.min(BLOCK_MAX_NS),
             Stop::AfterRequests(_) => BLOCK_MAX_NS,
         };
+        if self.may_touch_server && options.probe.choice()?.is_some() {
+            return refuse(
+                "--may-touch-server: a probe changes nothing on its host; run ceiling there",
+            );
+        }
         let touch = if self.may_touch_server { Touch::Server } else { Touch::ClientOnly };
         let route = self.confirm_route.clone();
         Ok(Some(Confirm { touch, route, pairs: PAIRS, block_ns }))

@@ -11,6 +11,7 @@ use model::units::{parse_count, parse_duration_ns};
 use report::Style;
 use std::env;
 use std::io::{IsTerminal, stdout};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// What is asked of the target, and how.
@@ -94,6 +95,11 @@ pub struct Options {
     /// The server's process, when it cannot be found by its port
     #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "probe")]
     pub server_pid: Option<u32>,
+
+    /// Where the server's runtime tells about itself (Go targets: --debug-addr): garbage
+    /// collection, waits for locks
+    #[arg(long, value_name = "ADDR:PORT", value_parser = runtime, conflicts_with = "probe")]
+    pub runtime: Option<SocketAddr>,
 
     #[command(flatten)]
     pub probe: ProbeOptions,
@@ -302,6 +308,12 @@ pub fn objective(text: &str) -> Result<Objective, String> {
 
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("'{text}' is not a whole number; for example 42"))
+}
+
+/// An address of this host at which a runtime tells about itself.
+pub fn runtime(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| format!("'{text}' is not an address and a port; for example 127.0.0.1:6060"))
 }
 
 /// A process.

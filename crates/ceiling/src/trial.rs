@@ -71,6 +71,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         coalesce_ns: options.coalesce,
         seed,
         server,
+        runtime: options.runtime,
         tls,
         proxy,
         addresses: way.addresses,

@@ -273,6 +273,7 @@ fn trial() -> Trial {
         coalesce_ns: 0,
         seed: 1,
         server: ServerProcess::ByPort,
+        runtime: None,
         expect: None,
         search: None,
         confirm: None,

@@ -116,7 +116,13 @@ pub fn run(
     let first = trial.addresses.first().filter(|_| trial.proxy.is_none());
     let port = first.and_then(Address::port);
     let ends = bench.ends();
-    let sampler = Sampler::start(Config { server_pid, port, ends, ..Config::default() });
+    let sampler = Sampler::start(Config {
+        server_pid,
+        port,
+        ends,
+        runtime: trial.runtime,
+        ..Config::default()
+    });
     let mut watch = Watch::new(sampler, &mut logs.near);
     if let (Some(far), Some(log)) = (bench.far.take(), &mut logs.far) {
         watch = watch.with_far(far, log);

@@ -264,6 +264,9 @@ pub struct Trial {
     pub seed: u64,
     /// Which process answers.
     pub server: ServerProcess,
+    /// Where the server's runtime tells about itself, on this host.
+    #[serde(default)]
+    pub runtime: Option<std::net::SocketAddr>,
     /// What must hold, if anything.
     #[serde(default)]
     pub expect: Option<Objective>,

@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Files about threads kept open in a process with other uses for descriptors.
-const KEPT_FILES: usize = 512;
+const KEPT_FILES: usize = 32;
 
 /// What to read, and how often.
 #[derive(Debug, Clone)]

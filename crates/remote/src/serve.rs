@@ -39,6 +39,8 @@ pub struct Settings {
     pub prometheus: Option<SocketAddr>,
     /// The server's process; who listens on the port a client names when not given.
     pub server_pid: Option<u32>,
+    /// Where the server's runtime tells about itself.
+    pub runtime: Option<SocketAddr>,
     /// Port of the server that Prometheus is told about.
     pub server_port: Option<u16>,
     /// Version of the program, for clients.
@@ -137,8 +139,8 @@ impl Probe {
         };
         let config = &self.identity.config;
         let (token, program) = (&self.token, &self.settings.program);
-        let server_pid = self.settings.server_pid;
-        let session = Session { config, token, program, server_pid, stop, log, peer };
+        let Settings { server_pid, runtime, .. } = self.settings;
+        let session = Session { config, token, program, server_pid, runtime, stop, log, peer };
         let spawned = named("client").spawn_scoped(scope, move || session.run(socket, guest));
         if let Err(error) = spawned {
             log.tell_of_stranger(&format!("{peer}: no thread: {error}"));

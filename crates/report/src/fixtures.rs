@@ -415,6 +415,7 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         coalesce_ns: 0,
         seed: 42,
         server: ServerProcess::ByPort,
+        runtime: None,
         expect: None,
         search: None,
         confirm: None,

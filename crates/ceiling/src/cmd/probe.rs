@@ -1,7 +1,7 @@
 //! `ceiling probe serve`: the server's host, shown to a generator on another one.
 
 use crate::exit::{Code, Failure};
-use crate::options::{pid, positive};
+use crate::options::{pid, positive, runtime};
 use crate::session::{self, stop_flag};
 use clap::{Args, Subcommand};
 use remote::{Probe as Served, Settings};
@@ -57,6 +57,10 @@ struct Serve {
     #[arg(long, value_name = "PID", value_parser = pid)]
     server_pid: Option<u32>,
 
+    /// Where the server's runtime tells about itself (Go targets: --debug-addr)
+    #[arg(long, value_name = "ADDR:PORT", value_parser = runtime)]
+    runtime: Option<SocketAddr>,
+
     /// Answer Prometheus here, at /metrics: plain HTTP, no token
     #[arg(long, value_name = "ADDR:PORT", value_parser = socket)]
     prometheus: Option<SocketAddr>,
@@ -107,6 +111,7 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
         clients_max: serve.max_clients,
         prometheus: serve.prometheus,
         server_pid: serve.server_pid,
+        runtime: serve.runtime,
         server_port: serve.server_port,
         program: env!("CARGO_PKG_VERSION").to_string(),
     });

@@ -2,10 +2,10 @@
 //!
 //! Signals: what the server's threads sleep in, requests that wait unread in its sockets, over a
 //! ramp the time a request takes at light load.
-//! Rule: both sides have CPU to spare, at least 10 % of the requests in flight wait unread (25 % without a ramp), and the
-//! threads that sleep for a time, in a read or in some other call are the rest of them (adding up
-//! to 75 to 130 %). Over a ramp: they are as many as the rate keeps asleep when each request sleeps
-//! as long as at light load.
+//! Rule: both sides have CPU to spare, at least 10 % of the requests in flight wait unread (25 %
+//! without a ramp), and the threads that sleep for a time, in a read or in some other call are the
+//! rest of them (adding up to 75 to 130 %). Over a ramp: they are as many as the rate keeps asleep
+//! when each request sleeps as long as at light load.
 //! Mimics: A4 (a limiter that lets requests wait sleeps alike; at light load it does not), A3 and
 //! A6 (what the workers wait for is known then; looked at first), A1 (a lock), S3 (looked at
 //! first), C3 (nothing waits unread).

@@ -42,6 +42,8 @@ pub(super) struct Session<'a> {
     pub program: &'a str,
     /// The server, when the probe was told.
     pub server_pid: Option<u32>,
+    /// Where the server's runtime tells about itself.
+    pub runtime: Option<SocketAddr>,
     /// Set when the probe is to end.
     pub stop: &'a AtomicBool,
     /// Where lines go.
@@ -92,6 +94,7 @@ impl Session<'_> {
             ends: Ends::Server,
             queue_bytes_max: QUEUE_BYTES_MAX,
             kept_files: KEPT_FILES,
+            runtime: self.runtime,
             ..Config::default()
         });
         let mut stream = Stream { line, sampler, waiting: VecDeque::new() };
