@@ -105,6 +105,7 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--check-sha256", "a SHA-256", "--check-sha256 $(sha256sum body | head -c 64)"),
     ("--seed", "a number", "--seed 42"),
     ("--server-pid", "a process id", "--server-pid 4711"),
+    ("--runtime", "an address and a port", "--runtime 127.0.0.1:6060"),
     ("--probe", "a host and a port", "--probe 192.0.2.7:9200"),
     ("--probe-token-file", "a file", "--probe-token-file probe.token"),
     ("--probe-pin", "the SHA-256 that ceiling probe serve printed", "--probe-pin 9f86d0..."),
