@@ -131,7 +131,7 @@ const WANTED: &[(&str, &str, &str)] = &[
 
 /// What an argument takes and an example, by its usage: `--out <FILE>`.
 fn wanted(argument: &str) -> (&'static str, &'static str) {
-    let name = argument.split(' ').next().unwrap_or_default();
+    let name = argument.split(' ').next().unwrap_or_default().trim_end_matches("...");
     let found = WANTED.iter().find(|(listed, ..)| *listed == name);
     found.map_or(("a value", "ceiling load --help"), |(_, takes, example)| (takes, example))
 }

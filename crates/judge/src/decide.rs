@@ -28,6 +28,10 @@ const STRAINED: [&str; 3] = ["resolution", "release", "steadiness"];
 /// theirs.
 const CROWDED: f64 = 0.15;
 
+/// What a generator at its limit can make of a server: its threads are busy sending to it, and on
+/// shared CPUs it is their neighbour itself.
+const BROUGHT_ABOUT: [WallId; 2] = [WallId::K14, WallId::S6];
+
 /// A wall is named when it is so many times as probable as the next one.
 const ODDS_MIN: f64 = 3.0;
 
@@ -59,6 +63,13 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
     let server = server.map(|(wall, seen)| (wall, add_queue(add_shape(seen, shape, wall), case)));
     let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
     match (client, server) {
+        (Some((client, mut seen)), Some((server, _))) if BROUGHT_ABOUT.contains(&server) => {
+            seen.against.push(format!(
+                "the server shows {server} ({}) too, which a generator at its limit brings about",
+                server.name()
+            ));
+            named(case, client, add_shape(seen, shape, client))
+        }
         (Some((client, seen)), Some((server, more))) => both(case, (client, seen), (server, more)),
         (Some((wall, seen)), None) => named(case, wall, add_shape(seen, shape, wall)),
         (None, Some((wall, seen))) if is_crowded(case, wall) => crowded(case, wall, seen),

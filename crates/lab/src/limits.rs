@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Descriptors a run needs beside its connections: rings, files, telemetry.
-const FILES_BESIDE: u64 = 200;
+const FILES_BESIDE: u64 = 100;
 /// How long ports in TIME_WAIT are awaited: the second of tcp_tw_reuse_delay, and some.
 const PORTS_WAIT: Duration = Duration::from_millis(1500);
 /// How often they are looked at.

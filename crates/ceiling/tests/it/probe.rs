@@ -450,7 +450,10 @@ fn prometheus_reads_counters_and_nothing_else() {
     };
     let begin = Instant::now();
     let mut answer = String::new();
-    while !answer.contains("listener_backlog{") && begin.elapsed() < Duration::from_secs(20) {
+    let is_whole = |answer: &str| {
+        answer.contains("listener_backlog{") && answer.contains("# TYPE ceiling_netstat ")
+    };
+    while !is_whole(&answer) && begin.elapsed() < Duration::from_secs(20) {
         answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     }
     let (head, text) = answer.split_once("\r\n\r\n").unwrap();
