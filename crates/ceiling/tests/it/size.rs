@@ -27,8 +27,8 @@ fn point(file: &str) -> Value {
 }
 
 /// One process is measured; its cost predicts the CPU time of two that share the load. The bound
-/// is wide: a process with half the connections gets smaller batches, and the machine is shared. The
-/// figure is printed.
+/// is wide: a process with half the connections gets smaller batches, and the machine is shared.
+/// The figure is printed.
 #[test]
 fn two_processes_with_half_the_load_each_reach_the_predicted_cost() {
     let _turn = turn();
