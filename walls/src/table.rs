@@ -149,20 +149,35 @@ pub fn text(scored: &[Scored]) -> String {
     out
 }
 
+/// Text in lines of at most 100 columns.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("never empty");
+        if line.len() + word.len() >= 100 {
+            lines.push(word.to_owned());
+        } else {
+            let blank = if line.is_empty() { "" } else { " " };
+            *line += &format!("{blank}{word}");
+        }
+    }
+    lines.join("\n")
+}
+
 /// The same as a page of the documentation.
 pub fn page(scored: &[Scored], when: &str) -> String {
     let mut out = String::from(
         "# Walls: how often the verdict is right\n\n\
          Made by `make walls WRITE=1`; not edited by hand.\n\n",
     );
-    let _ = writeln!(out, "Runs from {when} on; {}.\n\n{EXPLAINED}\n", machine());
+    let _ = writeln!(out, "Runs from {when} on; {}.\n\n{}\n", machine(), wrapped(EXPLAINED));
     for (number, row) in rows(scored).iter().enumerate() {
         let _ = writeln!(out, "| {} |", row.join(" | "));
         if number == 0 {
             let _ = writeln!(out, "|{}", "---|".repeat(row.len()));
         }
     }
-    let _ = writeln!(out, "\n- {HIGHEST}\n- {CHECKLIST}");
+    let _ = writeln!(out, "\n{}\n\n{}", wrapped(HIGHEST), wrapped(CHECKLIST));
     for judge in [0, 1] {
         let _ =
             writeln!(out, "\n## Taken for what, {}\n\n| truth | said |", Judge::ALL[judge].name());
