@@ -65,7 +65,12 @@ pub struct Account {
     pub witness: Witness,
     /// Ticks handed over.
     pub ticks: u64,
+    /// Connections begun in a while after the end.
+    pub begun_after: u64,
 }
+
+/// How long a worker is watched after the end of its level.
+const AFTER_NS: u64 = 20_000_000;
 
 /// Runs one level against a server with faults. The same job, level and faults give the same
 /// account.
@@ -89,6 +94,7 @@ pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
         accounting: Loop::default(),
         witness: Witness::default(),
         ticks: 0,
+        begun_after: 0,
     };
     let mut sums = [(); 5].map(|()| Histogram::new());
     let mut script = script(job, level, crate::driver::Driver::now_ns(worker.driver()));
@@ -120,6 +126,11 @@ pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
         });
     }
     account.witness = worker.driver().witness;
+    let end_ns = crate::driver::Driver::now_ns(worker.driver()) + AFTER_NS;
+    while crate::driver::Driver::now_ns(worker.driver()) < end_ns {
+        worker.turn();
+        feed.drain(|tick| account.begun_after += tick.turnover.begun);
+    }
     let [latency, service, release_lag, lateness, at_least] = sums;
     let censored = account.measured.unanswered + account.measured.unsent;
     account.latency = latency.summary(censored);

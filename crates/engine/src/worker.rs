@@ -107,6 +107,8 @@ pub struct Worker<D> {
 
     load: u32,
     wanted: u32,
+    /// Whether a level was ordered and is not over.
+    is_level_on: bool,
     wanted_max: u32,
     depth: u32,
     pace: Pace,
@@ -168,6 +170,7 @@ impl<D: Driver> Worker<D> {
             workers: job.threads,
             load: 0,
             wanted: 0,
+            is_level_on: false,
             wanted_max: 0,
             depth: 1,
             pace: Pace::Closed,
@@ -314,7 +317,7 @@ impl<D: Driver> Worker<D> {
     fn begin_level(&mut self, connections: u32, now_ns: u64) {
         assert!(self.wanted_max.max(connections) as usize <= self.slots.len());
         self.hand_over(now_ns);
-        self.wanted = connections;
+        (self.wanted, self.is_level_on) = (connections, true);
         self.ledger.set_timing(match self.pace {
             Pace::Closed => Timing::FromSend,
             Pace::Open { .. } => Timing::FromPlan,
@@ -423,6 +426,7 @@ impl<D: Driver> Worker<D> {
             tick.per_connection.record_n(slot.served, 1);
         }
         tick.last = true;
+        self.is_level_on = false;
         self.stage = Stage::Report;
         self.report(now_ns);
     }
@@ -616,14 +620,14 @@ impl<D: Driver> Worker<D> {
     }
 
     fn open(&mut self, slot: SlotId, now_ns: u64) {
+        if self.slots[slot as usize].link != Link::Queued {
+            return;
+        }
         if !self.is_renewed(slot, now_ns) {
             self.slots[slot as usize].link = Link::Closed;
             return;
         }
         let state = &mut self.slots[slot as usize];
-        if state.link != Link::Queued {
-            return;
-        }
         self.recorder.tick.turnover.begun += 1;
         let route = self.next_route;
         self.next_route = (route + 1) % self.routes;

@@ -18,8 +18,8 @@ use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, Gate, Named,
 use model::wall::{Side, WallId};
 
 /// Gates that a counted limit explains, or that do not touch its counter: it loses connections and
-/// answers and disturbs the rate, and a generator that is late now and then changes no count.
-const EXPLAINED: [&str; 4] = ["connections", "errors", "steadiness", "release"];
+/// answers and disturbs the rate, and a generator that is late or stamps late changes no count.
+const EXPLAINED: [&str; 5] = ["connections", "errors", "steadiness", "release", "resolution"];
 
 /// Gates that a generator at its limit breaks by itself.
 const STRAINED: [&str; 3] = ["resolution", "release", "steadiness"];

@@ -254,10 +254,17 @@ impl Socket {
 }
 
 impl Read for Socket {
+    /// A read with a time limit is not restarted after a signal (signal(7)): it is here.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.read(buffer),
-            Self::Unix(stream) => stream.read(buffer),
+        loop {
+            let taken = match self {
+                Self::Tcp(stream) => stream.read(buffer),
+                Self::Unix(stream) => stream.read(buffer),
+            };
+            match taken {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => return other,
+            }
         }
     }
 }

@@ -58,11 +58,8 @@ fn devices_and_the_server_count_the_same_connections() {
             assert!(came <= 220, "{case}");
         }
         let end = server.stop();
-        // Whether somebody listens was tried with one more; and each device may have been about to
-        // connect when the run ended: the kernel shook hands, and nobody was left to see it.
-        let accepted = count(&end, "/connections_accepted");
-        let seen = established(&record) + 1;
-        assert!((seen..=seen + 40).contains(&accepted), "{accepted} of {seen}: {case}");
+        // Whether somebody listens was tried with one more.
+        assert_eq!(count(&end, "/connections_accepted"), established(&record) + 1, "{case}");
         let asked = count(&end, "/requests_served");
         assert_eq!(asked > 0, scheme == "http", "{case}");
     }

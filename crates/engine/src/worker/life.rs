@@ -139,16 +139,17 @@ impl<D: Driver> Worker<D> {
         let is_draining =
             matches!(self.stage, Stage::Drain { .. } | Stage::Closing | Stage::Report);
         if self.has_devices() {
-            return !(is_draining && now_ns >= self.retire_ns(slot));
+            return self.is_level_on && !(is_draining && now_ns >= self.retire_ns(slot));
         }
         // It would have nothing to send.
         !(is_draining && self.life.requests.is_some())
     }
 
-    /// Whether devices still hold connections that the ramp-down will close, or connections that
-    /// are being opened are not yet known to be open or not.
+    /// Whether devices still hold connections that the ramp-down will close, or begin new ones
+    /// before it, or connections that are being opened are not yet known to be open or not.
     pub(super) fn is_winding_down(&self) -> bool {
         let is_opening = self.life.requests.is_some() && self.connections.opening > 0;
-        is_opening || self.has_devices() && self.connections.open + self.connections.opening > 0
+        let has_more = || self.connections.open + self.connections.opening > 0;
+        is_opening || self.has_devices() && (has_more() || !self.to_open.is_empty())
     }
 }

@@ -13,7 +13,7 @@ use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::reading::Data;
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -92,9 +92,12 @@ fn ask(address: SocketAddr) -> io::Result<Vec<u8>> {
     let mut buffer = [0; 4096];
     // Each piece may take a step, so all of them together have a limit too.
     while answer.len() < ANSWER_BYTES_MAX && begin.elapsed() < STEP * 4 {
-        match stream.read(&mut buffer)? {
-            0 => return Ok(answer),
-            count => answer.extend_from_slice(&buffer[..count]),
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(answer),
+            Ok(count) => answer.extend_from_slice(&buffer[..count]),
+            // A read with a time limit is not restarted after a signal (signal(7)).
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     Err(io::Error::other("the answer is too long, or takes too long"))

@@ -1,6 +1,6 @@
 //! As much of HTTP/1.1 as an asker for `/metrics` needs.
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -38,12 +38,15 @@ fn read_head(mut socket: &TcpStream) -> io::Result<Vec<u8>> {
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         let left = WITHIN.saturating_sub(begin.elapsed());
         if left.is_zero() || head.len() > HEAD_BYTES_MAX {
-            return Err(io::ErrorKind::TimedOut.into());
+            return Err(ErrorKind::TimedOut.into());
         }
         socket.set_read_timeout(Some(left))?;
-        match socket.read(&mut piece)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => head.extend_from_slice(&piece[..count]),
+        match socket.read(&mut piece) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => head.extend_from_slice(&piece[..count]),
+            // A read with a time limit is not restarted after a signal (signal(7)).
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(head)
