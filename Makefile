@@ -15,7 +15,8 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
 
 DRAWS ?= 1
 SEED ?= 1
-FIT_SEED ?= 1001
+CONFIRM_EVERY ?= 5
+FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: walls walls-fit
@@ -79,10 +80,11 @@ bench: build ## ceiling against its peers and the floor; prints ratios
 bench-truth: build ## what load generators say beside what is true
 	cargo run --quiet --release --locked -p xtask -- bench-truth
 
-walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; needs root
+walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 CONFIRM_EVERY=5 WRITE=1; needs root
 	./scripts/need ip iproute2
 	./scripts/need ethtool ethtool
-	bin/walls run --draws $(DRAWS) --seed $(SEED) $(if $(ONLY),--only $(ONLY)) --keep out/walls
+	bin/walls run --draws $(DRAWS) --seed $(SEED) $(if $(ONLY),--only $(ONLY)) --keep out/walls \
+		--confirm-every $(CONFIRM_EVERY)
 	bin/walls score out/walls $(if $(WRITE),--write docs/walls-table.md)
 
 walls-fit: build ## counts how often tests speak, for the judge: DRAWS=5, another seed than scored

@@ -55,8 +55,8 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Scenario>> {
 }
 
 /// Folder of a draw.
-fn folder(keep: &Path, scenario: &str, draw: u32) -> PathBuf {
-    keep.join(format!("{scenario}-{draw}"))
+fn folder(keep: &Path, scenario: &str, seed: u64, draw: u32) -> PathBuf {
+    keep.join(format!("{scenario}-{seed}-{draw}"))
 }
 
 /// Runs, proves and keeps one draw.
@@ -66,14 +66,18 @@ pub fn one(
     options: &RunOptions,
     stop: &AtomicBool,
 ) -> Result<Label> {
-    let folder = folder(&options.keep, scenario.name, draw);
+    let folder = folder(&options.keep, scenario.name, options.seed, draw);
     if folder.exists() {
         fs::remove_dir_all(&folder)
             .with_context(|| format!("cannot clear {}", folder.display()))?;
     }
     let mut dice = Dice::new(options.seed, scenario.name, draw);
     let setup = (scenario.set_up)(&mut dice, 1.0);
-    let kept = perform(&setup, &setup.client.words, &options.bin, &folder.join("runs"))?;
+    let mut words = setup.client.words.clone();
+    if options.confirm_every > 0 && draw.is_multiple_of(options.confirm_every) {
+        words.push("--confirm".to_owned());
+    }
+    let kept = perform(&setup, &words, &options.bin, &folder.join("runs"))?;
     let measure = scenario.proof.measure();
     let mut label = Label {
         scenario: scenario.name.to_owned(),
@@ -92,7 +96,10 @@ pub fn one(
         let at_one = if is_same { at_one } else { prove(scenario, draw, 1.0, options)? };
         label.tested = Some(test(scenario, draw, at_one, options, stop)?);
     }
-    label.write(&folder)?;
+    // Of an interrupted draw neither the run nor its proof is whole: it leaves no label.
+    if !stop.load(Ordering::Relaxed) {
+        label.write(&folder)?;
+    }
     Ok(label)
 }
 
@@ -121,7 +128,7 @@ fn test(
 fn prove(scenario: &Scenario, draw: u32, factor: f64, options: &RunOptions) -> Result<Option<f64>> {
     let mut dice = Dice::new(options.seed, scenario.name, draw);
     let setup = (scenario.set_up)(&mut dice, factor);
-    let folder = folder(&options.keep, scenario.name, draw).join("proof");
+    let folder = folder(&options.keep, scenario.name, options.seed, draw).join("proof");
     let done = perform(&setup, &setup.client.proof_words, &options.bin, &folder)?;
     fs::remove_dir_all(&folder).with_context(|| format!("cannot clear {}", folder.display()))?;
     Ok(done.record.and_then(|record| scenario.proof.measure().of(&record)))
@@ -132,7 +139,7 @@ fn told(label: &Label, keep: &Path) -> String {
     let Some(run) = &label.run else {
         return format!("no record, exit {:?}: {}", label.code, label.said.trim());
     };
-    let run = folder(keep, &label.scenario, label.draw).join(run);
+    let run = folder(keep, &label.scenario, label.seed, label.draw).join(run);
     let verdict = store::read(&run).map(|run| {
         let verdict = run.record.verdict;
         format!("{} ({})", verdict.wall.word(), verdict.confidence.word())

@@ -9,6 +9,7 @@ use crate::scenario::{self, Truth};
 use anyhow::{Context, Result, bail};
 use judge::odds::Table;
 use model::verdict::Named;
+use model::wall::Side;
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -48,7 +49,11 @@ pub fn run(options: &FitOptions) -> Result<()> {
 /// The one wall that is there; nothing when there are two, which would teach both wrongly.
 fn cause(truth: &Truth) -> Option<Named> {
     match truth {
-        Truth::Wall(walls) => walls.first().map(|wall| Named::Wall(*wall)),
+        // The odds weigh no walls of the measurement itself.
+        Truth::Wall(walls) => {
+            let mut weighed = walls.iter().filter(|wall| wall.side() != Side::Measurement);
+            weighed.next().map(|wall| Named::Wall(*wall))
+        }
         Truth::NoWall => Some(Named::None),
         Truth::Both(..) => None,
     }

@@ -58,15 +58,18 @@ pub struct RunOptions {
     /// Directory of ceiling and the targets
     #[arg(long, value_name = "DIR", default_value = "bin")]
     pub bin: PathBuf,
-    /// Leave out the test of the labels: they stay untested, and the table says so
+    /// Leave out the test of the labels: untested draws count nowhere but in their own column
     #[arg(long)]
     pub no_proof: bool,
+    /// Let ceiling test its verdict by experiments (--confirm) in every N-th draw; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub confirm_every: u32,
 }
 
 /// Which runs to judge.
 #[derive(Debug, Args)]
 pub struct ScoreOptions {
-    /// Directory that `walls run` kept
+    /// Directory that `walls run` kept, with other seeds than those the odds were counted in
     #[arg(value_name = "DIR", default_value = "out/walls")]
     pub runs: PathBuf,
     /// Print every draw

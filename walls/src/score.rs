@@ -65,7 +65,9 @@ impl Judge {
 pub struct Scored {
     /// Its scenario.
     pub scenario: &'static Scenario,
-    /// Number of the draw.
+    /// Seed of the draw.
+    pub seed: u64,
+    /// Its number.
     pub draw: u32,
     /// Whether the label was tested and does not hold.
     pub standing: Standing,
@@ -92,6 +94,13 @@ pub fn print(options: &ScoreOptions) -> Result<()> {
     let mut scored = Vec::new();
     let mut when = Vec::new();
     for (folder, label) in Label::all_below(&options.runs)? {
+        if judge::odds::seeds().contains(&label.seed) {
+            bail!(
+                "{} is of seed {}, in which the odds of the judge were counted: score another",
+                folder.display(),
+                label.seed
+            );
+        }
         let Some(scenario) = scenario::find(&label.scenario) else {
             eprintln!("walls: {} is no scenario any more", label.scenario);
             continue;
@@ -107,7 +116,8 @@ pub fn print(options: &ScoreOptions) -> Result<()> {
         bail!("no labels in {}; walls run makes them", options.runs.display());
     }
     scored.sort_by_key(|one| {
-        (scenario::ALL.iter().position(|known| known.name == one.scenario.name), one.draw)
+        let place = scenario::ALL.iter().position(|known| known.name == one.scenario.name);
+        (place, one.seed, one.draw)
     });
     if options.all {
         println!("{}", table::draws(&scored));
@@ -131,7 +141,7 @@ fn score(scenario: &'static Scenario, label: &Label, run: Option<&Run>) -> Score
         None => vec![None; Judge::ALL.len()],
         Some(run) => Judge::ALL.iter().map(|judge| mark_of(*judge, scenario, run)).collect(),
     };
-    Scored { scenario, draw: label.draw, standing, marks }
+    Scored { scenario, seed: label.seed, draw: label.draw, standing, marks }
 }
 
 fn mark_of(judge: Judge, scenario: &Scenario, run: &Run) -> Option<(String, Mark)> {

@@ -33,6 +33,19 @@ impl Tally {
         }
     }
 
+    /// Wilson's interval of a share (E. B. Wilson, 1927), percent.
+    fn interval(self, count: u32) -> String {
+        const Z: f64 = 1.96;
+        let (count, total) = (f64::from(count), f64::from(self.total()));
+        if total == 0.0 {
+            return "-".to_owned();
+        }
+        let (share, z2) = (count / total, Z * Z / total);
+        let half = Z * (share * (1.0 - share) / total + z2 / (4.0 * total)).sqrt();
+        let end = |sign: f64| 100.0 * (share + z2 / 2.0 + sign * half) / (1.0 + z2);
+        format!("{:.0} to {:.0} %", end(-1.0).max(0.0), end(1.0).min(100.0))
+    }
+
     fn shares(self) -> String {
         let share = |count: u32| 100.0 * f64::from(count) / f64::from(self.total().max(1));
         match self.total() {
@@ -47,9 +60,9 @@ impl Tally {
     }
 }
 
-/// Draws that count: all but those whose label is void or that left no run.
+/// Draws that count: those whose label was tested and holds.
 fn counted(scored: &[Scored]) -> impl Iterator<Item = &Scored> {
-    scored.iter().filter(|one| matches!(one.standing, Standing::Holds | Standing::Untested))
+    scored.iter().filter(|one| one.standing == Standing::Holds)
 }
 
 fn tally<'a>(scored: impl Iterator<Item = &'a Scored>, judge: usize) -> Tally {
@@ -61,13 +74,15 @@ fn tally<'a>(scored: impl Iterator<Item = &'a Scored>, judge: usize) -> Tally {
 }
 
 const EXPLAINED: &str = "Cells are draws correct/wrong/unknown. A draw whose label is void (its \
-    limit did not move the result) or that left no record counts nowhere but in its own column. A \
+    limit did not move the result), was not tested, or that left no record counts nowhere but in \
+    its own column. Intervals are those of Wilson, 95 %, as if draws were independent. A \
     refusal (M1) names no wall and counts as unknown. Of two walls that limit together, one alone \
     is wrong.";
 
 /// Rows of the first table: a cell for each column.
 fn rows(scored: &[Scored]) -> Vec<Vec<String>> {
-    let mut head = vec!["scenario".to_owned(), "truth".to_owned(), "void".to_owned()];
+    let mut head = vec!["scenario".to_owned(), "truth".to_owned()];
+    head.extend(["void", "untested"].map(str::to_owned));
     head.extend(Judge::ALL.iter().map(|judge| judge.name().to_owned()));
     let mut rows = vec![head];
     let mut names: Vec<&str> = scored.iter().map(|one| one.scenario.name).collect();
@@ -75,25 +90,33 @@ fn rows(scored: &[Scored]) -> Vec<Vec<String>> {
     for name in names {
         let of: Vec<&Scored> = scored.iter().filter(|one| one.scenario.name == name).collect();
         let Some(first) = of.first() else { continue };
-        let lost = of.iter().filter(|one| !is_counted(one)).count();
-        let mut row = vec![name.to_owned(), first.scenario.truth.word(), lost.to_string()];
+        let mut row = vec![name.to_owned(), first.scenario.truth.word()];
+        row.extend(left_out(of.iter().copied()));
         for judge in 0..Judge::ALL.len() {
-            let draws = of.iter().copied().filter(|one| is_counted(one));
+            let draws = of.iter().copied().filter(|one| one.standing == Standing::Holds);
             row.push(tally(draws, judge).cell());
         }
         rows.push(row);
     }
-    let lost = scored.iter().filter(|one| !is_counted(one)).count();
-    for (name, cell) in [("all", Tally::cell as fn(Tally) -> String), ("share", Tally::shares)] {
-        let mut row = vec![name.to_owned(), String::new(), lost.to_string()];
+    let cells = [
+        ("all", Tally::cell as fn(Tally) -> String),
+        ("share", Tally::shares),
+        ("correct, 95 %", |tally| tally.interval(tally.correct)),
+        ("wrong, 95 %", |tally| tally.interval(tally.wrong)),
+    ];
+    for (name, cell) in cells {
+        let mut row = vec![name.to_owned(), String::new()];
+        row.extend(left_out(scored.iter()));
         row.extend((0..Judge::ALL.len()).map(|judge| cell(tally(counted(scored), judge))));
         rows.push(row);
     }
     rows
 }
 
-fn is_counted(one: &Scored) -> bool {
-    matches!(one.standing, Standing::Holds | Standing::Untested)
+/// Draws that count nowhere else: void or without a run, and untested.
+fn left_out<'a>(scored: impl Iterator<Item = &'a Scored> + Clone) -> [String; 2] {
+    let count = |of: &[Standing]| scored.clone().filter(|one| of.contains(&one.standing)).count();
+    [&[Standing::Void, Standing::NoRun][..], &[Standing::Untested]].map(|of| count(of).to_string())
 }
 
 /// Which wall was taken for which, by the judge with this place in [`Judge::ALL`].
@@ -123,8 +146,8 @@ pub fn draws(scored: &[Scored]) -> String {
         };
         let words: Vec<_> = Judge::ALL.iter().zip(&one.marks).filter_map(said).collect();
         let (name, truth) = (one.scenario.name, one.scenario.truth.word());
-        let (draw, standing, words) = (one.draw, one.standing, words.join(", "));
-        let _ = writeln!(out, "{name}-{draw} {truth} {standing:?}: {words}");
+        let (seed, draw, standing, words) = (one.seed, one.draw, one.standing, words.join(", "));
+        let _ = writeln!(out, "{name}-{seed}-{draw} {truth} {standing:?}: {words}");
     }
     out
 }
@@ -170,7 +193,8 @@ pub fn page(scored: &[Scored], when: &str) -> String {
         "# Walls: how often the verdict is right\n\n\
          Made by `make walls WRITE=1`; not edited by hand.\n\n",
     );
-    let _ = writeln!(out, "Runs from {when} on; {}.\n\n{}\n", machine(), wrapped(EXPLAINED));
+    let about = format!("{}; runs from {when} on; {}.", of_seeds(scored), machine());
+    let _ = writeln!(out, "{}\n\n{}\n", wrapped(&about), wrapped(EXPLAINED));
     for (number, row) in rows(scored).iter().enumerate() {
         let _ = writeln!(out, "| {} |", row.join(" | "));
         if number == 0 {
@@ -194,6 +218,21 @@ pub fn page(scored: &[Scored], when: &str) -> String {
     out
 }
 
+/// How many draws of which seeds, and who judged them.
+fn of_seeds(scored: &[Scored]) -> String {
+    let mut seeds: Vec<u64> = scored.iter().map(|one| one.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let list = |seeds: &[u64]| seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    format!(
+        "{} draws of seed {}, judged by ceiling {}, whose odds were counted in seed {}",
+        scored.len(),
+        list(&seeds),
+        env!("CARGO_PKG_VERSION"),
+        list(&judge::odds::seeds())
+    )
+}
+
 /// The machine that the table was made on.
 fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
@@ -214,6 +253,7 @@ mod tests {
         let scenario = crate::scenario::find("quota").unwrap();
         let one = |standing, mark| Scored {
             scenario,
+            seed: 1,
             draw: 0,
             standing,
             marks: vec![Some(("S3".to_owned(), mark)); Judge::ALL.len()],
@@ -224,8 +264,8 @@ mod tests {
             one(Standing::Untested, Mark::Unknown),
         ];
         let rows = rows(&scored);
-        assert_eq!(rows[1][..4], ["quota", "S3", "1", "1/0/1"]);
-        assert_eq!(rows[3][3], "50/0/50 %");
-        assert_eq!(confusion(&scored, 0), [("S3".to_owned(), "S3 2".to_owned())]);
+        assert_eq!(rows[1][..5], ["quota", "S3", "1", "1", "1/0/0"]);
+        assert_eq!((rows[3][4].as_str(), rows[4][4].as_str()), ("100/0/0 %", "21 to 100 %"));
+        assert_eq!(confusion(&scored, 0), [("S3".to_owned(), "S3 1".to_owned())]);
     }
 }

@@ -64,35 +64,40 @@ fn left_by(process: u32) -> Vec<String> {
     names
 }
 
-/// No verdict may be wrong, and one of them has to be right: on a machine shared with others it is
-/// honest to know little, and three times is enough.
+/// No verdict may be wrong. Limits with a count of their own have to be named; of the others it is
+/// honest to know little on a machine shared with others.
 #[test]
 fn known_walls_are_never_taken_for_others() {
     if !is_root("known_walls_are_never_taken_for_others") {
         return;
     }
     let _turn = turn();
+    let mut missing = FAST.split(',').collect::<Vec<_>>();
     let mut last = String::new();
-    for _ in 0..3 {
+    for _ in 0..4 {
         let keep = keep("fast");
-        let output = run(&keep, FAST).output().unwrap();
+        let output = run(&keep, &missing.join(",")).output().unwrap();
         assert!(output.status.success(), "{}", text(&output));
         let mut score = Command::new(env!("CARGO_BIN_EXE_walls"));
         let output = score.args(["score", "--all"]).arg(&keep).output().unwrap();
         last = text(&output);
         fs::remove_dir_all(&keep).unwrap();
         let draws: Vec<&str> = last.lines().filter(|line| line.contains("Untested:")).collect();
-        assert_eq!(draws.len(), FAST.split(',').count(), "each left a run: {last}");
-        let said = |draw: &&str, mark: &str| {
+        assert_eq!(draws.len(), missing.len(), "each left a run: {last}");
+        for draw in draws {
             let both = draw.split("both sides ").nth(1).unwrap();
-            both.split(',').next().unwrap().ends_with(mark)
-        };
-        let is_wrong = draws.iter().any(|draw| said(draw, "Wrong"));
-        if !is_wrong && draws.iter().any(|draw| said(draw, "Correct")) {
+            let mark = both.split(',').next().unwrap();
+            assert!(!mark.ends_with("Wrong"), "{last}");
+            if mark.ends_with("Correct") {
+                missing.retain(|name| !draw.starts_with(name));
+            }
+        }
+        if missing.is_empty() {
             return;
         }
     }
-    panic!("{last}");
+    let counted = ["client-ports", "server-files"];
+    assert!(missing.len() < 3 && !missing.iter().any(|name| counted.contains(name)), "{last}");
 }
 
 /// Waits until the run has made its hosts.

@@ -216,6 +216,7 @@ impl<'a> Case<'a> {
         let census = SocketCensus {
             client: near.client,
             client_unread: near.client_unread,
+            client_rtts: near.client_rtts,
             client_rtt_sum_us: near.client_rtt_sum_us,
             ..far
         };

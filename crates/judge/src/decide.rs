@@ -17,9 +17,14 @@ use model::units::show_count;
 use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, Gate, Named, Verdict};
 use model::wall::{Side, WallId};
 
-/// Gates that a counted limit explains, or that do not touch its counter: it loses connections and
-/// answers and disturbs the rate, and a generator that is late or stamps late changes no count.
-const EXPLAINED: [&str; 5] = ["connections", "errors", "steadiness", "release", "resolution"];
+/// Gates that a counted limit explains: it loses connections and answers and disturbs the rate.
+const EXPLAINED: [&str; 3] = ["connections", "errors", "steadiness"];
+
+/// Gates that do not touch a counter: a generator that is late, or stamps late, changes no count.
+const OF_TIME: [&str; 2] = ["release", "resolution"];
+
+/// Listed with the counted limits, but known by how evenly answers come.
+const TIMED: [WallId; 2] = [WallId::A4, WallId::A5];
 
 /// Gates that a generator at its limit breaks by itself.
 const STRAINED: [&str; 3] = ["resolution", "release", "steadiness"];
@@ -28,9 +33,15 @@ const STRAINED: [&str; 3] = ["resolution", "release", "steadiness"];
 /// theirs.
 const CROWDED: f64 = 0.15;
 
-/// What a generator at its limit can make of a server: its threads are busy sending to it, and on
-/// shared CPUs it is their neighbour itself.
-const BROUGHT_ABOUT: [WallId; 2] = [WallId::K14, WallId::S6];
+/// Whether a generator at its limit can make this of a server: it sends to some workers while
+/// others wait, and on shared CPUs it is their neighbour itself.
+fn brings_about(case: &Case<'_>, server: WallId) -> bool {
+    let shares_cpus = || {
+        let cpus = case.server_cpus().unwrap_or_default();
+        case.is_one_host() && case.client_cpus().iter().any(|cpu| cpus.contains(cpu))
+    };
+    server == WallId::K14 || server == WallId::S6 && shares_cpus()
+}
 
 /// A wall is named when it is so many times as probable as the next one.
 const ODDS_MIN: f64 = 3.0;
@@ -43,8 +54,13 @@ pub(crate) fn decide(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
 fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
     let broken: Vec<&Gate> =
         case.point.gates.iter().filter(|gate| gate.ok == Some(false)).collect();
-    let unexplained = broken.iter().any(|gate| !EXPLAINED.contains(&gate.id.as_str()));
-    if let Some((wall, mut seen)) = COUNTED.first_seen(case).filter(|_| !unexplained) {
+    let explains = |wall: WallId, gate: &str| {
+        EXPLAINED.contains(&gate) || OF_TIME.contains(&gate) && !TIMED.contains(&wall)
+    };
+    let counted = COUNTED.first_seen(case);
+    if let Some((wall, mut seen)) =
+        counted.filter(|(wall, _)| broken.iter().all(|gate| explains(*wall, &gate.id)))
+    {
         if let Some(verdict) = two_limits(case, wall, &seen) {
             return verdict;
         }
@@ -61,9 +77,12 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
     }
     let server = SERVER.first_seen(case);
     let server = server.map(|(wall, seen)| (wall, add_queue(add_shape(seen, shape, wall), case)));
+    let is_at_limit = client.is_some();
     let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
     match (client, server) {
-        (Some((client, mut seen)), Some((server, _))) if BROUGHT_ABOUT.contains(&server) => {
+        (Some((client, mut seen)), Some((server, _)))
+            if is_at_limit && brings_about(case, server) =>
+        {
             seen.against.push(format!(
                 "the server shows {server} ({}) too, which a generator at its limit brings about",
                 server.name()
@@ -126,10 +145,12 @@ fn doubted(wall: WallId, rival: Alternative, mut verdict: Verdict) -> Verdict {
         Named::Wall(rival) => (rival.side(), format!("{rival} ({})", rival.name())),
         _ => (Side::None, "no wall at all".to_string()),
     };
-    verdict.against.insert(
-        0,
-        format!("in runs whose wall is known, {name} showed these signals about as often"),
-    );
+    let mut runs = [Named::Wall(wall), rival.wall].into_iter();
+    let what = match runs.all(odds::was_counted) {
+        true => format!("in runs whose wall is known, {name} showed these signals about as often"),
+        false => format!("{name} is expected to show these signals about as often"),
+    };
+    verdict.against.insert(0, what);
     Verdict {
         wall: Named::Unknown,
         name: format!("{wall} ({}) or {name}", wall.name()),

@@ -71,13 +71,15 @@ pub struct QuotaShare {
     pub throttled_time: f64,
 }
 
-/// The fullest an accept queue was seen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Accept queues: the fullest that one was seen, and how long they were.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct QueuePeak {
     /// Connections waiting.
     pub queued: u32,
     /// Length it may reach.
     pub backlog: u32,
+    /// Connections waiting in all queues of the port together, mean over reads.
+    pub mean_queued: f64,
 }
 
 /// Everything the readings of a window say. What was not read is absent.
@@ -101,7 +103,7 @@ pub struct Observed {
     pub client_files: Option<OpenFiles>,
     /// Descriptors of the server, at the worst.
     pub server_files: Option<OpenFiles>,
-    /// Accept queues of the port, at the worst.
+    /// Accept queues of the port.
     pub listeners: Option<QueuePeak>,
     /// Sampled connections.
     pub census: Option<SocketCensus>,
@@ -185,6 +187,7 @@ struct Seen {
     client_files: Option<OpenFiles>,
     server_files: Option<OpenFiles>,
     listeners: Option<QueuePeak>,
+    listener_reads: u32,
     census: server::Census,
     softnet: Ends<Vec<Softnet>>,
     links: Ends<Vec<Interface>>,
@@ -242,8 +245,11 @@ impl Seen {
             Data::ProbeCost(cost) => self.probe_cost.add(at_ns, cost),
             Data::ClientFiles(files) => keep_fuller(&mut self.client_files, files),
             Data::ServerFiles(files) => keep_fuller(&mut self.server_files, files),
-            Data::Listeners(listeners) => keep_fullest(&mut self.listeners, &listeners),
-            Data::Connections(sockets) => self.census.add(&sockets),
+            Data::Listeners(listeners) => {
+                self.listener_reads += 1;
+                keep_fullest(&mut self.listeners, &listeners);
+            }
+            Data::Connections(sockets) => self.census.add(at_ns, &sockets),
             Data::Softnet(rows) => self.softnet.add(at_ns, rows),
             Data::Interfaces(links) => self.links.add(at_ns, links),
             Data::Qdiscs(qdiscs) => {
@@ -290,7 +296,10 @@ impl Observed {
             }),
             client_files: seen.client_files,
             server_files: seen.server_files,
-            listeners: seen.listeners,
+            listeners: seen.listeners.map(|queue| QueuePeak {
+                mean_queued: queue.mean_queued / f64::from(seen.listener_reads.max(1)),
+                ..queue
+            }),
             census: seen.census.finish(),
             softnet: seen.softnet.between(network::softnet),
             links: seen.links.between(network::links),
@@ -302,7 +311,12 @@ impl Observed {
             server_cpus_series: seen.server_cpus.cpus,
             downstreams: seen.downstreams.finish(),
             disk_busy: seen.disks.between(server::disk_busy),
-            memory: seen.memory.between(|pair| increase(pair.first, pair.last)),
+            memory: seen.memory.between(|pair| {
+                let mut counters = increase(pair.first, pair.last);
+                // How much is used is no counter.
+                counters.retain(|name, _| !name.ends_with("_bytes"));
+                counters
+            }),
             runtime: seen.runtime.between(change),
             far: None,
             unreadable: seen.unreadable,
@@ -365,11 +379,11 @@ fn quota_shares(pair: &Pair<'_, Vec<QuotaUse>>) -> Vec<QuotaShare> {
 }
 
 fn increase(first: &BTreeMap<String, u64>, last: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    // What was not there before counts since the host started.
     let delta = |(name, value): (&String, &u64)| {
-        let before = first.get(name).copied().unwrap_or(0);
-        (name.clone(), value.saturating_sub(before))
+        Some((name.clone(), value.saturating_sub(*first.get(name)?)))
     };
-    last.iter().map(delta).collect()
+    last.iter().filter_map(delta).collect()
 }
 
 fn pressure_shares(pair: &Pair<'_, BTreeMap<String, u64>>) -> BTreeMap<String, f64> {
@@ -384,13 +398,16 @@ fn keep_fuller(kept: &mut Option<OpenFiles>, files: OpenFiles) {
     }
 }
 
+/// Keeps the fullest, and in `mean_queued` the sum.
 fn keep_fullest(kept: &mut Option<QueuePeak>, listeners: &[Listener]) {
     let fullness =
-        |peak: &QueuePeak| (u64::from(peak.queued) << 20) / u64::from(peak.backlog.max(1));
+        |queued: u32, backlog: u32| (u64::from(queued) << 20) / u64::from(backlog.max(1));
     for listener in listeners {
-        let peak = QueuePeak { queued: listener.queued, backlog: listener.backlog };
-        if kept.as_ref().is_none_or(|kept| fullness(kept) <= fullness(&peak)) {
-            *kept = Some(peak);
+        let (queued, backlog) = (listener.queued, listener.backlog);
+        let peak = kept.get_or_insert(QueuePeak { queued, backlog, mean_queued: 0.0 });
+        peak.mean_queued += f64::from(queued);
+        if fullness(peak.queued, peak.backlog) <= fullness(queued, backlog) {
+            (peak.queued, peak.backlog) = (queued, backlog);
         }
     }
 }
@@ -468,7 +485,7 @@ mod tests {
             let observed = Observed::of(readings, 1);
             assert_eq!(observed.client_files, Some(files(900)), "{order:?}");
             assert_eq!(observed.server_files, Some(files(900)), "{order:?}");
-            let peak = QueuePeak { queued: 900, backlog: 1000 };
+            let peak = QueuePeak { queued: 900, backlog: 1000, mean_queued: 311.0 };
             assert_eq!(observed.listeners, Some(peak), "{order:?}");
         }
     }

@@ -2,9 +2,10 @@
 //!
 //! A rule says that a wall's signals are there. It does not say how often the same signals come
 //! from another wall. That was counted: in labelled runs, whose wall is known by construction
-//! (`walls/`), how often did each test speak? Naive Bayes over the tests gives the posterior, with
+//! (`walls/`), how often did each test speak? Naive Bayes over the tests weighs the walls, with
 //! every wall equally probable beforehand. Tests of one group are correlated witnesses, so what a
-//! group can say against a wall is capped.
+//! group can say against a wall is capped. Shares order walls; they are no calibrated
+//! probabilities, because a test behind a wall's own is expected neither to speak nor to be silent.
 //!
 //! In: which tests spoke. Out: shares that add up to 1.
 //! Never: a wall that no test can name.
@@ -139,6 +140,18 @@ pub fn alternatives(speaking: &Speaking) -> Vec<Alternative> {
     weigh(Table::shipped(), speaking)
 }
 
+/// Seeds of the draws in which the shipped counts were made, as the first line of the table says.
+pub fn seeds() -> Vec<u64> {
+    let first = include_str!("odds/table.tsv").lines().next().unwrap_or_default();
+    let list = first.split("of seed ").nth(1).unwrap_or_default();
+    list.split(", ").filter_map(|seed| seed.trim().parse().ok()).collect()
+}
+
+/// Whether there were labelled runs of a wall: what is said of others rests on beliefs.
+pub fn was_counted(wall: Named) -> bool {
+    Table::shipped().0.contains_key(&wall)
+}
+
 /// The same with given counts.
 pub fn weigh(table: &Table, speaking: &Speaking) -> Vec<Alternative> {
     if !speaking.0.iter().flatten().any(|(_, spoke)| *spoke) {
@@ -236,6 +249,11 @@ mod tests {
         tests.sort();
         tests.dedup();
         assert_eq!(tests.len(), count);
+    }
+
+    #[test]
+    fn the_shipped_table_says_which_seeds_it_was_counted_in() {
+        assert!(!seeds().is_empty());
     }
 
     proptest! {

@@ -2,7 +2,10 @@
 //!
 //! In: sampled sockets of both sides, the rate, the mean number in flight. Out: a split of that
 //! number. A socket with unread bytes stands for the requests of one connection; the wire holds
-//! rate times round trip (Little); what is left was in the hands of the server.
+//! rate times round trip (Little); what is left was in the hands of the server. Parts are taken in
+//! the order of an answer's way back, and none is larger than what the ones before it left, so they
+//! add up. Where the probe shares CPUs with the generator it looks while the generator cannot run:
+//! answers are taken to wait no longer for a generator with CPU to spare than a turn of its loop.
 
 use crate::case::Case;
 use model::run::Residence;
@@ -12,13 +15,17 @@ pub fn of(case: &Case<'_>) -> Option<Residence> {
     let (census, point) = (case.census()?, case.point);
     let in_flight = point.in_flight.mean?;
     let part = |unread: u64, of: u64| (of > 0).then(|| in_flight * unread as f64 / of as f64);
-    let client_unread = part(census.client_unread, census.client);
-    let wire = census.client_rtt_us().map(|rtt_us| (point.rate * rtt_us / 1e6).min(in_flight));
-    let server_unread = part(census.server_unread, census.server);
-    let outside = client_unread.zip(wire).zip(server_unread);
-    let inside_server = outside
-        .filter(|_| case.server.is_some())
-        .map(|((client, wire), unread)| (in_flight - client - wire - unread).max(0.0));
+    let in_a_turn = point.client_loop.turn_mean_ns.map(|turn_ns| point.rate * turn_ns / 1e9);
+    let at_most = in_a_turn.filter(|_| case.client_has_slack() == Some(true)).unwrap_or(in_flight);
+    let client_unread =
+        part(census.client_unread, census.client).map(|unread| unread.min(at_most).min(in_flight));
+    let left = in_flight - client_unread.unwrap_or(0.0);
+    let wire = census.client_rtt_us().map(|rtt_us| (point.rate * rtt_us / 1e6).min(left));
+    let left = left - wire.unwrap_or(0.0);
+    let server_unread = part(census.server_unread, census.server).map(|unread| unread.min(left));
+    let left = left - server_unread.unwrap_or(0.0);
+    let is_split = client_unread.is_some() && wire.is_some() && server_unread.is_some();
+    let inside_server = (is_split && case.server.is_some()).then_some(left);
     Some(Residence { client_unread, wire, server_unread, inside_server })
 }
 
@@ -30,11 +37,28 @@ mod tests {
     fn parts_add_up_to_what_is_in_flight() {
         let mut fixture = Fixture::good();
         fixture.unread_at_server(0.5);
-        fixture.observed.census.as_mut().unwrap().client_rtt_sum_us = 100 * 1000;
+        fixture.round_trip(1000);
         let residence = super::of(&fixture.case()).unwrap();
         // Eight in flight at 1000/s: one is on the wire for 1 ms each.
         assert_eq!((residence.server_unread, residence.wire), (Some(4.0), Some(1.0)));
         assert_eq!((residence.client_unread, residence.inside_server), (Some(0.0), Some(3.0)));
+    }
+
+    #[test]
+    fn no_part_is_larger_than_what_is_there() {
+        let mut fixture = Fixture::good();
+        fixture.round_trip(6000);
+        fixture.unread_at_client(1.0);
+        fixture.unread_at_server(1.0);
+        let residence = super::of(&fixture.case()).unwrap();
+        // A turn of 5 us at 1000/s holds next to nothing, and the generator has slack.
+        assert!(residence.client_unread.unwrap() < 0.01, "{residence:?}");
+        let parts = [residence.client_unread, residence.wire, residence.server_unread];
+        let sum: f64 = parts.iter().flatten().sum::<f64>() + residence.inside_server.unwrap();
+        assert!((sum - 8.0).abs() < 1e-9 && residence.wire == Some(6.0), "{residence:?}");
+        fixture.worker(0.97, 0.0);
+        let residence = super::of(&fixture.case()).unwrap();
+        assert_eq!((residence.client_unread, residence.wire), (Some(8.0), Some(0.0)), "it is late");
     }
 
     #[test]

@@ -6,12 +6,12 @@
 //! asked load is the one to measure.
 
 use crate::{gates, last_visits, stats, steady};
-use model::facts::HostFacts;
+use model::facts::{CpuQuota, HostFacts};
 use model::run::{Point, Record};
 use model::shape::Estimate;
 use model::size::{Machines, Sizing, Step, Traffic, Wish};
 use model::units::{show_bytes, show_count};
-use model::verdict::Confidence;
+use model::verdict::{CeilingKind, Confidence};
 use model::wall::Side;
 
 /// Levels at least this fast, as a share of the best, tell the interval of the cost.
@@ -29,7 +29,17 @@ const FAR: f64 = 10.0;
 /// speed of its fastest link, bits per second.
 pub fn defaults(host: &HostFacts) -> (u32, Option<f64>) {
     let speed = host.nics.iter().filter_map(|nic| nic.speed_mbps).max();
-    (host.cpus_allowed.len().max(1) as u32, speed.map(|mbps| f64::from(mbps) * 1e6))
+    let cpus = usable(host.cpus_allowed.len(), &host.quotas).floor().max(1.0);
+    (cpus as u32, speed.map(|mbps| f64::from(mbps) * 1e6))
+}
+
+/// CPUs' worth of time that a process may use: those it is allowed, or less by the quotas of its
+/// control groups.
+fn usable(cpus: usize, quotas: &[CpuQuota]) -> f64 {
+    let of_quota = |quota: &CpuQuota| {
+        Some(quota.quota_us? as f64 / quota.period_us.filter(|period_us| *period_us > 0)? as f64)
+    };
+    quotas.iter().filter_map(of_quota).fold(cpus as f64, f64::min)
 }
 
 /// Works it out, or says in one sentence why this run cannot tell.
@@ -164,7 +174,7 @@ fn scaled(estimate: Estimate, factor: f64) -> Estimate {
 fn full_at(record: &Record, server: Option<Estimate>) -> Option<Estimate> {
     let probe = record.target.probe.as_ref();
     let facts = record.target.server.as_ref().or_else(|| probe?.server.as_ref())?;
-    let cpus = facts.cpus_allowed.len() as f64;
+    let cpus = usable(facts.cpus_allowed.len(), &facts.quotas);
     let at = |us: f64| cpus * 1e6 / us.max(f64::MIN_POSITIVE);
     server.map(|us| Estimate { value: at(us.value), low: at(us.high), high: at(us.low) })
 }
@@ -279,6 +289,17 @@ fn cautions(sizing: &Sizing, record: &Record, levels: usize) -> Vec<String> {
                 .to_string(),
         );
     }
+    let ceiling = record.verdict.ceiling.as_ref();
+    let ceiling = ceiling.filter(|ceiling| ceiling.kind == CeilingKind::Ceiling);
+    if let (Some(full), Some(ceiling)) = (sizing.server_full_at, ceiling)
+        && ceiling.high.unwrap_or(ceiling.rate) < full.low
+    {
+        cautions.push(format!(
+            "the run met another wall at {}/s, before the CPUs of the server are full: {}",
+            show_count(ceiling.rate),
+            record.verdict.name
+        ));
+    }
     if record.verdict.confidence == Confidence::CoLimited || record.verdict.side == Side::Client {
         cautions
             .push("the generator was the wall of the run: its cost is that of a full host".into());
@@ -315,7 +336,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::run::{Outcome, Target};
-    use model::verdict::Gate;
+    use model::verdict::{Ceiling, Gate};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -416,6 +437,31 @@ mod tests {
         let times = "500 times the measured rate";
         assert!(sizing.cautions[0].starts_with(times), "{:?}", sizing.cautions);
         assert!(sizing.cautions[1].contains("full before the asked rate"), "{:?}", sizing.cautions);
+    }
+
+    #[test]
+    fn a_quota_is_all_the_cpu_there_is() {
+        let mut record = record();
+        let quota = |quota_us| CpuQuota {
+            group: "/web".to_string(),
+            quota_us,
+            period_us: Some(100_000),
+            version: 2,
+        };
+        record.target.server.as_mut().unwrap().quotas = vec![quota(Some(50_000)), quota(None)];
+        record.verdict.ceiling = Some(Ceiling {
+            kind: CeilingKind::Ceiling,
+            rate: 10_000.0,
+            low: Some(9_900.0),
+            high: Some(10_100.0),
+            knee_in_flight: None,
+        });
+        let sizing = size(&record, wish(1e6, 4)).unwrap();
+        assert!((sizing.server_full_at.unwrap().value - 25_000.0).abs() < 1.0, "0.5 CPUs, 20 us");
+        let met = |caution: &String| caution.contains("met another wall at 10.0k/s");
+        assert!(sizing.cautions.iter().any(met), "{:?}", sizing.cautions);
+        record.host.quotas = vec![quota(Some(150_000))];
+        assert_eq!(defaults(&record.host).0, 1, "one and a half of them");
     }
 
     #[test]

@@ -155,7 +155,8 @@ fn is_usable(point: &Point) -> bool {
 
 /// The verdict that most points of a plateau share; among equals that of the highest rate. A wall
 /// shows itself best at the highest load, so what that point names is not outvoted by points that
-/// name nothing.
+/// name nothing. It is suspected only, when half of the points do not share it or one names another
+/// wall.
 fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
     let is_named = |verdict: &Verdict| matches!(verdict.wall, Named::Wall(_));
     let last = decided.last().map(is_named).unwrap_or_default();
@@ -172,6 +173,10 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
     let (votes, of) = (votes(&verdict), decided.len());
     if votes < of {
         verdict.against.push(format!("{} of {of} points of the plateau differ", of - votes));
+    }
+    let others = decided.iter().filter(|one| is_named(one) && one.wall != verdict.wall).count();
+    if (2 * votes <= of || others > 0) && verdict.confidence == Confidence::Probable {
+        verdict.confidence = Confidence::Suspected;
     }
     verdict
 }

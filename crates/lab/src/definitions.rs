@@ -223,14 +223,16 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].residence",
         "Where the requests in flight were on average: sampled sockets with unread bytes on either \
-         side, as shares of the mean number in flight; on the wire, the rate times the shortest \
-         round trip of TCP; and the rest, inside the server. Null where nobody looked.",
+         side, as shares of the mean number in flight (for a generator with CPU to spare at most \
+         what comes in one turn of its loop); on the wire, the rate times the shortest round trip \
+         of TCP; and the rest, inside the server. They add up. Null where nobody looked.",
     ),
     (
         "verdict.alternatives",
-        "Walls that the evidence leaves possible, each with its share of the posterior \
-         probability: naive Bayes over the tests of all walls, from counts of how often each test \
-         speaks in runs whose wall is known by construction.",
+        "Walls that the evidence leaves possible, each with its share of the weight of all: naive \
+         Bayes over the tests of all walls, from counts of how often each test speaks in runs \
+         whose wall is known by construction. Shares order walls; they are no calibrated \
+         probabilities.",
     ),
     (
         "points[].in_flight.mean",

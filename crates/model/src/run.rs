@@ -363,7 +363,7 @@ pub struct RequestInfo {
 }
 
 /// What one target of a mix came to. The last one may stand for several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetResult {
     /// As named, else method and URL.
     pub name: String,

@@ -138,8 +138,8 @@ pub struct Ceiling {
 pub struct Alternative {
     /// The wall, `none` when there may be none.
     pub wall: Named,
-    /// Its share of the posterior probability, 0 to 1, from how often each test speaks when a wall
-    /// is known to be there.
+    /// Its share of the weight of all of them, 0 to 1, from how often each test speaks when a wall
+    /// is known to be there. It orders walls; it is not a calibrated probability.
     pub share: f64,
 }
 

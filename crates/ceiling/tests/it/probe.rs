@@ -11,7 +11,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 use std::time::{Duration, Instant};
+
+/// How long a line may take that has to come.
+const SAYS: Duration = Duration::from_secs(30);
 
 const NAMED: &str = env!("CARGO_BIN_EXE_ceiling");
 
@@ -20,7 +25,8 @@ struct Probe {
     child: Child,
     ready: String,
     /// What it says later.
-    stderr: BufReader<std::process::ChildStderr>,
+    /// Lines it says.
+    stderr: Receiver<String>,
 }
 
 impl Probe {
@@ -30,12 +36,21 @@ impl Probe {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut ready = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
         if !ready.contains("ready on") {
             let mut said = String::new();
-            stderr.read_to_string(&mut said).unwrap();
+            lines.read_to_string(&mut said).unwrap();
             panic!("{ready}{said}");
         }
+        let (tell, stderr) = mpsc::channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            while lines.read_line(&mut line).is_ok_and(|count| count > 0) {
+                if tell.send(std::mem::take(&mut line)).is_err() {
+                    return;
+                }
+            }
+        });
         Self { child, ready, stderr }
     }
 
@@ -65,14 +80,15 @@ impl Probe {
 
     /// Waits until it says a line with this word.
     fn says(&mut self, word: &str) -> String {
-        loop {
-            let mut line = String::new();
-            let count = self.stderr.read_line(&mut line).unwrap();
-            assert!(count > 0, "it ended before it said '{word}'");
+        let mut said = String::new();
+        let begin = Instant::now();
+        while let Ok(line) = self.stderr.recv_timeout(SAYS.saturating_sub(begin.elapsed())) {
             if line.contains(word) {
                 return line;
             }
+            said += &line;
         }
+        panic!("it did not say '{word}' but '{said}'");
     }
 
     fn signal(&self, name: &str) {
@@ -378,13 +394,13 @@ fn the_servers_wall_is_named_from_its_own_host() {
     let url = format!("http://{}:{}/", TwoHosts::SERVER, server.port);
     let runs = folder.file("runs");
     let mut last = String::new();
-    for _ in 0..3 {
+    for _ in 0..5 {
         let mut command = hosts.client.command(Path::new(NAMED));
         command.args(["load", &url, "-c", "20", "-d", "4", "-t", "1", "--json", "--runs", &runs]);
         let said = Said::of(command.args(probe.flags()).output().unwrap());
         let record = said.record();
         assert_seen_from_far(&record, &server, is_ahead);
-        if wall(&record) == "S3" && record["verdict"]["side"] == "server" {
+        if is_calm(&record) && wall(&record) == "S3" && record["verdict"]["side"] == "server" {
             assert_kept(&record, &runs);
             return;
         }
@@ -403,9 +419,14 @@ fn assert_seen_from_far(record: &Value, server: &Server, is_ahead: bool) {
     let ahead_ns = if is_ahead { 5_000_000_000 } else { 0 };
     let off_ns = offset.abs_diff(ahead_ns);
     assert!(off_ns <= count(probe, error), "{off_ns} ns off: {}", probe["clock"]);
-    assert!(count(probe, error) < 50_000_000, "{}", probe["clock"]);
+}
+
+/// Whether the clock was told well and the server got its fifth of a CPU: on a machine shared with
+/// others not every run is.
+fn is_calm(record: &Value) -> bool {
+    let error_ns = count(&record["target"]["probe"], "/clock/error_ns");
     let server_cpus = record["points"][0]["cpu"]["server_cpus"].as_f64().unwrap();
-    assert!((0.1..0.3).contains(&server_cpus), "a fifth of a CPU, not {server_cpus}");
+    error_ns < 50_000_000 && (0.1..0.3).contains(&server_cpus)
 }
 
 /// The run directory keeps far readings with far times, and the run can be shown.

@@ -198,23 +198,34 @@ fn descriptors_that_run_out_under_way_are_c8() {
     }
     let server = Server::start("target-sink", &["--threads", "1"]);
     let url = server.url("/");
-    let mut command = ceiling(&["load", &url, "-c", "50", "-d", "4", "--warmup", "0", "--json"]);
-    // With uring connections take no descriptors of the process.
-    command
-        .args(["-H", "Connection: close", "--driver", "epoll"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    thread::sleep(Duration::from_millis(1500));
-    let limit = Command::new("prlimit")
-        .args(["--pid", &child.id().to_string(), "--nofile=25:25"])
-        .status()
-        .unwrap();
-    assert!(limit.success());
-    let said = Said::of(child.wait_with_output().unwrap());
-    let record = said.record();
-    assert_eq!(wall(&record), "C8", "{}", shown(&record));
-    assert_eq!(said.code, 4);
+    let mut last = String::new();
+    for _ in 0..3 {
+        let load = ["load", &url, "-c", "50", "-d", "4", "--warmup", "0", "--json"];
+        let mut command = ceiling(&load);
+        // With uring connections take no descriptors of the process.
+        command
+            .args(["-H", "Connection: close", "--driver", "epoll"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        thread::sleep(Duration::from_millis(1500));
+        let limit = Command::new("prlimit")
+            .args(["--pid", &child.id().to_string(), "--nofile=25:25"])
+            .status()
+            .unwrap();
+        assert!(limit.success());
+        let said = Said::of(child.wait_with_output().unwrap());
+        let record = said.record();
+        assert!(count(&record["points"][0], "/errors/fds") > 0, "{}", shown(&record));
+        assert_eq!(said.code, 4);
+        match wall(&record) {
+            "C8" => return,
+            // Where others take its CPU, the generator may break a gate that no count explains.
+            "M1" | "M3" => last = shown(&record),
+            _ => panic!("{}", shown(&record)),
+        }
+    }
+    panic!("{last}");
 }
 
 #[test]

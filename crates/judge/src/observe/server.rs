@@ -19,13 +19,18 @@ pub struct SocketCensus {
     pub client: u64,
     /// Of them, with unread bytes: answers the generator has not read.
     pub client_unread: u64,
-    /// Time the server's connections had data outstanding, microseconds, where one was seen twice.
+    /// Time between the first and the last look at the same connection of the server,
+    /// microseconds, over all that were seen twice.
+    pub server_followed_us: u64,
+    /// Part of it in which they had data outstanding.
     pub server_busy_us: u64,
     /// Part of it limited by the client's window.
     pub server_rwnd_limited_us: u64,
     /// Part of it limited by the send buffer.
     pub server_sndbuf_limited_us: u64,
-    /// Sum of the shortest round trips of the client's sockets, microseconds: the path alone.
+    /// Client-side sockets that knew a round trip.
+    pub client_rtts: u64,
+    /// Sum of their shortest round trips, microseconds: the path alone.
     pub client_rtt_sum_us: u64,
 }
 
@@ -36,12 +41,13 @@ const FOLLOWED_MAX: usize = 20_000;
 #[derive(Debug, Default)]
 pub(super) struct Census {
     sum: Option<SocketCensus>,
-    /// First and last cumulative times of a server-side socket, by cookie.
-    followed: BTreeMap<u64, ([u64; 3], [u64; 3])>,
+    /// First and last cumulative times of a server-side socket, by cookie; the first of them is the
+    /// clock, microseconds.
+    followed: BTreeMap<u64, ([u64; 4], [u64; 4])>,
 }
 
 impl Census {
-    pub(super) fn add(&mut self, sockets: &[Connection]) {
+    pub(super) fn add(&mut self, at_ns: u64, sockets: &[Connection]) {
         let sum = self.sum.get_or_insert_default();
         for socket in sockets {
             // The end of a connection counts as a byte; no request or answer is that short.
@@ -49,14 +55,19 @@ impl Census {
             if !socket.server_side {
                 sum.client += 1;
                 sum.client_unread += unread;
-                sum.client_rtt_sum_us += u64::from(socket.min_rtt_us);
+                // Nothing was acknowledged yet, or the kernel does not tell.
+                if !matches!(socket.min_rtt_us, 0 | u32::MAX) {
+                    sum.client_rtts += 1;
+                    sum.client_rtt_sum_us += u64::from(socket.min_rtt_us);
+                }
                 continue;
             }
             sum.server += 1;
             sum.server_unread += unread;
             sum.server_unsent += u64::from(socket.send_queue > 0);
             sum.server_held_back += u64::from(socket.unsent > 0);
-            let times = [socket.busy_us, socket.rwnd_limited_us, socket.sndbuf_limited_us];
+            let held = [socket.busy_us, socket.rwnd_limited_us, socket.sndbuf_limited_us];
+            let times = [at_ns / 1000, held[0], held[1], held[2]];
             if let Some((_, last)) = self.followed.get_mut(&socket.cookie) {
                 *last = times;
             } else if self.followed.len() < FOLLOWED_MAX {
@@ -69,9 +80,10 @@ impl Census {
         let mut sum = self.sum?;
         for (first, last) in self.followed.values() {
             let passed = |at: usize| last[at].saturating_sub(first[at]);
-            sum.server_busy_us += passed(0);
-            sum.server_rwnd_limited_us += passed(1);
-            sum.server_sndbuf_limited_us += passed(2);
+            sum.server_followed_us += passed(0);
+            sum.server_busy_us += passed(1);
+            sum.server_rwnd_limited_us += passed(2);
+            sum.server_sndbuf_limited_us += passed(3);
         }
         Some(sum)
     }
@@ -81,8 +93,7 @@ impl SocketCensus {
     /// Mean of the shortest round trips of the client's sockets, microseconds. Nothing when none
     /// was told.
     pub fn client_rtt_us(&self) -> Option<f64> {
-        (self.client > 0 && self.client_rtt_sum_us > 0)
-            .then(|| self.client_rtt_sum_us as f64 / self.client as f64)
+        (self.client_rtts > 0).then(|| self.client_rtt_sum_us as f64 / self.client_rtts as f64)
     }
 }
 
@@ -237,11 +248,22 @@ mod tests {
             ..Connection::default()
         };
         let mut census = Census::default();
-        census.add(&[socket(1, 1000, 10), socket(2, 5_000_000, 5_000_000)]);
-        census.add(&[socket(1, 3000, 1010)]);
+        census.add(0, &[socket(1, 1000, 10), socket(2, 5_000_000, 5_000_000)]);
+        census.add(4_000_000, &[socket(1, 3000, 1010)]);
         let census = census.finish().unwrap();
         assert_eq!((census.server_busy_us, census.server_rwnd_limited_us), (2000, 1000));
+        assert_eq!(census.server_followed_us, 4000);
         assert_eq!(Census::default().finish(), None, "nothing was read");
+    }
+
+    #[test]
+    fn sockets_that_know_no_round_trip_tell_none() {
+        let socket = |min_rtt_us| Connection { min_rtt_us, ..Connection::default() };
+        let mut census = Census::default();
+        census.add(0, &[socket(0), socket(u32::MAX)]);
+        census.add(1, &[socket(200), socket(400), socket(u32::MAX)]);
+        let census = census.finish().unwrap();
+        assert_eq!((census.client, census.client_rtt_us()), (5, Some(300.0)));
     }
 
     #[test]

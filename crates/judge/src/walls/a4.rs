@@ -3,7 +3,9 @@
 //! Signals: share of answers with status 4xx or 5xx, how evenly the good answers come, threads that
 //! sleep for a time, over a ramp the time a request takes at light load.
 //! Rule: both sides have CPU to spare, and either 5 to 99.5 % of the answers are refusals, while
-//! the good ones come at least twice as evenly as if chance chose which request is refused. Or,
+//! the good ones come at least twice as evenly as if chance chose which request is refused (of a mix
+//! of targets, when none is refused twice as often as all together: a wrong path comes as evenly as
+//! the mix does). Or,
 //! over a ramp, the rate no longer follows the load, threads that sleep for a time hold at least
 //! 70 % of the requests the server has read, and at light load requests take less than half of
 //! that.
@@ -21,9 +23,12 @@ use crate::case::{Case, percent};
 use crate::stats;
 use model::reading::Doing;
 use model::units::show_count;
+use std::collections::BTreeMap;
 
 /// Share of answers refused: fewer are errors, with all of them there is nothing to limit.
 const REFUSED: std::ops::RangeInclusive<f64> = 0.05..=0.995;
+/// A target that is refused so many times as often as all together is the cause.
+const CONCENTRATED: f64 = 2.0;
 /// Variance of the good answers over what chance would make it.
 const UNEVEN_MAX: f64 = 0.5;
 /// Good answers in a tenth of a second, on average, that show how even they are.
@@ -50,10 +55,8 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 fn refusing(case: &Case<'_>) -> Option<Seen> {
-    let status = &case.point.status;
-    let class = |name: &str| status.get(name).copied().unwrap_or(0);
-    let refused = class("4xx") + class("5xx");
-    let share = refused as f64 / status.values().sum::<u64>().max(1) as f64;
+    let (refused, answers) = refusals(&case.point.status);
+    let share = refused as f64 / answers.max(1) as f64;
     let tenths = &case.point.per_100ms;
     let whole = &tenths[..tenths.len().saturating_sub(1)];
     let counts: Vec<f64> = whole.iter().map(|count| *count as f64).collect();
@@ -61,7 +64,11 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
     // Of a steady stream, chance that refuses this share leaves this variance.
     let by_chance = mean * share;
     let uneven = variance / by_chance.max(f64::MIN_POSITIVE);
-    if !REFUSED.contains(&share) || mean < GOOD_MIN || uneven > UNEVEN_MAX {
+    let is_one_target = case.point.targets.iter().any(|target| {
+        let (refused, all) = refusals(&target.status);
+        refused as f64 > CONCENTRATED * share * all as f64
+    });
+    if !REFUSED.contains(&share) || mean < GOOD_MIN || uneven > UNEVEN_MAX || is_one_target {
         return None;
     }
     let seen = Seen::default()
@@ -85,6 +92,12 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
             "under 0.5: something counts them",
         );
     Some(seen)
+}
+
+/// Answers with status 4xx or 5xx, and all answers.
+fn refusals(status: &BTreeMap<String, u64>) -> (u64, u64) {
+    let class = |name: &str| status.get(name).copied().unwrap_or(0);
+    (class("4xx") + class("5xx"), status.values().sum())
 }
 
 fn delaying(case: &Case<'_>) -> Option<Seen> {
@@ -120,6 +133,7 @@ mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
     use model::reading::Doing;
+    use model::run::TargetResult;
 
     /// A tenth of the answers refused, good ones at an even rate.
     fn refusing() -> Fixture {
@@ -145,6 +159,19 @@ mod tests {
         let mut fixture = refusing();
         fixture.server_thread(0.97, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a hot server");
+    }
+
+    #[test]
+    fn a_wrong_path_in_a_mix_is_no_limiter() {
+        let mut fixture = refusing();
+        let target = |good: u64, refused: u64| {
+            let status = [("2xx".to_string(), good), ("4xx".to_string(), refused)];
+            TargetResult { status: status.into(), ..TargetResult::default() }
+        };
+        fixture.point.targets = vec![target(700, 0), target(0, 300)];
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "M4");
+        fixture.point.targets = vec![target(490, 210), target(210, 90)];
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "all alike");
     }
 
     #[test]

@@ -6,7 +6,9 @@
 //! of the window; or at least four times, at regular distances, the answers of a tenth of a second
 //! and the server's CPU time fell under 60 % of their medians. And the slowest answers take five
 //! times the median; the generator was neither throttled nor near its limit, the server not
-//! throttled.
+//! throttled. Beside a server without CPU to spare only stops of at least a tenth of the time
+//! count: shorter ones cost it less than its CPU does. A thread that is always stopped is none of
+//! those that serve.
 //! Mimics: S3 (a throttled group stops too, every 100 ms; looked at first), a generator that
 //! pauses, S6, M3 (dips without an order).
 //! Confirm: a second client sees the pauses at the same instants; a smaller heap or another
@@ -16,13 +18,16 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
-use crate::observe::QuotaShare;
+use crate::observe::{DoingShares, QuotaShare};
 use crate::stats;
 use model::reading::Doing;
 use model::units::show_ns;
+use std::collections::BTreeMap;
 
 /// Share of samples, or of the window, in which it must be stopped.
 const STOPPED: std::ops::RangeInclusive<f64> = 0.02..=0.90;
+/// Share of the time from which on stops matter beside a server that is busy.
+const LARGE: f64 = 0.10;
 /// A dip falls under this share of the median.
 const DIP: f64 = 0.60;
 /// Dips that can be called regular.
@@ -74,15 +79,17 @@ pub fn test(case: &Case<'_>) -> Test {
 /// What the server's side says of pauses.
 fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
     let far = case.far();
-    let stopped = far.doing.as_ref().map_or(0.0, |doing| doing.share(Doing::Stopped));
-    if STOPPED.contains(&stopped) {
+    let least = if case.server_has_slack() == Some(true) { 0.0 } else { LARGE };
+    let matters = |share: f64| STOPPED.contains(&share) && share >= least;
+    let stopped = far.doing.as_ref().map_or(0.0, stopped_share);
+    if matters(stopped) {
         let (family, field) = (Family::ThreadStates, "samples of its threads found stopped");
         seen = seen.with(family, "server", "syscall", field, percent(stopped), "2 to 90 %");
     }
     let pauses = far.runtime.iter().flatten().find(|(name, _)| name.starts_with("gc_pause"));
     if let Some((name, paused_s)) = pauses {
         let share = paused_s / case.window_s();
-        if STOPPED.contains(&share) {
+        if matters(share) {
             let (family, value) = (Family::HardCounter, percent(share));
             seen = seen.with(family, "server", "runtime", name, value, "over 2 % of the window");
         }
@@ -90,7 +97,8 @@ fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
     let tenths: Vec<f64> = case.point.per_100ms.iter().map(|count| *count as f64).collect();
     let whole = &tenths[..tenths.len().saturating_sub(1)];
     let (answers, cpus) = (dips(whole), dips(&far.server_cpus_series));
-    if is_regular(&answers) && is_regular(&cpus) {
+    let dipped = answers.len() as f64 / whole.len().max(1) as f64;
+    if is_regular(&answers) && is_regular(&cpus) && dipped >= least {
         let every = (whole.len() as f64 / answers.len() as f64) / 10.0;
         seen = seen.with(
             Family::QueueLocation,
@@ -102,6 +110,17 @@ fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
         );
     }
     seen
+}
+
+/// Share of samples found stopped, of threads that were not stopped all the time.
+fn stopped_share(doing: &DoingShares) -> f64 {
+    let of_thread = |samples: &BTreeMap<Doing, u64>| {
+        let stopped = samples.get(&Doing::Stopped).copied().unwrap_or(0);
+        (stopped, samples.values().sum::<u64>())
+    };
+    let threads = doing.by_thread.values().map(of_thread).filter(|(stopped, all)| stopped < all);
+    let (stopped, all) = threads.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    stopped as f64 / (all as f64).max(1.0)
 }
 
 /// Where a series falls under 60 % of its median; of a longer dip the first place.
@@ -145,6 +164,12 @@ mod tests {
         fixture.stopped(0.1);
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.families(), 2);
+        fixture.server_thread(0.97, 0.0);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "a tenth of its time");
+        fixture.stopped(0.05);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2 costs more");
+        fixture.stopped(0.1);
+        fixture.server_thread(0.3, 0.01);
         fixture.throttle_server(0, 0.2, 0.1);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S3 may do that");
         fixture.throttle_server(0, 0.0, 0.0);

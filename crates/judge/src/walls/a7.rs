@@ -6,7 +6,8 @@
 //! Rule: both sides have CPU to spare, the median, p75, p90 or p95 of the time to answer lies
 //! between 38 and 48 ms (or 195 and 215 ms, when nothing was sent again), acknowledgements were
 //! delayed for at least half as many answers as lie there, and as many of the server's sampled
-//! sockets hold answers not sent or acknowledged. Without these samples it is named only when each
+//! sockets hold bytes that TCP has not sent yet (bytes that are only not acknowledged lie there
+//! whenever the generator delays its acknowledgements). Without these samples it is named only when each
 //! side counts its own acknowledgements.
 //! Mimics: a server that takes 40 ms (then it is the server that delays acknowledgements, and its
 //! sockets are empty; A2, A3), N2 (a segment is sent again after 200 ms).
@@ -33,7 +34,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let per_answer = delayed as f64 / case.point.requests.completed.max(1) as f64;
     let Some((name, at_ns, share)) = mode(case) else { return Test::NotSeen };
     let unsent = case.census().filter(|census| census.server > 0);
-    let unsent = unsent.map(|census| census.server_unsent as f64 / census.server as f64);
+    let unsent = unsent.map(|census| census.server_held_back as f64 / census.server as f64);
     let is_stuck = unsent.map_or(!case.is_one_host(), |unsent| unsent >= PART_MIN * share);
     if per_answer < PART_MIN * share || !client_slack || !server_slack || !is_stuck {
         return Test::NotSeen;

@@ -4,7 +4,7 @@
 //! queue, time to connect.
 //! Rule: more than one connection was opened again per 100 answers, although the load asks for none
 //! to be closed, both sides have CPU to spare, and connecting is what takes time: as many requests
-//! as wait in the accept queue are over 10 % of those in flight, or connecting takes over 10 % of
+//! as wait in the accept queue on average are over 10 % of those in flight, or connecting takes over 10 % of
 //! the time of a connection.
 //! Mimics: S1, S2 (handshakes make requests dear; the CPU is the wall then, and this is named
 //! beside it), A2 (requests on connections that nobody accepts yet wait unread as well), K1, K2, C7
@@ -29,8 +29,8 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let Some(reopened) = closed_by_server(case) else { return Test::NotSeen };
     let in_flight = case.point.in_flight.mean.unwrap_or(0.0).max(1.0);
-    let queued = case.far().listeners.map_or(0, |queue| queue.queued);
-    let in_queue = f64::from(queued) / in_flight;
+    let queued = case.far().listeners.map_or(0.0, |queue| queue.mean_queued);
+    let in_queue = queued / in_flight;
     let opening = opening_share(case, reopened);
     if !client_slack || !server_slack || in_queue.max(opening) < COST_MIN {
         return Test::NotSeen;
@@ -50,8 +50,8 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::QueueLocation,
             "both",
             "sock_diag, connect()",
-            "most connections in the accept queue; median time to connect, of a connection's time",
-            format!("{queued}; {}, {}", show_ns(connect_ns), percent(opening)),
+            "connections in the accept queue, mean; median time to connect, of a connection's time",
+            format!("{queued:.1}; {}, {}", show_ns(connect_ns), percent(opening)),
             "over 10 % of the requests, or of the time",
         );
     Test::Seen(seen.next(STEP))
@@ -93,7 +93,7 @@ mod tests {
     fn capped() -> Fixture {
         let mut fixture = Fixture::good();
         fixture.point.connections.reopened = fixture.point.requests.completed / 10;
-        fixture.observed.listeners = Some(QueuePeak { queued: 6, backlog: 128 });
+        fixture.observed.listeners = Some(QueuePeak { queued: 6, backlog: 128, mean_queued: 6.0 });
         fixture
     }
 
@@ -102,6 +102,8 @@ mod tests {
         let mut fixture = capped();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.families(), 2);
+        fixture.observed.listeners = Some(QueuePeak { queued: 6, backlog: 128, mean_queued: 0.1 });
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "one instant is no queue");
         fixture.observed.listeners = None;
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "opening costs next to nothing");
         fixture.point.connections.connect_ns.mean = Some(20_000_000);

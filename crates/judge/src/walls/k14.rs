@@ -2,7 +2,7 @@
 //!
 //! Signals: what each worker wanted (processes, or threads with a listening socket each), how often
 //! each had something to do, requests that wait unread, connections and workers.
-//! Rule: of at least two similar workers one ran, waited for a CPU or was found at work for more
+//! Rule: of at least two similar workers (named alike; of a process its busiest thread) one ran, waited for a CPU or was found at work for more
 //! than 95 % of the time, while the median of the others is under 70 %, and CPUs it may use are
 //! idle. Or there are fewer connections than workers, at least two, and as many workers are full as
 //! there are connections, while the others are under 70 %. Chance alone makes the busiest of k
@@ -114,13 +114,25 @@ fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
         .next(more_connections(case))
 }
 
-/// CPU time that each process wanted, of those that serve.
+/// CPU time that the busiest thread of each process wanted, of those that serve and are named like
+/// the busiest of all: a helper beside a server is no worker with room.
 fn processes(threads: &[ThreadShare]) -> Vec<f64> {
-    let mut processes: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut processes: BTreeMap<u32, &ThreadShare> = BTreeMap::new();
     for thread in threads {
-        *processes.entry(thread.pid).or_default() += thread.wanted();
+        let busiest = processes.entry(thread.pid).or_insert(thread);
+        if thread.wanted() > busiest.wanted() {
+            *busiest = thread;
+        }
     }
-    processes.into_values().filter(|wanted| *wanted > SERVES).collect()
+    let all = || processes.values().filter(|thread| thread.wanted() > SERVES);
+    let busiest = all().max_by(|left, right| left.wanted().total_cmp(&right.wanted()));
+    let Some(name) = busiest.map(|thread| stem(thread)) else { return Vec::new() };
+    all().filter(|thread| stem(thread) == name).map(|thread| thread.wanted()).collect()
+}
+
+/// Name of a thread without its number.
+fn stem(thread: &ThreadShare) -> &str {
+    thread.name.trim_end_matches(|letter: char| letter.is_ascii_digit())
 }
 
 /// Time in which threads named like the busiest had work, the highest first.
@@ -133,9 +145,6 @@ fn threads_alike(case: &Case<'_>, threads: &[ThreadShare]) -> Vec<f64> {
     let load = |thread: &ThreadShare| match thread.run > 0.0 {
         true => thread.wanted().max(occupied(thread)),
         false => 0.0,
-    };
-    let stem = |thread: &ThreadShare| {
-        thread.name.trim_end_matches(|letter: char| letter.is_ascii_digit()).to_string()
     };
     let busiest = threads.iter().max_by(|left, right| load(left).total_cmp(&load(right)));
     let Some(name) = busiest.map(stem) else { return Vec::new() };
@@ -163,6 +172,11 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: the parent serves nothing");
         fixture.server_threads(&[(7, 0.97), (8, 0.96)]);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S1: both are full");
+        fixture.server_threads(&[(8, 0.97), (9, 0.15)]);
+        fixture.far().server_threads.as_mut().unwrap()[1].name = "helper".to_string();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: a helper is no worker");
+        fixture.server_threads(&[(8, 0.6), (8, 0.6), (9, 0.15)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "two threads, none of them full");
     }
 
     #[test]

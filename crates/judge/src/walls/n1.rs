@@ -74,12 +74,11 @@ mod tests {
     #[test]
     fn a_round_trip_as_long_as_a_slow_server_takes_is_not_believed() {
         let mut fixture = Fixture::good();
-        let census = fixture.observed.census.as_mut().unwrap();
-        census.client_rtt_sum_us = census.client * 8_000;
+        fixture.round_trip(8_000);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "connecting was fast");
         fixture.point.connections.connect_ns.p50 = Some(7_500_000);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
-        fixture.observed.census.as_mut().unwrap().client_rtt_sum_us = 100;
+        fixture.round_trip(1);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "only connecting was slow");
     }
 

@@ -3,7 +3,8 @@
 //! Signals: counters of the network driver that tell of the provider's allowances (EC2's ENA:
 //! `bw_in_`, `bw_out_`, `pps_` and `conntrack_allowance_exceeded`), on both hosts.
 //! Rule: such a counter rose by more than 0.1 % of the packets of its interface in the window, or,
-//! over a ramp, rose at all where the rate no longer follows the load. They count packets queued or
+//! over a ramp, rose at all where the rate no longer follows the load though neither side is short
+//! of CPU. They count packets queued or
 //! dropped, and short bursts raise them at low average load: a small number alone says nothing.
 //! Mimics: K8 and C5 (a limit of the host's own), N3 (a limit of one flow, which has no counter).
 //! Confirm: half the packets at equal bytes, or half the bytes at equal packets: the one that is
@@ -30,7 +31,8 @@ pub fn test(case: &Case<'_>) -> Test {
     let near = ("client", Some(case.observed));
     let far = ("server", case.observed.far.as_deref());
     let mut is_tested = case.server_side().is_some();
-    let is_flat = case.still_grows() == Some(false);
+    let has_slack = case.client_has_slack() == Some(true) && case.server_has_slack() == Some(true);
+    let is_flat = case.still_grows() == Some(false) && has_slack;
     let mut seen = Seen::default();
     for (host, observed) in [near, far] {
         let Some(observed) = observed else { continue };
@@ -104,11 +106,14 @@ mod tests {
         let mut fixture = Fixture::good();
         fixture.allowance("pps_allowance_exceeded", 3);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen);
-        let lighter = Fixture::point(4, 990.0);
-        let ramp = [&lighter, &fixture.point];
-        let mut case = fixture.case();
-        case.ramp = &ramp;
-        assert!(matches!(super::test(&case), Test::Seen(_)));
+        let flat = |fixture: &Fixture| {
+            let lighter = Fixture::point(4, 990.0);
+            let ramp = [&lighter, &fixture.point];
+            super::test(&crate::case::Case { ramp: &ramp, ..fixture.case() })
+        };
+        assert!(matches!(flat(&fixture), Test::Seen(_)));
+        fixture.server_thread(0.97, 0.0);
+        assert_eq!(flat(&fixture), Test::NotSeen, "S2 makes it flat as well");
     }
 
     #[test]

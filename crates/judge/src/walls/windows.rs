@@ -5,7 +5,7 @@ use crate::observe::SocketCensus;
 
 /// Share of the time with answers outstanding above which a limit matters.
 pub(super) const LIMITED_MIN: f64 = 0.20;
-/// Share of the time of all connections in which answers must be outstanding at all.
+/// Share of the time of the followed connections in which answers must be outstanding at all.
 const BUSY_MIN: f64 = 0.20;
 /// Share of the generator's sockets with unread answers above which it reads too slowly.
 pub(super) const UNREAD_MIN: f64 = 0.10;
@@ -16,20 +16,21 @@ pub(super) struct Limited {
     pub by_window: f64,
     /// By the server's send buffer.
     pub by_buffer: f64,
-    /// Share of the generator's sampled sockets with answers it has not read.
-    pub unread: f64,
+    /// Share of the generator's sampled sockets with answers it has not read; absent when none was
+    /// looked at.
+    pub unread: Option<f64>,
 }
 
 /// Nothing without samples of the server's sockets.
 pub(super) fn limited(case: &Case<'_>) -> Option<Limited> {
     let census: SocketCensus = case.census().filter(|census| census.server > 0)?;
     let busy_us = census.server_busy_us as f64;
-    let all_us = case.window_s() * 1e6 * case.point.connections.opened.max(1) as f64;
+    let followed_us = census.server_followed_us as f64;
     // Where answers are rarely outstanding, what held them back for that moment is no matter.
-    let share = |us: u64| if busy_us < BUSY_MIN * all_us { 0.0 } else { us as f64 / busy_us };
+    let share = |us: u64| if busy_us <= BUSY_MIN * followed_us { 0.0 } else { us as f64 / busy_us };
     Some(Limited {
         by_window: share(census.server_rwnd_limited_us),
         by_buffer: share(census.server_sndbuf_limited_us),
-        unread: census.client_unread as f64 / census.client.max(1) as f64,
+        unread: (census.client > 0).then(|| census.client_unread as f64 / census.client as f64),
     })
 }

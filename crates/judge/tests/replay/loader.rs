@@ -233,7 +233,11 @@ impl Side {
             server_threads: self.threads("serve-"),
             server_quotas: Some(unlimited()),
             tcp: Some(self.tcp.clone()),
-            listeners: self.accept_queue.map(|(queued, backlog)| QueuePeak { queued, backlog }),
+            listeners: self.accept_queue.map(|(queued, backlog)| QueuePeak {
+                queued,
+                backlog,
+                mean_queued: f64::from(queued),
+            }),
             links: self.links(),
             ..Observed::default()
         }

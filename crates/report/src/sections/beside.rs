@@ -1,7 +1,7 @@
 //! Several runs on one page: a row each, and then what was said of each.
 
 use super::{evidence, summary};
-use crate::page::{Block, Column, Page, Table};
+use crate::page::{Block, Column, Mark, Page, Table};
 use crate::wording::{best_point, mark_of, or_dash, plural, rate_of, wall_name};
 use model::run::Run;
 use model::units::show_count;
@@ -36,16 +36,16 @@ fn rows(runs: &[Run]) -> Table {
     let mut table = Table::new(columns);
     for (at, run) in runs.iter().enumerate() {
         let verdict = &run.record.verdict;
-        let Some((_, point)) = best_point(run) else { continue };
+        let point = best_point(run).map(|(_, point)| point);
         let cells = vec![
             (at + 1).to_string(),
-            or_dash(rate_of(point), show_count),
+            or_dash(point.and_then(rate_of), show_count),
             wall_name(verdict),
             verdict.confidence.word().to_string(),
-            or_dash(point.cpu.client_cpus, |cpus| format!("{cpus:.2}")),
-            or_dash(point.cpu.server_cpus, |cpus| format!("{cpus:.2}")),
+            or_dash(point.and_then(|point| point.cpu.client_cpus), |cpus| format!("{cpus:.2}")),
+            or_dash(point.and_then(|point| point.cpu.server_cpus), |cpus| format!("{cpus:.2}")),
         ];
-        table.push(mark_of(run, point), cells);
+        table.push(point.map_or(Mark::Broken, |point| mark_of(run, point)), cells);
     }
     table
 }
@@ -57,7 +57,9 @@ mod tests {
 
     #[test]
     fn each_run_keeps_its_own_verdict() {
-        let runs = [fixtures::ramp_generator(), fixtures::ramp_quota()];
+        let mut empty = fixtures::ramp_quota();
+        empty.record.points.clear();
+        let runs = [fixtures::ramp_generator(), fixtures::ramp_quota(), empty];
         let page = beside(&runs);
         let banners = page.blocks.iter().filter_map(|block| match block {
             Block::Banner(banner) => Some(banner.text.as_str()),
@@ -67,7 +69,7 @@ mod tests {
         assert!(banners[0].starts_with("NOT A SERVER MEASUREMENT"), "{banners:?}");
         assert!(banners[1].starts_with("CEILING"), "{banners:?}");
         let Block::Table(table) = &page.blocks[0] else { panic!("the rows come first") };
-        assert_eq!(table.rows.len(), 2);
+        assert_eq!(table.rows.len(), 3, "a run without points is one of them");
         assert!(crate::html::html_beside(&runs).contains("NOT A SERVER MEASUREMENT"));
     }
 }

@@ -14,7 +14,7 @@ pub(super) const PATH: &[Row] = &[
                 scene.fixture.point.connections.connect_ns.p50 = Some(50_000);
             }),
             ("its round trip in the sockets", |scene| {
-                scene.fixture.observed.census.as_mut().unwrap().client_rtt_sum_us = 100;
+                scene.fixture.round_trip(1);
             }),
             ("a watched server", |scene| scene.fixture.unwatched()),
         ],
@@ -85,7 +85,8 @@ pub(super) const KERNEL: &[Row] = &[
         wall: WallId::K3,
         shown: |scene| {
             scene.fixture.observed.server_files = Some(OpenFiles { pid: 9, open: 64, limit: 64 });
-            scene.fixture.observed.listeners = Some(QueuePeak { queued: 3, backlog: 128 });
+            scene.fixture.observed.listeners =
+                Some(QueuePeak { queued: 3, backlog: 128, mean_queued: 3.0 });
         },
         without: &[
             ("a full table", |scene| {

@@ -214,7 +214,8 @@ pub(super) const APPLICATION: &[Row] = &[
         wall: WallId::A8,
         shown: |scene| {
             scene.fixture.point.connections.reopened = 500;
-            scene.fixture.observed.listeners = Some(QueuePeak { queued: 6, backlog: 128 });
+            scene.fixture.observed.listeners =
+                Some(QueuePeak { queued: 6, backlog: 128, mean_queued: 6.0 });
         },
         without: &[
             ("connections opened again", |scene| scene.fixture.point.connections.reopened = 5),
