@@ -1,5 +1,6 @@
 //! One run as data: what is started where, and under which limits.
 
+use crate::dice::Dice;
 use std::time::Duration;
 
 /// One of the hosts of the stage.
@@ -197,4 +198,15 @@ impl Setup {
         self.client.proof_words = words(client);
         self
     }
+}
+
+/// Large bodies through a token bucket filter in the place that `place` gives it.
+pub fn full_link(dice: &mut Dice, factor: f64, place: impl Fn(String) -> Shape) -> Setup {
+    let rate_mbit = dice.real("rate_mbit", 15.0, 40.0) * factor;
+    let body_bytes = dice.whole("body_bytes", 12_000, 32_000);
+    let server = format!("--workers 16 --body {body_bytes}");
+    let mut setup = Setup::new(&server, RAMP).proven_by("load {url} -c 16 -d 2s");
+    let filter = format!("tbf rate {rate_mbit:.2}mbit burst 20000 latency 100ms");
+    setup.shapes = vec![place(filter)];
+    setup
 }

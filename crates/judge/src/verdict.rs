@@ -221,6 +221,7 @@ pub fn undecided() -> Verdict {
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
+    use model::histogram::Summary;
     use model::verdict::CeilingKind;
     use model::wall::WallId;
 
@@ -235,6 +236,40 @@ mod tests {
         assert_eq!((verdict.wall, verdict.side), (Named::None, Side::None));
         assert_eq!(verdict.ceiling.unwrap().kind, CeilingKind::AtLeast);
         assert!(verdict.next[0].contains("ceiling ramp"), "{:?}", verdict.next);
+    }
+
+    #[test]
+    fn a_generator_near_its_limit_does_not_take_a_servers_wall_away() {
+        let mut fixture = Fixture::good();
+        fixture.server_threads(&[(7, 0.97), (8, 0.15)]);
+        fixture.unread_at_server(0.5);
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::K14));
+        fixture.worker(0.92, 0.0);
+        let near = verdict(&mut fixture);
+        assert_eq!((near.wall, near.confidence), (Named::Wall(WallId::K14), Confidence::CoLimited));
+        fixture.worker(0.98, 0.0);
+        let at_limit = verdict(&mut fixture);
+        assert_ne!(at_limit.wall, Named::Wall(WallId::K14), "it may have brought it about");
+    }
+
+    #[test]
+    fn a_late_generator_hides_what_is_known_by_its_timing_but_no_count() {
+        let late = |fixture: &mut Fixture| {
+            fixture.point.load.model = "open".to_string();
+            fixture.point.lateness_ns = fixture
+                .point
+                .latency_ns
+                .p50
+                .map(|p50_ns| Summary { p99_9: Some(p50_ns), ..Summary::default() });
+            verdict(fixture)
+        };
+        let mut fixture = Fixture::good();
+        fixture.refuse(0.3);
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::A4));
+        assert_ne!(late(&mut fixture).wall, Named::Wall(WallId::A4));
+        let mut fixture = Fixture::good();
+        fixture.error("fds", 5);
+        assert_eq!(late(&mut fixture).wall, Named::Wall(WallId::C8));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Scenario, Truth};
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
-use crate::setup::{Host, RAMP, Setup, Shape};
+use crate::setup::{Host, Setup, Shape, full_link};
 use model::wall::WallId;
 
 /// See the module.
@@ -17,11 +17,5 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
-    let rate_mbit = dice.real("rate_mbit", 15.0, 40.0) * factor;
-    let body_bytes = dice.whole("body_bytes", 12_000, 32_000);
-    let server = format!("--workers 16 --body {body_bytes}");
-    let mut setup = Setup::new(&server, RAMP).proven_by("load {url} -c 16 -d 2s");
-    let filter = format!("tbf rate {rate_mbit:.2}mbit burst 20000 latency 100ms");
-    setup.shapes = vec![Shape::Sent(Host::Server, filter)];
-    setup
+    full_link(dice, factor, |filter| Shape::Sent(Host::Server, filter))
 }

@@ -1,12 +1,29 @@
 //! Latency in closed loop against servers whose delays are known, checked by their own record.
 
 use crate::harness::{Server, count, measure, turn};
+use std::thread;
+use std::time::Duration;
 
 /// Percentiles of the record and of the server, which must agree within 2 % or this much: both
 /// wake-ups of a shared machine lie between the two.
 const WAKE_UPS_NS: u64 = 2_000_000;
 
+/// Measures until the percentiles agree, five times at most: others use this machine. Counts agree
+/// always, and we are never faster than the server.
 fn agrees(delay: &str, depth: &str, percentiles: &[&str]) {
+    let mut apart = Vec::new();
+    for attempt in 0..5 {
+        thread::sleep(Duration::from_secs(attempt));
+        apart = disagreements(delay, depth, percentiles);
+        if apart.is_empty() {
+            return;
+        }
+    }
+    panic!("{apart:?}");
+}
+
+/// Percentiles that are too far apart.
+fn disagreements(delay: &str, depth: &str, percentiles: &[&str]) -> Vec<String> {
     let server = Server::start("target-sink", &["--threads", "1", "--delay", delay]);
     let url = server.url("/");
     let (_, record) = measure(&["load", &url, "-c", "4", "-p", depth, "-d", "4", "--warmup", "0"]);
@@ -14,14 +31,18 @@ fn agrees(delay: &str, depth: &str, percentiles: &[&str]) {
     let point = &record["points"][0];
     let samples = count(point, "/latency_ns/count");
     assert_eq!(samples, count(&theirs, "/service_ns/count"), "{delay}: one record per request");
+    let mut apart = Vec::new();
     for name in percentiles {
         let ours_ns = count(point, &format!("/latency_ns/{name}"));
         let theirs_ns = count(&theirs, &format!("/service_ns/{name}"));
         let apart_ns = ours_ns.abs_diff(theirs_ns);
         let context = format!("{delay} depth {depth} {name}: {ours_ns} ns, served in {theirs_ns}");
-        assert!(apart_ns <= WAKE_UPS_NS.max(theirs_ns / 50), "{context}");
         assert!(ours_ns + theirs_ns / 1000 >= theirs_ns, "{context}: faster than the server");
+        if apart_ns > WAKE_UPS_NS.max(theirs_ns / 50) {
+            apart.push(context);
+        }
     }
+    apart
 }
 
 #[test]

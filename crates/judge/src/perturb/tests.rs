@@ -127,6 +127,20 @@ fn threads_are_doubled_where_cpus_allow_and_halved_else() {
     assert_eq!(loops(1, 1), None);
 }
 
+/// What a plan knows of a run that is as the fixture.
+fn facts_of(fixture: &Fixture) -> Facts {
+    let target = model::run::Target { server: fixture.server.clone(), ..Default::default() };
+    let context = crate::Context {
+        trial: &fixture.trial,
+        host: &fixture.host,
+        target: &target,
+        outcome: model::run::Outcome::Complete,
+        perturbations: &[],
+    };
+    let level = (&fixture.trial.levels[0], &fixture.point);
+    Facts::of(context, level, &fixture.observed, &undecided())
+}
+
 #[test]
 fn cpu_is_burned_only_where_the_server_is_not() {
     let verdict = named(WallId::C1, Confidence::Suspected);
@@ -136,18 +150,7 @@ fn cpu_is_burned_only_where_the_server_is_not() {
     assert_eq!(planned[0].factor, None, "what is taken is measured");
 
     let mut fixture = Fixture::good();
-    let level = fixture.trial.levels[0].clone();
-    let cpus_of = |fixture: &Fixture| {
-        let target = model::run::Target { server: fixture.server.clone(), ..Default::default() };
-        let context = crate::Context {
-            trial: &fixture.trial,
-            host: &fixture.host,
-            target: &target,
-            outcome: model::run::Outcome::Complete,
-            perturbations: &[],
-        };
-        Facts::of(context, (&level, &fixture.point), &fixture.observed, &undecided()).burnable_cpus
-    };
+    let cpus_of = |fixture: &Fixture| facts_of(fixture).burnable_cpus;
     assert_eq!(cpus_of(&fixture), [0u32; 0], "both run on both CPUs");
     fixture.trial.cpus = vec![1];
     fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
@@ -158,18 +161,7 @@ fn cpu_is_burned_only_where_the_server_is_not() {
 
 #[test]
 fn the_capacity_of_a_server_is_what_would_stop_it_first() {
-    let capacity = |fixture: &Fixture| {
-        let target = model::run::Target { server: fixture.server.clone(), ..Default::default() };
-        let context = crate::Context {
-            trial: &fixture.trial,
-            host: &fixture.host,
-            target: &target,
-            outcome: model::run::Outcome::Complete,
-            perturbations: &[],
-        };
-        let level = (&fixture.trial.levels[0], &fixture.point);
-        Facts::of(context, level, &fixture.observed, &undecided()).server_capacity.unwrap()
-    };
+    let capacity = |fixture: &Fixture| facts_of(fixture).server_capacity.unwrap();
     let mut fixture = Fixture::good();
     fixture.server_threads(&[(7, 0.5), (7, 0.1)]);
     let near = |left: f64, right: f64| (left - right).abs() < 1e-9;

@@ -3,6 +3,7 @@
 use super::{Change, Row, Scene};
 use crate::fixture::Fixture;
 use crate::observe::{DownstreamUse, Observed, QueuePeak};
+use model::histogram::Summary;
 use model::reading::Doing;
 use model::wall::WallId;
 use std::collections::BTreeMap;
@@ -134,7 +135,17 @@ pub(super) const APPLICATION: &[Row] = &[
     Row {
         wall: WallId::A2,
         shown: |scene| two_of_eight(scene, Doing::Timer),
-        without: &[READ, UNSEEN, COMPUTING],
+        without: &[
+            READ,
+            UNSEEN,
+            COMPUTING,
+            ("a plan that is not reached", |scene| {
+                let point = &mut scene.fixture.point;
+                point.load.model = "open".to_string();
+                point.offered_rate = Some(point.rate);
+                point.release_lag_ns = Some(Summary { p99: Some(20_000), ..Summary::default() });
+            }),
+        ],
     },
     Row {
         wall: WallId::A3,
