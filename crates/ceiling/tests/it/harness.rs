@@ -82,7 +82,8 @@ pub fn shown(record: &Value) -> String {
 
 /// Measures until the verdict is one of the expected walls. On a machine shared with others it may
 /// be honest to say that nothing can be known: then it waits a little longer each time, and five
-/// times is enough. Another wall is never right.
+/// times is enough. Another wall is never right, but that others use the server's CPUs (S6) is what
+/// disturbs.
 pub fn measure_wall(expected: &[&str], arguments: &[&str]) -> (i32, Value) {
     for attempt in 0..4 {
         let (code, record) = measure(arguments);
@@ -91,7 +92,9 @@ pub fn measure_wall(expected: &[&str], arguments: &[&str]) -> (i32, Value) {
         if expected.contains(&found) && is_valid {
             return (code, record);
         }
-        let is_honest = expected.contains(&found) || found == "unknown" || found.starts_with('M');
+        let is_honest = expected.contains(&found)
+            || matches!(found, "unknown" | "S6")
+            || found.starts_with('M');
         assert!(is_honest, "{expected:?}, not {}", shown(&record));
         thread::sleep(Duration::from_secs(attempt));
     }

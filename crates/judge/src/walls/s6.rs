@@ -5,14 +5,15 @@
 //! Rule: others used more than 15 % of the server's CPUs, its threads waited for more than 10 % of
 //! the time they wanted to run, and they wanted to run all of the time: one of them ran or waited
 //! for over 95 % of it, or all together for over 90 % of the time of those CPUs. The server itself
-//! may look half idle. One that wants little is delayed by neighbours, not limited.
+//! may look half idle. One that wants little is delayed by neighbours, not limited. Threads of a
+//! throttled group wait for their quota, whatever the neighbours do: then it is S3.
 //! Mimics: S1 (its own threads wait for each other), C1 (the generator on the same CPUs), K4 (work
 //! for packets), S5 (time taken by the hypervisor).
 //! Confirm: stop or move the neighbour, or give the server more weight (cpu.shares): the rate
 //! rises.
 //! Source: Linux Documentation/scheduler/sched-stats.rst; Gregg, The USE Method.
 
-use super::{Family, Seen, Test};
+use super::{Family, Seen, Test, s3};
 use crate::case::{Case, HOT, percent};
 use crate::observe::ThreadShare;
 
@@ -35,7 +36,8 @@ pub fn test(case: &Case<'_>) -> Test {
     let wanted = (run + wait) / cpus.len().max(1) as f64;
     let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
     let wants_all = wanted >= WANTED_MIN || hottest >= HOT;
-    if others < OTHERS_MIN || waiting < WAITING_MIN || !wants_all {
+    let is_throttled = s3::throttled(case.far().server_quotas.as_deref(), "server").is_some();
+    if others < OTHERS_MIN || waiting < WAITING_MIN || !wants_all || is_throttled {
         return Test::NotSeen;
     }
     let seen = Seen::default()
@@ -76,6 +78,9 @@ mod tests {
         fixture.server_thread(0.50, 0.49);
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.families(), 2);
+        fixture.throttle_server(0, 0.9, 0.4);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S3: they wait for their quota");
+        fixture.throttle_server(0, 0.0, 0.0);
         fixture.server_thread(0.97, 0.02);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S1: the CPU is its own");
         fixture.server_thread(0.50, 0.02);
