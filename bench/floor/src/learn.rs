@@ -4,7 +4,7 @@
 
 use crate::options::Options;
 use crate::tally::Rule;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::ops::Range;
 use std::time::Duration;
@@ -56,16 +56,19 @@ fn rule_of(shapes: &[Shape], depth: u32) -> Result<Rule, String> {
 }
 
 /// Receives until one answer is whole, and takes it away.
-fn answer(stream: &mut TcpStream, received: &mut Vec<u8>) -> io::Result<Shape> {
+fn answer(stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<Shape> {
     let mut buffer = [0; 16 * 1024];
     loop {
         if let Some(shape) = whole(received)? {
             received.drain(..shape.head + shape.length);
             return Ok(shape);
         }
-        match stream.read(&mut buffer)? {
-            0 => return Err(io::Error::other("the target closed the connection")),
-            count => received.extend_from_slice(&buffer[..count]),
+        match stream.read(&mut buffer) {
+            Ok(0) => return Err(io::Error::other("the target closed the connection")),
+            Ok(count) => received.extend_from_slice(&buffer[..count]),
+            // A read with a time limit is not restarted after a signal (signal(7)).
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }
@@ -101,6 +104,23 @@ mod tests {
             let shape = Shape { digits: 33..34, head: 38, length: 3 };
             assert_eq!(whole(&answer[..end]).unwrap(), (end >= 41).then_some(shape), "{end}");
         }
+    }
+
+    /// Gives one byte at a time, and a signal before each.
+    struct Interrupted<'a>(&'a [u8], bool);
+
+    impl Read for Interrupted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 { Err(ErrorKind::Interrupted.into()) } else { self.0.read(&mut buffer[..1]) }
+        }
+    }
+
+    #[test]
+    fn a_signal_does_not_end_an_answer() {
+        let mut stream = Interrupted(b"HTTP/1.1 200 OK\r\ncontent-LENGTH: 3\r\n\r\nabc", false);
+        let shape = answer(&mut stream, &mut Vec::new()).unwrap();
+        assert_eq!((shape.head, shape.length), (38, 3));
     }
 
     #[test]

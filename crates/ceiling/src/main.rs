@@ -19,6 +19,7 @@ mod trial;
 mod ways;
 
 mod session;
+mod signals;
 
 mod outputs;
 mod screen;

@@ -5,18 +5,15 @@ use crate::options::Options;
 use crate::outputs::Outputs;
 use crate::screen::Screen;
 use crate::secure::without_passwords;
+use crate::signals::stop_flag;
 use lab::Logs;
 use model::event::Event;
 use model::load::{ServerProcess, Trial};
 use model::run::Run;
 use report::Detail;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
 use std::env;
 use std::io::{self, Write, stdout};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use store::{Readings, StoreError, Writer};
 
 /// Runs a trial and writes everything that was asked for.
@@ -108,18 +105,6 @@ pub fn to_stdout(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// Set by the first signal, so that the run ends in order; the second ends the program at once.
-pub fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let code = Code::Interrupted as i32;
-        flag::register_conditional_shutdown(signal, code, Arc::clone(&stop))
-            .and_then(|_| flag::register(signal, Arc::clone(&stop)))
-            .map_err(|error| Failure::File(format!("cannot handle signals: {error}")))?;
-    }
-    Ok(stop)
 }
 
 /// Makes the directory of a run. That it cannot be made is known before any load, and another

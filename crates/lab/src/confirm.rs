@@ -53,11 +53,22 @@ pub(crate) fn run(
             return;
         }
         let sides = Sides::of(bench.trial, &facts.level, &experiment);
-        let mut room = Room { bench, watch, stop, notify, confirm: &confirm, visits: 0 };
+        let mut room =
+            Room { bench, watch, stop, notify, confirm: &confirm, visits: 0, stays: None };
         let mut blocks = Blocks::default();
         let failure = room.make(&experiment, &sides, &mut blocks).err();
+        let stays = room.stays.take();
         let made = blocks.outcome(&experiment, failure);
         bench.perturbations.push(made);
+        if let Some(why) = stays {
+            // What the next ones would find is not the server that was measured.
+            let what = &experiment.what;
+            let text = format!(
+                "the server is not as it was before the experiment '{what}', and no more are \
+                 made: {why}"
+            );
+            return bench.notice(text, notify);
+        }
     }
 }
 
@@ -157,8 +168,9 @@ impl Blocks {
     /// What all blocks so far come to.
     fn outcome(&self, experiment: &Experiment, failure: Option<String>) -> Perturbation {
         let factor = experiment.factor.or_else(|| self.factor(&experiment.change));
-        let factor = factor.filter(|factor| factor.is_finite() && *factor > 0.0).unwrap_or(1.0);
-        let found = perturb::elasticity(factor, &self.base, &self.changed);
+        let factor = factor.filter(|factor| factor.is_finite() && *factor > 0.0);
+        let found =
+            factor.and_then(|factor| perturb::elasticity(factor, &self.base, &self.changed));
         let found = found.filter(|_| failure.is_none());
         let (low, high) = found.and_then(|found| found.interval).unzip();
         let too_little = || {
@@ -190,10 +202,13 @@ struct Room<'a, 'b, 'c> {
     confirm: &'a Confirm,
     /// Visits so far: the workers number them.
     visits: u32,
+    /// Why what was changed at the server stays changed, when it does.
+    stays: Option<String>,
 }
 
 impl Room<'_, '_, '_> {
-    /// Makes as many blocks as tell something, or says why not.
+    /// Makes as many blocks as tell something, or says why not. The server is put back however that
+    /// ends.
     fn make(
         &mut self,
         experiment: &Experiment,
@@ -201,6 +216,20 @@ impl Room<'_, '_, '_> {
         blocks: &mut Blocks,
     ) -> Result<(), String> {
         let mut server = Server::prepare(self.bench, &experiment.change)?;
+        let made = server.enter();
+        let made = made.and_then(|()| self.make_blocks(experiment, sides, blocks, &mut server));
+        let reverted = server.revert();
+        self.stays = reverted.as_ref().err().cloned();
+        made.and(reverted)
+    }
+
+    fn make_blocks(
+        &mut self,
+        experiment: &Experiment,
+        sides: &Sides,
+        blocks: &mut Blocks,
+        server: &mut Server,
+    ) -> Result<(), String> {
         let mut crew = None;
         for round in 1..=ROUNDS_MAX {
             for (index, half) in order(self.confirm.pairs).enumerate() {
@@ -216,7 +245,7 @@ impl Room<'_, '_, '_> {
                 break;
             }
         }
-        server.revert()
+        Ok(())
     }
 
     /// Makes one block with the workers at hand, or with new ones when it needs others.
@@ -279,7 +308,7 @@ impl Room<'_, '_, '_> {
     }
 }
 
-/// What an experiment changes at the server; put back when this is dropped.
+/// What an experiment changes at the server, until it is reverted.
 enum Server {
     Untouched,
     Quota(ServerQuota, f64),
@@ -296,6 +325,14 @@ impl Server {
             Change::ServerQuota { cpus } => Ok(Self::Quota(ServerQuota::prepare(pid()?)?, *cpus)),
             Change::ServerMask { cpus } => Ok(Self::Mask(ServerMask::prepare(pid()?, cpus)?)),
             _ => Ok(Self::Untouched),
+        }
+    }
+
+    /// What has to be done once, before the first block.
+    fn enter(&mut self) -> Result<(), String> {
+        match self {
+            Self::Quota(quota, _) => quota.enter(),
+            Self::Untouched | Self::Mask(_) => Ok(()),
         }
     }
 
@@ -345,7 +382,7 @@ mod tests {
         let smaller =
             Blocks { base_bytes: vec![1000.0; 3], changed_bytes: vec![500.0; 3], ..rates() };
         let found = finished(Change::Route("/small".to_string()), smaller);
-        assert_eq!((found.factor, found.failure), (2.0, None));
+        assert_eq!((found.factor, found.failure), (Some(2.0), None));
         assert!((found.elasticity.unwrap() - 1.0).abs() < 1e-9);
         let same = Blocks { base_bytes: vec![9.0; 3], changed_bytes: vec![9.0; 3], ..rates() };
         let found = finished(Change::Route("/same".to_string()), same);
@@ -353,6 +390,8 @@ mod tests {
         assert!(found.failure.unwrap().contains("too little"));
         let burned = Blocks { burned: vec![0.15, 0.25, 0.2], ..rates() };
         let found = finished(Change::Burn { share: 0.2, cpus: vec![0] }, burned);
-        assert!((found.factor - 0.8).abs() < 1e-9);
+        assert!((found.factor.unwrap() - 0.8).abs() < 1e-9);
+        let found = finished(Change::Burn { share: 0.2, cpus: vec![0] }, rates());
+        assert_eq!((found.factor, found.elasticity), (None, None), "nobody measured it");
     }
 }

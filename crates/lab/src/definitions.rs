@@ -168,7 +168,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
          changed in every second block of the order base, changed, changed, base. base and \
          changed are completed good responses per second of each block; they are no points. \
          factor: capacity of the resource in the changed blocks over that in the base blocks; \
-         measured where nothing sets it (CPU time that was used up, bytes per answer).",
+         measured where nothing sets it (CPU time that was used up, bytes per answer), null when \
+         nothing was measured.",
     ),
     (
         "perturbations[].elasticity",

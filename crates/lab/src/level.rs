@@ -21,6 +21,9 @@ use std::time::Duration;
 const LISTEN: Duration = Duration::from_millis(10);
 /// How often progress is told, nanoseconds.
 const PROGRESS_NS: u64 = 200_000_000;
+/// How long readings of a window's end are awaited that are late on the way from the server's host,
+/// nanoseconds.
+const FAR_LATE_NS: u64 = 600_000_000;
 /// Time the order to measure needs to reach every worker, nanoseconds.
 const LEAD_NS: u64 = 60_000_000;
 /// Connecting is over when nothing changed for this long, nanoseconds.
@@ -184,6 +187,19 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         }
     }
 
+    /// Waits for the last readings of the window: a link that is full carries them late.
+    fn await_far_readings(&mut self, window_begin_ns: u64) -> Result<(), LabError> {
+        let window_ns = (window_begin_ns, self.gathered.window_end_ns());
+        let begin_ns = self.now_ns();
+        while self.ending.is_none() && self.hands.watch.is_behind(window_ns) {
+            if self.listen()? > begin_ns + FAR_LATE_NS {
+                break;
+            }
+            self.take_readings();
+        }
+        Ok(())
+    }
+
     fn tell(&mut self, stage: &'static str, done: Option<f64>, now_ns: u64) {
         let passed_ns = now_ns - self.told_ns;
         if passed_ns < PROGRESS_NS {
@@ -336,6 +352,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             }
         }
         self.take_readings();
+        self.await_far_readings(window_begin_ns)?;
         let hands = &self.hands;
         let planned = match self.ending {
             None => planned::planned(hands.trial, hands.until, self.level, self.load),

@@ -13,8 +13,10 @@ use store::{Readings, StoreError};
 
 /// How long a reading counts as recent, nanoseconds.
 const RECENT_NS: u64 = 400_000_000;
-/// The far readings of a window reach to its end when the last is this close to it, nanoseconds.
-const REACHES_NS: u64 = 1_000_000_000;
+/// The far readings of a window reach to its end when the last is within a tenth of the window of
+/// it. Of three periods one may be lost on the way and one late, so it is never less than that and
+/// some; nor is it ever more than a second, nanoseconds.
+const REACHES_NS: (u64, u64) = (400_000_000, 1_000_000_000);
 
 /// The logs of a run's raw readings, each in the times of its host.
 #[derive(Debug)]
@@ -135,8 +137,14 @@ impl<'a> Watch<'a> {
     pub fn far_inside(&self, window_ns: (u64, u64)) -> Option<Vec<Reading>> {
         let far = self.far.as_ref()?;
         let (begin_ns, end_ns) = far.clock.carry(window_ns);
-        let reaches_end = far.last_ns.saturating_add(REACHES_NS) >= end_ns;
+        let reaches_end = far.reaches_end(window_ns);
         Some(if reaches_end { far.road.inside(begin_ns, end_ns).collect() } else { Vec::new() })
+    }
+
+    /// Whether the readings of a window's end have not come from the server's host yet, and may.
+    pub fn is_behind(&self, window_ns: (u64, u64)) -> bool {
+        let far = self.far.as_ref().filter(|far| far.lost.is_none());
+        far.is_some_and(|far| !far.reaches_end(window_ns))
     }
 
     /// The clock of the server's host, and why its readings end early if they do.
@@ -151,7 +159,18 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// How close to the end of a window the last far reading must be.
+fn reach_ns(window_ns: u64) -> u64 {
+    (window_ns / 10).clamp(REACHES_NS.0, REACHES_NS.1).min(window_ns)
+}
+
 impl FarWatch<'_> {
+    /// Whether what was read goes on to the end of a window of ours.
+    fn reaches_end(&self, window_ns: (u64, u64)) -> bool {
+        let reach_ns = reach_ns(window_ns.1.saturating_sub(window_ns.0));
+        self.last_ns.saturating_add(reach_ns) >= self.clock.carry(window_ns).1
+    }
+
     fn take(&mut self) -> Vec<Reading> {
         let Some(session) = &self.session else { return Vec::new() };
         let arrived = session.take();
@@ -173,5 +192,49 @@ impl FarWatch<'_> {
         self.road.log.add(arrived);
         let latest_ns = arrived.iter().map(|reading| reading.end_ns).max();
         self.last_ns = self.last_ns.max(latest_ns.unwrap_or(0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::units::{NS_PER_MS, NS_PER_S};
+    use probe::Config;
+
+    /// Far readings each tenth of a second, the last of them at this time.
+    fn far(log: &mut Readings, until_ns: u64) -> FarWatch<'_> {
+        let clock = ClockOffset { offset_ns: 0, error_ns: 0, ..ClockOffset::default() };
+        let road = Road::new(log);
+        let mut far = FarWatch { session: None, road, clock, lost: None, last_ns: 0 };
+        let times = (0..=until_ns).step_by(100 * NS_PER_MS as usize);
+        let read = |at_ns| Reading { begin_ns: at_ns, end_ns: at_ns, data: Data::Cpus(Vec::new()) };
+        far.write(&times.map(read).collect::<Vec<_>>());
+        far
+    }
+
+    #[test]
+    fn a_short_window_whose_probe_died_at_its_beginning_is_not_whole() {
+        let (begin_ns, second) = (10 * NS_PER_S, (10 * NS_PER_S, 11 * NS_PER_S));
+        let (mut near, mut log) = (Readings::nameless().unwrap(), Readings::nameless().unwrap());
+        let sampler = Sampler::start(Config::default());
+        let mut watch = Watch::new(sampler, &mut near);
+        watch.far = Some(far(&mut log, begin_ns + 200 * NS_PER_MS));
+        assert_eq!(watch.far_inside(second), Some(Vec::new()));
+        assert!(watch.is_behind(second), "more may come");
+        watch.far.as_mut().unwrap().lost = Some("it was killed".to_string());
+        assert!(!watch.is_behind(second), "nothing more comes");
+        let mut log = Readings::nameless().unwrap();
+        let mut watch = Watch { far: Some(far(&mut log, begin_ns + 700 * NS_PER_MS)), ..watch };
+        assert_eq!(watch.far_inside(second).map(|readings| readings.len()), Some(8));
+        assert!(!watch.is_behind(second));
+        watch.stop();
+    }
+
+    #[test]
+    fn what_may_be_missing_is_a_tenth_and_at_most_a_second() {
+        let reaches = [(300, 300), (1000, 400), (5000, 500), (10_000, 1000), (60_000, 1000)];
+        for (window_ms, reach_ms) in reaches {
+            assert_eq!(reach_ns(window_ms * NS_PER_MS), reach_ms * NS_PER_MS, "{window_ms} ms");
+        }
     }
 }

@@ -73,8 +73,9 @@ pub struct Perturbation {
     pub resource: Resource,
     /// In words, with figures: "32 instead of 64 requests in flight".
     pub what: String,
-    /// Capacity of the resource while changed over its base; 0.8 for a fifth less.
-    pub factor: f64,
+    /// Capacity of the resource while changed over its base; 0.8 for a fifth less. `null` when
+    /// nothing set it and nothing was measured.
+    pub factor: Option<f64>,
     /// Rates of the base blocks, per second.
     pub base: Vec<f64>,
     /// Rates of the changed blocks, in the same order.

@@ -106,13 +106,31 @@ pub fn cpu_groups(pid: u32) -> Result<Vec<Group>, Unreadable> {
 /// The groups by which a controller may limit the process, innermost first, up to the root or to
 /// the outermost one this mount shows.
 pub fn chain(root: &Root, controller: &str, pid: u32) -> Result<Vec<Group>, Unreadable> {
+    let found = look(root, controller, pid)?;
+    found.map_err(|why| crate::kept::unreadable(&root.process(pid, "cgroup"), why))
+}
+
+/// The same, and none where the controller or the mount is not there. What cannot be read is told.
+pub fn chain_if_there(
+    root: &Root,
+    controller: &str,
+    pid: u32,
+) -> Result<Option<Vec<Group>>, Unreadable> {
+    Ok(look(root, controller, pid)?.ok())
+}
+
+/// The groups, or why there are none; outside of that, what could not be read.
+fn look(
+    root: &Root,
+    controller: &str,
+    pid: u32,
+) -> Result<Result<Vec<Group>, &'static str>, Unreadable> {
     let mounts = process::read(&root.path("/proc/self/mountinfo"), parse_mounts)?;
-    let path = root.process(pid, "cgroup");
-    let memberships = process::read(&path, parse_membership)?;
-    let mut chain = resolve(controller, &mounts, &memberships)
-        .map_err(|why| crate::kept::unreadable(&path, why))?;
-    chain.iter_mut().for_each(|group| group.folder = root.path(&group.folder));
-    Ok(chain)
+    let memberships = process::read(&root.process(pid, "cgroup"), parse_membership)?;
+    Ok(resolve(controller, &mounts, &memberships).map(|mut chain| {
+        chain.iter_mut().for_each(|group| group.folder = root.path(&group.folder));
+        chain
+    }))
 }
 
 fn resolve(

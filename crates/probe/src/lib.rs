@@ -48,7 +48,9 @@ pub use find::{FindError, find_server, find_unix_server};
 pub use host::{clock_tick_ns, host_facts};
 pub use ports::{TakenPort, listening_ports, taken_ports};
 pub use privilege::privilege;
-pub use process::{Stat as ProcessStat, ids, stat as process_stat};
+pub use process::{
+    Stat as ProcessStat, ids, stat as process_stat, stat_if_there as process_stat_if_there,
+};
 pub use root::Root;
 pub use sampler::{Config, Sampler};
 pub use server::{ServerError, server_facts};

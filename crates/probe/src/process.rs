@@ -1,6 +1,6 @@
 //! What `/proc/PID` says about a process: its `stat` line, command, CPUs and limits.
 
-use crate::kept::unreadable;
+use crate::kept::{is_gone, unreadable};
 use crate::root::Root;
 use crate::scan::{self, ParseError};
 use crate::source::files;
@@ -86,6 +86,22 @@ pub fn stat_on(host: &Root, pid: u32) -> Result<Stat, Unreadable> {
     read(&host.process(pid, "stat"), parse_stat)
 }
 
+/// The same of a process or a thread that may have ended: nothing when there is none any more. What
+/// cannot be read for another reason is no such answer.
+pub fn stat_if_there(id: u32) -> Result<Option<Stat>, Unreadable> {
+    stat_if_there_on(&Root::default(), id)
+}
+
+/// The same on a host whose files are elsewhere.
+pub fn stat_if_there_on(host: &Root, id: u32) -> Result<Option<Stat>, Unreadable> {
+    let path = host.process(id, "stat");
+    match std::fs::read(&path) {
+        Ok(bytes) => parse_stat(&bytes).map(Some).map_err(|why| unreadable(&path, why)),
+        Err(why) if is_gone(&why) => Ok(None),
+        Err(why) => Err(unreadable(&path, why)),
+    }
+}
+
 /// CPUs the process may run on.
 pub fn cpus_allowed(pid: u32) -> Result<Vec<u32>, Unreadable> {
     const FIELD: &str = "Cpus_allowed_list";
@@ -130,7 +146,7 @@ pub fn read<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::fixture;
+    use crate::testing::{Folder, fixture};
 
     #[test]
     fn the_fields_of_stat() {
@@ -187,6 +203,31 @@ mod tests {
         assert_eq!(parse_status(&status, "Cpus_allowed_list"), Some(&b"0-1"[..]));
         assert_eq!(parse_status(&status, "Cpus_allowed"), Some(&b"3"[..]));
         assert_eq!(parse_status(&status, "Cpus"), None);
+    }
+
+    #[test]
+    fn what_has_ended_is_told_from_what_cannot_be_read() {
+        let host = Folder::new("if-there");
+        let root = Root::below(host.path());
+        assert_eq!(stat_if_there_on(&root, 7), Ok(None));
+        host.write("proc/7/stat", fixture("linux-6.18-vm/thread_stat"));
+        assert_eq!(stat_if_there_on(&root, 7).unwrap().unwrap().started_ticks, 9876);
+        // A folder in its place cannot be read, which a file can also not be without descriptors.
+        host.write("proc/8/stat/none", "");
+        assert!(stat_if_there_on(&root, 8).is_err());
+    }
+
+    #[test]
+    fn a_thread_has_a_start_of_its_own() {
+        let begin = stat(std::process::id()).unwrap().started_ticks;
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || receiver.recv());
+        for tid in ids(&path(std::process::id(), "task")).unwrap() {
+            let Some(stat) = stat_if_there(tid).unwrap() else { continue };
+            assert!(stat.id == tid && stat.started_ticks >= begin, "{stat:?}");
+        }
+        drop(sender);
+        assert!(thread.join().unwrap().is_err());
     }
 
     #[test]

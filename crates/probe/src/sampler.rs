@@ -242,30 +242,29 @@ impl Slot {
 
 /// The server's process tree, looked at again from time to time.
 struct Server {
-    tree: Result<Tree, Unreadable>,
+    tree: Tree,
+    /// Why the last look failed, when it did.
+    failed: Option<Unreadable>,
     due_ns: u64,
 }
 
 impl Server {
     fn on(host: &Root, pid: u32) -> Self {
-        Self { tree: Tree::on(host, pid), due_ns: 0 }
+        Self { tree: Tree::unseen(host, pid), failed: None, due_ns: 0 }
     }
 
     fn tree(&self) -> Result<&Tree, &Unreadable> {
-        self.tree.as_ref()
+        self.failed.as_ref().map_or(Ok(&self.tree), Err)
     }
 
-    /// Scans the tree when it is time. Once the server has ended it stays so.
+    /// Scans the tree when it is time. What could not be read is tried again; once the server has
+    /// ended it stays so.
     fn refresh(&mut self, now_ns: u64) {
         if now_ns < self.due_ns {
             return;
         }
         let begin_cpu_ns = clock::thread_cpu_ns();
-        if let Ok(tree) = &mut self.tree
-            && let Err(ended) = tree.refresh()
-        {
-            self.tree = Err(ended);
-        }
+        self.failed = self.tree.refresh().err();
         let cost_ns = clock::thread_cpu_ns() - begin_cpu_ns;
         self.due_ns = now_ns + TREE_NS.max(cost_ns.saturating_mul(TREE_COST_SHARE));
     }
@@ -301,6 +300,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{Folder, fixture};
 
     #[test]
     fn deadlines_do_not_drift_and_missed_ones_are_left_out() {
@@ -340,6 +340,21 @@ mod tests {
         let told: Vec<String> = exit.take().iter().map(|told| format!("{:?}", told.data)).collect();
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(told[0].contains("refused") && told[1].contains("ended"));
+    }
+
+    #[test]
+    fn a_server_that_could_not_be_read_is_looked_at_again() {
+        let host = Folder::new("sampler-again");
+        host.write("proc/7/stat/none", "");
+        host.write("proc/7/task/7/children", "");
+        let mut server = Server::on(&Root::below(host.path()), 7);
+        server.refresh(0);
+        assert!(server.tree().is_err());
+        std::fs::remove_dir_all(host.path().join("proc/7/stat")).unwrap();
+        host.write("proc/7/stat", fixture("linux-6.18-vm/thread_stat"));
+        // A look may have cost much, and then the next is not soon.
+        server.refresh(u64::MAX / 2);
+        assert_eq!(server.tree().unwrap().pids(), [7]);
     }
 
     struct Costly;

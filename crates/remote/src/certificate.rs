@@ -11,9 +11,12 @@ use rustls::{
     version,
 };
 use sha2::{Digest, Sha256};
-use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// A certificate and a key have a few kilobytes.
+const PEM_BYTES_MAX: u64 = 64 << 10;
 
 /// Name in the certificate; nobody looks at it.
 const NAME: &str = "ceiling-probe";
@@ -53,8 +56,9 @@ impl Identity {
             let pem = format!("{}{}", made.cert.pem(), made.signing_key.serialize_pem());
             token::write_secret(path, pem.as_bytes())?;
         }
-        token::require_secret(path)?;
-        let pem = fs::read(path).map_err(io_error(path))?;
+        let mut pem = Vec::new();
+        let read = token::open_secret(path)?.take(PEM_BYTES_MAX).read_to_end(&mut pem);
+        read.map_err(io_error(path))?;
         let certificate = CertificateDer::from_pem_slice(&pem)
             .map_err(|_| broken("there is no PEM certificate in it".to_string()))?;
         let key = PrivateKeyDer::from_pem_slice(&pem)

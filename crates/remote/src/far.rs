@@ -11,8 +11,9 @@ pub use error::FarError;
 
 use crate::certificate::Pinned;
 use crate::line::Line;
-use crate::message::{FromProbe, Hello, ToProbe, VERSION, Welcome};
+use crate::message::{FromProbe, Hello, Refusal, ToProbe, VERSION, Welcome};
 use crate::offset::{Estimator, Part};
+use crate::printable::printable;
 use crate::{FROM_PROBE_BYTES_MAX, HELLO_WITHIN, token};
 use error::{io_reason, of_end};
 use listener::{Listener, exchange};
@@ -165,6 +166,11 @@ fn reach(call: &Call) -> Result<TcpStream, FarError> {
     Err(unreachable(why))
 }
 
+/// A welcome whose words go to a terminal as they are; a report makes all its text safe itself.
+fn shown(welcome: Welcome) -> Welcome {
+    Welcome { unseen: welcome.unseen.map(|why| printable(&why)), ..welcome }
+}
+
 /// Handshake, hello, welcome.
 fn greet(call: &Call, token: String) -> Result<(Line, Welcome), FarError> {
     let address = || call.address.clone();
@@ -189,8 +195,12 @@ fn greet(call: &Call, token: String) -> Result<(Line, Welcome), FarError> {
     let begin = Instant::now();
     loop {
         match line.next(Duration::from_millis(50)) {
-            Ok(Some(FromProbe::Welcome(welcome))) => return Ok((line, *welcome)),
+            Ok(Some(FromProbe::Welcome(welcome))) => return Ok((line, shown(*welcome))),
             Ok(Some(FromProbe::Refused { why })) => {
+                let why = match why {
+                    Refusal::Hello(why) => Refusal::Hello(printable(&why)),
+                    why => why,
+                };
                 return Err(FarError::Refused { address: address(), why });
             }
             Ok(Some(_)) => {

@@ -1,5 +1,6 @@
 //! Messages in a stream of bytes: four bytes of length, then JSON.
 
+use crate::printable::printable;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -73,9 +74,10 @@ impl Frames {
     }
 }
 
-/// A message from its JSON.
+/// A message from its JSON. The error may quote what came, so nothing in it drives a terminal.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
-    serde_json::from_slice(bytes).map_err(|error| FrameError::Malformed(error.to_string()))
+    let malformed = |error: serde_json::Error| FrameError::Malformed(printable(&error.to_string()));
+    serde_json::from_slice(bytes).map_err(malformed)
 }
 
 #[cfg(test)]
@@ -150,6 +152,14 @@ mod tests {
             framed.extend(&bytes);
             let _ = through::<FromProbe>(&framed, piece);
         }
+    }
+
+    #[test]
+    fn what_an_error_quotes_drives_no_terminal() {
+        let error =
+            parse::<ToProbe>(br#"{"kind":"\u001b[2J\nall is well"}"#).unwrap_err().to_string();
+        assert!(error.contains("all is well"), "{error}");
+        assert!(!error.contains(char::is_control), "{error:?}");
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod frame;
 mod line;
 mod message;
 mod offset;
+mod printable;
 mod token;
 
 mod serve;

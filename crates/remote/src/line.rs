@@ -54,6 +54,10 @@ impl Line {
 
     /// Sends a message as far as the other end takes it at once; the rest is kept.
     pub fn send(&mut self, message: &impl Serialize) {
+        // Nobody takes it any more, and the session's memory has no limit.
+        if self.end.is_some() {
+            return;
+        }
         // Writing to the session's own memory cannot fail.
         let _ = self.tls.writer().write_all(&encode(message));
         self.write();
@@ -153,4 +157,47 @@ impl Line {
 
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificate::{Identity, Pinned};
+    use crate::message::ToProbe;
+    use rustls::pki_types::ServerName;
+    use rustls::{ClientConnection, ServerConnection};
+    use std::net::TcpListener;
+    use std::sync::Arc;
+
+    /// Both ends of a line, after the handshake.
+    fn pair() -> (Line, Line) {
+        let folder = std::env::temp_dir().join(format!("remote-line-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let identity = Identity::read_or_make(&folder.join("probe.pem")).unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let name = ServerName::IpAddress(near.peer_addr().unwrap().ip().into());
+        let client = ClientConnection::new(Pinned::client(&identity.pin).0, name).unwrap();
+        let server = ServerConnection::new(Arc::clone(&identity.config)).unwrap();
+        let mut near = Line::new(near, client.into(), 1 << 20).unwrap();
+        let mut far = Line::new(listener.accept().unwrap().0, server.into(), 1 << 20).unwrap();
+        near.send(&ToProbe::Stop);
+        let turn = Duration::from_millis(10);
+        while far.next::<ToProbe>(turn).unwrap() != Some(ToProbe::Stop) {
+            assert_eq!(near.next::<ToProbe>(turn).unwrap(), None);
+        }
+        (near, far)
+    }
+
+    #[test]
+    fn what_is_sent_after_the_end_is_not_kept() {
+        let (_near, mut far) = pair();
+        assert!(!far.tls.wants_write());
+        far.end = Some(LineEnd::Closed);
+        far.send(&ToProbe::Stop);
+        assert!(!far.tls.wants_write() && !far.is_blocked());
+        assert!(matches!(far.flush(Duration::ZERO), Err(LineEnd::Closed)));
+    }
 }

@@ -6,7 +6,7 @@
 mod http;
 mod text;
 
-use crate::serve::{Settings, find, wait_readable};
+use crate::serve::{Settings, accept, find};
 use model::reading::{Data, Reading};
 use probe::{Config, Ends, Sampler, monotonic_ns};
 use std::collections::BTreeMap;
@@ -63,9 +63,7 @@ impl Exporter {
             }
             let read = sampler.iter().flat_map(Sampler::take);
             read.for_each(|reading| keep(&mut latest, reading));
-            if wait_readable(&self.listener, TURN)
-                && let Ok((socket, _)) = self.listener.accept()
-            {
+            if let Ok(Some((socket, _))) = accept(&self.listener, TURN) {
                 let now_ns = monotonic_ns();
                 latest.retain(|_, reading| reading.end_ns + OLD_NS > now_ns);
                 // An asker that went away is no trouble of ours.

@@ -5,15 +5,17 @@
 //! who say nothing never keep out those who do.
 
 mod door;
+mod files;
 mod session;
 
 use crate::certificate::{Identity, IdentityError};
 use crate::metrics::Exporter;
+use crate::printable::printable;
 use crate::token::{self, TokenError};
 use door::Door;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::Session;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -21,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-/// How soon a wish to stop is noticed.
+/// How soon a wish to stop is noticed, and how long to rest when no connection can be taken.
 const NOTICE: Duration = Duration::from_millis(100);
 /// Lines told about strangers per minute: who floods us must not fill a log.
 const TOLD_PER_MINUTE: u32 = 20;
@@ -74,11 +76,16 @@ pub struct Probe {
     identity: Identity,
     listener: TcpListener,
     exporter: Option<Exporter>,
+    /// Files about threads that each client's readings may keep open.
+    kept_files: usize,
 }
 
 impl Probe {
-    /// Makes or reads token and certificate, and listens.
+    /// Makes or reads token and certificate, and listens. Takes as many descriptors as this process
+    /// may have.
     pub fn open(settings: Settings) -> Result<Self, ServeError> {
+        let cpus = probe::host_facts().cpus_online.len();
+        let kept_files = files::kept_files(files::raise(), settings.clients_max, cpus);
         let token = token::read_or_make(&settings.token_file)?;
         let identity = Identity::read_or_make(&certificate_file(&settings.token_file))?;
         let listener = listen(settings.listen)?;
@@ -86,7 +93,7 @@ impl Probe {
             Some(address) => Some(Exporter::new(listen(address)?, &settings)),
             None => None,
         };
-        Ok(Self { settings, token, identity, listener, exporter })
+        Ok(Self { settings, token, identity, listener, exporter, kept_files })
     }
 
     /// Where it listens; the port is the true one.
@@ -115,11 +122,20 @@ impl Probe {
                     log.tell(&format!("no thread for Prometheus: {error}"));
                 }
             }
+            let mut failed = None;
             while !stop.load(Ordering::Relaxed) {
-                if wait_readable(&self.listener, NOTICE)
-                    && let Ok((socket, peer)) = self.listener.accept()
-                {
-                    self.admit(scope, &door, &log, (socket, peer), stop);
+                match accept(&self.listener, NOTICE) {
+                    Ok(Some(knocking)) => {
+                        failed = None;
+                        self.admit(scope, &door, &log, knocking, stop);
+                    }
+                    Ok(None) => {}
+                    // Told once, until somebody is let in.
+                    Err(why) if failed == Some(why.kind()) => {}
+                    Err(why) => {
+                        failed = Some(why.kind());
+                        log.tell_of_stranger(&format!("cannot take connections: {why}"));
+                    }
                 }
             }
         });
@@ -140,7 +156,9 @@ impl Probe {
         let config = &self.identity.config;
         let (token, program) = (&self.token, &self.settings.program);
         let Settings { server_pid, runtime, .. } = self.settings;
-        let session = Session { config, token, program, server_pid, runtime, stop, log, peer };
+        let kept_files = self.kept_files;
+        let session =
+            Session { config, token, program, server_pid, runtime, kept_files, stop, log, peer };
         let spawned = named("client").spawn_scoped(scope, move || session.run(socket, guest));
         if let Err(error) = spawned {
             log.tell_of_stranger(&format!("{peer}: no thread: {error}"));
@@ -176,12 +194,36 @@ fn named(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_string())
 }
 
+/// Whoever knocks within the time. Without descriptors who knocks cannot be let in and goes on
+/// knocking, so a failure is told after a rest.
+pub(crate) fn accept(
+    listener: &TcpListener,
+    wait: Duration,
+) -> io::Result<Option<(TcpStream, SocketAddr)>> {
+    let taken = wait_readable(listener, wait)
+        .and_then(|knocks| if knocks { listener.accept().map(Some) } else { Ok(None) });
+    match taken {
+        Err(why) if is_passing(&why) => Ok(None),
+        Err(why) => {
+            thread::sleep(NOTICE);
+            Err(why)
+        }
+        taken => taken,
+    }
+}
+
+/// Whether only this one is not there, and the next may be.
+fn is_passing(why: &io::Error) -> bool {
+    use ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
+    matches!(why.kind(), ConnectionAborted | Interrupted | WouldBlock)
+}
+
 /// Whether somebody knocks within the time.
-pub(crate) fn wait_readable(listener: &TcpListener, wait: Duration) -> bool {
+fn wait_readable(listener: &TcpListener, wait: Duration) -> io::Result<bool> {
     let wait =
         Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: i64::from(wait.subsec_nanos()) };
     let ready = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&wait));
-    ready.is_ok_and(|count| count > 0)
+    ready.map(|count| count > 0).map_err(io::Error::from)
 }
 
 /// Where lines go.
@@ -192,8 +234,9 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
+    /// One line, whatever is in it: who is not known yet must not write others.
     fn tell(&self, line: &str) {
-        (self.tell)(line);
+        (self.tell)(&printable(line));
     }
 
     /// At most so many in a minute.
@@ -204,11 +247,27 @@ impl Log<'_> {
         }
         budget.1 += 1;
         match budget.1 {
-            ..=TOLD_PER_MINUTE => (self.tell)(line),
+            ..=TOLD_PER_MINUTE => self.tell(line),
             told if told == TOLD_PER_MINUTE + 1 => {
-                (self.tell)("more connections are turned away than are told in a minute");
+                self.tell("more connections are turned away than are told in a minute");
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_one_line_whatever_is_in_it() {
+        let told = Mutex::new(Vec::new());
+        let tell = |line: &str| told.lock().unwrap().push(line.to_string());
+        let log = Log { tell: &tell, budget: Mutex::new((Instant::now(), 0)) };
+        log.tell("\x1b[2J1.2.3.4: watches\nprocess 1");
+        log.tell_of_stranger("a\r\nb");
+        let told = told.into_inner().unwrap();
+        assert_eq!(told, ["\\u{1b}[2J1.2.3.4: watches\\nprocess 1", "a\\r\\nb"]);
     }
 }

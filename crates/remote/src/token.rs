@@ -2,10 +2,10 @@
 
 use rustls::crypto::aws_lc_rs;
 use sha2::{Digest, Sha256};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::hint::black_box;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A shorter token could be guessed.
@@ -31,6 +31,14 @@ pub enum TokenError {
         /// Which file.
         path: PathBuf,
     },
+    /// Somebody else can change or replace what is read.
+    #[error("{}: it is {what}, and a secret is kept in a file of our own", path.display())]
+    Foreign {
+        /// Which file.
+        path: PathBuf,
+        /// What it is instead.
+        what: &'static str,
+    },
     /// Not a token.
     #[error(
         "{}: it does not hold a token, which is {CHARACTERS_MIN} to {CHARACTERS_MAX} printed \
@@ -49,8 +57,11 @@ pub(crate) fn io_error(path: &Path) -> impl Fn(io::Error) -> TokenError {
 
 /// The token in a file.
 pub fn read(path: &Path) -> Result<String, TokenError> {
+    token_in(File::open(path).map_err(io_error(path))?, path)
+}
+
+fn token_in(file: File, path: &Path) -> Result<String, TokenError> {
     let mut text = String::new();
-    let file = File::open(path).map_err(io_error(path))?;
     let no_token = || TokenError::NoToken { path: path.to_path_buf() };
     match file.take(CHARACTERS_MAX as u64 + 2).read_to_string(&mut text) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(no_token()),
@@ -72,14 +83,32 @@ pub fn read_or_make(path: &Path) -> Result<String, TokenError> {
         line.push('\n');
         write_secret(path, line.as_bytes())?;
     }
-    require_secret(path)?;
-    read(path)
+    token_in(open_secret(path)?, path)
 }
 
-/// Refuses a file that others than its owner may read.
-pub fn require_secret(path: &Path) -> Result<(), TokenError> {
-    let mode = fs::metadata(path).map_err(io_error(path))?.permissions().mode();
-    if mode & 0o077 == 0 { Ok(()) } else { Err(TokenError::Open { path: path.to_path_buf() }) }
+/// Opens a file that nobody but us may read or replace by another. What is looked at is what was
+/// opened, so that it cannot be exchanged in between.
+pub fn open_secret(path: &Path) -> Result<File, TokenError> {
+    let foreign = |what| TokenError::Foreign { path: path.to_path_buf(), what };
+    // Without waiting for somebody who writes, should it be a pipe.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+            return Err(foreign("a symbolic link"));
+        }
+        opened => opened.map_err(io_error(path))?,
+    };
+    let found = file.metadata().map_err(io_error(path))?;
+    if !found.is_file() {
+        return Err(foreign("no regular file"));
+    }
+    if found.mode() & 0o077 != 0 {
+        return Err(TokenError::Open { path: path.to_path_buf() });
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(foreign("a file of another user"));
+    }
+    Ok(file)
 }
 
 /// Makes a file that only its owner may read. It must not exist yet.
@@ -111,6 +140,8 @@ pub fn is_same(given: &str, expected: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("remote-{name}-{}", std::process::id()));
@@ -131,6 +162,26 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let refused = read_or_make(&path).unwrap_err().to_string();
         assert!(refused.contains("chmod 600"), "{refused}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_secret_that_somebody_else_can_exchange_is_refused() {
+        let folder = folder("foreign");
+        let (path, link) = (folder.join("probe.token"), folder.join("link"));
+        let token = read_or_make(&path).unwrap();
+        symlink(&path, &link).unwrap();
+        let refused = |path: &Path| read_or_make(path).unwrap_err().to_string();
+        assert!(refused(&link).contains("a symbolic link"), "{}", refused(&link));
+        assert_eq!(read(&link).unwrap(), token, "a client may keep its copy where it likes");
+        let inside = folder.join("folder");
+        fs::create_dir(&inside).unwrap();
+        assert!(refused(&inside).contains("no regular file"), "{}", refused(&inside));
+        if chown(&path, Some(65_534), None).is_err() {
+            println!("skipped: only root can give a file to another user");
+        } else {
+            assert!(refused(&path).contains("another user"), "{}", refused(&path));
+        }
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -2,7 +2,8 @@
 
 use crate::exit::{Code, Failure};
 use crate::options::{pid, positive, runtime};
-use crate::session::{self, stop_flag};
+use crate::session;
+use crate::signals::stop_flag;
 use clap::{Args, Subcommand};
 use remote::{Probe as Served, Settings};
 use std::fs;

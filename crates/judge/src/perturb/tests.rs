@@ -14,7 +14,7 @@ fn made(resource: Resource, value: f64, spread: f64) -> Perturbation {
     Perturbation {
         resource,
         what: "a change".to_string(),
-        factor: 0.8,
+        factor: Some(0.8),
         base: vec![100.0; 4],
         changed: vec![80.0; 4],
         elasticity: Some(value),

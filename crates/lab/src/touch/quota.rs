@@ -1,11 +1,13 @@
-//! The CPU time a server may use: its process tree is moved to a control group of its own, whose
-//! quota can be turned, and moved back at the end.
+//! The CPU time a server may use.
 //!
-//! In version 1 the new group is below the one the server is in, so that every quota above it
-//! still holds. In version 2 a group with processes has no groups below it, so the new one stands
-//! beside it, with the same quota to begin with.
+//! In version 1 of control groups its process tree is moved to a new group below the one it is in,
+//! whose quota can be turned, and moved back at the end: every quota above it still holds, and its
+//! other limits are in other hierarchies. In version 2 a group with processes has no groups below
+//! it, so the limit of its own group is turned, when nobody else is in there.
 
+use super::cpu_max::{self, CpuMax};
 use super::journal::{Before, Change};
+use super::{mask, told};
 use probe::{CpuGroup, Tree, cpu_groups};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -71,107 +73,135 @@ fn join(group: &Path, pid: &str) -> io::Result<()> {
     }
 }
 
-/// A server's tree in a group of its own, until this is dropped.
+/// A server whose CPU time may be limited, until this is reverted.
 #[derive(Debug)]
 pub(crate) struct ServerQuota {
     change: Change,
-    group: Quota,
-}
-
-/// The group and the files its quota is set by.
-#[derive(Debug)]
-struct Quota {
-    folder: PathBuf,
-    version: u8,
-    /// What `cpu.max` says where no experiment limits; version 2 only.
-    base: String,
+    tree: Tree,
 }
 
 impl ServerQuota {
-    /// Moves the tree of a process to a new group without a limit of its own.
+    /// Remembers what limits the tree of a process; nothing changes yet.
     pub(crate) fn prepare(pid: u32) -> Result<Self, String> {
-        let mut tree = Tree::of(pid).map_err(|error| format!("{}: {}", error.source, error.why))?;
-        let chain = cpu_groups(pid).map_err(|error| format!("{}: {}", error.source, error.why))?;
+        let mut tree = Tree::of(pid).map_err(told)?;
+        let chain = cpu_groups(pid).map_err(told)?;
         let own = chain.first().ok_or("the server is in no control group with CPU limits")?;
-        one_group(&tree, own)?;
-        let name = format!("ceiling-{}", process::id());
-        let above = match own.version {
-            1 => own,
-            _ => chain.get(1).unwrap_or(own),
+        let before = match own.version {
+            1 => {
+                one_group(&tree, own)?;
+                let made = own.folder.join(format!("ceiling-{}", process::id()));
+                Before::Group(Moved { from: own.folder.clone(), made })
+            }
+            _ => Before::CpuMax(CpuMax::of(own, &mut tree)?),
         };
-        let made = above.folder.join(name);
-        let moved = Moved { from: own.folder.clone(), made: made.clone() };
-        let change = Change::begin(Before::Group(moved))?;
-        let told = |error: io::Error| format!("{}: {error}", made.display());
-        fs::create_dir(&made).map_err(told)?;
-        let base = fs::read_to_string(own.folder.join("cpu.max"));
-        let base = base.unwrap_or_else(|_| format!("max {PERIOD_US}"));
-        let group = Quota { folder: made.clone(), version: own.version, base };
+        Ok(Self { change: Change::begin(before)?, tree })
+    }
+
+    /// Moves the tree to where it can be limited, if it has to be; no limit changes.
+    pub(crate) fn enter(&mut self) -> Result<(), String> {
+        let Before::Group(Moved { made, .. }) = &self.change.before else { return Ok(()) };
+        let at_made = |error: io::Error| format!("{}: {error}", made.display());
+        fs::create_dir(made).map_err(at_made)?;
         // A group without the controller has no such file: that is known before anybody moves.
-        group.lift()?;
+        self.lift()?;
         // Processes that fork while they are moved are in the second list.
         for _ in 0..2 {
-            tree.refresh().map_err(|error| format!("{}: {}", error.source, error.why))?;
-            tree.pids().iter().try_for_each(|pid| join(&made, &pid.to_string())).map_err(told)?;
+            self.tree.refresh().map_err(told)?;
+            let mut pids = self.tree.pids().iter();
+            pids.try_for_each(|pid| join(made, &pid.to_string())).map_err(at_made)?;
         }
-        Ok(Self { change, group })
+        Ok(())
     }
 
     /// Lets the tree use so many CPUs' worth of time.
     pub(crate) fn limit(&self, cpus: f64) -> Result<(), String> {
-        self.group.limit(cpus)
+        let quota_us = ((cpus * PERIOD_US as f64).round() as u64).max(QUOTA_MIN_US);
+        match &self.change.before {
+            Before::Group(Moved { made, .. }) => {
+                set(made, "cpu.cfs_period_us", &PERIOD_US.to_string())?;
+                set(made, "cpu.cfs_quota_us", &quota_us.to_string())
+            }
+            Before::CpuMax(max) => max.set(&format!("{quota_us} {PERIOD_US}")),
+            Before::Masks(_) => Ok(()),
+        }
     }
 
     /// Lets it use what it could use before.
     pub(crate) fn lift(&self) -> Result<(), String> {
-        self.group.lift()
+        match &self.change.before {
+            Before::Group(Moved { made, .. }) => set(made, "cpu.cfs_quota_us", "-1"),
+            Before::CpuMax(max) => max.put_back(),
+            Before::Masks(_) => Ok(()),
+        }
     }
 
-    /// Moves the tree back.
+    /// The same for good, and where it was before.
     pub(crate) fn revert(self) -> Result<(), String> {
         self.change.revert()
     }
 }
 
-impl Quota {
-    fn limit(&self, cpus: f64) -> Result<(), String> {
-        let quota_us = ((cpus * PERIOD_US as f64).round() as u64).max(QUOTA_MIN_US);
-        match self.version {
-            1 => {
-                self.set("cpu.cfs_period_us", &PERIOD_US.to_string())?;
-                self.set("cpu.cfs_quota_us", &quota_us.to_string())
-            }
-            _ => self.set("cpu.max", &format!("{quota_us} {PERIOD_US}")),
-        }
-    }
-
-    fn lift(&self) -> Result<(), String> {
-        match self.version {
-            1 => self.set("cpu.cfs_quota_us", "-1"),
-            _ => self.set("cpu.max", &self.base),
-        }
-    }
-
-    fn set(&self, file: &str, value: &str) -> Result<(), String> {
-        let path = self.folder.join(file);
-        // Opened as it is: a file that the kernel has not made is not one to make.
-        let opened = fs::OpenOptions::new().write(true).open(&path);
-        opened
-            .and_then(|mut open| io::Write::write_all(&mut open, value.as_bytes()))
-            .map_err(|error| format!("{}: {error}", path.display()))
-    }
+fn set(group: &Path, file: &str, value: &str) -> Result<(), String> {
+    let path = group.join(file);
+    cpu_max::write(&path, value).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// All threads of the tree must be in one group: they are put back into one.
 fn one_group(tree: &Tree, own: &CpuGroup) -> Result<(), String> {
     for pid in tree.pids() {
-        let group = cpu_groups(*pid).ok().and_then(|chain| chain.into_iter().next());
-        if group.is_some_and(|group| group.folder != own.folder) {
-            return Err(format!(
-                "the server's processes are in several control groups: {pid} is not in {}",
-                own.path
-            ));
+        for tid in mask::threads_of(*pid)? {
+            let chain = match cpu_groups(tid) {
+                // It has ended meanwhile.
+                Err(_) if probe::process_stat_if_there(tid).map_err(told)?.is_none() => continue,
+                chain => chain.map_err(told)?,
+            };
+            if chain.first().is_none_or(|group| group.folder != own.folder) {
+                return Err(format!(
+                    "the server's threads are in several control groups: {tid} of process {pid} \
+                     is not in {}",
+                    own.path
+                ));
+            }
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_thread_in_a_group_of_its_own_is_noticed() {
+        let us = process::id();
+        let chain = cpu_groups(us).unwrap_or_default();
+        let Some(own) = chain.first().filter(|own| own.version == 1) else {
+            println!("skipped: version 1 of control groups is not here");
+            return;
+        };
+        let other = own.folder.join(format!("ceiling-test-{us}"));
+        if fs::create_dir(&other).is_err() {
+            println!("skipped: only root makes control groups");
+            return;
+        }
+        let (sender, receiver) = channel::<()>();
+        let (tell, told) = channel();
+        let thread = thread::spawn(move || {
+            tell.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+            let _ = receiver.recv();
+        });
+        let tid = told.recv().unwrap();
+        let tree = Tree::of(us).unwrap();
+        let before = one_group(&tree, own);
+        let move_to = |group: &Path| fs::write(group.join("tasks"), tid.to_string());
+        let moved = move_to(&other);
+        let after = one_group(&tree, own);
+        let back = move_to(&own.folder);
+        drop(sender);
+        thread.join().unwrap();
+        fs::remove_dir(&other).unwrap();
+        assert_eq!((before, moved.is_ok(), back.is_ok()), (Ok(()), true, true));
+        assert!(after.unwrap_err().contains(&format!("{tid} of process {us}")));
+    }
 }

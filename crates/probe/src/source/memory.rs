@@ -158,9 +158,10 @@ impl Source for Memory {
         if let Some(Ok(tree)) = round.server {
             if round.due_ns >= self.group_due_ns {
                 self.group_due_ns = round.due_ns + 5 * NS_PER_S;
-                // A host without the controller has no such group: nothing to tell.
-                let chain = cgroup_path::chain(&self.root, "memory", tree.root());
-                let group = chain.ok().and_then(|chain| chain.into_iter().next());
+                // A host without the controller has no such group: nothing to tell. What cannot be
+                // read is told, and the next rounds have the counters of the host all the same.
+                let chain = cgroup_path::chain_if_there(&self.root, "memory", tree.root())?;
+                let group = chain.and_then(|chain| chain.into_iter().next());
                 if group.as_ref() != self.server.as_ref().map(|files| &files.group) {
                     self.server = group.map(Files::of);
                 }
@@ -242,5 +243,20 @@ mod tests {
         let all = read(&second);
         assert_eq!((all["server.usage_bytes"], all["server.events_max"]), (4096, 5));
         assert!(!all.contains_key("server.limit_bytes"));
+    }
+
+    #[test]
+    fn a_group_that_cannot_be_read_is_not_one_that_is_not_there() {
+        let host = host(2);
+        let root = Root::below(host.path());
+        let tree = Tree::on(&root, 7).unwrap();
+        let mut source = open(&Scope { root, server_pid: Some(7), ..Scope::default() }).unwrap();
+        let mut read = |due_ns| source.read(&Round { due_ns, server: Some(Ok(&tree)) });
+        host.write("proc/7/cgroup", "no membership\n");
+        assert!(read(0).unwrap_err().source.ends_with("proc/7/cgroup"));
+        assert!(matches!(read(NS_PER_S), Ok(Data::Memory(_))), "the host's counters go on");
+        host.write("proc/7/cgroup", "0::/bench\n");
+        host.write("proc/self/mountinfo", "30 24 0:26 / /sys rw - sysfs sysfs rw\n");
+        assert!(matches!(read(6 * NS_PER_S), Ok(Data::Memory(_))), "nothing is mounted");
     }
 }

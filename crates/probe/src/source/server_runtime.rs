@@ -39,7 +39,9 @@ pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
         // Rust takes words such as `inf` for numbers, JSON does not.
         let is_number = value.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte));
         let value = std::str::from_utf8(value).ok().filter(|_| is_number);
-        let value = value.and_then(|value| value.parse::<f64>().ok()).ok_or_else(error)?;
+        let value = value.and_then(|value| value.parse::<f64>().ok());
+        // `1e999` becomes infinite, for which JSON has no word: it could not be written down.
+        let value = value.filter(|value| value.is_finite()).ok_or_else(error)?;
         if figures.len() >= FIGURES_MAX {
             return Err(ParseError::new("at most 256 figures", b"more"));
         }
@@ -121,6 +123,9 @@ mod tests {
         assert_eq!(parse(b"{}"), Ok(BTreeMap::new()));
         assert_eq!(parse(b"{\"a\": -1.5e3}").unwrap()["a"], -1500.0);
         for text in ["", "{", "[1]", "{\"a\":inf}", "{\"a\":\"b\"}", "{a:1}", "{\"a\":{\"b\":1}}"] {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+        for text in ["{\"a\":1e999}", "{\"a\":-1e999}"] {
             assert!(parse(text.as_bytes()).is_err(), "{text}");
         }
         for text in ["HTTP/1.0 404 No\r\n\r\n{}", "HTTP/1.0 200 OK\r\n", "200 200\r\n\r\n{}"] {

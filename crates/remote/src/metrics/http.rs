@@ -10,9 +10,8 @@ const WITHIN: Duration = Duration::from_secs(2);
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
 /// Answers one request and closes.
-pub fn answer(mut socket: &TcpStream, text: impl FnOnce() -> String) -> io::Result<()> {
+pub fn answer(socket: &TcpStream, text: impl FnOnce() -> String) -> io::Result<()> {
     socket.set_nonblocking(false)?;
-    socket.set_write_timeout(Some(WITHIN))?;
     let head = read_head(socket)?;
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = line.split(|byte| *byte == b' ');
@@ -28,19 +27,39 @@ pub fn answer(mut socket: &TcpStream, text: impl FnOnce() -> String) -> io::Resu
          Content-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    socket.write_all(head.as_bytes())?;
-    socket.write_all(body.as_bytes())
+    let answer = [head, body].concat();
+    write_all(socket, answer.as_bytes())
+}
+
+/// How much is left of the time, which is for all of a head or all of an answer.
+fn left(begin: Instant) -> io::Result<Duration> {
+    let left = WITHIN.saturating_sub(begin.elapsed());
+    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// Writes everything in time: who takes a little now and then does not keep others waiting.
+fn write_all(mut socket: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    let begin = Instant::now();
+    while !bytes.is_empty() {
+        socket.set_write_timeout(Some(left(begin)?))?;
+        match socket.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Everything up to the empty line.
 fn read_head(mut socket: &TcpStream) -> io::Result<Vec<u8>> {
     let (begin, mut head, mut piece) = (Instant::now(), Vec::new(), [0; 1024]);
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = WITHIN.saturating_sub(begin.elapsed());
-        if left.is_zero() || head.len() > HEAD_BYTES_MAX {
-            return Err(ErrorKind::TimedOut.into());
+        if head.len() > HEAD_BYTES_MAX {
+            return Err(ErrorKind::InvalidData.into());
         }
-        socket.set_read_timeout(Some(left))?;
+        socket.set_read_timeout(Some(left(begin)?))?;
         match socket.read(&mut piece) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => head.extend_from_slice(&piece[..count]),
@@ -50,4 +69,34 @@ fn read_head(mut socket: &TcpStream) -> io::Result<Vec<u8>> {
         }
     }
     Ok(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    #[test]
+    fn an_asker_that_takes_a_little_now_and_then_is_left() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut asker = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        asker.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        let is_left = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // Each write is taken in part long before its own time is over.
+                let mut piece = [0; 256 << 10];
+                while !is_left.load(Ordering::Relaxed) && asker.read(&mut piece).is_ok() {
+                    thread::sleep(Duration::from_millis(50));
+                }
+            });
+            let answered = answer(&socket, || "x".repeat(64 << 20));
+            is_left.store(true, Ordering::Relaxed);
+            drop(socket);
+            assert!(answered.is_err(), "it took more than its time");
+        });
+    }
 }

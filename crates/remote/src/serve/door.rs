@@ -10,6 +10,9 @@ const STRANGERS_MAX: usize = 32;
 /// Threads that still find out that they were shown out; beyond them nobody is let in.
 const LEAVING_MAX: u32 = 32;
 
+/// Connections inside at a time, beside those of clients.
+pub const INSIDE_BESIDE_CLIENTS: usize = STRANGERS_MAX + LEAVING_MAX as usize;
+
 /// Counts those inside.
 #[derive(Debug)]
 pub struct Door {
@@ -52,7 +55,7 @@ impl Door {
     /// Lets a stranger in; the one who is there longest leaves if there are too many. Nothing when
     /// even that makes no room.
     pub fn enter(&self, socket: &TcpStream) -> Option<Guest<'_>> {
-        let inside_max = STRANGERS_MAX as u32 + LEAVING_MAX + self.clients_max;
+        let inside_max = INSIDE_BESIDE_CLIENTS as u32 + self.clients_max;
         if self.inside.load(Ordering::Relaxed) >= inside_max {
             return None;
         }

@@ -29,8 +29,6 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const PERIOD_NS: (u64, u64) = (10 * NS_PER_MS, 10 * NS_PER_S);
 /// Readings held for a client that reads slowly, approximate bytes.
 const QUEUE_BYTES_MAX: usize = 16 << 20;
-/// Files about threads of the server that stay open, at most: nothing else is opened here.
-const KEPT_FILES: usize = 8192;
 
 /// Everything a session works with.
 pub(super) struct Session<'a> {
@@ -44,6 +42,8 @@ pub(super) struct Session<'a> {
     pub server_pid: Option<u32>,
     /// Where the server's runtime tells about itself.
     pub runtime: Option<SocketAddr>,
+    /// Files about threads of the server that may stay open for this client.
+    pub kept_files: usize,
     /// Set when the probe is to end.
     pub stop: &'a AtomicBool,
     /// Where lines go.
@@ -93,7 +93,7 @@ impl Session<'_> {
             port: hello.port,
             ends: Ends::Server,
             queue_bytes_max: QUEUE_BYTES_MAX,
-            kept_files: KEPT_FILES,
+            kept_files: self.kept_files,
             runtime: self.runtime,
             ..Config::default()
         });
@@ -125,8 +125,11 @@ impl Session<'_> {
         }
         let hello = match parse(&bytes) {
             Ok(ToProbe::Hello(hello)) => hello,
-            Ok(_) => return Err(Stranger::Refused(Refusal::Hello("no hello".to_string()))),
-            Err(error) => return Err(Stranger::Refused(Refusal::Hello(error.to_string()))),
+            // What was sent is quoted nowhere: nobody knows yet who sent it.
+            Ok(_) | Err(_) => {
+                let why = format!("it is no hello of version {VERSION}");
+                return Err(Stranger::Refused(Refusal::Hello(why)));
+            }
         };
         if !token::is_same(&hello.token, self.token) {
             return Err(Stranger::Refused(Refusal::Token));
@@ -261,13 +264,9 @@ impl Stream {
 }
 
 /// A reading that fits in a message, or one that says that it does not.
-fn bounded(mut reading: Reading) -> Reading {
+fn bounded(reading: Reading) -> Reading {
     /// A thread or a connection takes less than this as JSON; most readings have a few hundred.
     const ENTRY_BYTES: usize = 512;
-    if let Data::ServerRuntime(figures) = &mut reading.data {
-        // JSON has no word for these.
-        figures.retain(|_, figure| figure.is_finite());
-    }
     let entries = match &reading.data {
         Data::ServerThreads(threads) => threads.len(),
         Data::ServerThreadsNow(threads) => threads.len(),

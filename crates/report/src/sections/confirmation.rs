@@ -43,7 +43,7 @@ pub fn table(run: &Run) -> Vec<Block> {
 fn cells(made: &Perturbation) -> Vec<String> {
     vec![
         made.what.clone(),
-        format!("x{:.2}", made.factor),
+        made.factor.map_or_else(|| "-".to_string(), |factor| format!("x{factor:.2}")),
         mean_rate(&made.base),
         mean_rate(&made.changed),
         made.changed.len().min(made.base.len()).to_string(),
@@ -88,7 +88,7 @@ mod tests {
         Perturbation {
             resource: Resource::ServerCpu,
             what: "a server CPU quota of 80 %: 0.20 instead of 0.25 CPUs".to_string(),
-            factor: 0.8,
+            factor: Some(0.8),
             base: vec![10_000.0; 4],
             changed: vec![8_100.0; 4],
             elasticity: Some(0.944),

@@ -1,0 +1,89 @@
+//! What signals do: the first asks for an orderly end, the second ends at once, unless a server
+//! would be left changed.
+
+use crate::exit::{Code, Failure};
+use rustix::fd::AsFd;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level;
+use std::ffi::c_int;
+use std::io::{Error, stderr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const BEING_PUT_BACK: &[u8] =
+    b"\nceiling: the server is being put back as it was before the experiment; then this ends\n";
+
+/// What a signal leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    /// The run sees the flag and ends in order.
+    Wait,
+    /// The same, and why it does not end at once is told.
+    Tell,
+    /// The program ends now.
+    End,
+}
+
+/// Counts signals.
+#[derive(Debug, Default)]
+struct Asked {
+    stop: Arc<AtomicBool>,
+    told: AtomicBool,
+}
+
+impl Asked {
+    fn act(&self, is_touched: bool) -> Act {
+        if !self.stop.swap(true, Ordering::SeqCst) {
+            return Act::Wait;
+        }
+        match (is_touched, is_touched && self.told.swap(true, Ordering::SeqCst)) {
+            (false, _) => Act::End,
+            (true, false) => Act::Tell,
+            (true, true) => Act::Wait,
+        }
+    }
+}
+
+/// Set by the first signal, so that the run ends in order; the second ends the program at once.
+/// While an experiment has changed the server it does not: the run puts it back and ends.
+pub fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let asked = Arc::new(Asked::default());
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        handle(signal, &asked)
+            .map_err(|error| Failure::File(format!("cannot handle signals: {error}")))?;
+    }
+    Ok(Arc::clone(&asked.stop))
+}
+
+fn handle(signal: c_int, asked: &Arc<Asked>) -> Result<(), Error> {
+    let asked = Arc::clone(asked);
+    let handler = move || match asked.act(lab::touch::is_under_way()) {
+        Act::Wait => {}
+        Act::Tell => {
+            // A closed stderr is no reason for anything else.
+            let _ = rustix::io::write(stderr().as_fd(), BEING_PUT_BACK);
+        }
+        Act::End => low_level::exit(Code::Interrupted as c_int),
+    };
+    // SAFETY: the handler does what a signal handler may: atomic operations, write(2) without a
+    // lock or a buffer, and _exit(2). It allocates nothing and cannot panic.
+    unsafe { low_level::register(signal, handler) }.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_signal_ends_at_once_unless_a_server_is_changed() {
+        let asked = Asked::default();
+        assert_eq!(asked.act(false), Act::Wait);
+        assert!(asked.stop.load(Ordering::SeqCst));
+        assert_eq!(asked.act(false), Act::End);
+
+        let asked = Asked::default();
+        let acts = [true, true, true, true].map(|is_touched| asked.act(is_touched));
+        assert_eq!(acts, [Act::Wait, Act::Tell, Act::Wait, Act::Wait], "told once");
+        assert_eq!(asked.act(false), Act::End, "it is as it was");
+    }
+}
