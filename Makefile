@@ -80,7 +80,7 @@ bench: build ## ceiling against its peers and the floor; prints ratios
 bench-truth: build ## what load generators say beside what is true
 	cargo run --quiet --release --locked -p xtask -- bench-truth
 
-walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 CONFIRM_EVERY=5 WRITE=1; needs root
+walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; as root
 	./scripts/need ip iproute2
 	./scripts/need ethtool ethtool
 	bin/walls run --draws $(DRAWS) --seed $(SEED) $(if $(ONLY),--only $(ONLY)) --keep out/walls \

@@ -32,10 +32,10 @@ fn point(file: &str) -> Value {
     record["points"][0].clone()
 }
 
-/// One process is measured; its cost predicts the CPU time of two that share the load. All are full:
-/// `size` is about machines that are, and one with room has smaller batches and a higher cost. What
-/// else runs on this machine moves the cost of a request as well, so the runs take turns and the
-/// median counts.
+/// One process is measured; its cost predicts the CPU time of two that share the load. All are
+/// full: `size` is about machines that are, and one with room has smaller batches and a higher
+/// cost. What else runs on this machine moves the cost of a request as well, so the runs take turns
+/// and the median counts.
 #[test]
 fn two_processes_with_half_the_load_each_reach_the_predicted_cost() {
     let _turn = turn();

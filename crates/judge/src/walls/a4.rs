@@ -3,12 +3,11 @@
 //! Signals: share of answers with status 4xx or 5xx, how evenly the good answers come, threads that
 //! sleep for a time, over a ramp the time a request takes at light load.
 //! Rule: both sides have CPU to spare, and either 5 to 99.5 % of the answers are refusals, while
-//! the good ones come at least twice as evenly as if chance chose which request is refused (of a mix
-//! of targets, when none is refused twice as often as all together: a wrong path comes as evenly as
-//! the mix does). Or,
-//! over a ramp, the rate no longer follows the load, threads that sleep for a time hold at least
-//! 70 % of the requests the server has read, and at light load requests take less than half of
-//! that.
+//! the good ones come at least twice as evenly as if chance chose which request is refused (of a
+//! mix of targets, when none is refused twice as often as all together: a wrong path comes as
+//! evenly as the mix does). Or, over a ramp, the rate no longer follows the load, threads that
+//! sleep for a time hold at least 70 % of the requests the server has read, and at light load
+//! requests take less than half of that.
 //! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep alike at any load), S3 and
 //! K8 (limits of the host; looked at first), C3 (the rate follows the load).
 //! Confirm: neither body size, CPUs nor connections move the rate of good answers, but another key

@@ -7,8 +7,8 @@
 //! between 38 and 48 ms (or 195 and 215 ms, when nothing was sent again), acknowledgements were
 //! delayed for at least half as many answers as lie there, and as many of the server's sampled
 //! sockets hold bytes that TCP has not sent yet (bytes that are only not acknowledged lie there
-//! whenever the generator delays its acknowledgements). Without these samples it is named only when each
-//! side counts its own acknowledgements.
+//! whenever the generator delays its acknowledgements). Without these samples it is named only when
+//! each side counts its own acknowledgements.
 //! Mimics: a server that takes 40 ms (then it is the server that delays acknowledgements, and its
 //! sockets are empty; A2, A3), N2 (a segment is sent again after 200 ms).
 //! Confirm: TCP_NODELAY in the server, or one write per answer, ends it.

@@ -4,8 +4,8 @@
 //! queue, time to connect.
 //! Rule: more than one connection was opened again per 100 answers, although the load asks for none
 //! to be closed, both sides have CPU to spare, and connecting is what takes time: as many requests
-//! as wait in the accept queue on average are over 10 % of those in flight, or connecting takes over 10 % of
-//! the time of a connection.
+//! as wait in the accept queue on average are over 10 % of those in flight, or connecting takes
+//! over 10 % of the time of a connection.
 //! Mimics: S1, S2 (handshakes make requests dear; the CPU is the wall then, and this is named
 //! beside it), A2 (requests on connections that nobody accepts yet wait unread as well), K1, K2, C7
 //! (walls that it leads to; looked at first), a server that fails and closes (M4).

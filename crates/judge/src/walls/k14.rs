@@ -2,12 +2,12 @@
 //!
 //! Signals: what each worker wanted (processes, or threads with a listening socket each), how often
 //! each had something to do, requests that wait unread, connections and workers.
-//! Rule: of at least two similar workers (named alike; of a process its busiest thread) one ran, waited for a CPU or was found at work for more
-//! than 95 % of the time, while the median of the others is under 70 %, and CPUs it may use are
-//! idle. Or there are fewer connections than workers, at least two, and as many workers are full as
-//! there are connections, while the others are under 70 %. Chance alone makes the busiest of k
-//! workers exceed the mean by about sqrt(2 k ln k / n) with n connections: the figure is given
-//! beside what was found.
+//! Rule: of at least two similar workers (named alike; of a process its busiest thread) one ran,
+//! waited for a CPU or was found at work for more than 95 % of the time, while the median of the
+//! others is under 70 %, and CPUs it may use are idle. Or there are fewer connections than workers,
+//! at least two, and as many workers are full as there are connections, while the others are under
+//! 70 %. Chance alone makes the busiest of k workers exceed the mean by about sqrt(2 k ln k / n)
+//! with n connections: the figure is given beside what was found.
 //! Mimics: S2 (one thread by design: nothing like it beside it), S1 and A2 (all workers are full).
 //! Confirm: other source ports (connect again) make another worker hot; more connections at the
 //! same number in flight raise the rate.
