@@ -65,7 +65,7 @@ pub struct Account {
     pub witness: Witness,
     /// Ticks handed over.
     pub ticks: u64,
-    /// Connections begun in a while after the end.
+    /// Connections that devices begin in a while after the end; others may try again.
     pub begun_after: u64,
 }
 
@@ -126,7 +126,8 @@ pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
         });
     }
     account.witness = worker.driver().witness;
-    let end_ns = crate::driver::Driver::now_ns(worker.driver()) + AFTER_NS;
+    let begin_ns = crate::driver::Driver::now_ns(worker.driver());
+    let end_ns = begin_ns + if level.life.hold.is_some() { AFTER_NS } else { 0 };
     while crate::driver::Driver::now_ns(worker.driver()) < end_ns {
         worker.turn();
         feed.drain(|tick| account.begun_after += tick.turnover.begun);

@@ -86,9 +86,7 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     assert_eq!(begun, established + failed + connections.opening, "{context}: attempts");
     let ended = closed_by_us + closed_by_peer;
     assert_eq!(established, ended + connections.open, "{context}: connections");
-    if level.life.hold.is_some() {
-        assert_eq!(account.begun_after, 0, "{context}: a device began after the end");
-    }
+    assert_eq!(account.begun_after, 0, "{context}: a device began after the end");
     if level.rate.is_some() {
         let Counters { sent, completed, unsent, unanswered, errors, .. } = account.measured;
         assert_eq!(account.service.count, completed, "{context}: service");

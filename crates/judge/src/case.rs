@@ -2,7 +2,7 @@
 
 use crate::observe::{CpuShare, Observed, SocketCensus, ThreadShare};
 use crate::ramp::load_of;
-use model::facts::{HostFacts, ServerFacts};
+use model::facts::{ClockOffset, HostFacts, ServerFacts};
 use model::load::{Hold, Life, Trial};
 use model::route::Address;
 use model::run::Point;
@@ -15,6 +15,9 @@ pub const HOT: f64 = 0.95;
 pub const WARM: f64 = 0.90;
 /// Below this share there is slack: what could do a third more cannot be what limits.
 pub const SLACK: f64 = 0.75;
+
+/// Clocks that agree to within an error of this are one clock.
+const SAME_CLOCK_NS: u64 = 1_000_000;
 
 /// A thread that wants less than this share of its time does no work that matters.
 const WORKS: f64 = 0.02;
@@ -40,6 +43,8 @@ pub struct Case<'a> {
     pub server_host: Option<&'a HostFacts>,
     /// The point.
     pub point: &'a Point,
+    /// How far the clock of the server's host is off, when a probe is there.
+    pub clock: Option<&'a ClockOffset>,
     /// What the probe on the generator's host saw in its window.
     pub observed: &'a Observed,
     /// Points of the ramp that this one is of, itself included; none without one.
@@ -96,6 +101,17 @@ impl<'a> Case<'a> {
     /// Whether generator and server share a host and a network namespace, as far as is known.
     pub fn is_one_host(&self) -> bool {
         self.observed.far.is_none() && self.server_host.is_some()
+    }
+
+    /// Whether the generator may run on CPUs that the server may use. A probe whose monotonic clock
+    /// is ours, within the error, runs under the same kernel: two hosts do not boot in one
+    /// instant. So namespaces of one machine are told from two machines.
+    pub fn shares_cpus(&self) -> bool {
+        let is_exact = |clock: &ClockOffset| clock.error_ns < SAME_CLOCK_NS;
+        let clock = self.clock.filter(|clock| is_exact(clock));
+        let is_same = clock.is_some_and(|clock| clock.offset_ns.unsigned_abs() <= clock.error_ns);
+        let cpus = self.server_cpus().unwrap_or_default();
+        (self.is_one_host() || is_same) && self.client_cpus().iter().any(|cpu| cpus.contains(cpu))
     }
 
     /// CPUs the workers may run on.
@@ -190,10 +206,7 @@ impl<'a> Case<'a> {
         let run = |threads: &Option<Vec<ThreadShare>>| {
             threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
         };
-        // With a probe on another host nothing of ours runs there but for tests in namespaces.
-        let is_shared =
-            self.is_one_host() && self.client_cpus().iter().any(|cpu| cpus.contains(cpu));
-        let client = if is_shared { run(&self.observed.client_threads) } else { 0.0 };
+        let client = if self.shares_cpus() { run(&self.observed.client_threads) } else { 0.0 };
         let server = run(&self.far().server_threads);
         Some(((busy - interrupts - server - client) / count).max(0.0))
     }

@@ -36,11 +36,7 @@ const CROWDED: f64 = 0.15;
 /// Whether a generator at its limit can make this of a server: it sends to some workers while
 /// others wait, and on shared CPUs it is their neighbour itself.
 fn brings_about(case: &Case<'_>, server: WallId) -> bool {
-    let shares_cpus = || {
-        let cpus = case.server_cpus().unwrap_or_default();
-        case.is_one_host() && case.client_cpus().iter().any(|cpu| cpus.contains(cpu))
-    };
-    server == WallId::K14 || server == WallId::S6 && shares_cpus()
+    server == WallId::K14 || server == WallId::S6 && case.shares_cpus()
 }
 
 /// A wall is named when it is so many times as probable as the next one.

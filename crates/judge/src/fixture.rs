@@ -62,6 +62,7 @@ impl Fixture {
             host: &self.host,
             server: self.server.as_ref(),
             server_host: self.server.as_ref().map(|_| &self.host),
+            clock: None,
             point: &self.point,
             observed: &self.observed,
             ramp: &[],

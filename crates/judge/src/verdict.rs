@@ -42,7 +42,9 @@ impl<'a> Context<'a> {
         let near = self.target.server.as_ref();
         let server = near.or_else(|| probe?.server.as_ref());
         let server_host = probe.map(|probe| &probe.host).or_else(|| near.map(|_| self.host));
-        Case { trial: self.trial, host: self.host, server, server_host, point, observed, ramp: &[] }
+        let clock = probe.map(|probe| &probe.clock);
+        let (trial, host) = (self.trial, self.host);
+        Case { trial, host, server, server_host, clock, point, observed, ramp: &[] }
     }
 }
 

@@ -1,7 +1,8 @@
 //! S6: other processes use the server's CPUs, and its threads wait for their turn.
 //!
 //! Signals: time of the server's threads on a CPU and waiting for one, CPU time on the CPUs it may
-//! use that is neither the server's, nor the generator's, nor of interrupts.
+//! use that is neither the server's, nor of interrupts, nor the generator's where that may run
+//! there too (also in another namespace of the same machine).
 //! Rule: others used more than 15 % of the server's CPUs, its threads waited for more than 10 % of
 //! the time they wanted to run, and they wanted to run all of the time: one of them ran or waited
 //! for over 95 % of it, or all together for over 90 % of the time of those CPUs. The server itself
@@ -68,6 +69,7 @@ pub fn test(case: &Case<'_>) -> Test {
 mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use model::facts::ClockOffset;
 
     #[test]
     fn a_neighbour_on_the_servers_only_cpu_is_seen() {
@@ -94,6 +96,13 @@ mod tests {
         fixture.server_thread(0.50, 0.49);
         fixture.worker(0.48, 0.4);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C1: it is the generator");
+        fixture.apart();
+        let at = |offset_ns| ClockOffset { offset_ns, error_ns: 50_000, round_trips: 9 };
+        let test = |clock: &ClockOffset| {
+            super::test(&crate::case::Case { clock: Some(clock), ..fixture.case() })
+        };
+        assert_eq!(test(&at(20_000)), Test::NotSeen, "C1: another namespace of one machine");
+        assert!(matches!(test(&at(9_000_000)), Test::Seen(_)), "another machine");
     }
 
     #[test]
