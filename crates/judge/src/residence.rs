@@ -4,8 +4,10 @@
 //! number. A socket with unread bytes stands for the requests of one connection; the wire holds
 //! rate times round trip (Little); what is left was in the hands of the server. Parts are taken in
 //! the order of an answer's way back, and none is larger than what the ones before it left, so they
-//! add up. Where the probe shares CPUs with the generator it looks while the generator cannot run:
-//! answers are taken to wait no longer for a generator with CPU to spare than a turn of its loop.
+//! add up. Where the probe shares CPUs with the generator it looks while the generator cannot run,
+//! and finds more unread than there is on average. Each turn of the generator's loop reads all that
+//! has come, so unread is at most what comes in a turn, and everything in the time in which its
+//! busiest worker waits for a CPU.
 
 use crate::case::Case;
 use model::run::Residence;
@@ -16,7 +18,8 @@ pub fn of(case: &Case<'_>) -> Option<Residence> {
     let in_flight = point.in_flight.mean?;
     let part = |unread: u64, of: u64| (of > 0).then(|| in_flight * unread as f64 / of as f64);
     let in_a_turn = point.client_loop.turn_mean_ns.map(|turn_ns| point.rate * turn_ns / 1e9);
-    let at_most = in_a_turn.filter(|_| case.client_has_slack() == Some(true)).unwrap_or(in_flight);
+    let waits = case.hottest_worker().map(|worker| in_flight * (worker.wanted() - worker.run));
+    let at_most = in_a_turn.zip(waits).map_or(in_flight, |(turn, waits)| turn + waits);
     let client_unread =
         part(census.client_unread, census.client).map(|unread| unread.min(at_most).min(in_flight));
     let left = in_flight - client_unread.unwrap_or(0.0);
@@ -51,14 +54,18 @@ mod tests {
         fixture.unread_at_client(1.0);
         fixture.unread_at_server(1.0);
         let residence = super::of(&fixture.case()).unwrap();
-        // A turn of 5 us at 1000/s holds next to nothing, and the generator has slack.
-        assert!(residence.client_unread.unwrap() < 0.01, "{residence:?}");
+        // A turn of 5 us at 1000/s holds next to nothing, and it waits a hundredth of the time.
+        let unread = residence.client_unread.unwrap();
+        assert!((unread - 0.085).abs() < 1e-9, "{residence:?}");
         let parts = [residence.client_unread, residence.wire, residence.server_unread];
         let sum: f64 = parts.iter().flatten().sum::<f64>() + residence.inside_server.unwrap();
         assert!((sum - 8.0).abs() < 1e-9 && residence.wire == Some(6.0), "{residence:?}");
-        fixture.worker(0.97, 0.0);
+        fixture.worker(0.04, 0.96);
+        let unread = super::of(&fixture.case()).unwrap().client_unread.unwrap();
+        assert!(unread > 7.6, "it has no CPU: {unread}");
+        fixture.point.client_loop.turn_mean_ns = Some(8_000_000.0);
         let residence = super::of(&fixture.case()).unwrap();
-        assert_eq!((residence.client_unread, residence.wire), (Some(8.0), Some(0.0)), "it is late");
+        assert_eq!((residence.client_unread, residence.wire), (Some(8.0), Some(0.0)), "long turns");
     }
 
     #[test]

@@ -224,9 +224,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].residence",
         "Where the requests in flight were on average: sampled sockets with unread bytes on either \
-         side, as shares of the mean number in flight (for a generator with CPU to spare at most \
-         what comes in one turn of its loop); on the wire, the rate times the shortest round trip \
-         of TCP; and the rest, inside the server. They add up. Null where nobody looked.",
+         side, as shares of the mean number in flight (at the generator at most what comes in one \
+         turn of its loop or while it waits for a CPU); on the wire, the rate times the shortest \
+         round trip of TCP; and the rest, inside the server. They add up. Null where nobody \
+         looked.",
     ),
     (
         "verdict.alternatives",
