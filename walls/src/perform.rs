@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// No run of a scenario takes longer, unless something hangs.
-const LONGEST: Duration = Duration::from_secs(90);
+/// No run of a scenario takes longer, with experiments, unless something hangs.
+const LONGEST: Duration = Duration::from_secs(240);
 
 /// What came of a run.
 pub struct Performed {
