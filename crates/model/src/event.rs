@@ -30,6 +30,13 @@ pub enum Event {
     Progress(Progress),
     /// A level was measured and judged.
     Point(Box<Point>),
+    /// A profile was taken; a file for the run's directory.
+    Profile {
+        /// Where in it: folders and name, from characters that any file system takes.
+        path: String,
+        /// Its content.
+        bytes: Vec<u8>,
+    },
     /// Something a person should know now.
     Notice(String),
 }
@@ -47,6 +54,9 @@ pub struct Progress {
     pub rate: f64,
     /// Connections established per second, of the last interval; when they come and go.
     pub connection_rate: Option<f64>,
+    /// Events received per second, of the last interval; when somebody listens. The percentiles are
+    /// those of their staleness then.
+    pub event_rate: Option<f64>,
     /// Median latency of the last interval, nanoseconds.
     pub p50_ns: Option<u64>,
     /// 99th percentile of the last interval, nanoseconds.

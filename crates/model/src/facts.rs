@@ -162,6 +162,9 @@ pub struct ServerFacts {
     pub command: String,
     /// All processes of the tree when the run began.
     pub pids: Vec<u32>,
+    /// The same one by one, as far as they could be read and are not too many.
+    #[serde(default)]
+    pub processes: Vec<ProcessFacts>,
     /// Threads of the tree when the run began.
     pub threads: u32,
     /// CPUs the root may run on.
@@ -177,6 +180,22 @@ pub struct ServerFacts {
     pub listeners: u32,
     /// What could not be read.
     pub unreadable: Vec<Unreadable>,
+}
+
+/// One process of a server when the run began.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessFacts {
+    /// Its number.
+    pub pid: u32,
+    /// Its name, up to 15 bytes.
+    pub name: String,
+    /// Its threads.
+    pub threads: u32,
+    /// CPUs its first thread may run on; absent when not readable.
+    pub cpus_allowed: Option<Vec<u32>>,
+    /// Listening sockets on the port under test that it holds, also those that others hold too;
+    /// absent when its descriptors were not readable.
+    pub listeners: Option<u32>,
 }
 
 /// What a probe may see, by the rights it runs with.

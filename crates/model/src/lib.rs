@@ -8,7 +8,9 @@ pub mod random;
 pub mod units;
 
 pub mod check;
+pub mod comparison;
 pub mod curve;
+pub mod fanout;
 pub mod load;
 pub mod objective;
 pub mod ports;
@@ -25,10 +27,13 @@ pub mod reading;
 
 pub mod fingerprint;
 pub mod perturbation;
+pub mod profile;
 pub mod run;
 pub mod shape;
 pub mod size;
 pub mod verdict;
 pub mod wall;
+
+pub mod experiment;
 
 pub mod event;

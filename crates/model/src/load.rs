@@ -5,8 +5,10 @@
 
 use crate::check::Checks;
 use crate::curve::Curve;
+use crate::fanout::Fanout;
 use crate::objective::Objective;
 use crate::perturbation::Confirm;
+use crate::profile::ProfileChoice;
 use crate::route::{Address, Resolution};
 use crate::search::SearchConfig;
 use crate::tls::{ProxyChoice, TlsChoice};
@@ -216,6 +218,8 @@ pub enum Question {
     Churn,
     /// The highest rate that holds an objective.
     Find,
+    /// How many events reach those who listen, and how late.
+    Fanout,
 }
 
 /// One fully resolved cell of a plan.
@@ -267,6 +271,9 @@ pub struct Trial {
     /// Where the server's runtime tells about itself, on this host.
     #[serde(default)]
     pub runtime: Option<std::net::SocketAddr>,
+    /// Where profiles of the server come from, when they are wanted.
+    #[serde(default)]
+    pub profile: Option<ProfileChoice>,
     /// What must hold, if anything.
     #[serde(default)]
     pub expect: Option<Objective>,
@@ -283,4 +290,7 @@ pub struct Trial {
     /// Experiments that are made after the levels, when they are wanted.
     #[serde(default)]
     pub confirm: Option<Confirm>,
+    /// Streams of events and who writes, when levels count subscribers.
+    #[serde(default)]
+    pub fanout: Option<Fanout>,
 }

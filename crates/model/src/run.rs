@@ -7,11 +7,13 @@
 use crate::check::{CHECKS, Check};
 use crate::curve::Curve;
 use crate::facts::{FarHost, HostFacts, ServerFacts};
+use crate::fanout::EventInfo;
 use crate::fingerprint::Fingerprint;
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Life, Spacing, Trial};
 use crate::objective::Expectation;
 use crate::perturbation::Perturbation;
+use crate::profile::ProfileRecord;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
@@ -80,6 +82,9 @@ pub struct Record {
     /// Experiments that were made to confirm the verdict.
     #[serde(default)]
     pub perturbations: Vec<Perturbation>,
+    /// Profiles of the server, when they were wanted and a visit could be profiled.
+    #[serde(default)]
+    pub profile: Option<ProfileRecord>,
     /// Things a reader should know: fallbacks, raised limits, what the probe cost.
     pub notices: Vec<String>,
     /// What each figure means, by its path in this document.
@@ -131,6 +136,9 @@ pub struct Point {
     pub load: LoadInfo,
     /// 1 for the first visit of the level, more for repeats.
     pub attempt: u32,
+    /// Whether the server was profiled meanwhile, whose cost is then in every figure.
+    #[serde(default)]
+    pub profiled: bool,
     /// Monotonic begin and end of the measured window, nanoseconds, to find its readings.
     pub window_ns: (u64, u64),
     /// What became of connections.
@@ -138,6 +146,9 @@ pub struct Point {
     /// Connections that came and went, when they were meant to.
     #[serde(default)]
     pub turnover: Option<TurnoverInfo>,
+    /// Events that subscribers received; then all other figures are those of the writers.
+    #[serde(default)]
+    pub events: Option<EventInfo>,
     /// What became of requests sent in the window.
     pub requests: RequestInfo,
     /// Complete answers by status class.
@@ -208,6 +219,9 @@ impl Point {
     /// Whether nobody said anything: no answer, good or bad; of devices that only hold their
     /// connection, whether none was opened.
     pub fn is_silent(&self) -> bool {
+        if self.events.as_ref().is_some_and(|events| events.subscribers.accepted > 0) {
+            return false;
+        }
         let asked_nothing = self.requests.sent == 0 && self.unmeasured.sent == 0;
         if self.is_churn() && asked_nothing {
             return self.connections.opened == 0;
@@ -215,12 +229,20 @@ impl Point {
         self.unmeasured.completed == 0 && self.status.values().all(|count| *count == 0)
     }
 
-    /// What the load is about, per second: completed requests, or connections of devices.
+    /// What the load is about, per second: completed requests, connections of devices, or events.
     pub fn headline_rate(&self) -> f64 {
-        match &self.turnover {
-            Some(turnover) if self.is_churn() => turnover.rate,
+        match (&self.turnover, &self.events) {
+            (_, Some(events)) => events.rate,
+            (Some(turnover), _) if self.is_churn() => turnover.rate,
             _ => self.rate,
         }
+    }
+
+    /// Whether requests were sent or had to be: devices may only hold connections, and
+    /// subscribers only listen.
+    pub fn asks(&self) -> bool {
+        let writers = self.events.as_ref().map(|events| events.writers);
+        self.requests.sent > 0 || !self.is_churn() && writers != Some(0)
     }
 }
 

@@ -4,6 +4,7 @@
 //! control plane merges and empties them. Nothing is ever derived here.
 
 use crate::check::{CHECKS, Check};
+use crate::fanout::{EventCounts, Subscription};
 use crate::histogram::Histogram;
 use crate::tls::TlsTally;
 use serde::{Deserialize, Serialize};
@@ -292,6 +293,9 @@ impl AddAssign<&Loop> for Loop {
 
 /// One interval of one worker. All counts are of this interval, except [`Tick::connections`],
 /// which is a state.
+///
+/// Of a worker that listens, `completed` counts events in place of requests, `latency` is their
+/// staleness, and a connection is served when its stream is accepted.
 #[derive(Debug)]
 pub struct Tick {
     /// Which worker, from 0.
@@ -346,6 +350,11 @@ pub struct Tick {
     /// By target, of the whole window: filled in the last tick of a load order when there is more
     /// than one target, else empty.
     pub targets: Vec<TargetTally>,
+    /// Events of the measured window; of a worker that listens.
+    pub events: EventCounts,
+    /// What each of its subscribers saw around the window: filled in the last tick of a load
+    /// order, else empty.
+    pub subscriptions: Vec<Subscription>,
 }
 
 impl Default for Tick {
@@ -374,6 +383,8 @@ impl Default for Tick {
             per_connection: Histogram::new(),
             opened_on: Vec::new(),
             targets: Vec::new(),
+            events: EventCounts::default(),
+            subscriptions: Vec::new(),
         }
     }
 }
@@ -402,6 +413,8 @@ impl Tick {
         }
         self.opened_on.fill(0);
         self.targets.iter_mut().for_each(TargetTally::clear);
+        self.events = EventCounts::default();
+        self.subscriptions.clear();
     }
 }
 

@@ -226,6 +226,23 @@ pub fn show_or_dash<T, D: fmt::Display>(value: Option<T>, show: impl Fn(T) -> D)
     value.map_or_else(|| "-".to_string(), |value| show(value).to_string())
 }
 
+/// CPU numbers end below this: no kernel is built for as many.
+const CPUS_MAX: usize = 16_384;
+
+/// CPUs in the order listed, as users and the kernel write them: `1,2` or `4-7`.
+pub fn parse_cpus(text: &str) -> Option<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        if last < first || last >= CPUS_MAX {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

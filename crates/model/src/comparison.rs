@@ -1,0 +1,133 @@
+//! Two runs side by side: what differs in them, point by point, and in their profiles.
+
+use crate::profile::ProfileKind;
+use serde::{Deserialize, Serialize};
+
+/// Schema of [`Comparison`].
+pub const COMPARISON_SCHEMA: &str = "ceiling.compare/1";
+
+/// Two runs, A and B. Every ratio is B over A.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`COMPARISON_SCHEMA`].
+    pub schema: String,
+    /// Id of A.
+    pub a: String,
+    /// Id of B.
+    pub b: String,
+    /// Why the two must not be compared as they stand; empty when nothing stands against it.
+    pub warnings: Vec<String>,
+    /// What differs in what was asked and in the hosts.
+    pub settings: Vec<Difference>,
+    /// Points by load, in the order of A, then those that only B has.
+    pub points: Vec<PointPair>,
+    /// By kind of profile, where both runs have it.
+    pub profiles: Vec<ProfileDifference>,
+}
+
+/// One setting that differs; absent where that run does not have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Path in the record.
+    pub setting: String,
+    /// In A.
+    pub a: Option<String>,
+    /// In B.
+    pub b: Option<String>,
+}
+
+/// The same load in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PointPair {
+    /// The load, in words.
+    pub load: String,
+    /// In A.
+    pub a: Option<PointSide>,
+    /// In B.
+    pub b: Option<PointSide>,
+    /// B over A; absent where one of them is.
+    pub ratios: Ratios,
+}
+
+/// One side of a pair: the last visit of the load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PointSide {
+    /// Place of the visit in `points` of its run, from 0.
+    pub point: usize,
+    /// How often the load was visited.
+    pub visits: usize,
+    /// Completed good responses per second; of devices, connections.
+    pub rate: f64,
+    /// The 95 % interval of that mean from parts of the window; what it is inside one visit.
+    pub rate_interval: Option<(f64, f64)>,
+    /// Median latency, nanoseconds.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile of latency, nanoseconds.
+    pub p99_ns: Option<u64>,
+    /// CPU time of the generator per request, microseconds.
+    pub client_us_per_request: Option<f64>,
+    /// CPU time of the server per request, microseconds.
+    pub server_us_per_request: Option<f64>,
+    /// The wall, as in the record.
+    pub wall: String,
+    /// Ids of gates that are broken.
+    pub broken_gates: Vec<String>,
+    /// Whether the server was profiled meanwhile.
+    pub profiled: bool,
+}
+
+/// B over A.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ratios {
+    /// Of the rates.
+    pub rate: Option<f64>,
+    /// Half of the interval of that ratio, from the intervals of both sides.
+    pub rate_spread: Option<f64>,
+    /// Of the medians.
+    pub p50: Option<f64>,
+    /// Of the 99th percentiles.
+    pub p99: Option<f64>,
+    /// Of the generator's CPU time per request.
+    pub client_us: Option<f64>,
+    /// Of the server's CPU time per request.
+    pub server_us: Option<f64>,
+}
+
+/// One kind of profile in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProfileDifference {
+    /// Which.
+    pub kind: ProfileKind,
+    /// Functions whose share changed most, by their own value.
+    pub functions: Vec<FunctionChange>,
+    /// Waits of requests at the same site.
+    pub waits: Vec<WaitChange>,
+}
+
+/// One function in both runs; absent where it is below what that run keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FunctionChange {
+    /// Its name.
+    pub function: String,
+    /// Its own share of the profile in A.
+    pub a_share: Option<f64>,
+    /// The same in B.
+    pub b_share: Option<f64>,
+    /// Its own value per request in A: nanoseconds, or bytes for the heap.
+    pub a_each: Option<f64>,
+    /// The same in B.
+    pub b_each: Option<f64>,
+}
+
+/// One wait in both runs; absent where it was not recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WaitChange {
+    /// Where.
+    pub site: String,
+    /// In what.
+    pub call: String,
+    /// Share of residence in A.
+    pub a_share: Option<f64>,
+    /// The same in B.
+    pub b_share: Option<f64>,
+}

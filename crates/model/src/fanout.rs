@@ -1,0 +1,238 @@
+//! Fan-out: what is asked of subscribers and writers, and what came of the events.
+//!
+//! A server sends each event to everybody who listens, and numbers them for each stream. What a
+//! subscriber should have had is known from the numbers alone: those above the last that it saw
+//! before the window, up to the highest that any subscriber of the same stream saw in it.
+
+use crate::histogram::Summary;
+use crate::load::Request;
+use crate::run::{Second, Spread};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+/// What makes a trial one of fan-out. Its levels then count subscribers, and its requests are
+/// those of the writers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fanout {
+    /// The streams; subscribers take them in turn.
+    pub streams: Vec<Request>,
+    /// Connections that write, beside those that listen; 0 when events come by themselves.
+    pub writers: u32,
+}
+
+/// Events of one worker and one interval, beside how many and how stale they were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EventCounts {
+    /// Events with a number.
+    pub numbered: u64,
+    /// Events whose number was not above the one before on their connection.
+    pub repeated: u64,
+    /// Events that say when they came about.
+    pub stamped: u64,
+    /// Those of them that say they come about after they arrived.
+    pub early: u64,
+    /// Streams that were accepted and ended.
+    pub lost: u64,
+    /// Subscriptions that were answered with another status than 200.
+    pub refused: u64,
+}
+
+impl AddAssign<&EventCounts> for EventCounts {
+    fn add_assign(&mut self, other: &EventCounts) {
+        self.numbered += other.numbered;
+        self.repeated += other.repeated;
+        self.stamped += other.stamped;
+        self.early += other.early;
+        self.lost += other.lost;
+        self.refused += other.refused;
+    }
+}
+
+/// The numbers that one subscriber saw around one measured window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Subscription {
+    /// Which stream, from 0.
+    pub stream: u32,
+    /// Whether the stream was ever accepted.
+    pub is_accepted: bool,
+    /// Highest number before the window; what the first one in it makes of it when there was none.
+    pub before: Option<u64>,
+    /// Numbered events in the window, each higher than those before.
+    pub received: u64,
+    /// Highest number in the window.
+    pub highest: Option<u64>,
+    /// Such events in the drain after it.
+    pub late: u64,
+    /// The first number of those.
+    pub late_first: u64,
+}
+
+/// What numbers say of delivery. `meant = received + late + missing`, exactly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Events that were sent to the subscribers in the window, as the numbers say.
+    pub meant: u64,
+    /// Those that arrived in it.
+    pub received: u64,
+    /// Those that arrived after it, in the drain.
+    pub late: u64,
+    /// Those that did not arrive.
+    pub missing: u64,
+    /// Streams of which any subscriber saw an event in the window.
+    pub streams: u64,
+}
+
+impl Delivery {
+    /// Adds up what all subscribers saw.
+    pub fn of(subscriptions: &[Subscription]) -> Self {
+        let streams = streams(subscriptions);
+        let heard = streams.values().filter(|(highest, _)| highest.is_some()).count() as u64;
+        let mut delivery = Self { streams: heard, ..Self::default() };
+        for one in subscriptions {
+            let Some((Some(highest), begin)) = streams.get(&one.stream) else { continue };
+            // Who never saw an event missed what the others of its stream saw at least.
+            let before = one.before.or(begin.filter(|_| one.is_accepted));
+            let Some(before) = before else { continue };
+            let meant = highest.saturating_sub(before);
+            let is_late = one.late > 0 && one.late_first <= *highest;
+            let late = if is_late { one.late.min(highest - one.late_first + 1) } else { 0 };
+            delivery.meant += meant;
+            delivery.received += one.received;
+            delivery.late += late;
+            delivery.missing += meant.saturating_sub(one.received + late);
+        }
+        delivery
+    }
+
+    /// The part that arrived, 0 to 1; nothing when nothing was meant.
+    pub fn share(&self) -> Option<f64> {
+        (self.meant > 0).then(|| (self.received + self.late) as f64 / self.meant as f64)
+    }
+}
+
+/// Of each stream the highest number in the window, and the highest that any subscriber began at.
+fn streams(subscriptions: &[Subscription]) -> BTreeMap<u32, (Option<u64>, Option<u64>)> {
+    let mut streams: BTreeMap<u32, (Option<u64>, Option<u64>)> = BTreeMap::new();
+    for one in subscriptions {
+        let (highest, begin) = streams.entry(one.stream).or_default();
+        *highest = (*highest).max(one.highest);
+        *begin = (*begin).max(one.before);
+    }
+    streams
+}
+
+/// Events of one point.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventInfo {
+    /// Streams asked for.
+    pub streams: u64,
+    /// Connections that wrote.
+    pub writers: u64,
+    /// Events that arrived in the window.
+    pub received: u64,
+    /// The same per second.
+    pub rate: f64,
+    /// What the numbers of events say; null when an event had none, or none arrived.
+    pub delivery: Option<Delivery>,
+    /// Its share, 0 to 1.
+    pub delivery_share: Option<f64>,
+    /// Why there is none.
+    pub delivery_absent: Option<String>,
+    /// Events whose number was not above the one before on their connection.
+    pub repeated: u64,
+    /// Time from when an event came about to its arrival; null when it is not known.
+    pub staleness_ns: Option<Summary>,
+    /// Why there is none.
+    pub staleness_absent: Option<String>,
+    /// Events that arrived before they came about, by the two clocks: they are in no percentile.
+    pub early: u64,
+    /// Who listened.
+    pub subscribers: Subscribers,
+    /// Events that each subscriber received in the window.
+    pub each: Spread,
+    /// Bytes that came on the streams in the whole level.
+    pub socket_bytes: u64,
+    /// CPU time of the generator per event, microseconds, writers included.
+    pub client_us_per_event: Option<f64>,
+    /// CPU time of the server's processes per event, microseconds, writes included.
+    pub server_us_per_event: Option<f64>,
+    /// Largest share of the window in which one subscriber thread ran, 0 to 1.
+    pub busiest_thread: Option<f64>,
+    /// Mean turn of the subscribers' loops, nanoseconds: an arrival can be stamped so much late.
+    pub turn_mean_ns: Option<f64>,
+    /// Longest turn, nanoseconds.
+    pub turn_max_ns: u64,
+    /// One entry per second: events, and their staleness as latency.
+    pub series: Vec<Second>,
+}
+
+/// What became of the connections that listen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscribers {
+    /// Asked for.
+    pub asked: u64,
+    /// Opened at least once.
+    pub opened: u64,
+    /// Answered with a stream at least once: status 200.
+    pub accepted: u64,
+    /// Never opened.
+    pub failed: u64,
+    /// Answers with another status, attempts that were repeated included.
+    pub refused: u64,
+    /// Streams that ended in the window.
+    pub lost: u64,
+    /// Errors by class, of the whole level.
+    pub errors: BTreeMap<String, u64>,
+    /// Time to connect.
+    pub connect_ns: Summary,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saw(stream: u32, before: u64, received: u64, highest: u64) -> Subscription {
+        let (before, highest) = (Some(before), Some(highest));
+        let is_accepted = true;
+        Subscription { stream, is_accepted, before, received, highest, ..Subscription::default() }
+    }
+
+    fn of(subscriptions: &[Subscription]) -> (u64, u64, u64, u64) {
+        let delivery = Delivery::of(subscriptions);
+        let Delivery { meant, received, late, missing, .. } = delivery;
+        assert_eq!(meant, received + late + missing, "{delivery:?}");
+        (meant, received, late, missing)
+    }
+
+    #[test]
+    fn gaps_and_what_is_missing_at_the_end_were_meant() {
+        assert_eq!(of(&[saw(0, 10, 10, 20)]), (10, 10, 0, 0));
+        assert_eq!(of(&[saw(0, 10, 9, 20)]), (10, 9, 0, 1), "a gap");
+        assert_eq!(of(&[saw(0, 10, 10, 20), saw(0, 12, 3, 15)]), (18, 13, 0, 5), "the end");
+        assert_eq!(of(&[saw(0, 10, 10, 20), saw(1, 2, 3, 5)]), (13, 13, 0, 0), "two streams");
+        assert_eq!(Delivery::of(&[saw(0, 10, 10, 20), saw(1, 2, 3, 5)]).streams, 2);
+        assert_eq!(Delivery::of(&[saw(0, 10, 9, 20)]).share(), Some(0.9));
+    }
+
+    #[test]
+    fn what_came_in_the_drain_was_late_up_to_the_highest_of_the_window() {
+        let late = |late: u64| Subscription { late, late_first: 16, ..saw(0, 10, 5, 15) };
+        assert_eq!(of(&[saw(0, 10, 10, 20), late(5)]), (20, 15, 5, 0));
+        assert_eq!(of(&[saw(0, 10, 10, 20), late(9)]), (20, 15, 5, 0), "the rest is of no window");
+        assert_eq!(of(&[saw(0, 10, 10, 20), late(2)]), (20, 15, 2, 3));
+        assert_eq!(of(&[late(9)]), (5, 5, 0, 0));
+    }
+
+    #[test]
+    fn who_heard_nothing_missed_what_others_heard() {
+        let deaf = Subscription { is_accepted: true, ..Subscription::default() };
+        assert_eq!(of(&[saw(0, 10, 10, 20), deaf]), (20, 10, 0, 10));
+        assert_eq!(of(&[saw(0, 10, 10, 20), Subscription::default()]), (10, 10, 0, 0), "not there");
+        assert_eq!(of(&[deaf]), (0, 0, 0, 0), "nobody knows of any event");
+        assert_eq!(Delivery::of(&[deaf]).share(), None);
+        let idle = Subscription { before: Some(7), ..deaf };
+        assert_eq!(of(&[idle]), (0, 0, 0, 0));
+        assert_eq!(of(&[saw(0, 10, 10, 20), idle]), (23, 10, 0, 13));
+    }
+}

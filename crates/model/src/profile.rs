@@ -1,0 +1,208 @@
+//! What profiles of the server say: where its CPU time went and what its requests waited for.
+//!
+//! Profiles are taken in the measured window of one visit, of every process of the server, and
+//! merged by kind. Whatever could not be taken is a sentence in `failures`, never a zero.
+
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// Where profiles come from, as asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileChoice {
+    /// The endpoints that the server's processes listen on, and `perf` for the others.
+    Auto,
+    /// These endpoints.
+    Addresses(Vec<SocketAddr>),
+    /// `perf`, whatever the processes are.
+    Perf,
+}
+
+/// What is profiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProfileKind {
+    /// CPU time, by the server's own runtime.
+    Cpu,
+    /// CPU time in user and kernel mode, by `perf`.
+    Perf,
+    /// Time that goroutines were blocked, by where they waited.
+    Block,
+    /// The same for locks, by who held them.
+    Mutex,
+    /// Bytes that were allocated.
+    Heap,
+}
+
+/// Every kind, in the order of a report.
+pub const PROFILE_KINDS: [ProfileKind; 5] = [
+    ProfileKind::Cpu,
+    ProfileKind::Perf,
+    ProfileKind::Block,
+    ProfileKind::Mutex,
+    ProfileKind::Heap,
+];
+
+impl ProfileKind {
+    /// The word in file names and in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Perf => "perf",
+            Self::Block => "block",
+            Self::Mutex => "mutex",
+            Self::Heap => "heap",
+        }
+    }
+
+    /// Whether its values are nanoseconds that something waited.
+    pub fn is_of_waits(self) -> bool {
+        matches!(self, Self::Block | Self::Mutex)
+    }
+
+    /// Whether its values are nanoseconds of CPU time.
+    pub fn is_of_cpu(self) -> bool {
+        matches!(self, Self::Cpu | Self::Perf)
+    }
+}
+
+/// Which visit was profiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profiled {
+    /// That of the point: its figures include what profiling cost.
+    Point,
+    /// One more visit of the point's level: the point is as it was without.
+    Repeat,
+}
+
+/// Profiles of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProfileRecord {
+    /// Which visit.
+    pub visit: Profiled,
+    /// The point of the same load, from 0 in `points`.
+    pub point: usize,
+    /// Begin and end of the window of that visit, monotonic nanoseconds.
+    pub window_ns: (u64, u64),
+    /// Completed good responses per second of that visit.
+    pub rate: f64,
+    /// Requests in flight, mean over that window.
+    pub in_flight: Option<f64>,
+    /// Its median latency, nanoseconds.
+    pub p50_ns: Option<u64>,
+    /// CPU time of the server per completed request of that visit, microseconds.
+    pub server_us_per_request: Option<f64>,
+    /// What was taken, process by process.
+    pub captures: Vec<Capture>,
+    /// What could not be taken, and why.
+    pub failures: Vec<String>,
+    /// What was taken, merged over the processes.
+    pub kinds: Vec<MergedProfile>,
+}
+
+/// One profile of one process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capture {
+    /// What.
+    pub kind: ProfileKind,
+    /// Of which process, when that is known.
+    pub pid: Option<u32>,
+    /// Who told: an address, or `perf` with its event.
+    pub source: String,
+    /// The file in the run's directory.
+    pub file: String,
+    /// When it was asked for, monotonic nanoseconds.
+    pub begin_ns: u64,
+    /// When its time was over, monotonic nanoseconds.
+    pub end_ns: u64,
+    /// How much time it covers by its own account, nanoseconds; absent when it does not say.
+    pub duration_ns: Option<u64>,
+    /// Entries.
+    pub samples: u64,
+    /// Sum of its values: nanoseconds, or bytes for the heap.
+    pub total: i64,
+}
+
+/// Profiles of one kind, of all processes together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MergedProfile {
+    /// What.
+    pub kind: ProfileKind,
+    /// Processes in it.
+    pub processes: u32,
+    /// How much time each of them covers, mean, seconds.
+    pub duration_s: f64,
+    /// Requests completed in that time, from the rate of the visit.
+    pub requests: f64,
+    /// Sum of all values: nanoseconds, or bytes for the heap.
+    pub total: i64,
+    /// Functions with the largest values, by their own; then callers by value with what they
+    /// called.
+    pub top: Vec<FunctionCost>,
+    /// Functions with a value of their own; `top` may hold fewer of them.
+    pub functions: usize,
+    /// The tree of calls, the root first, each frame before those it calls. What is too small to
+    /// be drawn is left out.
+    pub flame: Vec<Frame>,
+    /// Waits by site; of block and mutex profiles only.
+    #[serde(default)]
+    pub waits: Vec<Wait>,
+}
+
+/// What a function cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionCost {
+    /// Its name.
+    pub function: String,
+    /// Its own value.
+    pub flat: i64,
+    /// With all that it called.
+    pub cum: i64,
+}
+
+/// One frame of a tree of calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// Function.
+    pub function: String,
+    /// Frames above it; the root has none.
+    pub depth: u32,
+    /// With all that it called.
+    pub value: i64,
+}
+
+/// Who waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Waiter {
+    /// Code that serves a request: a frame of the server's handling of connections is above it.
+    Request,
+    /// Something else, such as a loop in the background.
+    Other,
+    /// The handler of the profile itself.
+    Profiler,
+}
+
+/// What was waited for, at one site.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Wait {
+    /// The function and line outside the runtime that waited, or that held the lock.
+    pub site: String,
+    /// The call that waited, for example `sync.(*Mutex).Lock`.
+    pub call: String,
+    /// Who.
+    pub waiter: Waiter,
+    /// The frame by which that is known; absent for others.
+    pub known_by: Option<String>,
+    /// How often.
+    pub count: i64,
+    /// For how long in sum, seconds.
+    pub blocked_s: f64,
+    /// Of requests: `blocked_s` over the time of the profile times the requests in flight; absent
+    /// when that is not known.
+    pub share: Option<f64>,
+    /// The most by which the rate could rise in closed loop if the wait alone went away:
+    /// `share / (1 - share)`; absent without a share below 1.
+    pub gain_max: Option<f64>,
+}
