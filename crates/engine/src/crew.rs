@@ -4,6 +4,7 @@ use crate::driver::{Carrier, Driver, epoll::Epoll, null::Null, uring::Uring};
 use crate::driver::{tls::Tls, tunnel::Tunnel};
 use crate::job::{Job, Order, Pace, share};
 use crate::recorder::{Feed, Recorder, road};
+use crate::subscriber::Subscriber;
 use crate::worker::Worker;
 use crate::{clock, pin};
 use model::load::{Arrival, DriverKind, Level};
@@ -43,6 +44,32 @@ pub enum StartError {
     NotLive,
 }
 
+/// What the connections of a crew are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// They send requests and await answers.
+    Asking,
+    /// They listen to streams of events, each to one of the tape's requests.
+    Listening {
+        /// What the clock that events are stamped by shows when ours shows zero, nanoseconds;
+        /// nothing when that is not known.
+        stamps_ns: Option<i64>,
+    },
+}
+
+impl Role {
+    /// How the names of threads that listen begin.
+    pub const LISTENING: &str = "worker-sub";
+
+    /// What its threads are called, before their number.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Asking => "worker",
+            Self::Listening { .. } => Self::LISTENING,
+        }
+    }
+}
+
 struct Member {
     orders: Producer<Order>,
     feed: Feed,
@@ -58,6 +85,11 @@ pub struct Crew {
 impl Crew {
     /// Starts all workers, idle, and returns when each is ready.
     pub fn start(job: &Job) -> Result<Self, StartError> {
+        Self::start_as(job, Role::Asking)
+    }
+
+    /// The same with connections that are for something else.
+    pub fn start_as(job: &Job, role: Role) -> Result<Self, StartError> {
         let members = Vec::with_capacity(job.threads as usize);
         let mut crew = Self { members, seed: job.seed };
         let (ready_in, ready_out) = mpsc::channel();
@@ -65,8 +97,9 @@ impl Crew {
             let (recorder, feed) = road(index, job.routes.len());
             let (orders, orders_out) = RingBuffer::new(ORDERS);
             let (job, ready) = (job.clone(), ready_in.clone());
-            let body = move || run_member(&job, index, recorder, orders_out, &ready);
-            let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(body);
+            let body = move || run_member((&job, role), index, recorder, orders_out, &ready);
+            let name = format!("{}-{index}", role.name());
+            let thread = thread::Builder::new().name(name).spawn(body);
             let thread = Some(thread.map_err(StartError::Thread)?);
             crew.members.push(Member { orders, feed, thread });
         }
@@ -164,7 +197,7 @@ impl Drop for Crew {
 }
 
 fn run_member(
-    job: &Job,
+    (job, role): (&Job, Role),
     index: u32,
     recorder: Recorder,
     orders: Consumer<Order>,
@@ -179,7 +212,7 @@ fn run_member(
     }
     clock::sleep_precisely();
     let slots = share(u64::from(job.connections_max), job.threads, index) as u32;
-    let place = Place { job, slots, index, recorder, orders, ready };
+    let place = Place { job, role, slots, index, recorder, orders, ready };
     match job.driver {
         DriverKind::Uring => place.carry(Uring::new(job, slots)),
         DriverKind::Epoll => place.carry(Epoll::new(job, slots)),
@@ -192,6 +225,7 @@ fn run_member(
 /// Where a driver is put to work.
 struct Place<'a> {
     job: &'a Job,
+    role: Role,
     slots: u32,
     index: u32,
     recorder: Recorder,
@@ -226,10 +260,20 @@ impl Place<'_> {
     }
 
     fn run<D: Driver>(self, driver: D) {
-        let Self { job, slots, index, recorder, orders, ready } = self;
-        let mut worker = Worker::new(job, slots, index, driver, recorder, orders);
-        let _ = ready.send(Ok(()));
-        worker.run();
+        let Self { job, role, slots, index, recorder, orders, ready } = self;
+        match role {
+            Role::Asking => {
+                let mut worker = Worker::new(job, slots, index, driver, recorder, orders);
+                let _ = ready.send(Ok(()));
+                worker.run();
+            }
+            Role::Listening { stamps_ns } => {
+                let listens = (recorder, orders);
+                let mut worker = Subscriber::new(job, slots, index, driver, listens, stamps_ns);
+                let _ = ready.send(Ok(()));
+                worker.run();
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 pub mod job;
 
 mod crew;
+pub mod subscriber;
 pub mod worker;
 
 mod alarms;
@@ -30,4 +31,4 @@ mod pin;
 pub mod simulate;
 mod sys;
 
-pub use crew::{Crew, StartError, choose_driver, seed_of_visit};
+pub use crew::{Crew, Role, StartError, choose_driver, seed_of_visit};

@@ -41,9 +41,9 @@ const WAIT_MAX_NS: u64 = 20_000_000;
 /// Longest wait without load, nanoseconds.
 const IDLE_WAIT_MAX_NS: u64 = 2_000_000;
 /// Connections of one worker being opened at once: fewer than any sensible accept queue.
-const OPENING_MAX: u64 = 128;
+pub(crate) const OPENING_MAX: u64 = 128;
 /// How often slots are looked through while some wait for their next attempt, nanoseconds.
-const BACKOFF_SCAN_NS: u64 = 5_000_000;
+pub(crate) const BACKOFF_SCAN_NS: u64 = 5_000_000;
 
 /// Where a level stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -810,7 +810,7 @@ fn stamp_of(run: &Run) -> Stamp {
 }
 
 /// xorshift64 (Marsaglia 2003): enough to spread retries.
-fn next_random(state: &mut u64) -> u64 {
+pub(crate) fn next_random(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;

@@ -2,7 +2,7 @@
 //! only rustls does: a buffer or two for each record, and nothing else.
 
 use engine::job::{Job, Order};
-use engine::{Crew, clock};
+use engine::{Crew, Role, clock};
 use model::check::Checks;
 use model::curve::Curve;
 use model::load::{Arrival, DriverKind, Level, Life, Request, Spacing};
@@ -96,6 +96,30 @@ fn answer_all(mut stream: impl Read + Write) {
     }
 }
 
+/// Sends every connection events without end.
+fn serve_events() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        IS_EXEMPT.set(true);
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                IS_EXEMPT.set(true);
+                let mut input = [0; 4096];
+                let _ = stream.read(&mut input);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+                for seq in 1u64.. {
+                    let event = format!("data: {{\"seq\":{seq},\"at_ns\":1}}\n\n");
+                    if stream.write_all(event.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
 /// One request, and a mix of two whose answers are held against every kind of check.
 fn tapes(depth: u32) -> [Tape; 2] {
     let request = |path: &str, target: u32| Request {
@@ -142,6 +166,40 @@ fn measure(
         tunnel: None,
     };
     let mut crew = Crew::start(&job).unwrap();
+    run(&mut crew, driver, level)
+}
+
+/// Events in place of requests.
+fn measure_events(driver: DriverKind, address: SocketAddr) -> (u64, u64) {
+    let level = Level {
+        connections: 4,
+        connections_max: 4,
+        depth: 1,
+        arrival: Arrival::Closed,
+        life: Life::default(),
+    };
+    let [tape, _] = tapes(1);
+    let job = Job {
+        driver,
+        routes: vec![Route::to(address)],
+        tape: Arc::new(tape),
+        threads: 1,
+        cpus: vec![],
+        connections_max: 4,
+        depth_max: 1,
+        timeout_ns: 5_000_000_000,
+        connect_timeout_ns: 5_000_000_000,
+        coalesce_ns: 0,
+        seed: 1,
+        tls: None,
+        tunnel: None,
+    };
+    let mut crew = Crew::start_as(&job, Role::Listening { stamps_ns: Some(1 << 60) }).unwrap();
+    run(&mut crew, driver, &level)
+}
+
+/// Completed requests or events of a while, and how often memory was taken in it.
+fn run(crew: &mut Crew, driver: DriverKind, level: &Level) -> (u64, u64) {
     crew.order_connect(1, level);
     crew.order(|_| Order::Warm);
     let listen = |crew: &mut Crew, rounds: u32| {
@@ -152,12 +210,12 @@ fn measure(
         }
         completed
     };
-    listen(&mut crew, 10);
+    listen(crew, 10);
     let begin_ns = clock::now_ns();
     crew.order_measure(begin_ns, begin_ns + 60_000_000_000, None, 0);
-    listen(&mut crew, 15);
+    listen(crew, 15);
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    let completed = listen(&mut crew, 25);
+    let completed = listen(crew, 25);
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
     assert!(completed > 100, "{driver:?}, {level:?}: load must run: {completed}");
     (completed, allocations)
@@ -223,8 +281,12 @@ fn no_driver_allocates_after_warm_up() {
             }
         }
     }
-    assert_few_allocations(DriverKind::Epoll, secured, &recipe);
-    if engine::driver::uring::check().is_ok() {
-        assert_few_allocations(DriverKind::Uring, secured, &recipe);
+    let streams = serve_events();
+    let mut drivers = vec![DriverKind::Epoll];
+    drivers.extend(engine::driver::uring::check().is_ok().then_some(DriverKind::Uring));
+    for driver in drivers {
+        assert_few_allocations(driver, secured, &recipe);
+        let (events, allocations) = measure_events(driver, streams);
+        assert_eq!(allocations, 0, "{driver:?}, {events} events");
     }
 }

@@ -33,6 +33,10 @@ pub struct Http1 {
 /// Sees bodies as they arrive, in pieces of any size, transfer coding removed. A session given `()`
 /// shows them to nobody and does no work for it.
 pub trait Witness {
+    /// The head of an answer is complete, and its body follows.
+    #[inline]
+    fn head(&mut self, _status: u16) {}
+
     /// Some bytes of the body of the answer under way.
     fn body(&mut self, piece: &[u8]);
 }
@@ -233,6 +237,7 @@ impl Http1 {
         input: &mut &[u8],
         witness: &mut W,
     ) -> Result<Option<Answer>, ProtocolError> {
+        witness.head(self.head.status);
         match framing {
             Framing::Length(length) if length <= input.len() as u64 => {
                 let (body, rest) = input.split_at(length as usize);

@@ -16,5 +16,6 @@ pub mod http1;
 mod shape;
 
 pub mod rules;
+pub mod sse;
 
 pub use shape::Shapes;

@@ -1,0 +1,553 @@
+//! One worker whose connections listen: each sends one request, and its answer never ends.
+//!
+//! The loop is that of [`crate::worker`] without what belongs to requests: nothing is sent but the
+//! subscription, nothing is awaited but the next event, and there are no deadlines after the
+//! connect. Events are counted where they arrive; what they say of delivery is kept as a few
+//! numbers for each connection and handed over with the last tick of a level.
+//!
+//! A stream that ends is asked for again after a pause. Its numbers go on where they were, so that
+//! events which were sent meanwhile are missing.
+//!
+//! Hot: runs for every event.
+
+use crate::driver::{Ahead, Buffer, Driver, Event, SlotId};
+use crate::job::{Job, Order, first_route};
+use crate::recorder::Recorder;
+use crate::slot::{Fate, Link, Slot};
+use crate::worker::{BACKOFF_SCAN_NS, OPENING_MAX, TICK_NS, next_random};
+use model::fanout::Subscription;
+use model::tick::{Connections, ErrorClass, Phase, Tick};
+use rtrb::Consumer;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use wire::Shapes;
+use wire::http1::Http1;
+use wire::sse::{self, Listening, Sse};
+use wire::tape::Tape;
+
+/// Longest wait, so that orders are seen, nanoseconds.
+const WAIT_MAX_NS: u64 = 2_000_000;
+
+/// Where a level stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Before a window, or after the level.
+    Rest,
+    Measure {
+        end_ns: u64,
+        drain_ns: u64,
+    },
+    Drain {
+        until_ns: u64,
+    },
+    /// Over, but the last tick is not yet handed over.
+    Report,
+}
+
+/// Receiving side of one connection.
+#[derive(Debug, Clone)]
+struct Stream {
+    sse: Sse,
+    /// The answer under way is a stream of events.
+    is_stream: bool,
+    /// This connection's stream was counted as accepted.
+    is_counted: bool,
+    /// Highest number ever seen.
+    last: Option<u64>,
+    seen: Subscription,
+}
+
+/// See the module.
+pub struct Subscriber<D> {
+    driver: D,
+    tape: Arc<Tape>,
+    shapes: Shapes,
+    slots: Vec<Slot>,
+    streams: Vec<Stream>,
+    recorder: Recorder,
+    orders: Consumer<Order>,
+    routes: u32,
+    next_route: u32,
+    connect_timeout_ns: u64,
+    /// What the server's clock of stamps shows at our zero; nothing when that is not known.
+    stamps_ns: Option<i64>,
+    random: u64,
+
+    load: u32,
+    wanted: u32,
+    stage: Stage,
+    /// Begin of a window that was ordered and has not begun.
+    window: Option<(u64, Stage)>,
+    is_warm: bool,
+    connections: Connections,
+    to_open: VecDeque<SlotId>,
+    turn_begin_ns: u64,
+    next_tick_ns: u64,
+    next_scan_ns: u64,
+    quit: bool,
+}
+
+impl<D: Driver> Subscriber<D> {
+    /// Takes all memory a worker with `slots` connections will need. `stamps_ns` is what the clock
+    /// that events are stamped by shows when ours shows zero.
+    pub fn new(
+        job: &Job,
+        slots: u32,
+        index: u32,
+        driver: D,
+        (recorder, orders): (Recorder, Consumer<Order>),
+        stamps_ns: Option<i64>,
+    ) -> Self {
+        let now_ns = driver.now_ns();
+        // Streams are taken in turn over all workers.
+        let stream = |slot: u32| (slot * job.threads + index) % job.tape.period();
+        let fresh = |slot: u32| Stream {
+            sse: Sse::new(),
+            is_stream: false,
+            is_counted: false,
+            last: None,
+            seen: Subscription { stream: stream(slot), ..Subscription::default() },
+        };
+        Self {
+            driver,
+            tape: Arc::clone(&job.tape),
+            shapes: Shapes::new(),
+            slots: (0..slots).map(|slot| Slot::new(stream(slot))).collect(),
+            streams: (0..slots).map(fresh).collect(),
+            recorder,
+            orders,
+            routes: job.routes.len().max(1) as u32,
+            next_route: first_route(job, index),
+            connect_timeout_ns: job.connect_timeout_ns,
+            stamps_ns,
+            random: (job.seed ^ (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1,
+            load: 0,
+            wanted: 0,
+            stage: Stage::Rest,
+            window: None,
+            is_warm: false,
+            connections: Connections::default(),
+            to_open: VecDeque::with_capacity(slots as usize),
+            turn_begin_ns: now_ns,
+            next_tick_ns: now_ns + TICK_NS,
+            next_scan_ns: now_ns,
+            quit: false,
+        }
+    }
+
+    /// The driver, to ask it what it saw.
+    pub fn driver(&self) -> &D {
+        &self.driver
+    }
+
+    /// Runs until told to quit.
+    pub fn run(&mut self) {
+        self.recorder.begin(self.driver.now_ns(), self.driver.cpu_ns());
+        while self.turn() {}
+    }
+
+    /// One turn of the loop; false when it was the last.
+    pub fn turn(&mut self) -> bool {
+        let now_ns = self.driver.now_ns();
+        let mut until_ns = self.attend(now_ns);
+        if self.quit {
+            // What the closes left to hand over.
+            self.driver.wait(now_ns, now_ns);
+            return false;
+        }
+        self.turn_begin_ns = self.driver.wait(now_ns, until_ns);
+        while let Some(event) = self.driver.next() {
+            // A server that writes as fast as it is read never leaves a socket empty, and a driver
+            // goes on until it is: the clock is not kept waiting for that.
+            let at_ns = at_ns(&event);
+            if at_ns >= until_ns && !self.quit {
+                until_ns = self.attend(at_ns);
+                self.turn_begin_ns = at_ns;
+            }
+            if self.quit {
+                break;
+            }
+            self.handle(event);
+        }
+        true
+    }
+
+    /// Between two turns: orders and what is due by the clock; returns when the next of it is.
+    fn attend(&mut self, now_ns: u64) -> u64 {
+        let turn_ns = now_ns.saturating_sub(self.turn_begin_ns);
+        let accounting = &mut self.recorder.tick.accounting;
+        accounting.turns += 1;
+        accounting.turn_sum_ns += turn_ns;
+        accounting.turn_max_ns = accounting.turn_max_ns.max(turn_ns);
+        self.take_orders(now_ns);
+        self.do_what_is_due(now_ns)
+    }
+
+    fn take_orders(&mut self, now_ns: u64) {
+        while let Ok(order) = self.orders.pop() {
+            match order {
+                Order::Connect { load, connections, .. } => {
+                    self.load = load;
+                    self.begin_level(connections, now_ns);
+                }
+                Order::Warm => self.is_warm = true,
+                Order::Measure { begin_ns, end_ns, drain_ns, .. } => {
+                    self.window = Some((begin_ns, Stage::Measure { end_ns, drain_ns }));
+                }
+                Order::Stop => self.stop(now_ns),
+                Order::Quit => {
+                    (0..self.slots.len() as SlotId).for_each(|slot| self.driver.close(slot));
+                    self.quit = true;
+                }
+            }
+        }
+    }
+
+    /// Stage changes, ticks, attempts and scans; returns when the next of them is due.
+    fn do_what_is_due(&mut self, now_ns: u64) -> u64 {
+        self.change_stage(now_ns);
+        if now_ns >= self.next_tick_ns {
+            self.hand_over(now_ns);
+            self.next_tick_ns += TICK_NS * ((now_ns - self.next_tick_ns) / TICK_NS + 1);
+        }
+        if now_ns >= self.next_scan_ns {
+            self.scan(now_ns);
+        }
+        while self.connections.opening < OPENING_MAX {
+            let Some(slot) = self.to_open.pop_front() else { break };
+            self.open(slot, self.driver.now_ns());
+        }
+        let stage_ends_ns = match (self.stage, self.window) {
+            (Stage::Measure { end_ns, .. }, _) => end_ns,
+            (Stage::Drain { until_ns }, _) => until_ns,
+            (_, Some((begin_ns, _))) => begin_ns,
+            (_, None) => u64::MAX,
+        };
+        let due_ns = self.next_tick_ns.min(self.next_scan_ns).min(stage_ends_ns);
+        due_ns.min(now_ns + WAIT_MAX_NS)
+    }
+
+    fn change_stage(&mut self, now_ns: u64) {
+        match (self.stage, self.window) {
+            (Stage::Rest, Some((begin_ns, measure))) if now_ns >= begin_ns => {
+                self.hand_over(now_ns);
+                self.window = None;
+                self.begin_window(measure);
+                // Ticks of all workers end at the same instants of the window.
+                self.next_tick_ns = begin_ns + TICK_NS;
+            }
+            (Stage::Measure { end_ns, drain_ns }, _) if now_ns >= end_ns => {
+                self.hand_over(now_ns);
+                self.stage = Stage::Drain { until_ns: now_ns + drain_ns };
+            }
+            (Stage::Drain { until_ns }, _) if now_ns >= until_ns => self.finish(now_ns),
+            (Stage::Report, _) => self.report(now_ns),
+            _ => {}
+        }
+    }
+
+    fn begin_level(&mut self, connections: u32, now_ns: u64) {
+        assert!(connections as usize <= self.slots.len());
+        self.hand_over(now_ns);
+        (self.wanted, self.is_warm) = (connections, false);
+        let state = &mut self.connections;
+        (state.opened, state.failed, state.reopened, state.served) = (0, 0, 0, 0);
+        for slot in 0..self.slots.len() as SlotId {
+            let is_wanted = slot < connections;
+            self.slots[slot as usize].fate = Fate::Untried;
+            match self.slots[slot as usize].link {
+                Link::Closed if is_wanted => self.queue(slot),
+                Link::Open if is_wanted => {
+                    self.slots[slot as usize].fate = Fate::Opened;
+                    self.connections.opened += 1;
+                    self.connections.served += u64::from(self.streams[slot as usize].is_stream);
+                }
+                Link::Closed => {}
+                _ if !is_wanted => self.close(slot),
+                _ => {}
+            }
+        }
+    }
+
+    fn begin_window(&mut self, measure: Stage) {
+        for stream in &mut self.streams {
+            let seen = &mut stream.seen;
+            let (stream_number, is_accepted) = (seen.stream, seen.is_accepted);
+            let before = stream.last;
+            *seen = Subscription { stream: stream_number, is_accepted, before, ..<_>::default() };
+        }
+        self.stage = measure;
+    }
+
+    fn stop(&mut self, now_ns: u64) {
+        match self.stage {
+            Stage::Measure { drain_ns, .. } => {
+                self.hand_over(now_ns);
+                self.stage = Stage::Drain { until_ns: now_ns + drain_ns };
+            }
+            Stage::Rest => {
+                self.window = None;
+                self.finish(now_ns);
+            }
+            Stage::Drain { .. } | Stage::Report => {}
+        }
+    }
+
+    // Cold: once per level, when its window and its drain are over.
+    fn finish(&mut self, now_ns: u64) {
+        let tick = &mut self.recorder.tick;
+        for stream in &self.streams[..self.wanted as usize] {
+            tick.per_connection.record_n(stream.seen.received, 1);
+            tick.subscriptions.push(stream.seen);
+        }
+        tick.last = true;
+        self.stage = Stage::Report;
+        self.report(now_ns);
+    }
+
+    fn report(&mut self, now_ns: u64) {
+        if self.hand_over(now_ns) {
+            self.stage = Stage::Rest;
+        }
+    }
+
+    fn hand_over(&mut self, now_ns: u64) -> bool {
+        let phase = match self.stage {
+            Stage::Rest if self.is_warm => Phase::Warmup,
+            Stage::Rest => Phase::Idle,
+            Stage::Measure { .. } => Phase::Measure,
+            Stage::Drain { .. } | Stage::Report => Phase::Drain,
+        };
+        self.recorder.tick.connections = self.connections;
+        self.driver.tally(&mut self.recorder.tick);
+        self.recorder.hand_over(now_ns, self.driver.cpu_ns(), phase, self.load)
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Received { slot, at_ns, buffer } => self.received(slot, at_ns, buffer),
+            Event::Sent { .. } => {}
+            Event::Opened { slot, at_ns } => self.opened(slot, at_ns),
+            Event::OpenFailed { slot, class, at_ns } => {
+                self.open_failed(slot, class, at_ns);
+            }
+            Event::Ended { slot, end, at_ns } => {
+                let class = match end {
+                    crate::driver::End::Reset => ErrorClass::Reset,
+                    _ => ErrorClass::Closed,
+                };
+                self.lose(slot, class, at_ns);
+            }
+        }
+    }
+
+    #[inline]
+    fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
+        if self.slots[slot as usize].link != Link::Open {
+            // Given up between its arrival and now.
+            return self.driver.release(buffer);
+        }
+        let tick = &mut *self.recorder.tick;
+        tick.accounting.socket_bytes += u64::from(buffer.length);
+        let mut input = self.driver.bytes(buffer);
+        let (state, stream) = (&mut self.slots[slot as usize], &mut self.streams[slot as usize]);
+        let Stream { sse, is_stream, is_counted, last, seen } = stream;
+        let mut books = Books { tick, last, seen, stage: self.stage };
+        let arrival_ns = self.stamps_ns.map(|zero_ns| at_ns.saturating_add_signed(zero_ns));
+        let tell = |event| books.book(event, arrival_ns);
+        let mut listening = Listening { stream: sse, is_stream, tell };
+        let expect = self.tape.expect(state.position);
+        let received =
+            state.session.receive_before(&mut input, expect, &mut self.shapes, &mut listening);
+        if *is_stream && !std::mem::replace(is_counted, true) {
+            self.connections.served += u64::from(!std::mem::replace(&mut seen.is_accepted, true));
+        }
+        let class = match received {
+            Ok(None) => None,
+            Ok(Some(answer)) if answer.status != 200 => {
+                self.recorder.tick.events.refused += 1;
+                Some(ErrorClass::Closed)
+            }
+            Ok(Some(_)) => Some(ErrorClass::Closed),
+            Err(_) => Some(ErrorClass::Parse),
+        };
+        self.driver.release(buffer);
+        if let Some(class) = class {
+            self.lose(slot, class, at_ns);
+        }
+    }
+
+    fn queue(&mut self, slot: SlotId) {
+        self.slots[slot as usize].link = Link::Queued;
+        self.to_open.push_back(slot);
+    }
+
+    fn open(&mut self, slot: SlotId, now_ns: u64) {
+        let state = &mut self.slots[slot as usize];
+        if state.link != Link::Queued {
+            return;
+        }
+        let route = self.next_route;
+        self.next_route = (route + 1) % self.routes;
+        (state.link, state.opening_ns, state.route) = (Link::Opening, now_ns, route);
+        self.recorder.tick.turnover.begun += 1;
+        self.connections.opening += 1;
+        self.next_scan_ns = self.next_scan_ns.min(now_ns + TICK_NS);
+        self.driver.open(slot, route);
+    }
+
+    fn opened(&mut self, slot: SlotId, at_ns: u64) {
+        let state = &mut self.slots[slot as usize];
+        let connected_ns = self.driver.connected_ns(slot, at_ns);
+        let tick = &mut self.recorder.tick;
+        tick.connect.record_n(connected_ns.saturating_sub(state.opening_ns), 1);
+        tick.turnover.established += 1;
+        tick.opened_on[state.route as usize] += 1;
+        state.link = Link::Open;
+        state.session = Http1::new();
+        self.connections.opening -= 1;
+        self.connections.open += 1;
+        match std::mem::replace(&mut state.fate, Fate::Opened) {
+            Fate::Opened => self.connections.reopened += 1,
+            Fate::Failed => {
+                self.connections.failed -= 1;
+                self.connections.opened += 1;
+            }
+            Fate::Untried => self.connections.opened += 1,
+        }
+        let stream = &mut self.streams[slot as usize];
+        (stream.is_stream, stream.is_counted) = (false, false);
+        let span = self.tape.span(state.position, 1);
+        self.driver.send(slot, span, Ahead::Nothing);
+    }
+
+    fn open_failed(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
+        self.recorder.tick.turnover.failed += 1;
+        let state = &mut self.slots[slot as usize];
+        if state.fate == Fate::Untried {
+            state.fate = Fate::Failed;
+            self.connections.failed += 1;
+        }
+        self.lose(slot, class, at_ns);
+    }
+
+    /// A connection is of no more use; it is tried again after a pause.
+    fn lose(&mut self, slot: SlotId, class: ErrorClass, now_ns: u64) {
+        let tick = &mut self.recorder.tick;
+        tick.measured.errors.add(class, 1);
+        let stream = &mut self.streams[slot as usize];
+        let was_stream = std::mem::take(&mut stream.is_stream);
+        let is_measured = matches!(self.stage, Stage::Measure { .. });
+        tick.events.lost += u64::from(was_stream && is_measured);
+        self.close(slot);
+        if slot >= self.wanted {
+            return;
+        }
+        let random = next_random(&mut self.random);
+        let state = &mut self.slots[slot as usize];
+        state.fruitless = if was_stream { 1 } else { state.fruitless.saturating_add(1) };
+        state.link = Link::Backoff;
+        state.retry_ns = now_ns + state.backoff_ns(random);
+        self.next_scan_ns = self.next_scan_ns.min(now_ns + BACKOFF_SCAN_NS);
+    }
+
+    fn close(&mut self, slot: SlotId) {
+        self.driver.close(slot);
+        match std::mem::replace(&mut self.slots[slot as usize].link, Link::Closed) {
+            Link::Open => self.connections.open -= 1,
+            Link::Opening => self.connections.opening -= 1,
+            Link::Queued | Link::Waiting | Link::Backoff | Link::Closed => {}
+        }
+    }
+
+    /// Looks for attempts that took too long, and for those that are due again.
+    fn scan(&mut self, now_ns: u64) {
+        let mut is_waited = false;
+        for slot in 0..self.slots.len() as SlotId {
+            let state = &self.slots[slot as usize];
+            match state.link {
+                Link::Opening
+                    if now_ns.saturating_sub(state.opening_ns) > self.connect_timeout_ns =>
+                {
+                    self.open_failed(slot, ErrorClass::Connect, now_ns);
+                    is_waited = true;
+                }
+                Link::Backoff if state.retry_ns <= now_ns => self.queue(slot),
+                Link::Backoff => is_waited = true,
+                _ => {}
+            }
+        }
+        self.next_scan_ns = now_ns + if is_waited { BACKOFF_SCAN_NS } else { TICK_NS };
+    }
+}
+
+/// When something happened.
+#[inline]
+fn at_ns(event: &Event) -> u64 {
+    match event {
+        Event::Opened { at_ns, .. }
+        | Event::OpenFailed { at_ns, .. }
+        | Event::Sent { at_ns, .. }
+        | Event::Received { at_ns, .. }
+        | Event::Ended { at_ns, .. } => *at_ns,
+    }
+}
+
+/// Where one event is booked.
+struct Books<'a> {
+    tick: &'a mut Tick,
+    last: &'a mut Option<u64>,
+    seen: &'a mut Subscription,
+    stage: Stage,
+}
+
+impl Books<'_> {
+    /// Books an event that arrived at `arrival_ns` of the clock it is stamped by.
+    #[inline]
+    fn book(&mut self, event: sse::Event, arrival_ns: Option<u64>) {
+        // Servers count from 1; what is before the first must be a number too.
+        let event = sse::Event { seq: event.seq.filter(|seq| *seq > 0), ..event };
+        let is_new = event.seq.is_none_or(|seq| self.last.is_none_or(|last| seq > last));
+        match self.stage {
+            Stage::Measure { .. } => self.measure(event, arrival_ns, is_new),
+            Stage::Drain { .. } => {
+                if let Some(seq) = event.seq.filter(|_| is_new) {
+                    if self.seen.late == 0 {
+                        self.seen.late_first = seq;
+                    }
+                    self.seen.late += 1;
+                }
+                self.tick.unmeasured.completed += 1;
+            }
+            Stage::Rest | Stage::Report => self.tick.unmeasured.completed += 1,
+        }
+        if is_new && event.seq.is_some() {
+            *self.last = event.seq;
+        }
+    }
+
+    #[inline]
+    fn measure(&mut self, event: sse::Event, arrival_ns: Option<u64>, is_new: bool) {
+        self.tick.measured.completed += 1;
+        let events = &mut self.tick.events;
+        if let Some(seq) = event.seq {
+            events.numbered += 1;
+            if is_new {
+                self.seen.before = self.seen.before.or(Some(seq - 1));
+                self.seen.received += 1;
+                self.seen.highest = Some(seq);
+            } else {
+                events.repeated += 1;
+            }
+        }
+        if let Some(at_ns) = event.at_ns {
+            events.stamped += 1;
+            match arrival_ns.map(|arrival_ns| arrival_ns.checked_sub(at_ns)) {
+                Some(Some(staleness_ns)) => self.tick.latency.record_n(staleness_ns, 1),
+                Some(None) => events.early += 1,
+                None => {}
+            }
+        }
+    }
+}

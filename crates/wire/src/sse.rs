@@ -1,0 +1,346 @@
+//! Server-sent events in a body (WHATWG HTML, section 9.2), from bytes in pieces of any size.
+//!
+//! Nothing of a stream is kept: a machine passes over lines, and a second one over the text of
+//! `data` fields, which picks the whole numbers `seq` and `at_ns` out of a JSON object. What must
+//! be remembered between two pieces fits in [`Sse`], so a subscriber costs no buffer.
+//!
+//! An event is what the text says: a blank line after at least one `data` field. Comments, fields
+//! of other names and a mark of byte order at the beginning mean nothing here, and what follows
+//! the last blank line is no event.
+//!
+//! Hot: runs for every byte of every event.
+
+use crate::http1::Witness;
+
+/// One event, as far as it matters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Its number as the server counts; nothing when its data says none.
+    pub seq: Option<u64>,
+    /// When the server says that it came about, nanoseconds of Unix time.
+    pub at_ns: Option<u64>,
+}
+
+/// Receiving side of one stream of events.
+#[derive(Debug, Clone)]
+pub struct Sse {
+    line: Line,
+    /// The byte before was a carriage return: a line feed now belongs to it.
+    after_return: bool,
+    /// The event under way has a field `data`.
+    has_data: bool,
+    data: Data,
+}
+
+/// Shows a body to a stream of events. A body with another status than 200 holds none.
+pub struct Listening<'a, F> {
+    /// The stream.
+    pub stream: &'a mut Sse,
+    /// Whether the answer under way is a stream; told by its head.
+    pub is_stream: &'a mut bool,
+    /// Who is told of each event.
+    pub tell: F,
+}
+
+impl<F: FnMut(Event)> Witness for Listening<'_, F> {
+    fn head(&mut self, status: u16) {
+        *self.stream = Sse::new();
+        *self.is_stream = status == 200;
+    }
+
+    #[inline]
+    fn body(&mut self, piece: &[u8]) {
+        if *self.is_stream {
+            self.stream.receive(piece, &mut self.tell);
+        }
+    }
+}
+
+/// Where in a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// At the beginning of the stream, so many bytes into the mark of byte order.
+    Mark(u8),
+    Begin,
+    /// In a name that so far is this many bytes of `data`.
+    Name(u8),
+    /// After the colon of `data`; one space is passed over.
+    Colon,
+    Value,
+    /// In a line that means nothing.
+    Other,
+}
+
+const NAME: &[u8] = b"data";
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+impl Default for Sse {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sse {
+    /// A stream of which nothing has come.
+    pub fn new() -> Self {
+        Self { line: Line::Mark(0), after_return: false, has_data: false, data: Data::new() }
+    }
+
+    /// Takes bytes and tells of each event that they complete.
+    #[inline]
+    pub fn receive(&mut self, bytes: &[u8], tell: &mut impl FnMut(Event)) {
+        let mut rest = bytes;
+        while let Some((&byte, after)) = rest.split_first() {
+            let is_second = std::mem::take(&mut self.after_return) && byte == b'\n';
+            if is_second {
+                rest = after;
+                continue;
+            }
+            // Lines of text are passed over by vector instructions, not byte by byte.
+            if self.line == Line::Other {
+                let end = memchr::memchr2(b'\n', b'\r', rest);
+                let Some(end) = end else { return };
+                self.end_line(rest[end], tell);
+                rest = &rest[end + 1..];
+                continue;
+            }
+            if self.line == Line::Value {
+                rest = self.value(rest, tell);
+                continue;
+            }
+            self.byte(byte, tell);
+            rest = after;
+        }
+    }
+
+    /// Takes what is there of a value; gives what follows it and the end of its line.
+    #[inline]
+    fn value<'a>(&mut self, bytes: &'a [u8], tell: &mut impl FnMut(Event)) -> &'a [u8] {
+        match memchr::memchr2(b'\n', b'\r', bytes) {
+            Some(end) => {
+                self.data.text(&bytes[..end]);
+                self.end_line(bytes[end], tell);
+                &bytes[end + 1..]
+            }
+            None => {
+                self.data.text(bytes);
+                &[]
+            }
+        }
+    }
+
+    #[inline]
+    fn byte(&mut self, byte: u8, tell: &mut impl FnMut(Event)) {
+        self.line = match (self.line, byte) {
+            (_, b'\n' | b'\r') => return self.end_line(byte, tell),
+            (Line::Mark(at), _) if byte == MARK[usize::from(at)] => match at {
+                2 => Line::Begin,
+                _ => Line::Mark(at + 1),
+            },
+            // Part of a mark is part of a name that nobody knows.
+            (Line::Mark(1..), _) => Line::Other,
+            (Line::Mark(0) | Line::Begin, b'd') => Line::Name(1),
+            (Line::Name(at), _) if NAME.get(usize::from(at)) == Some(&byte) => Line::Name(at + 1),
+            (Line::Name(4), b':') => Line::Colon,
+            (Line::Colon, b' ') => {
+                self.begin_value();
+                Line::Value
+            }
+            (Line::Colon, _) => {
+                self.begin_value();
+                self.data.text(&[byte]);
+                Line::Value
+            }
+            _ => Line::Other,
+        };
+    }
+
+    /// A field `data`; lines of one event are joined by line feeds, which part words of JSON.
+    fn begin_value(&mut self) {
+        if std::mem::replace(&mut self.has_data, true) {
+            self.data.text(b"\n");
+        }
+    }
+
+    #[inline]
+    fn end_line(&mut self, byte: u8, tell: &mut impl FnMut(Event)) {
+        self.after_return = byte == b'\r';
+        match std::mem::replace(&mut self.line, Line::Begin) {
+            Line::Mark(0) | Line::Begin => {
+                if std::mem::take(&mut self.has_data) {
+                    tell(self.data.finish());
+                }
+            }
+            // `data` alone, or with nothing behind its colon, is a field without text.
+            Line::Name(4) | Line::Colon => self.begin_value(),
+            Line::Mark(_) | Line::Name(_) | Line::Value | Line::Other => {}
+        }
+    }
+}
+
+/// The numbers in the data of the event under way.
+#[derive(Debug, Clone, Copy)]
+struct Data {
+    state: Json,
+    /// Objects and lists that are open.
+    depth: u32,
+    /// The member under way.
+    member: Member,
+    event: Event,
+}
+
+/// Where in the text of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Json {
+    /// Before the object.
+    Before,
+    /// A name may begin.
+    BeforeName,
+    /// In a name that matches so many bytes of these members.
+    Name {
+        seq: bool,
+        at_ns: bool,
+        length: u8,
+    },
+    /// After a backslash in a name: it is none of ours.
+    NameEscape,
+    /// After a name.
+    AfterName,
+    /// A value may begin.
+    BeforeValue,
+    /// In a whole number that is wanted.
+    Number(u64),
+    /// In some other value, or after one.
+    Value,
+    Text,
+    TextEscape,
+    /// After the object, or where there is none.
+    After,
+}
+
+/// Which number is wanted of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Member {
+    Seq,
+    AtNs,
+    Other,
+}
+
+const SEQ: &[u8] = b"seq";
+const AT_NS: &[u8] = b"at_ns";
+
+impl Data {
+    fn new() -> Self {
+        Self { state: Json::Before, depth: 0, member: Member::Other, event: Event::default() }
+    }
+
+    /// The event is complete.
+    #[inline]
+    fn finish(&mut self) -> Event {
+        let event = self.event;
+        let is_whole = self.state == Json::After && self.depth == 0;
+        *self = Self::new();
+        // An object that is cut off may have ended inside a number.
+        if is_whole { event } else { Event::default() }
+    }
+
+    #[inline]
+    fn text(&mut self, text: &[u8]) {
+        for &byte in text {
+            self.byte(byte);
+        }
+    }
+
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        let is_space = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        self.state = match self.state {
+            Json::Text => match byte {
+                b'"' => Json::Value,
+                b'\\' => Json::TextEscape,
+                _ => Json::Text,
+            },
+            Json::TextEscape => Json::Text,
+            Json::Number(value) => match byte {
+                b'0'..=b'9' => {
+                    let digit = u64::from(byte - b'0');
+                    let grown = value.checked_mul(10).and_then(|value| value.checked_add(digit));
+                    grown.map_or(Json::Value, Json::Number)
+                }
+                b',' | b'}' => {
+                    self.keep(value);
+                    self.in_value(byte)
+                }
+                _ if is_space => {
+                    self.keep(value);
+                    Json::Value
+                }
+                _ => Json::Value,
+            },
+            Json::Value => self.in_value(byte),
+            Json::Before if is_space => Json::Before,
+            Json::Before if byte == b'{' => {
+                self.depth = 1;
+                Json::BeforeName
+            }
+            Json::BeforeName | Json::AfterName | Json::BeforeValue if is_space => self.state,
+            Json::BeforeName if byte == b'"' => Json::Name { seq: true, at_ns: true, length: 0 },
+            Json::BeforeName => self.in_value(byte),
+            Json::Name { seq, at_ns, length } => self.name(byte, seq, at_ns, length),
+            Json::NameEscape => Json::Name { seq: false, at_ns: false, length: 0 },
+            Json::AfterName if byte == b':' => Json::BeforeValue,
+            Json::BeforeValue if byte.is_ascii_digit() && self.member != Member::Other => {
+                Json::Number(u64::from(byte - b'0'))
+            }
+            Json::BeforeValue => self.in_value(byte),
+            Json::Before | Json::AfterName | Json::After => Json::After,
+        };
+    }
+
+    #[inline]
+    fn name(&mut self, byte: u8, seq: bool, at_ns: bool, length: u8) -> Json {
+        let at = usize::from(length);
+        match byte {
+            b'"' => {
+                self.member = match (seq && at == SEQ.len(), at_ns && at == AT_NS.len()) {
+                    (true, _) => Member::Seq,
+                    (_, true) => Member::AtNs,
+                    _ => Member::Other,
+                };
+                Json::AfterName
+            }
+            b'\\' => Json::NameEscape,
+            _ => Json::Name {
+                seq: seq && SEQ.get(at) == Some(&byte),
+                at_ns: at_ns && AT_NS.get(at) == Some(&byte),
+                length: length.saturating_add(1),
+            },
+        }
+    }
+
+    /// A byte of a value that is not a wanted number, or between two members.
+    #[inline]
+    fn in_value(&mut self, byte: u8) -> Json {
+        match byte {
+            b'"' => Json::Text,
+            b'{' | b'[' => {
+                self.depth = self.depth.saturating_add(1);
+                Json::Value
+            }
+            b'}' | b']' => {
+                self.depth = self.depth.saturating_sub(1);
+                if self.depth == 0 { Json::After } else { Json::Value }
+            }
+            b',' if self.depth == 1 => Json::BeforeName,
+            _ => Json::Value,
+        }
+    }
+
+    fn keep(&mut self, value: u64) {
+        match self.member {
+            Member::Seq => self.event.seq = Some(value),
+            Member::AtNs => self.event.at_ns = Some(value),
+            Member::Other => {}
+        }
+    }
+}
