@@ -349,6 +349,9 @@ fn none(case: &Case<'_>, seen: Seen) -> Verdict {
         "the number of devices".to_string()
     } else if case.point.is_churn() {
         "the number of devices and their hold".to_string()
+    } else if let Some(events) = &case.point.events {
+        let what = if events.writers > 0 { "writes" } else { "events that come by themselves" };
+        format!("the rate of {what}")
     } else if case.is_open() {
         "the asked rate".to_string()
     } else {

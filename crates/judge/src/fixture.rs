@@ -125,9 +125,11 @@ impl Fixture {
         Point {
             load: load(connections),
             attempt: 1,
+            profiled: false,
             window_ns: (0, SECONDS * 1_000_000_000),
             connections: connection_info(connections),
             turnover: None,
+            events: None,
             requests: RequestInfo {
                 planned: None,
                 sent: completed,
@@ -278,6 +280,8 @@ fn trial() -> Trial {
         expect: None,
         search: None,
         confirm: None,
+        fanout: None,
+        profile: None,
         tls: None,
         proxy: None,
     }
@@ -310,6 +314,7 @@ fn server() -> ServerFacts {
         found_by: "listening port".to_string(),
         command: "serve".to_string(),
         pids: vec![7],
+        processes: vec![],
         threads: 1,
         cpus_allowed: vec![0, 1],
         pinned_threads: BTreeMap::new(),

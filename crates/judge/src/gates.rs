@@ -9,6 +9,7 @@ mod bytes;
 mod connections;
 mod conservation;
 mod cpu_states;
+mod delivery;
 mod errors;
 mod littles_law;
 mod percentiles;
@@ -16,6 +17,7 @@ pub(crate) mod release;
 mod resolution;
 mod samples;
 mod steadiness;
+mod subscribers;
 mod window;
 
 use crate::case::Case;
@@ -66,7 +68,13 @@ pub const GATES: &[Listed] = &[
     Listed { id: "connections", breaks: WallId::M1, check: connections::check },
     Listed { id: "errors", breaks: WallId::M4, check: errors::check },
     Listed { id: "steadiness", breaks: WallId::M3, check: steadiness::check },
+    Listed { id: "subscribers", breaks: WallId::M4, check: subscribers::check },
+    // What is said of the generator then is what its own walls say.
+    Listed { id: "delivery", breaks: WallId::C2, check: delivery::check },
 ];
+
+/// Gates of points with subscribers; others do not have them.
+const OF_EVENTS: [&str; 2] = ["subscribers", "delivery"];
 
 /// Runs every gate on a point.
 pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
@@ -74,7 +82,9 @@ pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
         let Outcome { ok, measured, bound, why } = (listed.check)(case);
         Gate { id: listed.id.to_string(), ok, measured, bound, why }
     };
-    GATES.iter().map(gate).collect()
+    let is_asked =
+        |listed: &&Listed| case.point.events.is_some() || !OF_EVENTS.contains(&listed.id);
+    GATES.iter().filter(is_asked).map(gate).collect()
 }
 
 /// The wall a set of gates makes of a measurement: that of the first broken one.

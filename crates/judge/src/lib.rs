@@ -30,6 +30,7 @@ pub mod ramp;
 pub mod shape;
 
 pub mod audit;
+pub mod compare;
 pub mod size;
 pub mod stats;
 pub mod steady;

@@ -34,6 +34,11 @@ pub(crate) fn ramp_command(case: &Case<'_>) -> String {
     if case.point.is_churn() {
         return case.churn_command(4);
     }
+    if let Some(events) = &case.point.events {
+        let more = u64::from(case.point.load.connections) * 4;
+        let writers = (events.writers * 2).max(1);
+        return format!("ceiling fanout {} -c {more} --writers {writers}", case.trial.url);
+    }
     if let Some(rate) = case.point.load.rate {
         let (first, last) = ((rate / 4.0).max(1.0), rate * 4.0);
         return format!("ceiling ramp {} -R {first:.0}..{last:.0}", case.trial.url);

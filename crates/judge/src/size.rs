@@ -411,6 +411,7 @@ mod tests {
             shape: None,
             fingerprints: vec![],
             perturbations: vec![],
+            profile: None,
             notices: vec![],
             definitions: BTreeMap::new(),
         }

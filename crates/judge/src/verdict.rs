@@ -108,7 +108,7 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
     let Some(&last) = usable.last().or(last_visits.last()) else { return undecided() };
     let by_load: Vec<&Point> = usable.iter().map(|index| &points[*index]).collect();
     let shape = match context.trial.question {
-        Question::Load | Question::Churn | Question::Find => Shape::TooFew,
+        Question::Load | Question::Churn | Question::Find | Question::Fanout => Shape::TooFew,
         Question::Ramp => ramp::shape(&by_load),
     };
     let case =

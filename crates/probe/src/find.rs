@@ -11,7 +11,7 @@ use model::facts::Unreadable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -111,6 +111,30 @@ pub fn find_unix_server(path: &Path) -> Result<u32, FindError> {
         Ok(pid) if pid > 0 => Ok(pid),
         _ => Err(FindError::PeerNotVisible(path.into())),
     }
+}
+
+/// The addresses that some processes listen on and that can be reached from this host alone or
+/// from here, with the process that has them; by address.
+pub fn listened_by(pids: &[u32]) -> Result<BTreeMap<SocketAddr, u32>, Unreadable> {
+    let sockets = sock_diag::all_listening()?;
+    let reach = |ip: IpAddr| match ip.to_canonical() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Some(IpAddr::from(Ipv4Addr::LOCALHOST)),
+        IpAddr::V6(ip) if ip.is_unspecified() => Some(IpAddr::from(Ipv6Addr::LOCALHOST)),
+        ip => ip.is_loopback().then_some(ip),
+    };
+    let address = |socket: &Socket| Some(SocketAddr::new(reach(socket.local)?, socket.local_port));
+    let by_inode: BTreeMap<u32, SocketAddr> =
+        sockets.iter().filter_map(|socket| Some((socket.inode, address(socket)?))).collect();
+    let mut found = BTreeMap::new();
+    // Children come later in a tree: who inherited a socket is not asked for by it.
+    for pid in pids.iter().rev() {
+        // Denied means another user's process, which is not ours to profile.
+        let Ok(entries) = fs::read_dir(process::path(*pid, "fd")) else { continue };
+        let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+        let inodes = links.filter_map(|link| socket_inode(&link));
+        found.extend(inodes.filter_map(|inode| Some((*by_inode.get(&inode)?, *pid))));
+    }
+    Ok(found)
 }
 
 fn refused(source: &str, why: &io::Error) -> FindError {
@@ -289,6 +313,20 @@ mod tests {
         // Addresses reserved for documentation are nobody's.
         assert!(!is_local("192.0.2.1:80".parse().unwrap()).unwrap());
         assert!(!is_local("[2001:db8::1]:80".parse().unwrap()).unwrap());
+    }
+
+    #[test]
+    fn what_we_listen_on_is_ours() {
+        let near = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let wide = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+        let pid = std::process::id();
+        let found = listened_by(&[pid]).unwrap();
+        assert_eq!(found.get(&near.local_addr().unwrap()), Some(&pid));
+        let mut reached = wide.local_addr().unwrap();
+        assert_eq!(found.get(&reached), None, "0.0.0.0 is nowhere to connect to");
+        reached.set_ip(IpAddr::from(Ipv4Addr::LOCALHOST));
+        assert_eq!(found.get(&reached), Some(&pid));
+        assert!(listened_by(&[u32::MAX - 1]).unwrap().is_empty());
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod process;
 mod tree;
 
 pub mod accounting;
+pub mod ask;
 mod find;
 mod host;
 mod nic;
@@ -44,7 +45,7 @@ mod testing;
 
 pub use cgroup_path::{Group as CpuGroup, cpu_groups};
 pub use clock::monotonic_ns;
-pub use find::{FindError, find_server, find_unix_server};
+pub use find::{FindError, find_server, find_unix_server, listened_by};
 pub use host::{clock_tick_ns, host_facts};
 pub use ports::{TakenPort, listening_ports, taken_ports};
 pub use privilege::privilege;

@@ -8,7 +8,8 @@
 //! Files of a run: `points.ndjson`, one judged point per line, and `readings.ndjson`, one raw
 //! reading per line, both appended as they come; `server-readings.ndjson`, the same of a probe on
 //! the server's host, with that host's own times, when there was one; `latencies.json`, the whole
-//! latency distribution of each point (HdrHistogram V2, deflated, base64); `run.json`, the record,
+//! latency distribution of each point (HdrHistogram V2, deflated, base64); `profiles/`, by point
+//! and process, in pprof format, when they were wanted; `run.json`, the record,
 //! written last under its final name, so that a directory without it is a run that did not end.
 
 mod read;

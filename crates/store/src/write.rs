@@ -60,6 +60,15 @@ impl Writer {
         Readings::create(&self.directory.join(SERVER_READINGS))
     }
 
+    /// Keeps a profile under a path below the directory.
+    pub fn add_profile(&self, below: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.directory.join(below);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(io_error(folder))?;
+        }
+        fs::write(&path, bytes).map_err(io_error(&path))
+    }
+
     /// Removes the directory of a run that never began.
     pub fn discard_if_empty(self) {
         let path = self.directory.join(POINTS);

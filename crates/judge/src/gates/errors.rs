@@ -17,6 +17,9 @@ pub fn check(case: &Case<'_>) -> Outcome {
     if let Some(turnover) = case.point.turnover.as_ref().filter(|_| case.point.is_churn()) {
         return connections(turnover, requests);
     }
+    if !case.point.asks() {
+        return Outcome::unchecked(BOUND, "nobody was to send a request");
+    }
     if requests.sent == 0 {
         let why = "no request was sent".to_string();
         return Outcome { ok: Some(false), measured: None, bound: BOUND.to_string(), why };

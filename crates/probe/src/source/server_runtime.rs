@@ -9,20 +9,23 @@
 //! only.
 
 use super::{Round, Scope, Source};
+use crate::ask::{self, Patience};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::reading::Data;
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Figures believed of one server.
 const FIGURES_MAX: usize = 256;
-/// An answer longer than this is none of ours.
-const ANSWER_BYTES_MAX: usize = 64 << 10;
-/// How long any one step of a question may take. The sources behind this one wait for it.
-const STEP: Duration = Duration::from_millis(50);
+/// The sources behind this one wait for the answer, and a longer one is none of ours.
+const PATIENCE: Patience = Patience {
+    step: Duration::from_millis(50),
+    whole: Duration::from_millis(200),
+    bytes_max: 64 << 10,
+};
 
 /// Parses a flat JSON object of numbers; what stands in it beside numbers is refused.
 pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
@@ -56,13 +59,8 @@ fn is_plain(byte: &u8) -> bool {
 
 /// Parses a whole answer, whose status must be 200. A body that was cut is no object any more.
 pub fn parse_answer(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
-    let error = || ParseError::new("an HTTP answer with status 200", bytes);
-    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").ok_or_else(error)?;
-    let status = scan::words(&bytes[..end]).nth(1);
-    if !bytes.starts_with(b"HTTP/1.") || status != Some(b"200") {
-        return Err(error());
-    }
-    parse(&bytes[end + 4..])
+    let body = ask::body(bytes);
+    parse(body.ok_or_else(|| ParseError::new("an HTTP answer with status 200", bytes))?)
 }
 
 struct ServerRuntime {
@@ -78,37 +76,20 @@ impl Source for ServerRuntime {
         let source = || format!("http://{}/debug/runtime", self.address);
         let unreadable = |why: String| Unreadable { source: source(), why };
         let answer = ask(self.address).map_err(|why| unreadable(why.to_string()))?;
-        let figures = parse_answer(&answer).map_err(|why| unreadable(why.to_string()))?;
+        let figures = parse(&answer).map_err(|why| unreadable(why.to_string()))?;
         Ok(Data::ServerRuntime(figures))
     }
 }
 
-/// One question on a connection of its own, which HTTP/1.0 closes after an answer without chunks.
 fn ask(address: SocketAddr) -> io::Result<Vec<u8>> {
-    let begin = Instant::now();
-    let mut stream = TcpStream::connect_timeout(&address, STEP)?;
-    stream.set_read_timeout(Some(STEP))?;
-    stream.set_write_timeout(Some(STEP))?;
-    write!(stream, "GET /debug/runtime HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
-    let mut answer = Vec::new();
-    let mut buffer = [0; 4096];
-    // Each piece may take a step, so all of them together have a limit too.
-    while answer.len() < ANSWER_BYTES_MAX && begin.elapsed() < STEP * 4 {
-        match stream.read(&mut buffer) {
-            Ok(0) => return Ok(answer),
-            Ok(count) => answer.extend_from_slice(&buffer[..count]),
-            // A read with a time limit is not restarted after a signal (signal(7)).
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::Error::other("the answer is too long, or takes too long"))
+    ask::get(address, "/debug/runtime", PATIENCE)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::fixture;
+    use std::io::Write;
     use std::net::TcpListener;
 
     #[test]

@@ -1,0 +1,378 @@
+//! Two runs side by side. Differences are stated, not tested: a run knows how much its rate varies
+//! inside a window, and nothing of how much another run of the same would differ.
+
+use crate::{stats, steady, verdict};
+use model::comparison::{
+    COMPARISON_SCHEMA, Comparison, Difference, FunctionChange, PointPair, PointSide,
+    ProfileDifference, Ratios, WaitChange,
+};
+use model::profile::{MergedProfile, ProfileKind, Waiter};
+use model::run::{Outcome, Point, Record};
+use model::wall::Side;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Functions and settings that are listed at most.
+const LISTED_MAX: usize = 100;
+/// Longest value of a setting, characters.
+const VALUE_MAX: usize = 160;
+/// Settings that differ in any two runs, or are told elsewhere.
+const NO_SETTINGS: [&str; 8] = [
+    "host.sysctls.fs.file-nr",
+    "trial.seed",
+    "trial.driver_reason",
+    "trial.requests",
+    "trial.resolution",
+    "target.server.pid",
+    "target.server.pids",
+    "target.server.pinned_threads",
+];
+
+/// Compares A with B.
+pub fn compare(a: &Record, b: &Record) -> Comparison {
+    let points = pairs(a, b);
+    Comparison {
+        schema: COMPARISON_SCHEMA.to_string(),
+        a: a.id.clone(),
+        b: b.id.clone(),
+        warnings: warnings(a, b, &points),
+        settings: settings(a, b),
+        points,
+        profiles: profiles(a, b),
+    }
+}
+
+fn warnings(a: &Record, b: &Record, points: &[PointPair]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (name, run) in [("A", a), ("B", b)] {
+        if run.outcome != Outcome::Complete {
+            warnings.push(format!("{name} did not come to its end"));
+        }
+        if matches!(run.verdict.side, Side::Client | Side::Measurement) {
+            let wall = run.verdict.wall.word();
+            warnings.push(format!("the wall of {name} is not the server but {wall}"));
+        }
+    }
+    for pair in points {
+        for (name, side) in [("A", &pair.a), ("B", &pair.b)] {
+            let Some(side) = side.as_ref().filter(|side| !side.broken_gates.is_empty()) else {
+                continue;
+            };
+            let gates = side.broken_gates.join(", ");
+            warnings.push(format!("{name} at {} is not valid: {gates}", pair.load));
+        }
+        if let (Some(a), Some(b)) = (&pair.a, &pair.b)
+            && a.profiled != b.profiled
+        {
+            warnings.push(format!("only one side was profiled at {}", pair.load));
+        }
+    }
+    let host = |run: &Record| {
+        let host = &run.host;
+        (host.hostname.clone(), host.cpu_model.clone(), host.cpus_online.len(), host.memory_bytes)
+    };
+    if host(a) != host(b) {
+        warnings.push("the generator ran on another host, see the settings".to_string());
+    }
+    if points.iter().all(|pair| pair.a.is_none() || pair.b.is_none()) {
+        warnings.push("no load was visited in both".to_string());
+    }
+    warnings
+}
+
+/// Points of equal load. Of several visits the last counts, which is the steady one.
+fn pairs(a: &Record, b: &Record) -> Vec<PointPair> {
+    let sides = [a, b].map(|run| {
+        let last = verdict::last_visits(&run.points);
+        last.into_iter().map(|at| (load(&run.points[at]), side(run, at))).collect::<Vec<_>>()
+    });
+    let [of_a, of_b] = &sides;
+    let find = |sides: &[(String, PointSide)], load: &str| {
+        sides.iter().find(|(other, _)| other == load).map(|(_, side)| side.clone())
+    };
+    let mut loads: Vec<&String> = Vec::new();
+    for (load, _) in of_a.iter().chain(of_b) {
+        if !loads.contains(&load) {
+            loads.push(load);
+        }
+    }
+    let pair = |load: &String| {
+        let (a, b) = (find(of_a, load), find(of_b, load));
+        let ratios = a.as_ref().zip(b.as_ref()).map_or_else(Ratios::default, ratios);
+        PointPair { load: load.clone(), a, b, ratios }
+    };
+    loads.into_iter().map(pair).collect()
+}
+
+/// What was applied, in words that are equal for equal loads.
+fn load(point: &Point) -> String {
+    let load = &point.load;
+    let one = if point.is_churn() { "devices" } else { "connections" };
+    let mut words = format!("{} {one}", load.connections);
+    if load.depth > 1 {
+        words.push_str(&format!(", depth {}", load.depth));
+    }
+    if let Some(rate) = load.rate {
+        words.push_str(&format!(", {}/s asked", model::units::show_count(rate)));
+    }
+    words
+}
+
+fn side(run: &Record, at: usize) -> PointSide {
+    let point = &run.points[at];
+    let rate = point.headline_rate();
+    let rates = steady::independent_rates(&point.per_100ms, rate);
+    let same = load(point);
+    let broken = point.gates.iter().filter(|gate| gate.ok == Some(false));
+    PointSide {
+        point: at,
+        visits: run.points.iter().filter(|other| load(other) == same).count(),
+        rate,
+        rate_interval: stats::mean_interval(&rates),
+        p50_ns: point.latency_ns.p50,
+        p99_ns: point.latency_ns.p99,
+        client_us_per_request: point.cpu.client_us_per_request,
+        server_us_per_request: point.cpu.server_us_per_request,
+        wall: point.verdict.wall.word().to_string(),
+        broken_gates: broken.map(|gate| gate.id.clone()).collect(),
+        profiled: point.profiled,
+    }
+}
+
+fn ratios((a, b): (&PointSide, &PointSide)) -> Ratios {
+    let over = |a: f64, b: f64| (a > 0.0).then(|| b / a);
+    let of = |a: Option<f64>, b: Option<f64>| a.zip(b).and_then(|(a, b)| over(a, b));
+    let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    let rate = over(a.rate, b.rate);
+    // Half widths as parts of the rates; independent of each other.
+    let part = |side: &PointSide| {
+        let (low, high) = side.rate_interval?;
+        (side.rate > 0.0).then(|| (high - low) / 2.0 / side.rate)
+    };
+    let spread = part(a).zip(part(b)).zip(rate).map(|((a, b), rate)| rate * a.hypot(b));
+    Ratios {
+        rate,
+        rate_spread: spread,
+        p50: of(ns(a.p50_ns), ns(b.p50_ns)),
+        p99: of(ns(a.p99_ns), ns(b.p99_ns)),
+        client_us: of(a.client_us_per_request, b.client_us_per_request),
+        server_us: of(a.server_us_per_request, b.server_us_per_request),
+    }
+}
+
+/// What differs in command, trial, target and hosts, by path in the record.
+fn settings(a: &Record, b: &Record) -> Vec<Difference> {
+    let (a, b) = (flat(a), flat(b));
+    let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let differing = names.into_iter().filter(|name| a.get(*name) != b.get(*name));
+    let difference = |name: &String| Difference {
+        setting: name.clone(),
+        a: a.get(name).cloned(),
+        b: b.get(name).cloned(),
+    };
+    differing.take(LISTED_MAX).map(difference).collect()
+}
+
+fn flat(run: &Record) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    settings.insert("command".to_string(), cut(&run.command[1.min(run.command.len())..].join(" ")));
+    settings.insert("version".to_string(), run.version.clone());
+    let target = serde_json::json!({
+        "server": run.target.server,
+        "probe": run.target.probe.as_ref().map(|far| (&far.host, &far.server)),
+        "tls": run.target.tls,
+    });
+    // A record is made of values that JSON has words for.
+    let value = |value: Result<Value, serde_json::Error>| value.unwrap_or(Value::Null);
+    flatten("trial", &value(serde_json::to_value(&run.trial)), &mut settings);
+    flatten("host", &value(serde_json::to_value(&run.host)), &mut settings);
+    flatten("target", &target, &mut settings);
+    settings.retain(|name, _| {
+        !NO_SETTINGS.iter().any(|no| {
+            name.strip_prefix(no).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    });
+    settings
+}
+
+/// Names of values by path. Lists of plain values are one value, as people write them.
+fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                flatten(&format!("{path}.{name}"), value, into);
+            }
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for (at, item) in items.iter().enumerate() {
+                flatten(&format!("{path}.{at}"), item, into);
+            }
+        }
+        Value::String(text) => {
+            into.insert(path.to_string(), cut(text));
+        }
+        value => {
+            into.insert(path.to_string(), cut(&value.to_string()));
+        }
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(VALUE_MAX).collect()
+}
+
+fn profiles(a: &Record, b: &Record) -> Vec<ProfileDifference> {
+    let (Some(a), Some(b)) = (&a.profile, &b.profile) else { return Vec::new() };
+    let both = a.kinds.iter().filter_map(|of_a| {
+        let of_b = b.kinds.iter().find(|of_b| of_b.kind == of_a.kind)?;
+        Some(ProfileDifference {
+            kind: of_a.kind,
+            functions: functions(of_a, of_b),
+            waits: waits(of_a, of_b),
+        })
+    });
+    both.collect()
+}
+
+/// Share and value per request of a function; zero only where all functions are known.
+fn cost(merged: &MergedProfile, function: &str) -> (Option<f64>, Option<f64>) {
+    let own = merged.top.iter().filter(|cost| cost.flat != 0).count();
+    let is_whole = own >= merged.functions;
+    let listed = merged.top.iter().find(|cost| cost.function == function).map(|cost| cost.flat);
+    let flat = listed.or(is_whole.then_some(0)).map(|flat| flat as f64);
+    let over = |whole: f64| flat.filter(|_| whole > 0.0).map(|flat| flat / whole);
+    (over(merged.total as f64), over(merged.requests))
+}
+
+fn functions(a: &MergedProfile, b: &MergedProfile) -> Vec<FunctionChange> {
+    // Who waits in which function of the runtime says less than at which site.
+    if a.kind.is_of_waits() {
+        return Vec::new();
+    }
+    let own = a.top.iter().chain(&b.top).filter(|cost| cost.flat > 0);
+    let names: BTreeSet<&String> = own.map(|cost| &cost.function).collect();
+    let change = |function: &String| {
+        let ((a_share, a_each), (b_share, b_each)) = (cost(a, function), cost(b, function));
+        FunctionChange { function: function.clone(), a_share, b_share, a_each, b_each }
+    };
+    let mut changes: Vec<_> = names.into_iter().map(change).collect();
+    let apart =
+        |one: &FunctionChange| (one.a_share.unwrap_or(0.0) - one.b_share.unwrap_or(0.0)).abs();
+    changes.sort_by(|one, other| apart(other).total_cmp(&apart(one)));
+    changes.truncate(LISTED_MAX);
+    changes
+}
+
+fn waits(a: &MergedProfile, b: &MergedProfile) -> Vec<WaitChange> {
+    if a.kind != ProfileKind::Block {
+        return Vec::new();
+    }
+    let shares = |merged: &MergedProfile| -> BTreeMap<(String, String), Option<f64>> {
+        let of_requests = merged.waits.iter().filter(|wait| wait.waiter == Waiter::Request);
+        of_requests.map(|wait| ((wait.site.clone(), wait.call.clone()), wait.share)).collect()
+    };
+    let (a, b) = (shares(a), shares(b));
+    let sites: BTreeSet<_> = a.keys().chain(b.keys()).cloned().collect();
+    let change = |key: (String, String)| WaitChange {
+        a_share: a.get(&key).copied().flatten(),
+        b_share: b.get(&key).copied().flatten(),
+        site: key.0,
+        call: key.1,
+    };
+    let mut changes: Vec<_> = sites.into_iter().map(change).collect();
+    let most = |one: &WaitChange| one.a_share.unwrap_or(0.0).max(one.b_share.unwrap_or(0.0));
+    changes.sort_by(|one, other| most(other).total_cmp(&most(one)));
+    changes.truncate(LISTED_MAX);
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::profile::{FunctionCost, Wait};
+
+    fn merged(kind: ProfileKind, top: &[(&str, i64)], waits: Vec<Wait>) -> MergedProfile {
+        let cost = |(function, flat): &(&str, i64)| FunctionCost {
+            function: (*function).to_string(),
+            flat: *flat,
+            cum: *flat,
+        };
+        MergedProfile {
+            kind,
+            processes: 1,
+            duration_s: 1.0,
+            requests: 10.0,
+            total: top.iter().map(|(_, flat)| flat).sum(),
+            top: top.iter().map(cost).collect(),
+            functions: top.len(),
+            flame: Vec::new(),
+            waits,
+        }
+    }
+
+    #[test]
+    fn functions_are_told_by_change_of_share() {
+        let a = merged(ProfileKind::Cpu, &[("write", 60), ("lock", 40)], Vec::new());
+        let mut b = merged(ProfileKind::Cpu, &[("write", 100)], Vec::new());
+        let changes = functions(&a, &b);
+        assert_eq!(changes[0].function, "lock");
+        assert_eq!((changes[0].a_share, changes[0].b_share), (Some(0.4), Some(0.0)));
+        assert_eq!((changes[1].a_each, changes[1].b_each), (Some(6.0), Some(10.0)));
+        // When some functions were too small to be kept, none is known to be zero.
+        b.functions = 9;
+        assert_eq!(functions(&a, &b)[0].b_share, None);
+    }
+
+    #[test]
+    fn waits_are_those_of_requests() {
+        let wait = |site: &str, waiter, share| Wait {
+            site: site.to_string(),
+            call: "Lock".to_string(),
+            waiter,
+            known_by: None,
+            count: 1,
+            blocked_s: 1.0,
+            share,
+            gain_max: None,
+        };
+        let of_a = vec![wait("rng", Waiter::Request, Some(0.2)), wait("idle", Waiter::Other, None)];
+        let a = merged(ProfileKind::Block, &[], of_a);
+        let b = merged(ProfileKind::Block, &[], vec![wait("pool", Waiter::Request, Some(0.1))]);
+        let changes = waits(&a, &b);
+        let shares: Vec<_> =
+            changes.iter().map(|one| (one.site.as_str(), one.a_share, one.b_share)).collect();
+        assert_eq!(shares, [("rng", Some(0.2), None), ("pool", None, Some(0.1))]);
+        assert!(functions(&a, &b).is_empty());
+    }
+
+    #[test]
+    fn a_ratio_varies_by_both_sides() {
+        let side = |rate: f64, half: f64| PointSide {
+            point: 0,
+            visits: 1,
+            rate,
+            rate_interval: Some((rate - half, rate + half)),
+            p50_ns: Some(10),
+            p99_ns: None,
+            client_us_per_request: None,
+            server_us_per_request: Some(5.0),
+            wall: "none".to_string(),
+            broken_gates: Vec::new(),
+            profiled: false,
+        };
+        let found = ratios((&side(100.0, 3.0), &side(200.0, 8.0)));
+        assert_eq!((found.rate, found.p50, found.p99), (Some(2.0), Some(1.0), None));
+        assert!((found.rate_spread.unwrap() - 0.1).abs() < 1e-9, "{found:?}");
+        assert_eq!(ratios((&side(0.0, 0.0), &side(1.0, 0.0))).rate, None);
+    }
+
+    #[test]
+    fn settings_are_named_by_their_path() {
+        let value = serde_json::json!({"cpus": [0, 1], "none": null, "levels": [{"depth": 1}]});
+        let mut flat = BTreeMap::new();
+        flatten("trial", &value, &mut flat);
+        let listed: Vec<_> = flat.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(listed, ["trial.cpus=[0,1]", "trial.levels.0.depth=1"]);
+    }
+}

@@ -1,0 +1,77 @@
+//! Events that did not arrive are the server's doing.
+//!
+//! A server drops what a subscriber does not take in time, and one event is like another to the
+//! generator that was late itself. So where events are missing, or nobody counted them, those who
+//! listen must have had time left; and events are conserved: what was meant arrived or is missing.
+
+use super::Outcome;
+use crate::case::{Case, HOT};
+use model::fanout::EventInfo;
+
+const BOUND: &str = "under 95 % of a thread, where events are missing";
+
+pub fn check(case: &Case<'_>) -> Outcome {
+    let Some(events) = &case.point.events else {
+        return Outcome::unchecked(BOUND, "nobody was to listen");
+    };
+    let Some(delivery) = &events.delivery else {
+        let why = events.delivery_absent.as_deref().unwrap_or("events were not counted");
+        return Outcome::unchecked(BOUND, why);
+    };
+    let accounted = delivery.received + delivery.late + delivery.missing;
+    if accounted != delivery.meant || events.received < delivery.received {
+        let why = format!("{accounted} events have a fate, and {} were meant", delivery.meant);
+        let measured = Some(accounted.abs_diff(delivery.meant) as f64);
+        return Outcome { ok: Some(false), measured, bound: BOUND.to_string(), why };
+    }
+    if delivery.missing == 0 {
+        let why = format!("all {} events that were meant arrived", delivery.meant);
+        return Outcome { ok: Some(true), measured: Some(0.0), bound: BOUND.to_string(), why };
+    }
+    judge_missing(case, events, delivery.missing)
+}
+
+/// Whose they may be that did not arrive.
+fn judge_missing(case: &Case<'_>, events: &EventInfo, missing: u64) -> Outcome {
+    let meant = events.delivery.map_or(0, |delivery| delivery.meant);
+    let Some(load) = case.worker_load() else {
+        let why = format!("{missing} of {meant} events are missing, and no thread was watched");
+        return Outcome::unchecked(BOUND, &why);
+    };
+    let share = load * 100.0;
+    let rest = if load < HOT { "it had time for them" } else { "it may be late itself" };
+    let why = format!(
+        "{missing} of {meant} events are missing; the generator's busiest thread had work for \
+         {share:.0} % of the window: {rest}"
+    );
+    Outcome { ok: Some(load < HOT), measured: Some(share), bound: BOUND.to_string(), why }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use model::fanout::{Delivery, EventInfo};
+
+    fn with(meant: u64, received: u64, missing: u64) -> EventInfo {
+        let delivery = Some(Delivery { meant, received, missing, late: 0, streams: 1 });
+        EventInfo { received, delivery, ..EventInfo::default() }
+    }
+
+    #[test]
+    fn missing_events_are_not_told_of_a_generator_without_time() {
+        let mut fixture = Fixture::good();
+        let check = |fixture: &Fixture| super::check(&fixture.case()).ok;
+        assert_eq!(check(&fixture), None);
+        fixture.point.events = Some(with(100, 90, 10));
+        fixture.worker(0.5, 0.0);
+        assert_eq!(check(&fixture), Some(true));
+        fixture.worker(0.6, 0.38);
+        assert_eq!(check(&fixture), Some(false), "it waited for its CPU");
+        fixture.observed.client_threads = None;
+        assert_eq!(check(&fixture), None);
+        fixture.point.events = Some(with(100, 100, 0));
+        assert_eq!(check(&fixture), Some(true));
+        fixture.point.events = Some(with(100, 100, 1));
+        assert_eq!(check(&fixture), Some(false), "one of them twice");
+    }
+}

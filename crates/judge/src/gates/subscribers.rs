@@ -1,0 +1,52 @@
+//! Everybody who was to listen did, to the end.
+//!
+//! A stream that was refused or that ended makes a smaller audience than the one that is reported,
+//! and a server with fewer to serve looks faster.
+
+use super::Outcome;
+use crate::case::Case;
+
+const BOUND: &str = "at most 0.1 % not listening";
+
+pub fn check(case: &Case<'_>) -> Outcome {
+    let Some(events) = &case.point.events else {
+        return Outcome::unchecked(BOUND, "nobody was to listen");
+    };
+    let subscribers = &events.subscribers;
+    let missing = subscribers.asked.saturating_sub(subscribers.accepted);
+    let share = (missing + subscribers.lost) as f64 / subscribers.asked.max(1) as f64;
+    let why = match (missing, subscribers.lost) {
+        (0, 0) => format!("all {} streams were accepted and stayed", subscribers.asked),
+        (missing, lost) => format!(
+            "{missing} of {} streams were not accepted, {lost} ended in the window",
+            subscribers.asked
+        ),
+    };
+    Outcome {
+        ok: Some(share <= 0.001),
+        measured: Some(share * 100.0),
+        bound: BOUND.to_string(),
+        why,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn streams_that_are_refused_or_end_break_it() {
+        let mut fixture = Fixture::good();
+        assert_eq!(super::check(&fixture.case()).ok, None);
+        let mut holds = |accepted: u64, lost: u64| {
+            let mut events = model::fanout::EventInfo::default();
+            let subscribers = &mut events.subscribers;
+            (subscribers.asked, subscribers.accepted, subscribers.lost) = (1000, accepted, lost);
+            fixture.point.events = Some(events);
+            super::check(&fixture.case()).ok
+        };
+        assert_eq!(holds(1000, 1), Some(true));
+        assert_eq!(holds(998, 0), Some(false));
+        assert_eq!(holds(1000, 2), Some(false));
+    }
+}

@@ -1,0 +1,121 @@
+//! The text of `perf script -F comm,pid,tid,time,event,ip,sym,dso`.
+//!
+//! A sample is one line about the thread, then one indented line for each frame, the innermost
+//! first, and an empty line. Names of threads and of functions may hold blanks and parentheses.
+//! Lines that are neither are skipped: newer versions may say more.
+
+use crate::samples::{Samples, Spot, Sum};
+use std::collections::BTreeMap;
+
+/// Fields to ask `perf script` for.
+pub const FIELDS: &str = "comm,pid,tid,time,event,ip,sym,dso";
+/// Most frames of one sample; what is above is cut off.
+const DEPTH_MAX: usize = 256;
+/// Longest name kept of a function, bytes.
+const NAME_MAX: usize = 512;
+/// Most processes told apart.
+const PROCESSES_MAX: usize = 4096;
+
+/// The samples by process. Each stands for `period_ns` of CPU time.
+pub fn parse(text: &[u8], period_ns: i64) -> BTreeMap<u32, Samples> {
+    let mut sums: BTreeMap<u32, Sum> = BTreeMap::new();
+    let mut open: Option<(u32, Vec<Spot>)> = None;
+    for line in text.split(|&byte| byte == b'\n').chain([&b""[..]]) {
+        let is_frame = line.first().is_some_and(|byte| matches!(byte, b'\t' | b' '));
+        match &mut open {
+            Some((_, places)) if is_frame && places.len() < DEPTH_MAX => {
+                places.extend(frame(line));
+            }
+            // Beyond what is kept, or a frame of no sample.
+            _ if is_frame && !line.trim_ascii().is_empty() => {}
+            _ => {
+                if let Some((pid, places)) = open.take()
+                    && !places.is_empty()
+                    && (sums.len() < PROCESSES_MAX || sums.contains_key(&pid))
+                {
+                    sums.entry(pid).or_default().add(places.iter(), (1, period_ns));
+                }
+                open = thread(line).map(|pid| (pid, Vec::new()));
+            }
+        }
+    }
+    sums.into_iter().map(|(pid, sum)| (pid, sum.finish())).collect()
+}
+
+/// The process of a line such as `two words 17/18 48345.869379: cpu-clock:`.
+fn thread(line: &[u8]) -> Option<u32> {
+    let mut words = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
+    // A name may look like the ids, so the last word that does so counts.
+    let ids = words.rfind(|word| word.contains(&b'/') && number(word).is_some())?;
+    number(ids)
+}
+
+fn number(ids: &[u8]) -> Option<u32> {
+    let (pid, tid) = std::str::from_utf8(ids).ok()?.split_once('/')?;
+    tid.parse::<u32>().ok()?;
+    pid.parse().ok()
+}
+
+/// The place of a line such as `ffffffff820281e0 name of it (/path/of/program)`, indented.
+fn frame(line: &[u8]) -> Option<Spot> {
+    let line = String::from_utf8_lossy(line);
+    let (address, rest) = line.trim().split_once(' ')?;
+    u64::from_str_radix(address, 16).ok()?;
+    // The file of a running program may be deleted or replaced.
+    let rest = rest.strip_suffix(" (deleted))").map_or(rest, |before| before);
+    let (name, object) = rest.rsplit_once(" (").unwrap_or((rest, ""));
+    let object = object.strip_suffix(')').unwrap_or(object);
+    let is_kernel = object.starts_with('[') && !object.starts_with("[vdso");
+    let mut name: String = name.chars().take(NAME_MAX).collect();
+    if name == "[unknown]" || name.is_empty() {
+        let file = object.rsplit('/').next().unwrap_or_default();
+        name = format!("[{}]", file.trim_matches(['[', ']']));
+    }
+    if is_kernel {
+        name.push_str(" [k]");
+    }
+    Some(Spot { function: name, line: 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+odd 9/9 name 17/18 48345.869379: cpu-clock: 
+\tffffffff820053db tcp_v4_rcv ([kernel.kallsyms])
+\t         463cf0 main.(*T).serve (/tmp/aprogram (deleted))
+\t         463cf1 ns::f(int, char) const (/usr/lib/libx.so)
+\t              0 [unknown] (/usr/lib/libc.so.6)
+
+:24219 17/24219 48345.871241: cpu-clock: 
+\tffffffff820053db tcp_v4_rcv ([kernel.kallsyms])
+
+idle 5/5 48346.0: cpu-clock: 
+
+other 6/6 48346.0: cpu-clock: 
+\t         10 f (/x)";
+
+    #[test]
+    fn samples_are_those_of_their_process() {
+        let parsed = parse(TEXT.as_bytes(), 10);
+        assert_eq!(parsed.keys().copied().collect::<Vec<_>>(), [6, 17], "a sample needs a frame");
+        let server = &parsed[&17];
+        assert_eq!((server.count(), server.total()), (2, 20));
+        let deepest = server.stacks.iter().max_by_key(|stack| stack.spots.len()).unwrap();
+        let names: Vec<_> = server.places(deepest).map(|spot| spot.function.as_str()).collect();
+        let expected =
+            ["tcp_v4_rcv [k]", "main.(*T).serve", "ns::f(int, char) const", "[libc.so.6]"];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn what_is_no_sample_is_skipped() {
+        assert!(parse(b"", 1).is_empty());
+        assert!(parse(b"\tffff f (x)\n# comment\nname 1 2.0: x:\n\tffff f (x)\n", 1).is_empty());
+        let deep = format!("n 1/1 0: x:\n{}", "\t1 f (x)\n".repeat(DEPTH_MAX * 2));
+        let parsed = parse(deep.as_bytes(), 1);
+        assert_eq!(parsed[&1].stacks[0].spots.len(), DEPTH_MAX);
+        assert_eq!(parsed[&1].count(), 1, "what is cut off is no sample of its own");
+    }
+}

@@ -1,0 +1,340 @@
+//! The pprof format: one gzipped protobuf message, `proto/profile.proto` of
+//! github.com/google/pprof.
+//!
+//! Only the fields that are of use here are written out; others are skipped. What comes from a
+//! server is bounded before it is taken apart: its length when unpacked, and how many entries it
+//! may have, because a few bytes of an entry become many in memory.
+
+use crate::samples::{Samples, Spot, Stack, Sum};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use model::profile::ProfileKind;
+use prost::Message;
+use prost::encoding::{self, DecodeContext, WireType};
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+
+/// Longest profile that is taken apart, bytes unpacked.
+pub const BYTES_MAX: usize = 32 << 20;
+/// Most samples, locations, functions and strings in all.
+const ENTRIES_MAX: usize = 1_000_000;
+/// Most places in one stack; what is above is cut off.
+const DEPTH_MAX: usize = 512;
+/// Most functions that are inlined into one place; two bytes of each become fifty in memory.
+const INLINED_MAX: usize = 64;
+/// Longest name kept of a function, bytes.
+const NAME_MAX: usize = 512;
+
+/// Why a profile cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PprofError {
+    /// It does not unpack.
+    #[error("it is not gzip: {0}")]
+    Packed(#[from] io::Error),
+    /// It is larger than is taken apart.
+    #[error("it has more than {0}")]
+    TooLarge(&'static str),
+    /// It is no protobuf, or another message.
+    #[error("it is not a pprof profile: {0}")]
+    Malformed(#[from] prost::DecodeError),
+    /// It has no values of the kind that was asked for.
+    #[error("it has no values of type {0}")]
+    OtherKind(&'static str),
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Profile {
+    #[prost(message, repeated, tag = "1")]
+    sample_type: Vec<ValueType>,
+    #[prost(message, repeated, tag = "2")]
+    sample: Vec<Sample>,
+    #[prost(message, repeated, tag = "4")]
+    location: Vec<Location>,
+    #[prost(message, repeated, tag = "5")]
+    function: Vec<Function>,
+    #[prost(bytes = "vec", repeated, tag = "6")]
+    string_table: Vec<Vec<u8>>,
+    #[prost(int64, tag = "9")]
+    time_nanos: i64,
+    #[prost(int64, tag = "10")]
+    duration_nanos: i64,
+    #[prost(message, optional, tag = "11")]
+    period_type: Option<ValueType>,
+    #[prost(int64, tag = "12")]
+    period: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+struct ValueType {
+    #[prost(int64, tag = "1")]
+    kind: i64,
+    #[prost(int64, tag = "2")]
+    unit: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Sample {
+    #[prost(uint64, repeated, tag = "1")]
+    location_id: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    value: Vec<i64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Location {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(uint64, tag = "3")]
+    address: u64,
+    #[prost(message, repeated, tag = "4")]
+    line: Vec<Line>,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+struct Line {
+    #[prost(uint64, tag = "1")]
+    function_id: u64,
+    #[prost(int64, tag = "2")]
+    line: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+struct Function {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(int64, tag = "2")]
+    name: i64,
+}
+
+/// The types of the count and of the value of a kind.
+fn types(kind: ProfileKind) -> (&'static str, &'static str) {
+    match kind {
+        ProfileKind::Cpu | ProfileKind::Perf => ("samples", "cpu"),
+        ProfileKind::Block | ProfileKind::Mutex => ("contentions", "delay"),
+        ProfileKind::Heap => ("alloc_objects", "alloc_space"),
+    }
+}
+
+/// Takes a profile of a kind apart. Stacks whose count and value are both zero are left out: a
+/// difference of two profiles is full of them.
+pub fn decode(bytes: &[u8], kind: ProfileKind) -> Result<Samples, PprofError> {
+    let mut unpacked = Vec::new();
+    GzDecoder::new(bytes).take(BYTES_MAX as u64 + 1).read_to_end(&mut unpacked)?;
+    if unpacked.len() > BYTES_MAX {
+        return Err(PprofError::TooLarge("32 MB unpacked"));
+    }
+    count_entries(&unpacked)?;
+    let profile = Profile::decode(&unpacked[..])?;
+    let (count, value) = types(kind);
+    let place = |wanted: &str| {
+        let is_wanted = |of: &ValueType| text(&profile, of.kind) == wanted.as_bytes();
+        profile.sample_type.iter().position(is_wanted)
+    };
+    let value_at = place(value).ok_or(PprofError::OtherKind(value))?;
+    let count_at = place(count);
+    let (spots, by_location) = spots(&profile);
+    let mut sum = Sum::default();
+    for sample in &profile.sample {
+        let number = |at: usize| sample.value.get(at).copied().unwrap_or(0);
+        let (count, value) = (count_at.map_or(0, number), number(value_at));
+        if count == 0 && value == 0 {
+            continue;
+        }
+        let places = sample.location_id.iter().filter_map(|id| by_location.get(id)).flatten();
+        sum.add(places.take(DEPTH_MAX).map(|&spot| &spots[spot]), (count, value));
+    }
+    let mut samples = sum.finish();
+    samples.duration_ns = u64::try_from(profile.duration_nanos).ok().filter(|ns| *ns > 0);
+    Ok(samples)
+}
+
+/// Fails when the outermost message has more entries than are taken, before any is kept.
+fn count_entries(mut bytes: &[u8]) -> Result<(), PprofError> {
+    let mut entries = 0;
+    while !bytes.is_empty() {
+        let (tag, wire) = encoding::decode_key(&mut bytes)?;
+        encoding::skip_field(wire, tag, &mut bytes, DecodeContext::default())?;
+        entries += usize::from(wire == WireType::LengthDelimited);
+        if entries > ENTRIES_MAX {
+            return Err(PprofError::TooLarge("a million entries"));
+        }
+    }
+    Ok(())
+}
+
+fn text(profile: &Profile, at: i64) -> &[u8] {
+    let at = usize::try_from(at).ok();
+    at.and_then(|at| profile.string_table.get(at)).map_or(b"", Vec::as_slice)
+}
+
+/// All places, and those of each location, the innermost first. A location without lines is known
+/// by its address.
+fn spots(profile: &Profile) -> (Vec<Spot>, HashMap<u64, Vec<usize>>) {
+    let names: HashMap<u64, i64> =
+        profile.function.iter().map(|function| (function.id, function.name)).collect();
+    let name = |id: u64| {
+        let name = names.get(&id).map_or(&b""[..], |&name| text(profile, name));
+        let name = String::from_utf8_lossy(&name[..name.len().min(NAME_MAX)]).into_owned();
+        if name.is_empty() { "[unknown]".to_string() } else { name }
+    };
+    let (mut spots, mut by_location) = (Vec::new(), HashMap::new());
+    for location in &profile.location {
+        let begin = spots.len();
+        spots.extend(
+            location
+                .line
+                .iter()
+                .take(INLINED_MAX)
+                .map(|at| Spot { function: name(at.function_id), line: at.line }),
+        );
+        if location.line.is_empty() {
+            spots.push(Spot { function: format!("[{:#x}]", location.address), line: 0 });
+        }
+        by_location.insert(location.id, (begin..spots.len()).collect());
+    }
+    (spots, by_location)
+}
+
+/// Samples of CPU time as a pprof file.
+pub fn encode(samples: &Samples, period_ns: i64) -> Vec<u8> {
+    let mut table = Table::default();
+    let mut kind =
+        |kind: &str, unit: &str| ValueType { kind: table.add(kind), unit: table.add(unit) };
+    let (count, cpu) = (kind("samples", "count"), kind("cpu", "nanoseconds"));
+    let sample = |stack: &Stack| Sample {
+        location_id: stack.spots.iter().map(|&spot| u64::from(spot) + 1).collect(),
+        value: vec![stack.count, stack.value],
+    };
+    let (mut location, mut function) = (Vec::new(), Vec::new());
+    for (id, spot) in (1..).zip(&samples.spots) {
+        let line = vec![Line { function_id: id, line: spot.line }];
+        location.push(Location { id, address: 0, line });
+        function.push(Function { id, name: table.add(&spot.function) });
+    }
+    let profile = Profile {
+        sample_type: vec![count, cpu],
+        sample: samples.stacks.iter().map(sample).collect(),
+        location,
+        function,
+        string_table: table.texts,
+        time_nanos: 0,
+        duration_nanos: samples.duration_ns.map_or(0, |ns| ns.cast_signed()),
+        period_type: Some(cpu),
+        period: period_ns,
+    };
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(&profile.encode_to_vec()).expect("writing to memory does not fail");
+    packed.finish().expect("writing to memory does not fail")
+}
+
+/// The strings of a profile; the first is empty.
+struct Table {
+    texts: Vec<Vec<u8>>,
+    places: HashMap<String, i64>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { texts: vec![Vec::new()], places: HashMap::from([(String::new(), 0)]) }
+    }
+}
+
+impl Table {
+    fn add(&mut self, text: &str) -> i64 {
+        let next = self.texts.len() as i64;
+        *self.places.entry(text.to_string()).or_insert_with(|| {
+            self.texts.push(text.as_bytes().to_vec());
+            next
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn fixture(name: &str) -> Vec<u8> {
+        std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    }
+
+    #[test]
+    fn profiles_of_go() {
+        let cpu = decode(&fixture("fiber-cpu.pb.gz"), ProfileKind::Cpu).unwrap();
+        // Go samples each 10 ms of CPU time.
+        assert_eq!(cpu.total(), cpu.count() * 10_000_000);
+        assert!(cpu.duration_ns.is_some_and(|ns| (900_000_000..1_500_000_000).contains(&ns)));
+        let is_deepest = |stack: &&Stack| stack.spots.len() > 8;
+        let stack = cpu.stacks.iter().find(is_deepest).unwrap();
+        let names: Vec<_> = cpu.places(stack).map(|spot| spot.function.as_str()).collect();
+        assert!(
+            names.iter().any(|name| name.contains("fasthttp.(*Server).serveConn")),
+            "{names:?}"
+        );
+        let block = decode(&fixture("fiber-block.pb.gz"), ProfileKind::Block).unwrap();
+        assert!(block.total() > 1_000_000_000, "the profiler itself waits");
+        let heap = decode(&fixture("fiber-heap.pb.gz"), ProfileKind::Heap).unwrap();
+        assert!(heap.total() >= 0);
+        let refused = decode(&fixture("fiber-cpu.pb.gz"), ProfileKind::Block).unwrap_err();
+        assert_eq!(refused.to_string(), "it has no values of type delay");
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let packed = |bytes: &[u8]| {
+            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+            packed.write_all(bytes).unwrap();
+            packed.finish().unwrap()
+        };
+        for bytes in [&b""[..], b"<html>", b"\x1f\x8b\x08"] {
+            assert!(matches!(decode(bytes, ProfileKind::Cpu), Err(PprofError::Packed(_))));
+        }
+        let refused = |bytes: &[u8]| decode(&packed(bytes), ProfileKind::Cpu).unwrap_err();
+        assert!(matches!(refused(b"\xff\xff\xff"), PprofError::Malformed(_)));
+        assert!(matches!(refused(b""), PprofError::OtherKind(_)));
+        assert!(matches!(refused(&vec![0; BYTES_MAX + 1]), PprofError::TooLarge(_)));
+        // Two bytes each, and 24 in memory.
+        let empty_samples = [0x12, 0].repeat(ENTRIES_MAX + 1);
+        assert!(matches!(refused(&empty_samples), PprofError::TooLarge(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_back(stacks in proptest::collection::vec(
+            (proptest::collection::vec(0..20_u32, 1..9), 1..99_i64), 1..30)) {
+            let mut sum = Sum::default();
+            for (spots, count) in &stacks {
+                let named = |at: &u32| format!("f{}", at % 7);
+                let spot = |at: &u32| Spot { function: named(at), line: i64::from(*at) };
+                let places: Vec<_> = spots.iter().map(spot).collect();
+                sum.add(places.iter(), (*count, count * 10));
+            }
+            let written = Samples { duration_ns: Some(5), ..sum.finish() };
+            let read = decode(&encode(&written, 10), ProfileKind::Perf).unwrap();
+            prop_assert_eq!(read.total(), written.total());
+            let named = |samples: &Samples| {
+                let stack = |stack: &Stack| {
+                    let places: Vec<_> = samples.places(stack).cloned().collect();
+                    (places.iter().map(|spot| format!("{spot:?}")).collect::<String>(), stack.value)
+                };
+                let mut all: Vec<_> = samples.stacks.iter().map(stack).collect();
+                all.sort();
+                all
+            };
+            prop_assert_eq!(named(&read), named(&written));
+        }
+
+        #[test]
+        fn broken_bytes_do_not_panic(at in 0..4000_usize, byte: u8, cut in 0..4000_usize) {
+            let mut unpacked = Vec::new();
+            GzDecoder::new(&fixture("fiber-cpu.pb.gz")[..]).read_to_end(&mut unpacked).unwrap();
+            let length = unpacked.len();
+            unpacked[at % length] = byte;
+            unpacked.truncate(length - cut % length);
+            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+            packed.write_all(&unpacked).unwrap();
+            crate::fuzzing::profiles(&packed.finish().unwrap());
+        }
+    }
+}

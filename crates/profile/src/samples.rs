@@ -1,0 +1,94 @@
+//! Samples: stacks of calls, each with a count and a value, and the names they are made of.
+
+use std::collections::HashMap;
+
+/// A place in a program.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Spot {
+    /// Function; of the kernel it ends with ` [k]`.
+    pub function: String,
+    /// Line of its file; 0 when not known.
+    pub line: i64,
+}
+
+/// One stack of calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stack {
+    /// Places in [`Samples::spots`], the innermost first.
+    pub spots: Vec<u32>,
+    /// How often it was met.
+    pub count: i64,
+    /// Nanoseconds, or bytes.
+    pub value: i64,
+}
+
+/// What a profile holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Samples {
+    /// Places that stacks are made of.
+    pub spots: Vec<Spot>,
+    /// Stacks.
+    pub stacks: Vec<Stack>,
+    /// How much time they cover, nanoseconds; absent when it was not told.
+    pub duration_ns: Option<u64>,
+}
+
+impl Samples {
+    /// Sum of all values.
+    pub fn total(&self) -> i64 {
+        self.stacks.iter().fold(0, |sum, stack| sum.saturating_add(stack.value))
+    }
+
+    /// Sum of all counts.
+    pub fn count(&self) -> i64 {
+        self.stacks.iter().fold(0, |sum, stack| sum.saturating_add(stack.count))
+    }
+
+    /// The places of a stack, the innermost first. A place that is not there is left out.
+    pub fn places<'a>(&'a self, stack: &'a Stack) -> impl DoubleEndedIterator<Item = &'a Spot> {
+        stack.spots.iter().filter_map(|&spot| self.spots.get(spot as usize))
+    }
+}
+
+/// Adds up samples, so that equal stacks are one.
+#[derive(Debug, Default)]
+pub struct Sum {
+    spots: HashMap<Spot, u32>,
+    stacks: HashMap<Vec<u32>, (i64, i64)>,
+    duration_ns: Option<u64>,
+}
+
+impl Sum {
+    /// Adds a stack of places, the innermost first.
+    pub fn add<'a>(&mut self, places: impl Iterator<Item = &'a Spot>, (count, value): (i64, i64)) {
+        let mut spots = Vec::new();
+        for place in places {
+            let next = self.spots.len() as u32;
+            spots.push(match self.spots.get(place) {
+                Some(known) => *known,
+                None => *self.spots.entry(place.clone()).or_insert(next),
+            });
+        }
+        let sum = self.stacks.entry(spots).or_default();
+        *sum = (sum.0.saturating_add(count), sum.1.saturating_add(value));
+    }
+
+    /// Adds all samples of a profile; the time covered is that of the longest.
+    pub fn add_all(&mut self, samples: &Samples) {
+        for stack in &samples.stacks {
+            self.add(samples.places(stack), (stack.count, stack.value));
+        }
+        self.duration_ns = self.duration_ns.max(samples.duration_ns);
+    }
+
+    /// The sum, in an order that depends on the samples alone.
+    pub fn finish(self) -> Samples {
+        let mut spots: Vec<_> = self.spots.into_iter().collect();
+        spots.sort_unstable_by_key(|(_, number)| *number);
+        let spots = spots.into_iter().map(|(spot, _)| spot).collect();
+        let stack = |(spots, (count, value))| Stack { spots, count, value };
+        let mut stacks: Vec<_> = self.stacks.into_iter().map(stack).collect();
+        stacks.sort_unstable_by(|one, other| one.spots.cmp(&other.spots));
+        Samples { spots, stacks, duration_ns: self.duration_ns }
+    }
+}
