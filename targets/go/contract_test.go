@@ -126,14 +126,18 @@ func checkHealthz(t *testing.T, scene scene) {
 }
 
 func checkRead(t *testing.T, scene scene) {
-	seen := make(map[int]bool)
-	for range 20 {
-		got := scene.client.get(t, contract.PathRead)
-		expect(t, got, http.StatusOK, contract.TypeJSON)
-		seen[indexIn(t, scene.pool.Plain, got.body)] = true
-	}
-	if len(seen) < 2 {
-		t.Error("twenty reads gave the same product")
+	for _, path := range []string{
+		contract.PathRead, contract.PathReadLocked, contract.PathReadTable,
+	} {
+		seen := make(map[int]bool)
+		for range 20 {
+			got := scene.client.get(t, path)
+			expect(t, got, http.StatusOK, contract.TypeJSON)
+			seen[indexIn(t, scene.pool.Plain, got.body)] = true
+		}
+		if len(seen) < 2 {
+			t.Errorf("GET %s gave the same product twenty times", path)
+		}
 	}
 }
 
@@ -245,8 +249,8 @@ func checkWrongMethod(t *testing.T, scene scene) {
 
 func checkHead(t *testing.T, scene scene) {
 	for _, path := range []string{
-		contract.PathSimple, contract.PathRead, contract.PathReadGz, contract.PathList,
-		contract.PathCompute, contract.PathHealthz,
+		contract.PathSimple, contract.PathRead, contract.PathReadLocked, contract.PathReadTable,
+		contract.PathReadGz, contract.PathList, contract.PathCompute, contract.PathHealthz,
 	} {
 		got := scene.client.do(t, http.MethodHead, path, nil, nil)
 		if got.status != http.StatusOK || len(got.body) != 0 || !plausible(scene.pool, path, got) {
@@ -264,7 +268,7 @@ func plausible(pool *contract.Catalog, path string, got answer) bool {
 		return got.length == 16
 	case contract.PathHealthz:
 		return got.length == 2
-	case contract.PathRead:
+	case contract.PathRead, contract.PathReadLocked, contract.PathReadTable:
 		return slices.ContainsFunc(pool.Plain, ofLength)
 	case contract.PathReadGz:
 		return slices.ContainsFunc(pool.Gzipped, ofLength)

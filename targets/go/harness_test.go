@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -46,6 +47,8 @@ var variants = []variant{
 	{name: "fasthttp", target: "fasthttp", workers: 1},
 	{name: "fiber", target: "fiber", workers: 1},
 	{name: "fiber prefork", target: "fiber", args: prefork3, workers: 3},
+	{name: "nethttp prefork", target: "nethttp", args: prefork3, workers: 3},
+	{name: "fasthttp prefork", target: "fasthttp", args: prefork3, workers: 3},
 	{name: "nethttp tls", target: "nethttp", args: withTLS, workers: 1},
 	{name: "fasthttp tls", target: "fasthttp", args: withTLS, workers: 1},
 	{
@@ -60,6 +63,19 @@ var variants = []variant{
 	},
 	{name: "nethttp unix", target: "nethttp", args: []string{"--unix", "{unix}"}, workers: 1},
 	{name: "fiber unix", target: "fiber", args: []string{"--unix", "{unix}"}, workers: 1},
+}
+
+// outside are the targets whose server is no library of ours: of the contract they have what is
+// theirs to keep.
+var outside = []variant{
+	{name: "ranch", target: "ranch", workers: 1},
+	{name: "ranch one supervisor", target: "ranch", args: []string{"--supervisors", "1"},
+		workers: 1},
+	{name: "ranch listeners", target: "ranch", args: shared3, workers: 1},
+	{name: "ranch tls", target: "ranch", args: withTLS, workers: 1},
+	{name: "nginx", target: "nginx", args: []string{"--workers", "2"}, workers: 2},
+	{name: "nginx reuseport", target: "nginx", args: []string{"--workers", "3", "--reuseport"},
+		workers: 3},
 }
 
 // has tells if a variant is run with a flag.
@@ -87,6 +103,15 @@ func freeSocket() string {
 }
 
 func eachVariant(t *testing.T, test func(t *testing.T, variant variant)) {
+	each(t, variants, test)
+}
+
+// eachTarget is for what every target must do.
+func eachTarget(t *testing.T, test func(t *testing.T, variant variant)) {
+	each(t, slices.Concat(variants, outside), test)
+}
+
+func each(t *testing.T, variants []variant, test func(t *testing.T, variant variant)) {
 	for _, variant := range variants {
 		t.Run(variant.name, func(t *testing.T) {
 			t.Parallel()
@@ -108,8 +133,10 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(directory)
 	binaries = directory
+	// What a killed target leaves in the folder of temporary files goes with ours.
+	os.Setenv("TMPDIR", directory)
+	defer cleanUpAfterwards()()
 	args := append([]string{"build", "-o", directory}, buildFlags...)
 	build := exec.Command("go", append(args, "./cmd/...")...)
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
@@ -122,10 +149,18 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "make certificates: %v: %s", err, output)
 		return 1
 	}
+	// Unpacked by make build-nginx; without it target-nginx says what is missing.
+	if unpacked, err := filepath.Abs("../../.cache/nginx/usr/sbin/nginx"); err == nil {
+		os.Setenv("TARGET_NGINX", unpacked)
+	}
 	return m.Run()
 }
 
 func command(target string, args ...string) *exec.Cmd {
+	if target == "ranch" {
+		// Not Go: make build-ranch makes it.
+		return exec.Command("../../bin/target-ranch", args...)
+	}
 	return exec.Command(filepath.Join(binaries, target), args...)
 }
 
@@ -133,16 +168,37 @@ func command(target string, args ...string) *exec.Cmd {
 type process struct {
 	command   *exec.Cmd
 	output    *bufio.Reader
-	errors    bytes.Buffer
+	errors    notes
 	listening contract.Listening
 	// killer ends the group when a test hangs.
 	killer *time.Timer
 }
 
+// notes is what a process says on standard error, to be read while it still writes.
+type notes struct {
+	mu      sync.Mutex
+	content bytes.Buffer
+}
+
+func (n *notes) Write(content []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.content.Write(content)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.content.String()
+}
+
 // start runs a target on a free port and waits for its first line.
-func start(t *testing.T, variant variant, more ...string) *process {
+func start(t testing.TB, variant variant, more ...string) *process {
 	t.Helper()
-	args := variant.line(append(more, "--pool-seed", fmt.Sprint(poolSeed))...)
+	if variant.target != "ranch" {
+		more = append(more, "--pool-seed", fmt.Sprint(poolSeed))
+	}
+	args := variant.line(more...)
 	process := &process{command: command(variant.target, args...)}
 	process.command.Stderr = &process.errors
 	// Its own process group, so that a test can signal target and workers together.
@@ -175,7 +231,7 @@ func (p *process) signalGroup(signal syscall.Signal) {
 }
 
 // end waits for the process and returns what it still wrote and its exit code.
-func (p *process) end(t *testing.T) (stopped contract.Stopped, code int) {
+func (p *process) end(t testing.TB) (stopped contract.Stopped, code int) {
 	t.Helper()
 	var rest bytes.Buffer
 	_, err := rest.ReadFrom(p.output)
@@ -197,13 +253,13 @@ func (p *process) stopCleanly(t *testing.T) contract.Stopped {
 	t.Helper()
 	p.signal(syscall.SIGTERM)
 	stopped, code := p.end(t)
-	if code != 0 || p.errors.Len() != 0 {
+	if code != 0 || p.errors.String() != "" {
 		t.Errorf("exit code %d, want 0; standard error: %s", code, &p.errors)
 	}
 	return stopped
 }
 
-func decodeStrict(t *testing.T, line []byte, into any) {
+func decodeStrict(t testing.TB, line []byte, into any) {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
@@ -212,7 +268,7 @@ func decodeStrict(t *testing.T, line []byte, into any) {
 	}
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

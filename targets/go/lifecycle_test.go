@@ -3,6 +3,7 @@ package targets_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -18,7 +19,7 @@ import (
 )
 
 func TestStopsWithOpenConnections(t *testing.T) {
-	eachVariant(t, func(t *testing.T, variant variant) {
+	eachTarget(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)
 		client := process.client(t)
 		// One connection that has served and is kept alive, one that never sends anything.
@@ -33,7 +34,7 @@ func TestStopsWithOpenConnections(t *testing.T) {
 }
 
 func TestStopsUnderLoad(t *testing.T) {
-	eachVariant(t, func(t *testing.T, variant variant) {
+	eachTarget(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)
 		conn, err := process.client(t).dial()
 		check(t, err)
@@ -60,9 +61,9 @@ func TestStopsUnderLoad(t *testing.T) {
 
 // A terminal sends SIGINT to the whole group, so that workers get it as early as their parent.
 func TestInterruptOfTheGroup(t *testing.T) {
-	eachVariant(t, func(t *testing.T, variant variant) {
+	eachTarget(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)
-		process.client(t).get(t, contract.PathRead)
+		process.client(t).get(t, contract.PathSimple)
 		process.signalGroup(syscall.SIGINT)
 		stopped, code := process.end(t)
 		if code != 0 || stopped.RequestsServed != 1 || stopped.WorkersLost != 0 {
@@ -72,7 +73,7 @@ func TestInterruptOfTheGroup(t *testing.T) {
 }
 
 func TestBusyPort(t *testing.T) {
-	eachVariant(t, func(t *testing.T, variant variant) {
+	eachTarget(t, func(t *testing.T, variant variant) {
 		if variant.has("--unix") {
 			t.Skip("a unix socket has no port")
 		}
@@ -116,17 +117,56 @@ func TestBodyLimit(t *testing.T) {
 	})
 }
 
+// Every process that serves tells where its own profiles are.
 func TestProfiles(t *testing.T) {
+	// A picked port has four digits at least; port 1 would be the next of port 0.
+	place := regexp.MustCompile(`profiles at (http://127\.0\.0\.1:\d{4,5}/debug/)pprof/`)
 	eachVariant(t, func(t *testing.T, variant variant) {
 		process := start(t, variant, "--debug-addr", "127.0.0.1:0")
+		places := make(map[string]bool)
+		for deadline := time.Now().Add(hangLimit); len(places) < variant.workers; {
+			for _, found := range place.FindAllStringSubmatch(process.errors.String(), -1) {
+				places[found[1]] = true
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("profiles of %d workers at %v", variant.workers, places)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		for place := range places {
+			checkProfiles(t, variant, place)
+		}
 		process.signal(syscall.SIGTERM)
 		_, code := process.end(t)
-		found := regexp.MustCompile(`profiles at http://127\.0\.0\.1:\d+/debug/pprof/`).
-			FindAllString(process.errors.String(), -1)
-		if code != 0 || len(found) != variant.workers {
-			t.Errorf("exit code %d, addresses %q; want one per worker", code, found)
+		found := len(place.FindAllString(process.errors.String(), -1))
+		if code != 0 || found != variant.workers || len(places) != found {
+			t.Errorf("exit code %d, %d addresses, %v; want one per worker", code, found, places)
 		}
 	})
+}
+
+// checkProfiles wants each kind of profile, of a process that is a worker.
+func checkProfiles(t *testing.T, variant variant, place string) {
+	t.Helper()
+	for _, kind := range []string{"heap", "mutex", "block", "goroutine"} {
+		response, err := http.Get(place + "pprof/" + kind)
+		check(t, err)
+		got, err := read(response)
+		check(t, err)
+		packed := bytes.HasPrefix(got.body, []byte{0x1f, 0x8b})
+		if got.status != http.StatusOK || !packed {
+			t.Errorf("%s of %s: status %d, %d bytes", kind, place, got.status, len(got.body))
+		}
+	}
+	response, err := http.Get(place + "runtime")
+	check(t, err)
+	got, err := read(response)
+	check(t, err)
+	var figures map[string]float64
+	check(t, json.Unmarshal(got.body, &figures))
+	if variant.workers > 1 && figures["gomaxprocs"] != 1 {
+		t.Errorf("%s has GOMAXPROCS %v, a worker has 1", place, figures["gomaxprocs"])
+	}
 }
 
 // runToEnd runs a target that is expected to end by itself.

@@ -34,7 +34,7 @@ func visit(t *testing.T, client *client) net.Conn {
 
 // A generator of connections checks its own count against this one.
 func TestCountsConnections(t *testing.T) {
-	eachVariant(t, func(t *testing.T, variant variant) {
+	eachTarget(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)
 		client := process.client(t)
 		for range 20 {

@@ -3,6 +3,7 @@
 use crate::http::{After, Framing, NoRequest, head, parse};
 use crate::options::Writing;
 use crate::service::{Hands, Service};
+use crate::stream;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
@@ -49,6 +50,10 @@ impl Connection {
             };
             done += request.length;
             self.answered += 1;
+            if request.path.starts_with(stream::PREFIX) {
+                let leave_out = service.leave_out();
+                return Err(stream::serve(&mut self.stream, request.path, leave_out));
+            }
             let is_last = request.is_last || self.answered >= service.requests_per_connection();
             after = if is_last { After::Close } else { After::KeepAlive };
             let (status, framing, body) = service.answer(request.path, hands);

@@ -61,6 +61,8 @@ pub enum Framing {
     Length,
     /// The body is chunks already.
     Chunked,
+    /// By the end of the connection: a stream of events.
+    Events,
 }
 
 /// The head of an answer. It names the thread, so that clients can tell listeners apart.
@@ -74,6 +76,7 @@ pub fn head(status: &str, framing: Framing, body_bytes: usize, after: After) -> 
     let length = match framing {
         Framing::Length => format!("Content-Length: {body_bytes}"),
         Framing::Chunked => "Transfer-Encoding: chunked".to_owned(),
+        Framing::Events => "Content-Type: text/event-stream".to_owned(),
     };
     format!("HTTP/1.1 {status}\r\nServer: {thread}\r\n{length}\r\n{close}\r\n")
 }

@@ -21,6 +21,7 @@ mod http;
 
 mod limiter;
 mod service;
+mod stream;
 
 use crate::options::{Crew, Options, Plan};
 use crate::service::Service;

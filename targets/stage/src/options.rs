@@ -12,7 +12,9 @@ backlogs, buffers and work per request, on plain threads that can be watched in 
 
 const AFTER: &str = r#"WHAT A REQUEST GOES THROUGH, IN THIS ORDER
   --limit, --lock, --sleep, --spin, --spin-lock, --downstream, --fsync, the answer. Every path is
-  answered alike, with 200 and --body bytes, but for --lock-path.
+  answered alike, with 200 and --body bytes, but for --lock-path; and a path /events/NAME is a
+  stream of events as fast as the socket takes them, numbered for each connection, which keeps its
+  thread: for --thread-per-connection.
 
 LINES ON STANDARD OUTPUT
   {"event":"listening",...} when connections are accepted, {"event":"stopped",...} after SIGTERM
@@ -124,6 +126,11 @@ pub struct Options {
           value_parser = value_parser!(u32).range(1..=1 << 20), help_heading = "Answers")]
     chunks: Option<u32>,
 
+    /// Leave out every event of a stream whose number N divides
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(2..),
+          help_heading = "Answers")]
+    leave_out: Option<u64>,
+
     /// Write head and body apart and without TCP_NODELAY, so that the body waits for the
     /// acknowledgement of the head
     #[arg(long, help_heading = "Answers")]
@@ -197,6 +204,8 @@ pub struct Work {
     pub limit: Option<(f64, Overflow)>,
     /// Answers of a connection.
     pub requests_per_connection: u64,
+    /// Events with numbers that this divides are left out.
+    pub leave_out: Option<u64>,
     /// What each body is.
     pub body: Body,
 }
@@ -240,6 +249,7 @@ impl Options {
                 fsync: self.fsync,
                 limit: self.limit.map(|rate| (rate, self.limit_mode)),
                 requests_per_connection: self.requests_per_connection.unwrap_or(u64::MAX),
+                leave_out: self.leave_out,
                 body: match self.chunks {
                     Some(chunks) => Body::Chunks(chunks as usize),
                     None => Body::Whole(self.body as usize),

@@ -61,6 +61,11 @@ impl Service {
         self.served.load(Ordering::Relaxed)
     }
 
+    /// Events with numbers that this divides are left out of streams.
+    pub fn leave_out(&self) -> Option<u64> {
+        self.work.leave_out
+    }
+
     /// Answers after which a connection is closed.
     pub fn requests_per_connection(&self) -> u64 {
         self.work.requests_per_connection

@@ -8,7 +8,7 @@ type Takes = (&'static str, &'static str, &'static str);
 const TIME: &str = "a time in ns, us, ms or s up to 3600s";
 const NOTHING: &str = "no value";
 
-const TAKES: [Takes; 24] = [
+const TAKES: [Takes; 25] = [
     ("--addr", "an IP address", "--addr 127.0.0.1"),
     ("--port", "a number from 0 to 65535", "--port 8084"),
     ("--listeners", "a number from 1 to 64", "--listeners 2"),
@@ -29,6 +29,7 @@ const TAKES: [Takes; 24] = [
     ("--sndbuf", "bytes from 1", "--sndbuf 4096"),
     ("--body", "bytes from 0 to 67108864", "--body 16384"),
     ("--chunks", "a number from 1 to 1048576", "--chunks 5000"),
+    ("--leave-out", "a number from 2", "--leave-out 10"),
     ("--nagle", NOTHING, "--nagle"),
     ("--help", NOTHING, "--help"),
     ("--version", NOTHING, "--version"),

@@ -17,8 +17,11 @@ func TestHotRoutesDoNotAllocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := counted(routes{catalog}.handle)
-	for _, path := range []string{contract.PathSimple, contract.PathRead, contract.PathReadGz} {
+	handler := counted(routes{catalog, nil}.handle)
+	for _, path := range []string{
+		contract.PathSimple, contract.PathRead, contract.PathReadGz,
+		contract.PathReadLocked, contract.PathReadTable,
+	} {
 		var ctx fasthttp.RequestCtx
 		ctx.Init2(contract.NewLedger().Track(nil), silent{}, false)
 		ctx.Request.SetRequestURI(path)

@@ -4,19 +4,23 @@ package main
 import (
 	"context"
 	"net"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
 	"ceiling.dev/targets/internal/contract"
+	"ceiling.dev/targets/internal/prefork"
+	"ceiling.dev/targets/internal/spectrum"
 )
 
 func main() {
 	contract.Main(contract.Program{
 		Name:    "fasthttp",
 		Modules: []string{"github.com/valyala/fasthttp"},
-		Flags:   contract.ServerFlags,
+		Flags:   slices.Concat(contract.ServerFlags, contract.PreforkFlags),
+		Parts:   spectrum.Parts(),
 		Build:   newServer,
-		Run:     contract.Serve,
+		Run:     prefork.Run,
 	})
 }
 
@@ -28,9 +32,9 @@ func (silent) Printf(string, ...any) {}
 
 type server struct{ fasthttp *fasthttp.Server }
 
-func newServer(catalog *contract.Catalog) contract.Server {
+func newServer(catalog *contract.Catalog, more []contract.Route) contract.Server {
 	return server{&fasthttp.Server{
-		Handler:            counted(routes{catalog}.handle),
+		Handler:            counted(routes{catalog, more}.handle),
 		MaxRequestBodySize: contract.BodyLimitBytes,
 		ErrorHandler:       handleError,
 		Logger:             silent{},

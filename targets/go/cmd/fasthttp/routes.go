@@ -8,7 +8,10 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-type routes struct{ catalog *contract.Catalog }
+type routes struct {
+	catalog *contract.Catalog
+	more    router
+}
 
 // handle is the router: fasthttp has none, and a switch is what its users write.
 func (r routes) handle(ctx *fasthttp.RequestCtx) {
@@ -17,6 +20,10 @@ func (r routes) handle(ctx *fasthttp.RequestCtx) {
 		onRead(ctx, simple)
 	case contract.PathRead:
 		onRead(ctx, r.read)
+	case contract.PathReadLocked:
+		onRead(ctx, r.readLocked)
+	case contract.PathReadTable:
+		onRead(ctx, r.readTable)
 	case contract.PathReadGz:
 		onRead(ctx, r.readGz)
 	case contract.PathList:
@@ -28,7 +35,7 @@ func (r routes) handle(ctx *fasthttp.RequestCtx) {
 	case contract.PathEcho:
 		echo(ctx)
 	default:
-		ctx.Error("Not Found", fasthttp.StatusNotFound)
+		r.more.handle(ctx)
 	}
 }
 
@@ -58,6 +65,16 @@ func healthz(ctx *fasthttp.RequestCtx) {
 func (r routes) read(ctx *fasthttp.RequestCtx) {
 	ctx.SetContentType(contract.TypeJSON)
 	ctx.Response.SetBodyRaw(r.catalog.Read().Bytes)
+}
+
+func (r routes) readLocked(ctx *fasthttp.RequestCtx) {
+	ctx.SetContentType(contract.TypeJSON)
+	ctx.Response.SetBodyRaw(r.catalog.ReadLocked().Bytes)
+}
+
+func (r routes) readTable(ctx *fasthttp.RequestCtx) {
+	ctx.SetContentType(contract.TypeJSON)
+	ctx.Response.SetBodyRaw(r.catalog.ReadTable().Bytes)
 }
 
 func (r routes) readGz(ctx *fasthttp.RequestCtx) {

@@ -17,11 +17,14 @@ func TestHotRoutesDoNotAllocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := newServer(catalog).(server)
+	target := newServer(catalog, nil).(server)
 	// Builds the route tree, as listening does; with it the whole of Fiber is counted.
 	target.app.Handler()
 	handler := target.app.Server().Handler
-	for _, path := range []string{contract.PathSimple, contract.PathRead, contract.PathReadGz} {
+	for _, path := range []string{
+		contract.PathSimple, contract.PathRead, contract.PathReadGz,
+		contract.PathReadLocked, contract.PathReadTable,
+	} {
 		var ctx fasthttp.RequestCtx
 		ctx.Init2(contract.NewLedger().Track(nil), nil, false)
 		ctx.Request.SetRequestURI(path)

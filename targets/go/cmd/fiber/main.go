@@ -1,5 +1,4 @@
-// Command fiber is the target that serves with github.com/gofiber/fiber, from one process or with
-// --prefork from several.
+// Command fiber is the target that serves with github.com/gofiber/fiber.
 package main
 
 import (
@@ -12,6 +11,7 @@ import (
 
 	"ceiling.dev/targets/internal/contract"
 	"ceiling.dev/targets/internal/prefork"
+	"ceiling.dev/targets/internal/spectrum"
 )
 
 func main() {
@@ -19,6 +19,7 @@ func main() {
 		Name:    "fiber",
 		Modules: []string{"github.com/gofiber/fiber/v3", "github.com/valyala/fasthttp"},
 		Flags:   slices.Concat(contract.ServerFlags, contract.PreforkFlags),
+		Parts:   spectrum.Parts(),
 		Build:   newServer,
 		Run:     prefork.Run,
 	})
@@ -26,13 +27,14 @@ func main() {
 
 type server struct{ app *fiber.App }
 
-func newServer(catalog *contract.Catalog) contract.Server {
+func newServer(catalog *contract.Catalog, more []contract.Route) contract.Server {
 	app := fiber.New(fiber.Config{
 		BodyLimit: contract.BodyLimitBytes,
 		// A form is echoed as it came; parsing it first would rewrite it.
 		DisablePreParseMultipartForm: true,
 	})
 	routes{catalog}.register(app)
+	mount(app, more)
 	// Counting around the whole app, because a middleware would add a step to Fiber's own chain
 	// and miss what the router refuses.
 	app.Server().Handler = counted(app.Server().Handler)

@@ -12,6 +12,8 @@ type routes struct{ catalog *contract.Catalog }
 func (r routes) register(app *fiber.App) {
 	app.Get(contract.PathSimple, simple)
 	app.Get(contract.PathRead, r.read)
+	app.Get(contract.PathReadLocked, r.readLocked)
+	app.Get(contract.PathReadTable, r.readTable)
 	app.Get(contract.PathReadGz, r.readGz)
 	app.Get(contract.PathList, r.list)
 	app.Get(contract.PathCompute, r.compute)
@@ -32,6 +34,16 @@ func healthz(c fiber.Ctx) error {
 func (r routes) read(c fiber.Ctx) error {
 	c.Response().Header.SetContentType(contract.TypeJSON)
 	return c.Send(r.catalog.Read().Bytes)
+}
+
+func (r routes) readLocked(c fiber.Ctx) error {
+	c.Response().Header.SetContentType(contract.TypeJSON)
+	return c.Send(r.catalog.ReadLocked().Bytes)
+}
+
+func (r routes) readTable(c fiber.Ctx) error {
+	c.Response().Header.SetContentType(contract.TypeJSON)
+	return c.Send(r.catalog.ReadTable().Bytes)
 }
 
 func (r routes) readGz(c fiber.Ctx) error {

@@ -32,9 +32,12 @@ func TestHotRoutesDoNotAllocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := counted(newMux(routes{catalog}))
+	handler := counted(newMux(routes{catalog}, nil))
 	conn := withConn(context.Background(), contract.NewLedger().Track(nil))
-	for _, path := range []string{contract.PathSimple, contract.PathRead, contract.PathReadGz} {
+	for _, path := range []string{
+		contract.PathSimple, contract.PathRead, contract.PathReadGz,
+		contract.PathReadLocked, contract.PathReadTable,
+	} {
 		request := httptest.NewRequestWithContext(conn, http.MethodGet, path, nil)
 		writer := &keep{header: make(http.Header)}
 		allocations := testing.AllocsPerRun(1000, func() { handler.ServeHTTP(writer, request) })

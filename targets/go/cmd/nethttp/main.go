@@ -8,23 +8,27 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
 
 	"ceiling.dev/targets/internal/contract"
+	"ceiling.dev/targets/internal/prefork"
+	"ceiling.dev/targets/internal/spectrum"
 )
 
 func main() {
 	contract.Main(contract.Program{
 		Name:  "nethttp",
-		Flags: contract.ServerFlags,
+		Flags: slices.Concat(contract.ServerFlags, contract.PreforkFlags),
+		Parts: spectrum.Parts(),
 		Build: newServer,
-		Run:   contract.Serve,
+		Run:   prefork.Run,
 	})
 }
 
 // server is an http.Server as it is: it has the two methods of contract.Server.
-func newServer(catalog *contract.Catalog) contract.Server {
+func newServer(catalog *contract.Catalog, more []contract.Route) contract.Server {
 	return &http.Server{
-		Handler:     counted(newMux(routes{catalog})),
+		Handler:     counted(newMux(routes{catalog}, more)),
 		ConnContext: withConn,
 		ErrorLog:    log.New(quiet{log.Writer()}, log.Prefix(), 0),
 	}

@@ -14,15 +14,18 @@ import (
 type routes struct{ catalog *contract.Catalog }
 
 // newMux leaves HEAD, 404 and 405 to the pattern rules of http.ServeMux.
-func newMux(r routes) *http.ServeMux {
+func newMux(r routes, more []contract.Route) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+contract.PathSimple, r.simple)
 	mux.HandleFunc("GET "+contract.PathRead, r.read)
+	mux.HandleFunc("GET "+contract.PathReadLocked, r.readLocked)
+	mux.HandleFunc("GET "+contract.PathReadTable, r.readTable)
 	mux.HandleFunc("GET "+contract.PathReadGz, r.readGz)
 	mux.HandleFunc("GET "+contract.PathList, r.list)
 	mux.HandleFunc("GET "+contract.PathCompute, r.compute)
 	mux.HandleFunc("GET "+contract.PathHealthz, r.healthz)
 	mux.HandleFunc("POST "+contract.PathEcho, r.echo)
+	mount(mux, more)
 	return mux
 }
 
@@ -44,6 +47,14 @@ func (routes) healthz(w http.ResponseWriter, _ *http.Request) { send(w, typeText
 
 func (r routes) read(w http.ResponseWriter, _ *http.Request) {
 	send(w, typeJSON, r.catalog.Read())
+}
+
+func (r routes) readLocked(w http.ResponseWriter, _ *http.Request) {
+	send(w, typeJSON, r.catalog.ReadLocked())
+}
+
+func (r routes) readTable(w http.ResponseWriter, _ *http.Request) {
+	send(w, typeJSON, r.catalog.ReadTable())
 }
 
 func (r routes) readGz(w http.ResponseWriter, _ *http.Request) {

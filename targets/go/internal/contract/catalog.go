@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 )
 
@@ -68,9 +67,11 @@ func (c *Catalog) Read() *Body { return &c.Plain[pick()] }
 // ReadGz picks the product that answers one /read-gz.
 func (c *Catalog) ReadGz() *Body { return &c.Gzipped[pick()] }
 
-// pick uses the top-level generator because it is per thread: a seeded rand.Rand behind a mutex is
-// itself a ceiling at a few million requests per second.
-func pick() int { return rand.IntN(PoolSize) }
+// ReadLocked picks it with a generator that all requests share, as libraries with a global one do.
+func (c *Catalog) ReadLocked() *Body { return &c.Plain[lockedPick()] }
+
+// ReadTable picks it from numbers that were drawn before.
+func (c *Catalog) ReadTable() *Body { return &c.Plain[tablePick()] }
 
 // packer is kept for the whole pool: a gzip writer takes more than a megabyte to make.
 type packer struct{ writer *gzip.Writer }

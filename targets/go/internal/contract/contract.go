@@ -8,13 +8,16 @@ package contract
 
 // The routes. targets/README.md says what each of them costs per request.
 const (
-	PathSimple  = "/simple"
-	PathRead    = "/read"
-	PathReadGz  = "/read-gz"
-	PathList    = "/list"
-	PathCompute = "/compute"
-	PathEcho    = "/echo"
-	PathHealthz = "/healthz"
+	PathSimple = "/simple"
+	PathRead   = "/read"
+	PathReadGz = "/read-gz"
+	// PathReadLocked and PathReadTable are /read with other ways to draw a number.
+	PathReadLocked = "/read-locked"
+	PathReadTable  = "/read-table"
+	PathList       = "/list"
+	PathCompute    = "/compute"
+	PathEcho       = "/echo"
+	PathHealthz    = "/healthz"
 )
 
 // The header values that all targets must agree on.
@@ -23,6 +26,10 @@ const (
 	TypeText   = "text/plain; charset=utf-8"
 	TypeBinary = "application/octet-stream"
 
+	TypeEvents = "text/event-stream"
+
+	// CacheStream is the Cache-Control of streams.
+	CacheStream  = "no-store"
 	EncodingGzip = "gzip"
 	VaryEncoding = "Accept-Encoding"
 	AllowRead    = "GET, HEAD"

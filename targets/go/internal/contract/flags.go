@@ -135,7 +135,7 @@ func ParseOptions(flags []Flag, args []string) (Options, error) {
 		}
 		given[name] = struct{}{}
 	}
-	if err := checkTogether(given); err != nil {
+	if err := checkTogether(flags, given); err != nil {
 		return Options{}, err
 	}
 	return options, nil
@@ -254,9 +254,13 @@ func setPath(path *string, value string) error {
 }
 
 func setTLSTickets(options *Options, value string) error {
+	return setSwitch(&options.TLSTickets, value)
+}
+
+func setSwitch(position *Switch, value string) error {
 	switch Switch(value) {
 	case On, Off:
-		options.TLSTickets = Switch(value)
+		*position = Switch(value)
 		return nil
 	default:
 		return errUnfit

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +48,7 @@ func TestParseOptions(t *testing.T) {
 		{"unix", []string{"--unix", "/tmp/a"}, with(func(o *Options) { o.Unix = "/tmp/a" })},
 	} {
 		got, err := ParseOptions(allFlags, line.args)
-		if err != nil || got != line.want {
+		if err != nil || !reflect.DeepEqual(got, line.want) {
 			t.Errorf("%s: %+v, %v; want %+v", line.name, got, err, line.want)
 		}
 	}
@@ -65,8 +66,17 @@ func TestWorkerArgsMeanTheSameOptions(t *testing.T) {
 	want := options
 	want.Debug = netip.MustParseAddrPort("127.0.0.1:6063")
 	want.Prefork, want.Workers = false, 0
-	if err != nil || got != want {
+	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}
+
+func TestWorkersPickFreePortsForProfilesIfAsked(t *testing.T) {
+	options := defaultOptions()
+	options.Debug = netip.MustParseAddrPort("127.0.0.1:0")
+	got, err := ParseOptions(ServerFlags, options.WorkerArgs(2))
+	if err != nil || got.Debug != options.Debug {
+		t.Errorf("%+v, %v; want profiles at %v", got, err, options.Debug)
 	}
 }
 

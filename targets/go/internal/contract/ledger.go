@@ -1,10 +1,12 @@
 package contract
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // ledgerShards keeps accept and close of different connections off one lock under churn.
@@ -86,6 +88,25 @@ func (l *Ledger) Totals() (requests, bytes uint64) {
 		shard.mu.Unlock()
 	}
 	return requests, bytes
+}
+
+// wait returns when no connection is open, or when the context ends.
+func (l *Ledger) wait(ctx context.Context) {
+	const pause = 2 * time.Millisecond
+	for l.open() > 0 && ctx.Err() == nil {
+		time.Sleep(pause)
+	}
+}
+
+func (l *Ledger) open() int {
+	open := 0
+	for i := range l.shards {
+		shard := &l.shards[i]
+		shard.mu.Lock()
+		open += len(shard.conns)
+		shard.mu.Unlock()
+	}
+	return open
 }
 
 // CloseAll closes whatever is still open.

@@ -30,6 +30,8 @@ type Options struct {
 	// Prefork and Workers belong to targets that list PreforkFlags.
 	Prefork bool
 	Workers int
+	// PartArgs are the flags of parts as they were given. The parts have read them already.
+	PartArgs []string
 }
 
 // Switch is a flag that can be switched off as well as on.
@@ -69,7 +71,8 @@ func (o Options) Network() string {
 }
 
 // WorkerArgs is the command line of prefork worker number index: the same options without prefork.
-// Profiles are per process, so each worker serves its own on the next port.
+// Profiles are per process, so each worker serves its own on the next port; of port 0, which picks
+// a free one, there is no next.
 func (o Options) WorkerArgs(index int) []string {
 	args := []string{
 		"--addr", o.Addr.String(),
@@ -88,8 +91,11 @@ func (o Options) WorkerArgs(index int) []string {
 		args = append(args, "--client-ca", o.ClientCA)
 	}
 	if o.Debug.IsValid() {
-		port := o.Debug.Port() + uint16(index)
+		port := o.Debug.Port()
+		if port != 0 {
+			port += uint16(index)
+		}
 		args = append(args, "--debug-addr", netip.AddrPortFrom(o.Debug.Addr(), port).String())
 	}
-	return args
+	return append(args, o.PartArgs...)
 }

@@ -16,9 +16,13 @@ type Program struct {
 	Name string
 	// Modules are the libraries whose versions --version reports.
 	Modules []string
+	// Version says what serves, when that is not a library of this program; nil takes Modules.
+	Version func() (string, error)
 	Flags   []Flag
-	// Build makes the server. It is not called before the pool is ready.
-	Build func(catalog *Catalog) Server
+	// Parts are what the target can serve beside the catalog.
+	Parts []Part
+	// Build makes the server. It is not called before the pool is ready and the parts are open.
+	Build func(catalog *Catalog, routes []Route) Server
 	// Run serves with the resolved options until the target is told to stop.
 	Run func(program Program, options Options) error
 }
@@ -34,16 +38,24 @@ func Main(program Program) {
 	log.SetFlags(0)
 	log.SetPrefix(command + ": ")
 	args := os.Args[1:]
+	flags := append(slices.Clone(program.Flags), partFlags(program.Parts)...)
 	switch {
 	case slices.Contains(args, "--help") || slices.Contains(args, "-h"):
-		writeHelp(os.Stdout, command, program.Flags)
+		writeHelp(os.Stdout, command, flags)
 		os.Exit(0)
 	case slices.Contains(args, "--version"):
-		fmt.Println(command, version(program.Modules))
+		text, err := program.version()
+		if err != nil {
+			fail(err, exitInternal)
+		}
+		fmt.Println(command, text)
 		os.Exit(0)
 	}
-	options, err := ParseOptions(program.Flags, args)
+	options, err := ParseOptions(flags, args)
 	if err != nil {
+		fail(err, exitUsage)
+	}
+	if err := checkByParts(program.Parts, options); err != nil {
 		fail(err, exitUsage)
 	}
 	if err := program.Run(program, options); err != nil {
@@ -66,17 +78,20 @@ func writeHelp(out io.Writer, command string, flags []Flag) {
 	fmt.Fprintf(out, "  %-28s %s\n", "--version", "print the versions of the library and of Go")
 }
 
-// version names what was measured, as the linker recorded it.
-func version(modules []string) string {
+// version names what was measured; of libraries, as the linker recorded it.
+func (p Program) version() (string, error) {
+	if p.Version != nil {
+		return p.Version()
+	}
 	parts := []string{runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return parts[0]
+		return parts[0], nil
 	}
 	for _, module := range info.Deps {
-		if slices.Contains(modules, module.Path) {
+		if slices.Contains(p.Modules, module.Path) {
 			parts = append(parts, module.Path+" "+module.Version)
 		}
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, ", "), nil
 }

@@ -44,8 +44,29 @@ type Stopped struct {
 	ResponsesBytes      uint64 `json:"responses_bytes"`
 	// Without TLS there are none, and the line says nothing of them.
 	*Handshakes
+	// Parts is left out when none has counters.
+	Parts Counters `json:"parts,omitempty"`
 	Usage
 	UptimeNs int64 `json:"uptime_ns"`
+}
+
+// Counters are those of parts, by the name of the part.
+type Counters map[string]map[string]uint64
+
+// Add returns the sum of two. A part without counters is none.
+func (c Counters) Add(other Counters) Counters {
+	sum := Counters{}
+	for _, one := range []Counters{c, other} {
+		for part, counters := range one {
+			for name, count := range counters {
+				if sum[part] == nil {
+					sum[part] = make(map[string]uint64)
+				}
+				sum[part][name] += count
+			}
+		}
+	}
+	return sum
 }
 
 // Meter measures one process from the moment it listens.

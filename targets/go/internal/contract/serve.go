@@ -47,6 +47,11 @@ func ServeUntil(
 	if err != nil {
 		return err
 	}
+	routes, err := openParts(stop, program.Parts)
+	if err != nil {
+		return err
+	}
+	defer closeParts(program.Parts)
 	// What building the pool left behind must not be collected, and paid for, while serving.
 	runtime.GC()
 	secure, err := options.TLSConfig()
@@ -61,7 +66,7 @@ func ServeUntil(
 		return err
 	}
 	ledger := NewLedger()
-	server := program.Build(catalog)
+	server := program.Build(catalog, routes)
 	failed := make(chan error, len(listeners))
 	for _, listener := range listeners {
 		tracking := newListener(listener, ledger, options.AcceptDelay, secure)
@@ -88,7 +93,9 @@ func ServeUntil(
 	}
 	drain(server, ledger)
 	// After a failure too: what was counted until then is still true.
-	stopped := Stopped{Event: EventStopped, Target: program.Name, Workers: 1}
+	stopped := Stopped{
+		Event: EventStopped, Target: program.Name, Workers: 1, Parts: countParts(program.Parts),
+	}
 	if secure != nil {
 		stopped.Handshakes = new(ledger.Handshakes())
 	}
@@ -111,8 +118,11 @@ func open(options Options, listen ListenFunc) ([]net.Listener, error) {
 func drain(server Server, ledger *Ledger) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
 	defer cancel()
-	// An error here means that connections are left over; they are closed next.
-	_ = server.Shutdown(ctx)
+	// An error here means that connections are left over; they are closed next. Without one there
+	// may still be streams that the library has handed over, and does not know any more.
+	if err := server.Shutdown(ctx); err == nil {
+		ledger.wait(ctx)
+	}
 	ledger.CloseAll()
 }
 

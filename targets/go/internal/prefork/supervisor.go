@@ -98,6 +98,7 @@ func (s *supervisor) handle(event event) {
 		s.secured = s.secured.Add(*event.report.Handshakes)
 		s.total.Handshakes = &s.secured
 	}
+	s.total.Parts = s.total.Parts.Add(event.report.Parts)
 	s.total.Usage = s.total.Usage.Add(event.report.Usage)
 	switch {
 	case event.err != nil:

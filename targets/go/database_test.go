@@ -1,0 +1,284 @@
+package targets_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ceiling.dev/targets/internal/contract"
+)
+
+func TestDatabase(t *testing.T) {
+	eachServer(t, func(t *testing.T, variant variant) {
+		url, tcp := postgres(t)
+		// One of them does not use the socket.
+		if variant.target == "nethttp" {
+			url = tcp
+		}
+		process := start(t, variant, "--db", url, "--pool", "4")
+		client := process.client(t)
+		direct, err := pgx.Connect(context.Background(), url)
+		check(t, err)
+		defer direct.Close(context.Background())
+		t.Run("read", func(t *testing.T) { checkRows(t, client, "/db/read") })
+		t.Run("read-alone", func(t *testing.T) { checkRows(t, client, "/db/read-alone") })
+		t.Run("scan", func(t *testing.T) { checkScan(t, client) })
+		t.Run("write", func(t *testing.T) { checkWrite(t, client, direct, "/db/write") })
+		t.Run("batch", func(t *testing.T) { checkWrite(t, client, direct, "/db/write-batch") })
+		t.Run("stats", func(t *testing.T) { checkPool(t, client, "on", 4) })
+		got := client.do(t, http.MethodPost, "/db/read", nil, nil)
+		if got.status != http.StatusMethodNotAllowed {
+			t.Errorf("POST /db/read is %d, want 405", got.status)
+		}
+		checkStopped(t, variant, client, process.stopCleanly(t))
+	})
+}
+
+type row struct {
+	Name, Brand, Category string
+	Price, Rating         float64
+	Reviews               int
+}
+
+func checkRows(t *testing.T, client *client, path string) {
+	seen := make(map[row]bool)
+	var mutex sync.Mutex
+	var group sync.WaitGroup
+	for range 30 {
+		group.Go(func() {
+			got, err := client.ask(http.MethodGet, path, nil, nil)
+			if err != nil || got.status != http.StatusOK {
+				t.Errorf("status %d, %v: %s", got.status, err, got.body)
+				return
+			}
+			var found row
+			mutex.Lock()
+			defer mutex.Unlock()
+			decodeStrict(t, got.body, &found)
+			if found.Name == "" || found.Price <= 0 {
+				t.Errorf("row %+v", found)
+			}
+			seen[found] = true
+		})
+	}
+	group.Wait()
+	// Of 100,000 rows with 500 products.
+	if len(seen) < 15 {
+		t.Errorf("30 reads gave %d rows", len(seen))
+	}
+}
+
+func checkScan(t *testing.T, client *client) {
+	got := client.get(t, "/db/scan")
+	expect(t, got, http.StatusOK, contract.TypeJSON)
+	var found []struct {
+		Category       string
+		Products       int
+		Mean, Min, Max float64
+	}
+	decodeStrict(t, got.body, &found)
+	total := 0
+	for _, category := range found {
+		total += category.Products
+		// A sum of equal prices is not exact.
+		if category.Mean < category.Min-1e-6 || category.Mean > category.Max+1e-6 {
+			t.Errorf("%+v", category)
+		}
+	}
+	if total != 100_000 || len(found) < 2 {
+		t.Errorf("%d products in %d categories", total, len(found))
+	}
+}
+
+// checkWrite looks up what was answered with another connection.
+func checkWrite(t *testing.T, client *client, direct *pgx.Conn, path string) {
+	ids := make(map[int64]string)
+	var mutex sync.Mutex
+	var group sync.WaitGroup
+	for i := range 40 {
+		group.Go(func() {
+			body := fmt.Sprintf("order %d \x00\xff", i)
+			got, err := client.ask(http.MethodPost, path, nil, strings.NewReader(body))
+			if err != nil || got.status != http.StatusOK {
+				t.Errorf("status %d, %v: %s", got.status, err, got.body)
+				return
+			}
+			var written struct{ ID int64 }
+			mutex.Lock()
+			defer mutex.Unlock()
+			decodeStrict(t, got.body, &written)
+			ids[written.ID] = body
+		})
+	}
+	group.Wait()
+	if len(ids) != 40 {
+		t.Errorf("%d ids for 40 orders", len(ids))
+	}
+	for id, body := range ids {
+		var stored []byte
+		query := "SELECT body FROM ceiling_orders WHERE id = $1"
+		check(t, direct.QueryRow(context.Background(), query, id).Scan(&stored))
+		if string(stored) != body {
+			t.Errorf("order %d is %q, want %q", id, stored, body)
+		}
+	}
+	got := client.do(t, http.MethodPost, path, nil, nil)
+	if got.status != http.StatusOK {
+		t.Errorf("an empty order is %d: %s", got.status, got.body)
+	}
+}
+
+type poolStats struct {
+	Fsync             string
+	SynchronousCommit string `json:"synchronous_commit"`
+	Connections       int
+	ConnectionsBusy   int `json:"connections_busy"`
+	Waits             int
+	WaitSeconds       float64 `json:"wait_seconds"`
+	Trips, Lookups    int
+	Groups            int
+	GroupRows         int `json:"group_rows"`
+}
+
+func readPool(t *testing.T, client *client) (stats poolStats) {
+	t.Helper()
+	got := client.get(t, "/db/stats")
+	expect(t, got, http.StatusOK, contract.TypeJSON)
+	decodeStrict(t, got.body, &stats)
+	return stats
+}
+
+func checkPool(t *testing.T, client *client, sync string, size int) {
+	got := readPool(t, client)
+	if got.Fsync != "on" || got.SynchronousCommit != sync || got.Connections != size {
+		t.Errorf("%+v, want %d connections and commits with sync %s", got, size, sync)
+	}
+	if got.Lookups != 30 || got.Trips > 30 || got.GroupRows != 41 || got.Groups > 41 {
+		t.Errorf("%+v, want 30 lookups and 41 rows in groups", got)
+	}
+}
+
+// While one group cannot commit, all orders that come are the next one.
+func TestOrdersGather(t *testing.T) {
+	eachServer(t, func(t *testing.T, variant variant) {
+		ctx := context.Background()
+		fresh := service{"postgres", "postgres-" + variant.target}
+		url := fresh.start(t)[0]
+		process := start(t, variant, "--db", url, "--sync", "off")
+		client := process.client(t)
+		direct, err := pgx.Connect(ctx, url)
+		check(t, err)
+		blocking, err := direct.Begin(ctx)
+		check(t, err)
+		_, err = blocking.Exec(ctx, "LOCK TABLE ceiling_orders IN EXCLUSIVE MODE")
+		check(t, err)
+		const orders = 30
+		var group sync.WaitGroup
+		for range orders {
+			group.Go(func() {
+				got, err := client.ask(http.MethodPost, "/db/write-batch", nil, nil)
+				if err != nil || got.status != http.StatusOK {
+					t.Errorf("status %d, %v: %s", got.status, err, got.body)
+				}
+			})
+		}
+		// A second one cannot be seen from outside; that it has come is likely, and enough.
+		awaitCount(t, direct, "SELECT count(*) FROM pg_locks WHERE NOT granted", 1)
+		time.Sleep(200 * time.Millisecond)
+		check(t, blocking.Commit(ctx))
+		group.Wait()
+		stats := readPool(t, client)
+		if stats.GroupRows != orders || stats.Groups >= orders || stats.Groups < 2 {
+			t.Errorf("%d orders in %d groups", stats.GroupRows, stats.Groups)
+		}
+		if stats.SynchronousCommit != "off" {
+			t.Errorf("synchronous_commit is %s with --sync off", stats.SynchronousCommit)
+		}
+		process.stopCleanly(t)
+		check(t, direct.Close(ctx))
+		fresh.do(t, "stop")
+	})
+}
+
+func awaitCount(t *testing.T, direct *pgx.Conn, query string, want int) {
+	t.Helper()
+	await(t, query, func() bool {
+		var count int
+		check(t, direct.QueryRow(context.Background(), query).Scan(&count))
+		return count >= want
+	})
+}
+
+// await waits for what must come.
+func await(t *testing.T, what string, come func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(hangLimit); !come(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// Three workers make the tables at once. When the database goes, requests are refused; when it is
+// back, they are served.
+func TestDatabaseIsLostAndComesBack(t *testing.T) {
+	t.Parallel()
+	own := service{"postgres", "postgres-lost"}
+	url := own.start(t)[0]
+	process := start(t, variant{target: "fasthttp", args: prefork3, workers: 3}, "--db", url)
+	client := process.client(t)
+	checkScan(t, client)
+	own.do(t, "stop")
+	for _, ask := range []struct{ method, path string }{
+		{http.MethodGet, "/db/read"}, {http.MethodGet, "/db/read-alone"},
+		{http.MethodGet, "/db/scan"}, {http.MethodPost, "/db/write"},
+		{http.MethodPost, "/db/write-batch"},
+	} {
+		got := client.do(t, ask.method, ask.path, nil, nil)
+		expect(t, got, http.StatusServiceUnavailable, contract.TypeText)
+		if strings.Count(string(got.body), "\n") != 1 ||
+			!strings.HasPrefix(string(got.body), "database: ") {
+			t.Errorf("%s: %q", ask.path, got.body)
+		}
+	}
+	if again := own.start(t)[0]; again != url {
+		t.Fatalf("the database was at %s and is at %s", url, again)
+	}
+	await(t, "the database is back", func() bool {
+		return client.get(t, "/db/read").status == http.StatusOK
+	})
+	process.stopCleanly(t)
+	own.do(t, "stop")
+}
+
+func TestPartsThatAreMissing(t *testing.T) {
+	for _, missing := range []struct {
+		args     string
+		mentions []string
+	}{
+		{"--db postgres://127.0.0.1:1/shop", []string{"--db", "refused", "make services"}},
+		{"--db /nowhere/.s.PGSQL.77", []string{"--db", "/nowhere/.s.PGSQL.77", "make services"}},
+		{"--etcd 127.0.0.1:1,127.0.0.1:2", []string{"--etcd", "127.0.0.1:2", "make services"}},
+		{"--downstream http://127.0.0.1:1/", []string{"--downstream", "--serve-downstream"}},
+	} {
+		t.Run(missing.args, func(t *testing.T) {
+			t.Parallel()
+			args := append(strings.Fields(missing.args), "--port", "0")
+			output, message, code := runToEnd(t, "fasthttp", args...)
+			if code != 1 || output != "" || strings.Count(message, "\n") != 1 {
+				t.Errorf("exit code %d, output %q, message %q", code, output, message)
+			}
+			for _, mention := range missing.mentions {
+				if !strings.Contains(message, mention) {
+					t.Errorf("%q does not mention %q", message, mention)
+				}
+			}
+		})
+	}
+}

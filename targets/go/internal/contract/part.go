@@ -1,0 +1,171 @@
+package contract
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Part is a part of the spectrum that needs more than memory, for instance a database. Its routes
+// are written once, without a library, and each target serves them as its library does.
+//
+// A part that was not asked for has no routes, so that a target needs nothing but itself.
+type Part interface {
+	// Flags set the part up. What they set is kept by the part.
+	Flags() []Flag
+	// Open reaches what the part needs and returns its routes, none if no flag asked for it. It is
+	// called once, in the process that serves; the context ends when the target is told to stop,
+	// and streams must end then. The error fits on one line: what is missing, and how to get it.
+	Open(ctx context.Context) ([]Route, error)
+	// Close is called after the last request.
+	Close()
+}
+
+// Checker is a part that refuses what does not fit together on a command line.
+type Checker interface {
+	// Check is called when all flags are set. Its error is a usage error and fits on one line.
+	Check(options Options) error
+}
+
+// Counter is a part with counters of its own for the last line.
+type Counter interface {
+	// Counters is called after the last request, and gives nothing if the part was not asked for.
+	Counters() (part string, counters map[string]uint64)
+}
+
+// Route is one route of a part.
+type Route struct {
+	Method string
+	// Path ends in a slash if it is the beginning of many paths; what follows is Call.Name.
+	Path   string
+	Handle func(call Call) Answer
+}
+
+// Call is a request as a part sees it. Its bytes and strings are valid until the handler returns.
+// It has no context: fasthttp does not tell when a client leaves, so no target stops its work then.
+type Call struct {
+	// Name is what follows a Path that ends in a slash.
+	Name  string
+	Query func(name string) string
+	Body  []byte
+}
+
+// Answer is a whole answer. Its body is sent after the handler has returned and must not change.
+type Answer struct {
+	Status int
+	Type   string
+	Body   []byte
+	// Stream takes the place of Body, and nobody may keep what it sends.
+	Stream Stream
+}
+
+// Stream is a body that is sent while it is made. A target sends the head at once, then each piece
+// in one write, as far as its library lets it. It is pulled, so that what waits to be sent is
+// gathered while the connection is busy.
+type Stream interface {
+	// Next waits for the next piece, appends it to the buffer, and says whether there was one.
+	// The buffer may be used again for the piece after it.
+	Next(buffer []byte) (piece []byte, more bool)
+	// Leave ends Next: the client has gone. It may be called at any time, and again.
+	Leave()
+}
+
+// Good is an answer of JSON.
+func Good(body []byte) Answer {
+	return Answer{Status: http.StatusOK, Type: TypeJSON, Body: body}
+}
+
+// Failed is an answer which says in words what went wrong.
+func Failed(status int, err error) Answer {
+	return Answer{Status: status, Type: TypeText, Body: []byte(OneLine(err) + "\n")}
+}
+
+// OneLine is what an error says, without what it repeats: libraries that try several ways have a
+// line for each.
+func OneLine(err error) string {
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSpace(line)
+		if line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
+}
+
+// openParts opens the parts of a program. If one fails, those before it are closed.
+func openParts(ctx context.Context, parts []Part) ([]Route, error) {
+	var routes []Route
+	for i, part := range parts {
+		opened, err := part.Open(ctx)
+		if err != nil {
+			closeParts(parts[:i])
+			return nil, err
+		}
+		routes = append(routes, opened...)
+	}
+	return routes, nil
+}
+
+// checkByParts asks those that want to see the whole command line.
+func checkByParts(parts []Part, options Options) error {
+	for _, part := range parts {
+		if checker, ok := part.(Checker); ok {
+			if err := checker.Check(options); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// countParts collects what parts counted.
+func countParts(parts []Part) Counters {
+	var all Counters
+	for _, part := range parts {
+		if counter, ok := part.(Counter); ok {
+			name, counters := counter.Counters()
+			all = all.Add(Counters{name: counters})
+		}
+	}
+	return all
+}
+
+func closeParts(parts []Part) {
+	for _, part := range parts {
+		part.Close()
+	}
+}
+
+// partFlags are the flags of parts. What was given is kept as it was typed, for prefork workers.
+func partFlags(parts []Part) []Flag {
+	var flags []Flag
+	for _, part := range parts {
+		for _, flag := range part.Flags() {
+			set := flag.Set
+			flag.Set = func(options *Options, value string) error {
+				given := "--" + flag.Name
+				if !flag.isSwitch() {
+					given += "=" + value
+				}
+				options.PartArgs = append(options.PartArgs, given)
+				return set(options, value)
+			}
+			flags = append(flags, flag)
+		}
+	}
+	return flags
+}
+
+// Number sets a whole number of a part, from lowest to highest.
+func Number(number *int, lowest, highest int) func(*Options, string) error {
+	return func(_ *Options, value string) error {
+		return setNumber(number, value, lowest, highest)
+	}
+}
+
+// Position sets a switch of a part.
+func Position(position *Switch) func(*Options, string) error {
+	return func(_ *Options, value string) error { return setSwitch(position, value) }
+}

@@ -1,0 +1,37 @@
+package contract
+
+import "testing"
+
+// What a request pays for its random number, and what it pays when all CPUs want one: one goroutine
+// alone, and one for each CPU.
+func BenchmarkPick(b *testing.B) {
+	for _, way := range []struct {
+		name string
+		pick func() int
+	}{{"per thread", pick}, {"locked", lockedPick}, {"table", tablePick}} {
+		b.Run(way.name+" alone", func(b *testing.B) {
+			for range b.N {
+				way.pick()
+			}
+		})
+		b.Run(way.name+" all", func(b *testing.B) {
+			b.RunParallel(func(run *testing.PB) {
+				for run.Next() {
+					way.pick()
+				}
+			})
+		})
+	}
+}
+
+func TestEachWayToPickReachesEveryProduct(t *testing.T) {
+	for i, pick := range []func() int{pick, lockedPick, tablePick} {
+		seen := make(map[int]bool)
+		for range 100 * PoolSize {
+			seen[pick()] = true
+		}
+		if len(seen) != PoolSize {
+			t.Errorf("way %d: %d products of %d", i, len(seen), PoolSize)
+		}
+	}
+}

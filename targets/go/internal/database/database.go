@@ -1,0 +1,202 @@
+// Package database is the part of the spectrum that waits for PostgreSQL: one row by its key, a
+// scan of a table, and writes that are answered when they are on the disk, alone or in groups.
+package database
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ceiling.dev/targets/internal/contract"
+)
+
+const (
+	poolDefault = 16
+	poolMax     = 1000
+	// openLimit is how long the target waits for a database before it says that there is none.
+	openLimit = 10 * time.Second
+	// closeLimit is how long the target waits for its queries when it stops.
+	closeLimit = time.Second
+)
+
+// Database is the part. Without --db it is off.
+type Database struct {
+	config *pgxpool.Config
+	size   int
+	sync   contract.Switch
+	pool   *pgxpool.Pool
+	// fsync and commits are what the database says of itself: if it waits for its disk at all, and
+	// if our commits do.
+	fsync, commits string
+	// opened is what the pool had done before the first request.
+	opened *pgxpool.Stat
+	reads  *reads
+	groups *groups
+}
+
+// New is a database that no flag has set up yet.
+func New() *Database {
+	return &Database{size: poolDefault, sync: contract.On}
+}
+
+// Flags say where the database is and how it is used.
+func (d *Database) Flags() []contract.Flag {
+	const address = "--db postgres://user@127.0.0.1:5432/shop"
+	return []contract.Flag{
+		{
+			Name: "db", Takes: "a URL of PostgreSQL or the path of its socket", Example: address,
+			Help: "serve /db/ from this database (default off)", Set: d.setAddress,
+		},
+		{
+			Name: "pool", Takes: "a number from 1 to 1000", Example: address + " --pool 16",
+			Help: "connections to the database, for each worker (default 16)",
+			Set:  contract.Number(&d.size, 1, poolMax),
+		},
+		{
+			Name: "sync", Takes: "on or off", Example: address + " --sync off",
+			Help: "answer writes when they are on the disk (default on)",
+			Set:  contract.Position(&d.sync),
+		},
+	}
+}
+
+// setAddress takes what pgx takes, and the path of a socket; its name ends in the port.
+func (d *Database) setAddress(_ *contract.Options, value string) (err error) {
+	if strings.HasPrefix(value, "/") {
+		folder, name := filepath.Split(value)
+		value = fmt.Sprintf("host='%s' port='%s'", folder, strings.TrimPrefix(name, ".s.PGSQL."))
+	}
+	if value == "" {
+		return errors.New("empty")
+	}
+	d.config, err = pgxpool.ParseConfig(value)
+	return err
+}
+
+// Open makes the tables if they are absent and opens all connections, so that none is opened, and
+// paid for, by a request.
+func (d *Database) Open(ctx context.Context) ([]contract.Route, error) {
+	if d.config == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	d.configure()
+	var err error
+	if d.pool, err = pgxpool.NewWithConfig(ctx, d.config); err != nil {
+		return nil, d.explain(err)
+	}
+	if err := d.prepare(ctx); err != nil {
+		d.Close()
+		return nil, d.explain(err)
+	}
+	d.groups = &groups{pool: d.pool}
+	d.reads = newReads(d.pool)
+	return []contract.Route{
+		{Method: http.MethodGet, Path: "/db/read", Handle: d.reads.read},
+		{Method: http.MethodGet, Path: "/db/read-alone", Handle: d.readAlone},
+		{Method: http.MethodGet, Path: "/db/scan", Handle: d.scan},
+		{Method: http.MethodPost, Path: "/db/write", Handle: d.write},
+		{Method: http.MethodPost, Path: "/db/write-batch", Handle: d.groups.write},
+		{Method: http.MethodGet, Path: "/db/stats", Handle: d.stats},
+	}, nil
+}
+
+func (d *Database) configure() {
+	d.config.MinConns, d.config.MaxConns = int32(d.size), int32(d.size)
+	// A connection that is replaced by age would be a slow request now and then.
+	d.config.MaxConnLifetime, d.config.MaxConnIdleTime = 0, 0
+	parameters := d.config.ConnConfig.RuntimeParams
+	parameters["application_name"] = "ceiling-target"
+	parameters["synchronous_commit"] = string(d.sync)
+	// No request hangs for ever, and one request is the work of one process of the database.
+	parameters["statement_timeout"] = "10s"
+	parameters["max_parallel_workers_per_gather"] = "0"
+	d.config.AfterConnect = prepareStatements
+}
+
+func (d *Database) prepare(ctx context.Context) error {
+	// Not from the pool: the statements of its connections need the tables.
+	conn, err := pgx.ConnectConfig(ctx, d.config.ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	if err := makeTables(ctx, conn); err != nil {
+		return err
+	}
+	held := make([]*pgxpool.Conn, 0, d.size)
+	defer func() {
+		for _, conn := range held {
+			conn.Release()
+		}
+	}()
+	for range d.size {
+		conn, err := d.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		held = append(held, conn)
+	}
+	d.opened = d.pool.Stat()
+	settings := "SELECT current_setting('fsync'), current_setting('synchronous_commit')"
+	return held[0].QueryRow(ctx, settings).Scan(&d.fsync, &d.commits)
+}
+
+// explain says what is missing and how to get it.
+func (d *Database) explain(err error) error {
+	return fmt.Errorf("--db: %s; \"make services\" installs PostgreSQL and "+
+		"\"scripts/postgres start DIR\" starts one and prints its URL", contract.OneLine(err))
+}
+
+// Close says goodbye to the database. What hangs is left behind: the process ends next.
+func (d *Database) Close() {
+	if d.pool == nil {
+		return
+	}
+	closed := make(chan struct{})
+	go func() {
+		d.pool.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeLimit):
+	}
+}
+
+// stats tells what the database and its pool had to do since the start of the target. A request
+// that finds no idle connection waits for one.
+func (d *Database) stats(contract.Call) contract.Answer {
+	pool := d.pool.Stat()
+	waited := pool.EmptyAcquireWaitTime() - d.opened.EmptyAcquireWaitTime()
+	body, err := json.Marshal(map[string]any{
+		"fsync":              d.fsync,
+		"synchronous_commit": d.commits,
+		"connections":        pool.TotalConns(),
+		"connections_busy":   pool.AcquiredConns(),
+		"waits":              pool.EmptyAcquireCount() - d.opened.EmptyAcquireCount(),
+		"wait_seconds":       waited.Seconds(),
+		"trips":              d.reads.trips.Load(),
+		"lookups":            d.reads.lookups.Load(),
+		"groups":             d.groups.committed.Load(),
+		"group_rows":         d.groups.rows.Load(),
+	})
+	if err != nil {
+		return contract.Failed(http.StatusInternalServerError, err)
+	}
+	return contract.Good(body)
+}
+
+// unavailable is the answer when the database has failed.
+func unavailable(err error) contract.Answer {
+	return contract.Failed(http.StatusServiceUnavailable, fmt.Errorf("database: %w", err))
+}

@@ -1,0 +1,120 @@
+package database
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ceiling.dev/targets/internal/contract"
+)
+
+// reads looks rows up by their keys. Each request is a statement and a transaction of its own, but
+// those that come together travel together: with one trip per request, most of the time of both
+// sides is system calls and waking each other.
+type reads struct {
+	pool *pgxpool.Pool
+	gathering[lookup]
+	// turns bounds the groups on their way, to one for two processors: one process of the database
+	// answers more lookups than two processors serve requests, so more groups would only be
+	// smaller.
+	turns chan struct{}
+	// trips to the database, and the lookups that were made.
+	trips, lookups atomic.Uint64
+}
+
+func newReads(pool *pgxpool.Pool) *reads {
+	return &reads{pool: pool, turns: make(chan struct{}, (runtime.GOMAXPROCS(0)+1)/2)}
+}
+
+// lookup is a request whose handler waits.
+type lookup struct {
+	id     int
+	answer chan<- contract.Answer
+}
+
+// read draws a row at random. The index and the table are a few megabytes, so they are in the
+// memory of the database.
+func (r *reads) read(contract.Call) contract.Answer {
+	answer := make(chan contract.Answer, 1)
+	if r.join(lookup{rand.IntN(rowCount) + 1, answer}) {
+		r.lead()
+	}
+	return <-answer
+}
+
+func (r *reads) lead() {
+	r.turns <- struct{}{}
+	defer func() { <-r.turns }()
+	conn, err := r.pool.Acquire(context.Background())
+	if err == nil {
+		defer conn.Release()
+		// Requests that have arrived and wait for a processor come along.
+		runtime.Gosched()
+	}
+	group := r.leave()
+	r.trips.Add(1)
+	r.lookups.Add(uint64(len(group)))
+	answered := 0
+	if err == nil {
+		answered, err = ask(conn.Conn(), group)
+	}
+	for _, lookup := range group[answered:] {
+		lookup.answer <- unavailable(err)
+	}
+}
+
+var binaryFormat = []int16{pgx.BinaryFormatCode}
+
+// ask answers as many of a group as it can, in order. There is one end of a transaction for all,
+// because the database sends what it has at each.
+func ask(conn *pgx.Conn, group []lookup) (answered int, err error) {
+	// It is prepared already, and not prepared again. Its description spares asking for the columns
+	// of each result.
+	statement, err := conn.Prepare(context.Background(), "read", statements["read"])
+	if err != nil {
+		return 0, err
+	}
+	pipeline := conn.PgConn().StartPipeline(context.Background())
+	defer func() { err = errors.Join(err, pipeline.Close()) }()
+	for _, lookup := range group {
+		id := binary.BigEndian.AppendUint32(nil, uint32(lookup.id))
+		pipeline.SendQueryStatement(statement, [][]byte{id}, binaryFormat, binaryFormat)
+	}
+	if err := pipeline.Sync(); err != nil {
+		return 0, err
+	}
+	for _, lookup := range group {
+		body, err := next(pipeline)
+		if err != nil {
+			return answered, err
+		}
+		lookup.answer <- contract.Good(body)
+		answered++
+	}
+	return answered, nil
+}
+
+// next reads one row.
+func next(pipeline *pgconn.Pipeline) (body []byte, err error) {
+	results, err := pipeline.GetResults()
+	if err != nil {
+		return nil, err
+	}
+	rows, ok := results.(*pgconn.ResultReader)
+	if !ok {
+		return nil, errors.New("no rows where rows were expected")
+	}
+	for rows.NextRow() {
+		body = slices.Clone(rows.Values()[0])
+	}
+	_, err = rows.Close()
+	return body, err
+}

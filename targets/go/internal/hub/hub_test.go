@@ -1,0 +1,122 @@
+package hub
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+
+	"ceiling.dev/targets/internal/contract"
+)
+
+func opened(t testing.TB, args ...string) *Hub {
+	t.Helper()
+	hub := New()
+	options, err := contract.ParseOptions(hub.Flags(), args)
+	if err == nil {
+		err = hub.Check(options)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if _, err := hub.Open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		hub.Close()
+	})
+	return hub
+}
+
+func (h *Hub) must(t testing.TB, name string) *post {
+	t.Helper()
+	post, refusal := h.find(name)
+	if refusal != nil {
+		t.Fatalf("%s", refusal.Body)
+	}
+	return post
+}
+
+func TestSubscribersAreSpreadOverShards(t *testing.T) {
+	hub := opened(t, "--hub", "sharded", "--hub-shards", "4")
+	for range 10 {
+		hub.handleEvents(contract.Call{Name: "a"})
+	}
+	circles := hub.must(t, "a").circles
+	for i := range circles {
+		if size := circles[i].size.Load(); size < 2 || size > 3 {
+			t.Errorf("shard %d has %d of 10 subscribers", i, size)
+		}
+	}
+}
+
+func TestAnyOfTheSubscribersMayLeaveAtAnyTime(t *testing.T) {
+	hub := opened(t, "--hub", "one", "--hub-buffer", "1024")
+	var group sync.WaitGroup
+	for range 100 {
+		subscriber := hub.handleEvents(contract.Call{Name: "a"}).Stream
+		group.Go(func() {
+			for range 3 {
+				if _, more := subscriber.Next(nil); !more {
+					t.Error("ended by itself")
+				}
+			}
+			subscriber.Leave()
+			subscriber.Leave()
+			for more := true; more; {
+				_, more = subscriber.Next(nil)
+			}
+		})
+	}
+	post := hub.must(t, "a")
+	likes := func() bool {
+		post.like(1)
+		return hub.stats().Subscribers > 0
+	}
+	for likes() {
+	}
+	group.Wait()
+}
+
+func TestPostsAreLimited(t *testing.T) {
+	hub := opened(t, "--hub", "one")
+	for i := range postsMax {
+		hub.must(t, strconv.Itoa(i))
+	}
+	if _, refusal := hub.find("more"); refusal == nil || refusal.Status != 507 {
+		t.Errorf("refusal is %+v", refusal)
+	}
+	hub.must(t, "7")
+}
+
+// The cost of an event for one more subscriber, without the write: two queues and the wake-up. The
+// next like waits until the shard has handed out the last, so that hardly anything is dropped.
+func BenchmarkDelivery(b *testing.B) {
+	for _, subscribers := range []int{1, 100, 1000} {
+		b.Run(strconv.Itoa(subscribers), func(b *testing.B) {
+			hub := opened(b, "--hub", "one", "--hub-buffer", "1024")
+			for range subscribers {
+				stream := hub.handleEvents(contract.Call{Name: "a"}).Stream
+				go func() {
+					var piece []byte
+					for more := true; more; {
+						piece, more = stream.Next(piece[:0])
+					}
+				}()
+			}
+			post, shard := hub.must(b, "a"), hub.shards[0]
+			for made := uint64(0); made < uint64(b.N); {
+				post.like(1)
+				made += uint64(subscribers)
+				for shard.sent.Load()+shard.dropped.Load() < made {
+					runtime.Gosched()
+				}
+			}
+			dropped, sent := float64(shard.dropped.Load()), float64(shard.sent.Load())
+			b.ReportMetric(dropped/(dropped+sent), "dropped")
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package hub
+
+import (
+	"strconv"
+	"sync"
+)
+
+// event is encoded once, and then shared by all who are sent it.
+type event struct{ bytes []byte }
+
+// comment is a line that a client of server-sent events ignores.
+var comment = &event{[]byte(": ping\n\n")}
+
+// post is what can be liked and watched.
+type post struct {
+	name    string
+	kind    Kind
+	circles []circle
+
+	// mu keeps the numbers of events in the order in which they are queued.
+	mu    sync.Mutex
+	likes uint64
+	// seq is the number of events that were meant for every subscriber.
+	seq uint64
+	// oldestNs is when the first like came that no event has told of; zero if there is none.
+	oldestNs int64
+}
+
+func newPost(name string, kind Kind, shards []*shard) *post {
+	post := &post{name: name, kind: kind, circles: make([]circle, len(shards))}
+	for i, shard := range shards {
+		post.circles[i].shard = shard
+	}
+	return post
+}
+
+// like returns how many likes there are with this one.
+func (p *post) like(atNs int64) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.likes++
+	if p.oldestNs == 0 || atNs < p.oldestNs {
+		p.oldestNs = atNs
+	}
+	if p.kind != Aggregated {
+		p.publish()
+	}
+	return p.likes
+}
+
+// publishPending makes an event of the likes since the last one, if there are any.
+func (p *post) publishPending() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.oldestNs != 0 {
+		p.publish()
+	}
+}
+
+// publish queues one event for each shard that has somebody to send it to. A post that nobody
+// watches counts its events all the same, so that a number tells the same everywhere.
+func (p *post) publish() {
+	p.seq++
+	var news *event
+	for i := range p.circles {
+		circle := &p.circles[i]
+		subscribers := circle.size.Load()
+		if subscribers == 0 {
+			continue
+		}
+		if news == nil {
+			news = p.encode()
+		}
+		select {
+		case circle.shard.queue <- delivery{circle, news}:
+		default:
+			circle.shard.dropped.Add(uint64(subscribers))
+		}
+	}
+	p.oldestNs = 0
+}
+
+func (p *post) encode() *event {
+	// The words and four numbers of at most 20 digits.
+	bytes := make([]byte, 0, 128+len(p.name))
+	bytes = strconv.AppendUint(append(bytes, "id: "...), p.seq, 10)
+	bytes = append(append(bytes, "\ndata: {\"post\":\""...), p.name...)
+	bytes = strconv.AppendUint(append(bytes, `","likes":`...), p.likes, 10)
+	bytes = strconv.AppendUint(append(bytes, `,"seq":`...), p.seq, 10)
+	bytes = strconv.AppendInt(append(bytes, `,"at_ns":`...), p.oldestNs, 10)
+	return &event{append(bytes, "}\n\n"...)}
+}
+
+func (p *post) ping() {
+	for i := range p.circles {
+		// A subscriber without room for a ping is about to be sent something else.
+		p.circles[i].offer(comment)
+	}
+}
+
+// end ends all streams of the post.
+func (p *post) end() {
+	for i := range p.circles {
+		p.circles[i].dissolve()
+	}
+}

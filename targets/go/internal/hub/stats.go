@@ -1,0 +1,48 @@
+package hub
+
+// Stats is what /hub/stats answers. When nothing is queued at a shard, sent and dropped together
+// are, over all events, the subscribers that the post had at the event.
+type Stats struct {
+	Hub   Kind `json:"hub"`
+	Posts int  `json:"posts"`
+	// Likes were accepted.
+	Likes uint64 `json:"likes"`
+	// Events were meant for all subscribers of their post.
+	Events uint64 `json:"events"`
+	// Sent and Dropped count one event for one subscriber: those that went into the queue of the
+	// subscriber, and those for which it, or the queue of its shard, had no room.
+	Sent        uint64 `json:"sent"`
+	Dropped     uint64 `json:"dropped"`
+	Subscribers int64  `json:"subscribers"`
+}
+
+func (h *Hub) stats() Stats {
+	stats := Stats{Hub: h.settings.kind}
+	h.each(func(post *post) {
+		post.mu.Lock()
+		stats.Posts++
+		stats.Likes += post.likes
+		stats.Events += post.seq
+		post.mu.Unlock()
+		for i := range post.circles {
+			stats.Subscribers += post.circles[i].size.Load()
+		}
+	})
+	for _, shard := range h.shards {
+		stats.Sent += shard.sent.Load()
+		stats.Dropped += shard.dropped.Load()
+	}
+	return stats
+}
+
+// Counters are for the last line: what only grows.
+func (h *Hub) Counters() (part string, counters map[string]uint64) {
+	if h.settings.kind == "" {
+		return "", nil
+	}
+	stats := h.stats()
+	return "hub", map[string]uint64{
+		"likes": stats.Likes, "events": stats.Events,
+		"sent": stats.Sent, "dropped": stats.Dropped,
+	}
+}

@@ -1,0 +1,15 @@
+// Package spectrum lists the parts that every target of this module serves beside its catalog.
+package spectrum
+
+import (
+	"ceiling.dev/targets/internal/consistency"
+	"ceiling.dev/targets/internal/contract"
+	"ceiling.dev/targets/internal/database"
+	"ceiling.dev/targets/internal/flaky"
+	"ceiling.dev/targets/internal/hub"
+)
+
+// Parts are new ones for each program: they keep what their flags set.
+func Parts() []contract.Part {
+	return []contract.Part{consistency.New(), database.New(), flaky.New(), hub.New()}
+}

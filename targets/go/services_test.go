@@ -1,0 +1,104 @@
+package targets_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// servers is one variant of each target, for what is written once for all of them.
+var servers = variants[:3]
+
+func eachServer(t *testing.T, test func(t *testing.T, variant variant)) {
+	for _, variant := range servers {
+		t.Run(variant.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, variant)
+		})
+	}
+}
+
+// service is a real PostgreSQL or etcd in a folder of its own.
+type service struct{ script, folder string }
+
+func (s service) path() string { return filepath.Join(binaries, s.folder) }
+
+// run calls the script with an order, and perhaps the node that it is for.
+func (s service) run(order string, node ...string) (lines []string, err error) {
+	args := append([]string{order, s.path()}, node...)
+	output, err := exec.Command("../../scripts/"+s.script, args...).Output()
+	if failed, ok := err.(*exec.ExitError); ok {
+		err = fmt.Errorf("%s %s: %w: %s", s.script, order, err, failed.Stderr)
+	}
+	return strings.Fields(string(output)), err
+}
+
+func (s service) start(t *testing.T) []string {
+	t.Helper()
+	lines, err := s.run("start")
+	check(t, err)
+	return lines
+}
+
+func (s service) do(t *testing.T, order string, node ...string) {
+	t.Helper()
+	_, err := s.run(order, node...)
+	check(t, err)
+}
+
+// The services that tests share are started by the first test that needs them.
+var (
+	sharedPostgres = sync.OnceValues(func() ([]string, error) {
+		return service{"postgres", "postgres"}.run("start")
+	})
+	sharedEtcd = sync.OnceValues(func() ([]string, error) {
+		return service{"etcd", "etcd"}.run("start")
+	})
+)
+
+// postgres returns two URLs of one database: by its socket and by TCP.
+func postgres(t *testing.T) (socket, tcp string) {
+	t.Helper()
+	urls, err := sharedPostgres()
+	check(t, err)
+	return urls[0], urls[1]
+}
+
+func etcd(t *testing.T) (endpoints string) {
+	t.Helper()
+	lines, err := sharedEtcd()
+	check(t, err)
+	return lines[0]
+}
+
+// cleanUpAfterwards starts a process that stops all services and removes the folder of the tests
+// when this one ends, in whatever way: a test that runs out of time ends without any defer.
+func cleanUpAfterwards() (finish func()) {
+	const script = `cat >/dev/null
+for folder in "$0"/postgres*; do [ ! -d "$folder" ] || ../../scripts/postgres stop "$folder"; done
+for folder in "$0"/etcd*; do [ ! -d "$folder" ] || ../../scripts/etcd stop "$folder"; done
+rm -rf "$0"`
+	// The user of PostgreSQL must be able to enter.
+	if err := os.Chmod(binaries, 0o755); err != nil {
+		panic(err)
+	}
+	command := exec.Command("sh", "-c", script, binaries)
+	// A terminal interrupts the whole group.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	end, err := command.StdinPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		panic(err)
+	}
+	return func() {
+		_ = end.Close()
+		_ = command.Wait()
+	}
+}

@@ -1,0 +1,60 @@
+%% One connection: reads until it is closed, and answers what requests there are. A device that
+%% only connects, waits and closes costs its acceptance, this process and its end.
+-module(target_ranch_connection).
+-behaviour(ranch_protocol).
+-export([start_link/3]).
+-export([init/4]).
+
+%% Called by Ranch in the supervisor of the connection, as soon as it was accepted.
+start_link(Ref, Transport, Ledger) ->
+    target_ranch_report:accepted(Ledger),
+    {ok, spawn_link(?MODULE, init, [self(), Ref, Transport, Ledger])}.
+
+init(Supervisor, Ref, Transport, Ledger) ->
+    %% The supervisor asks it to end: then it answers what has begun.
+    process_flag(trap_exit, true),
+    %% With TLS this is the handshake. Refusing it is no failure of ours, and is counted.
+    try ranch:handshake(Ref) of
+        {ok, Socket} ->
+            target_ranch_report:established(Ledger, Transport, Socket),
+            {Data, Closed, Error, _} = Transport:messages(),
+            Place = #{
+                supervisor => Supervisor, transport => Transport, socket => Socket,
+                ledger => Ledger, data => Data, closed => Closed, error => Error
+            },
+            loop(Place, <<>>, serving)
+    catch
+        exit:_ -> ok
+    end.
+
+%% The state is `serving`, or `ending` after the supervisor has asked.
+loop(Place, Buffer, State) ->
+    #{
+        supervisor := Supervisor, transport := Transport, socket := Socket,
+        data := Data, closed := Closed, error := Error
+    } = Place,
+    _ = Transport:setopts(Socket, [{active, once}]),
+    receive
+        {Data, Socket, Bytes} ->
+            answer(Place, <<Buffer/binary, Bytes/binary>>, State);
+        {Closed, Socket} ->
+            Transport:close(Socket);
+        {Error, Socket, _} ->
+            Transport:close(Socket);
+        {'EXIT', Supervisor, _} when Buffer =/= <<>> ->
+            loop(Place, Buffer, ending);
+        {'EXIT', Supervisor, _} ->
+            Transport:close(Socket)
+    end.
+
+answer(Place, Buffer, State) ->
+    #{transport := Transport, socket := Socket, ledger := Ledger} = Place,
+    {Answers, Count, Rest, Next} = target_ranch_http:answers(Buffer),
+    target_ranch_report:served(Ledger, Count),
+    Written = Transport:send(Socket, Answers),
+    Written =:= ok andalso target_ranch_report:sent(Ledger, Answers),
+    case {Written, Next, State} of
+        {ok, keep, serving} -> loop(Place, Rest, State);
+        {ok, keep, ending} when Rest =/= <<>> -> loop(Place, Rest, State);
+        _ -> Transport:close(Socket)
+    end.

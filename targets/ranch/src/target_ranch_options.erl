@@ -1,0 +1,146 @@
+%% The command line. All that is known about a flag stands once in flags/0: parsing, the error text
+%% and the help are read from it.
+-module(target_ranch_options).
+-export([parse/1, help/0, family/1, place/1]).
+
+-define(PAIR, "--tls-cert server.pem --tls-key server.key").
+
+%% {name, what it takes, an example, help, the value of a text or an error}
+flags() ->
+    [
+        {addr, "an IP address", "--addr 127.0.0.1",
+            "listen on this address (default 127.0.0.1)",
+            fun inet:parse_strict_address/1},
+        {port, "a number from 0 to 65535", "--port 8083",
+            "listen on this port, 0 picks a free one (default 8083)", number(0, 65535)},
+        {backlog, "a number from 1 to 65535", "--backlog 8",
+            "length of each accept queue (default 1024, as Ranch has it)", number(1, 65535)},
+        {listeners, "a number from 1 to 1024", "--listeners 4",
+            "listening sockets that share the port by SO_REUSEPORT (default 1)",
+            number(1, 1024)},
+        {supervisors, "a number from 1 to 1024", "--supervisors 1",
+            "processes that start those of connections (default one per acceptor)",
+            number(1, 1024)},
+        {acceptors, "a number from 1 to 1024", "--acceptors 10",
+            "processes that accept (default 10, as Ranch has it, or one per listener)",
+            number(1, 1024)},
+        {'max-connections', "a number from 1 to 1000000", "--max-connections 1024",
+            "a supervisor that has so many accepts no more (default no limit; Ranch has 1024)",
+            number(1, 1000000)},
+        {'tls-cert', "a file of certificates in PEM", ?PAIR, "serve HTTPS with this chain",
+            fun path/1},
+        {'tls-key', "a file with a private key in PEM", ?PAIR,
+            "the key of the first certificate", fun path/1}
+    ].
+
+%% {ok, Options}, help, version, or {wrong, Text}; the text fits on one line.
+parse(Arguments) ->
+    case {asks(Arguments, ["--help", "-h"]), asks(Arguments, ["--version"])} of
+        {true, _} -> help;
+        {_, true} -> version;
+        _ ->
+            try
+                {ok, resolve(given(Arguments, #{}))}
+            catch
+                throw:Text -> {wrong, Text}
+            end
+    end.
+
+asks(Arguments, Names) -> lists:any(fun(One) -> lists:member(One, Names) end, Arguments).
+
+given([], Given) ->
+    Given;
+given([Argument | More], Given) ->
+    {Name, Value, Rest} = split(Argument, More),
+    {Key, Takes, Example, _, Read} = find(Name),
+    case Value =/= missing andalso Read(Value) of
+        {ok, Result} -> given(Rest, Given#{Key => Result});
+        false -> wrong("--~ts takes ~ts, for example ~ts", [Name, Takes, Example]);
+        {error, _} ->
+            wrong("--~ts takes ~ts, not \"~ts\", for example ~ts", [Name, Takes, Value, Example])
+    end.
+
+%% Takes --name value and --name=value apart; one dash is as good as two.
+split(Argument, More) ->
+    {Dashes, Text} = string:take(Argument, "-"),
+    case {string:split(Text, "="), More} of
+        {[Name | _], _} when Name =:= ""; Dashes =/= "-", Dashes =/= "--" ->
+            wrong("unexpected argument \"~ts\"; ~ts", [Argument, accepted()]);
+        {[Name, Value], _} -> {Name, Value, More};
+        {[Name], [Value | Rest]} -> {Name, Value, Rest};
+        {[Name], []} -> {Name, missing, []}
+    end.
+
+find(Name) ->
+    case [Flag || Flag <- flags(), atom_to_list(element(1, Flag)) =:= Name] of
+        [Flag] -> Flag;
+        [] -> wrong("unknown flag --~ts; ~ts", [Name, accepted()])
+    end.
+
+accepted() ->
+    Names = [["--", atom_to_list(element(1, Flag))] || Flag <- flags()],
+    ["accepted are ", lists:join(", ", Names), "; for example --port 8083"].
+
+-spec wrong(string(), [term()]) -> no_return().
+wrong(Format, Values) -> throw(io_lib:format(Format, Values)).
+
+%% What was not given takes its default; after this there are no absent options.
+resolve(Given) ->
+    check_together(Given),
+    Defaults = #{
+        addr => {127, 0, 0, 1}, port => 8083, backlog => default, listeners => 1,
+        'max-connections' => infinity, 'tls-cert' => none, 'tls-key' => none
+    },
+    Some = maps:merge(Defaults, Given),
+    Acceptors = maps:get(acceptors, Some, max(10, maps:get(listeners, Some))),
+    maps:merge(#{acceptors => Acceptors, supervisors => Acceptors}, Some).
+
+check_together(Given) ->
+    [
+        wrong("--~ts takes effect only together with --~ts, for example ~ts", [One, Other, ?PAIR])
+     || {One, Other} <- [{'tls-cert', 'tls-key'}, {'tls-key', 'tls-cert'}],
+        is_map_key(One, Given),
+        not is_map_key(Other, Given)
+    ],
+    %% An acceptor serves one listener and feeds one supervisor: more than acceptors are idle, and
+    %% an idle listener takes connections that nobody accepts.
+    #{acceptors := Acceptors} = maps:merge(#{acceptors => 1024}, Given),
+    [
+        wrong("--~ts takes at most the number of --acceptors, for example --~ts 4 --acceptors 4",
+            [Name, Name])
+     || Name <- [listeners, supervisors], maps:get(Name, Given, 1) > Acceptors
+    ].
+
+number(Lowest, Highest) ->
+    fun(Text) ->
+        try list_to_integer(Text) of
+            Number when Number >= Lowest, Number =< Highest -> {ok, Number};
+            _ -> {error, unfit}
+        catch
+            error:badarg -> {error, unfit}
+        end
+    end.
+
+path("") -> {error, unfit};
+path(Path) -> {ok, Path}.
+
+help() ->
+    [
+        "target-ranch: a server under test, on Ranch. targets/README.md describes its routes.\n\n",
+        [line(Example, Help) || {_, _, Example, Help, _} <- flags()],
+        line("--version", "print the versions of Erlang and Ranch")
+    ].
+
+line(Example, Help) -> ["  ", string:pad(Example, 28), $\s, Help, $\n].
+
+%% One IP version.
+family(#{addr := Address}) when tuple_size(Address) =:= 4 -> inet;
+family(_) -> inet6.
+
+%% Address and port as people write them.
+place(#{addr := Address, port := Port} = Options) ->
+    Text = inet:ntoa(Address),
+    case family(Options) of
+        inet -> io_lib:format("~ts:~b", [Text, Port]);
+        inet6 -> io_lib:format("[~ts]:~b", [Text, Port])
+    end.
