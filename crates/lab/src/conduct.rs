@@ -1,9 +1,11 @@
 //! From a trial to a run: set up, visit the levels, judge, tear down.
 
+use crate::fanout::{self, AudienceError, Stamps};
 use crate::gather::Gathered;
 use crate::greet::{GreetError, Manners, SecretsError};
 use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, LimitError, Tables};
+use crate::profiler::{self, Profiler};
 use crate::target::{self, Unreachable};
 use crate::watch::{Logs, Watch};
 use crate::{confirm, definitions, mix, search, server, turnover};
@@ -18,6 +20,7 @@ use model::event::Event;
 use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, DriverKind, Level, Life, ServerProcess, Stop, Trial};
 use model::perturbation::Perturbation;
+use model::profile::ProfileRecord;
 use model::route::{self, Address, Route};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, EndUse, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
@@ -63,6 +66,9 @@ pub enum LabError {
     /// The workers did not start.
     #[error("{0}")]
     Start(#[from] StartError),
+    /// Those who listen did not start.
+    #[error("{0}")]
+    Audience(#[from] AudienceError),
     /// A worker ended by itself: a bug of ours.
     #[error("a worker thread ended by itself")]
     WorkerLost,
@@ -82,6 +88,8 @@ pub(crate) struct Bench<'a> {
     /// Resident memory of the generator before any of it was for connections.
     before_bytes: u64,
     manners: Manners,
+    /// The clock that events are stamped by.
+    stamps: Stamps,
     /// The probe on the server's host, until load begins.
     far: Option<Far>,
     pub(crate) points: Vec<Point>,
@@ -94,6 +102,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) search: Option<SearchRecord>,
     /// Experiments made to confirm the verdict.
     pub(crate) perturbations: Vec<Perturbation>,
+    /// Profiles of the server.
+    pub(crate) profile: Option<ProfileRecord>,
 }
 
 /// Runs a trial. `stop` may be set at any time: the run then ends in order with what it has.
@@ -110,7 +120,13 @@ pub fn run(
     let mut bench = Bench::set_up(trial, notify)?;
     bench.before_bytes = turnover::resident_bytes().unwrap_or(0);
     let tape = Tape::new(&trial.requests, depth_max(trial))?.with_checks(&mix::checks(trial));
-    let mut crew = Crew::start(&bench.job(trial, tape))?;
+    let job = bench.job(trial, tape);
+    let mut crew = Crew::start(&job)?;
+    bench.stamps = Stamps::of(trial.addresses.first(), bench.target.server.as_ref());
+    let mut audience = match &trial.fanout {
+        Some(fanout) => Some(fanout::start(trial, fanout, &job, &bench.stamps)?),
+        None => None,
+    };
     let server_pid = bench.target.server.as_ref().map(|server| server.pid);
     // Behind a proxy the port is that of the proxy.
     let first = trial.addresses.first().filter(|_| trial.proxy.is_none());
@@ -129,13 +145,23 @@ pub fn run(
     }
     let (crew_lent, watch_lent) = (&mut crew, &mut watch);
     let (until, notify_lent) = (trial.stop, &mut *notify);
-    let mut hands =
-        Stagehands { crew: crew_lent, watch: watch_lent, trial, until, stop, notify: notify_lent };
+    let mut hands = Stagehands {
+        crew: crew_lent,
+        audience: audience.as_mut(),
+        watch: watch_lent,
+        trial,
+        until,
+        stop,
+        notify: notify_lent,
+        profiler: Profiler::of_the_point(&bench),
+    };
     match trial.search {
         None => bench.visit_levels(&mut hands)?,
         Some(config) => search::run(&mut bench, &mut hands, config)?,
     }
+    profiler::run(&mut bench, &mut hands)?;
     drop(crew);
+    drop(audience);
     confirm::run(&mut bench, &mut watch, stop, notify);
     watch.stop();
     bench.update_probe(&watch);
@@ -149,9 +175,11 @@ pub(crate) fn depth_max(trial: &Trial) -> u32 {
     trial.levels.iter().map(|level| level.depth).max().unwrap_or(1)
 }
 
+/// Connections of those who ask; there is room for one where nobody does.
 pub(crate) fn connections_max(trial: &Trial) -> u32 {
-    let most = |level: &Level| level.connections.max(level.connections_max);
-    trial.levels.iter().map(most).max().unwrap_or(1)
+    let asking = |level: &Level| fanout::asking(trial, level);
+    let most = |level: Level| level.connections.max(level.connections_max);
+    trial.levels.iter().map(asking).map(most).max().unwrap_or(1).max(1)
 }
 
 /// Worker threads: none is without a connection.
@@ -161,7 +189,9 @@ pub(crate) fn threads(trial: &Trial) -> u32 {
 
 impl<'a> Bench<'a> {
     fn set_up(trial: &'a Trial, notify: &mut dyn FnMut(Event)) -> Result<Self, LabError> {
-        let connections = u64::from(connections_max(trial));
+        let levels = fanout::levels(trial);
+        let most = |level: &Level| u64::from(level.connections.max(level.connections_max));
+        let connections = levels.iter().map(most).max().unwrap_or(1);
         let mut bench = Self {
             trial,
             host: probe::host_facts(),
@@ -179,6 +209,7 @@ impl<'a> Bench<'a> {
             routes: Vec::new(),
             opened_on: Vec::new(),
             manners: Manners::of(trial)?,
+            stamps: Stamps::of(None, None),
             far: None,
             points: Vec::new(),
             observed: Vec::new(),
@@ -188,6 +219,7 @@ impl<'a> Bench<'a> {
             before_bytes: 0,
             search: None,
             perturbations: Vec::new(),
+            profile: None,
             levels: Vec::new(),
         };
         if trial.driver == DriverKind::Null {
@@ -215,7 +247,7 @@ impl<'a> Bench<'a> {
             bench.target.tls = bench.target.tls.take().or(agreed);
         }
         // After the connections above, whose ports are not free at once.
-        limits::allow_ports(&trial.levels, &bench.routes)?;
+        limits::allow_ports(&levels, &bench.routes)?;
         bench.find_server(notify)?;
         Ok(bench)
     }
@@ -323,8 +355,10 @@ impl<'a> Bench<'a> {
         notify: &mut dyn FnMut(Event),
     ) -> bool {
         self.opened_on.resize(self.routes.len(), 0);
-        for (sum, part) in self.opened_on.iter_mut().zip(&visit.gathered.opened_on) {
-            *sum += part;
+        for gathered in [Some(&visit.gathered), visit.audience.as_ref()].into_iter().flatten() {
+            for (sum, part) in self.opened_on.iter_mut().zip(&gathered.opened_on) {
+                *sum += part;
+            }
         }
         match visit.ending {
             Ending::Complete => {}
@@ -346,9 +380,14 @@ impl<'a> Bench<'a> {
             return true;
         }
         let observed = self.observe(watch, window_ns);
-        let mut point = make_point(self.trial, level, attempt, &visit, window_ns, &observed);
+        let asking = fanout::asking(self.trial, level);
+        let mut point = make_point(self.trial, &asking, attempt, &visit, window_ns, &observed);
+        point.load.connections = level.connections;
         let (gathered, duration_s) = (&visit.gathered, point.load.duration_s);
         point.turnover = turnover::info(level, gathered, duration_s, self.before_bytes);
+        if let Some(fanout) = &self.trial.fanout {
+            point = fanout::complete(point, fanout, &visit, &observed, &self.stamps);
+        }
         point.fingerprints = judge::fingerprints::of_point(&point, &visit.gathered.latency);
         let point = judge_point(self.context(), point, &observed);
         let is_steady =
@@ -362,7 +401,7 @@ impl<'a> Bench<'a> {
     }
 
     /// What was seen in a window, here and on the server's host.
-    fn observe(&mut self, watch: &Watch<'_>, window_ns: (u64, u64)) -> Observed {
+    pub(crate) fn observe(&mut self, watch: &Watch<'_>, window_ns: (u64, u64)) -> Observed {
         self.update_probe(watch);
         let mut observed = Observed::of(watch.inside(window_ns), self.host.clock_tick_ns);
         let probe = self.target.probe.as_ref();
@@ -411,6 +450,7 @@ impl<'a> Bench<'a> {
             expectations,
             search: self.search,
             perturbations: self.perturbations,
+            profile: self.profile,
             shape,
             fingerprints,
             notices: self.notices,
@@ -439,7 +479,8 @@ fn end_uses(opened: impl Iterator<Item = (String, u64)>) -> Vec<EndUse> {
     uses
 }
 
-fn make_point(
+/// A point of a visit, before it is judged.
+pub(crate) fn make_point(
     trial: &Trial,
     level: &Level,
     attempt: u32,
@@ -459,9 +500,11 @@ fn make_point(
     Point {
         load: load_info(trial, level, duration_s),
         attempt,
+        profiled: visit.profiled,
         window_ns,
         connections: connection_info(trial, level, gathered),
         turnover: None,
+        events: None,
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
         status: count_status(&gathered.measured),
@@ -492,20 +535,25 @@ fn make_point(
             Some(_) => gathered.tenths_established.clone(),
             None => gathered.tenths.clone(),
         },
-        unmeasured: Unmeasured {
-            duration_s: visit.warmup_ns as f64 / 1e9,
-            sent: gathered.unmeasured.sent,
-            completed: gathered.unmeasured.completed,
-            failed: gathered.unmeasured.failed,
-            unanswered: gathered.unmeasured.unanswered,
-            bytes_received: gathered.unmeasured.bytes_received,
-        },
+        unmeasured: unmeasured(visit),
         targets: mix::results(trial, &gathered.targets),
         gates: Vec::new(),
         expectations: Vec::new(),
         fingerprints: Vec::new(),
         // Until the judge has spoken.
         verdict: judge::undecided(),
+    }
+}
+
+fn unmeasured(visit: &Visit) -> Unmeasured {
+    let counters = &visit.gathered.unmeasured;
+    Unmeasured {
+        duration_s: visit.warmup_ns as f64 / 1e9,
+        sent: counters.sent,
+        completed: counters.completed,
+        failed: counters.failed,
+        unanswered: counters.unanswered,
+        bytes_received: counters.bytes_received,
     }
 }
 
@@ -605,8 +653,11 @@ fn handshakes(trial: &Trial, gathered: &Gathered) -> Handshakes {
 }
 
 fn cpu_cost(visit: &Visit, duration_s: f64, rate: f64, observed: &Observed) -> CpuCost {
-    let window = &visit.gathered.window_loop;
-    let level = &visit.gathered.level_loop;
+    let (mut window, mut level) = (visit.gathered.window_loop, visit.gathered.level_loop);
+    if let Some(audience) = &visit.audience {
+        window += &audience.window_loop;
+        level += &audience.level_loop;
+    }
     let worker_ns = (window.cpu_user_ns + window.cpu_system_ns) as f64;
     // Conductor and probe work evenly over the visit; the window bears its share of them.
     let beside_ns =

@@ -303,7 +303,9 @@ impl Room<'_, '_, '_> {
         self.visits += 1;
         let until = Stop::AfterNs(self.confirm.block_ns);
         let (watch, notify) = (&mut *self.watch, &mut *self.notify);
-        let mut hands = Stagehands { crew, trial, until, stop: self.stop, notify, watch };
+        let (audience, stop) = (None, self.stop);
+        let profiler = None;
+        let mut hands = Stagehands { crew, audience, trial, until, stop, notify, watch, profiler };
         visit(&mut hands, level, self.visits)
     }
 }

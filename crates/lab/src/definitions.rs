@@ -18,6 +18,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     ("target.sources_used", "The same by local address; empty when the kernel chose it."),
     (
+        "target.server.processes",
+        "The processes of the server's tree when the run began: pid, name, threads, cpus_allowed \
+         (of the first thread) and listeners (listening sockets on the port under test that the \
+         process holds; several can hold one). null: not readable. At most 1024 of them; pids has \
+         all.",
+    ),
+    (
         "target.probe",
         "The server's host as a probe there saw it (--probe); null without one, and target.server \
          is null with one. server: the process tree that listens on the port under test there; \
@@ -185,6 +192,38 @@ const DEFINITIONS: &[(&str, &str)] = &[
          and 1. open: none of these.",
     ),
     (
+        "profile",
+        "Profiles of the server (--profile): null when none were wanted or no window was there to \
+         take them in. visit: point (the window of points[point] itself, whose figures then \
+         include what profiling cost, as its profiled says) or repeat (one more visit of that \
+         level, which is no point; rate, in_flight and p50_ns are its own). failures: what could \
+         not be taken.",
+    ),
+    (
+        "profile.captures[]",
+        "One profile of one process, in pprof format in file below the run's directory. begin_ns: \
+         when it was asked for; end_ns: begin_ns and the time it covers by its own account. Of \
+         Go, block, mutex and heap are the difference between end and begin, so that warm-up and \
+         other levels are not in them. perf: 99 samples per second of CPU time, each standing for \
+         its share of a second.",
+    ),
+    (
+        "profile.kinds[]",
+        "The profiles of one kind added up over the processes. total, flat and cum: nanoseconds, \
+         of heap bytes allocated. duration_s: mean time covered by each; requests: rate of the \
+         visit times duration_s. functions: how many have a value of their own. flame: the tree \
+         of calls in the order in which it is drawn, without frames below 1/500 of the whole.",
+    ),
+    (
+        "profile.kinds[].waits[]",
+        "Waits of the block and of the mutex profile by site. waiter: request (a frame that serves \
+         a request is above it, known_by), profiler (the handler of the profile itself) or other \
+         (background goroutines, idle workers). share: blocked_s / (duration_s x in_flight), of \
+         requests only. gain_max: share / (1 - share), by which the rate of a closed loop could \
+         rise if the wait alone went away; null without a share below 1. The mutex profile tells \
+         the same waits by who held the lock: the two are not added.",
+    ),
+    (
         "target.tls",
         "What one handshake agreed on before the load: version, cipher suite, group of the key \
          exchange and ALPN protocol; null without TLS. ktls.used: whether the kernel encrypted \
@@ -202,6 +241,34 @@ const DEFINITIONS: &[(&str, &str)] = &[
          as a SYN packet is repeated after, within 150 ms. client_bytes_each: growth of the \
          generator's resident memory over the most connections open at once; sockets in the \
          kernel are not in it.",
+    ),
+    (
+        "points[].events",
+        "What subscribers received in the window (ceiling fanout); all other figures of the point \
+         are those of the writers' requests then, and load.connections counts subscribers. An \
+         event is a blank line after at least one data field (WHATWG HTML, 9.2). rate: received \
+         per second over all subscribers. subscribers: accepted had an answer of status 200, \
+         refused counts other answers, lost counts streams that ended in the window; both are \
+         asked for again after a pause. client_us_per_event and server_us_per_event hold the cost \
+         of the writes too.",
+    ),
+    (
+        "points[].events.delivery",
+        "From the numbers (seq, counted from 1 for each stream) that events carry. meant: for each \
+         subscriber those above the last it saw before the window (above the one before its \
+         first, when it saw none) up to the highest that any subscriber of the same stream saw in \
+         the window. received in the window, late in the half second after it, missing else: \
+         meant = received + late + missing, exactly. What was sent while a subscriber was away is \
+         missing. delivery_share: (received + late) / meant. null with the reason in \
+         delivery_absent when an event had no number or none arrived.",
+    ),
+    (
+        "points[].events.staleness_ns",
+        "Arrival of an event minus the instant that it carries (at_ns, Unix time of the server's \
+         host). Both by one wall clock, so it is null where the server is not known to be on this \
+         host, with the reason in staleness_absent. An arrival is stamped once for all bytes of \
+         one read. early: events that arrived before their instant; they are counted and in no \
+         percentile. Events that did not arrive have no staleness.",
     ),
     (
         "points[].bytes",

@@ -1,5 +1,6 @@
 //! Adds up the ticks of one level over all workers.
 
+use model::fanout::{EventCounts, Subscription};
 use model::histogram::Histogram;
 use model::run::{Second, Spread};
 use model::tick::{Connections, Counters, Loop, Phase, TargetTally, Tick, Turnover};
@@ -52,6 +53,10 @@ pub struct Gathered {
     pub opened_on: Vec<u64>,
     /// Requests of the window by target; empty with one target.
     pub targets: Vec<TargetTally>,
+    /// Events of the window; of workers that listen.
+    pub events: EventCounts,
+    /// What each subscriber saw around the window.
+    pub subscriptions: Vec<Subscription>,
     /// Completed measured requests per tenth of a second.
     pub tenths: Vec<u64>,
     /// Since the last look: completed (measured or not) and their latency.
@@ -132,6 +137,8 @@ impl Gathered {
             per_connection: Histogram::new(),
             opened_on: Vec::new(),
             targets: Vec::new(),
+            events: EventCounts::default(),
+            subscriptions: Vec::new(),
             tenths: Vec::new(),
             fresh: Fresh::default(),
             most_open: 0,
@@ -169,6 +176,8 @@ impl Gathered {
         self.unmeasured += &tick.unmeasured;
         self.level_loop += &tick.accounting;
         self.tls += &tick.tls;
+        self.events += &tick.events;
+        self.subscriptions.extend_from_slice(&tick.subscriptions);
         let before =
             std::mem::replace(&mut self.connections[tick.worker as usize], tick.connections);
         self.last += u32::from(tick.last);

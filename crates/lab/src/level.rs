@@ -5,14 +5,15 @@
 
 use crate::conduct::{LabError, lost_notice};
 use crate::gather::{Gathered, WindowEnds};
+use crate::profiler::Profiler;
 use crate::watch::Watch;
-use crate::{planned, turnover};
+use crate::{fanout, planned, turnover};
 use engine::job::Order;
 use engine::{Crew, clock};
 use judge::observe::Observed;
 use model::event::{Event, Progress};
 use model::load::{Level, Stop, Trial, Warmup};
-use model::tick::ErrorClass;
+use model::tick::{Connections, ErrorClass};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -49,8 +50,10 @@ pub enum Ending {
 /// What a visit left behind.
 #[derive(Debug)]
 pub struct Visit {
-    /// All ticks added up.
+    /// All ticks added up, of those who ask.
     pub gathered: Gathered,
+    /// The same of those who listen, if anybody does.
+    pub audience: Option<Gathered>,
     /// How it ended.
     pub ending: Ending,
     /// Requests due in the window, counted from the schedule; absent for a window that was cut
@@ -64,12 +67,16 @@ pub struct Visit {
     pub visit_ns: u64,
     /// CPU time of the generator's process over the whole visit, nanoseconds.
     pub process_cpu_ns: u64,
+    /// Whether the server was profiled in the window.
+    pub profiled: bool,
 }
 
 /// Everything a visit works with.
 pub struct Stagehands<'a, 'b> {
     /// The workers.
     pub crew: &'a mut Crew,
+    /// Those who listen, when the trial is one of fan-out.
+    pub audience: Option<&'a mut Crew>,
     /// What was asked.
     pub trial: &'a Trial,
     /// End of the measured window.
@@ -80,6 +87,8 @@ pub struct Stagehands<'a, 'b> {
     pub notify: &'a mut dyn FnMut(Event),
     /// The probe's readings.
     pub watch: &'a mut Watch<'b>,
+    /// Profiles the server in the window, if that is wanted.
+    pub(crate) profiler: Option<Profiler>,
 }
 
 /// Visits a level. `load` numbers the visit.
@@ -104,6 +113,7 @@ struct Show<'a, 'b, 'c> {
     level: &'a Level,
     load: u32,
     gathered: Gathered,
+    audience: Option<Gathered>,
     ending: Option<Ending>,
     begin_ns: u64,
     begin_cpu_ns: u64,
@@ -120,14 +130,19 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
     fn begin(hands: &'a mut Stagehands<'b, 'c>, level: &'a Level, load: u32) -> Self {
         let now_ns = clock::now_ns();
         hands.watch.begin_level();
-        hands.crew.order_connect(load, level);
+        hands.crew.order_connect(load, &fanout::asking(hands.trial, level));
         let gathered = Gathered::new(hands.crew.workers());
+        let audience = hands.audience.as_mut().map(|audience| {
+            audience.order_connect(load, &fanout::listening(level));
+            Gathered::new(audience.workers())
+        });
         let heard_ns = vec![now_ns; hands.crew.workers() as usize];
         Self {
             hands,
             level,
             load,
             gathered,
+            audience,
             ending: None,
             begin_ns: now_ns,
             begin_cpu_ns: clock::process_cpu_ns(),
@@ -154,14 +169,23 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
                 gathered.add(tick);
             }
         });
-        if self.hands.crew.has_lost_member() {
+        let mut has_lost_member = self.hands.crew.has_lost_member();
+        if let (Some(crew), Some(gathered)) = (&mut self.hands.audience, &mut self.audience) {
+            crew.drain(|tick| {
+                if tick.load == load {
+                    gathered.add(tick);
+                }
+            });
+            has_lost_member |= crew.has_lost_member();
+        }
+        if has_lost_member {
             return Err(LabError::WorkerLost);
         }
         let now_ns = clock::now_ns();
         if self.ending.is_none() && self.hands.stop.load(Ordering::Relaxed) {
             self.ending = Some(Ending::Interrupted);
         }
-        let connections = self.gathered.connections();
+        let connections = self.connections();
         if connections.open > self.gathered.most_open {
             self.gathered.most_open = connections.open;
             self.gathered.resident_bytes = turnover::resident_bytes();
@@ -169,14 +193,46 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         if connections.open > 0 || connections.opening > 0 && self.gathered.connect.is_empty() {
             self.alive_ns = now_ns;
         }
-        let errors = &self.gathered.measured.errors;
-        let refused = errors.get(ErrorClass::Connect) + errors.get(ErrorClass::Tls) > 0;
+        let refusals = |gathered: &Gathered| {
+            let errors = &gathered.measured.errors;
+            errors.get(ErrorClass::Connect) + errors.get(ErrorClass::Tls)
+        };
+        let refused = refusals(&self.gathered) + self.audience.as_ref().map_or(0, refusals) > 0;
         // Devices that have ended are not lost.
         let is_over = now_ns > self.sends_end_ns;
         if self.ending.is_none() && refused && !is_over && now_ns - self.alive_ns > LOST_NS {
             self.ending = Some(Ending::TargetLost);
         }
         Ok(now_ns)
+    }
+
+    /// An order to all workers, of both kinds.
+    fn order(&mut self, order: &Order) {
+        self.hands.crew.order(|_| order.clone());
+        if let Some(audience) = &mut self.hands.audience {
+            audience.order(|_| order.clone());
+        }
+    }
+
+    /// Connections of both kinds.
+    fn connections(&self) -> Connections {
+        let mut connections = self.gathered.connections();
+        if let Some(audience) = &self.audience {
+            connections += &audience.connections();
+        }
+        connections
+    }
+
+    /// Whether every worker has handed over the last tick of the level.
+    fn is_over(&self) -> bool {
+        self.gathered.is_over() && self.audience.as_ref().is_none_or(Gathered::is_over)
+    }
+
+    fn begin_window(&mut self, begin_ns: u64, ends: WindowEnds) {
+        self.gathered.begin_window(begin_ns, ends);
+        if let Some(audience) = &mut self.audience {
+            audience.begin_window(begin_ns, ends);
+        }
     }
 
     /// Writes down readings, and tells when no more come of the server's host.
@@ -207,17 +263,26 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         }
         self.told_ns = now_ns;
         self.take_readings();
-        let fresh = std::mem::take(&mut self.gathered.fresh);
+        let mut fresh = std::mem::take(&mut self.gathered.fresh);
+        if let Some(audience) = &mut self.audience {
+            // What is told then is what those who listen get.
+            let cpu_ns = fresh.cpu_ns;
+            fresh = std::mem::take(&mut audience.fresh);
+            fresh.cpu_ns += cpu_ns;
+        }
         let counters = (&self.gathered.measured, &self.gathered.unmeasured);
         let failures = counters.0.failed + counters.1.failed + counters.0.errors.attempts();
         let observed = Observed::of(self.hands.watch.recent(), 1);
+        let open = self.connections().open;
         (self.hands.notify)(Event::Progress(Progress {
             stage,
             done,
-            open: self.gathered.connections().open,
+            open,
             rate: fresh.completed as f64 / (passed_ns as f64 / 1e9),
             connection_rate: (self.level.life.hold.is_some())
                 .then(|| fresh.established as f64 / (passed_ns as f64 / 1e9)),
+            event_rate: (self.audience.is_some())
+                .then(|| fresh.completed as f64 / (passed_ns as f64 / 1e9)),
             p50_ns: fresh.latency.quantile_ns(0.5),
             p99_ns: fresh.latency.quantile_ns(0.99),
             client_cpus: Some(fresh.cpu_ns as f64 / passed_ns as f64),
@@ -228,11 +293,11 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
 
     /// Waits until every connection is open, or no more are to be expected.
     fn connect(&mut self) -> Result<(), LabError> {
-        let asked = u64::from(self.level.connections);
+        let asked = fanout::connections(self.hands.trial, self.level);
         let (mut opened, mut changed_ns) = (0, self.begin_ns);
         loop {
             let now_ns = self.listen()?;
-            let connections = self.gathered.connections();
+            let connections = self.connections();
             self.tell("connecting", Some(connections.opened as f64 / asked as f64), now_ns);
             if connections.opened != opened {
                 (opened, changed_ns) = (connections.opened, now_ns);
@@ -246,7 +311,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
 
     /// Starts devices one after the other; returns how long that took. Their load is not measured.
     fn ramp_up(&mut self) -> Result<u64, LabError> {
-        self.hands.crew.order(|_| Order::Warm);
+        self.order(&Order::Warm);
         let begin_ns = clock::now_ns();
         let asked = u64::from(self.level.connections);
         let ramp_ns = self.level.life.ramp_up_ns;
@@ -270,7 +335,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         if longest_ns == 0 {
             return Ok(0);
         }
-        self.hands.crew.order(|_| Order::Warm);
+        self.order(&Order::Warm);
         let begin_ns = clock::now_ns();
         let mut tenths = Vec::new();
         let mut counted = 0;
@@ -279,7 +344,8 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             let passed_ns = now_ns - begin_ns;
             self.tell("warm-up", Some(passed_ns as f64 / longest_ns as f64), now_ns);
             if passed_ns / 100_000_000 > tenths.len() as u64 {
-                let completed = self.gathered.unmeasured.completed;
+                let completed = self.audience.as_ref().unwrap_or(&self.gathered);
+                let completed = completed.unmeasured.completed;
                 tenths.push((completed - counted) as f64);
                 counted = completed;
             }
@@ -301,13 +367,19 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         self.sends_end_ns = end_ns;
         let drain_ns = self.hands.trial.drain_ns + self.level.life.ramp_down_ns;
         let ends = if budget.is_some() { WindowEnds::WithAnswers } else { WindowEnds::WithSends };
-        self.gathered.begin_window(begin_ns, ends);
+        self.begin_window(begin_ns, ends);
         self.hands.crew.order_measure(begin_ns, end_ns, budget, drain_ns);
+        if let Some(audience) = &mut self.hands.audience {
+            audience.order_measure(begin_ns, end_ns, None, drain_ns.min(fanout::DRAIN_MAX_NS));
+        }
+        if let Some(profiler) = &mut self.hands.profiler {
+            profiler.start((begin_ns, end_ns));
+        }
         let mut give_up_ns = u64::MAX;
         if budget.is_none() {
             give_up_ns = end_ns + drain_ns + LAST_TICK_NS;
         }
-        while !self.gathered.is_over() {
+        while !self.is_over() {
             let now_ns = self.listen()?;
             let (stage, done) = match budget {
                 _ if now_ns > end_ns && self.level.life.hold.is_some() => ("ramp-down", None),
@@ -324,7 +396,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             if self.ending.is_some() && !self.is_stopping {
                 self.is_stopping = true;
                 give_up_ns = now_ns + drain_ns + LAST_TICK_NS;
-                self.hands.crew.order(|_| Order::Stop);
+                self.order(&Order::Stop);
             }
             if now_ns > give_up_ns && self.is_silent(now_ns) {
                 return Err(LabError::WorkerStuck);
@@ -339,12 +411,12 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
     }
 
     fn finish(mut self, window_begin_ns: u64, warmup_ns: u64) -> Result<Visit, LabError> {
-        if !self.gathered.is_over() {
+        if !self.is_over() {
             // Ended before the window began: the workers close their accounts all the same.
-            self.gathered.begin_window(window_begin_ns, WindowEnds::WithSends);
-            self.hands.crew.order(|_| Order::Stop);
+            self.begin_window(window_begin_ns, WindowEnds::WithSends);
+            self.order(&Order::Stop);
             let give_up_ns = clock::now_ns() + LAST_TICK_NS;
-            while !self.gathered.is_over() {
+            while !self.is_over() {
                 let now_ns = self.listen()?;
                 if now_ns > give_up_ns && self.is_silent(now_ns) {
                     return Err(LabError::WorkerStuck);
@@ -359,12 +431,14 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             Some(_) => None,
         };
         Ok(Visit {
+            audience: self.audience,
             planned,
             ending: self.ending.unwrap_or(Ending::Complete),
             window_begin_ns,
             warmup_ns,
             visit_ns: clock::now_ns() - self.begin_ns,
             process_cpu_ns: clock::process_cpu_ns() - self.begin_cpu_ns,
+            profiled: hands.profiler.as_ref().is_some_and(Profiler::has_begun),
             gathered: self.gathered,
         })
     }

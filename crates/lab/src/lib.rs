@@ -6,6 +6,7 @@
 //! partial, or the reason why none could begin.
 //! Never: protocol details, drawing, files; but for the journal of what an experiment changed.
 
+mod fanout;
 pub mod target;
 mod turnover;
 
@@ -24,7 +25,10 @@ mod watch;
 
 mod burn;
 mod confirm;
+mod profiler;
 pub mod touch;
+
+pub mod experiment;
 
 mod definitions;
 mod server;
@@ -32,4 +36,5 @@ mod server;
 pub use greet::{GreetError, SecretsError};
 
 pub use conduct::{LabError, run};
+pub use profiler::WINDOW_MIN_NS as PROFILED_WINDOW_MIN_NS;
 pub use watch::Logs;

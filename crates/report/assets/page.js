@@ -26,7 +26,8 @@
     const text = document.getElementById("record").textContent;
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text, "\n"], { type: "application/json" }));
-    link.download = `${String(read("record").id).replace(/[^A-Za-z0-9._-]/g, "_")}.json`;
+    const name = String(read("record").id ?? "record");
+    link.download = `${name.replace(/[^A-Za-z0-9._-]/g, "_")}.json`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });

@@ -6,6 +6,7 @@
 //! each column.
 
 use crate::wording::{broken_gates, is_partial, rate_of, side_word, unchecked_gates};
+use model::fanout::EventInfo;
 use model::histogram::Summary;
 use model::run::{Point, Run};
 use model::tick::ERROR_CLASSES;
@@ -66,6 +67,7 @@ pub fn columns() -> Vec<Column> {
     }
     columns.extend(cost());
     columns.extend(judgement());
+    columns.extend(events());
     columns
 }
 
@@ -253,6 +255,36 @@ fn cost() -> Vec<Column> {
             Some(p.client_loop.turn_max_ns)
         }),
     ]
+}
+
+fn events() -> Vec<Column> {
+    type Pick = fn(&EventInfo) -> Option<u64>;
+    let of_events = |name: &str, meaning: &str, pick: Pick| {
+        of_point(name, meaning, move |p| p.events.as_ref().and_then(pick))
+    };
+    let mut columns = vec![
+        of_point("events_rate", "events received per second, all subscribers", |p| {
+            p.events.as_ref().map(|events| events.rate).and_then(finite)
+        }),
+        of_point("delivery", "part of the events meant that arrived, 0 to 1", |p| {
+            p.events.as_ref().and_then(|events| events.delivery_share).and_then(finite)
+        }),
+    ];
+    let counts: [(&str, &str, Pick); 9] = [
+        ("events_received", "events received in the window", |e| Some(e.received)),
+        ("events_meant", "events meant, by their numbers", |e| e.delivery.map(|d| d.meant)),
+        ("events_missing", "events meant that did not arrive", |e| e.delivery.map(|d| d.missing)),
+        ("events_late", "events meant that arrived in the drain", |e| e.delivery.map(|d| d.late)),
+        ("events_early", "events that arrived before their own time", |e| Some(e.early)),
+        ("subscribers_accepted", "streams accepted", |e| Some(e.subscribers.accepted)),
+        ("subscribers_lost", "streams that ended in the window", |e| Some(e.subscribers.lost)),
+        ("subscribers_failed", "subscribers never connected", |e| Some(e.subscribers.failed)),
+        ("subscribers_refused", "subscriptions refused", |e| Some(e.subscribers.refused)),
+    ];
+    columns.extend(counts.map(|(name, meaning, pick)| of_events(name, meaning, pick)));
+    let of = "staleness: from when an event came about to its arrival";
+    columns.extend(distribution("staleness", of, |p| p.events.as_ref()?.staleness_ns.as_ref()));
+    columns
 }
 
 fn judgement() -> Vec<Column> {

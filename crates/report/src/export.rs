@@ -82,6 +82,11 @@ mod tests {
                 std::fs::write(file, render(&run, format)).unwrap();
             }
         }
+        let (experiment, runs) = fixtures::experiment();
+        let page = crate::html_experiment(&experiment, &runs);
+        std::fs::write(folder.join("experiment.html"), page).unwrap();
+        let runs: Vec<_> = runs.into_iter().flatten().collect();
+        std::fs::write(folder.join("beside.html"), crate::html_beside(&runs)).unwrap();
     }
 
     #[test]

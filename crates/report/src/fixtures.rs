@@ -4,15 +4,22 @@
 //! requests are conserved, and readings grow as the rates say. Here is what any run is made of;
 //! `runs` has the runs themselves, and `readings` what the probes would have read.
 
+mod experiments;
+mod profiled;
 mod readings;
 mod runs;
 mod shape;
 
+pub(crate) use self::experiments::experiment;
+pub(crate) use self::profiled::load_profiled;
 use self::readings::readings;
 pub(crate) use self::runs::*;
 use model::check::Check;
 use model::curve::Curve;
-use model::facts::{CpuAccounting, CpuQuota, HostFacts, Nic, NicSettings, ServerFacts, Unreadable};
+use model::facts::{
+    CpuAccounting, CpuQuota, HostFacts, Nic, NicSettings, ProcessFacts, ServerFacts, Unreadable,
+};
+use model::fanout::{Delivery, EventInfo, Fanout, Subscribers};
 use model::histogram::{Histogram, Summary};
 use model::load::{
     Arrival, DriverKind, Hold, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing,
@@ -49,9 +56,11 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("load_secure", load_secure()),
         ("load_open", load_open()),
         ("load_mix", load_mix()),
+        ("load_profiled", load_profiled()),
         ("find_answer", find_answer()),
         ("churn_turnover", churn_turnover()),
         ("churn_held", churn_held()),
+        ("fanout", fanout()),
         ("target_lost", target_lost()),
         ("hostile", hostile()),
     ]
@@ -153,9 +162,11 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
     let point = Point {
         load: load_info(connections, duration_s),
         attempt: 1,
+        profiled: false,
         window_ns: (begin_ns, begin_ns + WINDOW_NS),
         connections: connection_info(connections, completed),
         turnover: None,
+        events: None,
         requests: RequestInfo {
             planned: None,
             sent: completed,
@@ -356,13 +367,28 @@ fn host() -> HostFacts {
     }
 }
 
+/// A process that may use all CPUs.
+pub(crate) fn process(pid: u32, threads: u32, listeners: u32) -> ProcessFacts {
+    ProcessFacts {
+        pid,
+        name: "target-fasthttp".to_string(),
+        threads,
+        cpus_allowed: Some((0..CPUS).collect()),
+        listeners: Some(listeners),
+    }
+}
+
 fn server() -> ServerFacts {
     ServerFacts {
         pid: 4711,
         found_by: "listening port".to_string(),
         command: "bin/target-fasthttp --listen 127.0.0.1:8080 --workers 4".to_string(),
-        pids: vec![4711],
-        threads: 9,
+        pids: (4711..4716).collect(),
+        processes: [process(4711, 9, 0)]
+            .into_iter()
+            .chain((4712..4716).map(|pid| process(pid, 6, 1)))
+            .collect(),
+        threads: 33,
         cpus_allowed: (0..CPUS).collect(),
         pinned_threads: BTreeMap::new(),
         quotas: vec![CpuQuota {
@@ -372,7 +398,7 @@ fn server() -> ServerFacts {
             version: 2,
         }],
         open_files_limit: Some((65_536, 65_536)),
-        listeners: 1,
+        listeners: 4,
         unreadable: Vec::new(),
     }
 }
@@ -419,6 +445,8 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         expect: None,
         search: None,
         confirm: None,
+        fanout: None,
+        profile: None,
         tls: None,
         proxy: None,
     }
@@ -430,6 +458,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         Question::Ramp => "ramp",
         Question::Churn => "churn",
         Question::Find => "find",
+        Question::Fanout => "fanout",
     };
     let (mut points, mut latencies) = (Vec::new(), Vec::new());
     let mut at_ns = 5_000 * NS_PER_S;
@@ -466,6 +495,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         shape: None,
         fingerprints: Vec::new(),
         perturbations: Vec::new(),
+        profile: None,
         definitions: definitions(),
     };
     Run { record, readings, server_readings: Vec::new(), latencies }

@@ -1,11 +1,11 @@
 //! The record as a document: what `--json` prints and `run.json` holds.
 
-use model::run::Record;
+use serde::Serialize;
 
 /// Pretty-printed, with a line end. Figures that are no numbers become `null`.
-pub fn json(record: &Record) -> Vec<u8> {
-    // Cannot fail: the record has only string keys and writing to memory cannot fail.
-    let mut document = serde_json::to_vec_pretty(record).expect("a record is representable");
+pub fn json(document: &impl Serialize) -> Vec<u8> {
+    // Cannot fail: our documents have only string keys and writing to memory cannot fail.
+    let mut document = serde_json::to_vec_pretty(document).expect("it is representable");
     document.push(b'\n');
     document
 }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_record_reads_back_the_same() {
         for (name, run) in fixtures::all() {
-            let read: Record = serde_json::from_slice(&json(&run.record)).unwrap();
+            let read: model::run::Record = serde_json::from_slice(&json(&run.record)).unwrap();
             assert_eq!(read, run.record, "{name}");
         }
     }

@@ -28,6 +28,6 @@ mod wording;
 mod fixtures;
 
 pub use export::{Format, UnknownSuffix, render};
-pub use html::html_beside;
-pub use sections::Detail;
-pub use text::{Style, text, text_beside};
+pub use html::{html_beside, html_compared, html_experiment};
+pub use sections::{Detail, is_expected};
+pub use text::{Style, text, text_beside, text_compared, text_experiment};

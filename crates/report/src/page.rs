@@ -34,6 +34,8 @@ pub enum Block {
     Facts(Vec<Fact>),
     /// Short items.
     List(List),
+    /// A flame graph.
+    Flame(Flame),
 }
 
 /// How a sentence should be taken.
@@ -351,4 +353,55 @@ pub struct Chart {
     pub views: Vec<View>,
     /// The view to begin with.
     pub selected: usize,
+}
+
+/// Whose a box of a flame graph is, or how it changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hue {
+    /// The kernel, or a call into it.
+    Kernel,
+    /// The language's runtime.
+    Runtime,
+    /// The program and its libraries.
+    Program,
+    /// A much smaller share than before.
+    MuchLess,
+    /// A smaller share.
+    Less,
+    /// About the same share.
+    Same,
+    /// A larger share.
+    More,
+    /// A much larger share.
+    MuchMore,
+}
+
+/// One box of a flame graph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Box {
+    /// What stands in it.
+    pub label: String,
+    /// What is told when it is pointed at.
+    pub detail: String,
+    /// Boxes above it.
+    pub depth: u32,
+    /// Where it begins, 0 to 1.
+    pub from: f64,
+    /// How wide it is, 0 to 1.
+    pub width: f64,
+    /// Whose it is.
+    pub hue: Hue,
+}
+
+/// A tree of calls, drawn as boxes below each other. What matters in it is in a table as well.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flame {
+    /// Stable name, also the anchor.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// One sentence on how to read it.
+    pub note: String,
+    /// The topmost first, each before those below it.
+    pub boxes: Vec<Box>,
 }

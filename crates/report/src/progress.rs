@@ -63,9 +63,10 @@ fn parts(info: &LevelInfo, progress: &Progress) -> Vec<Part> {
     parts.push(part(5, format!("{:<10}", progress.stage)));
     parts.push(part(7, bar(progress.done)));
     parts.push(part(1, level(info, progress)));
-    match progress.connection_rate {
-        Some(rate) => parts.push(part(0, format!("{:>7} conns", per_second(rate)))),
-        None => parts.push(part(0, format!("{:>7}", per_second(progress.rate)))),
+    match (progress.connection_rate, progress.event_rate) {
+        (Some(rate), _) => parts.push(part(0, format!("{:>7} conns", per_second(rate)))),
+        (_, Some(rate)) => parts.push(part(0, format!("{:>7} events", per_second(rate)))),
+        (None, None) => parts.push(part(0, format!("{:>7}", per_second(progress.rate)))),
     }
     let (p50, p99) = (ns(progress.p50_ns), ns(progress.p99_ns));
     parts.push(part(3, format!("p50 {p50:>6} p99 {p99:>6}")));
@@ -126,6 +127,7 @@ mod tests {
         let progress = Progress {
             stage: "measuring",
             connection_rate: None,
+            event_rate: None,
             done: Some(0.43),
             open: 3871,
             rate: 48_213.0,

@@ -61,6 +61,13 @@ pub(crate) fn percent(value: f64) -> String {
     }
 }
 
+/// The share of events that were delivered, per cent. It is cut, not rounded: what is not all must
+/// not look like all.
+pub(crate) fn delivered(share: f64) -> String {
+    let cut = (share * 1e5 + 1e-6).floor() / 1e3;
+    if share > 0.0 && cut == 0.0 { "<0.001".to_string() } else { format!("{cut}") }
+}
+
 /// `1 level`, `8 levels`.
 pub(crate) fn plural(number: u64, noun: &str) -> String {
     let shown = count(number);
@@ -213,7 +220,11 @@ pub(crate) fn point_mark(point: &Point) -> String {
 
 /// A point in words: `400 connections, depth 10, 20k/s asked, visit 2`.
 pub(crate) fn point_phrase(point: &Point) -> String {
-    let one = if point.is_churn() { "device" } else { "connection" };
+    let one = match &point.events {
+        Some(_) => "subscriber",
+        None if point.is_churn() => "device",
+        None => "connection",
+    };
     let mut shown = plural(u64::from(point.load.connections), one);
     if point.load.depth > 1 {
         shown.push_str(&format!(", depth {}", point.load.depth));
@@ -234,6 +245,7 @@ pub(crate) fn point_heading(run: &Run) -> &'static str {
         |point: &Point| point.load.depth == 1 && point.load.rate.is_none() && point.attempt == 1;
     match points.iter().all(plain) {
         true if points.iter().all(Point::is_churn) => "devices",
+        true if points.iter().all(|point| point.events.is_some()) => "subs",
         true => "conns",
         false => "point",
     }
@@ -296,6 +308,12 @@ mod tests {
         assert_eq!(partial, [false, false, false, false, true]);
         run.record.outcome = Outcome::Complete;
         assert!(!run.record.points.iter().any(|point| is_partial(&run, point)));
+    }
+
+    #[test]
+    fn what_is_not_all_does_not_look_like_all() {
+        let shown = [1.0, 0.9, 0.999_999_9, 0.123_456, 1e-9, 0.0].map(delivered);
+        assert_eq!(shown, ["100", "90", "99.999", "12.345", "<0.001", "0"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Blocks as markup.
 
 use super::escape::escape;
+use super::flame;
 use crate::page::{
     Align, Banner, Block, Chart, Fact, Fold, List, ListKind, Mark, Page, Row, Table, Tone,
 };
@@ -71,6 +72,7 @@ fn block(block: &Block) -> String {
         Block::Chart(chart) => figure(chart),
         Block::Facts(facts) => self::facts(facts),
         Block::List(list) => self::list(list),
+        Block::Flame(flame) => flame::figure(flame),
     }
 }
 

@@ -6,12 +6,15 @@
 //! only the scripts whose hashes are in it.
 
 mod escape;
+mod flame;
 mod markup;
 
 use crate::page::{Block, Chart, Page};
-use crate::sections::{Detail, beside, page_of};
+use crate::sections::{Detail, beside, compare, experiment, page_of};
 use base64::Engine as _;
 use escape::{escape, json_for_script, shortened};
+use model::comparison::Comparison;
+use model::experiment::Experiment;
 use model::run::Run;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -23,11 +26,12 @@ const STYLE: &str = concat!(
 );
 
 /// Scripts in the order they run. The first one watches over the others.
-const SCRIPTS: [&str; 5] = [
+const SCRIPTS: [&str; 6] = [
     include_str!("../../assets/guard.js"),
     include_str!("../../assets/vendor/uPlot.iife.min.js"),
     include_str!("../../assets/format.js"),
     include_str!("../../assets/charts.js"),
+    include_str!("../../assets/flame.js"),
     include_str!("../../assets/page.js"),
 ];
 
@@ -41,6 +45,16 @@ pub fn html(run: &Run) -> String {
 pub fn html_beside(runs: &[Run]) -> String {
     let records: Vec<_> = runs.iter().map(|run| &run.record).collect();
     file_of(&beside(runs), &records)
+}
+
+/// An experiment as one HTML file.
+pub fn html_experiment(of: &Experiment, runs: &[Option<Run>]) -> String {
+    file_of(&experiment(of, runs), of)
+}
+
+/// Two runs compared, as one HTML file.
+pub fn html_compared(comparison: &Comparison, a: &Run, b: &Run) -> String {
+    file_of(&compare(comparison, a, b), comparison)
 }
 
 fn file_of(page: &Page, record: &impl Serialize) -> String {
@@ -131,10 +145,10 @@ mod tests {
     /// Every element and attribute we write. Text escapes `<` and `>`, so whatever stands between
     /// the two is markup, and whatever is not listed here came from somewhere else.
     const ELEMENTS: &str = "!doctype a abbr body button caption code dd details div dl dt \
-        figcaption figure h1 h2 h3 head header html li main meta nav noscript ol p script section \
-        span style summary table tbody td th thead title tr ul";
-    const ATTRIBUTES: &str = "aria-label charset class content hidden href html http-equiv id \
-        lang name role scope tabindex title type";
+        figcaption figure g h1 h2 h3 head header html li main meta nav noscript ol p rect script \
+        section span style summary svg table tbody td text th thead title tr ul";
+    const ATTRIBUTES: &str = "aria-label charset class content height hidden href html http-equiv \
+        id lang name role scope tabindex title type width x y";
 
     #[test]
     fn there_is_no_markup_but_ours() {

@@ -1,6 +1,6 @@
 //! Several runs on one page: a row each, and then what was said of each.
 
-use super::{evidence, summary};
+use super::{connecting::connecting, evidence, summary};
 use crate::page::{Block, Column, Mark, Page, Table};
 use crate::wording::{best_point, mark_of, or_dash, plural, rate_of, wall_name};
 use model::run::Run;
@@ -9,6 +9,10 @@ use model::units::show_count;
 /// The page of several runs.
 pub fn beside(runs: &[Run]) -> Page {
     let mut blocks = vec![Block::Table(rows(runs))];
+    let numbered = runs.iter().enumerate();
+    blocks.extend(connecting(
+        numbered.map(|(at, run)| (format!("{}: {}", at + 1, target_of(run)), run)),
+    ));
     for (at, run) in runs.iter().enumerate() {
         let words = run.record.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>();
         blocks.push(Block::Heading(format!("{}: ceiling {}", at + 1, words.join(" "))));
@@ -24,6 +28,11 @@ pub fn beside(runs: &[Run]) -> Page {
     }
 }
 
+/// Host, port and path.
+fn target_of(run: &Run) -> &str {
+    run.record.target.url.split("://").last().unwrap_or_default()
+}
+
 fn rows(runs: &[Run]) -> Table {
     let columns = vec![
         Column::numbers("run"),
@@ -37,9 +46,11 @@ fn rows(runs: &[Run]) -> Table {
     for (at, run) in runs.iter().enumerate() {
         let verdict = &run.record.verdict;
         let point = best_point(run).map(|(_, point)| point);
+        // Bare connections have no answers to count.
+        let answered = point.filter(|point| point.requests.sent > 0 || !point.is_churn());
         let cells = vec![
             (at + 1).to_string(),
-            or_dash(point.and_then(rate_of), show_count),
+            or_dash(answered.and_then(rate_of), show_count),
             wall_name(verdict),
             verdict.confidence.word().to_string(),
             or_dash(point.and_then(|point| point.cpu.client_cpus), |cpus| format!("{cpus:.2}")),

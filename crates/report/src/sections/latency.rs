@@ -39,10 +39,12 @@ const MEASURES: &[Measure] = &[
         name: "latency",
         meaning: "",
         // Devices without requests have none, and their time to connect stands alone.
-        pick: |point| {
-            let is_asked = point.requests.sent > 0 || !point.is_churn();
-            Some(&point.latency_ns).filter(|_| is_asked)
-        },
+        pick: |point| Some(&point.latency_ns).filter(|_| point.asks()),
+    },
+    Measure {
+        name: "staleness",
+        meaning: "from when an event came about to its arrival",
+        pick: |point| point.events.as_ref()?.staleness_ns.as_ref(),
     },
     Measure {
         name: "at least",

@@ -29,6 +29,9 @@ pub fn levels(run: &Run) -> Vec<Block> {
     if points.is_empty() {
         return vec![Block::Text("No level was measured.".to_string())];
     }
+    if !points.iter().any(Point::asks) {
+        return Vec::new();
+    }
     let figures = figures(points);
     let mut table = Table::new(figures.iter().map(|figure| figure.column.clone()).collect());
     for point in points {
@@ -41,7 +44,9 @@ pub fn levels(run: &Run) -> Vec<Block> {
 
 fn figures(points: &[Point]) -> Vec<Figure> {
     let any = |has: fn(&Point) -> bool| points.iter().any(has);
-    let mut figures = vec![figure(Column::numbers("conns"), |point| {
+    let of_events = points.iter().all(|point| point.events.is_some());
+    let heading = if of_events { "subs" } else { "conns" };
+    let mut figures = vec![figure(Column::numbers(heading), |point| {
         let visit = if point.attempt > 1 { format!("#{}", point.attempt) } else { String::new() };
         format!("{}{visit}", count(u64::from(point.load.connections)))
     })];
@@ -130,6 +135,9 @@ fn gates_mark(point: &Point) -> String {
 fn notes(run: &Run) -> Vec<String> {
     let points = &run.record.points;
     let mut notes = reservations(run);
+    if points.iter().any(|point| point.events.is_some()) {
+        notes.push("These are the requests of the writers, whose rate makes the events.".into());
+    }
     if points.iter().all(is_served_fully) {
         let busy = if points.iter().all(is_kept_busy) { " and kept busy throughout" } else { "" };
         notes.push(format!("At every point all connections asked for were served{busy}."));

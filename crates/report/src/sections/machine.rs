@@ -4,7 +4,7 @@ use super::{security, ways};
 use crate::page::{Block, Column, Fact, Mark, Table};
 use crate::wording::{or_dash, plural};
 use model::facts::{
-    CpuAccounting, CpuQuota, FarHost, HostFacts, Privilege, ServerFacts, Unreadable,
+    CpuAccounting, CpuQuota, FarHost, HostFacts, Privilege, ProcessFacts, ServerFacts, Unreadable,
 };
 use model::run::Run;
 use model::units::{show_bytes, show_count, show_ns};
@@ -23,7 +23,7 @@ pub fn facts(run: &Run) -> Vec<Block> {
     facts.push(Fact::new("Target", format!("{} ({addresses})", record.target.url)));
     facts.extend(security::facts(run));
     let probe = record.target.probe.as_ref();
-    match record.target.server.as_ref().or_else(|| probe?.server.as_ref()) {
+    match server(run) {
         Some(server) => facts.push(Fact::new("Server", server_phrase(server))),
         None => facts.push(Fact::new("Server", "not watched: its side is not measured")),
     }
@@ -38,6 +38,68 @@ pub fn facts(run: &Run) -> Vec<Block> {
     facts.push(Fact::new("Command", record.command.join(" ")));
     facts.push(Fact::new("Seed", record.seed.to_string()));
     vec![Block::Facts(facts)]
+}
+
+/// The server's process tree, on this host or on that of the probe.
+fn server(run: &Run) -> Option<&ServerFacts> {
+    let target = &run.record.target;
+    target.server.as_ref().or_else(|| target.probe.as_ref()?.server.as_ref())
+}
+
+/// The processes of a server that has several: how a prefork server or a server beside a helper is
+/// told from one process of many threads. Processes that differ in nothing share a row.
+pub fn processes(run: &Run) -> Vec<Block> {
+    let Some(server) = server(run).filter(|server| server.pids.len() > 1) else {
+        return vec![];
+    };
+    let mut columns = vec![Column::numbers("processes"), Column::words("name")];
+    columns.extend(["threads", "CPUs", "listeners"].map(Column::numbers));
+    columns.push(Column::words("pids"));
+    let caption = "Processes of the server when the run began; threads and listening sockets of \
+                   each, and how many CPUs it may use";
+    let mut table = Table::new(columns).caption(caption);
+    for alike in groups(&server.processes) {
+        let first = alike[0];
+        let cpus = first.cpus_allowed.as_ref();
+        let cells = vec![
+            alike.len().to_string(),
+            first.name.clone(),
+            first.threads.to_string(),
+            or_dash(cpus, |cpus| cpus.len().to_string()),
+            or_dash(first.listeners, |listeners| listeners.to_string()),
+            pids_phrase(&alike),
+        ];
+        table.push(Mark::None, cells);
+    }
+    if table.rows.is_empty() { vec![] } else { vec![Block::Table(table)] }
+}
+
+/// Processes that differ in their number only, in the order of their first.
+fn groups(processes: &[ProcessFacts]) -> Vec<Vec<&ProcessFacts>> {
+    let mut groups: Vec<Vec<&ProcessFacts>> = Vec::new();
+    for process in processes {
+        let alike = |group: &Vec<&ProcessFacts>| {
+            let first = group[0];
+            let same = ProcessFacts { pid: first.pid, ..process.clone() };
+            same == *first
+        };
+        match groups.iter_mut().find(|group| alike(group)) {
+            Some(group) => group.push(process),
+            None => groups.push(vec![process]),
+        }
+    }
+    groups
+}
+
+/// The first few numbers.
+fn pids_phrase(processes: &[&ProcessFacts]) -> String {
+    const SHOWN_MAX: usize = 4;
+    let pids = processes.iter().take(SHOWN_MAX).map(|process| process.pid.to_string());
+    let shown = pids.collect::<Vec<_>>().join(", ");
+    match processes.len().checked_sub(SHOWN_MAX) {
+        None | Some(0) => shown,
+        Some(more) => format!("{shown} and {more} more"),
+    }
 }
 
 /// Where the probe is, what it may see, its clock, and its end.
@@ -178,4 +240,47 @@ fn unreadable_table(missing: &[(&str, &Unreadable)]) -> Option<Table> {
         table.push(Mark::Caution, cells);
     }
     (!table.rows.is_empty()).then_some(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn cells(of: Vec<ProcessFacts>) -> Vec<Vec<String>> {
+        let (_, mut run) = fixtures::all().swap_remove(0);
+        let server = run.record.target.server.as_mut().expect("watched");
+        server.pids = of.iter().map(|process| process.pid).collect();
+        server.processes = of;
+        let blocks = processes(&run);
+        let rows = blocks.iter().flat_map(|block| match block {
+            Block::Table(table) => table.rows.clone(),
+            _ => vec![],
+        });
+        rows.map(|row| row.cells).collect()
+    }
+
+    #[test]
+    fn workers_that_are_alike_share_a_row() {
+        let workers = (11..17).map(|pid| fixtures::process(pid, 5, 1));
+        let rows = cells([fixtures::process(10, 9, 0)].into_iter().chain(workers).collect());
+        let cpus = fixtures::process(0, 0, 0).cpus_allowed.unwrap().len().to_string();
+        let name = "target-fasthttp";
+        assert_eq!(rows[0], ["1", name, "9", &cpus, "0", "10"]);
+        assert_eq!(rows[1], ["6", name, "5", &cpus, "1", "11, 12, 13, 14 and 2 more"]);
+        assert_eq!(rows.len(), 2);
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_not_zero() {
+        let hidden =
+            ProcessFacts { cpus_allowed: None, listeners: None, ..fixtures::process(11, 5, 1) };
+        let rows = cells(vec![fixtures::process(10, 9, 0), hidden]);
+        assert_eq!((rows[1][3].as_str(), rows[1][4].as_str()), ("-", "-"));
+    }
+
+    #[test]
+    fn one_process_is_no_inventory() {
+        assert!(cells(vec![fixtures::process(10, 9, 1)]).is_empty());
+    }
 }

@@ -7,7 +7,12 @@
 pub mod summary;
 
 mod beside;
+mod compare;
 pub use beside::beside;
+pub use compare::compare;
+
+mod experiment;
+pub use experiment::{experiment, experiment_briefly, is_expected};
 
 pub mod expectations;
 
@@ -19,6 +24,7 @@ mod shape;
 pub mod answers;
 
 pub mod confirmation;
+mod connecting;
 pub mod evidence;
 mod fingerprints;
 pub mod gates;
@@ -28,12 +34,16 @@ pub mod timeline;
 
 pub mod latency;
 
+mod events;
 pub mod security;
 pub mod traffic;
 mod turnover;
 
 pub mod cpu;
 pub mod network;
+
+mod flame;
+pub mod profile;
 
 pub mod notices;
 
@@ -79,6 +89,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "", depths: ALWAYS, draw: summary::summary },
     Section { heading: "Expectations", depths: ALWAYS, draw: expectations::table },
     Section { heading: "Search", depths: ALWAYS, draw: search::table },
+    Section { heading: "Events", depths: ALWAYS, draw: events::table },
     Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
     Section { heading: "Levels", depths: ALWAYS, draw: shape::sentence },
     Section { heading: "Turnover", depths: ALWAYS, draw: turnover::turnover },
@@ -96,15 +107,19 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Validity", depths: ALWAYS, draw: gates::summary },
     Section { heading: "Validity", depths: BRIEFLY, draw: traffic::trouble },
     Section { heading: "Validity", depths: FULLY, draw: gates::all },
+    Section { heading: "Over time", depths: FROM_LATENCY, draw: events::charts },
     Section { heading: "Over time", depths: FROM_LATENCY, draw: timeline::points },
     Section { heading: "Latency", depths: FROM_LATENCY, draw: latency::percentiles },
     Section { heading: "Latency", depths: FULLY, draw: latency::distribution },
     Section { heading: "Traffic", depths: FROM_LATENCY, draw: traffic::tables },
     Section { heading: "CPU", depths: FROM_LATENCY, draw: cpu::table },
     Section { heading: "CPU", depths: FULLY, draw: cpu::charts },
+    Section { heading: "Profile", depths: UNTIL_EVERYTHING, draw: profile::brief },
+    Section { heading: "Profile", depths: FULLY, draw: profile::full },
     Section { heading: "Network", depths: FULLY, draw: network::tables },
     Section { heading: "Notices", depths: ALWAYS, draw: notices::notices },
     Section { heading: "Setup", depths: FROM_LATENCY, draw: machine::facts },
+    Section { heading: "Setup", depths: FROM_LATENCY, draw: machine::processes },
     Section { heading: "Setup", depths: FULLY, draw: machine::reference },
     Section { heading: "Definitions", depths: FULLY, draw: definitions::definitions },
 ];
@@ -117,6 +132,7 @@ pub fn page_of(run: &Run, detail: Detail) -> Page {
         Question::Ramp => "ramp",
         Question::Churn => "churn",
         Question::Find => "find",
+        Question::Fanout => "fanout",
     };
     let mut blocks = Vec::new();
     let mut heading = "";

@@ -5,9 +5,9 @@ use super::ways;
 use crate::page::{Banner, Block, Fact, Mark, Tone};
 use crate::rates::{STATES, shares_of};
 use crate::wording::{
-    best_point, broken_gates, count, interval, is_partial, latency, mark_of, ns, or_dash,
-    per_second, percent, plural, point_mark, point_phrase, rate_of, side_phrase, wall_name,
-    wall_phrase,
+    best_point, broken_gates, count, delivered, interval, is_partial, latency, mark_of, ns,
+    or_dash, per_second, percent, plural, point_mark, point_phrase, rate_of, side_phrase,
+    wall_name, wall_phrase,
 };
 use model::load::{Arrival, Hold, Level, Life, Question};
 use model::run::{Outcome, Point, Record, Run};
@@ -42,6 +42,7 @@ fn verdict_banner(run: &Run) -> Banner {
         Side::Path | Side::Server | Side::None | Side::Unknown => match run.record.trial.question {
             Question::Load => load_banner(run),
             Question::Churn => churn_banner(run),
+            Question::Fanout => fanout_banner(run),
             Question::Ramp | Question::Find => ceiling_banner(verdict),
         },
     }
@@ -159,6 +160,25 @@ fn churn_banner(run: &Run) -> Banner {
     Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
 }
 
+/// Events were asked about: how many arrived, how large a part that was, and how late.
+fn fanout_banner(run: &Run) -> Banner {
+    let verdict = &run.record.verdict;
+    let point = run.record.points.last();
+    let Some((point, events)) = point.and_then(|p| Some((p, p.events.as_ref()?))) else {
+        return ceiling_banner(verdict);
+    };
+    let delivery = or_dash(events.delivery_share, |share| format!("{} %", delivered(share)));
+    let stale = events.staleness_ns.as_ref();
+    let text = format!(
+        "{} events received, delivery {delivery}, staleness p50 {}, p99 {}, with {}",
+        per_second(events.rate),
+        ns(stale.and_then(|stale| stale.p50)),
+        ns(stale.and_then(|stale| stale.p99)),
+        point_phrase(point)
+    );
+    Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
+}
+
 /// One level was asked about: its own figures come first.
 fn load_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
@@ -253,6 +273,18 @@ fn load_phrase(record: &Record) -> String {
     };
     if let Some(life) = levels.first().map(|level| level.life).filter(|life| life.hold.is_some()) {
         phrase = format!("{connections} devices, {}", life_phrase(&life));
+    }
+    if let Some(fanout) = &record.trial.fanout {
+        let streams = plural(fanout.streams.len() as u64, "stream");
+        let writers = match levels.first().map(|level| &level.arrival) {
+            _ if fanout.writers == 0 => "no writers".to_string(),
+            Some(Arrival::Open { .. }) => {
+                let writers = plural(u64::from(fanout.writers), "writer");
+                format!("{writers} at {}", span(rate, per_second))
+            }
+            _ => format!("{} in closed loop", plural(u64::from(fanout.writers), "writer")),
+        };
+        phrase = format!("{connections} subscribers of {streams}, {writers}");
     }
     if levels.iter().any(|level| level.depth > 1) {
         let depth = span(|level| f64::from(level.depth), show_count);

@@ -13,7 +13,7 @@ pub fn points(run: &Run) -> Vec<Block> {
     }
     let selected = best_point(run).map_or(0, |(index, _)| index);
     let views = |series: fn(&[Second]) -> Vec<Series>| -> Vec<View> {
-        points.iter().map(|point| view_of(run, point, series)).collect()
+        points.iter().map(|point| view_of(run, point, &point.series, series)).collect()
     };
     let rate = Chart {
         id: "rate-over-time".to_string(),
@@ -38,19 +38,25 @@ pub fn points(run: &Run) -> Vec<Block> {
     vec![Block::Chart(rate), Block::Chart(latency)]
 }
 
-fn view_of(run: &Run, point: &Point, series: fn(&[Second]) -> Vec<Series>) -> View {
+/// What the seconds of a point hold, drawn as these lines.
+pub(super) fn view_of(
+    run: &Run,
+    point: &Point,
+    seconds: &[Second],
+    series: fn(&[Second]) -> Vec<Series>,
+) -> View {
     View {
         label: point_phrase(point),
         mark: mark_of(run, point),
-        x: point.series.iter().map(|second| second.t_s).collect(),
-        series: series(&point.series),
+        x: seconds.iter().map(|second| second.t_s).collect(),
+        series: series(seconds),
         ..View::default()
     }
 }
 
 /// Per-second rates. The last entry may be shorter than a second; dividing by its own length
 /// keeps it from looking like a drop.
-fn rates(seconds: &[Second]) -> Vec<Series> {
+pub(super) fn rates(seconds: &[Second]) -> Vec<Series> {
     let mut lengths_s = Vec::with_capacity(seconds.len());
     let mut before_s = 0.0;
     for second in seconds {
@@ -71,7 +77,8 @@ fn rates(seconds: &[Second]) -> Vec<Series> {
     series
 }
 
-fn latencies(seconds: &[Second]) -> Vec<Series> {
+/// Median and 99th percentile of each second.
+pub(super) fn latencies(seconds: &[Second]) -> Vec<Series> {
     let series = |label: &str, pick: fn(&Second) -> Option<u64>| Series {
         label: label.to_string(),
         y: seconds.iter().map(|second| pick(second).map(|ns| ns as f64)).collect(),

@@ -19,6 +19,8 @@ pub fn trouble(run: &Run) -> Vec<Block> {
     let sent: u64 = points.iter().map(|point| point.requests.sent).sum();
     let connections = "Every connection asked for was opened and served";
     let text = match sent {
+        // Who listened is told with the events.
+        0 if points.iter().all(|point| point.events.is_some()) => return Vec::new(),
         0 => format!("{connections}."),
         sent => {
             let requests = plural(sent, "request");
@@ -32,17 +34,12 @@ pub fn trouble(run: &Run) -> Vec<Block> {
 fn lost(point: &Point) -> u64 {
     let (connections, requests) = (&point.connections, &point.requests);
     // Without requests a connection that is open has all it wants.
-    let is_served = if asks(point) { connections.served } else { connections.opened };
+    let is_served = if point.asks() { connections.served } else { connections.opened };
     let unserved = connections.asked.saturating_sub(is_served);
     let unanswered = requests.failed + requests.unsent + requests.unanswered;
     let errors: u64 = point.errors.values().sum();
     let reopened = if point.is_churn() { 0 } else { connections.reopened };
     unserved + reopened + unanswered + point.mismatched + errors
-}
-
-/// Whether requests were sent or planned: devices may only hold connections.
-fn asks(point: &Point) -> bool {
-    point.requests.sent > 0 || !point.is_churn()
 }
 
 /// Connections, requests and errors of each point.
@@ -54,7 +51,7 @@ pub fn tables(run: &Run) -> Vec<Block> {
 fn drawn(run: &Run, points: &[&Point]) -> Vec<Block> {
     let mut tables = vec![connections(run, points)];
     tables.extend(security::handshakes(run, points));
-    if points.iter().any(|point| asks(point)) {
+    if points.iter().any(|point| point.asks()) {
         tables.push(requests(run, points));
     }
     tables.extend(errors(run, points));
@@ -63,7 +60,7 @@ fn drawn(run: &Run, points: &[&Point]) -> Vec<Block> {
 
 fn connections(run: &Run, points: &[&Point]) -> Table {
     let mut columns = vec![Column::numbers(point_heading(run))];
-    let has_requests = points.iter().any(|point| asks(point));
+    let has_requests = points.iter().any(|point| point.asks());
     let counted = ["asked", "opened", "served", "failed", "reopened"];
     let shown = |title: &&str| has_requests || *title != "served";
     columns.extend(counted.into_iter().filter(shown).map(Column::numbers));

@@ -10,8 +10,10 @@ mod table;
 pub(crate) mod wrap;
 
 use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
-use crate::sections::{Detail, beside, page_of};
+use crate::sections::{Detail, beside, compare, experiment_briefly, page_of};
 use line::{Ink, Line};
+use model::comparison::Comparison;
+use model::experiment::Experiment;
 use model::run::Run;
 use wrap::{fit, width, wrap, wrap_at_most};
 
@@ -41,6 +43,16 @@ pub fn text(run: &Run, detail: Detail, style: Style) -> String {
 /// Several runs as text.
 pub fn text_beside(runs: &[Run], style: Style) -> String {
     draw(&beside(runs), style)
+}
+
+/// The table of an experiment as text.
+pub fn text_experiment(of: &Experiment, runs: &[Option<Run>], style: Style) -> String {
+    draw(&experiment_briefly(of, runs), style)
+}
+
+/// Two runs compared, as text.
+pub fn text_compared(comparison: &Comparison, a: &Run, b: &Run, style: Style) -> String {
+    draw(&compare(comparison, a, b), style)
 }
 
 /// A page as text, each line ended.
@@ -73,6 +85,8 @@ fn block_lines(block: &Block) -> Vec<Line> {
         Block::Chart(chart) => spark::lines(chart),
         Block::Facts(facts) => facts_lines(facts),
         Block::List(list) => list_lines(list),
+        // Needs more room than a terminal has; the tables say what matters.
+        Block::Flame(_) => Vec::new(),
     }
 }
 

@@ -1,0 +1,167 @@
+//! Walks the cells of a plan: starts what a cell needs, has it measured, and ends all of it.
+//!
+//! A server that dies ends its cell as failed, whatever was measured until then: half a server is
+//! another server. Services live as long as cells need them one after the other.
+
+mod neighbour;
+mod process;
+mod service;
+
+use model::experiment::{CellResult, Fate};
+use neighbour::Neighbours;
+use plan::{Cell, Plan, Server, Targets};
+use process::{How, Process};
+use service::Services;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A server that is ready to be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// HOST:PORT.
+    pub addr: String,
+    /// Its process, when we started it.
+    pub pid: Option<u32>,
+}
+
+/// Measures one cell, by whatever means, and says what became of it.
+pub type Measure<'a> = dyn FnMut(&Cell, &Ready) -> Measured + 'a;
+
+/// What a measurement left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Measured {
+    /// Words of the command.
+    pub command: Vec<String>,
+    /// The run, or why there is none.
+    pub fate: Fate,
+}
+
+/// Where the parts of an experiment are.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// Where the words of targets are run from.
+    pub root: PathBuf,
+    /// Where logs of servers and folders of services go.
+    pub scratch: PathBuf,
+}
+
+/// What a person is told while an experiment goes on.
+#[derive(Debug, Clone, Copy)]
+pub enum Progress<'a> {
+    /// Something that takes a moment is begun.
+    Starting(&'a str),
+    /// A cell is begun: its number from 0.
+    Cell(usize),
+    /// A cell has ended; these are all as they stand now, those that are not reached included.
+    Ended(&'a CellResult, &'a [CellResult]),
+}
+
+/// Walks all cells. The flag ends it after the cell that is under way.
+pub fn walk(
+    plan: &Plan,
+    targets: &Targets,
+    places: &Places,
+    stop: &AtomicBool,
+    measure: &mut Measure<'_>,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Vec<CellResult> {
+    let mut walk = Walk { targets, places, services: Services::new(places) };
+    let mut results: Vec<CellResult> = plan.cells.iter().map(unreached).collect();
+    for (at, cell) in plan.cells.iter().enumerate() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        tell(Progress::Cell(at));
+        if let Err(why) = walk.cell(at, cell, &mut results[at], measure, tell) {
+            results[at].fate = Fate::Failed { why };
+        }
+        tell(Progress::Ended(&results[at], &results));
+    }
+    results
+}
+
+fn unreached(cell: &Cell) -> CellResult {
+    CellResult {
+        name: cell.name.clone(),
+        server: vec![],
+        command: vec![],
+        expected: cell.walls.clone(),
+        fate: Fate::NotReached,
+        stopped: None,
+    }
+}
+
+struct Walk<'a> {
+    targets: &'a Targets,
+    places: &'a Places,
+    services: Services<'a>,
+}
+
+impl Walk<'_> {
+    /// Fills in what became of a cell; an error is why it failed.
+    fn cell(
+        &mut self,
+        at: usize,
+        cell: &Cell,
+        result: &mut CellResult,
+        measure: &mut Measure<'_>,
+        tell: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(), String> {
+        let mut server = self.server(at, cell, tell)?;
+        if let Some(process) = &server.process {
+            result.server = process.words().to_vec();
+        }
+        let neighbours = Neighbours::start(&cell.client.neighbours)?;
+        let measured = measure(cell, &server.ready);
+        drop(neighbours);
+        (result.command, result.fate) = (measured.command, measured.fate);
+        let Some(process) = server.process.take() else { return Ok(()) };
+        let name = process.name().to_string();
+        let ended = process.end();
+        result.stopped = ended.stopped;
+        let lost = ended.fault.map(|fault| format!("target {name}: {fault}"));
+        lost.map_or(Ok(()), Err)
+    }
+
+    fn server(
+        &mut self,
+        at: usize,
+        cell: &Cell,
+        tell: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Running, String> {
+        let (target, args, cpus, env, services) = match &cell.server {
+            Server::Running { addr } => {
+                let ready = Ready { addr: addr.clone(), pid: None };
+                return Ok(Running { ready, process: None });
+            }
+            Server::Started { target, args, cpus, env, services } => {
+                (target, args, cpus, env, services)
+            }
+        };
+        let addresses = self.services.need(services, cpus, self.targets, tell)?;
+        let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
+        let log = self.places.scratch.join(format!("cell-{:03}.log", at + 1));
+        let target = self.targets.target(target)?;
+        let how = How { args: &args, env, cpus, folder: "" };
+        let process = Process::start(target, &how, &self.places.root, &log)?;
+        let ready = Ready { addr: process.addr().to_string(), pid: Some(process.pid()) };
+        Ok(Running { ready, process: Some(process) })
+    }
+}
+
+struct Running {
+    ready: Ready,
+    process: Option<Process>,
+}
+
+/// A word with where services are in the place of their names in braces.
+fn filled(word: &str, addresses: &[(String, String)]) -> String {
+    let mut word = word.to_string();
+    for (name, address) in addresses {
+        word = word.replace(&format!("{{{name}}}"), address);
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests;

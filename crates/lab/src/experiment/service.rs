@@ -1,0 +1,77 @@
+//! What a server needs beside it, for instance a database: started for the first cell that needs
+//! it, on the CPUs of its server, and ended after the last cell of all.
+
+use super::process::{How, Process};
+use super::{Places, Progress};
+use plan::Targets;
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+/// Services that run.
+pub struct Services<'a> {
+    places: &'a Places,
+    /// By name; or why one could not be started, so that it is not tried for every cell again.
+    started: BTreeMap<String, Result<Process, String>>,
+}
+
+impl<'a> Services<'a> {
+    /// None yet.
+    pub fn new(places: &'a Places) -> Self {
+        Self { places, started: BTreeMap::new() }
+    }
+
+    /// Where the named ones are; those that do not run yet are started.
+    pub fn need(
+        &mut self,
+        names: &[String],
+        cpus: &str,
+        targets: &Targets,
+        tell: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Vec<(String, String)>, String> {
+        let mut addresses = Vec::new();
+        for name in names {
+            if !self.started.contains_key(name) {
+                tell(Progress::Starting(name));
+                let started = self.start(name, cpus, targets);
+                self.started.insert(name.clone(), started);
+            }
+            if let Some(started) = self.started.get_mut(name) {
+                let process = started.as_mut().map_err(|why| why.clone())?;
+                process.alive()?;
+                addresses.push((name.clone(), process.addr().to_string()));
+            }
+        }
+        Ok(addresses)
+    }
+
+    fn start(&self, name: &str, cpus: &str, targets: &Targets) -> Result<Process, String> {
+        let target = targets.part(name)?;
+        let folder = folder_of(name);
+        fs::create_dir_all(&folder)
+            .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        let log = self.places.scratch.join(format!("{name}.log"));
+        let (folder, env) = (folder.to_string_lossy(), BTreeMap::new());
+        let how = How { args: &[], env: &env, cpus, folder: &folder };
+        Process::start(target, &how, &self.places.root, &log)
+    }
+}
+
+impl Drop for Services<'_> {
+    /// In order, so that data folders are left as they should be.
+    fn drop(&mut self) {
+        for (name, started) in std::mem::take(&mut self.started) {
+            if let Ok(process) = started {
+                let _ = process.end();
+            }
+            let _ = fs::remove_dir_all(folder_of(&name));
+        }
+    }
+}
+
+/// Not below the directory of runs: the path of a unix socket is short, and a database that runs as
+/// another user must be able to enter.
+fn folder_of(name: &str) -> PathBuf {
+    env::temp_dir().join(format!("ceiling-{}-{name}", std::process::id()))
+}

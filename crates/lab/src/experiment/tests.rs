@@ -1,0 +1,170 @@
+//! Real processes of the simplest kind: shells that keep the contract of a target, or break it.
+
+use super::*;
+use std::env;
+use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const LISTENING: &str = r#"printf '{"event":"listening","addr":"127.0.0.1:9"}\n'"#;
+/// A target that keeps the contract. It must be able to end before it says that it listens.
+fn faithful() -> String {
+    let on_end = r#"trap 'printf "{\"event\":\"stopped\",\"n\":7}\n"; exit 0' TERM"#;
+    format!("{on_end}\n{LISTENING}\nwhile :; do sleep 0.01; done")
+}
+
+/// A list of one target `t` that runs a shell script, and a service `s`.
+fn targets(target: &str, service: &str) -> Targets {
+    let entry = |name: &str, kind: &str, script: &str| {
+        format!(
+            "[[{kind}]]\nname = \"{name}\"\nrun = [\"sh\", \"-c\", '''{script}''', \"{{dir}}\"]\n\
+             ready = {{ event = \"listening\" }}\n"
+        )
+    };
+    let text = entry("t", "target", target) + &entry("s", "service", service);
+    Targets::parse(&text).unwrap()
+}
+
+fn plan(cells: &str, targets: &Targets) -> Plan {
+    let head = "schema = \"ceiling.plan/1\"\nquestion = \"?\"\nserver = { target = \"t\" }\n";
+    Plan::parse(&format!("{head}{cells}"), targets).unwrap()
+}
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = format!("ceiling-experiment-{}-{count}", std::process::id());
+        let path = env::temp_dir().join(folder);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn walk(&self, plan: &Plan, targets: &Targets, measure: &mut Measure<'_>) -> Vec<CellResult> {
+        let places = Places { root: self.0.clone(), scratch: self.0.clone() };
+        walk(plan, targets, &places, &AtomicBool::new(false), measure, &mut |_| {})
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn measured() -> Measured {
+    Measured { command: vec!["ceiling".into()], fate: Fate::Measured { run: "id".into() } }
+}
+
+fn why(result: &CellResult) -> &str {
+    match &result.fate {
+        Fate::Failed { why } => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_server_lives_as_long_as_its_cell_and_tells_what_it_counted() {
+    let targets = targets(&faithful(), "");
+    let plan = plan("[[vary]]\nkey = \"load.depth\"\nvalues = [1, 2]\n", &targets);
+    let mut pids = Vec::new();
+    let scratch = Scratch::new();
+    let results = scratch.walk(&plan, &targets, &mut |_, ready| {
+        let pid = ready.pid.unwrap();
+        assert!(PathBuf::from(format!("/proc/{pid}")).exists(), "it runs while it is measured");
+        pids.push(pid);
+        measured()
+    });
+    assert_eq!(results.len(), 2);
+    for (result, pid) in results.iter().zip(&pids) {
+        assert_eq!(result.fate, Fate::Measured { run: "id".into() });
+        assert_eq!(result.stopped.as_ref().unwrap()["n"], 7);
+        assert!(!PathBuf::from(format!("/proc/{pid}")).exists(), "it is gone");
+    }
+    assert_ne!(pids[0], pids[1]);
+}
+
+#[test]
+fn a_server_that_dies_leaves_no_number() {
+    let script = format!("{LISTENING}\nsleep 0.05\necho out of luck >&2\nexit 3");
+    let targets = targets(&script, "");
+    let plan = plan("", &targets);
+    let results = Scratch::new().walk(&plan, &targets, &mut |_, ready| {
+        let stat = format!("/proc/{}/stat", ready.pid.unwrap());
+        while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            std::thread::yield_now();
+        }
+        measured()
+    });
+    assert_eq!(why(&results[0]), "target t: died during the cell (exit status: 3): out of luck");
+}
+
+#[test]
+fn a_server_that_never_listens_says_why() {
+    for (script, said) in [
+        ("echo no database >&2; exit 1", "ended before it listened (exit status: 1): no database"),
+        ("echo hello; sleep 60", "its first line is no 'listening': hello"),
+    ] {
+        let targets = targets(script, "");
+        let plan = plan("", &targets);
+        let mut measure = |_: &Cell, _: &Ready| -> Measured { panic!("nothing to measure") };
+        let results = Scratch::new().walk(&plan, &targets, &mut measure);
+        assert_eq!(why(&results[0]), format!("target t: {said}"));
+    }
+}
+
+#[test]
+fn a_server_without_a_cpu_of_this_host_says_so() {
+    let targets = targets(&faithful(), "");
+    let plan = plan("[[cell]]\nname = \"far\"\nserver.cpus = \"1023\"\n", &targets);
+    let results = Scratch::new().walk(&plan, &targets, &mut |_, _| measured());
+    assert!(why(&results[0]).contains("none of the CPUs 1023"), "{}", why(&results[0]));
+}
+
+#[test]
+fn a_service_is_shared_by_cells_and_its_address_is_filled_in() {
+    let scratch = Scratch::new();
+    let service = format!("echo begun >> {}/begun\n{}", scratch.0.display(), faithful());
+    let targets = targets(&faithful(), &service);
+    let plan = plan(
+        "[[cell]]\nname = \"a\"\nserver = { target = \"t\", services = [\"s\"], args = \
+         [\"--db={s}\"] }\n[[cell]]\nname = \"b\"\nserver = { target = \"t\", services = \
+         [\"s\"] }\n",
+        &targets,
+    );
+    let results = scratch.walk(&plan, &targets, &mut |_, _| measured());
+    assert_eq!(results[0].server.last().unwrap(), "--db=127.0.0.1:9");
+    let fates: Vec<_> = results.iter().map(|result| &result.fate).collect();
+    assert_eq!(fates, [&measured().fate, &measured().fate]);
+    assert_eq!(fs::read_to_string(scratch.0.join("begun")).unwrap(), "begun\n");
+}
+
+#[test]
+fn a_service_that_is_missing_fails_its_cells_and_not_the_others() {
+    let targets = targets(&faithful(), "echo install it >&2; exit 1");
+    let plan = plan(
+        "[[cell]]\nname = \"a\"\nserver.services = [\"s\"]\n[[cell]]\nname = \"b\"\n",
+        &targets,
+    );
+    let results = Scratch::new().walk(&plan, &targets, &mut |_, _| measured());
+    assert!(why(&results[0]).ends_with("ended before it listened (exit status: 1): install it"));
+    assert_eq!(results[1].fate, Fate::Measured { run: "id".into() });
+}
+
+#[test]
+fn what_was_not_come_to_is_told() {
+    let targets = targets(&faithful(), "");
+    let plan = plan("[[vary]]\nkey = \"load.depth\"\nvalues = [1, 2, 3]\n", &targets);
+    let scratch = Scratch::new();
+    let places = Places { root: scratch.0.clone(), scratch: scratch.0.clone() };
+    let stop = AtomicBool::new(false);
+    let mut measure = |_: &Cell, _: &Ready| {
+        stop.store(true, Ordering::Relaxed);
+        measured()
+    };
+    let results = walk(&plan, &targets, &places, &stop, &mut measure, &mut |_| {});
+    let fates: Vec<_> = results.into_iter().map(|result| result.fate).collect();
+    let first = Fate::Measured { run: "id".into() };
+    assert_eq!(fates, [first, Fate::NotReached, Fate::NotReached]);
+}

@@ -1,0 +1,212 @@
+//! Fan-out: two crews at once, one that listens and one that writes, and what came of the events.
+//!
+//! The levels of such a trial count subscribers. The writers are the ordinary workers, with a
+//! level of their own beside each.
+
+use crate::gather::Gathered;
+use crate::level::Visit;
+use engine::job::Job;
+use engine::{Crew, Role, StartError, clock};
+use judge::observe::Observed;
+use model::facts::ServerFacts;
+use model::fanout::{Delivery, EventInfo, Fanout, Subscribers};
+use model::load::{Arrival, Level, Trial};
+use model::route::Address;
+use model::run::{CpuCost, Point, count_errors};
+use model::units::NS_PER_MS;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use wire::tape::{EncodeError, Tape};
+
+/// How long events are awaited that were sent in the window, nanoseconds.
+pub const DRAIN_MAX_NS: u64 = 500 * NS_PER_MS;
+/// A wall clock that moved by more than this in a visit was set, nanoseconds.
+const CLOCK_STEP_NS: u64 = NS_PER_MS;
+
+/// The level of those who ask: the writers of a fan-out, else the level itself.
+pub fn asking(trial: &Trial, level: &Level) -> Level {
+    match &trial.fanout {
+        None => level.clone(),
+        Some(fanout) => {
+            let (connections, connections_max) = (fanout.writers, fanout.writers);
+            Level { connections, connections_max, ..level.clone() }
+        }
+    }
+}
+
+/// The level of those who listen: nothing is due of them.
+pub fn listening(level: &Level) -> Level {
+    Level { arrival: Arrival::Closed, depth: 1, ..level.clone() }
+}
+
+/// Connections of a level over both crews.
+pub fn connections(trial: &Trial, level: &Level) -> u64 {
+    u64::from(level.connections) + trial.fanout.as_ref().map_or(0, |one| u64::from(one.writers))
+}
+
+/// Levels as they are where only connections are counted: those of both crews.
+pub fn levels(trial: &Trial) -> Vec<Level> {
+    let both = |level: &Level| {
+        let most = u64::from(level.connections_max.max(level.connections));
+        let writers = connections(trial, level) - u64::from(level.connections);
+        Level { connections_max: (most + writers) as u32, ..level.clone() }
+    };
+    trial.levels.iter().map(both).collect()
+}
+
+/// The clock that events are stamped by, as far as it is known.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stamps {
+    /// The wall clock of this host: what it shows at our zero, nanoseconds.
+    Ours(i64),
+    /// Why it is not known.
+    Unknown(String),
+}
+
+impl Stamps {
+    /// The server's clock is ours when its process was found here or it is reached by loopback.
+    pub fn of(address: Option<&Address>, server: Option<&ServerFacts>) -> Self {
+        if server.is_some() || address.is_some_and(Address::is_loopback) {
+            return Self::Ours(wall_clock_ns());
+        }
+        Self::Unknown("the server is on another host, whose wall clock is not known".to_string())
+    }
+
+    /// What the workers must know of it.
+    fn zero_ns(&self) -> Option<i64> {
+        match self {
+            Self::Ours(zero_ns) => Some(*zero_ns),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Why no staleness is known, if so. The clock may have been set meanwhile.
+    fn unknown(&self) -> Option<String> {
+        match self {
+            Self::Unknown(why) => Some(why.clone()),
+            Self::Ours(zero_ns) if zero_ns.abs_diff(wall_clock_ns()) > CLOCK_STEP_NS => {
+                Some("the wall clock of this host was set during the run".to_string())
+            }
+            Self::Ours(_) => None,
+        }
+    }
+}
+
+/// What the wall clock shows when the monotonic one shows zero, nanoseconds.
+fn wall_clock_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_nanos() as i64).saturating_sub_unsigned(clock::now_ns())
+}
+
+/// Why those who listen did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum AudienceError {
+    /// Their requests cannot be encoded.
+    #[error("{0}")]
+    Request(#[from] EncodeError),
+    /// Their workers did not start.
+    #[error("{0}")]
+    Start(#[from] StartError),
+}
+
+/// Starts those who listen, with the same means as those who ask.
+pub fn start(
+    trial: &Trial,
+    fanout: &Fanout,
+    job: &Job,
+    stamps: &Stamps,
+) -> Result<Crew, AudienceError> {
+    let most = trial.levels.iter().map(|level| level.connections).max().unwrap_or(1);
+    let job = Job {
+        tape: Arc::new(Tape::new(&fanout.streams, 1)?),
+        threads: trial.threads.min(most),
+        connections_max: most,
+        depth_max: 1,
+        ..job.clone()
+    };
+    Ok(Crew::start_as(&job, Role::Listening { stamps_ns: stamps.zero_ns() })?)
+}
+
+/// Adds to a point of the writers what those who listen received.
+pub fn complete(
+    mut point: Point,
+    fanout: &Fanout,
+    visit: &Visit,
+    observed: &Observed,
+    stamps: &Stamps,
+) -> Point {
+    let Some(heard) = &visit.audience else { return point };
+    let (duration_s, received) = (point.load.duration_s, heard.measured.completed);
+    let (delivery, delivery_absent) =
+        delivery(received, heard.events.numbered, || Delivery::of(&heard.subscriptions));
+    let staleness_absent = stamps.unknown().or_else(|| {
+        let is_stamped = heard.events.stamped == received;
+        (!is_stamped).then(|| "not all events say when they came about (at_ns)".to_string())
+    });
+    let window = &heard.window_loop;
+    let each_us = |cpus: Option<f64>| {
+        cpus.filter(|_| received > 0).map(|cpus| cpus * duration_s * 1e6 / received as f64)
+    };
+    let is_known = staleness_absent.is_none();
+    point.events = Some(EventInfo {
+        streams: fanout.streams.len() as u64,
+        writers: u64::from(fanout.writers),
+        received,
+        rate: if duration_s > 0.0 { received as f64 / duration_s } else { 0.0 },
+        delivery_share: delivery.and_then(|delivery| delivery.share()),
+        delivery,
+        delivery_absent,
+        repeated: heard.events.repeated,
+        staleness_ns: is_known.then(|| heard.latency.summary(0)),
+        staleness_absent,
+        early: if is_known { heard.events.early } else { 0 },
+        subscribers: subscribers(heard),
+        each: heard.requests_each(),
+        socket_bytes: heard.level_loop.socket_bytes,
+        client_us_per_event: each_us(point.cpu.client_cpus),
+        server_us_per_event: each_us(point.cpu.server_cpus),
+        busiest_thread: busiest(observed),
+        turn_mean_ns: (window.turns > 0).then(|| window.turn_sum_ns as f64 / window.turns as f64),
+        turn_max_ns: window.turn_max_ns,
+        series: heard.series(),
+    });
+    // A write costs what its events cost.
+    point.cpu = CpuCost { client_us_per_request: None, server_us_per_request: None, ..point.cpu };
+    point.per_100ms = heard.tenths.clone();
+    point
+}
+
+/// What the numbers say; the reason when they say nothing.
+fn delivery(
+    received: u64,
+    numbered: u64,
+    count: impl FnOnce() -> Delivery,
+) -> (Option<Delivery>, Option<String>) {
+    let why = match (received, numbered) {
+        (0, _) => "no event arrived",
+        (received, numbered) if numbered < received => "not all events have a number (seq)",
+        _ => return (Some(count()), None),
+    };
+    (None, Some(why.to_string()))
+}
+
+fn subscribers(heard: &Gathered) -> Subscribers {
+    let connections = heard.connections();
+    Subscribers {
+        asked: heard.subscriptions.len() as u64,
+        opened: connections.opened,
+        accepted: connections.served,
+        failed: connections.failed,
+        refused: heard.events.refused,
+        lost: heard.events.lost,
+        errors: count_errors(&heard.measured),
+        connect_ns: heard.connect.summary(0),
+    }
+}
+
+/// The largest share of the window in which one thread of those who listen ran.
+fn busiest(observed: &Observed) -> Option<f64> {
+    let threads = observed.client_threads.as_ref()?;
+    let listening = threads.iter().filter(|thread| thread.name.starts_with(Role::LISTENING));
+    listening.map(|thread| thread.run).max_by(f64::total_cmp)
+}

@@ -1,0 +1,102 @@
+//! Who can be asked for profiles of the server.
+
+use model::load::Trial;
+use model::profile::ProfileChoice;
+use model::run::Target;
+use probe::ask::{self, Patience};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Whether an address has profiles is asked with this patience.
+const LOOK: Patience = Patience {
+    step: Duration::from_millis(300),
+    whole: Duration::from_secs(1),
+    bytes_max: 1 << 20,
+};
+/// Addresses that are looked at.
+const ADDRESSES_MAX: usize = 256;
+/// A process without an endpoint matters when it used this part of the CPU time of all.
+const CPU_PART_MIN: u64 = 100;
+
+/// Somebody who can be asked.
+pub(super) enum Source {
+    /// An endpoint of a Go server, and its process when that is known.
+    Endpoint(SocketAddr, Option<u32>),
+    /// `perf`, about these processes.
+    Perf(Vec<u32>),
+    /// The same about processes beside endpoints: they may have nothing to do.
+    Beside(Vec<u32>),
+}
+
+/// Everybody who can be asked, and why others cannot.
+pub(super) fn find(
+    choice: &ProfileChoice,
+    target: &Target,
+    trial: &Trial,
+) -> (Vec<Source>, Vec<String>) {
+    let pids = target.server.as_ref().map_or(Vec::new(), |server| tree(server.pid));
+    let unknown = || {
+        "the server's processes are not known on this host; name its endpoints, for example \
+         --profile 127.0.0.1:6060"
+            .to_string()
+    };
+    match choice {
+        ProfileChoice::Addresses(addresses) => {
+            let owners = probe::listened_by(&pids).unwrap_or_default();
+            let source =
+                |address: &SocketAddr| Source::Endpoint(*address, owners.get(address).copied());
+            (addresses.iter().map(source).collect(), Vec::new())
+        }
+        _ if pids.is_empty() => (Vec::new(), vec![unknown()]),
+        ProfileChoice::Perf => (vec![Source::Perf(pids)], Vec::new()),
+        ProfileChoice::Auto => {
+            let ports = trial.addresses.iter().filter_map(|address| address.port()).collect();
+            match endpoints(&pids, &ports) {
+                Ok(endpoints) => (with_perf(endpoints, &pids), Vec::new()),
+                Err(why) => (vec![Source::Perf(pids)], vec![why]),
+            }
+        }
+    }
+}
+
+/// The processes of the server as of now: workers may have come since the run began.
+fn tree(pid: u32) -> Vec<u32> {
+    probe::Tree::of(pid).map_or_else(|_| Vec::new(), |tree| tree.pids().to_vec())
+}
+
+/// The addresses of some processes that answer as net/http/pprof does. What is under test is not
+/// asked: it counts its requests.
+fn endpoints(pids: &[u32], tested: &BTreeSet<u16>) -> Result<BTreeMap<SocketAddr, u32>, String> {
+    let found = probe::listened_by(pids).map_err(|failed| {
+        format!("listening sockets cannot be read ({}: {})", failed.source, failed.why)
+    })?;
+    let asked = found.into_iter().filter(|(address, _)| !tested.contains(&address.port()));
+    Ok(asked.take(ADDRESSES_MAX).filter(|(address, _)| has_profiles(*address)).collect())
+}
+
+fn has_profiles(address: SocketAddr) -> bool {
+    ask::get(address, "/debug/pprof/", LOOK).is_ok_and(|body| {
+        let body = String::from_utf8_lossy(&body);
+        body.contains("goroutine") && body.contains("profile")
+    })
+}
+
+/// Endpoints, and `perf` for the processes without one that do some of the work.
+fn with_perf(endpoints: BTreeMap<SocketAddr, u32>, pids: &[u32]) -> Vec<Source> {
+    let told: BTreeSet<u32> = endpoints.values().copied().collect();
+    let used =
+        |pid: &u32| probe::process_stat(*pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks);
+    let all: u64 = pids.iter().map(used).sum();
+    let does_work = |pid: &u32| told.is_empty() || used(pid) * CPU_PART_MIN > all;
+    let others: Vec<u32> =
+        pids.iter().copied().filter(|pid| !told.contains(pid) && does_work(pid)).collect();
+    let mut sources: Vec<Source> =
+        endpoints.into_iter().map(|(address, pid)| Source::Endpoint(address, Some(pid))).collect();
+    match sources.is_empty() {
+        _ if others.is_empty() => {}
+        true => sources.push(Source::Perf(others)),
+        false => sources.push(Source::Beside(others)),
+    }
+    sources
+}

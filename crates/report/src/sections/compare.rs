@@ -1,0 +1,328 @@
+//! Two runs on one page: warnings first, then what differs.
+
+use super::flame;
+use super::profile::{kind_name, short};
+use crate::page::{Banner, Block, Column, Mark, Page, Table, Tone};
+use crate::wording::{microseconds, ns, or_dash};
+use model::comparison::{Comparison, PointPair, PointSide, ProfileDifference};
+use model::profile::{ProfileKind, ProfileRecord};
+use model::run::Run;
+use model::units::show_count;
+
+/// Functions of a difference that are drawn.
+const ROWS: usize = 20;
+
+/// The page of a comparison.
+pub fn compare(comparison: &Comparison, a: &Run, b: &Run) -> Page {
+    let mut blocks = vec![Block::Banner(banner(comparison))];
+    blocks.push(Block::Heading("Points".to_string()));
+    blocks.push(Block::Table(points(comparison)));
+    blocks.push(Block::Table(costs(comparison)));
+    if !comparison.settings.is_empty() {
+        blocks.push(Block::Heading("Settings that differ".to_string()));
+        blocks.push(Block::Table(settings(comparison)));
+    }
+    let drawn = profiles(comparison, a, b);
+    if !drawn.is_empty() {
+        blocks.push(Block::Heading("Profiles".to_string()));
+        blocks.extend(drawn);
+    }
+    Page {
+        title: format!("ceiling compare {} {}", comparison.a, comparison.b),
+        subtitle: format!("A: {}; B: {}; every ratio is B over A", command(a), command(b)),
+        blocks,
+    }
+}
+
+fn command(run: &Run) -> String {
+    run.record.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+fn banner(comparison: &Comparison) -> Banner {
+    let best = comparison.points.iter().max_by(|one, other| {
+        let rate = |pair: &PointPair| pair.b.as_ref().and(pair.a.as_ref()).map_or(0.0, |a| a.rate);
+        rate(one).total_cmp(&rate(other))
+    });
+    let ratio = best.and_then(|pair| pair.ratios.rate.map(|ratio| (pair, ratio)));
+    let said = ratio.map_or("No load was measured in both.".to_string(), |(pair, ratio)| {
+        let load = &pair.load;
+        format!("B has {ratio:.3} of the rate of A at {load}{}.", spread(pair))
+    });
+    let untested = "One visit of a load on each side: the difference is not tested. The \u{b1} is \
+                    what a rate varies by inside its window, and says nothing of another run.";
+    if comparison.warnings.is_empty() {
+        let lines = vec![untested.to_string()];
+        return Banner { tone: Tone::Neutral, text: said, lines };
+    }
+    let mut lines: Vec<String> = comparison.warnings.iter().map(|why| sentence(why)).collect();
+    lines.extend([said, untested.to_string()]);
+    Banner { tone: Tone::Bad, text: "NOT TO BE COMPARED AS THEY STAND".to_string(), lines }
+}
+
+/// The same with a capital letter and a full stop.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map_or(String::new(), |letter| letter.to_uppercase().to_string());
+    format!("{first}{}.", letters.as_str())
+}
+
+fn spread(pair: &PointPair) -> String {
+    pair.ratios.rate_spread.map_or(String::new(), |spread| format!(" (\u{b1}{spread:.3})"))
+}
+
+fn ratio(ratio: Option<f64>) -> String {
+    or_dash(ratio, |ratio| format!("{ratio:.3}"))
+}
+
+/// Rates and latencies.
+fn points(comparison: &Comparison) -> Table {
+    let mut columns = vec![Column::words("load")];
+    columns.extend(["A rate/s", "B rate/s", "B/A"].map(Column::numbers));
+    columns.push(Column::numbers("\u{b1}").rank(3));
+    columns.extend(["A p50", "B p50"].map(|title| Column::numbers(title).rank(4)));
+    columns.push(Column::numbers("p50 B/A").rank(1));
+    columns.extend(["A p99", "B p99"].map(|title| Column::numbers(title).rank(5)));
+    columns.push(Column::numbers("p99 B/A").rank(2));
+    let mut table = Table::new(columns);
+    for pair in &comparison.points {
+        let side = |pick: &dyn Fn(&PointSide) -> String, side: &Option<PointSide>| {
+            side.as_ref().map_or("-".to_string(), pick)
+        };
+        let rate = |of: &Option<PointSide>| side(&|side| show_count(side.rate), of);
+        let p50 = |of: &Option<PointSide>| side(&|side| ns(side.p50_ns), of);
+        let p99 = |of: &Option<PointSide>| side(&|side| ns(side.p99_ns), of);
+        table.push(
+            mark(pair),
+            vec![
+                pair.load.clone(),
+                rate(&pair.a),
+                rate(&pair.b),
+                ratio(pair.ratios.rate),
+                ratio(pair.ratios.rate_spread),
+                p50(&pair.a),
+                p50(&pair.b),
+                ratio(pair.ratios.p50),
+                p99(&pair.a),
+                p99(&pair.b),
+                ratio(pair.ratios.p99),
+            ],
+        );
+    }
+    if comparison.points.iter().any(|pair| mark(pair) == Mark::Broken) {
+        table.notes.push("! a gate is broken on one side: not a measurement".to_string());
+    }
+    table
+}
+
+/// CPU time and walls.
+fn costs(comparison: &Comparison) -> Table {
+    let mut columns = vec![Column::words("load")];
+    columns.extend(["A client us", "B client us"].map(|title| Column::numbers(title).rank(2)));
+    columns.push(Column::numbers("B/A").rank(1));
+    columns.extend(["A server us", "B server us", "B/A"].map(Column::numbers));
+    columns.extend(["A wall", "B wall"].map(Column::words));
+    let mut table = Table::new(columns).caption("CPU time per request, and what limited");
+    for pair in &comparison.points {
+        let us = |of: &Option<PointSide>, pick: fn(&PointSide) -> Option<f64>| {
+            microseconds(of.as_ref().and_then(pick))
+        };
+        let wall =
+            |of: &Option<PointSide>| of.as_ref().map_or("-".to_string(), |side| side.wall.clone());
+        let client = |side: &PointSide| side.client_us_per_request;
+        let server = |side: &PointSide| side.server_us_per_request;
+        table.push(
+            mark(pair),
+            vec![
+                pair.load.clone(),
+                us(&pair.a, client),
+                us(&pair.b, client),
+                ratio(pair.ratios.client_us),
+                us(&pair.a, server),
+                us(&pair.b, server),
+                ratio(pair.ratios.server_us),
+                wall(&pair.a),
+                wall(&pair.b),
+            ],
+        );
+    }
+    table
+}
+
+fn mark(pair: &PointPair) -> Mark {
+    let is_broken =
+        |side: &Option<PointSide>| side.as_ref().is_some_and(|side| !side.broken_gates.is_empty());
+    if is_broken(&pair.a) || is_broken(&pair.b) { Mark::Broken } else { Mark::None }
+}
+
+fn settings(comparison: &Comparison) -> Table {
+    let columns = vec![Column::words("setting"), Column::words("A"), Column::words("B")];
+    let mut table = Table::new(columns);
+    for one in &comparison.settings {
+        let value = |value: &Option<String>| value.clone().unwrap_or("-".to_string());
+        table.push(Mark::None, vec![one.setting.clone(), value(&one.a), value(&one.b)]);
+    }
+    table
+}
+
+fn profiles(comparison: &Comparison, a: &Run, b: &Run) -> Vec<Block> {
+    let (Some(of_a), Some(of_b)) = (&a.record.profile, &b.record.profile) else {
+        return Vec::new();
+    };
+    let mut blocks = Vec::new();
+    for difference in &comparison.profiles {
+        if !difference.functions.is_empty() {
+            blocks.push(Block::Table(functions(difference)));
+        }
+        if !difference.waits.is_empty() {
+            blocks.push(Block::Table(waits(difference)));
+        }
+        let frames = |record: &ProfileRecord| {
+            let found = record.kinds.iter().find(|one| one.kind == difference.kind);
+            found.map_or(Vec::new(), |one| one.flame.clone())
+        };
+        let drawn = flame::difference(difference.kind, &frames(of_a), &frames(of_b));
+        blocks.extend(drawn.filter(|_| !difference.kind.is_of_waits()).map(Block::Flame));
+    }
+    blocks
+}
+
+fn share(share: Option<f64>) -> String {
+    or_dash(share, |share| format!("{:.2}", share * 100.0))
+}
+
+fn points_apart(a: Option<f64>, b: Option<f64>) -> String {
+    or_dash(a.zip(b), |(a, b)| format!("{:+.2}", (b - a) * 100.0))
+}
+
+fn functions(difference: &ProfileDifference) -> Table {
+    let is_heap = difference.kind == ProfileKind::Heap;
+    let (unit, scale) = if is_heap { ("B", 1.0) } else { ("us", 1e3) };
+    let mut columns = vec![Column::words("function")];
+    columns.extend(["A %", "B %", "change"].map(Column::numbers));
+    columns.extend(
+        [format!("A {unit}/request"), format!("B {unit}/request")]
+            .map(|title| Column::numbers(&title).rank(1)),
+    );
+    let mut table =
+        Table::new(columns).caption(format!("{}, by change of share", kind_name(difference.kind)));
+    for one in difference.functions.iter().take(ROWS) {
+        let each = |each: Option<f64>| or_dash(each, |each| format!("{:.2}", each / scale));
+        table.push(
+            Mark::None,
+            vec![
+                short(&one.function).to_string(),
+                share(one.a_share),
+                share(one.b_share),
+                points_apart(one.a_share, one.b_share),
+                each(one.a_each),
+                each(one.b_each),
+            ],
+        );
+    }
+    table.notes.push(
+        "Own time; change in hundredths of the whole. A dash: too small for that run to keep."
+            .to_string(),
+    );
+    table
+}
+
+fn waits(difference: &ProfileDifference) -> Table {
+    let mut columns = vec![Column::words("waited at"), Column::words("in").rank(1)];
+    columns.extend(["A share %", "B share %", "change"].map(Column::numbers));
+    let mut table = Table::new(columns)
+        .caption(format!("{} of requests, as shares of residence", kind_name(difference.kind)));
+    for one in difference.waits.iter().take(ROWS) {
+        table.push(
+            Mark::None,
+            vec![
+                short(&one.site).to_string(),
+                short(&one.call).to_string(),
+                share(one.a_share),
+                share(one.b_share),
+                points_apart(one.a_share, one.b_share),
+            ],
+        );
+    }
+    table.notes.push("A dash: no such wait was recorded.".to_string());
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use model::comparison::{COMPARISON_SCHEMA, FunctionChange, Ratios, WaitChange};
+
+    fn comparison(warnings: &[&str]) -> Comparison {
+        let side = |rate: f64, gates: &[&str]| PointSide {
+            point: 0,
+            visits: 1,
+            rate,
+            rate_interval: None,
+            p50_ns: Some(1_000_000),
+            p99_ns: None,
+            client_us_per_request: Some(8.0),
+            server_us_per_request: None,
+            wall: "S1".to_string(),
+            broken_gates: gates.iter().map(|gate| (*gate).to_string()).collect(),
+            profiled: true,
+        };
+        let ratios = Ratios { rate: Some(1.25), rate_spread: Some(0.01), ..Ratios::default() };
+        Comparison {
+            schema: COMPARISON_SCHEMA.to_string(),
+            a: "before".to_string(),
+            b: "after".to_string(),
+            warnings: warnings.iter().map(|why| (*why).to_string()).collect(),
+            settings: Vec::new(),
+            points: vec![
+                PointPair {
+                    load: "500 connections".to_string(),
+                    a: Some(side(20_000.0, &[])),
+                    b: Some(side(25_000.0, &[])),
+                    ratios,
+                },
+                PointPair {
+                    load: "900 connections".to_string(),
+                    a: None,
+                    b: Some(side(90_000.0, &["errors"])),
+                    ratios: Ratios::default(),
+                },
+            ],
+            profiles: vec![ProfileDifference {
+                kind: ProfileKind::Cpu,
+                functions: vec![FunctionChange {
+                    function: "example.org/shop.f".to_string(),
+                    a_share: Some(0.3),
+                    b_share: None,
+                    a_each: Some(9000.0),
+                    b_each: None,
+                }],
+                waits: vec![WaitChange {
+                    site: "example.org/shop.g:12".to_string(),
+                    call: "sync.(*Mutex).Lock".to_string(),
+                    a_share: Some(0.0135),
+                    b_share: Some(0.001),
+                }],
+            }],
+        }
+    }
+
+    #[test]
+    fn comparisons_read_well() {
+        let (a, b) = (fixtures::load_profiled(), fixtures::load_profiled());
+        let text = crate::text_compared(&comparison(&[]), &a, &b, crate::Style::Plain);
+        insta::assert_snapshot!("compared", text);
+        let html = crate::html_compared(&comparison(&[]), &a, &b);
+        assert!(html.contains("<figure class=\"flame\" id=\"difference-cpu\">"));
+    }
+
+    #[test]
+    fn what_stands_against_it_is_said_first() {
+        let (a, b) = (fixtures::load_profiled(), fixtures::load_profiled());
+        let page = compare(&comparison(&["the generator ran on another host"]), &a, &b);
+        let Block::Banner(banner) = &page.blocks[0] else { panic!("it comes first") };
+        assert_eq!(banner.text, "NOT TO BE COMPARED AS THEY STAND");
+        assert_eq!(banner.lines[0], "The generator ran on another host.");
+        assert!(banner.lines[1].starts_with("B has 1.250 of the rate of A at 500 connections"));
+    }
+}

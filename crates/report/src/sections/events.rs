@@ -1,0 +1,134 @@
+//! Events: how many arrived, how large a part of what was meant, and how late.
+
+use super::timeline;
+use crate::page::{Axis, Block, Chart, Column, Shape, Table, Unit};
+use crate::wording::{
+    best_point, count, delivered, mark_of, microseconds, ns, or_dash, plural, point_heading,
+    point_mark,
+};
+use model::fanout::EventInfo;
+use model::run::{Point, Run};
+use model::units::show_count;
+
+/// The points that have events.
+fn with_events(run: &Run) -> Vec<(&Point, &EventInfo)> {
+    let points = run.record.points.iter();
+    points.filter_map(|point| Some((point, point.events.as_ref()?))).collect()
+}
+
+/// One row per point with subscribers; nothing when there is none.
+pub fn table(run: &Run) -> Vec<Block> {
+    let rows = with_events(run);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut columns = vec![Column::numbers(point_heading(run)), Column::numbers("events/s")];
+    columns.extend(["delivery %", "missing"].map(Column::numbers));
+    columns.extend(["stale p50", "p99", "max"].map(Column::numbers));
+    columns.push(Column::numbers("lost"));
+    let costs = ["client us/ev", "server us/ev"];
+    columns.extend(costs.map(|title| Column::numbers(title).rank(1)));
+    let mut table = Table::new(columns);
+    for (point, events) in &rows {
+        let stale = events.staleness_ns.as_ref();
+        let missing = events.delivery.map(|delivery| delivery.missing);
+        let mut cells = vec![point_mark(point), show_count(events.rate)];
+        cells.push(or_dash(events.delivery_share, delivered));
+        cells.push(or_dash(missing, count));
+        cells.extend([stale.and_then(|s| s.p50), stale.and_then(|s| s.p99)].map(ns));
+        cells.push(ns(stale.and_then(|stale| stale.max)));
+        cells.push(count(events.subscribers.lost));
+        cells.extend([events.client_us_per_event, events.server_us_per_event].map(microseconds));
+        table.push(mark_of(run, point), cells);
+    }
+    for (point, events) in rows {
+        for note in notes(point, events) {
+            if !table.notes.contains(&note) {
+                table.notes.push(note);
+            }
+        }
+    }
+    vec![Block::Table(table)]
+}
+
+fn notes(point: &Point, events: &EventInfo) -> Vec<String> {
+    let mut notes = Vec::new();
+    let absent = |what: &str, why: &Option<String>| {
+        why.as_ref().map(|why| format!("{what} is not known: {why}."))
+    };
+    notes.extend(absent("Delivery", &events.delivery_absent));
+    notes.extend(absent("Staleness", &events.staleness_absent));
+    if events.early > 0 {
+        let early = plural(events.early, "event");
+        notes.push(format!(
+            "{early} arrived before they came about by the two clocks, and are in no percentile."
+        ));
+    }
+    if events.repeated > 0 {
+        let repeated = plural(events.repeated, "event");
+        notes.push(format!("{repeated} came with a number that was not above the one before."));
+    }
+    if let Some(delivery) = events.delivery.filter(|delivery| delivery.late > 0) {
+        let late = plural(delivery.late, "event");
+        notes.push(format!("{late} of the window arrived after its end, and count as delivered."));
+    }
+    let subscribers = &events.subscribers;
+    let away = subscribers.asked.saturating_sub(subscribers.accepted);
+    if away > 0 || subscribers.refused > 0 {
+        notes.push(format!(
+            "{} subscribers: {} opened, {} accepted, {} refused with another status than 200.",
+            point_mark(point),
+            count(subscribers.opened),
+            count(subscribers.accepted),
+            count(subscribers.refused)
+        ));
+    }
+    if let (Some(min), Some(max)) = (events.each.min, events.each.max) {
+        let streams = plural(events.streams, "stream");
+        let each = match min == max {
+            true => count(min),
+            false => format!("{} to {}", count(min), count(max)),
+        };
+        let mark = point_mark(point);
+        notes.push(format!("{mark} subscribers of {streams} received {each} events each."));
+    }
+    notes
+}
+
+/// Events and their staleness over time, one view per point.
+pub fn charts(run: &Run) -> Vec<Block> {
+    let rows = with_events(run);
+    if rows.iter().all(|(_, events)| events.received == 0) {
+        return Vec::new();
+    }
+    let chart = |id: &str, title: &str, note: &str, y, series| Chart {
+        id: id.to_string(),
+        title: title.to_string(),
+        note: note.to_string(),
+        x: Axis::linear("time", Unit::Seconds),
+        y,
+        shape: Shape::Lines,
+        views: rows
+            .iter()
+            .map(|(point, events)| timeline::view_of(run, point, &events.series, series))
+            .collect(),
+        selected: best_point(run).map_or(0, |(index, _)| index).min(rows.len() - 1),
+    };
+    let rate = chart(
+        "events-over-time",
+        "Events over time",
+        "Events received by all subscribers together, each second of the measured window.",
+        Axis::linear("events", Unit::PerSecond),
+        timeline::rates,
+    );
+    let staleness = chart(
+        "staleness-over-time",
+        "Staleness over time",
+        "From when an event came about to its arrival, of those of each second.",
+        Axis::log("staleness", Unit::Ns),
+        timeline::latencies,
+    );
+    let is_known = rows.iter().any(|(_, events)| events.staleness_ns.is_some());
+    let charts = [Some(rate), Some(staleness).filter(|_| is_known)];
+    charts.into_iter().flatten().map(Block::Chart).collect()
+}

@@ -1,0 +1,297 @@
+//! An experiment on one page: a row for each cell, and then what was said of each.
+
+use super::{connecting::connecting, evidence, summary};
+use crate::page::{Block, Column, Fact, Mark, Page, Table};
+use crate::wording::{
+    best_point, delivered, mark_of, microseconds, ns, or_dash, plural, rate_of, wall_mark,
+    wall_name,
+};
+use model::experiment::{CellResult, Experiment, Fate};
+use model::histogram::Summary;
+use model::run::{Point, Run};
+use model::units::show_count;
+use model::verdict::Named;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The page of an experiment; `runs` has what each cell left, in the order of the cells.
+pub fn experiment(experiment: &Experiment, runs: &[Option<Run>]) -> Page {
+    let mut blocks = vec![Block::Text(experiment.question.clone())];
+    blocks.push(Block::Table(rows(experiment, runs)));
+    blocks.extend(events(experiment, runs));
+    blocks.extend(servers(experiment, runs));
+    let measured = experiment.cells.iter().zip(runs);
+    let measured = measured.filter_map(|(cell, run)| Some((cell.name.clone(), run.as_ref()?)));
+    blocks.extend(connecting(measured));
+    for (cell, run) in experiment.cells.iter().zip(runs) {
+        blocks.push(Block::Heading(cell.name.clone()));
+        blocks.extend(of_cell(cell, run.as_ref()));
+    }
+    Page {
+        title: format!("ceiling run {}", experiment.plan),
+        subtitle: format!(
+            "{}, experiment {}, {}",
+            experiment.started_at,
+            experiment.id,
+            plural(experiment.cells.len() as u64, "cell")
+        ),
+        blocks,
+    }
+}
+
+/// Whether the wall of a cell is one that its plan expects; nothing when none is expected, or when
+/// the wall is not known.
+pub fn is_expected(cell: &CellResult, run: &Run) -> Option<bool> {
+    let verdict = &run.record.verdict;
+    match verdict.wall {
+        _ if cell.expected.is_empty() => None,
+        Named::Unknown => None,
+        Named::None => Some(false),
+        Named::Wall(wall) => {
+            let mut walls = verdict.also.iter().chain([&wall]);
+            Some(walls.any(|wall| cell.expected.contains(wall)))
+        }
+    }
+}
+
+fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
+    let mut table = Table::new(vec![
+        Column::words("cell"),
+        Column::numbers("rate/s"),
+        Column::numbers("p50").rank(2),
+        Column::numbers("p99"),
+        Column::numbers("client us").rank(3),
+        Column::numbers("server us").rank(1),
+        Column::words("wall"),
+        Column::words("expected").rank(4),
+    ]);
+    let (mut has_devices, mut has_events) = (false, false);
+    for (cell, run) in experiment.cells.iter().zip(runs) {
+        let point = run.as_ref().and_then(point_of);
+        has_devices |= point.is_some_and(Point::is_churn);
+        has_events |= point.is_some_and(|point| point.events.is_some());
+        let times = point.and_then(times_of);
+        let (client_us, server_us) = point.map_or((None, None), costs_of);
+        let rate = point.filter(|point| rate_of(point).is_some()).map(Point::headline_rate);
+        let cells = vec![
+            cell.name.clone(),
+            or_dash(rate, show_count),
+            ns(times.and_then(|times| times.p50)),
+            ns(times.and_then(|times| times.p99)),
+            microseconds(client_us),
+            microseconds(server_us),
+            wall_cell(cell, run.as_ref()),
+            expected_cell(cell, run.as_ref()),
+        ];
+        let mark = match (run, point) {
+            (Some(run), Some(point)) => mark_of(run, point),
+            _ => Mark::Broken,
+        };
+        table.push(mark, cells);
+    }
+    table.notes.push("client us, server us: CPU time per request, microseconds".to_string());
+    if table.rows.iter().any(|row| row.mark == Mark::Broken) {
+        let note = "!: no number, or a gate broke: CPU times stand, rate and times do not";
+        table.notes.push(note.to_string());
+    }
+    if table.rows.iter().any(|row| row.mark == Mark::Caution) {
+        let note = "~: the generator was the wall; the rate is a lower bound of the server's";
+        table.notes.push(note.to_string());
+    }
+    if has_devices {
+        let note = "of devices: connections per second and the time to connect";
+        table.notes.push(note.to_string());
+    }
+    if has_events {
+        table.notes.push(
+            "of events: events per second, their staleness, and CPU time per event".to_string(),
+        );
+    }
+    if experiment.failed() > 0 {
+        table.notes.push("a cell that failed has no number".to_string());
+    }
+    table
+}
+
+/// The best point; where none is valid the last one, which is marked.
+fn point_of(run: &Run) -> Option<&Point> {
+    best_point(run).map(|(_, point)| point).or(run.record.points.last())
+}
+
+/// Latency of requests; of devices, the time to connect; of events, their staleness.
+fn times_of(point: &Point) -> Option<&Summary> {
+    match (&point.events, &point.turnover) {
+        (Some(events), _) => events.staleness_ns.as_ref(),
+        (_, Some(turnover)) if point.is_churn() => Some(&turnover.connect_ns),
+        _ => Some(&point.latency_ns),
+    }
+}
+
+/// CPU time per request of both sides, microseconds; of devices per connection is not known.
+fn costs_of(point: &Point) -> (Option<f64>, Option<f64>) {
+    match &point.events {
+        Some(events) => (events.client_us_per_event, events.server_us_per_event),
+        None => (point.cpu.client_us_per_request, point.cpu.server_us_per_request),
+    }
+}
+
+/// What became of events, and of the writes beside them; nothing when no cell has any.
+fn events(experiment: &Experiment, runs: &[Option<Run>]) -> Option<Block> {
+    let mut columns = vec![Column::words("cell"), Column::numbers("events/s")];
+    columns.extend(["delivery %", "stale p50", "p99", "writes/s"].map(Column::numbers));
+    let mut table = Table::new(columns).caption("Events");
+    for (cell, run) in experiment.cells.iter().zip(runs) {
+        let Some(run) = run else { continue };
+        let Some(point) = point_of(run) else { continue };
+        let Some(events) = &point.events else { continue };
+        let stale = events.staleness_ns.as_ref();
+        let cells = vec![
+            cell.name.clone(),
+            show_count(events.rate),
+            or_dash(events.delivery_share, delivered),
+            ns(stale.and_then(|stale| stale.p50)),
+            ns(stale.and_then(|stale| stale.p99)),
+            show_count(point.rate),
+        ];
+        table.push(mark_of(run, point), cells);
+    }
+    (!table.rows.is_empty()).then_some(Block::Table(table))
+}
+
+/// What each server was made of when its run began; nothing unless it is what differs: two cells
+/// have the same program, and not as many processes or listeners.
+fn servers(experiment: &Experiment, runs: &[Option<Run>]) -> Option<Block> {
+    let columns = ["processes", "threads", "listeners"].map(Column::numbers);
+    let columns = [vec![Column::words("cell")], columns.into(), vec![Column::words("CPUs")]];
+    let mut table = Table::new(columns.concat()).caption("Servers");
+    let mut made_of: BTreeMap<&str, BTreeSet<(usize, u32)>> = BTreeMap::new();
+    for (cell, run) in experiment.cells.iter().zip(runs) {
+        let Some(server) = run.as_ref().and_then(|run| run.record.target.server.as_ref()) else {
+            continue;
+        };
+        let program = cell.server.first().map_or("", String::as_str);
+        made_of.entry(program).or_default().insert((server.pids.len(), server.listeners));
+        let cpus: Vec<_> = server.cpus_allowed.iter().map(u32::to_string).collect();
+        let cells = vec![
+            cell.name.clone(),
+            server.pids.len().to_string(),
+            server.threads.to_string(),
+            server.listeners.to_string(),
+            cpus.join(" "),
+        ];
+        table.push(Mark::None, cells);
+    }
+    made_of.values().any(|kinds| kinds.len() > 1).then_some(Block::Table(table))
+}
+
+fn wall_cell(cell: &CellResult, run: Option<&Run>) -> String {
+    match (&cell.fate, run) {
+        (Fate::NotReached, _) => "not reached".to_string(),
+        (Fate::Failed { .. }, _) => "failed".to_string(),
+        (Fate::Measured { .. }, None) => "run unreadable".to_string(),
+        (Fate::Measured { .. }, Some(run)) => {
+            let verdict = &run.record.verdict;
+            let also = verdict.also.iter().map(|wall| format!("+{wall}")).collect::<String>();
+            wall_mark(verdict) + &also
+        }
+    }
+}
+
+fn expected_cell(cell: &CellResult, run: Option<&Run>) -> String {
+    let walls: Vec<_> = cell.expected.iter().map(|wall| wall.id()).collect();
+    let word = match run.and_then(|run| is_expected(cell, run)) {
+        Some(true) => "yes: ",
+        Some(false) => "no: ",
+        None if walls.is_empty() => return "-".to_string(),
+        None => "?: ",
+    };
+    format!("{word}{}", walls.join(" "))
+}
+
+fn of_cell(cell: &CellResult, run: Option<&Run>) -> Vec<Block> {
+    let mut facts = Vec::new();
+    if !cell.server.is_empty() {
+        facts.push(Fact::new("server", cell.server.join(" ")));
+    }
+    if !cell.command.is_empty() {
+        facts.push(Fact::new("load", cell.command.join(" ")));
+    }
+    match (&cell.fate, run) {
+        (Fate::Measured { run: id }, Some(run)) => {
+            facts.push(Fact::new("run", id.clone()));
+            facts.push(Fact::new("wall", wall_name(&run.record.verdict)));
+        }
+        (Fate::Measured { run: id }, None) => {
+            facts.push(Fact::new("run", format!("{id}, which cannot be read")));
+        }
+        (Fate::Failed { why }, _) => facts.push(Fact::new("failed", why.clone())),
+        (Fate::NotReached, _) => facts.push(Fact::new("not reached", "the experiment was ended")),
+    }
+    let mut blocks = vec![Block::Facts(facts)];
+    if let (Fate::Measured { .. }, Some(run)) = (&cell.fate, run) {
+        blocks.extend(summary::summary(run));
+        blocks.extend(evidence::evidence(run));
+        blocks.extend(evidence::next(run));
+    }
+    blocks
+}
+
+/// The table alone: what a terminal shows; the file has the rest.
+pub fn experiment_briefly(of: &Experiment, runs: &[Option<Run>]) -> Page {
+    let mut page = experiment(of, runs);
+    let is_heading = |block: &Block| matches!(block, Block::Heading(_));
+    page.blocks.truncate(page.blocks.iter().position(is_heading).unwrap_or(usize::MAX));
+    let failed = of.cells.iter().filter_map(|cell| match &cell.fate {
+        Fate::Failed { why } => Some(Fact::new(&cell.name, why.clone())),
+        _ => None,
+    });
+    let failed: Vec<_> = failed.collect();
+    if !failed.is_empty() {
+        page.blocks.push(Block::Heading("Failed".to_string()));
+        page.blocks.push(Block::Facts(failed));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn a_failed_cell_has_no_number_and_a_surprise_is_told() {
+        let (of, runs) = fixtures::experiment();
+        let table = rows(&of, &runs);
+        let shown: Vec<_> = table.rows.iter().map(|row| row.cells.join(" ")).collect();
+        assert!(shown[0].ends_with("S3 yes: S3"), "{shown:?}");
+        assert!(shown[1].ends_with("C2 no: S3"), "{shown:?}");
+        assert_eq!(shown[2], "killed - - - - - failed ?: S3");
+        assert_eq!(shown[3], "last - - - - - not reached -");
+    }
+
+    #[test]
+    fn what_cells_have_of_their_own_stands_in_tables_of_its_own() {
+        let (mut of, _) = fixtures::experiment();
+        let mut prefork = fixtures::ramp_quota();
+        let server = prefork.record.target.server.as_mut().unwrap();
+        server.pids.push(server.pids[0] + 1);
+        let own = [Some(fixtures::ramp_quota()), Some(prefork), Some(fixtures::fanout()), None];
+        for (cell, run) in of.cells.iter_mut().zip(&own) {
+            let id = run.as_ref().map(|run| run.record.id.clone());
+            cell.fate = id.map_or(Fate::NotReached, |run| Fate::Measured { run });
+        }
+        let text = crate::text_experiment(&of, &own, crate::Style::Plain);
+        insta::assert_snapshot!("experiment_tables", text);
+        let alike = [Some(fixtures::ramp_quota()), Some(fixtures::ramp_quota()), None, None];
+        let text = crate::text_experiment(&of, &alike, crate::Style::Plain);
+        assert!(!text.contains("Servers") && !text.contains("Events"), "{text}");
+    }
+
+    #[test]
+    fn the_page_reads_like_this() {
+        let (of, runs) = fixtures::experiment();
+        let page = experiment_briefly(&of, &runs);
+        insta::assert_snapshot!("experiment", crate::text::draw(&page, crate::Style::Plain));
+        let html = crate::html_experiment(&of, &runs);
+        assert!(html.contains("NOT A SERVER MEASUREMENT") && html.contains("SIGKILL"));
+    }
+}

@@ -1,0 +1,294 @@
+//! Where the server's CPU time went, what its requests waited for, and what profiling cost.
+
+use super::flame;
+use crate::page::{Block, Column, Mark, Table};
+use crate::wording::{per_second, percent, plural, point_phrase};
+use model::profile::{
+    FunctionCost, MergedProfile, ProfileKind, ProfileRecord, Profiled, Wait, Waiter,
+};
+use model::run::Run;
+use model::units::{show_bytes, show_ns};
+use std::collections::BTreeSet;
+
+/// Rows of a summary.
+const BRIEF_ROWS: usize = 5;
+/// Rows of everything.
+const FULL_ROWS: usize = 30;
+
+/// What was profiled, the waits, and the costliest functions.
+pub fn brief(run: &Run) -> Vec<Block> {
+    drawn(run, BRIEF_ROWS)
+}
+
+/// The same with more rows, the flame graphs, and every file.
+pub fn full(run: &Run) -> Vec<Block> {
+    let mut blocks = drawn(run, FULL_ROWS);
+    let Some(record) = &run.record.profile else { return blocks };
+    blocks.extend(record.kinds.iter().filter_map(flame::of).map(Block::Flame));
+    if !record.captures.is_empty() {
+        blocks.push(Block::Table(captures(record)));
+    }
+    blocks
+}
+
+fn drawn(run: &Run, rows: usize) -> Vec<Block> {
+    let Some(record) = &run.record.profile else { return Vec::new() };
+    let mut blocks = vec![Block::Text(what(run, record))];
+    for merged in &record.kinds {
+        if merged.kind.is_of_waits() {
+            blocks.extend(waits(record, merged, rows));
+        } else if merged.total > 0 {
+            blocks.push(Block::Table(top(merged, rows)));
+        }
+    }
+    blocks
+}
+
+/// Which visit was profiled, and what that cost as far as it is known.
+fn what(run: &Run, record: &ProfileRecord) -> String {
+    let point = run.record.points.get(record.point);
+    let load = point.map_or("a level".to_string(), point_phrase);
+    let mut text = match (record.visit, point) {
+        (Profiled::Repeat, Some(point)) if point.rate > 0.0 => format!(
+            "Profiled in one more visit of {load}: {}, {:.3} of the {} without profiles.",
+            per_second(record.rate),
+            record.rate / point.rate,
+            per_second(point.rate)
+        ),
+        _ => format!(
+            "Profiled in the window of {load} itself: what profiling cost is in every figure of \
+             it."
+        ),
+    };
+    if record.kinds.is_empty() {
+        text.push_str(" No profile could be taken; the notices say why.");
+    }
+    text
+}
+
+/// A function or site without the folders of its package.
+pub(super) fn short(name: &str) -> &str {
+    // Type parameters and C++ arguments may hold slashes of their own.
+    let head = name.find(['[', '(']).filter(|at| *at > 0).unwrap_or(name.len());
+    let from = name[..head].rfind('/').map_or(0, |at| at + 1);
+    &name[from..]
+}
+
+/// A kind in words.
+pub(super) fn kind_name(kind: ProfileKind) -> &'static str {
+    match kind {
+        ProfileKind::Cpu => "CPU time (runtime)",
+        ProfileKind::Perf => "CPU time (perf)",
+        ProfileKind::Block => "Waits (block profile)",
+        ProfileKind::Mutex => "Waits by who held the lock (mutex profile)",
+        ProfileKind::Heap => "Allocated bytes (heap profile)",
+    }
+}
+
+fn amount(kind: ProfileKind, value: f64) -> String {
+    if kind == ProfileKind::Heap { show_bytes(value) } else { show_ns(value) }
+}
+
+fn share(value: i64, total: i64) -> String {
+    percent(100.0 * value as f64 / total.max(1) as f64)
+}
+
+fn top(merged: &MergedProfile, rows: usize) -> Table {
+    let each = if merged.kind == ProfileKind::Heap { "B/request" } else { "us/request" };
+    let columns = vec![
+        Column::words("function"),
+        Column::numbers("flat").rank(2),
+        Column::numbers("flat %"),
+        Column::numbers("cum").rank(3),
+        Column::numbers("cum %").rank(1),
+        Column::numbers(each),
+    ];
+    let mut table = Table::new(columns).caption(format!(
+        "{}: {} in {:.1} s of {}",
+        kind_name(merged.kind),
+        amount(merged.kind, merged.total as f64),
+        merged.duration_s,
+        processes(merged)
+    ));
+    let scale = if merged.kind == ProfileKind::Heap { 1.0 } else { 1e3 };
+    let by_own = merged.top.iter().filter(|cost| cost.flat > 0).take(rows);
+    for cost in by_own {
+        let FunctionCost { function, flat, cum } = cost;
+        let each = *flat as f64 / scale / merged.requests;
+        table.push(
+            Mark::None,
+            vec![
+                short(function).to_string(),
+                amount(merged.kind, *flat as f64),
+                share(*flat, merged.total),
+                amount(merged.kind, *cum as f64),
+                share(*cum, merged.total),
+                if merged.requests > 0.0 { format!("{each:.2}") } else { "-".to_string() },
+            ],
+        );
+    }
+    if rows == FULL_ROWS {
+        table.notes.push(format!(
+            "flat: by itself; cum: with all it called; per request: flat over {:.0} requests. {} \
+             with a share of their own.",
+            merged.requests,
+            plural(merged.functions as u64, "function")
+        ));
+    }
+    table
+}
+
+fn processes(merged: &MergedProfile) -> String {
+    match merged.processes {
+        1 => "1 process".to_string(),
+        many => format!("{many} processes"),
+    }
+}
+
+/// Waits of requests with the arithmetic of their bound, and what is left out.
+fn waits(record: &ProfileRecord, merged: &MergedProfile, rows: usize) -> Option<Block> {
+    let of_requests = || {
+        merged.waits.iter().filter(|wait| wait.waiter == Waiter::Request && wait.blocked_s > 0.0)
+    };
+    // What holds locks is told beside what waits for them; alone it adds nothing.
+    if merged.kind == ProfileKind::Mutex && of_requests().next().is_none() {
+        return None;
+    }
+    let columns = vec![
+        Column::words(if merged.kind == ProfileKind::Mutex { "held at" } else { "waited at" }),
+        Column::words("in").rank(2),
+        Column::numbers("blocked"),
+        Column::numbers("of").rank(1),
+        Column::numbers("share"),
+        Column::numbers("at most"),
+    ];
+    let mut table = Table::new(columns).caption(format!(
+        "{} of requests in {:.1} s of {}",
+        kind_name(merged.kind),
+        merged.duration_s,
+        processes(merged)
+    ));
+    let held = record
+        .in_flight
+        .map_or("-".to_string(), |mean| format!("{:.1} s x {mean:.1}", merged.duration_s));
+    for wait in of_requests().take(rows) {
+        table.push(Mark::None, wait_cells(wait, &held));
+    }
+    if of_requests().nth(1).is_some() && merged.kind == ProfileKind::Block {
+        let blocked_s = of_requests().map(|wait| wait.blocked_s).sum();
+        let share = of_requests().map(|wait| wait.share).sum::<Option<f64>>();
+        let gain_max = share.filter(|share| *share < 1.0).map(|share| share / (1.0 - share));
+        let all = Wait {
+            site: format!("all {} together", plural(of_requests().count() as u64, "site")),
+            call: String::new(),
+            waiter: Waiter::Request,
+            known_by: None,
+            count: 0,
+            blocked_s,
+            share,
+            gain_max,
+        };
+        table.push(Mark::None, wait_cells(&all, &held));
+    }
+    table.notes = notes(merged);
+    Some(Block::Table(table))
+}
+
+fn wait_cells(wait: &Wait, held: &str) -> Vec<String> {
+    let hundredth = |share: Option<f64>| share.map(|share| share * 100.0);
+    let digits = |value: f64| {
+        if value.abs() < 0.1 {
+            4
+        } else if value.abs() < 10.0 {
+            2
+        } else {
+            1
+        }
+    };
+    vec![
+        short(&wait.site).to_string(),
+        short(&wait.call).to_string(),
+        blocked(wait.blocked_s),
+        held.to_string(),
+        hundredth(wait.share)
+            .map_or("-".to_string(), |share| format!("{share:.*} %", digits(share))),
+        hundredth(wait.gain_max)
+            .map_or("no bound".to_string(), |gain| format!("+{gain:.*} %", digits(gain))),
+    ]
+}
+
+/// Seconds with a digit behind the point, as they stand in the arithmetic.
+fn blocked(blocked_s: f64) -> String {
+    if blocked_s >= 1.0 { format!("{blocked_s:.1} s") } else { show_ns(blocked_s * 1e9) }
+}
+
+fn notes(merged: &MergedProfile) -> Vec<String> {
+    let mut notes = Vec::new();
+    if merged.kind == ProfileKind::Mutex {
+        notes.push(
+            "The same waits by who held the lock: they are in the block profile too, and are not \
+             to be added to it."
+                .to_string(),
+        );
+    } else {
+        notes.push(
+            "share s: blocked over time x requests in flight. at most: s / (1 - s), by which the \
+             rate could rise in closed loop without the wait; CPU time of the lock is not in it."
+                .to_string(),
+        );
+    }
+    let known: BTreeSet<&str> =
+        merged.waits.iter().filter_map(|wait| wait.known_by.as_deref()).map(short).collect();
+    let mut left_out = Vec::new();
+    for (waiter, words) in [
+        (Waiter::Other, "of goroutines that serve no request"),
+        (Waiter::Profiler, "of the profiler itself"),
+    ] {
+        let waits = || merged.waits.iter().filter(|wait| wait.waiter == waiter);
+        let blocked_s: f64 = waits().map(|wait| wait.blocked_s).sum();
+        if blocked_s > 0.0 {
+            left_out.push(format!("{} {words}", show_ns(blocked_s * 1e9)));
+        }
+    }
+    if !left_out.is_empty() {
+        let by = match known.is_empty() {
+            true => String::new(),
+            false => {
+                let known: Vec<_> = known.into_iter().take(3).collect();
+                format!(" A wait of a request has above it {}.", known.join(" or "))
+            }
+        };
+        notes.push(format!("Left out: {}.{by}", left_out.join(" and ")));
+    }
+    if !merged.waits.iter().any(|wait| wait.waiter == Waiter::Request) {
+        notes.push("No request waited, as far as the server records it.".to_string());
+    }
+    notes
+}
+
+fn captures(record: &ProfileRecord) -> Table {
+    let columns = vec![
+        Column::words("kind"),
+        Column::numbers("process"),
+        Column::numbers("seconds"),
+        Column::numbers("samples"),
+        Column::words("from").rank(2),
+        Column::words("file in the run").rank(1),
+    ];
+    let mut table = Table::new(columns).caption("Profiles by process").folded();
+    for capture in &record.captures {
+        let duration_s = capture.duration_ns.map(|ns| format!("{:.2}", ns as f64 / 1e9));
+        table.push(
+            Mark::None,
+            vec![
+                capture.kind.name().to_string(),
+                capture.pid.map_or("-".to_string(), |pid| pid.to_string()),
+                duration_s.unwrap_or("-".to_string()),
+                capture.samples.to_string(),
+                capture.source.clone(),
+                capture.file.clone(),
+            ],
+        );
+    }
+    table
+}
