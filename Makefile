@@ -7,7 +7,8 @@ SHELL := /bin/bash
 
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_SECONDS ?= 15
-FUZZ_TARGETS := http1_pieces http1_oracle simulation probe_parsers typed_values remote_frames
+FUZZ_TARGETS := http1_pieces http1_oracle sse_pieces simulation probe_parsers typed_values \
+  remote_frames profiles
 # Coverage instrumentation of libFuzzer, as far as the stable compiler has it.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -19,7 +20,8 @@ CONFIRM_EVERY ?= 5
 FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
-.PHONY: walls walls-fit
+.PHONY: build-ranch build-nginx ranch
+.PHONY: walls walls-fit spectrum services bench-bare bench-database
 .PHONY: test-rust test-go test-web
 
 help: ## what there is
@@ -35,9 +37,18 @@ build-rust:
 
 build-go:
 	mkdir -p bin
-	for name in nethttp fasthttp fiber certs; do \
+	for name in nethttp fasthttp fiber nginx certs; do \
 	  go build -C targets/go -trimpath -o ../../bin/target-$$name ./cmd/$$name; \
 	done
+
+# What these two serve with is not ours to build: Debian compiled it. `make build` does without.
+build-ranch: ## bin/target-ranch: Erlang and Ranch 2; RANCH_EBIN=DIR takes another Ranch
+	./scripts/need erlc erlang-ssl
+	./targets/ranch/build
+
+build-nginx: build-go ## unpacks nginx, which bin/target-nginx starts
+	test -x .cache/nginx/usr/sbin/nginx || ./scripts/unpack .cache/nginx nginx
+	bin/target-nginx --version
 
 bin/target-sink: build-rust
 
@@ -46,6 +57,10 @@ demo: build ## ramps a real Fiber prefork server and writes the report: the main
 
 lesson: build ## the same server measured with a starved generator and with a free one, on one page
 	./demo/lesson
+
+spectrum: build services build-nginx build-ranch ## every kind of request, in one table
+	bin/ceiling run experiments/spectrum/plan.toml --runs out/runs -o out/spectrum.html || \
+	  [ $$? = 3 ]
 
 test: format tidy test-go test-rust fuzz test-web ## everything a reviewer must run
 
@@ -57,10 +72,15 @@ tidy: ## the repository checks itself
 	cargo run --quiet --locked -p xtask -- tidy
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 
-test-go: build-go
+services: ## installs PostgreSQL and etcd for the parts of the targets; starts none
+	./scripts/need pg_ctlcluster postgresql
+	./scripts/need etcd etcd-server
+
+test-go: build-go build-ranch build-nginx services
 	cd targets/go && go vet ./... && go test ./...
 
-test-rust: build
+test-rust: build build-ranch build-nginx
+	./scripts/need perf linux-perf
 	cargo test --locked --workspace
 
 fuzz: ## each fuzz target for FUZZ_SECONDS
@@ -76,6 +96,12 @@ test-web: build
 
 bench: build ## ceiling against its peers and the floor; prints ratios
 	cargo run --quiet --release --locked -p xtask -- bench
+
+bench-bare: build ## targets against bare handlers of their libraries; prints ratios
+	./bench/bare
+
+bench-database: build services ## /db/read of the targets beside pgbench on one PostgreSQL
+	./bench/database
 
 bench-truth: build ## what load generators say beside what is true
 	cargo run --quiet --release --locked -p xtask -- bench-truth

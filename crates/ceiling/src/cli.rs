@@ -29,10 +29,16 @@ pub enum Command {
     Ramp(cmd::ramp::Ramp),
     /// How many new connections per second, or how many at once: devices that come and go.
     Churn(cmd::churn::Churn),
+    /// How many events reach subscribers, how large a part, and how late: streams and writers.
+    Fanout(cmd::fanout::Fanout),
     /// The highest rate that holds an objective, searched for and confirmed.
     Find(cmd::find::Find),
+    /// Does this knob, version or flag help: walks the cells of a plan.
+    Run(cmd::run::Run),
     /// Draws a run that was stored, in any format.
     Show(cmd::show::Show),
+    /// Two stored runs side by side: what differs in figures, settings and profiles.
+    Compare(cmd::compare::Compare),
     /// Lets a generator on another host see this one, where the server runs.
     Probe(cmd::probe::Probe),
     /// How many client machines make the server the wall at a rate, from a stored run.
@@ -58,8 +64,16 @@ pub fn explain(error: &clap::Error) -> ExitCode {
 const WANTED: &[(&str, &str, &str)] = &[
     ("<URL>", "http[s]://HOST[:PORT][/PATH]", "ceiling load http://127.0.0.1:8083/"),
     ("<RUN>", "a run's id, directory or record", "ceiling show 20260101T120000-0000002a"),
+    ("<A>", "a run's id, directory or record", "ceiling compare before/ after/"),
+    ("<B>", "a run's id, directory or record", "ceiling compare before/ after/"),
     ("<SHELL>", "bash, elvish, fish, powershell or zsh", "ceiling completions bash"),
     ("--devices", "a number", "--devices 2k"),
+    ("--subscribers", "a number or a range", "-c 100..10k*10"),
+    ("--posts", "a number", "--posts 100"),
+    ("--writers", "a number", "--writers 4"),
+    ("--write-rate", "a rate per second", "--write-rate 200"),
+    ("--events", "a path", "--events '/events/{post}'"),
+    ("--likes", "a path", "--likes '/like/{post}'"),
     ("--hold", "a time or forever", "--hold 1s±5%"),
     ("--requests-per-conn", "a number or two", "--requests-per-conn 1:10"),
     ("--ramp-up", "a time", "--ramp-up 5s"),
@@ -106,6 +120,7 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--seed", "a number", "--seed 42"),
     ("--server-pid", "a process id", "--server-pid 4711"),
     ("--runtime", "an address and a port", "--runtime 127.0.0.1:6060"),
+    ("--profile", "auto, addresses and ports, or perf", "--profile auto"),
     ("--probe", "a host and a port", "--probe 192.0.2.7:9200"),
     ("--probe-token-file", "a file", "--probe-token-file probe.token"),
     ("--probe-pin", "the SHA-256 that ceiling probe serve printed", "--probe-pin 9f86d0..."),
@@ -126,6 +141,9 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--client-cpus", "a number", "--client-cpus 32"),
     ("--link", "bits per second", "--link 10G"),
     ("--headroom", "a share", "--headroom 0.7"),
+    ("<PLAN>", "a plan file", "ceiling run experiments/04-ramp/plan.toml"),
+    ("--only", "beginnings of the names of cells", "--only simple,read"),
+    ("--targets-file", "a file", "--targets-file targets/targets.toml"),
     ("--runs", "a directory or none", "--runs none"),
 ];
 
@@ -142,7 +160,8 @@ fn once(argument: &str) -> String {
     if takes_value { format!(", for example {}", wanted(argument).1) } else { String::new() }
 }
 
-fn one_line(error: &clap::Error) -> String {
+/// What is wrong, what is accepted, and an example.
+pub fn one_line(error: &clap::Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),

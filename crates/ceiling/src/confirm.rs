@@ -55,6 +55,12 @@ impl ConfirmOptions {
                      confirm the wall use load at that rate",
                 );
             }
+            Question::Fanout => {
+                return refuse(
+                    "--confirm: experiments compare requests per second, and fanout is about \
+                     events",
+                );
+            }
             Question::Churn => {
                 return refuse(
                     "--confirm: experiments compare requests per second on connections that \

@@ -1,6 +1,6 @@
 //! The CPUs this process may use.
 
-use crate::options::parse_cpus;
+use model::units::parse_cpus;
 use std::fs;
 use std::thread::available_parallelism;
 

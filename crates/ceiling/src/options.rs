@@ -7,7 +7,8 @@ use crate::ways::WayOptions;
 use clap::{Args, ValueEnum};
 use model::check::{Digest, Lengths, Needle, Statuses};
 use model::objective::{Objective, ObjectiveError};
-use model::units::{parse_count, parse_duration_ns};
+use model::profile::ProfileChoice;
+use model::units::{parse_count, parse_cpus, parse_duration_ns};
 use report::Style;
 use std::env;
 use std::io::{IsTerminal, stdout};
@@ -100,6 +101,13 @@ pub struct Options {
     /// collection, waits for locks
     #[arg(long, value_name = "ADDR:PORT", value_parser = runtime, conflicts_with = "probe")]
     pub runtime: Option<SocketAddr>,
+
+    /// Profile the server in whole seconds of the measured window: auto asks every process of it
+    /// that has a Go endpoint (--debug-addr of the targets) and takes perf for the others; or name
+    /// endpoints; or perf. load and churn profile their window and say so; ramp and find visit
+    /// the best level once more, so that no figure includes the cost
+    #[arg(long, value_name = "auto|ADDR:PORT,..|perf", value_parser = profile)]
+    pub profile: Option<ProfileChoice>,
 
     #[command(flatten)]
     pub probe: ProbeOptions,
@@ -223,9 +231,6 @@ pub enum DriverChoice {
     Null,
 }
 
-/// CPU numbers end below this: no kernel is built for as many.
-const CPUS_MAX: usize = 16_384;
-
 /// A whole number above zero, for counts that must fit in 32 bits.
 pub fn positive(text: &str) -> Result<u64, String> {
     let error = || format!("'{text}' is not a whole number above 0; for example 50 or 5k");
@@ -264,20 +269,6 @@ fn cpus(text: &str) -> Result<CpuList, String> {
     parse_cpus(text).map(CpuList).ok_or_else(error)
 }
 
-/// CPUs in the order listed, as users and the kernel write them: `1,2` or `4-7`.
-pub fn parse_cpus(text: &str) -> Option<Vec<usize>> {
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        if last < first || last >= CPUS_MAX {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
 fn warmup(text: &str) -> Result<WarmupChoice, String> {
     if text == "auto" {
         return Ok(WarmupChoice::Auto);
@@ -314,6 +305,22 @@ fn seed(text: &str) -> Result<u64, String> {
 pub fn runtime(text: &str) -> Result<SocketAddr, String> {
     text.parse()
         .map_err(|_| format!("'{text}' is not an address and a port; for example 127.0.0.1:6060"))
+}
+
+/// Where profiles come from.
+fn profile(text: &str) -> Result<ProfileChoice, String> {
+    match text {
+        "auto" => return Ok(ProfileChoice::Auto),
+        "perf" => return Ok(ProfileChoice::Perf),
+        _ => {}
+    }
+    let addresses: Result<Vec<SocketAddr>, _> = text.split(',').map(str::parse).collect();
+    addresses.map(ProfileChoice::Addresses).map_err(|_| {
+        format!(
+            "'{text}' is not auto, perf or addresses with ports; for example auto or \
+             127.0.0.1:6060,127.0.0.1:6061"
+        )
+    })
 }
 
 /// A process.

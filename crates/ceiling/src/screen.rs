@@ -54,7 +54,7 @@ impl Screen {
                 self.clear();
                 let _ = writeln!(stderr(), "ceiling: {text}");
             }
-            Event::Point(_) | Event::Notice(_) | Event::Progress(_) => {}
+            Event::Point(_) | Event::Notice(_) | Event::Progress(_) | Event::Profile { .. } => {}
         }
     }
 

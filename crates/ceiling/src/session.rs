@@ -38,9 +38,12 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
     let mut screen = Screen::new(options);
     let mut store_failure = None;
     let made = lab::run(trial, &command, &mut logs, &stop, &mut |event| {
-        if let (Event::Point(point), Some(writer)) = (&event, &mut writer) {
-            store_failure = store_failure.take().or(writer.add_point(point).err());
-        }
+        let written = match (&event, &mut writer) {
+            (Event::Point(point), Some(writer)) => writer.add_point(point),
+            (Event::Profile { path, bytes }, Some(writer)) => writer.add_profile(path, bytes),
+            _ => Ok(()),
+        };
+        store_failure = store_failure.take().or(written.err());
         screen.show(&event);
     });
     screen.clear();

@@ -6,6 +6,7 @@ use crate::options::{DriverChoice, Options, Threads, WarmupChoice};
 use crate::requests::{self, Asked};
 use lab::target::{Scheme, Url, UrlError};
 use model::load::{DriverKind, Level, Question, ServerProcess, Stop, Trial, Warmup};
+use model::profile::ProfileChoice;
 use model::route::{Address, Resolution};
 use std::net::IpAddr;
 use std::thread::available_parallelism;
@@ -59,7 +60,6 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         targets,
         // A thread without a connection has nothing to do.
         threads: threads(options, shape.question, &way.addresses)?.min(threads_max),
-        levels: shape.levels,
         warmup: warmup(options.warmup, shape.stop),
         stop: shape.stop,
         repeats_max: shape.repeats_max,
@@ -72,6 +72,8 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         seed,
         server,
         runtime: options.runtime,
+        profile: profile(options, &shape)?,
+        levels: shape.levels,
         tls,
         proxy,
         addresses: way.addresses,
@@ -80,8 +82,31 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         expect: options.expect.clone(),
         search: None,
         confirm,
+        fanout: None,
         url: url.text,
     })
+}
+
+/// Profiles as asked, when there is a window to take them in.
+fn profile(options: &Options, shape: &Shape) -> Result<Option<ProfileChoice>, Failure> {
+    let Some(choice) = &options.profile else { return Ok(None) };
+    match shape.stop {
+        Stop::AfterNs(ns)
+            if ns >= lab::PROFILED_WINDOW_MIN_NS || shape.question == Question::Find =>
+        {
+            Ok(Some(choice.clone()))
+        }
+        Stop::AfterNs(_) => Err(Failure::Usage(
+            "--profile takes whole seconds inside the window, so -d is at least 1.3s; for \
+             example -d 10s"
+                .to_string(),
+        )),
+        Stop::AfterRequests(_) => Err(Failure::Usage(
+            "--profile needs a window whose end is known, which --requests has not; for example \
+             -d 10s"
+                .to_string(),
+        )),
+    }
 }
 
 /// The way to the target, decided.

@@ -1,11 +1,14 @@
 //! One file per sub-command.
 
 pub mod churn;
+pub mod fanout;
 pub mod find;
 pub mod load;
 pub mod probe;
 pub mod ramp;
 
+pub mod compare;
+pub mod run;
 pub mod show;
 pub mod size;
 

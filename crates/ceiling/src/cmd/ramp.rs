@@ -57,7 +57,8 @@ pub struct Ramp {
     repeats: u32,
 }
 
-fn range(text: &str) -> Result<Range, String> {
+/// A range of connections.
+pub fn range(text: &str) -> Result<Range, String> {
     let range = Range::parse(text).map_err(|error| error.to_string())?;
     if range.last <= u64::from(u32::MAX) {
         Ok(range)

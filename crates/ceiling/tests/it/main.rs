@@ -21,13 +21,17 @@ mod tls;
 mod endings;
 
 mod expect;
+mod experiments;
 
 mod find;
 
 mod open;
 mod probe;
+mod ranch;
 
 mod churn;
+mod fanout;
 
 mod confirm;
+mod profile;
 mod size;

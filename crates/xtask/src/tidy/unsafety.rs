@@ -17,6 +17,7 @@ const PLACES: &[(&str, &str)] = &[
     ("crates/engine/tests/allocation.rs", "an allocator that counts"),
     ("crates/probe/src/", "system calls that only telemetry needs"),
     ("crates/probe/tests/host.rs", "a listener with a backlog of its own"),
+    ("crates/lab/src/experiment/process.rs", "a child between fork and exec"),
     ("crates/ceiling/src/signals.rs", "signal handlers"),
     ("walls/src/stage/delay.rs", "a network device of its own"),
     ("targets/sink/", "rings shared with the kernel; it shares no code with the engine"),

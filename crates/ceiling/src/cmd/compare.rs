@@ -1,0 +1,73 @@
+//! `ceiling compare A B`: two stored runs side by side.
+
+use super::show::find;
+use crate::exit::{Code, Failure};
+use crate::options::{Colour, Runs};
+use crate::outputs::Outputs;
+use crate::session;
+use clap::Args;
+use model::run::Run;
+use report::Format;
+use std::path::PathBuf;
+
+/// Draws two runs side by side, load by load: rates, latencies, CPU time per request, walls, the
+/// settings that differ, and what changed in their profiles. Every ratio is B over A. Differences
+/// are stated, not tested: one run of each knows nothing of the next.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ceiling compare 20260101T120000-0000002a 20260101T120500-0000002b
+  ceiling compare before/ after/ -o difference.html")]
+pub struct Compare {
+    /// The run to compare with: an id, a directory, or a record written with --json
+    a: PathBuf,
+
+    /// The run that is compared
+    b: PathBuf,
+
+    /// Write a file, by suffix .json .html; repeatable
+    #[arg(short = 'o', long = "out", value_name = "FILE")]
+    out: Vec<PathBuf>,
+
+    /// Print the comparison as JSON instead of text
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    colour: Colour,
+
+    #[command(flatten)]
+    runs: Runs,
+}
+
+pub fn run(command: Compare) -> Result<Code, Failure> {
+    let other = command
+        .out
+        .iter()
+        .find(|path| !matches!(Format::of(path), Ok(Format::Html | Format::Json) | Err(_)));
+    if let Some(path) = other {
+        return Err(Failure::Usage(format!(
+            "-o {}: a comparison is written as .html or .json; for example -o difference.html",
+            path.display()
+        )));
+    }
+    let read = |asked: &PathBuf| -> Result<Run, Failure> {
+        let path = find(asked, command.runs.directory())?;
+        store::read(&path).map_err(|error| Failure::Usage(error.to_string()))
+    };
+    let (a, b) = (read(&command.a)?, read(&command.b)?);
+    let outputs = Outputs::open(&command.out)?;
+    let compared = judge::compare::compare(&a.record, &b.record);
+    let json = || report::json::json(&compared);
+    let text = if command.json {
+        String::from_utf8(json()).unwrap_or_default()
+    } else {
+        report::text_compared(&compared, &a, &b, command.colour.style())
+    };
+    session::to_stdout(&text)?;
+    outputs.write_bytes(&|format| match format {
+        Format::Json => json(),
+        _ => report::html_compared(&compared, &a, &b).into_bytes(),
+    })?;
+    Ok(Code::Good)
+}

@@ -1,0 +1,309 @@
+//! Events that reach subscribers, and those that do not: what the server did is what is told.
+
+use crate::harness::{Server, count, measure, run, shown, turn};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How the server of a test differs from a good one.
+#[derive(Clone, Copy)]
+struct Habit {
+    /// Every event with a number that this divides is left out; 0 for none.
+    leaves_out: u64,
+    /// So many nanoseconds are added to the instant of each event.
+    ahead_ns: u64,
+    /// Events are words without numbers.
+    is_plain: bool,
+    /// Streams are answered with this status.
+    refuses: bool,
+    /// A stream ends after so many events; 0 for never.
+    ends_after: u64,
+    /// Lines end so; chunks of this many bytes, or none.
+    line_end: &'static str,
+    chunk_bytes: usize,
+}
+
+const GOOD: Habit = Habit {
+    leaves_out: 0,
+    ahead_ns: 0,
+    is_plain: false,
+    refuses: false,
+    ends_after: 0,
+    line_end: "\n",
+    chunk_bytes: 0,
+};
+
+/// Subscribers and numbers by post.
+#[derive(Default)]
+struct Hub {
+    streams: BTreeMap<String, (u64, Vec<(TcpStream, u64)>)>,
+}
+
+impl Hub {
+    /// An event for everybody who listens to a post; its number.
+    fn like(&mut self, post: &str, habit: Habit) -> u64 {
+        let (seq, listeners) = self.streams.entry(post.to_string()).or_default();
+        *seq += 1;
+        let seq = *seq;
+        if habit.leaves_out > 0 && seq.is_multiple_of(habit.leaves_out) {
+            return seq;
+        }
+        let at_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let at_ns = at_ns + habit.ahead_ns;
+        let event = match habit.is_plain {
+            true => ": ping\ndata: like\n\n".to_string(),
+            false => format!(
+                "id: {seq}\ndata: {{\"post\":\"{post}\",\"likes\":{seq},\"seq\":{seq},\
+                 \"at_ns\":{at_ns}}}\n\n"
+            ),
+        };
+        let bytes = framed(event.replace('\n', habit.line_end).as_bytes(), habit);
+        listeners.retain_mut(|(stream, sent)| {
+            *sent += 1;
+            let is_last = *sent == habit.ends_after;
+            let is_sent = stream.write_all(&bytes).is_ok();
+            if is_last {
+                // Another thread holds the socket as well.
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+            is_sent && !is_last
+        });
+        seq
+    }
+}
+
+/// Bytes of a stream in chunks, when the answer is chunked.
+fn framed(bytes: &[u8], habit: Habit) -> Vec<u8> {
+    if habit.chunk_bytes == 0 {
+        return bytes.to_vec();
+    }
+    let chunk =
+        |piece: &[u8]| [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat();
+    bytes.chunks(habit.chunk_bytes).flat_map(chunk).collect()
+}
+
+/// A server with a habit; its URL. It ends with the process.
+fn serve(habit: Habit) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let hub = Arc::new(Mutex::new(Hub::default()));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let hub = Arc::clone(&hub);
+            stream.set_nodelay(true).unwrap();
+            thread::spawn(move || answer(stream, &hub, habit));
+        }
+    });
+    url
+}
+
+fn answer(mut stream: TcpStream, hub: &Mutex<Hub>, habit: Habit) {
+    let (mut input, mut piece) = (Vec::new(), [0; 4096]);
+    while let Ok(length @ 1..) = stream.read(&mut piece) {
+        input.extend_from_slice(&piece[..length]);
+        while let Some(end) = input.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8(input.drain(..end + 4).collect()).unwrap();
+            let mut words = head.split(' ');
+            let (method, path) = (words.next().unwrap(), words.next().unwrap());
+            let post = path.rsplit('/').next().unwrap().to_string();
+            if method == "GET" {
+                assert!(path.starts_with("/events/"), "{path}");
+                subscribe(&mut stream, hub, habit, post);
+                continue;
+            }
+            assert!(path.starts_with("/like/"), "{path}");
+            let likes = hub.lock().unwrap().like(&post, habit);
+            let body = format!("{{\"likes\":{likes}}}");
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            if stream.write_all((head + &body).as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn subscribe(stream: &mut TcpStream, hub: &Mutex<Hub>, habit: Habit, post: String) {
+    if habit.refuses {
+        let refusal = b"HTTP/1.1 503 Full\r\nContent-Length: 9\r\n\r\ndata: x\n\n";
+        return drop(stream.write_all(refusal));
+    }
+    let framing = if habit.chunk_bytes > 0 { "Transfer-Encoding: chunked\r\n" } else { "" };
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{framing}\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut hub = hub.lock().unwrap();
+    hub.streams.entry(post).or_default().1.push((stream.try_clone().unwrap(), 0));
+}
+
+/// The events of the first point.
+fn events(record: &Value) -> &Value {
+    &record["points"][0]["events"]
+}
+
+fn fanout(habit: Habit, more: &[&str]) -> (i32, Value) {
+    let url = serve(habit);
+    let command = ["fanout", &url, "-c", "8", "--posts", "2", "--warmup", "300ms", "-d", "1s"];
+    let rate = ["--write-rate", "200", "--writers", "2"];
+    measure(&[&command[..], &rate, more].concat())
+}
+
+/// What was meant arrived or is missing; gives both.
+fn conserved(record: &Value) -> (u64, u64) {
+    let of = |name: &str| count(&events(record)["delivery"], &format!("/{name}"));
+    let (meant, missing) = (of("meant"), of("missing"));
+    assert_eq!(meant, of("received") + of("late") + missing, "{}", events(record));
+    (meant, missing)
+}
+
+#[test]
+fn every_event_of_a_good_server_arrives() {
+    let _turn = turn();
+    let habits = [
+        ("uring", GOOD),
+        ("epoll", Habit { line_end: "\r\n", chunk_bytes: 7, ..GOOD }),
+        ("uring", Habit { line_end: "\r", chunk_bytes: 1000, ..GOOD }),
+    ];
+    for (driver, habit) in habits {
+        let (code, record) = fanout(habit, &["--driver", driver]);
+        assert!(matches!(code, 0 | 4), "{}", shown(&record));
+        let events = events(&record);
+        let (meant, missing) = conserved(&record);
+        assert_eq!(missing, 0, "{driver}: {events}");
+        // 200 writes over two posts, each to the four subscribers of its post.
+        let writes = count(&record["points"][0]["requests"], "/completed");
+        assert!(meant.abs_diff(4 * writes) <= 80, "{driver}: {meant} of {writes} writes");
+        assert_eq!(events["delivery_share"], 1.0, "{driver}: {events}");
+        assert_eq!(count(events, "/subscribers/accepted"), 8);
+        assert_eq!(count(events, "/staleness_ns/count"), count(events, "/received"));
+        assert_eq!((count(events, "/early"), count(events, "/repeated")), (0, 0));
+        assert!(events["staleness_ns"]["p50"].as_u64().unwrap() < 1_000_000_000, "{events}");
+    }
+}
+
+#[test]
+fn one_event_of_ten_left_out_is_nine_tenths_delivered() {
+    let _turn = turn();
+    for driver in ["uring", "epoll"] {
+        let habit = Habit { leaves_out: 10, ..GOOD };
+        let (_, record) = fanout(habit, &["--driver", driver]);
+        let (meant, missing) = conserved(&record);
+        // Numbers of a window need not begin at a multiple of ten, and its last may be left out.
+        let groups = meant / 8 / 10;
+        assert!(groups >= 5, "{}", events(&record));
+        assert!(missing.abs_diff(meant / 10) <= 8, "{missing} of {meant}");
+        assert_eq!(missing % 4, 0, "all subscribers of a post miss the same: {missing}");
+        let share = events(&record)["delivery_share"].as_f64().unwrap();
+        assert!((share - 0.9).abs() < 0.02, "{share}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_null_with_a_reason() {
+    let _turn = turn();
+    let (code, record) = fanout(Habit { is_plain: true, ..GOOD }, &[]);
+    assert!(matches!(code, 0 | 4), "{}", shown(&record));
+    let plain = events(&record);
+    assert!(count(plain, "/received") > 0);
+    for (what, name) in [("delivery", "seq"), ("staleness", "at_ns")] {
+        let why = plain[format!("{what}_absent")].as_str().unwrap();
+        assert!(why.contains(name), "{what}: {why}");
+    }
+    assert!(plain["delivery"].is_null() && plain["delivery_share"].is_null(), "{plain}");
+    assert!(plain["staleness_ns"].is_null(), "{plain}");
+}
+
+#[test]
+fn events_from_the_future_are_counted_and_not_clamped() {
+    let _turn = turn();
+    let url = serve(Habit { ahead_ns: 3_600_000_000_000, ..GOOD });
+    let command = ["fanout", &url, "-c", "2", "--warmup", "200ms", "-d", "1s", "--writers", "1"];
+    let (_, record) = measure(&[&command[..], &["--write-rate", "100"]].concat());
+    let early = events(&record);
+    assert_eq!(count(early, "/early"), count(early, "/received"), "{early}");
+    assert_eq!(count(early, "/staleness_ns/count"), 0, "{early}");
+    let said = run(&[&command[..], &["--write-rate", "100"]].concat());
+    assert!(said.stdout.contains("arrived before they came about"), "{}", said.stdout);
+}
+
+#[test]
+fn streams_that_are_refused_or_end_are_no_good_measurement() {
+    let _turn = turn();
+    let (code, record) = fanout(Habit { refuses: true, ..GOOD }, &[]);
+    let refused = &events(&record)["subscribers"];
+    assert_eq!(code, 4, "{}", shown(&record));
+    assert!(count(refused, "/refused") >= 8, "{refused}");
+    assert_eq!((count(refused, "/opened"), count(refused, "/accepted")), (8, 0));
+    assert_eq!(count(events(&record), "/received"), 0, "a body of 503 holds no events");
+
+    let (code, record) = fanout(Habit { ends_after: 20, ..GOOD }, &[]);
+    let ended = &events(&record)["subscribers"];
+    assert_eq!(code, 4, "{}", shown(&record));
+    assert!(count(ended, "/lost") > 0, "{ended}");
+    // Who is back before the next event has missed none.
+    conserved(&record);
+}
+
+#[test]
+fn nobody_needs_to_write_when_events_come_by_themselves() {
+    let _turn = turn();
+    let server = Server::start("target-stage", &["--thread-per-connection"]);
+    let url = server.url("");
+    for driver in ["uring", "epoll"] {
+        let command = ["fanout", &url, "-c", "1", "--writers", "0", "-d", "1s", "--warmup", "0"];
+        let (code, record) = measure(&[&command[..], &["--driver", driver]].concat());
+        assert!(matches!(code, 0 | 4), "{}", shown(&record));
+        let (meant, missing) = conserved(&record);
+        assert!(meant > 1000, "{meant}");
+        assert_eq!(missing, 0, "{driver}: {}", events(&record));
+        assert_eq!(count(&record["points"][0]["requests"], "/sent"), 0);
+        // The window ends in time, and every tenth of it has its events.
+        let tenths = record["points"][0]["per_100ms"].as_array().unwrap();
+        let booked: Vec<u64> = tenths.iter().filter_map(Value::as_u64).collect();
+        assert!((9..=12).contains(&booked.len()), "{driver}: {booked:?}");
+        assert_eq!(booked.iter().sum::<u64>(), count(events(&record), "/received"), "{driver}");
+        let rate = events(&record)["rate"].as_f64().unwrap();
+        println!("{driver}: {rate:.0} events/s");
+    }
+}
+
+#[test]
+fn a_generator_without_time_is_not_told_as_a_server_that_drops() {
+    let _turn = turn();
+    // The server writes as fast as it is read, and that costs it a part of what reading costs.
+    let server = Server::start("target-stage", &["--thread-per-connection", "--leave-out", "10"]);
+    let url = server.url("");
+    let command = ["fanout", &url, "-c", "2", "--posts", "2", "--writers", "0", "-d", "2s"];
+    let (code, record) = measure(&[&command[..], &["--cpus", "0", "-t", "1"]].concat());
+    let (meant, missing) = conserved(&record);
+    assert!(missing.abs_diff(meant / 10) <= 2, "{missing} of {meant}");
+    assert_eq!(code, 4, "{}", shown(&record));
+    let gates = record["points"][0]["gates"].as_array().unwrap();
+    let delivery = gates.iter().find(|gate| gate["id"] == "delivery").unwrap();
+    assert_eq!(delivery["ok"], false, "{delivery}");
+    assert!(delivery["why"].as_str().unwrap().contains("may be late itself"), "{delivery}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let url = "http://127.0.0.1:1";
+    let cases: &[(&[&str], &str)] = &[
+        (&["--driver", "null"], "--driver"),
+        (&["--writers", "0", "--write-rate", "5"], "--write-rate"),
+        (&["--posts", "2", "--events", "/stream"], "--events /stream"),
+        (&["--posts", "2", "--likes", "/like"], "--likes /like"),
+        (&["--events", "stream"], "/events/{post}"),
+        (&["--posts", "0"], "--posts"),
+        (&["--writers", "x"], "--writers"),
+        (&["--expand", "5"], "-i"),
+        (&["--confirm"], "--confirm"),
+    ];
+    for (arguments, word) in cases {
+        let said = run(&[&["fanout", url], *arguments].concat());
+        assert_eq!(said.code, 2, "{arguments:?}: {}", said.stderr);
+        assert_eq!(said.stderr.lines().count(), 1, "{arguments:?}: {}", said.stderr);
+        assert!(said.stderr.contains(word), "{arguments:?}: {}", said.stderr);
+    }
+}
