@@ -5,6 +5,7 @@
 //! Never: IO, a clock, a thread, or another crate of ours.
 
 pub mod random;
+pub mod root;
 pub mod units;
 
 pub mod check;
@@ -35,5 +36,6 @@ pub mod verdict;
 pub mod wall;
 
 pub mod experiment;
+pub mod tuning;
 
 pub mod event;

@@ -5,9 +5,9 @@
 //! only: when a mounted version 1 hierarchy has it, version 2 has not, even if mounted.
 
 use crate::process;
-use crate::root::Root;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::root::Root;
 use std::path::PathBuf;
 
 /// A mounted hierarchy.

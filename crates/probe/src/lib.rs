@@ -11,7 +11,6 @@ mod clock;
 mod ethtool;
 mod kept;
 mod netlink;
-mod root;
 
 pub mod source;
 
@@ -47,12 +46,12 @@ pub use cgroup_path::{Group as CpuGroup, cpu_groups};
 pub use clock::monotonic_ns;
 pub use find::{FindError, find_server, find_unix_server, listened_by};
 pub use host::{clock_tick_ns, host_facts};
+pub use model::root::Root;
 pub use ports::{TakenPort, listening_ports, taken_ports};
 pub use privilege::privilege;
 pub use process::{
     Stat as ProcessStat, ids, stat as process_stat, stat_if_there as process_stat_if_there,
 };
-pub use root::Root;
 pub use sampler::{Config, Sampler};
 pub use server::{ServerError, server_facts};
 pub use source::Ends;

@@ -1,10 +1,10 @@
 //! What `/proc/PID` says about a process: its `stat` line, command, CPUs and limits.
 
 use crate::kept::{is_gone, unreadable};
-use crate::root::Root;
 use crate::scan::{self, ParseError};
 use crate::source::files;
 use model::facts::Unreadable;
+use model::root::Root;
 use std::io;
 use std::path::{Path, PathBuf};
 

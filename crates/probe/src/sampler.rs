@@ -2,12 +2,12 @@
 
 use crate::clock;
 use crate::queue::{self, Entrance, Exit, QUEUE_BYTES_MAX};
-use crate::root::Root;
 use crate::source::self_cost::{SelfCost, Timeliness};
 use crate::source::{Cadence, Ends, Entry, REGISTRY, Round, Scope, Source};
 use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::reading::{Data, Reading};
+use model::root::Root;
 use model::units::{NS_PER_MS, NS_PER_S};
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -32,10 +32,10 @@ pub mod server_runtime;
 
 pub mod self_cost;
 
-use crate::root::Root;
 use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::reading::Data;
+use model::root::Root;
 use model::units::NS_PER_MS;
 use std::net::SocketAddr;
 

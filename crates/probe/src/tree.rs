@@ -2,9 +2,9 @@
 
 use crate::kept::{is_gone, unreadable};
 use crate::process;
-use crate::root::Root;
 use crate::scan;
 use model::facts::Unreadable;
+use model::root::Root;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;

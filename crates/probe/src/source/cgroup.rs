@@ -15,10 +15,10 @@
 use super::{Round, Scope, Source};
 use crate::cgroup_path::{self, Group};
 use crate::kept::{Buffer, Kept, is_gone};
-use crate::root::Root;
 use crate::scan::{self, ParseError};
 use model::facts::{CpuQuota, Unreadable};
 use model::reading::{Data, QuotaUse};
+use model::root::Root;
 use model::units::{NS_PER_S, NS_PER_US};
 
 /// The counters of one `cpu.stat`.

@@ -82,8 +82,8 @@ impl Source for CpuClocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::Root;
     use crate::testing::Folder;
+    use model::root::Root;
 
     #[test]
     fn numbers_and_what_is_not_known() {

@@ -10,10 +10,10 @@
 
 use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
-use crate::root::Root;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::reading::{Data, Disk};
+use model::root::Root;
 
 /// Every line that has seen requests, partitions too.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Disk>, ParseError> {

@@ -12,10 +12,10 @@
 use super::{Round, Scope, Source};
 use crate::kept::{is_gone, unreadable};
 use crate::process;
-use crate::root::Root;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::reading::{Data, OpenFiles};
+use model::root::Root;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

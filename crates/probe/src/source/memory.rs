@@ -13,10 +13,10 @@
 use super::{Round, Scope, Source};
 use crate::cgroup_path::{self, Group};
 use crate::kept::{Buffer, Kept, is_gone};
-use crate::root::Root;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::reading::Data;
+use model::root::Root;
 use model::units::NS_PER_S;
 use std::collections::BTreeMap;
 

@@ -16,10 +16,10 @@
 use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept, is_gone, unreadable};
 use crate::process::{self, parse_stat};
-use crate::root::Root;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::reading::{Data, Doing, ThreadNow};
+use model::root::Root;
 use model::units::NS_PER_S;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

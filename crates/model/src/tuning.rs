@@ -1,0 +1,250 @@
+//! What tuning speaks in: what a run says about the use of knobs, predictions, and rows of what was
+//! planned, changed and put back.
+
+use crate::verdict::{Confidence, Named};
+use serde::{Deserialize, Serialize};
+
+/// What one run says about which knobs can matter. Everything is of the best point and its window;
+/// what was not measured is `null`, and a prediction that needs it is unknown.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Signals {
+    /// Id of the run.
+    pub run: String,
+    /// The wall of its verdict; `null` when the measurement is not valid.
+    pub wall: Option<Named>,
+    /// How sure that is.
+    pub confidence: Option<Confidence>,
+    /// Whether the generator, not the server, was the wall.
+    pub client_is_wall: bool,
+    /// Whether both sides ran under one kernel.
+    pub is_one_host: bool,
+    /// Good responses per second.
+    pub rate: Option<f64>,
+    /// Half the width of the 95 % interval of the rate, as a share of it: what a gain must exceed to
+    /// be told from noise.
+    pub noise: Option<f64>,
+    /// Connections of the point.
+    pub connections: Option<u64>,
+    /// New connections per second.
+    pub connection_rate: Option<f64>,
+    /// Median latency, nanoseconds.
+    pub p50_ns: Option<u64>,
+    /// Bytes received per good response.
+    pub bytes_per_response: Option<f64>,
+    /// Bytes sent per request.
+    pub bytes_per_request: Option<f64>,
+    /// Round trip of established connections, microseconds.
+    pub rtt_us: Option<f64>,
+    /// The server's host.
+    pub server: Side,
+    /// The generator's host.
+    pub client: Side,
+}
+
+/// One host in the window of the point.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// Shares of each CPU that is online.
+    pub cpus: Option<Vec<CpuSignal>>,
+    /// CPUs the process may use.
+    pub process_cpus: Option<Vec<u32>>,
+    /// CPU time of the process per request, microseconds, kernel included.
+    pub us_per_request: Option<f64>,
+    /// Busiest thread of the process, as a share of one CPU.
+    pub hottest_thread: Option<f64>,
+    /// Share of the time in which its threads wanted to run and could not.
+    pub waiting_share: Option<f64>,
+    /// Share of periods in which its control group was throttled.
+    pub throttled_share: Option<f64>,
+    /// Receive queues of the interface that carries the load.
+    pub rx_queues: Option<u32>,
+    /// Transmit queues of it.
+    pub tx_queues: Option<u32>,
+    /// Use of the link's speed, 0 to 1, in its busier direction.
+    pub link_use: Option<f64>,
+    /// Packets taken in per second by each CPU, by number of the CPU.
+    pub packets_by_cpu: Option<Vec<(u32, f64)>>,
+    /// Interrupts per second of the host's network devices.
+    pub interrupts_per_s: Option<f64>,
+    /// Packets dropped at the per-CPU backlog.
+    pub backlog_drops: Option<u64>,
+    /// Times the softirq budget ended with work left.
+    pub time_squeezes: Option<u64>,
+    /// Packets dropped by the device.
+    pub device_drops: Option<u64>,
+    /// Packets dropped by queueing disciplines.
+    pub qdisc_drops: Option<u64>,
+    /// Handshakes refused because an accept queue was full.
+    pub accept_overflows: Option<u64>,
+    /// Fullest accept queue seen, as a share of its limit.
+    pub accept_queue_peak: Option<f64>,
+    /// Limit of the accept queue as the kernel has it.
+    pub backlog: Option<u64>,
+    /// SYNs answered by cookies or dropped because the SYN queue was full.
+    pub syn_drops: Option<u64>,
+    /// Segments sent again, as a share of those sent.
+    pub retransmit_share: Option<f64>,
+    /// Sockets in TIME_WAIT at the end.
+    pub time_wait: Option<u64>,
+    /// Times a cap on TIME_WAIT or orphans was reached.
+    pub time_wait_overflows: Option<u64>,
+    /// Ports for outgoing connections in use, as a share of the range.
+    pub ports_use: Option<f64>,
+    /// Open files of the process as a share of its limit.
+    pub files_use: Option<f64>,
+    /// Entries of the connection tracking table as a share of its limit; zero without tracking.
+    pub conntrack_use: Option<f64>,
+    /// Share of the time senders waited for the other side's window.
+    pub receive_window_limited: Option<f64>,
+    /// Share of the time senders waited for room in their own buffer.
+    pub send_buffer_limited: Option<f64>,
+    /// Share of the time tasks of the host waited for memory.
+    pub memory_pressure: Option<f64>,
+    /// Lowest ratio of a busy CPU's clock to its highest.
+    pub clock_ratio: Option<f64>,
+    /// Kernel parameters by dotted name, as at the start of the run.
+    pub sysctls: std::collections::BTreeMap<String, String>,
+}
+
+/// Shares of one CPU's time, 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CpuSignal {
+    /// Its number.
+    pub cpu: u32,
+    /// Not idle.
+    pub busy: f64,
+    /// In interrupts and softirqs.
+    pub softirq: f64,
+}
+
+/// What kind of statement a prediction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// It cannot matter now: its resource does not limit.
+    NoEffect,
+    /// It can matter, within the interval.
+    Bounded,
+    /// What it depends on was not measured.
+    Unknown,
+}
+
+/// What a change is expected to do to the rate, said before it is made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// The kind of statement.
+    pub basis: Basis,
+    /// Least relative change of the rate, for example -0.02; `null` when unknown.
+    pub low: Option<f64>,
+    /// Largest; `null` when unknown, or when only the next wall bounds it.
+    pub high: Option<f64>,
+    /// How it was calculated, with the figures.
+    pub arithmetic: String,
+    /// Which counter, at which value, would change this answer.
+    pub reconsider: String,
+}
+
+impl Prediction {
+    /// It cannot matter. `noise` is what cannot be told from nothing.
+    pub fn no_effect(noise: f64, arithmetic: String, reconsider: &str) -> Self {
+        let (low, high) = (Some(-noise), Some(noise));
+        Self { basis: Basis::NoEffect, low, high, arithmetic, reconsider: reconsider.to_string() }
+    }
+
+    /// It changes the rate by something in an interval; without `high` up to the next wall.
+    pub fn bounded(low: f64, high: Option<f64>, arithmetic: String, reconsider: &str) -> Self {
+        let reconsider = reconsider.to_string();
+        Self { basis: Basis::Bounded, low: Some(low), high, arithmetic, reconsider }
+    }
+
+    /// Nobody measured what it depends on; `settle` says what would.
+    pub fn unknown(arithmetic: String, settle: &str) -> Self {
+        let reconsider = settle.to_string();
+        Self { basis: Basis::Unknown, low: None, high: None, arithmetic, reconsider }
+    }
+}
+
+/// What a change touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// One process.
+    Process,
+    /// Everything in one network namespace.
+    Namespace,
+    /// One network device.
+    Device,
+    /// The whole host, also those who did not ask.
+    Host,
+}
+
+/// When a change works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TakesEffect {
+    /// At once.
+    Now,
+    /// For sockets opened afterwards.
+    NewSockets,
+    /// At the next `listen()`.
+    NewListen,
+    /// When the process starts again.
+    Restart,
+    /// When the host starts again.
+    Reboot,
+}
+
+/// How far a row has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// Would be changed.
+    Proposed,
+    /// Is as it should be.
+    Already,
+    /// Is advice for people or programs; not changed by ceiling.
+    Advice,
+    /// Does not exist on this host.
+    Absent,
+    /// May not or cannot be changed, and why.
+    Refused,
+    /// Was changed and reads back as meant.
+    Applied,
+    /// The write, or its reading back, failed.
+    Failed,
+    /// Was put back.
+    Reverted,
+    /// Somebody else changed it since; left alone.
+    Drifted,
+    /// What it belonged to is gone: the device, the process, or the boot.
+    Gone,
+}
+
+/// One line of a plan, or of what became of one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Id of the knob, for example `T5`.
+    pub knob: String,
+    /// Name of the knob, for example `rps`.
+    pub name: String,
+    /// Where: a path, or a device and a setting.
+    pub place: String,
+    /// What it touches.
+    pub scope: Scope,
+    /// When it works.
+    pub takes_effect: TakesEffect,
+    /// Whether it can cut connections.
+    pub is_disruptive: bool,
+    /// Value now, normalised; `null` when it could not be read.
+    pub now: Option<String>,
+    /// Value meant, normalised.
+    pub wanted: Option<String>,
+    /// How far it has come.
+    pub fate: Fate,
+    /// Why, or what was seen of its effect.
+    pub note: String,
+    /// What it can cost.
+    pub risk: String,
+    /// What the last run says it would do.
+    pub prediction: Option<Prediction>,
+}

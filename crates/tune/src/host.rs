@@ -1,0 +1,251 @@
+//! What of a host matters to knobs, read once: CPUs, network devices, their queues and interrupts.
+
+use crate::cpus::CpuSet;
+use model::root::Root;
+use std::fs;
+use std::path::Path;
+
+/// A host, or a folder made up like one.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Where its files are.
+    pub root: Root,
+    /// CPUs that can ever be: what masks are wide for.
+    pub cpus_possible: CpuSet,
+    /// CPUs that are.
+    pub cpus_online: CpuSet,
+    /// CPUs this process may use, which is less in a container.
+    pub cpus_allowed: CpuSet,
+    /// Network devices of this namespace that carry load, by name; loopback is none.
+    pub devices: Vec<Device>,
+    /// Processes of the server under test, the first the top of the tree; none when not known.
+    pub servers: Vec<u32>,
+    /// Identifies the boot: what is not on disk does not outlive it.
+    pub boot_id: String,
+    /// Identifies the network namespace of this process.
+    pub namespace: String,
+}
+
+/// A network device.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Names of receive queues, `rx-0` first.
+    pub rx_queues: Vec<String>,
+    /// Names of transmit queues.
+    pub tx_queues: Vec<String>,
+    /// Interrupts of its queues; without the one that only manages it.
+    pub interrupts: Vec<Interrupt>,
+    /// CPUs near it; all when the host has one node.
+    pub near_cpus: CpuSet,
+    /// Whether a piece of hardware, virtual hardware included, stands behind it.
+    pub is_hardware: bool,
+}
+
+/// One interrupt of a device.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Interrupt {
+    /// Its number.
+    pub irq: u32,
+    /// What its driver calls it, for example `virtio3-rx`.
+    pub name: String,
+}
+
+/// What tuning is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// What the journal of "one million requests" did to its server, value by value.
+    Seeds,
+    /// The most requests per second.
+    #[default]
+    Throughput,
+    /// The shortest answers at moderate load.
+    Latency,
+    /// Many connections that come and go.
+    Churn,
+}
+
+impl Profile {
+    /// By the name that one types.
+    pub const ALL: &'static [(&'static str, Profile)] = &[
+        ("seeds", Self::Seeds),
+        ("throughput", Self::Throughput),
+        ("latency", Self::Latency),
+        ("churn", Self::Churn),
+    ];
+}
+
+/// CPUs for the two kinds of work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    /// For interrupts and packets.
+    pub network: CpuSet,
+    /// For the server's threads.
+    pub server: CpuSet,
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// What for.
+    pub profile: Profile,
+    /// Only this device; otherwise every one that carries load.
+    pub device: Option<String>,
+    /// Which CPUs do what; all do everything when not said.
+    pub split: Option<Split>,
+    /// Only these knobs, by id or name; all when empty.
+    pub only: Vec<String>,
+}
+
+impl Wish {
+    /// Whether a device is meant.
+    pub fn means(&self, device: &Device) -> bool {
+        self.device.as_ref().is_none_or(|name| *name == device.name)
+    }
+
+    /// CPUs for packets on a host.
+    pub fn network_cpus(&self, host: &Host) -> CpuSet {
+        self.split.as_ref().map_or_else(|| host.usable_cpus(), |split| split.network.clone())
+    }
+
+    /// CPUs for the server on a host.
+    pub fn server_cpus(&self, host: &Host) -> CpuSet {
+        self.split.as_ref().map_or_else(|| host.usable_cpus(), |split| split.server.clone())
+    }
+}
+
+impl Host {
+    /// Looks at a host. What cannot be read is empty, and knobs that need it find no place.
+    pub fn look(root: Root) -> Self {
+        let text = |path: &str| fs::read_to_string(root.path(path)).unwrap_or_default();
+        let list = |path: &str| CpuSet::parse_list(&text(path)).unwrap_or_default();
+        let allowed = text("/proc/self/status");
+        let allowed = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        let cpus_online = list("/sys/devices/system/cpu/online");
+        let namespace = fs::read_link(root.path("/proc/self/ns/net"));
+        Self {
+            cpus_possible: list("/sys/devices/system/cpu/possible"),
+            cpus_allowed: allowed
+                .and_then(|list| CpuSet::parse_list(list).ok())
+                .unwrap_or_else(|| cpus_online.clone()),
+            devices: devices(&root, &cpus_online),
+            servers: Vec::new(),
+            boot_id: text("/proc/sys/kernel/random/boot_id").trim().to_string(),
+            namespace: namespace.map(|link| link.display().to_string()).unwrap_or_default(),
+            cpus_online,
+            root,
+        }
+    }
+
+    /// CPUs that are online and allowed.
+    pub fn usable_cpus(&self) -> CpuSet {
+        self.cpus_online.and(&self.cpus_allowed)
+    }
+
+    /// Devices that a wish means.
+    pub fn meant<'a>(&'a self, wish: &'a Wish) -> impl Iterator<Item = &'a Device> {
+        self.devices.iter().filter(|device| wish.means(device))
+    }
+
+    /// A file's text; nothing when it cannot be read.
+    pub fn text(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.root.path(path)).ok()
+    }
+
+    /// Whether the files are below another folder than `/`.
+    pub fn is_made_up(&self) -> bool {
+        self.root != Root::default()
+    }
+}
+
+fn devices(root: &Root, online: &CpuSet) -> Vec<Device> {
+    let net = root.path("/sys/class/net");
+    let table = fs::read_to_string(root.path("/proc/interrupts")).unwrap_or_default();
+    let mut devices: Vec<Device> = names_in(&net)
+        .into_iter()
+        .filter(|name| name != "lo")
+        .map(|name| device(&net.join(&name), name, &table, online))
+        .collect();
+    devices.sort_by(|left, right| left.name.cmp(&right.name));
+    devices
+}
+
+fn device(folder: &Path, name: String, table: &str, online: &CpuSet) -> Device {
+    let queues = |kind: &str| {
+        let mut names = names_in(&folder.join("queues"));
+        names.retain(|queue| queue.starts_with(kind));
+        names.sort_by_key(|queue| queue[kind.len()..].parse::<u32>().unwrap_or(u32::MAX));
+        names
+    };
+    let near = fs::read_to_string(folder.join("device/local_cpulist"));
+    let near = near.ok().and_then(|list| CpuSet::parse_list(&list).ok());
+    Device {
+        rx_queues: queues("rx-"),
+        tx_queues: queues("tx-"),
+        interrupts: interrupts(folder, table),
+        near_cpus: near.filter(|near| !near.is_empty()).unwrap_or_else(|| online.clone()),
+        is_hardware: folder.join("device").exists(),
+        name,
+    }
+}
+
+/// Interrupts of a device's own functions, and with virtio of the PCI function that carries it.
+fn interrupts(folder: &Path, table: &str) -> Vec<Interrupt> {
+    let own = names_in(&folder.join("device/msi_irqs"));
+    let carrier = fs::canonicalize(folder.join("device")).ok();
+    let carrier = carrier.and_then(|device| Some(device.parent()?.join("msi_irqs")));
+    let all =
+        if own.is_empty() { carrier.map(|path| names_in(&path)).unwrap_or_default() } else { own };
+    let mut found: Vec<_> = all
+        .iter()
+        .filter_map(|irq| irq.parse().ok())
+        .map(|irq| Interrupt { irq, name: name_of(table, irq) })
+        .filter(|interrupt| !only_manages(&interrupt.name))
+        .collect();
+    found.sort_by_key(|interrupt| interrupt.irq);
+    found
+}
+
+/// The last word of an interrupt's line in `/proc/interrupts`.
+fn name_of(table: &str, irq: u32) -> String {
+    let start = format!("{irq}:");
+    let line = table.lines().find(|line| line.trim_start().starts_with(&start));
+    let word = line.and_then(|line| line.split_whitespace().next_back());
+    word.unwrap_or_default().to_string()
+}
+
+/// Whether an interrupt carries no packets: configuration, events, management.
+fn only_manages(name: &str) -> bool {
+    name.is_empty()
+        || ["-config", "-event", "-control"].iter().any(|end| name.ends_with(end))
+        || ["mgmnt", "mgmt"].iter().any(|word| name.contains(word))
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_has_cpus_and_a_boot() {
+        let host = Host::look(Root::default());
+        assert!(!host.usable_cpus().is_empty() && !host.boot_id.is_empty(), "{host:?}");
+        assert!(host.namespace.starts_with("net:["), "{}", host.namespace);
+        assert!(host.devices.iter().all(|device| device.name != "lo"));
+    }
+
+    #[test]
+    fn management_interrupts_are_left_out() {
+        for name in ["virtio3-config", "ena-mgmnt@pci:0000:00:05.0", "virtio3-event", ""] {
+            assert!(only_manages(name), "{name}");
+        }
+        for name in ["virtio3-rx", "eth0-Tx-Rx-7", "ens5-TxRx-0"] {
+            assert!(!only_manages(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What a knob is. Each is one file of [`crate::knobs`], always of the same shape.
+
+use crate::host::{Host, Wish};
+use crate::place::Place;
+use model::tuning::{Prediction, Scope, Signals, TakesEffect};
+use model::wall::WallId;
+
+/// One tunable.
+pub struct Knob {
+    /// Stable id, for example `T5`.
+    pub id: &'static str,
+    /// Stable name, for example `rps`; what one types.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    /// What a change touches.
+    pub scope: Scope,
+    /// When a change works.
+    pub takes_effect: TakesEffect,
+    /// Whether a change can cut connections, ours included.
+    pub is_disruptive: bool,
+    /// Walls it can move.
+    pub relieves: &'static [WallId],
+    /// What a change can cost.
+    pub risk: &'static str,
+    /// How it is set, or said.
+    pub act: Act,
+    /// What a change would do to the rate of a run: pure arithmetic over what the run measured.
+    pub predict: fn(&Signals) -> Prediction,
+}
+
+/// What is done about a knob.
+pub enum Act {
+    /// It has values that can be set and put back.
+    Settable {
+        /// Where they are on this host, within the wish; none when the host has none.
+        places: fn(&Host, &Wish) -> Vec<Place>,
+        /// What would be set at one of the places.
+        propose: fn(&Ask<'_>) -> Proposal,
+        /// How to see that a change works, beyond reading it back.
+        sign: Option<Sign>,
+    },
+    /// Programs or people decide it; it is predicted and reported.
+    Advice {
+        /// What there is now, when the host tells.
+        now: fn(&Host) -> Option<String>,
+        /// What to do, in a sentence.
+        advice: &'static str,
+    },
+}
+
+/// A question to [`Act::Settable`]: what would you set here?
+pub struct Ask<'a> {
+    /// The host.
+    pub host: &'a Host,
+    /// What is wanted.
+    pub wish: &'a Wish,
+    /// The place.
+    pub place: &'a Place,
+    /// Which of the knob's places it is.
+    pub index: usize,
+    /// How many there are.
+    pub count: usize,
+    /// The value there now, normalised.
+    pub now: &'a str,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Proposal {
+    /// This value, normalised.
+    Set(String),
+    /// The profile does not touch it, and why.
+    Leave(String),
+    /// The profile would, and may not here, and why.
+    Refuse(String),
+}
+
+impl Proposal {
+    /// Sets a number unless there is as much already.
+    pub fn at_least(now: &str, number: u64) -> Self {
+        match now.parse::<u64>() {
+            Ok(now) if now >= number => Self::Leave(format!("{now} is enough")),
+            _ => Self::Set(number.to_string()),
+        }
+    }
+}
+
+/// What shows that a change works, beyond the value itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Sign {
+    /// What is counted, in a few words.
+    pub what: &'static str,
+    /// Reads it: any text that [`Sign::judge`] understands; nothing when it cannot be read.
+    pub read: fn(&Host, &Place) -> Option<String>,
+    /// Compares it before the change and now, for the value meant.
+    pub judge: fn(before: &str, now: &str, wanted: &str) -> Effect,
+}
+
+/// What a sign says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// It works, and how that shows.
+    Seen(String),
+    /// Nothing happened yet that would show it, and what would.
+    NotYet(String),
+    /// It does not work.
+    Missing(String),
+}

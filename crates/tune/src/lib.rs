@@ -1,0 +1,22 @@
+//! Knobs of a host: what they are, where they are, what they would do, and how they are put back.
+//!
+//! What this room is for: changing a host with care. A knob knows where its values are, what it
+//! would set there, what that would do to the figures of a run, and how to see that it did.
+//! In: a host's files, a wish, the signals of a run. Out: rows of a plan; changes, each journalled
+//! before it is made, read back by meaning, and put back by compare and swap.
+//! Never: a change without an entry on disk, a value of somebody else overwritten, a command run.
+
+mod cpus;
+mod host;
+mod knob;
+mod knobs;
+mod place;
+mod predict;
+#[cfg(test)]
+mod testing;
+
+pub use cpus::CpuSet;
+pub use host::{Device, Host, Interrupt, Profile, Split, Wish};
+pub use knob::{Act, Ask, Effect, Knob, Proposal, Sign};
+pub use knobs::REGISTRY;
+pub use place::{Format, Place, PlaceError, Seen};

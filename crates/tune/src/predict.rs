@@ -1,0 +1,116 @@
+//! The arithmetic of predictions: what a change can do to a rate, given what limits it.
+//!
+//! Five kinds, each a function with its figures spelled out in the answer:
+//!
+//! - the wall is elsewhere: nothing, within the noise of the run;
+//! - [`removed_work`]: of `c` microseconds per request on the CPU that limits, `m` can go: at most
+//!   `c / (c - m) - 1`;
+//! - [`spread_of_softirq`]: work moves to other CPUs: at most `fullest / mean - 1`;
+//! - [`removed_waiting`]: of the time in the system a share goes: at most `1 / (1 - share) - 1`;
+//! - [`limit`]: a count runs into a limit: nothing until it does, then up to the next wall.
+
+use model::tuning::{CpuSignal, Prediction, Signals};
+use model::verdict::Named;
+use model::wall::{Side as At, WallId};
+
+/// What cannot be told from nothing when the run does not say.
+const NOISE: f64 = 0.03;
+/// Share of its time from which a CPU counts as full.
+const FULL: f64 = 0.95;
+/// Share of softirq from which a full CPU is full of it.
+const SOFTIRQ: f64 = 0.5;
+/// Price of work moved between CPUs, as a share of the rate: wake-ups of other CPUs.
+const PRICE_OF_MOVING: f64 = 0.35;
+
+/// The noise of a run.
+pub fn noise(signals: &Signals) -> f64 {
+    signals.noise.unwrap_or(NOISE).max(0.01)
+}
+
+/// A prediction of nothing, when the generator, or a named wall that is none of `relieved`, limits.
+pub fn elsewhere(signals: &Signals, relieved: &[WallId], reconsider: &str) -> Option<Prediction> {
+    let wall = signals.wall?;
+    let is_elsewhere = match wall {
+        Named::Wall(wall) => !relieved.contains(&wall),
+        Named::None | Named::Unknown => false,
+    };
+    let words = match wall {
+        Named::Wall(wall) if signals.client_is_wall || at_the_client(wall) => {
+            format!("the generator was the wall ({wall}): no change of the server can show")
+        }
+        Named::Wall(wall) => {
+            format!("the wall was {wall}, {}, which this does not move", wall.name())
+        }
+        Named::None | Named::Unknown => String::new(),
+    };
+    is_elsewhere.then(|| Prediction::no_effect(noise(signals), words, reconsider))
+}
+
+fn at_the_client(wall: WallId) -> bool {
+    matches!(wall.side(), At::Client | At::Measurement)
+}
+
+/// A count that runs into a limit: `hits` is how often it did.
+pub fn limit(signals: &Signals, hits: Option<u64>, what: &str, reconsider: &str) -> Prediction {
+    match hits {
+        None => Prediction::unknown(format!("not measured: {what}"), reconsider),
+        Some(0) => {
+            Prediction::no_effect(noise(signals), format!("0 {what}: not at the limit"), reconsider)
+        }
+        Some(hits) => {
+            let arithmetic = format!("{hits} {what}: more room helps, up to the next wall");
+            Prediction::bounded(-noise(signals), None, arithmetic, reconsider)
+        }
+    }
+}
+
+/// Softirq moves from the fullest CPU to others of the server's host.
+pub fn spread_of_softirq(signals: &Signals, reconsider: &str) -> Prediction {
+    let Some(cpus) = signals.server.cpus.as_ref().filter(|cpus| cpus.len() > 1) else {
+        return Prediction::unknown(
+            "shares of the server's CPUs were not measured".into(),
+            reconsider,
+        );
+    };
+    if let Some(nothing) = elsewhere(signals, &[WallId::K4, WallId::K5], reconsider) {
+        return nothing;
+    }
+    let full = cpus.iter().max_by(|left, right| left.softirq.total_cmp(&right.softirq));
+    let Some(full) = full else { return Prediction::unknown(String::new(), reconsider) };
+    let mean = cpus.iter().map(|cpu: &CpuSignal| cpu.busy).sum::<f64>() / cpus.len() as f64;
+    let shown = format!(
+        "CPU {} is {:.0} % busy, {:.0} % in softirq; the mean of {} CPUs is {:.0} %",
+        full.cpu,
+        full.busy * 100.0,
+        full.softirq * 100.0,
+        cpus.len(),
+        mean * 100.0
+    );
+    if full.busy < FULL || full.softirq < SOFTIRQ || mean <= 0.0 {
+        return Prediction::no_effect(noise(signals), shown, reconsider);
+    }
+    let high = full.busy / mean - 1.0;
+    let arithmetic = format!("{shown}: at most {:.2} / {mean:.2} - 1", full.busy);
+    Prediction::bounded(-PRICE_OF_MOVING, Some(high.max(noise(signals))), arithmetic, reconsider)
+}
+
+/// Of `us` microseconds of CPU per request on a host whose CPUs limit, `removed_us` can go.
+pub fn removed_work(
+    signals: &Signals,
+    us: f64,
+    removed_us: f64,
+    what: &str,
+    reconsider: &str,
+) -> Prediction {
+    let left = (us - removed_us).max(us / 100.0);
+    let high = us / left - 1.0;
+    let arithmetic = format!("{what}: {us:.2} / ({us:.2} - {removed_us:.2}) - 1 = {high:.3}");
+    Prediction::bounded(-noise(signals), Some(high.max(noise(signals))), arithmetic, reconsider)
+}
+
+/// A share of the time in the system that waiting takes can go.
+pub fn removed_waiting(signals: &Signals, share: f64, what: &str, reconsider: &str) -> Prediction {
+    let high = 1.0 / (1.0 - share.clamp(0.0, 0.99)) - 1.0;
+    let arithmetic = format!("{what}: 1 / (1 - {share:.3}) - 1 = {high:.3}");
+    Prediction::bounded(-noise(signals), Some(high.max(noise(signals))), arithmetic, reconsider)
+}
