@@ -248,3 +248,67 @@ pub struct Row {
     /// What the last run says it would do.
     pub prediction: Option<Prediction>,
 }
+
+/// What a person wants of a host, as typed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// Name of a profile; the default one without it.
+    #[serde(default)]
+    pub profile: Option<String>,
+    /// Only this network device.
+    #[serde(default)]
+    pub device: Option<String>,
+    /// CPUs for packets, a slash, CPUs for the server.
+    #[serde(default)]
+    pub cpus: Option<String>,
+    /// Only these knobs, by id or name; all that apply when empty.
+    #[serde(default)]
+    pub only: Vec<String>,
+    /// Process of the server, for knobs about processes.
+    #[serde(default)]
+    pub server_pid: Option<u32>,
+}
+
+/// What is to be done about the knobs of a host, asked over the line of a probe.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "kebab-case")]
+pub enum Order {
+    /// What could be changed; changes nothing. Who asks predicts: the run is there.
+    Plan {
+        /// What is wanted.
+        wanted: Wanted,
+    },
+    /// Changes it.
+    Apply {
+        /// What is wanted.
+        wanted: Wanted,
+        /// Whether knobs that can cut connections may be touched.
+        disruptive: bool,
+        /// After so long the host puts disruptive changes back by itself, nanoseconds.
+        deadline_ns: u64,
+    },
+    /// What is changed now.
+    Status,
+    /// Puts back a transaction, or all.
+    Revert {
+        /// Which; all without it.
+        transaction: Option<String>,
+    },
+    /// Keeps a transaction past its deadline.
+    Keep {
+        /// Which; all that wait without it.
+        transaction: Option<String>,
+    },
+}
+
+/// What became of an order.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Id of the transaction that was made.
+    pub transaction: Option<String>,
+    /// One row per place.
+    pub rows: Vec<Row>,
+    /// Why it failed, when it did; what was begun was put back, and the rows say so.
+    pub error: Option<String>,
+}

@@ -6,12 +6,14 @@
 
 mod error;
 mod listener;
+mod orders;
 
 pub use error::FarError;
+pub use orders::order;
 
 use crate::certificate::Pinned;
 use crate::line::Line;
-use crate::message::{FromProbe, Hello, Refusal, ToProbe, VERSION, Welcome};
+use crate::message::{FromProbe, Hello, Purpose, Refusal, ToProbe, VERSION, Welcome};
 use crate::offset::{Estimator, Part};
 use crate::printable::printable;
 use crate::{FROM_PROBE_BYTES_MAX, HELLO_WITHIN, token};
@@ -91,7 +93,7 @@ impl Far {
     /// Connects, shows the token, and compares the clocks for the first time.
     pub fn connect(call: &Call) -> Result<(Self, Welcome), FarError> {
         let token = token::read(&call.token_file)?;
-        let (mut line, welcome) = greet(call, token)?;
+        let (mut line, welcome) = greet(call, token, Purpose::Watch)?;
         let silent = |why: String| FarError::Silent { address: call.address.clone(), why };
         let mut estimator = Estimator::default();
         for _ in 0..TRIPS_BEFORE {
@@ -172,7 +174,7 @@ fn shown(welcome: Welcome) -> Welcome {
 }
 
 /// Handshake, hello, welcome.
-fn greet(call: &Call, token: String) -> Result<(Line, Welcome), FarError> {
+fn greet(call: &Call, token: String, purpose: Purpose) -> Result<(Line, Welcome), FarError> {
     let address = || call.address.clone();
     let silent = |why: String| FarError::Silent { address: address(), why };
     let socket = reach(call)?;
@@ -191,6 +193,7 @@ fn greet(call: &Call, token: String) -> Result<(Line, Welcome), FarError> {
         port: call.port,
         period_ns: call.period_ns,
         ends_after_ns: call.ends_after_ns,
+        purpose,
     }));
     let begin = Instant::now();
     loop {

@@ -83,7 +83,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Farewell, FromProbe, Hello, Pong, ToProbe, VERSION};
+    use crate::message::{Farewell, FromProbe, Hello, Pong, Purpose, ToProbe, VERSION};
     use model::facts::Unreadable;
     use model::reading::{Data, Listener, Reading};
     use proptest::prelude::*;
@@ -92,8 +92,9 @@ mod tests {
         let place = any::<(Option<std::net::IpAddr>, Option<u16>)>();
         let hello = (any::<String>(), place, any::<u64>(), any::<Option<u64>>()).prop_map(
             |(token, (ip, port), period_ns, ends_after_ns)| {
-                let version = VERSION;
-                ToProbe::Hello(Hello { version, token, ip, port, period_ns, ends_after_ns })
+                let (version, purpose) = (VERSION, Purpose::Tune);
+                let hello = Hello { version, token, ip, port, period_ns, ends_after_ns, purpose };
+                ToProbe::Hello(hello)
             },
         );
         let ping = any::<u64>().prop_map(|sent_ns| ToProbe::Ping { sent_ns });

@@ -5,9 +5,10 @@
 //! In: a listening address and a token on the server's host; an address, the same token and the
 //! certificate's pin on ours. Out: the far host's facts, its raw readings with its own times, and
 //! how far its clock is from ours, with the error of that.
-//! Never: a command run for a client, a change to the host, a converted time.
+//! Never: a command run for a client, a converted time; a change to the host, but for knobs that the
+//! tuner knows, and only when whoever started the probe allowed it.
 //!
-//! # The protocol, version 1
+//! # The protocol, version 2
 //!
 //! TLS 1.3 over TCP. The probe shows a certificate that it made itself; the client takes no other
 //! than the one whose SHA-256 it was told, the *pin*, and says nothing before. Each message is four
@@ -22,6 +23,8 @@
 //! | probe | `pong` | at once, with that time and the probe's own, before and after |
 //! | probe | `reading` | as they come, in the order read |
 //! | client | `stop` | asks for one last round of everything |
+//! | client | `tune` | in a session whose hello said so: plan, apply, status, revert or keep |
+//! | probe | `tuned` | the answer to that, when the probe was started to allow it |
 //! | probe | `bye` | last: why there is no more |
 //!
 //! A client's message has at most [`TO_PROBE_BYTES_MAX`] bytes, a probe's at most
@@ -43,14 +46,14 @@ mod metrics;
 
 mod far;
 
-pub use far::{Call, Ended, Far, FarError};
+pub use far::{Call, Ended, Far, FarError, order};
 pub use frame::{FrameError, Frames};
 pub use line::LineEnd;
 pub use message::{
-    Farewell, FromProbe, Hello, Pong, Refusal, ToProbe, VERSION, Welcome, hello_version,
+    Farewell, FromProbe, Hello, Pong, Purpose, Refusal, ToProbe, VERSION, Welcome, hello_version,
 };
 pub use offset::{Estimator, RoundTrip};
-pub use serve::{Probe, ServeError, Settings};
+pub use serve::{Probe, ServeError, Settings, Tuner};
 pub use token::TokenError;
 
 use std::time::Duration;

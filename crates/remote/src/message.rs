@@ -2,12 +2,13 @@
 
 use model::facts::{HostFacts, Privilege, ServerFacts};
 use model::reading::Reading;
+use model::tuning::{Answer, Order};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
 
 /// Version of everything in this file and of the readings.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// From the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +23,19 @@ pub enum ToProbe {
     },
     /// Asks for one last round of everything.
     Stop,
+    /// Asks to plan, change or put back knobs of the host; only in a session that said so.
+    Tune(Box<Order>),
+}
+
+/// What a session is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// To watch the host and the server: readings come.
+    #[default]
+    Watch,
+    /// To change the host: orders are answered, and no readings come.
+    Tune,
 }
 
 /// The first message.
@@ -40,6 +54,8 @@ pub struct Hello {
     pub period_ns: u64,
     /// The probe ends by itself so long after the welcome, nanoseconds.
     pub ends_after_ns: Option<u64>,
+    /// What the session is for.
+    pub purpose: Purpose,
 }
 
 impl fmt::Debug for Hello {
@@ -64,6 +80,8 @@ pub enum FromProbe {
     Pong(Pong),
     /// One reading, with the probe's own times.
     Reading(Reading),
+    /// The answer to an order.
+    Tuned(Box<Answer>),
     /// The end.
     Bye {
         /// Why there is no more.
@@ -121,6 +139,9 @@ pub enum Refusal {
         /// The limit.
         clients_max: u32,
     },
+    /// It was started to watch, not to change.
+    #[error("it changes nothing on its host: it was started without --allow-tune")]
+    Tuning,
     /// The first message was something else.
     #[error("it did not understand our hello: {0}")]
     Hello(String),

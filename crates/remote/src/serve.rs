@@ -13,6 +13,7 @@ use crate::metrics::Exporter;
 use crate::printable::printable;
 use crate::token::{self, TokenError};
 use door::Door;
+use model::tuning::{Answer, Order};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::Session;
 use std::io::{self, ErrorKind};
@@ -28,8 +29,14 @@ const NOTICE: Duration = Duration::from_millis(100);
 /// Lines told about strangers per minute: who floods us must not fill a log.
 const TOLD_PER_MINUTE: u32 = 20;
 
+/// Whoever plans, changes and puts back knobs of the probe's host.
+pub trait Tuner: Send + Sync + std::fmt::Debug {
+    /// Carries out one order. It may take seconds; only one is carried out at a time.
+    fn carry_out(&self, order: &Order) -> Answer;
+}
+
 /// What a probe is to do.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Settings {
     /// Where to listen.
     pub listen: SocketAddr,
@@ -47,6 +54,8 @@ pub struct Settings {
     pub server_port: Option<u16>,
     /// Version of the program, for clients.
     pub program: String,
+    /// Who changes the host for clients; nobody, unless that was allowed.
+    pub tuner: Option<Box<dyn Tuner>>,
 }
 
 /// Why a probe cannot serve.
@@ -157,8 +166,19 @@ impl Probe {
         let (token, program) = (&self.token, &self.settings.program);
         let Settings { server_pid, runtime, .. } = self.settings;
         let kept_files = self.kept_files;
-        let session =
-            Session { config, token, program, server_pid, runtime, kept_files, stop, log, peer };
+        let tuner = self.settings.tuner.as_deref();
+        let session = Session {
+            config,
+            token,
+            program,
+            server_pid,
+            runtime,
+            kept_files,
+            tuner,
+            stop,
+            log,
+            peer,
+        };
         let spawned = named("client").spawn_scoped(scope, move || session.run(socket, guest));
         if let Err(error) = spawned {
             log.tell_of_stranger(&format!("{peer}: no thread: {error}"));

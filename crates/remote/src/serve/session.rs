@@ -1,15 +1,17 @@
 //! One connection, from the first byte to the last.
 
+use super::Tuner;
 use super::door::Guest;
 use super::{Log, find};
 use crate::frame::parse;
 use crate::line::{Line, LineEnd};
 use crate::message::{
-    Farewell, FromProbe, Hello, Pong, Refusal, ToProbe, VERSION, Welcome, hello_version,
+    Farewell, FromProbe, Hello, Pong, Purpose, Refusal, ToProbe, VERSION, Welcome, hello_version,
 };
 use crate::{FROM_PROBE_BYTES_MAX, HELLO_WITHIN, IDLE_MAX, TO_PROBE_BYTES_MAX, token};
 use model::facts::{ServerFacts, Unreadable};
 use model::reading::{Data, Reading};
+use model::tuning::Order;
 use model::units::{NS_PER_MS, NS_PER_S};
 use probe::{Config, Ends, Sampler, monotonic_ns};
 use rustls::{Connection, ServerConfig, ServerConnection};
@@ -44,6 +46,8 @@ pub(super) struct Session<'a> {
     pub runtime: Option<SocketAddr>,
     /// Files about threads of the server that may stay open for this client.
     pub kept_files: usize,
+    /// Who changes the host, when that is allowed.
+    pub tuner: Option<&'a dyn Tuner>,
     /// Set when the probe is to end.
     pub stop: &'a AtomicBool,
     /// Where lines go.
@@ -80,6 +84,10 @@ impl Session<'_> {
             }
         };
         let welcome = self.welcome(&hello);
+        if let (Purpose::Tune, Some(tuner)) = (hello.purpose, self.tuner) {
+            line.send(&FromProbe::Welcome(Box::new(welcome)));
+            return self.take_orders(&mut line, tuner);
+        }
         let server_pid = welcome.server.as_ref().map(|server| server.pid);
         self.log.tell(&match server_pid {
             Some(pid) => format!("{peer}: watches process {pid}"),
@@ -134,11 +142,37 @@ impl Session<'_> {
         if !token::is_same(&hello.token, self.token) {
             return Err(Stranger::Refused(Refusal::Token));
         }
+        if hello.purpose == Purpose::Tune && self.tuner.is_none() {
+            return Err(Stranger::Refused(Refusal::Tuning));
+        }
         if !guest.becomes_client() {
             let clients_max = guest.clients_max();
             return Err(Stranger::Refused(Refusal::Busy { clients_max }));
         }
         Ok(hello)
+    }
+
+    /// Carries out orders, one at a time, until the client leaves or says nothing. What was changed
+    /// stays: the journal of this host has it, and whoever knows the token can put it back.
+    fn take_orders(&self, line: &mut Line, tuner: &dyn Tuner) {
+        let peer = self.peer;
+        let mut heard = Instant::now();
+        while heard.elapsed() < IDLE_MAX && !self.stop.load(Ordering::Relaxed) {
+            match line.next(TURN) {
+                Ok(Some(ToProbe::Tune(order))) => {
+                    self.log.tell(&format!("{peer}: orders {}", ordered(&order)));
+                    let answer = tuner.carry_out(&order);
+                    let became = answer.error.as_deref().unwrap_or("done");
+                    self.log.tell(&format!("{peer}: {}: {became}", ordered(&order)));
+                    say(line, &FromProbe::Tuned(Box::new(answer)));
+                    heard = Instant::now();
+                }
+                Ok(Some(_)) => heard = Instant::now(),
+                Ok(None) => {}
+                Err(end) => return self.log.tell(&format!("{peer}: gone: {end}")),
+            }
+        }
+        say(line, &FromProbe::Bye { why: Farewell::Unheard });
     }
 
     /// What the client is told first.
@@ -162,6 +196,17 @@ impl Session<'_> {
 
 fn server_facts(pid: u32, port: Option<u16>, found_by: &str) -> Result<ServerFacts, String> {
     probe::server_facts(pid, port, found_by).map_err(|error| error.to_string())
+}
+
+/// An order in a word.
+fn ordered(order: &Order) -> &'static str {
+    match order {
+        Order::Plan { .. } => "tune plan",
+        Order::Apply { .. } => "tune apply",
+        Order::Status => "tune status",
+        Order::Revert { .. } => "tune revert",
+        Order::Keep { .. } => "tune keep",
+    }
 }
 
 /// Last words; they arrive or not.
@@ -226,7 +271,7 @@ impl Stream {
                     heard = Instant::now();
                 }
                 Some(ToProbe::Stop) => return Ok(Farewell::Asked),
-                Some(ToProbe::Hello(_)) => heard = Instant::now(),
+                Some(ToProbe::Hello(_) | ToProbe::Tune(_)) => heard = Instant::now(),
                 None if heard.elapsed() > IDLE_MAX => return Ok(Farewell::Unheard),
                 None => {}
             }
