@@ -115,6 +115,7 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
         runtime: serve.runtime,
         server_port: serve.server_port,
         program: env!("CARGO_PKG_VERSION").to_string(),
+        tuner: None,
     });
     let probe = probe.map_err(|error| Failure::Usage(error.to_string()))?;
     session::to_stdout(&ready(&probe, &serve))?;

@@ -132,7 +132,7 @@ impl Listener {
             }
             FromProbe::Bye { why: Farewell::Asked } => return Err(Over::AsAsked),
             FromProbe::Bye { why } => return Err(Over::Lost(why.to_string())),
-            FromProbe::Welcome(_) | FromProbe::Refused { .. } => {}
+            FromProbe::Welcome(_) | FromProbe::Refused { .. } | FromProbe::Tuned(_) => {}
         }
         Ok(())
     }
