@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 struct Folder(PathBuf);
 
@@ -125,6 +126,37 @@ fn a_server_that_is_killed_leaves_no_number() {
     assert_eq!(fate["fate"], "failed", "{fate}");
     assert!(fate["why"].as_str().unwrap().contains("SIGKILL"), "{fate}");
     assert_eq!(output.status.code(), Some(5));
+}
+
+#[test]
+fn nothing_that_was_started_outlives_a_ceiling_that_is_killed() {
+    let _turn = turn();
+    let folder = Folder::new("orphans");
+    let plan = folder.plan(
+        "server = { target = \"sink\" }\nclient.neighbours = \"0\"\n\
+         load = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
+    );
+    let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &folder.runs()];
+    let mut child =
+        ceiling(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // Server, neighbour, and the process that measures.
+    let children = loop {
+        let children = children_of(child.id());
+        if children.iter().any(|pid| words(*pid).contains("--server-pid")) {
+            break children;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(children.len(), 3, "{:?}", children.iter().map(|pid| words(*pid)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let is_over = |pid: &u32| words(*pid).is_empty();
+    let begin = Instant::now();
+    while !children.iter().all(is_over) {
+        let left: Vec<_> = children.iter().map(|pid| words(*pid)).collect();
+        assert!(begin.elapsed() < Duration::from_secs(20), "{left:?}");
+        std::thread::yield_now();
+    }
 }
 
 #[test]

@@ -122,6 +122,42 @@ fn a_server_without_a_cpu_of_this_host_says_so() {
     assert!(why(&results[0]).contains("none of the CPUs 1023"), "{}", why(&results[0]));
 }
 
+fn allowed_cpus(pid: u32) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.unwrap_or_default().trim().to_string()
+}
+
+/// CPUs of busy processes that this one has started.
+fn neighbours() -> Vec<String> {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    let children = tasks.flat_map(|task| {
+        let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
+    });
+    let is_busy = |pid: &u32| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains("do :; done")
+    };
+    children.filter(is_busy).map(allowed_cpus).collect()
+}
+
+#[test]
+fn a_server_and_the_neighbours_of_the_generator_are_where_the_plan_says() {
+    let targets = targets(&faithful(), "");
+    let cell = "[[cell]]\nname = \"a\"\nserver.cpus = \"0\"\nclient.neighbours = \"0\"\n";
+    let plan = plan(cell, &targets);
+    let mut seen = Vec::new();
+    Scratch::new().walk(&plan, &targets, &mut |_, ready| {
+        seen.push((allowed_cpus(ready.pid.unwrap()), neighbours()));
+        measured()
+    });
+    assert_eq!(seen, [("0".to_string(), vec!["0".to_string()])]);
+    assert_eq!(neighbours(), [""; 0], "they ended with the cell");
+    let all = allowed_cpus(std::process::id());
+    assert_ne!(all, "0", "on a host with one CPU this shows nothing");
+}
+
 #[test]
 fn a_service_is_shared_by_cells_and_its_address_is_filled_in() {
     let scratch = Scratch::new();
