@@ -16,6 +16,7 @@ mod predict;
 mod plan;
 
 mod apply;
+mod export;
 mod guard;
 mod journal;
 mod revert;
@@ -31,6 +32,7 @@ mod testing;
 pub use apply::{Applied, DEADLINE, DEADLINE_MAX, Disruption, Options, Watch, apply, places};
 pub use cpus::CpuSet;
 pub use error::TuneError;
+pub use export::{Form, Durable, export};
 pub use guard::{Watched, guard, keep, now_boot_ms};
 pub use host::{Device, Host, Interrupt, Profile, Split, Wish};
 pub use journal::{Journal, journal_folder};
