@@ -19,4 +19,4 @@ pub use cpus::CpuSet;
 pub use host::{Device, Host, Interrupt, Profile, Split, Wish};
 pub use knob::{Act, Ask, Effect, Knob, Proposal, Sign};
 pub use knobs::REGISTRY;
-pub use place::{Format, Place, PlaceError, Seen};
+pub use place::{Format, Place, PlaceError, Seen, Setting};
