@@ -4,8 +4,14 @@
 //! in brackets. Each place therefore has a *normalised* value, a text that is equal when the
 //! meaning is, and knows which bytes say it.
 
+pub mod daemon;
+pub mod ethtool;
 mod file;
+pub mod process;
+pub mod qdisc;
+pub mod threads;
 
+pub use ethtool::Setting;
 pub use file::Format;
 
 use crate::host::Host;
@@ -22,6 +28,34 @@ pub enum Place {
         path: String,
         /// What is written in it.
         format: Format,
+    },
+    /// A setting of a network driver.
+    Ethtool {
+        /// Name of the device.
+        device: String,
+        /// Which.
+        setting: Setting,
+    },
+    /// The queueing discipline at the root of a device.
+    Qdisc {
+        /// Name of the device.
+        device: String,
+    },
+    /// CPUs that all threads of a process may use.
+    Threads {
+        /// The process.
+        pid: u32,
+        /// When it started, ticks since the boot.
+        started_ticks: u64,
+    },
+    /// Whether a daemon runs or is paused.
+    Daemon {
+        /// Its name.
+        name: String,
+        /// Its process; zero when there is none.
+        pid: u32,
+        /// When it started, ticks since the boot.
+        started_ticks: u64,
     },
 }
 
@@ -89,6 +123,10 @@ impl Place {
     pub fn read(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
         match self {
             Self::File { path, format } => file::read(host, path, format),
+            Self::Ethtool { device, setting } => ethtool::read(host, device, setting),
+            Self::Qdisc { device } => qdisc::read(host, device),
+            Self::Threads { pid, started_ticks } => Ok(threads::read(host, *pid, *started_ticks)),
+            Self::Daemon { pid, started_ticks, .. } => Ok(daemon::read(host, *pid, *started_ticks)),
         }
     }
 
@@ -96,6 +134,14 @@ impl Place {
     pub fn write(&self, host: &Host, value: &str, now: &Seen) -> Result<(), PlaceError> {
         match self {
             Self::File { path, format } => file::write(host, path, &format.bytes(value, &now.raw)),
+            Self::Ethtool { device, setting } => ethtool::write(host, device, setting, value),
+            Self::Qdisc { device } => qdisc::write(host, device, value),
+            Self::Threads { pid, started_ticks } => {
+                threads::write(host, (*pid, *started_ticks), value)
+            }
+            Self::Daemon { name, pid, started_ticks } => {
+                daemon::write(host, name, (*pid, *started_ticks), value)
+            }
         }
     }
 
@@ -103,6 +149,7 @@ impl Place {
     pub fn settles_to(&self, value: &str) -> String {
         match self {
             Self::File { format, .. } => format.settles_to(value),
+            _ => value.to_string(),
         }
     }
 
@@ -110,6 +157,8 @@ impl Place {
     pub fn check_writable(&self, host: &Host) -> Result<(), PlaceError> {
         match self {
             Self::File { path, .. } => file::check_writable(host, path),
+            // These say it when they are written.
+            _ => Ok(()),
         }
     }
 
@@ -128,6 +177,7 @@ impl Place {
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::File { path, .. } => Some(path),
+            _ => None,
         }
     }
 
@@ -140,6 +190,10 @@ impl Place {
     pub fn show(&self) -> String {
         match self {
             Self::File { path, .. } => path.clone(),
+            Self::Ethtool { device, setting } => ethtool::show(device, setting),
+            Self::Qdisc { device } => qdisc::show(device),
+            Self::Threads { pid, .. } => threads::show(*pid),
+            Self::Daemon { name, pid, .. } => daemon::show(name, *pid),
         }
     }
 }
