@@ -88,6 +88,17 @@ pub enum TuneError {
     Place(#[from] PlaceError),
 }
 
+impl TuneError {
+    /// Whether something on the host is neither as it was nor as it was meant.
+    pub fn leaves_something(&self) -> bool {
+        match self {
+            Self::RolledBack { rows, .. } => rows.iter().any(is_left),
+            Self::Corrupt { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// The first refusal, and how many more there are.
 fn refusals(rows: &[Row]) -> String {
     let mut refused = rows.iter().filter(|row| is_trouble(row.fate));
