@@ -28,6 +28,8 @@ mod namespace;
 mod error;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use apply::{Applied, DEADLINE, DEADLINE_MAX, Disruption, Options, Watch, apply, places};
 pub use cpus::CpuSet;

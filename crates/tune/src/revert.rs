@@ -1,5 +1,6 @@
 //! Putting back: newest first, in reverse order, by compare and swap.
 
+use crate::apply::shown;
 use crate::clock;
 use crate::error::TuneError;
 use crate::host::Host;
@@ -223,7 +224,7 @@ impl Around<'_> {
         }
         match begin.place.read(self.host) {
             Ok(Some(back)) if back.value == begin.before.value => {
-                (Some(back.value), Fate::Reverted, format!("was '{}'", present.value))
+                (Some(back.value), Fate::Reverted, format!("was {}", shown(&present.value)))
             }
             Ok(Some(back)) => {
                 let why =
