@@ -21,7 +21,7 @@ const PLACES: &[(&str, &str)] = &[
     ("crates/ceiling/src/signals.rs", "signal handlers"),
     ("crates/tune/src/place/ethtool.rs", "settings of network drivers"),
     ("crates/tune/src/place/qdisc.rs", "messages to the kernel's routing"),
-    ("crates/tune/tests/kernel.rs", "a network namespace of its own"),
+    ("crates/tune/tests/it/namespace.rs", "a network namespace of its own"),
     ("walls/src/stage/delay.rs", "a network device of its own"),
     ("targets/sink/", "rings shared with the kernel; it shares no code with the engine"),
     ("bench/floor/", "rings shared with the kernel; it shares no code with the engine"),

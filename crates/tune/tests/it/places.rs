@@ -1,0 +1,133 @@
+//! Every place of a virtual device, written and put back.
+
+use crate::namespace::{shell, with_four_queues};
+use std::collections::BTreeSet;
+use tune::{Act, Format, Host, Place, REGISTRY, Setting, Wish};
+
+/// Knobs of the network of a namespace that have a place on a virtual device.
+const KNOBS: &[&str] = &["T3", "T5", "T6", "T8", "T9", "T11", "T18", "T19", "T22"];
+
+fn look() -> (Host, Wish) {
+    let wish = Wish { device: Some("v0".to_string()), ..Wish::default() };
+    (Host::look(Default::default()), wish)
+}
+
+/// Places of a knob that exist here.
+fn places(id: &str, host: &Host, wish: &Wish) -> Vec<Place> {
+    let knob = REGISTRY.iter().find(|knob| knob.id == id).unwrap();
+    let Act::Settable { places, .. } = knob.act else { panic!("{id} is settable") };
+    let all = places(host, wish).into_iter();
+    all.filter(|place| place.read(host).unwrap().is_some()).collect()
+}
+
+fn raw(place: &Place, host: &Host) -> String {
+    place.read(host).unwrap().unwrap().raw
+}
+
+/// A value that is not there now.
+fn another(place: &Place, now: &str) -> String {
+    let one_of = |left: &str, right: &str| if now == left { right } else { left }.to_string();
+    match place {
+        Place::File { format: Format::Mask, .. } => one_of("0", ""),
+        Place::File { path, .. } if path.ends_with("threaded") => one_of("1", "0"),
+        Place::File { format: Format::NumberToPowerOfTwo, .. } => one_of("1000", "0"),
+        Place::File { .. } => one_of("500", "501"),
+        Place::Ethtool { setting: Setting::Channels, .. } => one_of("rx 2 tx 3", "rx 4 tx 4"),
+        Place::Ethtool { .. } => one_of("on", "off"),
+        Place::Qdisc { .. } => one_of("pfifo", "default"),
+        other => panic!("not of a device: {other:?}"),
+    }
+}
+
+#[test]
+fn every_place_is_written_read_and_put_back_to_the_byte() {
+    with_four_queues(|| {
+        let (host, wish) = look();
+        // A virtual pair polls, and so has threads to poll with, only while it joins segments.
+        let gro = Setting::Feature("rx-gro".to_string());
+        let gro = Place::Ethtool { device: "v0".to_string(), setting: gro };
+        gro.write(&host, "on", &gro.read(&host).unwrap().unwrap()).unwrap();
+        let all: Vec<(&str, Place)> = KNOBS
+            .iter()
+            .flat_map(|id| places(id, &host, &wish).into_iter().map(|place| (*id, place)))
+            .collect();
+        let there: BTreeSet<&str> = all.iter().map(|(id, _)| *id).collect();
+        assert_eq!(there, KNOBS.iter().copied().collect(), "each has a place here");
+        let at_first: Vec<String> = all.iter().map(|(_, place)| raw(place, &host)).collect();
+        for (id, place) in &all {
+            let before = place.read(&host).unwrap().unwrap();
+            let value = another(place, &before.value);
+            place.write(&host, &value, &before).unwrap_or_else(|error| panic!("{id}: {error}"));
+            let now = place.read(&host).unwrap().unwrap();
+            assert_eq!(now.value, place.settles_to(&value), "{id} {}", place.show());
+            assert_ne!(now.value, before.value, "{id} {}", place.show());
+            place.write(&host, &before.value, &now).unwrap_or_else(|error| panic!("{id}: {error}"));
+            assert_eq!(raw(place, &host), before.raw, "{id} {}", place.show());
+        }
+        let at_last: Vec<String> = all.iter().map(|(_, place)| raw(place, &host)).collect();
+        assert_eq!(at_first, at_last, "none of them changed another");
+    });
+}
+
+#[test]
+fn what_a_virtual_device_lacks_is_absent() {
+    with_four_queues(|| {
+        let (host, wish) = look();
+        for id in ["T1", "T4", "T16", "T17", "T23"] {
+            assert_eq!(places(id, &host, &wish), [], "{id}");
+        }
+        let lro = Setting::Feature("rx-lro".to_string());
+        let lro = Place::Ethtool { device: "v0".to_string(), setting: lro };
+        assert_eq!(lro.read(&host).unwrap(), None, "fixed");
+    });
+}
+
+#[test]
+fn a_discipline_of_somebody_else_is_left_alone() {
+    with_four_queues(|| {
+        let (host, _) = look();
+        assert!(shell("tc qdisc replace dev v0 root handle 8001: bfifo"));
+        let place = Place::Qdisc { device: "v0".to_string() };
+        let now = place.read(&host).unwrap().unwrap();
+        assert_eq!((now.raw.as_str(), now.value.as_str()), ("bfifo 8001:", "bfifo 8001:"));
+        for value in ["pfifo", "default"] {
+            let error = place.write(&host, value, &now).unwrap_err().to_string();
+            assert!(error.contains("somebody else's"), "{error}");
+        }
+        assert_eq!(place.read(&host).unwrap(), Some(now));
+    });
+}
+
+#[test]
+fn ours_is_replaced_by_ours_and_an_unknown_kind_is_refused() {
+    with_four_queues(|| {
+        let (host, _) = look();
+        let place = Place::Qdisc { device: "v0".to_string() };
+        let before = place.read(&host).unwrap().unwrap();
+        for kind in ["pfifo", "bfifo", "default"] {
+            let now = place.read(&host).unwrap().unwrap();
+            place.write(&host, kind, &now).unwrap();
+            assert_eq!(place.read(&host).unwrap().unwrap().value, kind);
+        }
+        assert!(place.write(&host, "no_such_kind", &before).is_err());
+        assert_eq!(place.read(&host).unwrap(), Some(before));
+    });
+}
+
+#[test]
+fn a_device_that_vanishes_is_absent_and_refuses() {
+    with_four_queues(|| {
+        let (host, wish) = look();
+        let all: Vec<Place> = KNOBS
+            .iter()
+            .flat_map(|id| places(id, &host, &wish))
+            .filter(|place| place.device().is_some())
+            .collect();
+        let seen: Vec<_> = all.iter().map(|place| place.read(&host).unwrap().unwrap()).collect();
+        assert!(shell("ip link del v0"));
+        for (place, seen) in all.iter().zip(seen) {
+            assert_eq!(place.read(&host).unwrap(), None, "{}", place.show());
+            assert!(place.write(&host, &seen.value, &seen).is_err(), "{}", place.show());
+        }
+    });
+}
