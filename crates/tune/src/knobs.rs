@@ -132,9 +132,7 @@ mod tests {
             for (_, profile) in Profile::ALL {
                 for knob in REGISTRY.iter().filter(|knob| matches!(knob.act, Act::Settable { .. }))
                 {
-                    for (place, proposal) in
-                        testing::proposals(knob, &host, &testing::wish(*profile))
-                    {
+                    for (place, proposal) in testing::asked(knob, &host, &testing::wish(*profile)) {
                         let crate::Proposal::Set(value) = proposal else { continue };
                         let before = place.read(&host).unwrap().unwrap();
                         place.write(&host, &value, &before).unwrap();

@@ -163,6 +163,10 @@ pub fn halved_softirq(signals: &Signals, what: &str, reconsider: &str) -> Predic
         return Prediction::no_effect(noise(signals), shown, reconsider);
     }
     let share = (softirq / busy).clamp(0.0, 1.0);
+    if !share.is_finite() {
+        let arithmetic = "shares of the server's CPUs are no numbers".to_string();
+        return Prediction::unknown(arithmetic, reconsider);
+    }
     let high = 1.0 / (1.0 - share / 2.0) - 1.0;
     let shown = format!(
         "{what}: softirq is {:.1} % of the CPU time in use, at most half of it goes",

@@ -159,7 +159,7 @@ pub fn split(profile: Profile, network: &str, server: &str) -> Wish {
 }
 
 /// What a knob would set at each of its places that exist.
-pub fn proposals(knob: &Knob, host: &Host, wish: &Wish) -> Vec<(Place, Proposal)> {
+pub fn asked(knob: &Knob, host: &Host, wish: &Wish) -> Vec<(Place, Proposal)> {
     assert!(host.root.path("/").exists(), "this made-up host was dropped too early");
     let Act::Settable { places, propose, .. } = &knob.act else { return Vec::new() };
     let places = places(host, wish);
@@ -173,14 +173,14 @@ pub fn proposals(knob: &Knob, host: &Host, wish: &Wish) -> Vec<(Place, Proposal)
 
 /// What one place would be set to; nothing when it would be left, or is not there.
 pub fn wanted(knob: &Knob, host: &Host, wish: &Wish, place: &str) -> Option<String> {
-    let all = proposals(knob, host, wish);
+    let all = asked(knob, host, wish);
     let (_, proposal) = all.into_iter().find(|(of, _)| of.show() == place)?;
     if let Proposal::Set(value) = proposal { Some(value) } else { None }
 }
 
 /// Everything that all knobs would change, place and bytes, in the order of the catalogue.
 pub fn writes(host: &Host, wish: &Wish) -> Vec<(String, String)> {
-    let all = REGISTRY.iter().flat_map(|knob| proposals(knob, host, wish));
+    let all = REGISTRY.iter().flat_map(|knob| asked(knob, host, wish));
     let changed = |(place, proposal): (Place, Proposal)| {
         let Proposal::Set(value) = proposal else { return None };
         let now = place.read(host).unwrap()?;

@@ -70,6 +70,10 @@ fn queue_of(name: &str) -> Option<usize> {
     name[name.len() - digits..].parse().ok()
 }
 
+/// Interrupts that may still come to the old CPU. One without remapping by hardware moves while it
+/// is handled, and on a virtual machine that was seen to take eight of them.
+const PATIENCE: u64 = 100;
+
 /// The CPU on which the interrupt lands, and how many landed on each.
 const SIGN: Sign = Sign { what: "effective affinity and interrupts by CPU", read, judge };
 
@@ -96,16 +100,16 @@ fn judge(before: &str, now: &str, wanted: &str) -> Effect {
     let is_there = !lands.is_empty() && lands.without(&wanted).is_empty();
     let came = |cpu: u32| counts(now, cpu).saturating_sub(counts(before, cpu));
     let meant: u64 = wanted.iter().map(came).sum();
+    let elsewhere: u64 = lands.without(&wanted).iter().map(came).sum();
     match is_there {
         true if meant > 0 => {
             Effect::Seen(format!("lands on CPU {effective}, {meant} interrupts came there"))
         }
         true => Effect::NotYet(format!("lands on CPU {effective}; no interrupt came since")),
-        // Some interrupts move when the next one comes.
-        false if before.split_once('|').map(|of| of.1) == now.split_once('|').map(|of| of.1) => {
-            Effect::NotYet(format!("still CPU {effective}; it moves with the next interrupt"))
+        false if elsewhere < PATIENCE => {
+            Effect::NotYet(format!("still CPU {effective}; it moves with one of the next"))
         }
-        false => Effect::Missing(format!("interrupts come, and on CPU {effective}")),
+        false => Effect::Missing(format!("{elsewhere} interrupts came, and on CPU {effective}")),
     }
 }
 
@@ -133,7 +137,7 @@ mod tests {
         let made = MadeUp::c8i_32xlarge();
         let host = made.host();
         let wish = testing::split(Profile::Throughput, "112-127", "0-111");
-        let all = testing::proposals(&KNOB, &host, &wish);
+        let all = testing::asked(&KNOB, &host, &wish);
         assert_eq!(all.len(), 16, "142 only manages");
         for (queue, (place, proposal)) in all.iter().enumerate() {
             assert_eq!(place.show(), format!("/proc/irq/{}/smp_affinity_list", 143 + queue));
@@ -141,7 +145,7 @@ mod tests {
         }
         let made = MadeUp::two_cpus();
         let host = made.host();
-        assert!(testing::proposals(&KNOB, &host, &wish).is_empty(), "it has no interrupts");
+        assert!(testing::asked(&KNOB, &host, &wish).is_empty(), "it has no interrupts");
     }
 
     #[test]
@@ -156,7 +160,8 @@ mod tests {
         assert!(matches!(judge("0|0:5", "3|0:5 3:9", "3"), Effect::Seen(_)));
         assert!(matches!(judge("0|0:5", "3|0:5", "3"), Effect::NotYet(_)));
         assert!(matches!(judge("0|0:5", "0|0:5", "3"), Effect::NotYet(_)));
-        assert!(matches!(judge("0|0:5", "0|0:9", "3"), Effect::Missing(_)));
+        assert!(matches!(judge("0|0:5", "0|0:13", "3"), Effect::NotYet(_)));
+        assert!(matches!(judge("0|0:5", "0|0:900", "3"), Effect::Missing(_)));
     }
 
     #[test]

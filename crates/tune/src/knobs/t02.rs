@@ -62,7 +62,7 @@ mod tests {
         let wish = testing::wish(Profile::Throughput);
         let made = MadeUp::two_cpus();
         let host = made.host();
-        let all = testing::proposals(&KNOB, &host, &wish);
+        let all = testing::asked(&KNOB, &host, &wish);
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].0.show(), "irqbalance (process 700)");
         assert_eq!(all[0].1, Proposal::Set("paused".to_string()));

@@ -95,20 +95,20 @@ mod tests {
     fn every_queue_gets_the_cpus_of_the_split() {
         let made = MadeUp::new("t05", 8).device("eth0", 4);
         let host = made.host();
-        let all = testing::proposals(&KNOB, &host, &Wish::default());
+        let all = testing::asked(&KNOB, &host, &Wish::default());
         assert_eq!(all.len(), 4);
         assert_eq!(all[0].1, Proposal::Set("0-7".to_string()));
         let wish = testing::split(Profile::Throughput, "2-7", "0-1");
-        assert_eq!(testing::proposals(&KNOB, &host, &wish)[3].1, Proposal::Set("2-7".to_string()));
+        assert_eq!(testing::asked(&KNOB, &host, &wish)[3].1, Proposal::Set("2-7".to_string()));
     }
 
     #[test]
     fn as_many_queues_as_cpus_need_no_steering() {
         let made = MadeUp::c6i_2xlarge();
         let host = made.host();
-        let all = testing::proposals(&KNOB, &host, &testing::wish(Profile::Throughput));
+        let all = testing::asked(&KNOB, &host, &testing::wish(Profile::Throughput));
         assert!(matches!(&all[0].1, Proposal::Leave(why) if why.contains("8 queues for 8 CPUs")));
-        let seeds = testing::proposals(&KNOB, &host, &testing::wish(Profile::Seeds));
+        let seeds = testing::asked(&KNOB, &host, &testing::wish(Profile::Seeds));
         assert_eq!(seeds[0].1, Proposal::Set("0-7".to_string()), "the journal did it all the same");
     }
 

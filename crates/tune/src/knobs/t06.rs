@@ -93,7 +93,7 @@ mod tests {
         let made = MadeUp::c6i_2xlarge();
         let host = made.host();
         let wish = testing::wish(Profile::Throughput);
-        let all = testing::proposals(&KNOB, &host, &wish);
+        let all = testing::asked(&KNOB, &host, &wish);
         assert!(all.iter().all(|(_, proposal)| matches!(proposal, Proposal::Leave(_))));
     }
 

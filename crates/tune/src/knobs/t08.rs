@@ -81,7 +81,7 @@ mod tests {
         let made = MadeUp::c8i_32xlarge();
         let host = made.host();
         let wish = testing::wish(Profile::Throughput);
-        let all = testing::proposals(&KNOB, &host, &wish);
+        let all = testing::asked(&KNOB, &host, &wish);
         let mut cpus = Vec::new();
         for (_, proposal) in all {
             let Proposal::Set(list) = proposal else { panic!("{proposal:?}") };
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(cpus, (0..128).collect::<Vec<_>>());
         let made = MadeUp::two_cpus();
         let host = made.host();
-        assert!(testing::proposals(&KNOB, &host, &wish).is_empty(), "one queue has no choice");
+        assert!(testing::asked(&KNOB, &host, &wish).is_empty(), "one queue has no choice");
     }
 
     #[test]

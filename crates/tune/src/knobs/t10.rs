@@ -59,7 +59,7 @@ mod tests {
         made.write("/proc/sys/net/core/flow_limit_cpu_bitmap", "0");
         made.write("/proc/sys/net/core/flow_limit_table_len", "4096");
         for (_, profile) in Profile::ALL {
-            let all = testing::proposals(&KNOB, &made.host(), &testing::wish(*profile));
+            let all = testing::asked(&KNOB, &made.host(), &testing::wish(*profile));
             assert_eq!(all.len(), 2);
             assert!(all.iter().all(|(_, proposal)| matches!(proposal, Proposal::Leave(_))));
         }

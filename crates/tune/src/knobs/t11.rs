@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(threads(&host, place).as_deref(), Some("1"));
         assert!(matches!(judge("0", "1", "1"), Effect::Seen(_)));
         assert!(matches!(judge("0", "0", "1"), Effect::Missing(_)));
-        let all = testing::proposals(&KNOB, &host, &testing::wish(Profile::Throughput));
+        let all = testing::asked(&KNOB, &host, &testing::wish(Profile::Throughput));
         assert!(matches!(all[0].1, Proposal::Leave(_)));
     }
 

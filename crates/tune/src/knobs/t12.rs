@@ -86,7 +86,7 @@ mod tests {
         let mut host = made.host();
         host.servers = vec![50, 60];
         let wish = testing::split(Profile::Throughput, "6-7", "0-5");
-        let all = testing::proposals(&KNOB, &host, &wish);
+        let all = testing::asked(&KNOB, &host, &wish);
         assert_eq!(all.len(), 2);
         for (place, proposal) in &all {
             assert_eq!(*proposal, Proposal::Set("0-5".to_string()));
@@ -95,9 +95,9 @@ mod tests {
             assert_eq!(place.read(&host).unwrap().unwrap().value, "0-5");
         }
         made.write("/proc/50/task/51/status", "Cpus_allowed_list:\t3");
-        let all = testing::proposals(&KNOB, &host, &wish);
+        let all = testing::asked(&KNOB, &host, &wish);
         assert!(matches!(&all[0].1, Proposal::Refuse(why) if why.contains("0-5; 3")), "{all:?}");
-        let all = testing::proposals(&KNOB, &host, &testing::wish(Profile::Throughput));
+        let all = testing::asked(&KNOB, &host, &testing::wish(Profile::Throughput));
         assert!(matches!(all[0].1, Proposal::Leave(_)));
     }
 

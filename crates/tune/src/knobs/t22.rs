@@ -81,7 +81,7 @@ mod tests {
         let latency = testing::wish(Profile::Latency);
         made.write("/qdisc/eth0", "pfifo_fast 0:");
         let wanted = |made: &MadeUp| {
-            let all = testing::proposals(&KNOB, &made.host(), &latency);
+            let all = testing::asked(&KNOB, &made.host(), &latency);
             all.into_iter().next_back().unwrap().1
         };
         assert!(matches!(wanted(&made), Proposal::Leave(_)), "no such kind here");

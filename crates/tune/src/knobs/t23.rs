@@ -48,7 +48,7 @@ fn propose(_: &Ask<'_>) -> Proposal {
 
 fn predict(signals: &Signals) -> Prediction {
     let reconsider = "use of the link above 90 % (K8), with inflight at the limit of a queue";
-    let Some(used) = signals.server.link_use else {
+    let Some(used) = signals.server.link_use.filter(|used| used.is_finite()) else {
         return Prediction::unknown("use of the link was not measured".into(), reconsider);
     };
     if let Some(nothing) = predict::elsewhere(signals, KNOB.relieves, reconsider) {
@@ -74,7 +74,7 @@ mod tests {
     fn the_kernel_is_left_to_find_it() {
         let made = MadeUp::two_cpus();
         made.write("/sys/class/net/eth0/queues/tx-0/byte_queue_limits/limit_max", "1879048192");
-        let all = testing::proposals(&KNOB, &made.host(), &testing::wish(Profile::Throughput));
+        let all = testing::asked(&KNOB, &made.host(), &testing::wish(Profile::Throughput));
         assert!(matches!(all[0].1, Proposal::Leave(_)), "{all:?}");
     }
 

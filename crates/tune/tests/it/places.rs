@@ -2,7 +2,9 @@
 
 use crate::namespace::{shell, with_four_queues};
 use std::collections::BTreeSet;
-use tune::{Act, Format, Host, Place, REGISTRY, Setting, Wish};
+use std::net::TcpStream;
+use std::time::Duration;
+use tune::{Act, Effect, Format, Host, Place, REGISTRY, Seen, Setting, Wish};
 
 /// Knobs of the network of a namespace that have a place on a virtual device.
 const KNOBS: &[&str] = &["T3", "T5", "T6", "T8", "T9", "T11", "T18", "T19", "T22"];
@@ -130,4 +132,81 @@ fn a_device_that_vanishes_is_absent_and_refuses() {
             assert!(place.write(&host, &seen.value, &seen).is_err(), "{}", place.show());
         }
     });
+}
+
+/// Puts a value back, also when the test fails in between.
+struct PutBack<'a> {
+    host: &'a Host,
+    place: &'a Place,
+    before: Seen,
+}
+
+impl Drop for PutBack<'_> {
+    fn drop(&mut self) {
+        if let Ok(Some(now)) = self.place.read(self.host) {
+            let _ = self.place.write(self.host, &self.before.value, &now);
+        }
+    }
+}
+
+/// Knobs whose places are of this host and can be changed for a moment without a connection cut.
+const OF_THE_HOST: &[&str] = &["T1", "T5", "T6", "T9", "T10", "T11", "T19", "T20", "T22", "T23"];
+
+#[test]
+#[ignore = "it changes settings of this host, each for a moment"]
+fn places_of_this_host_are_written_and_put_back() {
+    let host = Host::look(Default::default());
+    let wish = Wish { device: std::env::var("DEVICE").ok(), ..Wish::default() };
+    for id in OF_THE_HOST {
+        for place in places(id, &host, &wish) {
+            if matches!(place, Place::Qdisc { .. }) || place.show().ends_with("default_qdisc") {
+                continue;
+            }
+            let before = place.read(&host).unwrap().unwrap();
+            let value = match &place {
+                Place::File { format: Format::List, .. } => "1".to_string(),
+                Place::File { path, .. } if path.ends_with("table_len") => "8192".to_string(),
+                Place::File { path, .. } if path.ends_with("limit_max") => "1879048191".to_string(),
+                _ => another(&place, &before.value),
+            };
+            let put_back = PutBack { host: &host, place: &place, before: before.clone() };
+            let written = place.write(&host, &value, &before);
+            let now = place.read(&host).unwrap().unwrap();
+            drop(put_back);
+            let last = raw(&place, &host);
+            println!("{id} {}: {} -> {} {written:?}", place.show(), before.value, now.value);
+            assert_eq!(last, before.raw, "{id} {}", place.show());
+            if written.is_ok() {
+                assert_eq!(now.value, place.settles_to(&value), "{id} {}", place.show());
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "it moves an interrupt of this host for a moment"]
+fn an_interrupt_of_this_host_lands_where_it_is_told() {
+    let host = Host::look(Default::default());
+    let wish = Wish { device: std::env::var("DEVICE").ok(), ..Wish::default() };
+    let knob = REGISTRY.iter().find(|knob| knob.id == "T1").unwrap();
+    let Act::Settable { sign: Some(sign), .. } = &knob.act else { panic!("T1 has a sign") };
+    let place = &places("T1", &host, &wish)[0];
+    let neighbour = std::env::var("NEIGHBOUR").expect("NEIGHBOUR=ADDRESS:PORT beyond DEVICE");
+    let neighbour = neighbour.parse().expect("an address with a port");
+    let before = place.read(&host).unwrap().unwrap();
+    let _put_back = PutBack { host: &host, place, before: before.clone() };
+    for cpu in ["0", "1"] {
+        let now = place.read(&host).unwrap().unwrap();
+        place.write(&host, cpu, &now).unwrap();
+        let first = (sign.read)(&host, place).unwrap();
+        // Any packet that comes in interrupts; a neighbour that is knocked at answers, if only
+        // that nobody is there.
+        let effect = (0..20).find_map(|_| {
+            let _ = TcpStream::connect_timeout(&neighbour, Duration::from_millis(200));
+            let now = (sign.read)(&host, place).unwrap();
+            println!("{} on CPU {cpu}: {first} then {now}", place.show());
+            Some((sign.judge)(&first, &now, cpu)).filter(|effect| matches!(effect, Effect::Seen(_)))
+        });
+        assert!(effect.is_some(), "no interrupt came to CPU {cpu}");
+    }
 }
