@@ -119,6 +119,27 @@ pub struct Seen {
 }
 
 impl Place {
+    /// A file of the kernel.
+    pub fn file(path: impl Into<String>, format: Format) -> Self {
+        Self::File { path: path.into(), format }
+    }
+
+    /// The network device it belongs to, when it belongs to one.
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Self::File { path, .. } => path.strip_prefix("/sys/class/net/")?.split('/').next(),
+            Self::Ethtool { device, .. } | Self::Qdisc { device } => Some(device),
+            Self::Threads { .. } | Self::Daemon { .. } => None,
+        }
+    }
+
+    /// The number of the queue it belongs to, from `queues/rx-7/` in its path.
+    pub fn queue(&self) -> Option<u32> {
+        let Self::File { path, .. } = self else { return None };
+        let (_, queue) = path.split_once("/queues/")?;
+        queue.split('/').next()?.split_once('-')?.1.parse().ok()
+    }
+
     /// Reads it. Nothing when it does not exist on this host.
     pub fn read(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
         match self {

@@ -92,6 +92,21 @@ fn made_up_root(raw: &str) -> Root {
     Root { kind: kind.to_string(), handle: major << 16 }
 }
 
+/// Whether the kernel has a discipline, built in or as a module, as its lists of modules say. One
+/// that is not found might still be there; asking for it is the only other way to know.
+pub fn has_kind(host: &Host, kind: &str) -> bool {
+    let default = host.text("/proc/sys/net/core/default_qdisc");
+    if default.is_some_and(|default| default.trim() == kind) {
+        return true;
+    }
+    let Some(release) = host.text("/proc/sys/kernel/osrelease") else { return false };
+    let name = format!("/sch_{kind}.ko");
+    ["modules.builtin", "modules.dep"].iter().any(|list| {
+        let list = host.text(&format!("/lib/modules/{}/{list}", release.trim()));
+        list.is_some_and(|list| list.contains(&name))
+    })
+}
+
 fn index_of(device: &str) -> io::Result<u32> {
     let name = CString::new(device).map_err(io::Error::other)?;
     // SAFETY: the name ends with a zero and outlives the call.

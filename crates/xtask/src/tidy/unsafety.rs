@@ -22,7 +22,7 @@ const PLACES: &[(&str, &str)] = &[
     ("crates/ceiling/tests/it/steps.rs", "a program traced by its system calls"),
     ("crates/tune/src/place/ethtool.rs", "settings of network drivers"),
     ("crates/tune/src/place/qdisc.rs", "messages to the kernel's routing"),
-    ("crates/tune/tests/kernel.rs", "a network namespace of its own"),
+    ("crates/tune/tests/it/namespace.rs", "a network namespace of its own"),
     ("walls/src/stage/delay.rs", "a network device of its own"),
     ("targets/sink/", "rings shared with the kernel; it shares no code with the engine"),
     ("bench/floor/", "rings shared with the kernel; it shares no code with the engine"),
