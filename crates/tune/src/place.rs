@@ -4,8 +4,14 @@
 //! in brackets. Each place therefore has a *normalised* value, a text that is equal when the
 //! meaning is, and knows which bytes say it.
 
+pub mod daemon;
+pub mod ethtool;
 mod file;
+pub mod process;
+pub mod qdisc;
+pub mod threads;
 
+pub use ethtool::Setting;
 pub use file::Format;
 
 use crate::host::Host;
@@ -22,6 +28,34 @@ pub enum Place {
         path: String,
         /// What is written in it.
         format: Format,
+    },
+    /// A setting of a network driver.
+    Ethtool {
+        /// Name of the device.
+        device: String,
+        /// Which.
+        setting: Setting,
+    },
+    /// The queueing discipline at the root of a device.
+    Qdisc {
+        /// Name of the device.
+        device: String,
+    },
+    /// CPUs that all threads of a process may use.
+    Threads {
+        /// The process.
+        pid: u32,
+        /// When it started, ticks since the boot.
+        started_ticks: u64,
+    },
+    /// Whether a daemon runs or is paused.
+    Daemon {
+        /// Its name.
+        name: String,
+        /// Its process; zero when there is none.
+        pid: u32,
+        /// When it started, ticks since the boot.
+        started_ticks: u64,
     },
 }
 
@@ -60,6 +94,21 @@ fn meaning(error: &io::Error) -> String {
     format!("{why} ({error})")
 }
 
+impl PlaceError {
+    /// Why, without the place.
+    pub fn why(&self) -> String {
+        match self {
+            Self::Io { error, .. } => meaning(error),
+            Self::Value { why, .. } => why.clone(),
+        }
+    }
+}
+
+fn is_of_the_kernel(path: &str) -> bool {
+    let is_below = ["/proc/", "/sys/"].iter().any(|root| path.starts_with(root));
+    is_below && !path.split('/').any(|part| part == "..") && !path.contains('\0')
+}
+
 /// A value as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
@@ -70,10 +119,35 @@ pub struct Seen {
 }
 
 impl Place {
+    /// A file of the kernel.
+    pub fn file(path: impl Into<String>, format: Format) -> Self {
+        Self::File { path: path.into(), format }
+    }
+
+    /// The network device it belongs to, when it belongs to one.
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Self::File { path, .. } => path.strip_prefix("/sys/class/net/")?.split('/').next(),
+            Self::Ethtool { device, .. } | Self::Qdisc { device } => Some(device),
+            Self::Threads { .. } | Self::Daemon { .. } => None,
+        }
+    }
+
+    /// The number of the queue it belongs to, from `queues/rx-7/` in its path.
+    pub fn queue(&self) -> Option<u32> {
+        let Self::File { path, .. } = self else { return None };
+        let (_, queue) = path.split_once("/queues/")?;
+        queue.split('/').next()?.split_once('-')?.1.parse().ok()
+    }
+
     /// Reads it. Nothing when it does not exist on this host.
     pub fn read(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
         match self {
             Self::File { path, format } => file::read(host, path, format),
+            Self::Ethtool { device, setting } => ethtool::read(host, device, setting),
+            Self::Qdisc { device } => qdisc::read(host, device),
+            Self::Threads { pid, started_ticks } => Ok(threads::read(host, *pid, *started_ticks)),
+            Self::Daemon { pid, started_ticks, .. } => Ok(daemon::read(host, *pid, *started_ticks)),
         }
     }
 
@@ -81,6 +155,14 @@ impl Place {
     pub fn write(&self, host: &Host, value: &str, now: &Seen) -> Result<(), PlaceError> {
         match self {
             Self::File { path, format } => file::write(host, path, &format.bytes(value, &now.raw)),
+            Self::Ethtool { device, setting } => ethtool::write(host, device, setting, value),
+            Self::Qdisc { device } => qdisc::write(host, device, value),
+            Self::Threads { pid, started_ticks } => {
+                threads::write(host, (*pid, *started_ticks), value)
+            }
+            Self::Daemon { name, pid, started_ticks } => {
+                daemon::write(host, name, (*pid, *started_ticks), value)
+            }
         }
     }
 
@@ -88,13 +170,51 @@ impl Place {
     pub fn settles_to(&self, value: &str) -> String {
         match self {
             Self::File { format, .. } => format.settles_to(value),
+            _ => value.to_string(),
         }
+    }
+
+    /// Whether it could be written, without writing it.
+    pub fn check_writable(&self, host: &Host) -> Result<(), PlaceError> {
+        match self {
+            Self::File { path, .. } => file::check_writable(host, path),
+            // These say it when they are written.
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it is a place that we would ever have written: what a journal says is not believed
+    /// blindly.
+    pub(crate) fn check_sound(&self) -> Result<(), String> {
+        match self.path() {
+            Some(path) if !is_of_the_kernel(path) => {
+                Err(format!("'{path}' is no file of the kernel"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The file, when it is one.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::File { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a file of network devices below `/sys`, which shows those of its mount.
+    pub(crate) fn is_in_sys_of_devices(&self) -> bool {
+        self.path().is_some_and(|path| path.starts_with("/sys/class/net/"))
     }
 
     /// As shown to people.
     pub fn show(&self) -> String {
         match self {
             Self::File { path, .. } => path.clone(),
+            Self::Ethtool { device, setting } => ethtool::show(device, setting),
+            Self::Qdisc { device } => qdisc::show(device),
+            Self::Threads { pid, .. } => threads::show(*pid),
+            Self::Daemon { name, pid, .. } => daemon::show(name, *pid),
         }
     }
 }

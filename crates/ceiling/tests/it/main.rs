@@ -35,3 +35,6 @@ mod fanout;
 mod confirm;
 mod profile;
 mod size;
+
+mod steps;
+mod tune;
