@@ -6,6 +6,7 @@ use model::objective::Standing;
 use model::run::{Outcome, Point, Record};
 use model::search::Ended;
 use model::verdict::Named;
+use remote::FarError;
 use std::process::ExitCode;
 use store::StoreError;
 use tune::TuneError;
@@ -103,14 +104,21 @@ pub enum Failure {
     Lab(LabError),
     /// The host was not changed, or not put back.
     Tune(TuneError),
+    /// Something that was changed could not be put back.
+    Left(String),
+    /// The host of a probe, which was to do something.
+    Far(FarError),
 }
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Usage(text) | Self::File(text) | Self::NotValid(text) => f.write_str(text),
+            Self::Usage(text) | Self::File(text) | Self::NotValid(text) | Self::Left(text) => {
+                f.write_str(text)
+            }
             Self::Lab(error) => error.fmt(f),
             Self::Tune(error) => error.fmt(f),
+            Self::Far(error) => error.fmt(f),
         }
     }
 }
@@ -131,6 +139,9 @@ impl Failure {
                 | LabError::Secrets(_),
             ) => Code::Usage,
             Self::Tune(TuneError::NotRoot | TuneError::Unknown { .. }) => Code::Usage,
+            Self::Far(error) if error.is_unreachable() => Code::Unreachable,
+            Self::Far(_) => Code::Usage,
+            Self::Left(_) => Code::Unmet,
             Self::Tune(error) if error.leaves_something() => Code::Unmet,
             Self::File(_) | Self::Lab(_) | Self::Tune(_) => Code::Internal,
         }

@@ -8,7 +8,7 @@ use std::env;
 /// How to reach the probe, and how to know it.
 #[derive(Debug, Args)]
 pub struct ProbeOptions {
-    /// Watch the server from its own host, by `ceiling probe serve` there
+    /// The probe on the server's host, started there by `ceiling probe serve`
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     probe: Option<String>,
 

@@ -14,6 +14,7 @@ mod place;
 mod predict;
 
 mod plan;
+mod wanted;
 
 mod apply;
 mod export;
@@ -44,3 +45,4 @@ pub use place::{Format, Place, PlaceError, Seen, Setting};
 pub use plan::{Change, Planned, find, plan};
 pub use revert::{Which, revert};
 pub use status::{Standing, drift, standing, status};
+pub use wanted::knob;

@@ -1,13 +1,11 @@
 //! What is applied and not put back, whether it works, and whether it is still what was written.
 
 use crate::apply::effect;
-use crate::cpus::CpuSet;
 use crate::error::TuneError;
 use crate::host::Host;
 use crate::journal::{Journal, Recorded, Story};
 use crate::knob::Effect;
 use crate::namespace;
-use crate::place::Place;
 use crate::revert::{drifted, left_ms};
 use model::tuning::{Fate, Row, Scope};
 use serde::Serialize;
@@ -99,27 +97,10 @@ fn row(host: &Host, story: &Story, change: &Recorded, foreign: Option<&str>) -> 
     if !change.is_ours(&present) {
         return begin.row(now, Fate::Drifted, drifted(begin, &present.value));
     }
-    if let Some(why) = astray(host, &begin.place, &begin.settles_to) {
-        return begin.row(now, Fate::Drifted, why);
+    match effect(host, begin) {
+        None => begin.row(now, Fate::Applied, String::new()),
+        Some(Effect::Seen(what) | Effect::NotYet(what)) => begin.row(now, Fate::Applied, what),
+        // The value stands, and the kernel does something else: an interrupt that goes elsewhere.
+        Some(Effect::Missing(why)) => begin.row(now, Fate::Drifted, format!("no effect: {why}")),
     }
-    let note = match effect(host, begin) {
-        None => String::new(),
-        Some(Effect::Seen(what) | Effect::NotYet(what)) => what,
-        Some(Effect::Missing(why)) => format!("no effect: {why}"),
-    };
-    begin.row(now, Fate::Applied, note)
-}
-
-/// Where an interrupt really goes, when that is not where it should. The kernel takes a mask and
-/// then chooses; managed interrupts and vectors that ran out go elsewhere without a word.
-fn astray(host: &Host, place: &Place, wanted: &str) -> Option<String> {
-    let path = place.path()?;
-    let folder = path.strip_prefix("/proc/irq/")?.split_once('/')?.0;
-    let text = host.text(&format!("/proc/irq/{folder}/effective_affinity_list"))?;
-    let effective = CpuSet::parse_list(&text).ok().filter(|cpus| !cpus.is_empty())?;
-    let wanted = CpuSet::parse_list(wanted).ok()?;
-    let outside = effective.without(&wanted);
-    (!outside.is_empty()).then(|| {
-        format!("it may go to CPUs {}, and it goes to {}", wanted.list(), effective.list())
-    })
 }

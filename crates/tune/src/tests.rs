@@ -289,14 +289,23 @@ fn an_interrupt_that_goes_elsewhere_has_drifted() {
     };
     ground.made.write("/proc/irq/30/smp_affinity_list", "0-3");
     ground.made.write("/proc/irq/30/effective_affinity_list", "2");
+    let table = |counts: &str| {
+        let text = format!("       CPU0 CPU1 CPU2 CPU3\n 30:   {counts}   PCI-MSIX eth0-Tx-Rx-0");
+        ground.made.write("/proc/interrupts", &text);
+    };
+    table("0 5 0 0");
     let row = ground.planned()[0].row.clone();
-    let planned = [Planned { row: Row { name: "irq".into(), ..row }, change: Some(change) }];
+    let (knob, name) = ("T1".to_string(), "irq-affinity".to_string());
+    let planned = [Planned { row: Row { knob, name, ..row }, change: Some(change) }];
     let (host, journal) = (ground.host(), ground.journal());
     apply(&host, &journal, &planned, &Options::default(), &mut |_| {}).unwrap();
     assert_eq!(drift(&host, &journal).unwrap(), []);
     ground.made.write("/proc/irq/30/effective_affinity_list", "1");
+    assert_eq!(drift(&host, &journal).unwrap(), [], "it moves with the next interrupt");
+    table("0 9 0 0");
     let rows = drift(&host, &journal).unwrap();
-    assert!(rows[0].note.contains("may go to CPUs 2, and it goes to 1"), "{rows:?}");
+    assert_eq!(rows[0].fate, Fate::Drifted);
+    assert!(rows[0].note.contains("interrupts come, and on CPU 1"), "{rows:?}");
 }
 
 #[test]
@@ -368,7 +377,7 @@ fn the_watchdog_waits_and_puts_back() {
 
     let id = unwatched(&ground, Duration::from_secs(60));
     let one = Which::Transaction(id.clone());
-    assert_eq!(keep(&host, &journal, &one).unwrap(), [id.clone()]);
+    assert_eq!(keep(&host, &journal, &one).unwrap(), std::slice::from_ref(&id));
     let watched = guard(&host, &journal, &id, &go_on, &mut || {}).unwrap();
     assert_eq!(watched, Watched::Settled);
     assert_eq!(ground.values(), AFTER, "kept");

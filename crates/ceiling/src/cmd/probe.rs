@@ -1,11 +1,12 @@
 //! `ceiling probe serve`: the server's host, shown to a generator on another one.
 
+use crate::cmd::tune::{Hands, JournalOption};
 use crate::exit::{Code, Failure};
 use crate::options::{pid, positive, runtime};
 use crate::session;
 use crate::signals::stop_flag;
 use clap::{Args, Subcommand};
-use remote::{Probe as Served, Settings};
+use remote::{Probe as Served, Settings, Tuner};
 use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -25,7 +26,8 @@ enum What {
 }
 
 /// Runs on the server's host, in the server's network namespace, and reads what the kernel counts:
-/// it runs no command, changes nothing, and sends nothing to clients without the token. Start it,
+/// it runs no command, sends nothing to clients without the token, and changes nothing unless
+/// --allow-tune was given; then clients may turn the knobs that `ceiling tune` knows, no others. Start it,
 /// copy the token file to the generator's host, and give the flags of the ready line there.
 ///
 /// What it sees depends on who runs it: as another user than the server's, the host only; as the
@@ -73,6 +75,13 @@ struct Serve {
     /// Let /metrics be on an address that others reach
     #[arg(long, requires = "prometheus")]
     prometheus_open: bool,
+
+    /// Let clients change knobs of this host: ceiling tune apply --probe; as root
+    #[arg(long)]
+    allow_tune: bool,
+
+    #[command(flatten)]
+    journal: JournalOption,
 }
 
 fn socket(text: &str) -> Result<SocketAddr, String> {
@@ -105,6 +114,10 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
             address.port()
         )));
     }
+    let tuner: Option<Box<dyn Tuner>> = match serve.allow_tune {
+        true => Some(Box::new(Hands::new(&serve.journal, serve.server_pid)?)),
+        false => None,
+    };
     let stop = stop_flag()?;
     let probe = Served::open(Settings {
         listen: serve.listen,
@@ -115,7 +128,7 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
         runtime: serve.runtime,
         server_port: serve.server_port,
         program: env!("CARGO_PKG_VERSION").to_string(),
-        tuner: None,
+        tuner,
     });
     let probe = probe.map_err(|error| Failure::Usage(error.to_string()))?;
     session::to_stdout(&ready(&probe, &serve))?;

@@ -1,14 +1,16 @@
 //! `ceiling tune ..`: knobs of this host, planned, applied, watched and put back.
 
 mod changes;
+mod far;
 mod watch;
 mod wish;
 
 use crate::exit::{Code, Failure};
+use crate::far::ProbeOptions;
 use crate::options::{Colour, Runs};
 use crate::session;
 use clap::{Args, Subcommand, ValueEnum};
-use model::tuning::Row;
+use model::tuning::{Order, Row};
 use report::sections::tuning;
 use report::text::draw;
 use serde_json::{Value, json};
@@ -65,6 +67,9 @@ struct Plan {
     json: bool,
 
     #[command(flatten)]
+    probe: ProbeOptions,
+
+    #[command(flatten)]
     colour: Colour,
 
     #[command(flatten)]
@@ -119,6 +124,9 @@ impl FormChoice {
     }
 }
 
+pub use changes::JournalOption;
+pub use far::Hands;
+
 pub fn run(command: Tune) -> Result<Code, Failure> {
     match command.command {
         What::Plan(plan) => show_plan(&plan),
@@ -132,10 +140,16 @@ pub fn run(command: Tune) -> Result<Code, Failure> {
 }
 
 fn show_plan(command: &Plan) -> Result<Code, Failure> {
-    let (host, wish) = command.wish.resolve()?;
     let signals = wish::signals(command.run.as_deref(), command.runs.directory())?;
-    let planned = tune::plan(&host, &wish, signals.as_ref());
-    let rows: Vec<Row> = planned.into_iter().map(|planned| planned.row).collect();
+    let order = Order::Plan { wanted: command.wish.wanted() };
+    let rows: Vec<Row> = match far::order(&command.probe, order)? {
+        Some(answer) => far::predicted(far::all_well(answer)?.rows, signals.as_ref()),
+        None => {
+            let (host, wish) = command.wish.resolve()?;
+            let planned = tune::plan(&host, &wish, signals.as_ref());
+            planned.into_iter().map(|planned| planned.row).collect()
+        }
+    };
     let run = signals.as_ref().map(|signals| signals.run.as_str());
     if command.json {
         return print(&json!({ "schema": "ceiling.tune/1", "run": run, "rows": rows }));

@@ -1,14 +1,15 @@
 //! Changing, looking after it, and putting back.
 
 use super::wish::WishOptions;
-use super::{print, watch};
+use super::{far, print, watch};
 use crate::exit::{Code, Failure};
+use crate::far::ProbeOptions;
 use crate::options::Colour;
 use crate::session;
 use crate::signals::patient_flag;
 use clap::Args;
 use model::root::Root;
-use model::tuning::{Fate, Row};
+use model::tuning::{Answer, Fate, Order, Row};
 use model::units::parse_duration_ns;
 use report::sections::tuning;
 use report::text::draw;
@@ -70,6 +71,9 @@ pub struct Apply {
     #[command(flatten)]
     journal: JournalOption,
 
+    #[command(flatten)]
+    probe: ProbeOptions,
+
     /// Print one JSON document instead of lines
     #[arg(long)]
     json: bool,
@@ -83,6 +87,9 @@ pub struct Apply {
 pub struct Status {
     #[command(flatten)]
     journal: JournalOption,
+
+    #[command(flatten)]
+    probe: ProbeOptions,
 
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -109,6 +116,9 @@ pub struct Revert {
     #[command(flatten)]
     journal: JournalOption,
 
+    #[command(flatten)]
+    probe: ProbeOptions,
+
     /// Print one JSON document instead of lines
     #[arg(long)]
     json: bool,
@@ -125,6 +135,9 @@ pub struct Keep {
 
     #[command(flatten)]
     journal: JournalOption,
+
+    #[command(flatten)]
+    probe: ProbeOptions,
 }
 
 fn deadline(text: &str) -> Result<Duration, String> {
@@ -136,13 +149,22 @@ fn deadline(text: &str) -> Result<Duration, String> {
     Ok(time)
 }
 
-fn which(transaction: Option<&String>) -> Which {
+/// The transactions that are meant.
+pub fn which(transaction: Option<&String>) -> Which {
     transaction.map_or(Which::All, |id| Which::Transaction(id.clone()))
 }
 
 pub fn apply(command: &Apply) -> Result<Code, Failure> {
     // Before anything is read: a signal from now on leads to an orderly end.
     let stop = patient_flag()?;
+    let order = Order::Apply {
+        wanted: command.wish.wanted(),
+        disruptive: command.allow_disruptive,
+        deadline_ns: command.deadline.map(|left| left.as_nanos() as u64),
+    };
+    if let Some(answer) = far::order(&command.probe, order)? {
+        return far_apply(command, answer);
+    }
     let (host, wish) = command.wish.resolve()?;
     let journal = command.journal.open()?;
     let planned = tune::plan(&host, &wish, None);
@@ -204,14 +226,45 @@ fn finish(command: &Apply, journal: &Journal, applied: &Applied) -> Result<Code,
         of(Fate::Refused).for_each(teller(false));
         session::to_stdout(&match made {
             0 => "nothing to change\n".to_string(),
-            made => told(command, journal, made, id, rows),
+            made => told(command, &journal.folder().display().to_string(), made, id, rows),
         })?;
     }
     Ok(if all_refused { Code::Usage } else { Code::Good })
 }
 
+/// What became of an apply on the host of a probe.
+fn far_apply(command: &Apply, answer: Answer) -> Result<Code, Failure> {
+    let Answer { transaction, rows, error } = answer;
+    if command.json {
+        print(&json!({
+            "schema": "ceiling.tune/1", "transaction": transaction, "rows": rows, "error": error,
+        }))?;
+    } else {
+        rows.iter().for_each(teller(false));
+    }
+    if let Some(why) = error {
+        let is_left = |row: &Row| row.fate == Fate::Applied || row.fate == Fate::Drifted;
+        let why = format!("the probe's host: {why}");
+        return Err(match rows.iter().any(is_left) {
+            true => Failure::Left(why),
+            false => Failure::File(why),
+        });
+    }
+    let made = rows.iter().filter(|row| row.fate == Fate::Applied).count();
+    if made == 0 {
+        session::to_stdout(if command.json { "" } else { "nothing to change\n" })?;
+        let refused = rows.iter().filter(|row| row.fate == Fate::Refused).count();
+        return Ok(if refused > 0 { Code::Usage } else { Code::Good });
+    }
+    if !command.json {
+        let id = transaction.unwrap_or_default();
+        session::to_stdout(&told(command, "the probe's host", made, &id, &rows))?;
+    }
+    Ok(Code::Good)
+}
+
 /// What was done, what shows of it, and how to get rid of it.
-fn told(command: &Apply, journal: &Journal, made: usize, id: &str, rows: &[Row]) -> String {
+fn told(command: &Apply, journal: &str, made: usize, id: &str, rows: &[Row]) -> String {
     let mut effects: Vec<String> = Vec::new();
     for row in rows.iter().filter(|row| row.fate == Fate::Applied) {
         let Some((_, effect)) = row.note.split_once("; ") else { continue };
@@ -222,7 +275,6 @@ fn told(command: &Apply, journal: &Journal, made: usize, id: &str, rows: &[Row])
     }
     let is_watched = rows.iter().any(|row| row.fate == Fate::Applied && row.is_disruptive);
     let left = command.deadline.or(is_watched.then_some(DEADLINE));
-    let folder = journal.folder().display();
     let watched = left.map(|left| {
         format!(
             "put back in {} s unless you say: ceiling tune keep --transaction {id}\n",
@@ -230,7 +282,7 @@ fn told(command: &Apply, journal: &Journal, made: usize, id: &str, rows: &[Row])
         )
     });
     format!(
-        "{}transaction {id}: {made} changed, journal in {folder}\nto put it back: ceiling tune \
+        "{}transaction {id}: {made} changed, journal in {journal}\nto put it back: ceiling tune \
          revert --transaction {id}\n{}",
         effects.concat(),
         watched.unwrap_or_default()
@@ -238,6 +290,9 @@ fn told(command: &Apply, journal: &Journal, made: usize, id: &str, rows: &[Row])
 }
 
 pub fn status(command: &Status) -> Result<Code, Failure> {
+    if let Some(answer) = far::order(&command.probe, Order::Status)? {
+        return far_status(command, far::all_well(answer)?.rows);
+    }
     let host = Host::look(Root::default());
     let standing = tune::standing(&host, &command.journal.open()?)?;
     let is_overdue = standing.iter().any(|one| one.left_ms == Some(0));
@@ -250,6 +305,18 @@ pub fn status(command: &Status) -> Result<Code, Failure> {
         session::to_stdout(&draw(&tuning::standing(&shown), command.colour.style()))?;
     }
     Ok(if has_drifted || is_overdue { Code::Unmet } else { Code::Good })
+}
+
+fn far_status(command: &Status, rows: Vec<Row>) -> Result<Code, Failure> {
+    let is_off = |row: &Row| matches!(row.fate, Fate::Drifted | Fate::Gone | Fate::Failed);
+    let code = if rows.iter().any(is_off) { Code::Unmet } else { Code::Good };
+    if command.json {
+        print(&json!({ "schema": "ceiling.tune/1", "rows": rows }))?;
+        return Ok(code);
+    }
+    let shown = if rows.is_empty() { vec![] } else { vec![("The probe's host".into(), rows)] };
+    session::to_stdout(&draw(&tuning::standing(&shown), command.colour.style()))?;
+    Ok(code)
 }
 
 fn heading(one: &tune::Standing) -> String {
@@ -268,11 +335,21 @@ fn heading(one: &tune::Standing) -> String {
 pub fn revert(command: &Revert) -> Result<Code, Failure> {
     // Putting back is soon over, and never left half-way by a signal.
     let _patient = patient_flag()?;
-    let host = Host::look(Root::default());
-    let journal = command.journal.open()?;
     let mut tell = teller(command.json);
-    let which = which(command.transaction.as_ref());
-    let rows = tune::revert(&host, &journal, &which, &mut tell)?;
+    let order = Order::Revert { transaction: command.transaction.clone() };
+    let rows = match far::order(&command.probe, order)? {
+        Some(answer) => {
+            let rows = far::all_well(answer)?.rows;
+            rows.iter().for_each(tell);
+            rows
+        }
+        None => {
+            let host = Host::look(Root::default());
+            let journal = command.journal.open()?;
+            let which = which(command.transaction.as_ref());
+            tune::revert(&host, &journal, &which, &mut tell)?
+        }
+    };
     let is_left = |row: &&Row| !matches!(row.fate, Fate::Reverted | Fate::Gone);
     let left = rows.iter().filter(is_left).count();
     if command.json {
@@ -288,9 +365,15 @@ pub fn revert(command: &Revert) -> Result<Code, Failure> {
 }
 
 pub fn keep(command: &Keep) -> Result<Code, Failure> {
-    let host = Host::look(Root::default());
-    let journal = command.journal.open()?;
-    let kept = tune::keep(&host, &journal, &which(command.transaction.as_ref()))?;
+    let order = Order::Keep { transaction: command.transaction.clone() };
+    let kept = match far::order(&command.probe, order)? {
+        Some(answer) => far::all_well(answer)?.transaction.into_iter().collect(),
+        None => {
+            let host = Host::look(Root::default());
+            let journal = command.journal.open()?;
+            tune::keep(&host, &journal, &which(command.transaction.as_ref()))?
+        }
+    };
     session::to_stdout(&match &kept[..] {
         [] => "nothing waits to be kept\n".to_string(),
         kept => format!("kept: {}; ceiling tune revert still puts it back\n", kept.join(", ")),
