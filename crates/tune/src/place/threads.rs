@@ -119,7 +119,7 @@ mod tests {
             return;
         }
         for _ in 0..3 {
-            std::thread::spawn(|| std::thread::park());
+            std::thread::spawn(std::thread::park);
         }
         let _ = std::io::stdin().read_line(&mut String::new());
         std::process::exit(0);
