@@ -218,3 +218,34 @@ impl Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_outlives_the_process_that_names_it() {
+        let device = || "eth0".to_string();
+        let feature = Setting::Feature("rx-gro".to_string());
+        let all = [
+            Place::file("/proc/irq/7/smp_affinity_list", Format::List),
+            Place::Ethtool { device: device(), setting: Setting::Rings },
+            Place::Ethtool { device: device(), setting: feature },
+            Place::Qdisc { device: device() },
+            Place::Threads { pid: 7, started_ticks: 9 },
+            Place::Daemon { name: "irqbalance".to_string(), pid: 7, started_ticks: 9 },
+        ];
+        for place in all {
+            let text = serde_json::to_string(&place).unwrap();
+            assert_eq!(serde_json::from_str::<Place>(&text).unwrap(), place, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_device_and_the_queue_of_a_file_are_in_its_path() {
+        let place = Place::file("/sys/class/net/eth0/queues/rx-12/rps_cpus", Format::Mask);
+        assert_eq!((place.device(), place.queue()), (Some("eth0"), Some(12)));
+        let place = Place::file("/proc/sys/net/core/somaxconn", Format::Number);
+        assert_eq!((place.device(), place.queue()), (None, None));
+    }
+}

@@ -110,4 +110,52 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(place.read(&host).unwrap(), None, "gone");
     }
+
+    /// The process of the next test: itself and three threads, until nobody listens to it.
+    #[test]
+    #[ignore = "the child of another test"]
+    fn a_child_with_threads() {
+        if std::env::var_os(CHILD).is_none() {
+            return;
+        }
+        for _ in 0..3 {
+            std::thread::spawn(std::thread::park);
+        }
+        let _ = std::io::stdin().read_line(&mut String::new());
+        std::process::exit(0);
+    }
+
+    const CHILD: &str = "CEILING_TUNE_TEST_CHILD";
+
+    #[test]
+    fn every_thread_moves_unless_somebody_pinned_one() {
+        let host = Host::look(Root::default());
+        let cpus: Vec<String> = host.usable_cpus().iter().map(|cpu| cpu.to_string()).collect();
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--ignored", "--exact", "place::threads::tests::a_child_with_threads"]);
+        child.env(CHILD, "1").stdin(std::process::Stdio::piped());
+        let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let pid = child.id();
+        while lists(&host, pid).len() < 4 {
+            assert!(child.try_wait().unwrap().is_none(), "the child ended");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let started_ticks = process::stat(&host, pid).unwrap().started_ticks;
+        let place = Place::Threads { pid, started_ticks };
+        let before = place.read(&host).unwrap().unwrap();
+        place.write(&host, &cpus[0], &before).unwrap();
+        assert!(lists(&host, pid).values().all(|list| *list == cpus[0]));
+        place.write(&host, &before.value, &before).unwrap();
+        assert_eq!(place.read(&host).unwrap().unwrap(), before);
+        if cpus.len() > 1 {
+            let last = *lists(&host, pid).keys().next_back().unwrap();
+            let mut one = Bits::new();
+            one.set(cpus[0].parse().unwrap());
+            sched_setaffinity(Pid::from_raw(last as i32), &one).unwrap();
+            let value = place.read(&host).unwrap().unwrap().value;
+            assert!(value.starts_with(MIXED), "{value}");
+        }
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
 }

@@ -85,6 +85,26 @@ fn what_a_virtual_device_lacks_is_absent() {
 }
 
 #[test]
+fn what_a_driver_can_wait_for_is_set_and_what_it_cannot_is_refused() {
+    with_four_queues(|| {
+        assert!(shell("ip tuntap add t0 mode tap"), "no taps here, whose driver counts frames");
+        let (host, _) = look();
+        let place = Place::Ethtool { device: "t0".to_string(), setting: Setting::Coalescing };
+        let before = place.read(&host).unwrap().unwrap();
+        let none = "adaptive-rx 0 adaptive-tx 0 rx-usecs 0 rx-frames 0 tx-usecs 0 tx-frames 0";
+        assert_eq!(before.value, none);
+        let some = none.replace("rx-frames 0", "rx-frames 16");
+        place.write(&host, &some, &before).unwrap();
+        assert_eq!(place.read(&host).unwrap().unwrap().value, some);
+        let time = none.replace("rx-usecs 0", "rx-usecs 64");
+        let error = place.write(&host, &time, &before).unwrap_err().to_string();
+        assert!(error.starts_with("t0 coalescing: the driver cannot do this"), "{error}");
+        place.write(&host, &before.value, &before).unwrap();
+        assert_eq!(place.read(&host).unwrap().unwrap(), before);
+    });
+}
+
+#[test]
 fn a_discipline_of_somebody_else_is_left_alone() {
     with_four_queues(|| {
         let (host, _) = look();
@@ -157,6 +177,11 @@ const OF_THE_HOST: &[&str] = &["T1", "T5", "T6", "T9", "T10", "T11", "T19", "T20
 fn places_of_this_host_are_written_and_put_back() {
     let host = Host::look(Default::default());
     let wish = Wish { device: std::env::var("DEVICE").ok(), ..Wish::default() };
+    for id in ["T3", "T4", "T16", "T17", "T18"] {
+        for place in places(id, &host, &wish) {
+            println!("{id} {}: {}, left alone", place.show(), raw(&place, &host));
+        }
+    }
     for id in OF_THE_HOST {
         for place in places(id, &host, &wish) {
             if matches!(place, Place::Qdisc { .. }) || place.show().ends_with("default_qdisc") {
