@@ -5,6 +5,7 @@
 //! meaning is, and knows which bytes say it.
 
 mod file;
+mod limits;
 
 pub use file::Format;
 
@@ -22,6 +23,13 @@ pub enum Place {
         path: String,
         /// What is written in it.
         format: Format,
+    },
+    /// The limit of open files of a running process: `soft hard`.
+    OpenFiles {
+        /// The process.
+        pid: u32,
+        /// When it started, in clock ticks since the boot: tells it from a later one with its pid.
+        started_ticks: u64,
     },
 }
 
@@ -70,10 +78,22 @@ pub struct Seen {
 }
 
 impl Place {
+    /// A file with one integer.
+    pub fn number(path: impl Into<String>) -> Self {
+        Self::File { path: path.into(), format: Format::Number }
+    }
+
+    /// The limit of open files of a process; nothing when it is gone.
+    pub fn open_files(host: &Host, pid: u32) -> Option<Self> {
+        let started_ticks = limits::started_ticks(host, pid)?;
+        Some(Self::OpenFiles { pid, started_ticks })
+    }
+
     /// Reads it. Nothing when it does not exist on this host.
     pub fn read(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
         match self {
             Self::File { path, format } => file::read(host, path, format),
+            Self::OpenFiles { pid, started_ticks } => limits::read(host, *pid, *started_ticks),
         }
     }
 
@@ -81,6 +101,9 @@ impl Place {
     pub fn write(&self, host: &Host, value: &str, now: &Seen) -> Result<(), PlaceError> {
         match self {
             Self::File { path, format } => file::write(host, path, &format.bytes(value, &now.raw)),
+            Self::OpenFiles { pid, started_ticks } => {
+                limits::write(host, *pid, *started_ticks, value)
+            }
         }
     }
 
@@ -88,6 +111,7 @@ impl Place {
     pub fn settles_to(&self, value: &str) -> String {
         match self {
             Self::File { format, .. } => format.settles_to(value),
+            Self::OpenFiles { .. } => value.to_string(),
         }
     }
 
@@ -95,6 +119,7 @@ impl Place {
     pub fn show(&self) -> String {
         match self {
             Self::File { path, .. } => path.clone(),
+            Self::OpenFiles { pid, .. } => limits::shown(*pid),
         }
     }
 }
