@@ -125,7 +125,8 @@ impl Host {
         let allowed = text("/proc/self/status");
         let allowed = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         let cpus_online = list("/sys/devices/system/cpu/online");
-        let namespace = fs::read_link(root.path("/proc/self/ns/net")).ok();
+        // Of this thread: `/proc/sys/net` follows it, not its process.
+        let namespace = fs::read_link(root.path("/proc/thread-self/ns/net")).ok();
         let first = fs::read_link(root.path("/proc/1/ns/net")).ok();
         Self {
             cpus_possible: list("/sys/devices/system/cpu/possible"),

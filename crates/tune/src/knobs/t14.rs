@@ -31,8 +31,8 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::S1, WallId::S2, WallId::K4, WallId::S8];
 
-const ADVICE: &str = "After pinning one worker and one queue per CPU, choose the listener by the CPU that \
-     received.";
+const ADVICE: &str = "After pinning one worker and one queue per CPU, choose the listener by \
+     the CPU that received.";
 
 fn now(_: &Host) -> Option<String> {
     None

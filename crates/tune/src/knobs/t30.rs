@@ -31,8 +31,8 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::K1];
 
-const ADVICE: &str = "Listen with a backlog of rate x the longest stall of the acceptor, at least \
-     somaxconn, and start the server again.";
+const ADVICE: &str = "Listen with a backlog of rate x the longest stall of the acceptor, at \
+     least somaxconn, and start the server again.";
 
 fn now(_: &Host) -> Option<String> {
     None

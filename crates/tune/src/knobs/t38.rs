@@ -31,8 +31,8 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::A8];
 
-const ADVICE: &str =
-    "Keep connections on both sides: more requests per connection, a longer idle timeout.";
+const ADVICE: &str = "Keep connections on both sides: more requests per connection, a longer \
+     idle timeout.";
 
 fn now(_: &Host) -> Option<String> {
     None

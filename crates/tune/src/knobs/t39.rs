@@ -3,7 +3,8 @@
 //! Path: prlimit(2) of a running process, soft and hard; `/proc/sys/fs/nr_open` is the ceiling.
 //! Matters when: the process runs out of descriptors (K3, C8): one per connection, and some.
 //! Predicts: nothing while files are free; then up to the next wall.
-//! Risk: a process that reserves memory per possible descriptor.
+//! Risk: a process that reserves memory per possible descriptor. A hard limit is raised only with
+//! CAP_SYS_RESOURCE, and never lowered, as it might not come back.
 //! Verify: `Max open files` of /proc/PID/limits, for every process of the server.
 //! With: limits.conf does not reach services; LimitNOFILE of the unit does, after a restart.
 //! Source: prlimit(2), proc_pid_limits(5).
@@ -44,7 +45,11 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     let number = |word: &str| word.parse().unwrap_or(u64::MAX);
     let now = ask.now.split_once(' ').map(|(soft, hard)| (number(soft), number(hard)));
     let (soft, hard) = now.unwrap_or_default();
+    let wanted = if may_raise(ask.host) { wanted } else { wanted.min(hard) };
     match ask.wish.profile {
+        _ if soft >= wanted && wanted < ceiling.min(FILES) => {
+            Proposal::Refuse(format!("above {hard} takes the capability CAP_SYS_RESOURCE"))
+        }
         _ if soft >= wanted => Proposal::Leave(format!("{soft} is enough")),
         Profile::Latency => Proposal::Leave("few connections need few files".to_string()),
         Profile::Seeds | Profile::Throughput | Profile::Churn if hard == u64::MAX => {
@@ -54,6 +59,15 @@ fn propose(ask: &Ask<'_>) -> Proposal {
             Proposal::Set(format!("{wanted} {}", hard.max(wanted)))
         }
     }
+}
+
+/// Whether we may raise a hard limit, which root of a container often may not.
+fn may_raise(host: &Host) -> bool {
+    const CAP_SYS_RESOURCE: u32 = 24;
+    let status = host.text("/proc/self/status").unwrap_or_default();
+    let word = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = word.and_then(|word| u64::from_str_radix(word.trim(), 16).ok());
+    bits.is_none_or(|bits| bits & (1 << CAP_SYS_RESOURCE) != 0)
 }
 
 fn predict(signals: &Signals) -> Prediction {
@@ -91,7 +105,10 @@ mod tests {
         let found = testing::proposals(&KNOB, &host, &Wish::default());
         let set = Proposal::Set("65536 65536".to_string());
         assert_eq!(found.iter().map(|(_, to)| to).collect::<Vec<_>>(), [&set, &set]);
-        let seeds = Wish { profile: Profile::Latency, ..Wish::default() };
-        assert!(matches!(testing::proposals(&KNOB, &host, &seeds)[0].1, Proposal::Leave(_)));
+        let latency = Wish { profile: Profile::Latency, ..Wish::default() };
+        assert!(matches!(testing::proposals(&KNOB, &host, &latency)[0].1, Proposal::Leave(_)));
+        made.write("/proc/self/status", "CapEff:\t000001fffeffffff");
+        let found = testing::proposals(&KNOB, &host, &Wish::default());
+        assert_eq!(found[0].1, Proposal::Set("4096 4096".to_string()), "without the capability");
     }
 }

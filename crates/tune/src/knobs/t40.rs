@@ -30,7 +30,8 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::N1, WallId::A8];
 
-const ADVICE: &str = "Only for short connections over a long path; both programs must ask for it.";
+const ADVICE: &str = "Only for short connections over a long path; both programs must ask for \
+     it.";
 
 /// Round trip from which it is worth the trouble, microseconds.
 const LONG_US: f64 = 5_000.0;

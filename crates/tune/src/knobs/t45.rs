@@ -5,6 +5,8 @@
 //! is ever full.
 //! Predicts: nothing without loss on a short path; else up to the next wall.
 //! Risk: bbr without the queueing discipline fq paces by timers of each socket, which costs CPU.
+//! Namespaces other than the first take only `tcp_allowed_congestion_control`; what was the default
+//! of the first once stays in that list.
 //! Verify: `ss -ti` names it for new connections; the file reads back.
 //! With: the queueing discipline fq (T22).
 //! Source: Linux Documentation/networking/ip-sysctl.rst, net/ipv4/tcp_bbr.c.
@@ -43,15 +45,21 @@ fn places(_: &Host, _: &Wish) -> Vec<Place> {
 
 fn propose(ask: &Ask<'_>) -> Proposal {
     let text = |file: &str| ask.host.text(&format!("/proc/sys/net/{file}")).unwrap_or_default();
-    let is_there =
-        text("ipv4/tcp_available_congestion_control").split_whitespace().any(|it| it == "cubic");
+    let lists = |file: &str, name: &str| text(file).split_whitespace().any(|it| it == name);
     let is_paced = text("core/default_qdisc").trim() == "fq";
+    let is_open = |name: &str| {
+        ask.host.is_initial_namespace || lists("ipv4/tcp_allowed_congestion_control", name)
+    };
     match ask.wish.profile {
         Profile::Throughput | Profile::Latency if ask.now == "bbr" && !is_paced => {
-            if is_there {
-                Proposal::Set("cubic".to_string())
-            } else {
-                Proposal::Refuse("this kernel has no cubic".to_string())
+            if !lists("ipv4/tcp_available_congestion_control", "cubic") {
+                return Proposal::Refuse("this kernel has no cubic".to_string());
+            }
+            // Outside of the first namespace the kernel takes only what that one allowed, and
+            // what it does not take could not be put back either.
+            match ["cubic", ask.now].iter().find(|name| !is_open(name)) {
+                Some(name) => Proposal::Refuse(format!("{name} cannot be set in this namespace")),
+                None => Proposal::Set("cubic".to_string()),
             }
         }
         _ => Proposal::Leave("on a LAN no window is ever full".to_string()),
@@ -95,16 +103,21 @@ mod tests {
 
     #[test]
     fn only_what_the_kernel_has_is_proposed() {
-        let propose_on = |available: &str, qdisc: &str| {
+        let propose_in = |available: &str, qdisc: &str, is_initial_namespace| {
             let made = MadeUp::new("t45", 2);
             made.write("/proc/sys/net/ipv4/tcp_congestion_control", "bbr");
             made.write("/proc/sys/net/ipv4/tcp_available_congestion_control", available);
             made.write("/proc/sys/net/core/default_qdisc", qdisc);
-            testing::proposals(&KNOB, &made.host(), &Wish::default()).remove(0).1
+            made.write("/proc/sys/net/ipv4/tcp_allowed_congestion_control", "reno bbr");
+            let host = Host { is_initial_namespace, ..made.host() };
+            testing::proposals(&KNOB, &host, &Wish::default()).remove(0).1
         };
+        let propose_on = |available: &str, qdisc: &str| propose_in(available, qdisc, true);
         let cubic = Proposal::Set("cubic".to_string());
         assert_eq!(propose_on("reno bbr cubic", "pfifo_fast"), cubic);
         assert!(matches!(propose_on("reno bbr", "pfifo_fast"), Proposal::Refuse(_)));
         assert!(matches!(propose_on("reno bbr cubic", "fq"), Proposal::Leave(_)));
+        let inside = propose_in("reno bbr cubic", "pfifo_fast", false);
+        assert!(matches!(inside, Proposal::Refuse(_)), "{inside:?}");
     }
 }

@@ -31,8 +31,8 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::S1, WallId::S2, WallId::S8];
 
-const ADVICE: &str = "Take a profile; where copies or system calls are above a tenth, write larger or \
-     without a copy.";
+const ADVICE: &str = "Take a profile; where copies or system calls are above a tenth, write \
+     larger or without a copy.";
 
 fn now(_: &Host) -> Option<String> {
     None

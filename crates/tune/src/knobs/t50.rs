@@ -31,8 +31,8 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::S1, WallId::S2, WallId::K4];
 
-const ADVICE: &str = "Find who listens to every packet (`ss -0 -p`) and which filters system calls pass; \
-     stop those that nobody needs.";
+const ADVICE: &str = "Find who listens to every packet (`ss -0 -p`) and which filters system \
+     calls pass; stop those that nobody needs.";
 
 /// Gains that somebody else published for audits with seccomp, and for a packet socket.
 const PUBLISHED: f64 = 1.11 * 1.06 - 1.0;

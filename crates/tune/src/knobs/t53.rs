@@ -32,8 +32,8 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::S1, WallId::S2, WallId::K4];
 
-const ADVICE: &str = "Leave them on. On a host that runs nothing but a trusted test, compare once to know \
-     their price.";
+const ADVICE: &str = "Leave them on. On a host that runs nothing but a trusted test, compare \
+     once to know their price.";
 
 /// Gain that somebody else published, on a CPU of 2018.
 const PUBLISHED: f64 = 0.28;

@@ -7,7 +7,7 @@
 //! Risk: half of the CPUs go; masks, interrupts and worker counts no longer fit.
 //! Verify: `smt/active`, and CPUs online.
 //! With: every mask of CPUs (T1, T5, T8, T12).
-//! Source: Linux Documentation/admin-guide/hw-vuln, cpu(7).
+//! Source: Linux Documentation/ABI/testing/sysfs-devices-system-cpu.
 
 use crate::host::{Host, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};

@@ -30,8 +30,8 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::S1, WallId::S2, WallId::S6];
 
-const ADVICE: &str = "Only for a tail that threads of the kernel make; pin the server to the isolated \
-     CPUs.";
+const ADVICE: &str = "Only for a tail that threads of the kernel make; pin the server to the \
+     isolated CPUs.";
 
 fn now(host: &Host) -> Option<String> {
     let line = host.text("/proc/cmdline")?;

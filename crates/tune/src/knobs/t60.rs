@@ -32,8 +32,8 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::A5, WallId::S1, WallId::S2];
 
-const ADVICE: &str = "Take a profile of the server; where the collector is above a tenth, give it more \
-     memory.";
+const ADVICE: &str = "Take a profile of the server; where the collector is above a tenth, give \
+     it more memory.";
 
 fn now(_: &Host) -> Option<String> {
     None

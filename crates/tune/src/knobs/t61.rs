@@ -39,8 +39,8 @@ const WALLS: &[WallId] = &[
     WallId::C10,
 ];
 
-const ADVICE: &str = "Give the generator more threads, CPUs or a host of its own, and measure again before \
-     turning anything else.";
+const ADVICE: &str = "Give the generator more threads, CPUs or a host of its own, and measure \
+     again before turning anything else.";
 
 fn now(_: &Host) -> Option<String> {
     None

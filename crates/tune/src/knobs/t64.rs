@@ -31,8 +31,8 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::A10, WallId::S1, WallId::S2];
 
-const ADVICE: &str = "Run once with access logs off; where that moves the rate, write in batches or \
-     sample.";
+const ADVICE: &str = "Run once with access logs off; where that moves the rate, write in \
+     batches or sample.";
 
 fn now(_: &Host) -> Option<String> {
     None
