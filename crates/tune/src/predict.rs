@@ -29,6 +29,20 @@ const REACHED: f64 = 0.95;
 const WAITING: f64 = 0.01;
 /// Share of softirq from which a full CPU is full of it.
 const SOFTIRQ: f64 = 0.5;
+/// Walls of a server whose CPU time limits, for whatever reason: less of it per request moves them.
+const CPU_WALLS: &[WallId] = &[
+    WallId::K4,
+    WallId::K5,
+    WallId::K6,
+    WallId::K9,
+    WallId::S1,
+    WallId::S2,
+    WallId::S3,
+    WallId::S4,
+    WallId::S5,
+    WallId::S6,
+    WallId::S9,
+];
 /// Price of work moved between CPUs, as a share of the rate: wake-ups of other CPUs.
 const PRICE_OF_MOVING: f64 = 0.35;
 /// The run that measures what the knobs of a server depend on.
@@ -275,7 +289,8 @@ pub fn work(
     what: &str,
     reconsider: &str,
 ) -> Prediction {
-    if let Some(nothing) = elsewhere(signals, relieved, reconsider) {
+    let relieved = [relieved, CPU_WALLS].concat();
+    if let Some(nothing) = elsewhere(signals, &relieved, reconsider) {
         return nothing;
     }
     let is_named = matches!(signals.wall, Some(Named::Wall(_)));

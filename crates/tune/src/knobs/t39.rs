@@ -1,7 +1,8 @@
 //! T39: how many files a process may open, nofile.
 //!
 //! Path: prlimit(2) of a running process, soft and hard; `/proc/sys/fs/nr_open` is the ceiling.
-//! Matters when: the process runs out of descriptors (K3, C8): one per connection, and some.
+//! Matters when: a process of the server runs out of descriptors (K3): one per connection, and
+//! some. The generator raises its own limit by itself.
 //! Predicts: nothing while files are free; then up to the next wall.
 //! Risk: a process that reserves memory per possible descriptor. A hard limit is raised only with
 //! CAP_SYS_RESOURCE, and never lowered, as it might not come back.
@@ -29,7 +30,7 @@ pub const KNOB: Knob = Knob {
     predict,
 };
 
-const WALLS: &[WallId] = &[WallId::K3, WallId::C8];
+const WALLS: &[WallId] = &[WallId::K3];
 
 /// What the largest fleets of connections of one process need.
 const FILES: u64 = 1_048_576;

@@ -78,6 +78,8 @@ fn removed_work_pays_by_its_share_of_the_cpu_that_limits() {
     // Softirq takes 8 % and the knob halves it: 4.2 %.
     let gain = work(&at_wall(WallId::S1), &[WallId::S1], Some(0.04), "softirq", "a profile");
     assert!((gain.high.unwrap() - 0.0417).abs() < 0.0005, "{}", gain.arithmetic);
+    let quota = work(&at_wall(WallId::S3), &[WallId::S1], Some(0.04), "softirq", "a profile");
+    assert_eq!(quota.basis, Basis::Bounded, "a quota is CPU time too");
     let idle = work(&seeds(), &[WallId::S1], Some(0.04), "softirq", "a profile");
     assert_eq!(idle.basis, Basis::NoEffect);
     let mut no_wall = Signals { wall: Some(Named::Unknown), ..seeds() };
