@@ -24,6 +24,8 @@ pub struct Host {
     pub boot_id: String,
     /// Identifies the network namespace of this process.
     pub namespace: String,
+    /// Whether that is the one the host started with: some files can be written only there.
+    pub is_initial_namespace: bool,
 }
 
 /// A network device.
@@ -123,7 +125,9 @@ impl Host {
         let allowed = text("/proc/self/status");
         let allowed = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         let cpus_online = list("/sys/devices/system/cpu/online");
-        let namespace = fs::read_link(root.path("/proc/self/ns/net"));
+        // Of this thread: `/proc/sys/net` follows it, not its process.
+        let namespace = fs::read_link(root.path("/proc/thread-self/ns/net")).ok();
+        let first = fs::read_link(root.path("/proc/1/ns/net")).ok();
         Self {
             cpus_possible: list("/sys/devices/system/cpu/possible"),
             cpus_allowed: allowed
@@ -132,6 +136,8 @@ impl Host {
             devices: devices(&root, &cpus_online),
             servers: Vec::new(),
             boot_id: text("/proc/sys/kernel/random/boot_id").trim().to_string(),
+            // A host made up of files has no links at all, and one namespace.
+            is_initial_namespace: namespace == first,
             namespace: namespace.map(|link| link.display().to_string()).unwrap_or_default(),
             cpus_online,
             root,
@@ -151,6 +157,13 @@ impl Host {
     /// A file's text; nothing when it cannot be read.
     pub fn text(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.root.path(path)).ok()
+    }
+
+    /// Names in a folder, in order; none when it is not there. Numbers at their ends count.
+    pub fn names_in(&self, folder: &str) -> Vec<String> {
+        let mut names = names_in(&self.root.path(folder));
+        names.sort_by_key(|name| (name.len(), name.clone()));
+        names
     }
 
     /// Whether the files are below another folder than `/`.

@@ -7,6 +7,7 @@
 //! Never: a change without an entry on disk, a value of somebody else overwritten, a command run.
 
 mod cpus;
+mod groups;
 mod host;
 mod knob;
 mod knobs;

@@ -7,6 +7,7 @@
 pub mod daemon;
 pub mod ethtool;
 mod file;
+mod limits;
 pub mod process;
 pub mod qdisc;
 pub mod threads;
@@ -28,6 +29,13 @@ pub enum Place {
         path: String,
         /// What is written in it.
         format: Format,
+    },
+    /// The limit of open files of a running process: `soft hard`.
+    OpenFiles {
+        /// The process.
+        pid: u32,
+        /// When it started, in clock ticks since the boot: tells it from a later one with its pid.
+        started_ticks: u64,
     },
     /// A setting of a network driver.
     Ethtool {
@@ -129,7 +137,7 @@ impl Place {
         match self {
             Self::File { path, .. } => path.strip_prefix("/sys/class/net/")?.split('/').next(),
             Self::Ethtool { device, .. } | Self::Qdisc { device } => Some(device),
-            Self::Threads { .. } | Self::Daemon { .. } => None,
+            Self::Threads { .. } | Self::Daemon { .. } | Self::OpenFiles { .. } => None,
         }
     }
 
@@ -140,6 +148,17 @@ impl Place {
         queue.split('/').next()?.split_once('-')?.1.parse().ok()
     }
 
+    /// A file with one integer.
+    pub fn number(path: impl Into<String>) -> Self {
+        Self::File { path: path.into(), format: Format::Number }
+    }
+
+    /// The limit of open files of a process; nothing when it is gone.
+    pub fn open_files(host: &Host, pid: u32) -> Option<Self> {
+        let started_ticks = limits::started_ticks(host, pid)?;
+        Some(Self::OpenFiles { pid, started_ticks })
+    }
+
     /// Reads it. Nothing when it does not exist on this host.
     pub fn read(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
         match self {
@@ -148,6 +167,7 @@ impl Place {
             Self::Qdisc { device } => qdisc::read(host, device),
             Self::Threads { pid, started_ticks } => Ok(threads::read(host, *pid, *started_ticks)),
             Self::Daemon { pid, started_ticks, .. } => Ok(daemon::read(host, *pid, *started_ticks)),
+            Self::OpenFiles { pid, started_ticks } => limits::read(host, *pid, *started_ticks),
         }
     }
 
@@ -162,6 +182,9 @@ impl Place {
             }
             Self::Daemon { name, pid, started_ticks } => {
                 daemon::write(host, name, (*pid, *started_ticks), value)
+            }
+            Self::OpenFiles { pid, started_ticks } => {
+                limits::write(host, *pid, *started_ticks, value)
             }
         }
     }
@@ -215,6 +238,7 @@ impl Place {
             Self::Qdisc { device } => qdisc::show(device),
             Self::Threads { pid, .. } => threads::show(*pid),
             Self::Daemon { name, pid, .. } => daemon::show(name, *pid),
+            Self::OpenFiles { pid, .. } => limits::shown(*pid),
         }
     }
 }

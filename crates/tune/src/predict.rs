@@ -1,16 +1,21 @@
 //! The arithmetic of predictions: what a change can do to a rate, given what limits it.
 //!
-//! Kinds, each a function with its figures spelled out in the answer:
+//! Six kinds, each a function with its figures spelled out in the answer:
 //!
-//! - the wall is elsewhere: nothing, within the noise of the run;
-//! - [`removed_work`]: of `c` microseconds per request on the CPU that limits, `m` can go: at most
-//!   `c / (c - m) - 1`;
+//! - [`elsewhere`]: the wall is another one: nothing, within the noise of the run;
+//! - [`work`], [`removed_work`]: of `c` microseconds per request on the CPU that limits, `m` can
+//!   go: at most `c / (c - m) - 1`;
 //! - [`spread_of_softirq`]: work moves to other CPUs: at most `fullest / mean - 1`;
-//! - [`removed_waiting`]: of the time in the system a share goes: at most `1 / (1 - share) - 1`;
-//! - [`halved_softirq`]: work in softirq is made less: of its share at most one half goes;
-//! - [`limit`]: a count runs into a limit: nothing until it does, then up to the next wall.
+//! - [`waiting`], [`removed_waiting`]: of the time in the system a share goes: at most
+//!   `1 / (1 - share) - 1`;
+//! - [`limit`], [`count`], [`room`]: a count runs into a limit: nothing until it does, then up to
+//!   the next wall. How much is needed follows from Little's law: rate times holding time;
+//! - [`fewer_bytes`]: on a full link at most the ratio of the bytes.
+//!
+//! When nothing is known: what was not measured is never taken for zero. The answer is unknown,
+//! with the command whose run would tell.
 
-use model::tuning::{CpuSignal, Prediction, Signals};
+use model::tuning::{Basis, CpuSignal, Prediction, Signals};
 use model::verdict::Named;
 use model::wall::{Side as At, WallId};
 
@@ -18,83 +23,237 @@ use model::wall::{Side as At, WallId};
 const NOISE: f64 = 0.03;
 /// Share of its time from which a CPU counts as full.
 const FULL: f64 = 0.95;
+/// Share of a limit from which it counts as reached.
+const REACHED: f64 = 0.95;
+/// Share of the time from which waiting is worth a word.
+const WAITING: f64 = 0.01;
 /// Share of softirq from which a full CPU is full of it.
 const SOFTIRQ: f64 = 0.5;
-/// Walls of a server whose CPUs limit: less work per request moves them.
-const CPU_WALLS: &[WallId] =
-    &[WallId::K4, WallId::K5, WallId::K6, WallId::K9, WallId::S1, WallId::S2, WallId::S4];
+/// Walls of a server whose CPU time limits, for whatever reason: less of it per request moves them.
+const CPU_WALLS: &[WallId] = &[
+    WallId::K4,
+    WallId::K5,
+    WallId::K6,
+    WallId::K9,
+    WallId::S1,
+    WallId::S2,
+    WallId::S3,
+    WallId::S4,
+    WallId::S5,
+    WallId::S6,
+    WallId::S9,
+];
 /// Price of work moved between CPUs, as a share of the rate: wake-ups of other CPUs.
 const PRICE_OF_MOVING: f64 = 0.35;
+/// The run that measures what the knobs of a server depend on.
+const SETTLES: &str = "`ceiling load URL --server-pid PID`, or with `--probe HOST:PORT` when the \
+                       server runs elsewhere";
 
 /// The noise of a run.
 pub fn noise(signals: &Signals) -> f64 {
-    signals.noise.unwrap_or(NOISE).max(0.01)
+    finite(signals.noise).unwrap_or(NOISE).clamp(0.01, 1.0)
+}
+
+/// A measured figure that one can calculate with; others were not measured.
+pub fn finite(figure: Option<f64>) -> Option<f64> {
+    figure.filter(|figure| figure.is_finite() && *figure >= 0.0)
+}
+
+/// How many of something are held at once, by Little's law.
+pub fn needed(rate: Option<f64>, holding_s: f64) -> Option<f64> {
+    finite(finite(rate).map(|rate| rate * holding_s))
+}
+
+/// Nobody measured `what`; the answer says which run would, and what to look at in it.
+pub fn unknown(what: &str, reconsider: &str) -> Prediction {
+    let settle = format!("{SETTLES} would tell: {reconsider}");
+    Prediction::unknown(format!("not measured: {what}"), &settle)
 }
 
 /// A prediction of nothing, when the generator, or a named wall that is none of `relieved`, limits.
 pub fn elsewhere(signals: &Signals, relieved: &[WallId], reconsider: &str) -> Option<Prediction> {
-    let wall = signals.wall?;
-    let is_elsewhere = match wall {
-        Named::Wall(wall) => !relieved.contains(&wall),
-        Named::None | Named::Unknown => false,
-    };
-    let words = match wall {
-        Named::Wall(wall) if signals.client_is_wall || at_the_client(wall) => {
+    let words = where_else(signals, relieved)?;
+    Some(Prediction::no_effect(noise(signals), words, reconsider))
+}
+
+/// Which other wall limits, in words; nothing when one of `relieved` does, or nobody knows.
+fn where_else(signals: &Signals, relieved: &[WallId]) -> Option<String> {
+    let is_of_client = relieved.iter().any(|wall| wall.side() == At::Client);
+    match signals.wall {
+        Some(Named::Wall(wall)) if relieved.contains(&wall) => None,
+        Some(Named::Wall(wall))
+            if !is_of_client && (signals.client_is_wall || at_the_client(wall)) =>
+        {
             let name = wall.name();
-            format!("the generator was the wall ({wall}, {name}): no change of the server can show")
+            let why = "no change of the server can show";
+            Some(format!("the generator was the wall ({wall}, {name}): {why}"))
         }
-        Named::Wall(wall) => {
-            format!("the wall was {wall}, {}, which this does not move", wall.name())
+        Some(Named::Wall(wall)) => {
+            Some(format!("the wall was {wall}, {}, which this does not move", wall.name()))
         }
-        Named::None | Named::Unknown => String::new(),
-    };
-    is_elsewhere.then(|| Prediction::no_effect(noise(signals), words, reconsider))
+        _ if signals.client_is_wall && !is_of_client => {
+            Some("the generator was the wall: no change of the server can show".to_string())
+        }
+        _ => None,
+    }
 }
 
 fn at_the_client(wall: WallId) -> bool {
     matches!(wall.side(), At::Client | At::Measurement)
 }
 
-/// A count that runs into a limit: `hits` is how often it did.
+/// A count that runs into a limit: `hits` is how often it did. Without the walls that the limit
+/// makes, only the generator is known to be another.
 pub fn limit(signals: &Signals, hits: Option<u64>, what: &str, reconsider: &str) -> Prediction {
-    match hits {
-        None => Prediction::unknown(format!("not measured: {what}"), reconsider),
-        Some(0) => {
-            Prediction::no_effect(noise(signals), format!("0 {what}: not at the limit"), reconsider)
+    let named = match signals.wall {
+        Some(Named::Wall(wall)) if !at_the_client(wall) => vec![wall],
+        _ => Vec::new(),
+    };
+    let removes = "what each of them costs in errors or latency";
+    count(signals, &Count { relieved: &named, hits, what, removes, reconsider })
+}
+
+/// A limit that is seen by how often it was hit.
+#[derive(Debug, Clone, Copy)]
+pub struct Count<'a> {
+    /// Walls that the limit makes.
+    pub relieved: &'a [WallId],
+    /// How often it was hit.
+    pub hits: Option<u64>,
+    /// What is counted, for example "packets dropped".
+    pub what: &'a str,
+    /// What goes away even when another wall limits the rate.
+    pub removes: &'a str,
+    /// Which counter would change the answer.
+    pub reconsider: &'a str,
+}
+
+/// Nothing at zero; errors only while the wall is elsewhere; otherwise up to the next wall.
+pub fn count(signals: &Signals, count: &Count<'_>) -> Prediction {
+    let Count { relieved, hits, what, removes, reconsider } = *count;
+    let noise = noise(signals);
+    match (hits, where_else(signals, relieved)) {
+        (None, None) => unknown(what, reconsider),
+        (None, Some(wall)) => {
+            let arithmetic = format!("{wall}; not measured: {what}");
+            Prediction::no_effect(noise, arithmetic, reconsider)
         }
-        Some(hits) => {
+        (Some(0), wall) => {
+            let wall = wall.map(|wall| format!("{wall}; ")).unwrap_or_default();
+            let arithmetic = format!("{wall}0 {what}: not at the limit");
+            Prediction::no_effect(noise, arithmetic, reconsider)
+        }
+        (Some(hits), Some(wall)) => {
+            let arithmetic = format!(
+                "{hits} {what}; {wall}: it removes {removes}, the rate stays within the noise"
+            );
+            Prediction::bounded(-noise, Some(noise), arithmetic, reconsider)
+        }
+        (Some(hits), None) => {
             let arithmetic = format!("{hits} {what}: more room helps, up to the next wall");
-            Prediction::bounded(-noise(signals), None, arithmetic, reconsider)
+            Prediction::bounded(-noise, None, arithmetic, reconsider)
         }
     }
 }
 
-/// The same for a count that stands for a wall: nothing when another wall was named.
-pub fn limit_at(
-    signals: &Signals,
-    relieved: &[WallId],
-    hits: Option<u64>,
-    what: &str,
-    reconsider: &str,
-) -> Prediction {
-    let nothing = elsewhere(signals, relieved, reconsider);
-    nothing.unwrap_or_else(|| limit(signals, hits, what, reconsider))
+/// A limit that is seen by how much of it is in use.
+#[derive(Debug, Clone, Copy)]
+pub struct Room<'a> {
+    /// Walls that the limit makes.
+    pub relieved: &'a [WallId],
+    /// Use as a share of the limit.
+    pub used: Option<f64>,
+    /// What is in use, for example "of the range of ports".
+    pub what: &'a str,
+    /// Rate and holding time in seconds of what fills it, where they are known.
+    pub held: Option<(f64, f64)>,
+    /// Which counter would change the answer.
+    pub reconsider: &'a str,
+}
+
+/// Nothing while there is room; then up to the next wall.
+pub fn room(signals: &Signals, room: &Room<'_>) -> Prediction {
+    let Room { relieved, used, what, held, reconsider } = *room;
+    let noise = noise(signals);
+    let held = held.and_then(|(rate, time_s)| Some((rate, time_s, needed(Some(rate), time_s)?)));
+    let law = held.map(|(rate, time_s, all)| {
+        format!("; needed are {rate:.0}/s x {time_s:.0} s = {all:.0}, by Little's law")
+    });
+    let law = law.unwrap_or_default();
+    match (finite(used), where_else(signals, relieved)) {
+        (None, None) => unknown(&format!("use {what}{law}"), reconsider),
+        (None, Some(wall)) => {
+            let arithmetic = format!("{wall}; not measured: use {what}{law}");
+            Prediction::no_effect(noise, arithmetic, reconsider)
+        }
+        (Some(used), wall) if used < REACHED => {
+            let wall = wall.map(|wall| format!("{wall}; ")).unwrap_or_default();
+            let arithmetic = format!("{wall}{:.0} % {what} in use: there is room{law}", used * 1e2);
+            Prediction::no_effect(noise, arithmetic, reconsider)
+        }
+        (Some(used), Some(wall)) => {
+            let arithmetic = format!(
+                "{:.0} % {what} in use{law}; {wall}: it removes errors, the rate stays within the \
+                 noise",
+                used * 1e2
+            );
+            Prediction::bounded(-noise, Some(noise), arithmetic, reconsider)
+        }
+        (Some(used), None) => {
+            let arithmetic = format!(
+                "{:.0} % {what} in use{law}: more room helps, up to the next wall",
+                used * 1e2
+            );
+            Prediction::bounded(-noise, None, arithmetic, reconsider)
+        }
+    }
+}
+
+/// A limit that only the verdict tells of.
+pub fn only_at(signals: &Signals, relieved: &[WallId], what: &str, reconsider: &str) -> Prediction {
+    match signals.wall {
+        Some(Named::Wall(wall)) if relieved.contains(&wall) => {
+            let arithmetic =
+                format!("the wall was {wall}, {}: {what}, up to the next wall", wall.name());
+            Prediction::bounded(-noise(signals), None, arithmetic, reconsider)
+        }
+        _ => elsewhere(signals, relieved, reconsider)
+            .or_else(|| no_wall(signals, reconsider))
+            .unwrap_or_else(|| unknown("which wall limits", reconsider)),
+    }
+}
+
+/// Nothing, when the load met no wall.
+fn no_wall(signals: &Signals, reconsider: &str) -> Option<Prediction> {
+    let words = || "no wall was reached: the rate was the load that was offered".to_string();
+    (signals.wall == Some(Named::None))
+        .then(|| Prediction::no_effect(noise(signals), words(), reconsider))
+}
+
+/// CPUs of the server with shares that one can calculate with.
+fn cpus_of_server(signals: &Signals) -> Option<Vec<CpuSignal>> {
+    let is_right = |share: f64| share.is_finite() && share >= 0.0;
+    let cpus = signals.server.cpus.as_ref()?.iter().copied();
+    let cpus: Vec<_> = cpus.filter(|cpu| is_right(cpu.busy) && is_right(cpu.softirq)).collect();
+    (!cpus.is_empty()).then_some(cpus)
+}
+
+/// Mean share of time in which the server's CPUs were busy.
+pub fn mean_busy(signals: &Signals) -> Option<f64> {
+    let cpus = cpus_of_server(signals)?;
+    finite(Some(cpus.iter().map(|cpu| cpu.busy).sum::<f64>() / cpus.len() as f64))
 }
 
 /// Softirq moves from the fullest CPU to others of the server's host.
 pub fn spread_of_softirq(signals: &Signals, reconsider: &str) -> Prediction {
-    let Some(cpus) = signals.server.cpus.as_ref().filter(|cpus| cpus.len() > 1) else {
-        return Prediction::unknown(
-            "shares of the server's CPUs were not measured".into(),
-            reconsider,
-        );
-    };
     if let Some(nothing) = elsewhere(signals, &[WallId::K4, WallId::K5], reconsider) {
         return nothing;
     }
+    let (Some(cpus), Some(mean)) = (cpus_of_server(signals), mean_busy(signals)) else {
+        return unknown("shares of the server's CPUs", reconsider);
+    };
     let full = cpus.iter().max_by(|left, right| left.softirq.total_cmp(&right.softirq));
-    let Some(full) = full else { return Prediction::unknown(String::new(), reconsider) };
-    let mean = cpus.iter().map(|cpu: &CpuSignal| cpu.busy).sum::<f64>() / cpus.len() as f64;
+    let Some(full) = full else { return unknown("shares of the server's CPUs", reconsider) };
     let shown = format!(
         "CPU {} is {:.0} % busy, {:.0} % in softirq; the mean of {} CPUs is {:.0} %",
         full.cpu,
@@ -103,12 +262,60 @@ pub fn spread_of_softirq(signals: &Signals, reconsider: &str) -> Prediction {
         cpus.len(),
         mean * 100.0
     );
-    if full.busy < FULL || full.softirq < SOFTIRQ || mean <= 0.0 {
+    if cpus.len() < 2 || full.busy < FULL || full.softirq < SOFTIRQ || mean <= 0.0 {
         return Prediction::no_effect(noise(signals), shown, reconsider);
     }
     let high = full.busy / mean - 1.0;
     let arithmetic = format!("{shown}: at most {:.2} / {mean:.2} - 1", full.busy);
-    Prediction::bounded(-PRICE_OF_MOVING, Some(high.max(noise(signals))), arithmetic, reconsider)
+    Prediction::bounded(
+        -PRICE_OF_MOVING,
+        Some(at_least_noise(signals, high)),
+        arithmetic,
+        reconsider,
+    )
+}
+
+/// A bound that says no less than what cannot be told from nothing, and is always a number.
+fn at_least_noise(signals: &Signals, high: f64) -> f64 {
+    high.clamp(noise(signals), 1e6)
+}
+
+/// A share of the CPU time of a request can go, which helps when the server's CPUs limit.
+/// `largest_share` is the most that can go; nothing when only a profile would tell.
+pub fn work(
+    signals: &Signals,
+    relieved: &[WallId],
+    largest_share: Option<f64>,
+    what: &str,
+    reconsider: &str,
+) -> Prediction {
+    let relieved = [relieved, CPU_WALLS].concat();
+    if let Some(nothing) = elsewhere(signals, &relieved, reconsider) {
+        return nothing;
+    }
+    let is_named = matches!(signals.wall, Some(Named::Wall(_)));
+    let fullest = cpus_of_server(signals)
+        .and_then(|cpus| cpus.iter().map(|cpu| cpu.busy).max_by(f64::total_cmp));
+    match fullest {
+        Some(busy) if !is_named && busy < FULL => {
+            let arithmetic = format!("no CPU limits: the fullest is {:.0} % busy", busy * 100.0);
+            return Prediction::no_effect(noise(signals), arithmetic, reconsider);
+        }
+        None if !is_named => return unknown("shares of the server's CPUs", reconsider),
+        _ => {}
+    }
+    match finite(largest_share) {
+        None => unknown(&format!("the share of {what} in a profile of the server"), reconsider),
+        Some(share) => {
+            let us = finite(signals.server.us_per_request).filter(|us| *us > 0.0).unwrap_or(1.0);
+            removed_work(signals, us, us * share, what, reconsider)
+        }
+    }
+}
+
+/// The largest share of a request that can go by a gain which somebody else published.
+pub fn share_of_gain(gain: f64) -> f64 {
+    1.0 - 1.0 / (1.0 + gain)
 }
 
 /// Of `us` microseconds of CPU per request on a host whose CPUs limit, `removed_us` can go.
@@ -119,42 +326,127 @@ pub fn removed_work(
     what: &str,
     reconsider: &str,
 ) -> Prediction {
-    let left = (us - removed_us).max(us / 100.0);
-    let high = us / left - 1.0;
+    let (Some(us), Some(removed_us)) = (finite(Some(us)), finite(Some(removed_us))) else {
+        return unknown(&format!("CPU time per request ({what})"), reconsider);
+    };
+    if us <= 0.0 {
+        return unknown(&format!("CPU time per request ({what})"), reconsider);
+    }
+    let removed_us = removed_us.min(us * 0.99);
+    let high = us / (us - removed_us) - 1.0;
     let arithmetic = format!("{what}: {us:.2} / ({us:.2} - {removed_us:.2}) - 1 = {high:.3}");
-    Prediction::bounded(-noise(signals), Some(high.max(noise(signals))), arithmetic, reconsider)
+    let high = Some(at_least_noise(signals, high));
+    Prediction::bounded(-noise(signals), high, arithmetic, reconsider)
+}
+
+/// Waiting that a change would remove, as a share of the time in the system.
+pub fn waiting(
+    signals: &Signals,
+    relieved: &[WallId],
+    share: Option<f64>,
+    what: &str,
+    reconsider: &str,
+) -> Prediction {
+    match (finite(share), elsewhere(signals, relieved, reconsider)) {
+        (Some(share), _) if share < WAITING => {
+            let arithmetic = format!("{:.1} % of the time {what}", share * 100.0);
+            Prediction::no_effect(noise(signals), arithmetic, reconsider)
+        }
+        (_, Some(nothing)) => nothing,
+        (None, None) => unknown(&format!("the share of the time {what}"), reconsider),
+        (Some(share), None) => {
+            let what = format!("{:.1} % of the time {what}", share * 100.0);
+            removed_waiting(signals, share, &what, reconsider)
+        }
+    }
 }
 
 /// A share of the time in the system that waiting takes can go.
 pub fn removed_waiting(signals: &Signals, share: f64, what: &str, reconsider: &str) -> Prediction {
-    let high = 1.0 / (1.0 - share.clamp(0.0, 0.99)) - 1.0;
+    let Some(share) = finite(Some(share)) else { return unknown(what, reconsider) };
+    let share = share.min(0.99);
+    let high = 1.0 / (1.0 - share) - 1.0;
     let arithmetic = format!("{what}: 1 / (1 - {share:.3}) - 1 = {high:.3}");
-    Prediction::bounded(-noise(signals), Some(high.max(noise(signals))), arithmetic, reconsider)
+    let high = Some(at_least_noise(signals, high));
+    Prediction::bounded(-noise(signals), high, arithmetic, reconsider)
+}
+
+/// Each response takes `ratio` times fewer bytes, at a price in CPU on both hosts that can cost up
+/// to `price` of the rate where CPUs limit instead.
+pub fn fewer_bytes(signals: &Signals, ratio: f64, price: f64, reconsider: &str) -> Prediction {
+    let relieved = [WallId::K8, WallId::C5];
+    let (noise, price) = (noise(signals), finite(Some(price)).unwrap_or(1.0).min(1.0));
+    let Some(ratio) = finite(Some(ratio)).filter(|ratio| *ratio >= 1.0) else {
+        return unknown("the ratio of the bytes", reconsider);
+    };
+    let link_use = [signals.server.link_use, signals.client.link_use];
+    let link_use = link_use.into_iter().filter_map(finite).max_by(f64::total_cmp);
+    let is_full = match (signals.wall, link_use) {
+        (Some(Named::Wall(wall)), _) => relieved.contains(&wall),
+        (_, Some(link_use)) => link_use >= REACHED,
+        (_, None) => return unknown("the use of the link", reconsider),
+    };
+    let cost = format!("it adds CPU on both hosts, which can cost up to {:.0} %", price * 100.0);
+    if !is_full {
+        let wall = where_else(signals, &relieved).unwrap_or("the link is not full".to_string());
+        let arithmetic = format!("{wall}; {cost}");
+        return Prediction::bounded(-price.max(noise), Some(noise), arithmetic, reconsider);
+    }
+    let arithmetic = format!("the link is full: {ratio:.1} times fewer bytes - 1; {cost}");
+    let high = Some(at_least_noise(signals, ratio - 1.0));
+    Prediction::bounded(-price.max(noise), high, arithmetic, reconsider)
+}
+
+/// A count that stands for a wall.
+pub fn limit_at(
+    signals: &Signals,
+    relieved: &[WallId],
+    hits: Option<u64>,
+    what: &str,
+    reconsider: &str,
+) -> Prediction {
+    let removes = "what is sent again for them";
+    count(signals, &Count { relieved, hits, what, removes, reconsider })
 }
 
 /// Where packets are given to more CPUs than there are queues. With as many queues as CPUs every
-/// packet is on its CPU already, and moving it costs interrupts between CPUs.
+/// packet is on its CPU already, and moving it costs interrupts between CPUs; so it does where
+/// the CPUs are full of something else.
 pub fn steered(signals: &Signals, reconsider: &str) -> Prediction {
     let server = &signals.server;
     let cpus = server.cpus.as_ref().map(Vec::len);
     match server.rx_queues.zip(cpus) {
         Some((queues, cpus)) if queues as usize >= cpus => {
             let arithmetic = format!("{queues} receive queues for {cpus} CPUs: steering adds work");
-            Prediction::bounded(-PRICE_OF_MOVING, Some(0.0), arithmetic, reconsider)
+            Prediction::bounded(-PRICE_OF_MOVING, Some(noise(signals)), arithmetic, reconsider)
         }
-        _ => spread_of_softirq(signals, reconsider),
+        _ => priced(signals, spread_of_softirq(signals, reconsider)),
     }
+}
+
+/// A prediction of nothing for what moves work, where full CPUs of the server are the wall: the
+/// work of moving comes on top.
+fn priced(signals: &Signals, nothing: Prediction) -> Prediction {
+    let is_full = match signals.wall {
+        Some(Named::Wall(wall)) => CPU_WALLS.contains(&wall),
+        _ => mean_busy(signals).is_some_and(|busy| busy >= FULL),
+    };
+    if nothing.basis != Basis::NoEffect || !is_full {
+        return nothing;
+    }
+    let arithmetic = format!("{}; moving packets costs CPU that is not there", nothing.arithmetic);
+    let Prediction { high, reconsider, .. } = nothing;
+    Prediction::bounded(-PRICE_OF_MOVING, high, arithmetic, &reconsider)
 }
 
 /// Work in softirq is made less, by `what`; what is left of it is at least one half.
 pub fn halved_softirq(signals: &Signals, what: &str, reconsider: &str) -> Prediction {
-    let Some(cpus) = signals.server.cpus.as_ref().filter(|cpus| !cpus.is_empty()) else {
-        let arithmetic = "shares of the server's CPUs were not measured".to_string();
-        return Prediction::unknown(arithmetic, reconsider);
-    };
     if let Some(nothing) = elsewhere(signals, CPU_WALLS, reconsider) {
         return nothing;
     }
+    let Some(cpus) = cpus_of_server(signals) else {
+        return unknown("shares of the server's CPUs", reconsider);
+    };
     let sum = |of: fn(&CpuSignal) -> f64| cpus.iter().map(of).sum::<f64>();
     let (busy, softirq) = (sum(|cpu| cpu.busy), sum(|cpu| cpu.softirq));
     let fullest = cpus.iter().map(|cpu| cpu.busy).fold(0.0, f64::max);
@@ -162,11 +454,9 @@ pub fn halved_softirq(signals: &Signals, what: &str, reconsider: &str) -> Predic
         let shown = format!("the fullest CPU is {:.0} % busy: CPUs do not limit", fullest * 100.0);
         return Prediction::no_effect(noise(signals), shown, reconsider);
     }
-    let share = (softirq / busy).clamp(0.0, 1.0);
-    if !share.is_finite() {
-        let arithmetic = "shares of the server's CPUs are no numbers".to_string();
-        return Prediction::unknown(arithmetic, reconsider);
-    }
+    let Some(share) = finite(Some(softirq / busy)).map(|share| share.min(1.0)) else {
+        return unknown("shares of the server's CPUs", reconsider);
+    };
     let high = 1.0 / (1.0 - share / 2.0) - 1.0;
     let shown = format!(
         "{what}: softirq is {:.1} % of the CPU time in use, at most half of it goes",
@@ -176,8 +466,43 @@ pub fn halved_softirq(signals: &Signals, what: &str, reconsider: &str) -> Predic
     if high <= noise(signals) {
         return Prediction::no_effect(noise(signals), arithmetic, reconsider);
     }
-    if let Some(us) = signals.server.us_per_request {
-        return removed_work(signals, us, us * share / 2.0, &shown, reconsider);
+    let us = finite(signals.server.us_per_request).filter(|us| *us > 0.0);
+    match us {
+        Some(us) => removed_work(signals, us, us * share / 2.0, &shown, reconsider),
+        None => Prediction::bounded(-noise(signals), Some(high), arithmetic, reconsider),
     }
-    Prediction::bounded(-noise(signals), Some(high), arithmetic, reconsider)
 }
+
+/// Packets go to the CPUs where their readers run. That saves at most half of their softirq, and
+/// gathers all of it on those CPUs, which are fewer when a server has fewer busy threads.
+pub fn gathered_at_readers(signals: &Signals, reconsider: &str) -> Prediction {
+    let saved = halved_softirq(signals, "packets meet their reader's cache", reconsider);
+    let (Some(low), Some(high)) = (saved.low, saved.high) else { return saved };
+    let (Some(cpus), Some(readers)) = (cpus_of_server(signals), readers(signals)) else {
+        return saved;
+    };
+    if saved.basis == Basis::NoEffect {
+        return saved;
+    }
+    let busy: f64 = cpus.iter().map(|cpu| cpu.busy).sum();
+    let gathered = (readers / busy - 1.0).min(low);
+    let arithmetic = format!(
+        "{}; its readers run on {readers:.0} of {} CPUs, where all packets would be taken in: \
+         at worst {readers:.0} / {busy:.2} - 1 = {gathered:.2}",
+        saved.arithmetic,
+        cpus.len()
+    );
+    Prediction::bounded(gathered, Some(high), arithmetic, reconsider)
+}
+
+/// On how many CPUs the server's threads run: as many as it has busy threads, where it may.
+fn readers(signals: &Signals) -> Option<f64> {
+    let server = &signals.server;
+    let hottest = finite(server.hottest_thread).filter(|share| *share > 0.01)?;
+    let used = finite(server.us_per_request)? * finite(signals.rate)? / 1e6;
+    let allowed = server.process_cpus.as_ref()?.len() as f64;
+    Some((used / hottest).round().clamp(1.0, allowed.max(1.0)))
+}
+
+#[cfg(test)]
+mod tests;

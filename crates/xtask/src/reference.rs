@@ -4,6 +4,8 @@
 //! in `lab`. The pages repeat them for readers without the code, and tidy says when they are
 //! stale, so that no reader meets an old definition.
 
+mod knobs;
+
 use crate::finding::Finding;
 use crate::tree::{self, Tree};
 use anyhow::{Context, Result, bail};
@@ -23,6 +25,7 @@ struct Page {
 
 const PAGES: &[Page] = &[
     Page { path: "docs/reference/gates.md", text: gates },
+    Page { path: "docs/reference/knobs.md", text: knobs::page },
     Page { path: "docs/reference/walls.md", text: walls },
     Page { path: "docs/reference/record.md", text: record },
 ];
@@ -44,15 +47,17 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
 
 /// Pages that do not say what the code says.
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let stale = |page: &&Page| {
-        let Ok(text) = (page.text)(tree) else { return false };
-        text_of(tree, page.path) != Some(text.as_str())
-    };
     let finding = |page: &Page| {
-        let wrong = "the page does not say what the code says".to_string();
-        Finding::new(page.path, 1, wrong, "run `cargo xtask reference`")
+        let wrong = match ((page.text)(tree), text_of(tree, page.path)) {
+            (Ok(text), there) if there == Some(text.as_str()) => return None,
+            (Ok(_), _) => "the page does not say what the code says".to_string(),
+            // A tree without the page and without its code is none of ours.
+            (Err(_), None) => return None,
+            (Err(why), Some(_)) => format!("the page cannot be made: {why:#}"),
+        };
+        Some(Finding::new(page.path, 1, wrong, "run `cargo xtask reference`"))
     };
-    PAGES.iter().filter(stale).map(finding).collect()
+    PAGES.iter().filter_map(finding).collect()
 }
 
 fn text_of<'a>(tree: &'a Tree, path: &str) -> Option<&'a str> {
@@ -226,6 +231,13 @@ mod tests {
         };
         assert!(stale("# Gates\n"));
         assert!(!stale(&fresh));
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_made_is_told() {
+        let tree = Tree::sample(&[("docs/reference/knobs.md", "# Knobs\n")]);
+        let found = check(&tree).pop().unwrap().to_string();
+        assert!(found.contains("the page cannot be made"), "{found}");
     }
 
     #[test]

@@ -64,9 +64,8 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 }
 
 fn predict(signals: &Signals) -> Prediction {
-    predict::halved_softirq(
+    predict::gathered_at_readers(
         signals,
-        "packets meet their reader's cache",
         "CPUs over 95 % busy, with a share of softirq above twice the noise",
     )
 }

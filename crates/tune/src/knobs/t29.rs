@@ -6,14 +6,15 @@
 //! Predicts: nothing until the queue overflows; then what rate times the stall of the acceptor
 //! needs, up to the next wall.
 //! Risk: longer queues hide a slow acceptor behind latency.
-//! Verify: the limit of the listener (Send-Q of a LISTEN socket) after the next `listen()`.
+//! Verify: the limit of the listener (Send-Q of a LISTEN socket in `ss -ltn`) after the next
+//! `listen()`; /proc/net/tcp does not show it.
 //! With: the application's own backlog (T30): the smaller one rules.
 //! Source: Linux Documentation/networking/ip-sysctl.rst, listen(2).
 
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
-use crate::place::{Format, Place};
-use crate::predict;
+use crate::place::Place;
+use crate::predict::{self, Count};
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -24,21 +25,23 @@ pub const KNOB: Knob = Knob {
     scope: Scope::Namespace,
     takes_effect: TakesEffect::NewListen,
     is_disruptive: false,
-    relieves: &[WallId::K1],
+    relieves: WALLS,
     risk: "a longer queue hides a slow acceptor behind latency",
     act: Act::Settable { places, propose, sign: None },
     predict,
 };
 
+const WALLS: &[WallId] = &[WallId::K1];
+
 fn places(_: &Host, _: &Wish) -> Vec<Place> {
-    let path = "/proc/sys/net/core/somaxconn".to_string();
-    vec![Place::File { path, format: Format::Number }]
+    vec![Place::number("/proc/sys/net/core/somaxconn")]
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {
     match ask.wish.profile {
+        Profile::Seeds => Proposal::at_least(ask.now, 65_535),
         Profile::Churn | Profile::Throughput => Proposal::at_least(ask.now, 16_384),
-        Profile::Seeds | Profile::Latency => {
+        Profile::Latency => {
             Proposal::Leave("a queue that does not overflow needs no more room".to_string())
         }
     }
@@ -46,28 +49,31 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 
 fn predict(signals: &Signals) -> Prediction {
     let side = &signals.server;
-    let held =
-        side.backlog.map_or("its limit".to_string(), |limit| format!("its limit of {limit}"));
-    predict::limit(
-        signals,
-        side.accept_overflows,
-        &format!("handshakes refused because an accept queue was at {held}"),
-        "ListenOverflows of the server's namespace above 0",
-    )
+    let held = side.backlog.map_or("its limit".to_string(), |limit| limit.to_string());
+    let count = Count {
+        relieved: WALLS,
+        hits: side.accept_overflows,
+        what: &format!("handshakes refused with an accept queue at {held}"),
+        removes: "their second try a second later",
+        reconsider: "ListenOverflows of the server's namespace above 0",
+    };
+    predict::count(signals, &count)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
 
     #[test]
     fn it_matters_only_when_the_queue_overflows() {
-        let mut signals = Signals { rate: Some(1e5), ..Signals::default() };
-        signals.server.accept_overflows = Some(0);
-        assert_eq!(predict(&signals).basis, model::tuning::Basis::NoEffect);
-        signals.server.accept_overflows = Some(7);
-        assert_eq!(predict(&signals).high, None, "only the next wall bounds it");
-        signals.server.accept_overflows = None;
-        assert_eq!(predict(&signals).basis, model::tuning::Basis::Unknown);
+        testing::follows_count(&KNOB, |signals, hits| signals.server.accept_overflows = hits);
+    }
+
+    #[test]
+    fn what_each_profile_sets() {
+        let found = testing::sets(&KNOB, "/proc/sys/net/core/somaxconn", "4096");
+        let wanted = |number: &str| Some(number.to_string());
+        assert_eq!(found, [wanted("65535"), wanted("16384"), None, wanted("16384")]);
     }
 }
