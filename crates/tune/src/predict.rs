@@ -427,10 +427,9 @@ pub fn steered(signals: &Signals, reconsider: &str) -> Prediction {
 /// A prediction of nothing for what moves work, where full CPUs of the server are the wall: the
 /// work of moving comes on top.
 fn priced(signals: &Signals, nothing: Prediction) -> Prediction {
-    let is_full = match signals.wall {
-        Some(Named::Wall(wall)) => CPU_WALLS.contains(&wall),
-        _ => mean_busy(signals).is_some_and(|busy| busy >= FULL),
-    };
+    let is_cpu = |wall: WallId| wall.side() == At::Server && wall.id().starts_with('S');
+    let is_full = mean_busy(signals).is_some_and(|busy| busy >= FULL)
+        || matches!(signals.wall, Some(Named::Wall(wall)) if is_cpu(wall));
     if nothing.basis != Basis::NoEffect || !is_full {
         return nothing;
     }

@@ -227,7 +227,8 @@ pub fn assert_predicts(knob: &Knob, idle: &Signals, at_limit: &Signals) {
     elsewhere.wall = Some(Named::Wall(WallId::C1));
     elsewhere.client_is_wall = true;
     let said = (knob.predict)(&elsewhere);
-    assert_ne!(said.basis, Basis::Bounded, "{}: the generator was the wall: {said:?}", knob.id);
+    let promises = said.basis == Basis::Bounded && said.high.is_none_or(|high| high > 0.03);
+    assert!(!promises, "{}: the generator was the wall: {said:?}", knob.id);
 }
 
 impl Drop for MadeUp {
