@@ -31,6 +31,25 @@ pub fn noise(signals: &Signals) -> f64 {
     signals.noise.unwrap_or(NOISE).max(0.01)
 }
 
+/// A measured figure that one can calculate with; others were not measured.
+pub fn finite(figure: Option<f64>) -> Option<f64> {
+    figure.filter(|figure| figure.is_finite() && *figure >= 0.0)
+}
+
+/// CPUs of the server with shares that one can calculate with.
+fn cpus_of_server(signals: &Signals) -> Option<Vec<CpuSignal>> {
+    let is_right = |share: f64| share.is_finite() && share >= 0.0;
+    let cpus = signals.server.cpus.as_ref()?.iter().copied();
+    let cpus: Vec<_> = cpus.filter(|cpu| is_right(cpu.busy) && is_right(cpu.softirq)).collect();
+    (!cpus.is_empty()).then_some(cpus)
+}
+
+/// Mean share of time in which the server's CPUs were busy.
+pub fn mean_busy(signals: &Signals) -> Option<f64> {
+    let cpus = cpus_of_server(signals)?;
+    finite(Some(cpus.iter().map(|cpu| cpu.busy).sum::<f64>() / cpus.len() as f64))
+}
+
 /// A prediction of nothing, when the generator, or a named wall that is none of `relieved`, limits.
 pub fn elsewhere(signals: &Signals, relieved: &[WallId], reconsider: &str) -> Option<Prediction> {
     let wall = signals.wall?;
@@ -148,7 +167,7 @@ pub fn steered(signals: &Signals, reconsider: &str) -> Prediction {
 
 /// Work in softirq is made less, by `what`; what is left of it is at least one half.
 pub fn halved_softirq(signals: &Signals, what: &str, reconsider: &str) -> Prediction {
-    let Some(cpus) = signals.server.cpus.as_ref().filter(|cpus| !cpus.is_empty()) else {
+    let Some(cpus) = cpus_of_server(signals) else {
         let arithmetic = "shares of the server's CPUs were not measured".to_string();
         return Prediction::unknown(arithmetic, reconsider);
     };

@@ -46,10 +46,8 @@ impl MadeUp {
 
     /// A device with so many queues in each direction, steering off.
     pub fn device(self, name: &str, queues: u32) -> Self {
-        // The first group is as narrow as its bits allow, as the kernel shows it.
-        let first = (self.cpus - 1) % 32 / 4 + 1;
-        let others = ",00000000".repeat((self.cpus.div_ceil(32) - 1) as usize);
-        let zero = format!("{}{others}", "0".repeat(first as usize));
+        // As wide as it will be written: a file keeps the zeros that the kernel would strip.
+        let zero = vec!["00000000"; self.cpus.div_ceil(32) as usize].join(",");
         for queue in 0..queues {
             let rx = format!("/sys/class/net/{name}/queues/rx-{queue}");
             self.write(&format!("{rx}/rps_cpus"), &zero).write(&format!("{rx}/rps_flow_cnt"), "0");

@@ -77,12 +77,10 @@ fn judge(before: &str, now: &str, wanted: &str) -> Effect {
 
 fn predict(signals: &Signals) -> Prediction {
     let reconsider = "a median below 100 us at a wall of concurrency (C3, N1), with idle CPUs";
-    let cpus = signals.server.cpus.as_ref().filter(|cpus| !cpus.is_empty());
-    let Some((p50_ns, cpus)) = signals.p50_ns.zip(cpus) else {
+    let Some((p50_ns, busy)) = signals.p50_ns.zip(predict::mean_busy(signals)) else {
         let arithmetic = "the median or the use of CPUs was not measured".to_string();
         return Prediction::unknown(arithmetic, reconsider);
     };
-    let busy = cpus.iter().map(|cpu| cpu.busy).sum::<f64>() / cpus.len() as f64;
     let shown = format!("median {} us, CPUs {:.0} % busy", p50_ns / 1000, busy * 100.0);
     if signals.client_is_wall {
         let nothing = predict::elsewhere(signals, RELIEVES, reconsider);
