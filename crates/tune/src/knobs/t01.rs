@@ -109,7 +109,9 @@ fn judge(before: &str, now: &str, wanted: &str) -> Effect {
         false if elsewhere < PATIENCE => {
             Effect::NotYet(format!("still CPU {effective}; it moves with one of the next"))
         }
-        false => Effect::Missing(format!("{elsewhere} interrupts came, and on CPU {effective}")),
+        false => {
+            Effect::Missing(format!("interrupts come, and on CPU {effective}: {elsewhere} since"))
+        }
     }
 }
 

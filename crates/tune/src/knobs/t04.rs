@@ -52,7 +52,9 @@ fn predict(signals: &Signals) -> Prediction {
     let reconsider = "packets of one CPU over 2 times the mean of those that take packets in";
     let by_cpu = signals.server.packets_by_cpu.as_ref();
     let taking: Option<Vec<f64>> = by_cpu
-        .map(|all| all.iter().map(|of| of.1).filter(|rate| *rate > 0.0).collect())
+        .map(|all| {
+            all.iter().map(|of| of.1).filter(|rate| rate.is_finite() && *rate > 0.0).collect()
+        })
         .filter(|rates: &Vec<f64>| !rates.is_empty());
     let Some(taking) = taking else {
         return Prediction::unknown("packets of the CPUs were not measured".into(), reconsider);

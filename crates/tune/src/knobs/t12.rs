@@ -55,7 +55,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 fn predict(signals: &Signals) -> Prediction {
     let reconsider = "time in which the server's threads wait for a CPU, on CPUs full of softirq";
     let cpus = signals.server.cpus.as_ref().map(Vec::len).filter(|count| *count > 0);
-    let Some((share, cpus)) = signals.server.waiting_share.zip(cpus) else {
+    let Some((share, cpus)) = predict::finite(signals.server.waiting_share).zip(cpus) else {
         let arithmetic = "waiting of the server's threads for CPUs was not measured".to_string();
         return Prediction::unknown(arithmetic, reconsider);
     };

@@ -66,12 +66,10 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 
 fn predict(signals: &Signals) -> Prediction {
     let reconsider = "CPUs over 95 % busy with more than 10 % in interrupts and softirqs";
-    if let Some(cpus) = &signals.server.cpus {
-        let most = cpus.iter().map(|cpu| cpu.softirq).fold(0.0, f64::max);
-        if most < SOFTIRQ_MIN {
-            let arithmetic = format!("softirq takes {:.1} % of a CPU at most", most * 100.0);
-            return Prediction::no_effect(predict::noise(signals), arithmetic, reconsider);
-        }
+    let shares = signals.server.cpus.iter().flatten().map(|cpu| cpu.softirq);
+    if let Some(most) = shares.max_by(f64::total_cmp).filter(|most| *most < SOFTIRQ_MIN) {
+        let arithmetic = format!("softirq takes {:.1} % of a CPU at most", most * 100.0);
+        return Prediction::no_effect(predict::noise(signals), arithmetic, reconsider);
     }
     predict::halved_softirq(signals, "fewer interrupts for the same packets", reconsider)
 }

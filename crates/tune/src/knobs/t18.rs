@@ -66,8 +66,8 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 
 fn predict(signals: &Signals) -> Prediction {
     let reconsider = "bodies of more than 1448 bytes, and CPUs over 95 % busy";
-    let (up, down) = (signals.bytes_per_request, signals.bytes_per_response);
-    let Some(most) = up.zip(down).map(|(up, down)| up.max(down)) else {
+    let bytes = [signals.bytes_per_request, signals.bytes_per_response].map(predict::finite);
+    let Some(most) = bytes[0].zip(bytes[1]).map(|(up, down)| up.max(down)) else {
         return Prediction::unknown("bytes per request were not measured".into(), reconsider);
     };
     if most <= SEGMENT_BYTES {

@@ -56,7 +56,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 
 fn predict(signals: &Signals) -> Prediction {
     let reconsider = "CPUs over 95 % busy, with nearly one interrupt for each packet";
-    let rate = signals.server.interrupts_per_s;
+    let rate = predict::finite(signals.server.interrupts_per_s);
     let what = rate.map_or("interrupts become timers".to_string(), |rate| {
         format!("{rate:.0} interrupts/s become timers")
     });

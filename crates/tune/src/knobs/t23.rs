@@ -48,7 +48,7 @@ fn propose(_: &Ask<'_>) -> Proposal {
 
 fn predict(signals: &Signals) -> Prediction {
     let reconsider = "use of the link above 90 % (K8), with inflight at the limit of a queue";
-    let Some(used) = signals.server.link_use.filter(|used| used.is_finite()) else {
+    let Some(used) = predict::finite(signals.server.link_use) else {
         return Prediction::unknown("use of the link was not measured".into(), reconsider);
     };
     if let Some(nothing) = predict::elsewhere(signals, KNOB.relieves, reconsider) {
