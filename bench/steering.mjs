@@ -3,11 +3,11 @@
 // measured, once where one CPU full of receive softirq is the wall and once where it is not.
 // As root: node bench/steering.mjs; ROUNDS=4 SECONDS_EACH=3 RULES=6000
 //
-// Two hosts are namespaces joined by a veth pair of four queues. Packets of the server are all taken
-// in by CPU 1, as a card with one queue does it; generator and server have CPU 0. A list of filter
-// rules that match nothing makes each packet cost as much as the wall needs, on the CPU that takes
-// it in. In the second scene there are no rules, and the server serves eight requests at a time for
-// two milliseconds each.
+// Two hosts are namespaces joined by a veth pair of four queues. Packets of the server are all
+// taken in by CPU 1, as a card with one queue does it; generator and server have CPU 0. A list of
+// filter rules that match nothing makes each packet cost as much as the wall needs, on the CPU that
+// takes it in. In the second scene there are no rules, and the server serves eight requests at a
+// time for two milliseconds each.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";

@@ -285,8 +285,8 @@ pub enum Order {
         wanted: Wanted,
         /// Whether knobs that can cut connections may be touched.
         disruptive: bool,
-        /// After so long the host puts everything back by itself unless it is kept, nanoseconds; when
-        /// not said, only where a change can cut connections.
+        /// After so long the host puts everything back by itself unless it is kept, nanoseconds;
+        /// when not said, only where a change can cut connections.
         deadline_ns: Option<u64>,
     },
     /// What is changed now.

@@ -5,8 +5,8 @@
 //! In: a listening address and a token on the server's host; an address, the same token and the
 //! certificate's pin on ours. Out: the far host's facts, its raw readings with its own times, and
 //! how far its clock is from ours, with the error of that.
-//! Never: a command run for a client, a converted time; a change to the host, but for knobs that the
-//! tuner knows, and only when whoever started the probe allowed it.
+//! Never: a command run for a client, a converted time; a change to the host, but for knobs that
+//! the tuner knows, and only when whoever started the probe allowed it.
 //!
 //! # The protocol, version 2
 //!

@@ -27,8 +27,9 @@ enum What {
 
 /// Runs on the server's host, in the server's network namespace, and reads what the kernel counts:
 /// it runs no command, sends nothing to clients without the token, and changes nothing unless
-/// --allow-tune was given; then clients may turn the knobs that `ceiling tune` knows, no others. Start it,
-/// copy the token file to the generator's host, and give the flags of the ready line there.
+/// --allow-tune was given; then clients may turn the knobs that `ceiling tune` knows, no others.
+/// Start it, copy the token file to the generator's host, and give the flags of the ready line
+/// there.
 ///
 /// What it sees depends on who runs it: as another user than the server's, the host only; as the
 /// server's own user, its processes too; as root, everything. What cannot be read is said to be

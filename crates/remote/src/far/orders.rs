@@ -12,8 +12,8 @@ const TURN: Duration = Duration::from_millis(50);
 /// How long an order may take: effects are looked for, and devices restart.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
-/// Connects, gives one order, and waits for what becomes of it. When the line breaks after the order
-/// was given nobody here knows whether it was carried out; the host's own journal does.
+/// Connects, gives one order, and waits for what becomes of it. When the line breaks after the
+/// order was given nobody here knows whether it was carried out; the host's own journal does.
 pub fn order(call: &Call, order: Order) -> Result<Answer, FarError> {
     let token = token::read(&call.token_file)?;
     let (mut line, _) = greet(call, token, Purpose::Tune)?;

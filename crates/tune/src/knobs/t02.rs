@@ -17,11 +17,9 @@ use crate::place::{Place, daemon, process};
 use crate::predict;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 
-const NAME: &str = "irqbalance";
-
 pub const KNOB: Knob = Knob {
     id: "T2",
-    name: NAME,
+    name: "irqbalance",
     about: "daemon that moves interrupts between CPUs",
     scope: Scope::Host,
     takes_effect: TakesEffect::Now,
@@ -34,8 +32,8 @@ pub const KNOB: Knob = Knob {
 
 /// Without the daemon there is a place that is absent, which says so in a plan.
 fn places(host: &Host, _: &Wish) -> Vec<Place> {
-    let (pid, started_ticks) = process::named(host, NAME).unwrap_or_default();
-    vec![Place::Daemon { name: NAME.to_string(), pid, started_ticks }]
+    let (pid, started_ticks) = process::named(host, KNOB.name).unwrap_or_default();
+    vec![Place::Daemon { name: KNOB.name.to_string(), pid, started_ticks }]
 }
 
 fn propose(_: &Ask<'_>) -> Proposal {

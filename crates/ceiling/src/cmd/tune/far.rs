@@ -1,7 +1,7 @@
 //! Knobs of another host, over the line of its probe.
 //!
-//! The probe's host does there what `ceiling tune` does here: the same journal, the same watchdog, the
-//! same way back. Predictions are made here, where the run is.
+//! The probe's host does there what `ceiling tune` does here: the same journal, the same watchdog,
+//! the same way back. Predictions are made here, where the run is.
 
 use super::changes::which;
 use super::{changes, watch, wish};
