@@ -193,8 +193,9 @@ fn systemd(settings: &[Durable]) -> String {
         }
     }
     stop.reverse();
-    text + "\n[Unit]\nDescription=Settings that ceiling tune exported\nAfter=network-online.target\n\
-            Wants=network-online.target\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n"
+    text + "\n[Unit]\nDescription=Settings that ceiling tune exported\n"
+        + "After=network-online.target\nWants=network-online.target\n"
+        + "\n[Service]\nType=oneshot\nRemainAfterExit=yes\n"
         + &start
         + &stop.concat()
         + "\n[Install]\nWantedBy=multi-user.target\n"
