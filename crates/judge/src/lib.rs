@@ -40,6 +40,9 @@ pub mod search;
 pub use again::again;
 pub mod perturb;
 
+pub mod signals;
+pub use signals::signals;
+
 pub use verdict::{Context, judge_point, judge_run, last_visits, undecided};
 
 #[cfg(test)]
