@@ -1,3 +1,5 @@
+//! Signals from a sound measurement with one thing changed, and what stays absent.
+
 use super::*;
 use crate::fixture::Fixture;
 use crate::observe::{InterruptUse, QueuePeak, SoftnetUse};
