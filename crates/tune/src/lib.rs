@@ -12,11 +12,33 @@ mod knob;
 mod knobs;
 mod place;
 mod predict;
+
+mod plan;
+
+mod apply;
+mod export;
+mod guard;
+mod journal;
+mod revert;
+mod status;
+
+mod clock;
+mod namespace;
+
+mod error;
 #[cfg(test)]
 mod testing;
 
+pub use apply::{Applied, DEADLINE, DEADLINE_MAX, Disruption, Options, Watch, apply, places};
 pub use cpus::CpuSet;
+pub use error::TuneError;
+pub use export::{Form, Durable, export};
+pub use guard::{Watched, guard, keep, now_boot_ms};
 pub use host::{Device, Host, Interrupt, Profile, Split, Wish};
+pub use journal::{Journal, journal_folder};
 pub use knob::{Act, Ask, Effect, Knob, Proposal, Sign};
 pub use knobs::REGISTRY;
 pub use place::{Format, Place, PlaceError, Seen};
+pub use plan::{Change, Planned, find, plan};
+pub use revert::{Which, revert};
+pub use status::{Standing, drift, standing, status};

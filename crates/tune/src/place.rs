@@ -60,6 +60,21 @@ fn meaning(error: &io::Error) -> String {
     format!("{why} ({error})")
 }
 
+impl PlaceError {
+    /// Why, without the place.
+    pub fn why(&self) -> String {
+        match self {
+            Self::Io { error, .. } => meaning(error),
+            Self::Value { why, .. } => why.clone(),
+        }
+    }
+}
+
+fn is_of_the_kernel(path: &str) -> bool {
+    let is_below = ["/proc/", "/sys/"].iter().any(|root| path.starts_with(root));
+    is_below && !path.split('/').any(|part| part == "..") && !path.contains('\0')
+}
+
 /// A value as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
@@ -89,6 +104,36 @@ impl Place {
         match self {
             Self::File { format, .. } => format.settles_to(value),
         }
+    }
+
+    /// Whether it could be written, without writing it.
+    pub fn check_writable(&self, host: &Host) -> Result<(), PlaceError> {
+        match self {
+            Self::File { path, .. } => file::check_writable(host, path),
+        }
+    }
+
+    /// Whether it is a place that we would ever have written: what a journal says is not believed
+    /// blindly.
+    pub(crate) fn check_sound(&self) -> Result<(), String> {
+        match self.path() {
+            Some(path) if !is_of_the_kernel(path) => {
+                Err(format!("'{path}' is no file of the kernel"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The file, when it is one.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::File { path, .. } => Some(path),
+        }
+    }
+
+    /// Whether it is a file of network devices below `/sys`, which shows those of its mount.
+    pub(crate) fn is_in_sys_of_devices(&self) -> bool {
+        self.path().is_some_and(|path| path.starts_with("/sys/class/net/"))
     }
 
     /// As shown to people.

@@ -89,6 +89,12 @@ pub(super) fn read(host: &Host, path: &str, format: &Format) -> Result<Option<Se
     Ok(Some(Seen { raw, value }))
 }
 
+/// Opening says whether writing is allowed; these files change nothing until they are written to.
+pub(super) fn check_writable(host: &Host, path: &str) -> Result<(), PlaceError> {
+    let opened = OpenOptions::new().write(true).open(host.root.path(path));
+    opened.map(drop).map_err(|error| PlaceError::Io { place: path.to_string(), error })
+}
+
 /// In one write, because these files take each write as a whole value.
 pub(super) fn write(host: &Host, path: &str, text: &str) -> Result<(), PlaceError> {
     let error = |error: io::Error| PlaceError::Io { place: path.to_string(), error };

@@ -1,0 +1,366 @@
+//! Changes, each written down before it is made, read back after, and all undone when one fails.
+
+use crate::clock;
+use crate::error::TuneError;
+use crate::host::Host;
+use crate::journal::{Begin, Entry, Header, Journal, Lock, Open, Recorded, Story, VERSION};
+use crate::knob::{Act, Effect, Sign};
+use crate::namespace;
+use crate::place::{Place, Seen};
+use crate::plan::{Change, Planned, find};
+use crate::revert;
+use model::tuning::{Fate, Row, Scope};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long a disruptive change may stay without a word.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+/// The longest that can be asked for.
+pub const DEADLINE_MAX: Duration = Duration::from_secs(60);
+
+/// Whether changes are allowed that can cut connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Disruption {
+    /// They are left out, with a row that says so.
+    #[default]
+    Refused,
+    /// They are made, under a watchdog.
+    Allowed,
+}
+
+/// Starts a watchdog for a transaction; returns when it watches. See [`crate::guard`].
+pub type Watch<'a> = &'a dyn Fn(&str) -> Result<(), String>;
+
+/// How to apply.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Whether changes are allowed that can cut connections.
+    pub disruption: Disruption,
+    /// When all is put back unless [`crate::keep`] is called; [`DEADLINE`] when not said and a
+    /// change can cut connections, otherwise none.
+    pub deadline: Option<Duration>,
+    /// Starts the watchdog; needed for any deadline.
+    pub watch: Option<Watch<'a>>,
+    /// Set by somebody who wants an early end: everything is put back.
+    pub stop: Option<&'a AtomicBool>,
+    /// What for; kept in the journal.
+    pub note: &'a str,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    /// Under which name it is put back.
+    pub transaction: String,
+    /// Every change that was meant, with what became of it.
+    pub rows: Vec<Row>,
+}
+
+/// Makes the changes of a plan, all or none, but for disruptive ones that are not allowed.
+/// Transactions whose deadline has passed are put back first. Each row is told as it happens.
+pub fn apply(
+    host: &Host,
+    journal: &Journal,
+    planned: &[Planned],
+    options: &Options<'_>,
+    tell: &mut dyn FnMut(&Row),
+) -> Result<Applied, TuneError> {
+    let lock = ready(host, journal, tell)?;
+    let (rows, todo) = look(host, journal, planned, options)?;
+    let deadline = deadline(&todo, options)?;
+    let header = header(host, deadline, options);
+    let open = journal.begin(&lock, &header)?;
+    let mut under = Under { host, options, open, rows, deadline: header.deadline_boot_ms, tell };
+    let done = under.watch().and_then(|()| under.write(&todo)).and_then(|()| under.judge(&todo));
+    let Under { mut open, mut rows, tell, .. } = under;
+    let transaction = open.story.id();
+    if let Err(why) = done {
+        let back = revert::put_back_all(host, &mut open, tell);
+        for row in back {
+            match rows.iter_mut().find(|shown| shown.place == row.place && was_begun(shown)) {
+                // What failed stays told as failed when its place is as it was.
+                Some(shown) if shown.fate == Fate::Failed && row.fate == Fate::Reverted => {
+                    shown.now = row.now;
+                }
+                Some(shown) => *shown = Row { prediction: shown.prediction.take(), ..row },
+                None => rows.push(row),
+            }
+        }
+        revert::close(journal, &lock, open)?;
+        return Err(TuneError::RolledBack { transaction, rows, why });
+    }
+    if open.story.changes.is_empty() {
+        revert::close(journal, &lock, open)?;
+    }
+    Ok(Applied { transaction, rows })
+}
+
+fn was_begun(row: &Row) -> bool {
+    matches!(row.fate, Fate::Applied | Fate::Failed)
+}
+
+/// The lock, after what is overdue has been put back and leftovers are away.
+fn ready(host: &Host, journal: &Journal, tell: &mut dyn FnMut(&Row)) -> Result<Lock, TuneError> {
+    if !host.is_made_up() && !rustix::process::geteuid().is_root() {
+        return Err(TuneError::NotRoot);
+    }
+    let lock = journal.lock()?;
+    journal.sweep(&lock)?;
+    revert::overdue(host, journal, &lock, tell)?;
+    Ok(lock)
+}
+
+/// A change that will be made, and which row it is.
+struct Todo<'a> {
+    index: usize,
+    row: &'a Row,
+    change: &'a Change,
+}
+
+/// Looks at every place before anything is written. All rows with a change, and what to do.
+fn look<'a>(
+    host: &Host,
+    journal: &Journal,
+    planned: &'a [Planned],
+    options: &Options<'_>,
+) -> Result<(Vec<Row>, Vec<Todo<'a>>), TuneError> {
+    let (stories, damaged) = journal.stories()?;
+    if let Some(error) = damaged.into_iter().next() {
+        return Err(error);
+    }
+    let foreign = namespace::foreign_sys(host);
+    let (mut rows, mut todo, mut is_refused) = (Vec::new(), Vec::new(), false);
+    let mut taken = BTreeSet::new();
+    for Planned { row, change } in planned {
+        let Some(change) = change else { continue };
+        let index = rows.len();
+        let mut add = |now: Option<String>, fate: Fate, note: String| {
+            rows.push(Row { now, fate, note, ..row.clone() });
+        };
+        if row.is_disruptive && options.disruption == Disruption::Refused {
+            let note = "it can cut connections; --allow-disruptive allows it, under a watchdog";
+            add(row.now.clone(), Fate::Refused, note.to_string());
+            continue;
+        }
+        let twice = !taken.insert(&change.place);
+        match stand(host, change, &stories, foreign.as_deref()) {
+            _ if twice => {
+                is_refused = true;
+                add(row.now.clone(), Fate::Refused, "it is meant twice in one plan".to_string());
+            }
+            Stand::Free(now) if now.value == change.place.settles_to(&change.wanted) => {
+                add(Some(now.value), Fate::Already, String::new());
+            }
+            Stand::Free(now) => {
+                add(Some(now.value), Fate::Proposed, String::new());
+                todo.push(Todo { index, row, change });
+            }
+            Stand::Not(fate, why) => {
+                is_refused = true;
+                add(None, fate, why);
+            }
+        }
+    }
+    if is_refused { Err(TuneError::Refused { rows }) } else { Ok((rows, todo)) }
+}
+
+/// Whether a place can be changed now.
+enum Stand {
+    Free(Seen),
+    Not(Fate, String),
+}
+
+fn stand(host: &Host, change: &Change, stories: &[Story], foreign: Option<&str>) -> Stand {
+    let place = &change.place;
+    let taken = stories.iter().find(|story| {
+        // A file of a namespace is another file in each.
+        let is_bound = |open: &Recorded| {
+            matches!(open.begin.scope, Scope::Namespace | Scope::Device)
+                && story.header.namespace != host.namespace
+        };
+        let is_same = |open: &Recorded| open.begin.place == *place && !is_bound(open);
+        story.open_changes().any(is_same)
+    });
+    if let Some(story) = taken {
+        let id = story.id();
+        let why = format!(
+            "transaction {id} has changed it already; first: ceiling tune revert --transaction {id}"
+        );
+        return Stand::Not(Fate::Refused, why);
+    }
+    if let Some(why) = foreign.filter(|_| place.is_in_sys_of_devices()) {
+        return Stand::Not(Fate::Refused, why.to_string());
+    }
+    match place.read(host) {
+        Err(error) => Stand::Not(Fate::Refused, error.to_string()),
+        Ok(None) => Stand::Not(Fate::Gone, "it was there when it was planned".to_string()),
+        Ok(Some(now)) => match place.check_writable(host) {
+            Err(error) => Stand::Not(Fate::Refused, error.to_string()),
+            Ok(()) => Stand::Free(now),
+        },
+    }
+}
+
+/// How long it may stay.
+fn deadline(todo: &[Todo<'_>], options: &Options<'_>) -> Result<Option<Duration>, TuneError> {
+    let is_disruptive = todo.iter().any(|todo| todo.row.is_disruptive);
+    let deadline = options.deadline.or(is_disruptive.then_some(DEADLINE));
+    let deadline = deadline.filter(|_| !todo.is_empty());
+    let refuse = |why: &str| Err(TuneError::Guard { why: why.to_string() });
+    match deadline {
+        Some(deadline) if deadline > DEADLINE_MAX => {
+            refuse("a deadline is 60 s at most; for example --deadline 30s")
+        }
+        Some(deadline) if deadline.is_zero() => {
+            refuse("a deadline of nothing leaves no time to keep it; for example --deadline 30s")
+        }
+        Some(_) if options.watch.is_none() => refuse("there is nobody to start it"),
+        deadline => Ok(deadline),
+    }
+}
+
+fn header(host: &Host, deadline: Option<Duration>, options: &Options<'_>) -> Header {
+    Header {
+        version: VERSION,
+        transaction: 0,
+        boot_id: host.boot_id.clone(),
+        namespace: host.namespace.clone(),
+        at_unix_ms: clock::unix_ms(),
+        program: format!("ceiling {}", env!("CARGO_PKG_VERSION")),
+        pid: std::process::id(),
+        deadline_boot_ms: deadline.map(|left| clock::boot_ms() + left.as_millis() as u64),
+        note: options.note.to_string(),
+    }
+}
+
+/// A transaction under way.
+struct Under<'a, 'b> {
+    host: &'a Host,
+    options: &'a Options<'a>,
+    open: Open,
+    rows: Vec<Row>,
+    deadline: Option<u64>,
+    tell: &'b mut dyn FnMut(&Row),
+}
+
+impl Under<'_, '_> {
+    /// Before anything that needs it is written.
+    fn watch(&self) -> Result<(), String> {
+        let (Some(_), Some(watch)) = (self.deadline, self.options.watch) else { return Ok(()) };
+        watch(&self.open.story.id()).map_err(|why| format!("the watchdog does not start: {why}"))
+    }
+
+    fn write(&mut self, todo: &[Todo<'_>]) -> Result<(), String> {
+        for Todo { index, row, change } in todo {
+            if self.options.stop.is_some_and(|stop| stop.load(Ordering::SeqCst)) {
+                return Err("interrupted".to_string());
+            }
+            if self.deadline.is_some_and(|deadline| clock::boot_ms() >= deadline) {
+                return Err("the deadline passed before all was done".to_string());
+            }
+            let (now, done) = self.change(row, change);
+            let shown = &mut self.rows[*index];
+            shown.now = now.or(shown.now.take());
+            (shown.fate, shown.note) = match &done {
+                Ok(note) => (Fate::Applied, note.clone()),
+                Err(why) => (Fate::Failed, why.clone()),
+            };
+            (self.tell)(shown);
+            done.map_err(|why| format!("{}: {why}", change.place.show()))?;
+        }
+        Ok(())
+    }
+
+    /// One value: announced on disk, written, read back. What it reads as, and a word about it.
+    fn change(&mut self, row: &Row, change: &Change) -> (Option<String>, Result<String, String>) {
+        let place = &change.place;
+        let before = match place.read(self.host) {
+            Ok(Some(before)) => before,
+            Ok(None) => return (None, Err("it is gone".to_string())),
+            Err(error) => return (None, Err(error.why())),
+        };
+        let settles_to = place.settles_to(&change.wanted);
+        let was = before.value.clone();
+        let seq = self.open.story.changes.len();
+        let begin = begin(self.host, seq, row, change, before.clone());
+        if let Err(error) = self.open.append(Entry::Begin(begin)) {
+            return (Some(was), Err(error.to_string()));
+        }
+        if let Err(error) = place.write(self.host, &change.wanted, &before) {
+            return (Some(was), Err(error.why()));
+        }
+        let seen = match place.read(self.host) {
+            Ok(Some(seen)) => seen,
+            Ok(None) => return (None, Err("it is gone since it was written".to_string())),
+            Err(error) => return (None, Err(error.why())),
+        };
+        let now = Some(seen.value.clone());
+        let is_meant = seen.value == settles_to;
+        if let Err(error) = self.open.append(Entry::Written { seq, seen: seen.clone() }) {
+            return (now, Err(error.to_string()));
+        }
+        if !is_meant {
+            let why = format!("it reads back as '{}', not as '{settles_to}'", seen.value);
+            return (now, Err(why));
+        }
+        (now, Ok(format!("was '{was}'")))
+    }
+
+    /// Whether the changes work, beyond their values; all are made by now.
+    fn judge(&mut self, todo: &[Todo<'_>]) -> Result<(), String> {
+        let mut failed = Vec::new();
+        for (todo, recorded) in todo.iter().zip(&self.open.story.changes) {
+            let row = &mut self.rows[todo.index];
+            match effect(self.host, &recorded.begin) {
+                None => {}
+                Some(Effect::Seen(what) | Effect::NotYet(what)) => {
+                    row.note = format!("{}; {what}", row.note);
+                }
+                Some(Effect::Missing(why)) => {
+                    (row.fate, row.note) = (Fate::Failed, why.clone());
+                    (self.tell)(row);
+                    failed.push(format!("{}: {why}", row.place));
+                }
+            }
+        }
+        if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+    }
+}
+
+fn begin(host: &Host, seq: usize, row: &Row, change: &Change, before: Seen) -> Begin {
+    Begin {
+        seq,
+        knob: row.knob.clone(),
+        name: row.name.clone(),
+        scope: row.scope,
+        takes_effect: row.takes_effect,
+        is_disruptive: row.is_disruptive,
+        risk: row.risk.clone(),
+        place: change.place.clone(),
+        settles_to: change.place.settles_to(&change.wanted),
+        wanted: change.wanted.clone(),
+        before,
+        sign: sign_of(&row.knob).and_then(|sign| (sign.read)(host, &change.place)),
+    }
+}
+
+fn sign_of(knob: &str) -> Option<Sign> {
+    match find(knob)?.act {
+        Act::Settable { sign, .. } => sign,
+        Act::Advice { .. } => None,
+    }
+}
+
+/// What shows of a change now. Nothing when its knob has no sign, or it could not be read.
+pub(crate) fn effect(host: &Host, begin: &Begin) -> Option<Effect> {
+    let sign = sign_of(&begin.knob)?;
+    let before = begin.sign.as_ref()?;
+    let now = (sign.read)(host, &begin.place)?;
+    Some((sign.judge)(before, &now, &begin.wanted))
+}
+
+/// Places of a plan, for those who ask which files are touched.
+pub fn places(planned: &[Planned]) -> impl Iterator<Item = &Place> {
+    planned.iter().filter_map(|planned| Some(&planned.change.as_ref()?.place))
+}

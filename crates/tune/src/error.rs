@@ -1,0 +1,121 @@
+//! Why a change was not made, or not put back.
+
+use crate::place::PlaceError;
+use model::tuning::{Fate, Row};
+use std::io;
+use std::path::PathBuf;
+
+/// Why nothing is changed, or not all is as it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum TuneError {
+    /// The journal cannot be written or read; nothing is changed without it.
+    #[error("the journal of changes: {}: {error}", path.display())]
+    Journal {
+        /// File or folder.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// The journal is not one to trust.
+    #[error("the journal of changes: {}: {why}", path.display())]
+    Unsafe {
+        /// File or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// An entry is not what was written there. What it stood for is not guessed.
+    #[error(
+        "the journal of changes is damaged: {} line {line}: {why}; what this transaction changed \
+         is left as it is: see the file, put its values back by hand, and remove it",
+        path.display()
+    )]
+    Corrupt {
+        /// File.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// Another process changes or puts back right now.
+    #[error("another ceiling changes this host right now (it holds {}); try again", path.display())]
+    Busy {
+        /// The lock.
+        path: PathBuf,
+    },
+    /// There is no such transaction.
+    #[error("there is no transaction {transaction}; ceiling tune status lists those that are open")]
+    Unknown {
+        /// As asked for.
+        transaction: String,
+    },
+    /// Some of it cannot be, which was seen before anything was written.
+    #[error("nothing was changed: {}", refusals(.rows))]
+    Refused {
+        /// Every change that was meant, with what speaks against it.
+        rows: Vec<Row>,
+    },
+    /// It failed on the way, and what was done before was put back.
+    #[error("{why}; {}", put_back(.rows, .transaction))]
+    RolledBack {
+        /// The transaction.
+        transaction: String,
+        /// Every change that was meant, with what became of it.
+        rows: Vec<Row>,
+        /// What failed.
+        why: String,
+    },
+    /// Only root may change a host.
+    #[error("only root may change this host; nothing was changed: run it with sudo")]
+    NotRoot,
+    /// The watchdog does not start, or is not wanted in this way.
+    #[error("nothing was changed: the watchdog: {why}")]
+    Guard {
+        /// The reason.
+        why: String,
+    },
+    /// A transaction can no longer be kept.
+    #[error("transaction {transaction} cannot be kept: {why}")]
+    TooLate {
+        /// The transaction.
+        transaction: String,
+        /// The reason.
+        why: String,
+    },
+    /// A place, outside of any transaction.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+}
+
+/// The first refusal, and how many more there are.
+fn refusals(rows: &[Row]) -> String {
+    let mut refused = rows.iter().filter(|row| is_trouble(row.fate));
+    let Some(first) = refused.next() else { return "it cannot be done".to_string() };
+    let more = match refused.count() {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    format!("{}: {}{more}", first.place, first.note)
+}
+
+fn is_trouble(fate: Fate) -> bool {
+    matches!(fate, Fate::Refused | Fate::Failed | Fate::Gone | Fate::Absent)
+}
+
+/// Whether the host is as it was, in words.
+fn put_back(rows: &[Row], transaction: &str) -> String {
+    let left = rows.iter().filter(|row| is_left(row)).count();
+    match left {
+        0 => "everything is as it was before".to_string(),
+        left => format!(
+            "{left} could not be put back: ceiling tune revert --transaction {transaction} tries \
+             again"
+        ),
+    }
+}
+
+/// Whether a row of a rollback or revert is not as it was before.
+pub(crate) fn is_left(row: &Row) -> bool {
+    matches!(row.fate, Fate::Drifted | Fate::Failed | Fate::Refused | Fate::Applied)
+}

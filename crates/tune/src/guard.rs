@@ -1,0 +1,110 @@
+//! The watchdog: a process of its own that puts a transaction back at its deadline, unless
+//! somebody says in time that it may stay.
+//!
+//! It shares nothing with whoever applied but the journal: the connection that was cut, the shell
+//! that is gone and the process that was killed do not matter to it.
+
+use crate::clock;
+use crate::error::TuneError;
+use crate::host::Host;
+use crate::journal::{Entry, Journal, Open};
+use crate::revert::{Which, is_overdue, left_ms, revert};
+use model::tuning::{Fate, Row};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How often the watchdog looks.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often it tries again when the kernel or another process does not let it.
+const TRIES: u32 = 120;
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// How a watch ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Watched {
+    /// Somebody said that it may stay, or put it back in time.
+    Settled,
+    /// The deadline passed: what became of each change.
+    PutBack(Vec<Row>),
+}
+
+/// Says that a transaction may stay: its deadline no longer counts. It can still be put back.
+pub fn keep(host: &Host, journal: &Journal, which: &Which) -> Result<Vec<String>, TuneError> {
+    let lock = journal.lock()?;
+    let stories = match which {
+        Which::All => {
+            let (mut stories, _) = journal.stories()?;
+            stories.retain(|story| left_ms(host, story).is_some());
+            stories
+        }
+        Which::Transaction(transaction) => {
+            let closed = || TuneError::TooLate {
+                transaction: transaction.clone(),
+                why: "it was put back already".to_string(),
+            };
+            vec![journal.story(transaction)?.ok_or_else(closed)?]
+        }
+    };
+    let mut kept = Vec::new();
+    for story in stories {
+        let transaction = story.id();
+        if is_overdue(host, &story) {
+            let why = "its deadline has passed; it is put back".to_string();
+            return Err(TuneError::TooLate { transaction, why });
+        }
+        if left_ms(host, &story).is_some() {
+            let file = journal.file(story.header.transaction);
+            Open::resume(&file, story)?.append(Entry::Kept)?;
+        }
+        kept.push(transaction);
+    }
+    drop(lock);
+    Ok(kept)
+}
+
+/// Watches a transaction until it is kept, put back, or overdue; then puts it back. `ready` is
+/// called once it watches. `stop` makes it put everything back at once.
+pub fn guard(
+    host: &Host,
+    journal: &Journal,
+    transaction: &str,
+    stop: &AtomicBool,
+    ready: &mut dyn FnMut(),
+) -> Result<Watched, TuneError> {
+    journal.story(transaction)?;
+    ready();
+    loop {
+        let Some(story) = journal.story(transaction)? else { return Ok(Watched::Settled) };
+        let Some(left) = left_ms(host, &story) else { return Ok(Watched::Settled) };
+        if left == 0 || stop.load(Ordering::SeqCst) {
+            break;
+        }
+        thread::sleep(LOOK.min(Duration::from_millis(left)));
+    }
+    put_back(host, journal, transaction)
+}
+
+/// Tries for a while: a device that is being set up again refuses for a moment.
+fn put_back(host: &Host, journal: &Journal, transaction: &str) -> Result<Watched, TuneError> {
+    let which = Which::Transaction(transaction.to_string());
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let done = revert(host, journal, &which, &mut |_| {});
+        let is_done = match &done {
+            Ok(rows) => !rows.iter().any(|row| row.fate == Fate::Failed),
+            Err(TuneError::Busy { .. } | TuneError::Journal { .. }) => false,
+            Err(_) => true,
+        };
+        if is_done || tries == TRIES {
+            return done.map(Watched::PutBack);
+        }
+        thread::sleep(AGAIN);
+    }
+}
+
+/// Milliseconds since the boot of this host, in which deadlines are written.
+pub fn now_boot_ms() -> u64 {
+    clock::boot_ms()
+}

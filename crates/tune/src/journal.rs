@@ -1,0 +1,218 @@
+//! The journal: what was before each change, on disk before the change is made.
+//!
+//! A folder with one file for each transaction, `NUMBER.jsonl`, lines of JSON that are only ever
+//! appended. A line, and the folder that has the file, is on disk before what it announces is
+//! done. So a line that is torn announces something that was not done, and is dropped; a line
+//! that is damaged before the last one is told and never guessed. A transaction that is closed
+//! moves to `done/`. Whoever changes anything holds a lock, which ends with its process.
+
+mod entry;
+mod story;
+
+pub(crate) use entry::{Begin, Ended, Entry, Header, VERSION};
+pub(crate) use story::{Open, Recorded, Story};
+
+use crate::error::TuneError;
+use std::env;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+/// How long somebody who wants to change something waits for somebody who does.
+const PATIENCE: Duration = Duration::from_secs(3);
+const STEP: Duration = Duration::from_millis(20);
+/// How many closed transactions are kept to look at.
+const DONE_MAX: usize = 100;
+/// Open transactions believed; more are nobody's doing.
+const OPEN_MAX: usize = 10_000;
+
+/// Where root's journal is, unless the environment says otherwise.
+const FOLDER: &str = "/var/lib/ceiling/tune";
+
+/// Where the journal is: `CEILING_TUNE_JOURNAL`, or root's own folder.
+pub fn journal_folder() -> PathBuf {
+    let told = env::var_os("CEILING_TUNE_JOURNAL").filter(|folder| !folder.is_empty());
+    told.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
+}
+
+/// A folder of transactions.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    folder: PathBuf,
+}
+
+/// The right to change something, as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Lock(#[expect(dead_code, reason = "it is held, not read")] File);
+
+impl Journal {
+    /// A journal in a folder, which is made when the first transaction begins. A folder that
+    /// others can write to is refused: what is in it is later written to the kernel.
+    pub fn open(folder: &Path) -> Result<Self, TuneError> {
+        let journal = Self { folder: folder.to_path_buf() };
+        match fs::symlink_metadata(folder) {
+            Ok(about) if !about.is_dir() => Err(journal.untrusted("it is not a folder")),
+            Ok(about) => trusted(&about).map_err(|why| journal.untrusted(why)).map(|()| journal),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(journal),
+            Err(error) => Err(journal.error(folder, error)),
+        }
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn untrusted(&self, why: &str) -> TuneError {
+        TuneError::Unsafe { path: self.folder.clone(), why: why.to_string() }
+    }
+
+    fn error(&self, path: &Path, error: io::Error) -> TuneError {
+        TuneError::Journal { path: path.to_path_buf(), error }
+    }
+
+    /// Waits for the right to change something, though not for long.
+    pub(crate) fn lock(&self) -> Result<Lock, TuneError> {
+        let path = self.folder.join("lock");
+        let error = |error| self.error(&path, error);
+        let mut make = DirBuilder::new();
+        make.recursive(true).mode(0o700).create(&self.folder).map_err(error)?;
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = file.map_err(error)?;
+        let mut waited = Duration::ZERO;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock(file)),
+                Err(fs::TryLockError::Error(cause)) => return Err(error(cause)),
+                Err(fs::TryLockError::WouldBlock) if waited < PATIENCE => {
+                    thread::sleep(STEP);
+                    waited += STEP;
+                }
+                Err(fs::TryLockError::WouldBlock) => return Err(TuneError::Busy { path }),
+            }
+        }
+    }
+
+    /// Transactions that are not closed, newest first, and what could not be understood.
+    pub(crate) fn stories(&self) -> Result<(Vec<Story>, Vec<TuneError>), TuneError> {
+        let (mut stories, mut damaged) = (Vec::new(), Vec::new());
+        let mut numbers = self.numbers(&self.folder)?;
+        numbers.sort_unstable_by(|left, right| right.cmp(left));
+        if numbers.len() > OPEN_MAX {
+            return Err(self.untrusted("it holds more transactions than anybody makes"));
+        }
+        for number in numbers {
+            match Story::read(&self.file(number), number) {
+                Ok(Some(story)) if !story.is_closed() => stories.push(story),
+                Ok(_) => {}
+                Err(error) => damaged.push(error),
+            }
+        }
+        Ok((stories, damaged))
+    }
+
+    /// One transaction that is not closed. Nothing when it is.
+    pub(crate) fn story(&self, transaction: &str) -> Result<Option<Story>, TuneError> {
+        let unknown = || TuneError::Unknown { transaction: transaction.to_string() };
+        let number: u64 = transaction.parse().map_err(|_| unknown())?;
+        let story = match self.file(number) {
+            file if file.exists() => Story::read(&file, number)?,
+            _ if self.done().join(name(number)).exists() => None,
+            _ => return Err(unknown()),
+        };
+        Ok(story.filter(|story| !story.is_closed()))
+    }
+
+    /// Begins a transaction: its header is on disk when this returns.
+    pub(crate) fn begin(&self, _: &Lock, header: &Header) -> Result<Open, TuneError> {
+        let mut numbers = self.numbers(&self.folder)?;
+        numbers.extend(self.numbers(&self.done())?);
+        let number = numbers.into_iter().max().unwrap_or(0) + 1;
+        let path = self.file(number);
+        let header = Header { transaction: number, ..header.clone() };
+        let story = Story::begun(header.clone());
+        let open = Open::create(&path, story, &Entry::Header(header))?;
+        self.sync(&self.folder)?;
+        Ok(open)
+    }
+
+    /// Moves a transaction that is closed out of the way.
+    pub(crate) fn put_away(&self, _: &Lock, number: u64) -> Result<(), TuneError> {
+        let done = self.done();
+        let error = |error| self.error(&done, error);
+        DirBuilder::new().recursive(true).mode(0o700).create(&done).map_err(error)?;
+        fs::rename(self.file(number), done.join(name(number))).map_err(error)?;
+        self.sync(&self.folder)?;
+        self.sync(&done)?;
+        let mut numbers = self.numbers(&done)?;
+        numbers.sort_unstable();
+        let surplus = numbers.len().saturating_sub(DONE_MAX);
+        for number in &numbers[..surplus] {
+            // Only there to be looked at.
+            let _ = fs::remove_file(done.join(name(*number)));
+        }
+        Ok(())
+    }
+
+    /// Files left by processes that ended between closing a transaction and moving it, or before
+    /// they had written a header.
+    pub(crate) fn sweep(&self, lock: &Lock) -> Result<(), TuneError> {
+        for number in self.numbers(&self.folder)? {
+            let path = self.file(number);
+            match Story::read(&path, number) {
+                Ok(Some(story)) if story.is_closed() => self.put_away(lock, number)?,
+                Ok(None) => fs::remove_file(&path).map_err(|error| self.error(&path, error))?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a transaction is written down while it is open.
+    pub(crate) fn file(&self, number: u64) -> PathBuf {
+        self.folder.join(name(number))
+    }
+
+    fn done(&self) -> PathBuf {
+        self.folder.join("done")
+    }
+
+    fn sync(&self, folder: &Path) -> Result<(), TuneError> {
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|error| self.error(folder, error))
+    }
+
+    fn numbers(&self, folder: &Path) -> Result<Vec<u64>, TuneError> {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(self.error(folder, error)),
+        };
+        let number = |entry: fs::DirEntry| {
+            let name = entry.file_name().into_string().ok()?;
+            let digits = name.strip_suffix(".jsonl")?;
+            let number: u64 = digits.parse().ok()?;
+            // Another spelling of a number would be another file.
+            (number.to_string() == digits).then_some(number)
+        };
+        Ok(entries.flatten().filter_map(number).collect())
+    }
+}
+
+fn name(number: u64) -> String {
+    format!("{number}.jsonl")
+}
+
+/// Whether only its owner, and that is us, decides what is in it.
+fn trusted(about: &fs::Metadata) -> Result<(), &'static str> {
+    let own = rustix::process::geteuid().as_raw();
+    match about {
+        _ if about.uid() != own && about.uid() != 0 => Err("it belongs to somebody else"),
+        _ if about.mode() & 0o022 != 0 => Err("others can write to it; chmod go-w"),
+        _ => Ok(()),
+    }
+}

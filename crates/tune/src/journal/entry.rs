@@ -1,0 +1,108 @@
+//! Lines of the journal.
+
+use crate::place::{Place, Seen};
+use model::tuning::{Fate, Row, Scope, TakesEffect};
+use serde::{Deserialize, Serialize};
+
+/// The only version so far.
+pub(crate) const VERSION: u32 = 1;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "kebab-case")]
+pub(crate) enum Entry {
+    /// The first line of each file.
+    Header(Header),
+    /// A value is about to be written.
+    Begin(Begin),
+    /// It was written, and this is what it reads as.
+    Written { seq: usize, seen: Seen },
+    /// It is over with a change.
+    Ended { seq: usize, how: Ended },
+    /// The deadline no longer counts.
+    Kept,
+    /// It is over with all of them.
+    Closed,
+}
+
+/// Whose transaction it is, and where it counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    /// Format of the file.
+    pub(crate) version: u32,
+    /// Number of the transaction.
+    pub(crate) transaction: u64,
+    /// Boot of the host: what is written here does not outlive it.
+    pub(crate) boot_id: String,
+    /// Network namespace of the process.
+    pub(crate) namespace: String,
+    /// When it began, milliseconds since 1970.
+    pub(crate) at_unix_ms: u64,
+    /// Which program.
+    pub(crate) program: String,
+    /// Which process.
+    pub(crate) pid: u32,
+    /// When all is put back unless it is kept, milliseconds since the boot.
+    pub(crate) deadline_boot_ms: Option<u64>,
+    /// What for.
+    pub(crate) note: String,
+}
+
+/// A change, with all that is needed to put it back without knowing its knob.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Begin {
+    /// Which change of the transaction, from 0.
+    pub(crate) seq: usize,
+    /// Id of the knob.
+    pub(crate) knob: String,
+    /// Its name.
+    pub(crate) name: String,
+    /// What it touches.
+    pub(crate) scope: Scope,
+    /// When it works.
+    pub(crate) takes_effect: TakesEffect,
+    /// Whether it can cut connections.
+    pub(crate) is_disruptive: bool,
+    /// What it can cost.
+    pub(crate) risk: String,
+    /// Where.
+    pub(crate) place: Place,
+    /// What was there.
+    pub(crate) before: Seen,
+    /// What is about to be written, normalised.
+    pub(crate) wanted: String,
+    /// What that reads as once the kernel has taken it.
+    pub(crate) settles_to: String,
+    /// What showed the effect before.
+    pub(crate) sign: Option<String>,
+}
+
+/// How it ended with a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Ended {
+    /// It is as it was before.
+    Reverted,
+    /// What it belonged to is gone.
+    Gone,
+}
+
+impl Begin {
+    /// As a row.
+    pub(crate) fn row(&self, now: Option<String>, fate: Fate, note: String) -> Row {
+        Row {
+            knob: self.knob.clone(),
+            name: self.name.clone(),
+            place: self.place.show(),
+            scope: self.scope,
+            takes_effect: self.takes_effect,
+            is_disruptive: self.is_disruptive,
+            now,
+            wanted: Some(self.wanted.clone()),
+            fate,
+            note,
+            risk: self.risk.clone(),
+            prediction: None,
+        }
+    }
+}

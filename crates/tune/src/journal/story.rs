@@ -1,0 +1,222 @@
+//! A transaction as its lines tell it, and the file they are appended to.
+
+use super::entry::{Begin, Ended, Entry, Header, VERSION};
+use super::trusted;
+use crate::error::TuneError;
+use crate::place::Seen;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file that is believed: thousands of changes.
+const FILE_MAX_BYTES: u64 = 16 << 20;
+/// Bytes of a line that is believed.
+const LINE_MAX_BYTES: usize = 64 << 10;
+
+/// What is known of one transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Story {
+    /// Its first line.
+    pub(crate) header: Header,
+    /// Its changes in the order they were begun.
+    pub(crate) changes: Vec<Recorded>,
+    /// Where it stands.
+    stage: Stage,
+    /// How much of the file is whole lines.
+    whole_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Begun,
+    Kept,
+    Closed,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// What was announced.
+    pub(crate) begin: Begin,
+    /// What it read as afterwards; nothing when that was not reached.
+    pub(crate) written: Option<Seen>,
+    /// How it ended.
+    pub(crate) ended: Option<Ended>,
+}
+
+impl Recorded {
+    /// Whether a value is the one that we wrote, or that the kernel made of it.
+    pub(crate) fn is_ours(&self, present: &Seen) -> bool {
+        let written = self.written.as_ref().is_some_and(|seen| seen.value == present.value);
+        written || present.value == self.begin.settles_to
+    }
+}
+
+impl Story {
+    /// A transaction without changes.
+    pub(crate) fn begun(header: Header) -> Self {
+        Self { header, changes: Vec::new(), stage: Stage::Begun, whole_bytes: 0 }
+    }
+
+    /// Its name.
+    pub(crate) fn id(&self) -> String {
+        self.header.transaction.to_string()
+    }
+
+    /// Whether nothing is left to do.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.stage == Stage::Closed
+    }
+
+    /// Whether somebody said that it may stay.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.stage == Stage::Kept
+    }
+
+    /// Changes that are not over.
+    pub(crate) fn open_changes(&self) -> impl DoubleEndedIterator<Item = &Recorded> {
+        self.changes.iter().filter(|change| change.ended.is_none())
+    }
+
+    /// Reads a file. Nothing when not even its header was finished: then nothing was changed.
+    pub(crate) fn read(path: &Path, number: u64) -> Result<Option<Self>, TuneError> {
+        let error = |error| TuneError::Journal { path: path.to_path_buf(), error };
+        let bytes = bytes_of(path).map_err(error)?;
+        Self::parse(&bytes, path, number)
+    }
+
+    pub(super) fn parse(bytes: &[u8], path: &Path, number: u64) -> Result<Option<Self>, TuneError> {
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let mut story: Option<Self> = None;
+        for (index, line) in bytes[..whole].split_inclusive(|byte| *byte == b'\n').enumerate() {
+            let corrupt = |why: String| {
+                let path = path.to_path_buf();
+                TuneError::Corrupt { path, line: index + 1, why }
+            };
+            if line.len() > LINE_MAX_BYTES {
+                return Err(corrupt("it is too long".to_string()));
+            }
+            let entry = serde_json::from_slice(line).map_err(|error| corrupt(error.to_string()))?;
+            match (&mut story, entry) {
+                (None, Entry::Header(header)) => {
+                    check(&header, number).map_err(corrupt)?;
+                    story = Some(Self::begun(header));
+                }
+                (None, _) => return Err(corrupt("it is no header".to_string())),
+                (Some(story), entry) => story.take(entry).map_err(corrupt)?,
+            }
+        }
+        Ok(story.map(|story| Self { whole_bytes: whole as u64, ..story }))
+    }
+
+    /// Believes a line, if it can follow those before.
+    fn take(&mut self, entry: Entry) -> Result<(), String> {
+        if self.is_closed() {
+            return Err("it stands after the end".to_string());
+        }
+        let of = |seq: usize| format!("it is about change {seq}, which was not begun");
+        match entry {
+            Entry::Header(_) => return Err("it is a second header".to_string()),
+            Entry::Begin(begin) if begin.seq != self.changes.len() => {
+                return Err(format!("it begins change {} out of turn", begin.seq));
+            }
+            Entry::Begin(begin) => {
+                begin.place.check_sound()?;
+                self.changes.push(Recorded { begin, written: None, ended: None });
+            }
+            Entry::Written { seq, seen } => {
+                self.changes.get_mut(seq).ok_or_else(|| of(seq))?.written = Some(seen);
+            }
+            Entry::Ended { seq, how } => {
+                self.changes.get_mut(seq).ok_or_else(|| of(seq))?.ended = Some(how);
+            }
+            Entry::Kept => self.stage = Stage::Kept,
+            Entry::Closed if self.open_changes().next().is_some() => {
+                return Err("it closes a transaction with changes that are not over".to_string());
+            }
+            Entry::Closed => self.stage = Stage::Closed,
+        }
+        Ok(())
+    }
+}
+
+fn check(header: &Header, number: u64) -> Result<(), String> {
+    match header {
+        _ if header.version != VERSION => {
+            Err(format!("version {} is not known here", header.version))
+        }
+        _ if header.transaction != number => {
+            Err(format!("it is the header of transaction {}", header.transaction))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A file that we can believe in: ours, no link, not too long.
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
+    let about = file.metadata()?;
+    trusted(&about).map_err(io::Error::other)?;
+    if !about.is_file() || about.len() > FILE_MAX_BYTES {
+        return Err(io::Error::new(ErrorKind::InvalidData, "it is no file of ours"));
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A transaction that is being written.
+#[derive(Debug)]
+pub(crate) struct Open {
+    /// What its lines say.
+    pub(crate) story: Story,
+    file: File,
+    path: PathBuf,
+}
+
+impl Open {
+    /// A new file with its header.
+    pub(super) fn create(path: &Path, story: Story, header: &Entry) -> Result<Self, TuneError> {
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path);
+        let file = file.map_err(|error| TuneError::Journal { path: path.to_path_buf(), error })?;
+        let mut open = Self { story, file, path: path.to_path_buf() };
+        open.put(header)?;
+        Ok(open)
+    }
+
+    /// Goes on with a transaction that somebody else began. The lock must be held. A torn line is
+    /// cut off, so that the next one does not become a part of it.
+    pub(crate) fn resume(path: &Path, story: Story) -> Result<Self, TuneError> {
+        let error = |error| TuneError::Journal { path: path.to_path_buf(), error };
+        let mut options = OpenOptions::new();
+        let file = options.append(true).custom_flags(libc::O_NOFOLLOW).open(path).map_err(error)?;
+        if file.metadata().map_err(error)?.len() > story.whole_bytes {
+            file.set_len(story.whole_bytes).map_err(error)?;
+        }
+        Ok(Self { story, file, path: path.to_path_buf() })
+    }
+
+    /// Appends a line; it is on disk when this returns.
+    pub(crate) fn append(&mut self, entry: Entry) -> Result<(), TuneError> {
+        self.put(&entry)?;
+        self.story.take(entry).map_err(|why| {
+            let path = self.path.clone();
+            TuneError::Unsafe { path, why }
+        })
+    }
+
+    fn put(&mut self, entry: &Entry) -> Result<(), TuneError> {
+        let error = |error| TuneError::Journal { path: self.path.clone(), error };
+        let mut line = serde_json::to_vec(entry).map_err(|cause| error(cause.into()))?;
+        line.push(b'\n');
+        let put = self.file.write_all(&line).and_then(|()| self.file.sync_all());
+        if put.is_err() {
+            // Half a line must not be what the next one is glued to.
+            let _ = self.file.set_len(self.story.whole_bytes);
+        }
+        put.map_err(error)?;
+        self.story.whole_bytes += line.len() as u64;
+        Ok(())
+    }
+}
