@@ -43,6 +43,8 @@ pub enum Command {
     Probe(cmd::probe::Probe),
     /// How many client machines make the server the wall at a rate, from a stored run.
     Size(cmd::size::Size),
+    /// What to try next: every knob by what a stored run says of it; which advice was right.
+    Advise(cmd::advise::Advise),
     /// Prints completions for a shell.
     Completions(cmd::completions::Completions),
 }
@@ -142,6 +144,8 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--link", "bits per second", "--link 10G"),
     ("--headroom", "a share", "--headroom 0.7"),
     ("<PLAN>", "a plan file", "ceiling run experiments/04-ramp/plan.toml"),
+    ("--plan", "a file", "--plan rps.toml"),
+    ("--knob", "a knob's id or name", "--plan rps.toml --knob rps"),
     ("--only", "beginnings of the names of cells", "--only simple,read"),
     ("--targets-file", "a file", "--targets-file targets/targets.toml"),
     ("--runs", "a directory or none", "--runs none"),

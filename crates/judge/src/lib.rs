@@ -35,6 +35,7 @@ pub mod size;
 pub mod stats;
 pub mod steady;
 
+pub mod foretold;
 pub mod search;
 
 pub use again::again;

@@ -87,6 +87,7 @@ fn unreached(cell: &Cell) -> CellResult {
         command: vec![],
         expected: cell.walls.clone(),
         fate: Fate::NotReached,
+        tuned: Vec::new(),
         stopped: None,
     }
 }

@@ -6,6 +6,8 @@
 //! before it is made, read back by meaning, and put back by compare and swap.
 //! Never: a change without an entry on disk, a value of somebody else overwritten, a command run.
 
+mod advise;
+
 mod cpus;
 mod host;
 mod knob;
@@ -29,10 +31,11 @@ mod error;
 #[cfg(test)]
 mod testing;
 
+pub use advise::{Asked, advise};
 pub use apply::{Applied, DEADLINE, DEADLINE_MAX, Disruption, Options, Watch, apply, places};
 pub use cpus::CpuSet;
 pub use error::TuneError;
-pub use export::{Form, Durable, export};
+pub use export::{Durable, Form, export};
 pub use guard::{Watched, guard, keep, now_boot_ms};
 pub use host::{Device, Host, Interrupt, Profile, Split, Wish};
 pub use journal::{Journal, journal_folder};

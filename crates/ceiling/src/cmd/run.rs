@@ -133,6 +133,7 @@ fn conduct(
         plan: command.plan.display().to_string(),
         question: plan.question.clone(),
         cells: Vec::new(),
+        predictions: Vec::new(),
     };
     let runs = folder.runs();
     let mut measure = |cell: &Cell, ready: &Ready| measure(cell, ready, &runs);
