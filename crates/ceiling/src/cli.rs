@@ -45,6 +45,8 @@ pub enum Command {
     Probe(cmd::probe::Probe),
     /// How many client machines make the server the wall at a rate, from a stored run.
     Size(cmd::size::Size),
+    /// What to try next: every knob by what a stored run says of it; which advice was right.
+    Advise(cmd::advise::Advise),
     /// Prints completions for a shell.
     Completions(cmd::completions::Completions),
 }
@@ -145,6 +147,8 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--headroom", "a share", "--headroom 0.7"),
     ("<PLAN>", "a plan file", "ceiling run experiments/04-ramp/plan.toml"),
     ("--only", "beginnings of the names of cells (tune: knobs)", "--only simple,read"),
+    ("--plan", "a file", "--plan rps.toml"),
+    ("--knob", "a knob's id or name", "--plan rps.toml --knob rps"),
     ("--targets-file", "a file", "--targets-file targets/targets.toml"),
     ("--device", "a network device", "--device eth0"),
     ("--run", "a run's id, directory or record, or none", "--run none"),

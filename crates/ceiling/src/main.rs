@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         cli::Command::Compare(command) => cmd::compare::run(command),
         cli::Command::Tune(command) => cmd::tune::run(command),
         cli::Command::Probe(command) => cmd::probe::run(command),
+        cli::Command::Advise(command) => cmd::advise::run(command),
         cli::Command::Size(command) => cmd::size::run(command),
         cli::Command::Completions(command) => cmd::completions::run(&command),
     };

@@ -71,7 +71,7 @@ pub fn speaking(record: &Record, raw: Raw<'_>) -> Option<Speaking> {
     Some(Speaking::of(&Case { ramp: &ramp, ..case }))
 }
 
-fn context_of(record: &Record) -> Context<'_> {
+pub(crate) fn context_of(record: &Record) -> Context<'_> {
     Context {
         trial: &record.trial,
         host: &record.host,

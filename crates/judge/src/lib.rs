@@ -35,10 +35,14 @@ pub mod size;
 pub mod stats;
 pub mod steady;
 
+pub mod foretold;
 pub mod search;
 
 pub use again::again;
 pub mod perturb;
+
+pub mod signals;
+pub use signals::signals;
 
 pub use verdict::{Context, judge_point, judge_run, last_visits, undecided};
 

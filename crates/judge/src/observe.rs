@@ -6,13 +6,13 @@
 mod network;
 mod server;
 
-pub use network::{ConntrackUse, LinkUse, QdiscUse, SoftnetUse};
+pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
 pub use server::{DoingShares, DownstreamUse, SocketCensus};
 
 use model::facts::Unreadable;
 use model::reading::{
-    Conntrack, CpuShares, CpuTimes, Data, Disk, Interface, Listener, OpenFiles, ProbeCost, Qdisc,
-    QuotaUse, Reading, Softnet, ThreadTimes,
+    Conntrack, CpuShares, CpuTimes, Data, Disk, Interface, Interrupt, Listener, OpenFiles,
+    ProbeCost, Qdisc, QuotaUse, Reading, Softnet, ThreadTimes,
 };
 use std::collections::BTreeMap;
 
@@ -109,6 +109,11 @@ pub struct Observed {
     pub census: Option<SocketCensus>,
     /// Receive work by CPU.
     pub softnet: Option<Vec<SoftnetUse>>,
+    /// Device interrupts of the host.
+    pub interrupts: Option<Vec<InterruptUse>>,
+    /// Lowest share of its highest clock that each CPU was seen at, by CPU; absent where the kernel
+    /// does not tell.
+    pub clocks: Option<BTreeMap<u32, f64>>,
     /// Interfaces of the network namespace.
     pub links: Option<Vec<LinkUse>>,
     /// Queueing disciplines of the network namespace.
@@ -190,6 +195,8 @@ struct Seen {
     listener_reads: u32,
     census: server::Census,
     softnet: Ends<Vec<Softnet>>,
+    interrupts: Ends<Vec<Interrupt>>,
+    clocks: network::Clocks,
     links: Ends<Vec<Interface>>,
     qdiscs: Ends<Vec<Qdisc>>,
     qdiscs_waiting: network::Waiting,
@@ -251,6 +258,8 @@ impl Seen {
             }
             Data::Connections(sockets) => self.census.add(at_ns, &sockets),
             Data::Softnet(rows) => self.softnet.add(at_ns, rows),
+            Data::Interrupts(rows) => self.interrupts.add(at_ns, rows),
+            Data::CpuClocks(clocks) => self.clocks.add(&clocks),
             Data::Interfaces(links) => self.links.add(at_ns, links),
             Data::Qdiscs(qdiscs) => {
                 self.qdiscs_waiting.add(&qdiscs);
@@ -273,7 +282,7 @@ impl Seen {
                 }
             }
             // For reports; no wall rests on them.
-            Data::Softirqs(_) | Data::Interrupts(_) | Data::Numa(_) | Data::CpuClocks(_) => {}
+            Data::Softirqs(_) | Data::Numa(_) => {}
         }
     }
 }
@@ -302,6 +311,8 @@ impl Observed {
             }),
             census: seen.census.finish(),
             softnet: seen.softnet.between(network::softnet),
+            interrupts: seen.interrupts.between(network::interrupts),
+            clocks: seen.clocks.finish(),
             links: seen.links.between(network::links),
             qdiscs: seen.qdiscs.between(|pair| network::qdiscs(pair, &seen.qdiscs_waiting)),
             drivers: seen.drivers.between(network::drivers),

@@ -49,6 +49,7 @@ mod s7;
 #[cfg(test)]
 mod evidence_tests;
 mod loss;
+pub(crate) use loss::resent;
 mod shaping;
 mod waiting;
 mod windows;

@@ -6,6 +6,9 @@
 mod neighbour;
 mod process;
 mod service;
+mod tuning;
+
+pub use tuning::check as check_tuning;
 
 use model::experiment::{CellResult, Fate};
 use neighbour::Neighbours;
@@ -14,6 +17,7 @@ use process::{How, Process};
 use service::Services;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tuning::{Turned, When};
 
 /// A server that is ready to be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +69,7 @@ pub fn walk(
     measure: &mut Measure<'_>,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Vec<CellResult> {
-    let mut walk = Walk { targets, places, services: Services::new(places) };
+    let mut walk = Walk { targets, places, stop, services: Services::new(places), spoilt: None };
     let mut results: Vec<CellResult> = plan.cells.iter().map(unreached).collect();
     for (at, cell) in plan.cells.iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
@@ -87,6 +91,7 @@ fn unreached(cell: &Cell) -> CellResult {
         command: vec![],
         expected: cell.walls.clone(),
         fate: Fate::NotReached,
+        tuned: Vec::new(),
         stopped: None,
     }
 }
@@ -94,7 +99,10 @@ fn unreached(cell: &Cell) -> CellResult {
 struct Walk<'a> {
     targets: &'a Targets,
     places: &'a Places,
+    stop: &'a AtomicBool,
     services: Services<'a>,
+    /// Why the host is not what it was before the experiment, so that nothing more is measured.
+    spoilt: Option<String>,
 }
 
 impl Walk<'_> {
@@ -107,7 +115,36 @@ impl Walk<'_> {
         measure: &mut Measure<'_>,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), String> {
+        if let Some(why) = &self.spoilt {
+            return Err(format!("not measured: {why}"));
+        }
+        let Some(tune) = &cell.tune else {
+            return self.measured(at, cell, result, measure, tell, None);
+        };
+        let mut turned = Turned::new(tune, &cell.name, self.stop)?;
+        let measured = turned
+            .turn(When::Before, None)
+            .and_then(|()| self.measured(at, cell, result, measure, tell, Some(&mut turned)));
+        let (rows, back) = turned.put_back();
+        result.tuned = rows;
+        self.spoilt = back.as_ref().err().cloned();
+        measured.and(back)
+    }
+
+    /// The cell proper, with what is turned beside the server.
+    fn measured(
+        &mut self,
+        at: usize,
+        cell: &Cell,
+        result: &mut CellResult,
+        measure: &mut Measure<'_>,
+        tell: &mut dyn FnMut(Progress<'_>),
+        mut turned: Option<&mut Turned<'_>>,
+    ) -> Result<(), String> {
         let mut server = self.server(at, cell, tell)?;
+        if let Some(turned) = &mut turned {
+            turned.turn(When::Beside, server.ready.pid)?;
+        }
         if let Some(process) = &server.process {
             result.server = process.words().to_vec();
         }
@@ -115,12 +152,13 @@ impl Walk<'_> {
         let measured = measure(cell, &server.ready);
         drop(neighbours);
         (result.command, result.fate) = (measured.command, measured.fate);
-        let Some(process) = server.process.take() else { return Ok(()) };
+        let held = turned.map_or(Ok(()), |turned| turned.holds());
+        let Some(process) = server.process.take() else { return held };
         let name = process.name().to_string();
         let ended = process.end();
         result.stopped = ended.stopped;
         let lost = ended.fault.map(|fault| format!("target {name}: {fault}"));
-        lost.map_or(Ok(()), Err)
+        lost.map_or(held, Err)
     }
 
     fn server(

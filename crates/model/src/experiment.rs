@@ -3,6 +3,7 @@
 //!
 //! Names in this file are the schema `ceiling.experiment/1`. Adding a field is free.
 
+use crate::tuning::Row;
 use crate::wall::WallId;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,64 @@ pub struct Experiment {
     pub question: String,
     /// One entry per cell of the plan, in its order.
     pub cells: Vec<CellResult>,
+    /// What the plan said beforehand, and what came of it.
+    #[serde(default)]
+    pub predictions: Vec<Kept>,
+}
+
+/// What a plan says beforehand of the rate of some cells against others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Foretold {
+    /// Id of the knob.
+    pub knob: String,
+    /// Name of the cell that it is compared with, or of several: `as it is` also means `as it is,
+    /// 1` and `as it is, 2`.
+    pub baseline: String,
+    /// Name of the cell, or cells, with the change.
+    pub change: String,
+    /// Least relative change of the rate, for example -0.02.
+    pub low: f64,
+    /// Largest; absent when only the next wall bounds it.
+    #[serde(default)]
+    pub high: Option<f64>,
+    /// How it was calculated.
+    #[serde(default)]
+    pub why: String,
+    /// The run that it was calculated from; empty when none was.
+    #[serde(default)]
+    pub run: String,
+}
+
+impl Foretold {
+    /// Whether a side of a prediction means a cell: by its name, or its name and a number.
+    pub fn means(side: &str, cell: &str) -> bool {
+        let rest = cell.strip_prefix(side);
+        rest.is_some_and(|rest| {
+            let number = rest.strip_prefix(", ");
+            rest.is_empty() || number.is_some_and(|number| number.parse::<u32>().is_ok())
+        })
+    }
+}
+
+/// A prediction and what was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// What was said beforehand.
+    pub predicted: Foretold,
+    /// Relative change of the rate that was measured; `null` when a cell has no valid number.
+    pub measured: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+    /// Pairs of cells it is the mean of.
+    pub pairs: u64,
+    /// Whether it is inside what was predicted; `null` when the interval does not decide, or when
+    /// nothing was measured.
+    pub inside: Option<bool>,
+    /// One sentence: how it was compared, or why it could not be.
+    pub why: String,
 }
 
 /// One cell.
@@ -41,6 +100,9 @@ pub struct CellResult {
     pub expected: Vec<WallId>,
     /// What became of it.
     pub fate: Fate,
+    /// What became of the knobs of the cell: applied, then put back; empty when it had none.
+    #[serde(default)]
+    pub tuned: Vec<Row>,
     /// The server's own account, which it wrote when it ended; null when it wrote none.
     pub stopped: Option<serde_json::Value>,
 }

@@ -35,6 +35,7 @@ pub mod size;
 pub mod verdict;
 pub mod wall;
 
+pub mod advice;
 pub mod experiment;
 pub mod tuning;
 

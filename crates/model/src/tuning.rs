@@ -56,6 +56,12 @@ pub struct Side {
     pub waiting_share: Option<f64>,
     /// Share of periods in which its control group was throttled.
     pub throttled_share: Option<f64>,
+    /// The interface that carries the load.
+    #[serde(default)]
+    pub link: Option<String>,
+    /// Packets per second on it in both directions, in the driver's units.
+    #[serde(default)]
+    pub packets_per_s: Option<f64>,
     /// Receive queues of the interface that carries the load.
     pub rx_queues: Option<u32>,
     /// Transmit queues of it.

@@ -2,7 +2,9 @@
 
 use crate::load::{self, Load};
 use crate::target::Targets;
+use crate::tune::{self, Tune};
 use crate::{PlanError, SCHEMA, text_error};
+use model::experiment::Foretold;
 use model::units::parse_cpus;
 use model::wall::WallId;
 use serde::Deserialize;
@@ -19,6 +21,8 @@ pub struct Plan {
     pub question: String,
     /// In the order they are measured in; at least one.
     pub cells: Vec<Cell>,
+    /// What is said beforehand of cells against others.
+    pub predictions: Vec<Foretold>,
 }
 
 /// One server under one load.
@@ -32,6 +36,8 @@ pub struct Cell {
     pub client: Client,
     /// What is asked of ceiling.
     pub load: Load,
+    /// Knobs that are turned while it is measured; nothing leaves the host as it is.
+    pub tune: Option<Tune>,
     /// Walls that would be as expected; empty when nothing is.
     pub walls: Vec<WallId>,
 }
@@ -81,11 +87,15 @@ struct PlanText {
     #[serde(default)]
     load: Table,
     #[serde(default)]
+    tune: Table,
+    #[serde(default)]
     walls: Vec<String>,
     #[serde(default)]
     cell: Vec<CellText>,
     #[serde(default)]
     vary: Vec<Vary>,
+    #[serde(default)]
+    prediction: Vec<Foretold>,
 }
 
 #[derive(Default, Deserialize)]
@@ -98,6 +108,8 @@ struct CellText {
     client: Table,
     #[serde(default)]
     load: Table,
+    #[serde(default)]
+    tune: Table,
     walls: Option<Vec<String>>,
 }
 
@@ -124,7 +136,7 @@ struct ServerText {
     services: Vec<String>,
 }
 
-/// The three tables of a cell and its name, before they are read.
+/// The four tables of a cell and its name, before they are read.
 #[derive(Clone)]
 struct Draft {
     name: Vec<String>,
@@ -132,7 +144,7 @@ struct Draft {
     walls: Vec<String>,
 }
 
-const TABLES: [&str; 3] = ["server", "client", "load"];
+const TABLES: [&str; 4] = ["server", "client", "load", "tune"];
 
 impl Plan {
     /// Reads a plan; targets and services must be in the list.
@@ -155,8 +167,33 @@ impl Plan {
             }
             cells.push(draft.resolve(name.clone(), targets).map_err(wrong)?);
         }
-        Ok(Self { question: plan.question, cells })
+        for one in &plan.prediction {
+            check(one, &names).map_err(|why| PlanError::Cell { cell: "prediction".into(), why })?;
+        }
+        Ok(Self { question: plan.question, cells, predictions: plan.prediction })
     }
+}
+
+/// Whether both sides of a prediction are cells, and its bounds an interval.
+fn check(one: &Foretold, names: &BTreeSet<String>) -> Result<(), String> {
+    for side in [&one.baseline, &one.change] {
+        if !names.iter().any(|name| Foretold::means(side, name)) {
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            return Err(format!(
+                "no cell is '{side}' or '{side}, 1'; cells are {}",
+                names.join("; ")
+            ));
+        }
+    }
+    let is_empty = one.high.is_some_and(|high| high < one.low);
+    if is_empty || !one.low.is_finite() || one.baseline == one.change {
+        return Err(format!(
+            "'{}' against '{}' from {} to {:?} says nothing; for example low = -0.02 and high = \
+             0.3",
+            one.change, one.baseline, one.low, one.high
+        ));
+    }
+    Ok(())
 }
 
 fn drafts(plan: &PlanText) -> Vec<Draft> {
@@ -164,15 +201,19 @@ fn drafts(plan: &PlanText) -> Vec<Draft> {
         ("server", plan.server.clone()),
         ("client", plan.client.clone()),
         ("load", plan.load.clone()),
+        ("tune", plan.tune.clone()),
     ]);
     if plan.cell.is_empty() {
         return vec![Draft { name: vec![], tables: base, walls: plan.walls.clone() }];
     }
     let draft = |cell: &CellText| {
         let mut tables = base.clone();
-        for (name, own) in
-            [("server", &cell.server), ("client", &cell.client), ("load", &cell.load)]
-        {
+        for (name, own) in [
+            ("server", &cell.server),
+            ("client", &cell.client),
+            ("load", &cell.load),
+            ("tune", &cell.tune),
+        ] {
             let table = tables.entry(name).or_default();
             table.extend(own.iter().map(|(key, value)| (key.clone(), value.clone())));
         }
@@ -190,7 +231,7 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
         .and_then(|(table, key)| Some((TABLES.into_iter().find(|name| *name == table)?, key)))
         .ok_or_else(|| {
             wrong(format!(
-                "key is '{}', and begins with server., client. or load.; for example key = \
+                "key is '{}', and begins with server., client., load. or tune.; for example key = \
                  \"load.depth\"",
                 vary.key
             ))
@@ -244,6 +285,7 @@ impl Draft {
         };
         let walls = self.walls.iter().map(wall).collect::<Result<_, _>>()?;
         let load = load::read(&self.tables["load"])?;
+        let tune = tune::read(&self.tables["tune"])?;
         if !load.url.contains("://{addr}") {
             return Err(format!(
                 "load.url is '{}', and begins with a scheme and {{addr}}, where the server is; for \
@@ -251,7 +293,7 @@ impl Draft {
                 load.url
             ));
         }
-        Ok(Cell { name, server: server.resolve(targets)?, client, load, walls })
+        Ok(Cell { name, server: server.resolve(targets)?, client, load, tune, walls })
     }
 }
 

@@ -8,12 +8,16 @@
 //! names. Who takes a plan from somebody else together with the list takes its programs too.
 
 mod cells;
+mod duel;
 mod load;
 mod target;
+mod tune;
 
 pub use cells::{Cell, Client, Plan, Server};
+pub use duel::{Change, Duel};
 pub use load::Load;
 pub use target::{Target, Targets};
+pub use tune::Tune;
 
 /// Schema of a plan file.
 pub const SCHEMA: &str = "ceiling.plan/1";

@@ -1,6 +1,6 @@
 //! What people write, and what they get wrong.
 
-use crate::{Cell, Plan, PlanError, Server, Targets};
+use crate::{Cell, Change, Duel, Plan, PlanError, Server, Targets};
 use proptest::prelude::*;
 
 const TARGETS: &str = r#"
@@ -137,4 +137,78 @@ proptest! {
         let _ = parse(&text);
         let _ = Plan::parse(&text, &targets);
     }
+}
+
+#[test]
+fn knobs_are_read_and_what_is_no_knob_is_told() {
+    let read = |tune: &str| {
+        let text = format!("server.target = \"fiber\"\n[[cell]]\nname = \"a\"\ntune = {tune}\n");
+        parse(&text).map(|plan| plan.cells[0].tune.clone())
+    };
+    let tune = read("{ only = [\"rps\"], cpus = \"0/1\", values = { rps = \"0-1\", x = 7 } }");
+    let tune = tune.unwrap().unwrap();
+    assert_eq!((tune.only, tune.cpus.as_str()), (vec!["rps".to_string()], "0/1"));
+    assert_eq!(tune.values["rps"], "0-1");
+    assert_eq!(tune.values["x"], "7");
+    assert_eq!(read("{}").unwrap(), None);
+    for (wrong, said) in [
+        ("{ profile = \"seeds\" }", "tune.only"),
+        ("{ knobs = [\"rps\"] }", "unknown field"),
+        ("{ only = [\"rps\"], values = { rps = true } }", "a text or a number"),
+    ] {
+        let error = read(wrong).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn a_prediction_is_about_cells_that_there_are() {
+    let text = |change: &str, low: &str| {
+        format!(
+            "server.target = \"fiber\"\n[[cell]]\nname = \"a, 1\"\n[[cell]]\nname = \"b, 1\"\n\
+             [[cell]]\nname = \"b, 2\"\n[[prediction]]\nknob = \"T5\"\nbaseline = \"a\"\n\
+             change = \"{change}\"\nlow = {low}\nhigh = 0.1\n"
+        )
+    };
+    let plan = parse(&text("b", "-0.1")).unwrap();
+    assert_eq!((plan.predictions[0].low, plan.predictions[0].high), (-0.1, Some(0.1)));
+    for (change, low, said) in [
+        ("c", "-0.1", "no cell is 'c'"),
+        ("b", "0.2", "says nothing"),
+        ("a", "0.0", "says nothing"),
+    ] {
+        let error = parse(&text(change, low)).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn a_plan_that_is_written_can_be_read() {
+    let table = |text: &str| text.parse::<toml::Table>().unwrap();
+    let predicted = model::experiment::Foretold {
+        knob: "T5".to_string(),
+        baseline: String::new(),
+        change: String::new(),
+        low: -0.35,
+        high: None,
+        why: "CPU 0 is \"full\": 0.99 / 0.64 - 1\n".to_string(),
+        run: "run-1".to_string(),
+    };
+    let duel = Duel {
+        question: "Does 'rps' help?".to_string(),
+        server: table("target = \"fiber\""),
+        load: table("command = \"load\"\npath = \"/read\"\nconnections = 8"),
+        change: Change::Tune(table("only = [\"rps\"]")),
+        predicted: predicted.clone(),
+    };
+    let plan = Plan::parse(&duel.text("rps"), &Targets::parse(TARGETS).unwrap()).unwrap();
+    let names: Vec<_> = plan.cells.iter().map(|cell| cell.name.as_str()).collect();
+    let turns = ["as it is, 1", "rps, 1", "rps, 2", "as it is, 2"];
+    assert_eq!(names[..4], turns, "A B B A");
+    assert_eq!(names.len(), 8);
+    let is_tuned: Vec<_> = plan.cells.iter().map(|cell| cell.tune.is_some()).collect();
+    assert_eq!(is_tuned[..4], [false, true, true, false]);
+    assert_eq!(plan.predictions[0].why, predicted.why);
+    assert_eq!(plan.predictions[0].high, None);
+    assert_eq!(plan.cells[0].load.url, "http://{addr}/read");
 }

@@ -6,6 +6,8 @@
 //! before it is made, read back by meaning, and put back by compare and swap.
 //! Never: a change without an entry on disk, a value of somebody else overwritten, a command run.
 
+mod advise;
+
 mod cpus;
 mod groups;
 mod host;
@@ -33,6 +35,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use advise::{Asked, advise};
 pub use apply::{Applied, DEADLINE, DEADLINE_MAX, Disruption, Options, Watch, apply, places};
 pub use cpus::CpuSet;
 pub use error::TuneError;

@@ -7,6 +7,7 @@ pub mod load;
 pub mod probe;
 pub mod ramp;
 
+pub mod advise;
 pub mod compare;
 pub mod run;
 pub mod show;

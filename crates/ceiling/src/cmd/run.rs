@@ -6,8 +6,9 @@ use crate::options::{Colour, Runs};
 use crate::outputs::Outputs;
 use crate::{session, signals};
 use clap::{Args, Parser};
+use judge::foretold::Cell as Cells;
 use lab::experiment::{self, Measured, Places, Progress, Ready};
-use model::experiment::{CellResult, Experiment, Fate, SCHEMA};
+use model::experiment::{CellResult, Experiment, Fate, Kept as KeptPrediction, SCHEMA};
 use model::run::Run as Kept;
 use plan::{Cell, Plan, Server, Targets};
 use report::Format;
@@ -52,6 +53,10 @@ pub struct Run {
     #[arg(long)]
     dry_run: bool,
 
+    /// Let the plan turn knobs of this host; each is put back after its cell
+    #[arg(long)]
+    allow_tune: bool,
+
     /// Write a file, by suffix .json .html; repeatable
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: Vec<PathBuf>,
@@ -80,6 +85,7 @@ pub fn run(command: Run) -> Result<Code, Failure> {
     for cell in &plan.cells {
         check(cell).map_err(|why| wrong(&command.plan, why))?;
     }
+    refuse_tuning(&command, &plan)?;
     if command.dry_run {
         session::to_stdout(&rehearsed(&plan))?;
         return Ok(Code::Good);
@@ -95,6 +101,8 @@ pub fn run(command: Run) -> Result<Code, Failure> {
     let experiment = conduct(&command, &plan, &targets, &places, &folder, &stop)?;
     let runs: Vec<Option<Kept>> =
         experiment.cells.iter().map(|cell| kept(cell, &folder.runs())).collect();
+    let experiment =
+        Experiment { predictions: kept_predictions(&plan, &experiment, &runs), ..experiment };
     let text = match command.json {
         true => String::from_utf8_lossy(&report::json::json(&experiment)).into_owned(),
         false => report::text_experiment(&experiment, &runs, command.colour.style()),
@@ -133,6 +141,7 @@ fn conduct(
         plan: command.plan.display().to_string(),
         question: plan.question.clone(),
         cells: Vec::new(),
+        predictions: Vec::new(),
     };
     let runs = folder.runs();
     let mut measure = |cell: &Cell, ready: &Ready| measure(cell, ready, &runs);
@@ -256,7 +265,38 @@ fn check(cell: &Cell) -> Result<(), String> {
     let ready = Ready { addr: "127.0.0.1:1".to_string(), pid };
     let words = [vec!["ceiling".to_string()], words_of(cell, &ready)].concat();
     let parsed = Cli::try_parse_from(words);
+    let tuned = experiment::check_tuning(cell);
+    tuned.map_err(|why| format!("cell '{}': {why}", cell.name))?;
     parsed.map(|_| ()).map_err(|error| format!("cell '{}': {}", cell.name, one_line(&error)))
+}
+
+/// A plan of somebody else must not change this host by itself.
+fn refuse_tuning(command: &Run, plan: &Plan) -> Result<(), Failure> {
+    let Some(cell) = plan.cells.iter().find(|cell| cell.tune.is_some()) else { return Ok(()) };
+    if command.allow_tune || command.dry_run {
+        return Ok(());
+    }
+    Err(wrong(
+        &command.plan,
+        format!(
+            "cell '{}' turns knobs of this host (docs/experiments.md); --allow-tune allows it, and \
+             --dry-run shows which",
+            cell.name
+        ),
+    ))
+}
+
+/// The knobs of a cell in one line.
+fn knobs_of(tune: &plan::Tune) -> String {
+    let values = tune.values.iter().map(|(knob, value)| format!("{knob} = {value}"));
+    let plain = tune.only.iter().filter(|knob| !tune.values.contains_key(*knob)).cloned();
+    let mut text = plain.chain(values).collect::<Vec<_>>().join(", ");
+    for (what, of) in [("profile", &tune.profile), ("device", &tune.device), ("CPUs", &tune.cpus)] {
+        if !of.is_empty() {
+            text += &format!(", {what} {of}");
+        }
+    }
+    text
 }
 
 fn rehearsed(plan: &Plan) -> String {
@@ -278,6 +318,9 @@ fn rehearsed(plan: &Plan) -> String {
         let ready = Ready { addr, pid: None };
         let words = words_of(cell, &ready).join(" ");
         text += &format!("\n{}\n  server  {server}\n  load    ceiling {words}\n", cell.name);
+        if let Some(tune) = &cell.tune {
+            text += &format!("  tune    {}\n", knobs_of(tune));
+        }
     }
     text
 }
@@ -295,6 +338,17 @@ fn told(progress: Progress<'_>, plan: &Plan) {
             }
         }
     }
+}
+
+/// What the plan said beforehand, held against what was measured.
+fn kept_predictions(plan: &Plan, of: &Experiment, runs: &[Option<Kept>]) -> Vec<KeptPrediction> {
+    let cells: Vec<_> = of
+        .cells
+        .iter()
+        .zip(runs)
+        .map(|(cell, run)| Cells { name: &cell.name, run: run.as_ref().map(|run| &run.record) })
+        .collect();
+    plan.predictions.iter().map(|one| judge::foretold::keep(one, &cells)).collect()
 }
 
 fn kept(cell: &CellResult, runs: &Path) -> Option<Kept> {

@@ -47,7 +47,7 @@ enum What {
 /// Holds every knob of the catalogue against this host and a run. Without a run nothing is known
 /// about what would help: first `ceiling load URL`.
 ///
-/// Exit codes: 0 good, 2 usage.
+/// Exit codes: 0 good, 2 usage, 4 the run is no valid measurement.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -58,7 +58,8 @@ struct Plan {
     #[command(flatten)]
     wish: WishOptions,
 
-    /// Whose verdict predicts: a run's id, directory or record; or none. By default the newest
+    /// Whose verdict predicts: a run's id, directory or record, or none; by default the newest
+    /// valid one
     #[arg(long, value_name = "RUN|none")]
     run: Option<PathBuf>,
 

@@ -18,6 +18,7 @@ pub enum End {
 
 /// Runs a command and sends it a signal at step `step`, from 0. The command may go through other
 /// programs; steps are those of `program`.
+#[expect(clippy::zombie_processes, reason = "it is waited for by its id, with what stops it")]
 pub fn signal_at(command: &mut Command, program: &str, signal: c_int, step: usize) -> End {
     // SAFETY: between fork and exec only ptrace(2) is called.
     unsafe {

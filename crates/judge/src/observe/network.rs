@@ -1,19 +1,21 @@
 //! What interfaces, queues and connections say: rates over the window and what was waiting.
 
 use super::Pair;
-use model::reading::{Conntrack, Interface, Qdisc, Softnet};
+use model::reading::{Conntrack, CpuClock, Interface, Interrupt, Qdisc, Softnet};
 use std::collections::BTreeMap;
 
 /// Bytes on the wire beside what an interface counts of each frame: FCS, preamble and gap.
 const FRAME_EXTRA_BYTES: u64 = 24;
 
 /// Receive work of one CPU in the window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SoftnetUse {
     /// CPU number.
     pub cpu: u32,
     /// Packets processed.
     pub processed: u32,
+    /// The same per second.
+    pub processed_s: f64,
     /// Packets dropped because its backlog was full.
     pub dropped: u32,
     /// Times a poll ended with work left.
@@ -71,12 +73,53 @@ pub struct ConntrackUse {
     pub early_dropped: u64,
 }
 
+/// What one device interrupt did in the window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct InterruptUse {
+    /// Device and queue as the driver named it.
+    pub device: String,
+    /// Events per second on all CPUs.
+    pub per_s: f64,
+}
+
+pub(super) fn interrupts(pair: &Pair<'_, Vec<Interrupt>>) -> Vec<InterruptUse> {
+    let sum = |one: &Interrupt| one.per_cpu.iter().sum::<u64>();
+    let of_interrupt = |last: &Interrupt| {
+        let first = pair.first.iter().find(|first| first.irq == last.irq)?;
+        let per_s = sum(last).saturating_sub(sum(first)) as f64 / pair.seconds;
+        Some(InterruptUse { device: last.device.clone(), per_s })
+    };
+    pair.last.iter().filter_map(of_interrupt).collect()
+}
+
+/// Lowest share of its highest clock that each CPU was seen at.
+#[derive(Debug, Default)]
+pub(super) struct Clocks(Option<BTreeMap<u32, f64>>);
+
+impl Clocks {
+    pub(super) fn add(&mut self, clocks: &[CpuClock]) {
+        for clock in clocks {
+            let known = clock.now_khz.zip(clock.max_khz.filter(|max_khz| *max_khz > 0));
+            let Some((now_khz, max_khz)) = known else { continue };
+            let share = now_khz as f64 / max_khz as f64;
+            let lowest = self.0.get_or_insert_default().entry(clock.cpu).or_insert(share);
+            *lowest = lowest.min(share);
+        }
+    }
+
+    pub(super) fn finish(self) -> Option<BTreeMap<u32, f64>> {
+        self.0
+    }
+}
+
 pub(super) fn softnet(pair: &Pair<'_, Vec<Softnet>>) -> Vec<SoftnetUse> {
     let of_cpu = |last: &Softnet| {
         let first = pair.first.iter().find(|first| first.cpu == last.cpu)?;
+        let processed = last.processed.wrapping_sub(first.processed);
         Some(SoftnetUse {
             cpu: last.cpu,
-            processed: last.processed.wrapping_sub(first.processed),
+            processed,
+            processed_s: f64::from(processed) / pair.seconds,
             dropped: last.dropped.wrapping_sub(first.dropped),
             squeezed: last.time_squeeze.wrapping_sub(first.time_squeeze),
         })

@@ -5,7 +5,7 @@ use crate::observe::Observed;
 use std::collections::BTreeMap;
 
 /// Segments sent again in the window, repeated SYNs left out, and segments sent.
-pub(super) fn resent(tcp: &BTreeMap<String, u64>) -> Option<(u64, u64)> {
+pub(crate) fn resent(tcp: &BTreeMap<String, u64>) -> Option<(u64, u64)> {
     let resent = *tcp.get("Tcp.RetransSegs")?;
     let of_syns = tcp.get("TcpExt.TCPSynRetrans").copied().unwrap_or(0);
     Some((resent.saturating_sub(of_syns), *tcp.get("Tcp.OutSegs")?))

@@ -1,6 +1,6 @@
 //! An experiment on one page: a row for each cell, and then what was said of each.
 
-use super::{connecting::connecting, evidence, summary};
+use super::{connecting::connecting, evidence, predictions, summary};
 use crate::page::{Block, Column, Fact, Mark, Page, Table};
 use crate::wording::{
     best_point, delivered, mark_of, microseconds, ns, or_dash, plural, rate_of, wall_mark,
@@ -9,6 +9,7 @@ use crate::wording::{
 use model::experiment::{CellResult, Experiment, Fate};
 use model::histogram::Summary;
 use model::run::{Point, Run};
+use model::tuning::{Fate as TuneFate, Row};
 use model::units::show_count;
 use model::verdict::Named;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn experiment(experiment: &Experiment, runs: &[Option<Run>]) -> Page {
     let mut blocks = vec![Block::Text(experiment.question.clone())];
     blocks.push(Block::Table(rows(experiment, runs)));
+    blocks.extend(predictions(experiment));
     blocks.extend(events(experiment, runs));
     blocks.extend(servers(experiment, runs));
     let measured = experiment.cells.iter().zip(runs);
@@ -207,6 +209,17 @@ fn expected_cell(cell: &CellResult, run: Option<&Run>) -> String {
     format!("{word}{}", walls.join(" "))
 }
 
+/// A knob and what became of it.
+fn tuned(row: &Row) -> String {
+    let fate = match row.fate {
+        TuneFate::Reverted => "put back".to_string(),
+        other => format!("{other:?}").to_lowercase(),
+    };
+    let wanted = row.wanted.as_deref().unwrap_or("-");
+    let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
+    format!("{} {}: {} = {wanted}, {fate}{note}", row.knob, row.name, row.place)
+}
+
 fn of_cell(cell: &CellResult, run: Option<&Run>) -> Vec<Block> {
     let mut facts = Vec::new();
     if !cell.server.is_empty() {
@@ -215,6 +228,7 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> Vec<Block> {
     if !cell.command.is_empty() {
         facts.push(Fact::new("load", cell.command.join(" ")));
     }
+    facts.extend(cell.tuned.iter().map(|row| Fact::new("tuned", tuned(row))));
     match (&cell.fate, run) {
         (Fate::Measured { run: id }, Some(run)) => {
             facts.push(Fact::new("run", id.clone()));

@@ -6,6 +6,10 @@
 
 pub mod summary;
 
+mod advice;
+pub use advice::advice;
+mod calibration;
+pub use calibration::{calibration, predictions};
 mod beside;
 mod compare;
 pub use beside::beside;

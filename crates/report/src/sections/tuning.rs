@@ -134,9 +134,13 @@ fn joined(rows: &[&Row]) -> String {
 
 /// Without what every place of a kind begins with.
 fn shortened(place: &str) -> String {
-    let short = place.strip_prefix("/sys/class/net/").or(place.strip_prefix("/proc/sys/"));
-    let short = short.or(place.strip_prefix("/sys/devices/system/")).unwrap_or(place);
-    short.replace("/queues/", " ").trim_start_matches("/proc/").to_string()
+    if let Some(of_device) = place.strip_prefix("/sys/class/net/") {
+        // Words, so that a narrow column breaks between them.
+        return of_device.replace("/queues/", " ").replace('/', " ");
+    }
+    let roots = ["/proc/sys/", "/sys/devices/system/", "/proc/"];
+    let short = roots.iter().find_map(|root| place.strip_prefix(root));
+    short.unwrap_or(place).to_string()
 }
 
 fn title(group: &Group<'_>) -> String {
@@ -307,4 +311,109 @@ fn changes(rows: &[Row]) -> Vec<Block> {
     let has_notes = !notes.items.is_empty();
     let table = (!groups.is_empty()).then_some(Block::Table(table));
     table.into_iter().chain(has_notes.then_some(Block::List(notes))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{Style, draw};
+    use model::tuning::Scope;
+
+    fn row(knob: &str, name: &str, place: &str, fate: Fate) -> Row {
+        Row {
+            knob: knob.to_string(),
+            name: name.to_string(),
+            place: place.to_string(),
+            scope: Scope::Device,
+            takes_effect: TakesEffect::Now,
+            is_disruptive: false,
+            now: Some(String::new()),
+            wanted: Some("0-7".to_string()),
+            fate,
+            note: String::new(),
+            risk: "more CPU per packet".to_string(),
+            prediction: None,
+        }
+    }
+
+    fn queues(fate: Fate) -> Vec<Row> {
+        let place = |queue| format!("/sys/class/net/eth0/queues/rx-{queue}/rps_cpus");
+        (0..16).map(|queue| row("T5", "rps", &place(queue), fate)).collect()
+    }
+
+    fn predicted(row: Row, prediction: Prediction) -> Row {
+        Row { prediction: Some(prediction), ..row }
+    }
+
+    fn rows() -> Vec<Row> {
+        let somaxconn = row("T29", "somaxconn", "/proc/sys/net/core/somaxconn", Fate::Proposed);
+        let somaxconn = Row {
+            now: Some("4096".to_string()),
+            wanted: Some("16384".to_string()),
+            takes_effect: TakesEffect::NewListen,
+            risk: "a longer queue hides a slow acceptor".to_string(),
+            ..somaxconn
+        };
+        let nothing = "0 handshakes refused because an accept queue was at its limit of 4096";
+        let idle = Prediction::no_effect(0.02, nothing.to_string(), "ListenOverflows above 0");
+        let bounded = "CPU 0 is 97 % busy, 88 % in softirq; the mean of 8 CPUs is 55 %";
+        let bounded = Prediction::bounded(-0.35, Some(0.76), bounded.to_string(), "another run");
+        let unknown = Prediction::unknown("not measured: waits".to_string(), "ceiling load URL");
+        let rings = row("T17", "rings", "eth0 rings", Fate::Proposed);
+        let rings = Row {
+            is_disruptive: true,
+            now: Some("rx 256 tx 256".to_string()),
+            wanted: Some("rx 1024 tx 1024".to_string()),
+            ..predicted(rings, unknown)
+        };
+        let absent = row("T16", "coalescing", "eth0 coalescing", Fate::Absent);
+        let absent = Row { note: "this host has none".to_string(), ..absent };
+        let advice = Row {
+            note: "give the server one listener for each CPU".to_string(),
+            place: String::new(),
+            ..row("T13", "workers", "", Fate::Advice)
+        };
+        let mut rows: Vec<Row> =
+            queues(Fate::Proposed).into_iter().map(|row| predicted(row, bounded.clone())).collect();
+        rows.extend([rings, predicted(somaxconn, idle), absent, advice]);
+        rows
+    }
+
+    #[test]
+    fn a_plan_says_what_would_help_and_what_would_not() {
+        let text = draw(&plan(&rows(), Some("20260101T120000-0000002a")), Style::Plain);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        insta::assert_snapshot!(text);
+        let text = draw(&plan(&queues(Fate::Proposed), None), Style::Plain);
+        assert!(text.contains("nothing is known about what would help"), "{text}");
+    }
+
+    #[test]
+    fn what_has_drifted_is_marked() {
+        let mut rows = queues(Fate::Applied);
+        rows[7].fate = Fate::Drifted;
+        rows[7].note = "somebody else set '1' since we wrote '0-7'; left alone".to_string();
+        let text = draw(&standing(&[("Transaction 17".to_string(), rows)]), Style::Plain);
+        insta::assert_snapshot!(text);
+        assert!(draw(&standing(&[]), Style::Plain).contains("Nothing is changed"));
+    }
+
+    #[test]
+    fn a_line_is_one_line_whatever_is_in_it() {
+        let row = Row { note: "a\nb\u{1b}[2J".to_string(), ..rows().remove(0) };
+        assert_eq!(
+            line(&row),
+            "proposed  T5   rps  /sys/class/net/eth0/queues/rx-0/rps_cpus: none -> 0-7: \
+             a\\nb\\u{1b}[2J"
+        );
+    }
+
+    #[test]
+    fn only_neighbours_that_say_the_same_are_joined() {
+        let rows = rows();
+        let refs: Vec<&Row> = rows.iter().collect();
+        let places: Vec<_> = groups(&refs).into_iter().map(|group| group.place).collect();
+        assert_eq!(places[0], "eth0 rx-0..rx-15 rps_cpus");
+        assert_eq!(places.len(), 5);
+    }
 }

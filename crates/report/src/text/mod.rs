@@ -10,8 +10,9 @@ mod table;
 pub(crate) mod wrap;
 
 use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
-use crate::sections::{Detail, beside, compare, experiment_briefly, page_of};
+use crate::sections::{Detail, advice, beside, calibration, compare, experiment_briefly, page_of};
 use line::{Ink, Line};
+use model::advice::{Advice, Calibration};
 use model::comparison::Comparison;
 use model::experiment::Experiment;
 use model::run::Run;
@@ -53,6 +54,16 @@ pub fn text_experiment(of: &Experiment, runs: &[Option<Run>], style: Style) -> S
 /// Two runs compared, as text.
 pub fn text_compared(comparison: &Comparison, a: &Run, b: &Run, style: Style) -> String {
     draw(&compare(comparison, a, b), style)
+}
+
+/// What to try next, as text.
+pub fn text_advice(of: &Advice, style: Style) -> String {
+    draw(&advice(of), style)
+}
+
+/// Which advice was right, as text.
+pub fn text_calibration(of: &Calibration, style: Style) -> String {
+    draw(&calibration(of), style)
 }
 
 /// A page as text, each line ended.

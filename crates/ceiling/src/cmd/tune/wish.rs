@@ -1,13 +1,20 @@
 //! What is wanted of a host, as typed, and the run that predicts.
 
+use crate::cmd::show;
 use crate::exit::Failure;
 use crate::options::pid;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use model::root::Root;
+use model::run::Run;
 use model::tuning::{Signals, Wanted};
+use model::wall::Side;
+use std::fs;
 use std::path::{Path, PathBuf};
 use tune::{Host, Profile, Split, Wish};
+
+/// How many of the newest runs are looked at for a valid one.
+const LOOKED_AT: usize = 10;
 
 /// Which knobs, for what, and where.
 #[derive(Debug, Args)]
@@ -71,8 +78,36 @@ pub fn resolve(wanted: &Wanted) -> Result<(Host, Wish), String> {
     Ok((host, wish))
 }
 
-/// What a run says about the use of knobs; nothing without a run.
+/// What a run says about the use of knobs: the one asked for, else the newest valid one that was
+/// kept. Nothing without a run.
 pub fn signals(asked: Option<&Path>, runs: Option<PathBuf>) -> Result<Option<Signals>, Failure> {
-    let _ = (asked, runs);
-    Ok(None)
+    let is_valid = |run: &Run| run.record.verdict.side != Side::Measurement;
+    let asked = match asked {
+        Some(none) if none.as_os_str() == "none" => return Ok(None),
+        Some(asked) => show::find(asked, runs)?,
+        None => {
+            let mut readable = newest(runs).into_iter().filter_map(|path| store::read(&path).ok());
+            return Ok(readable.find(is_valid).map(|run| judge::signals(&run)));
+        }
+    };
+    let run = store::read(&asked).map_err(|error| Failure::Usage(error.to_string()))?;
+    if !is_valid(&run) {
+        return Err(Failure::NotValid(format!(
+            "--run {}: it is not a valid measurement ({}), and nothing can be predicted from it; \
+             measure again, or give --run none",
+            asked.display(),
+            run.record.verdict.name
+        )));
+    }
+    Ok(Some(judge::signals(&run)))
+}
+
+/// The newest runs of a directory, the last one first; their names begin with their time.
+fn newest(runs: Option<PathBuf>) -> Vec<PathBuf> {
+    let entries = runs.and_then(|runs| fs::read_dir(runs).ok());
+    let paths = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut paths: Vec<_> = paths.filter(|path| path.join("run.json").is_file()).collect();
+    paths.sort_unstable_by(|left, right| right.cmp(left));
+    paths.truncate(LOOKED_AT);
+    paths
 }

@@ -1,0 +1,270 @@
+//! `ceiling advise RUN`: what to try next, and `--calibration`: how often such advice was right.
+
+use super::show;
+use crate::cli::Cli;
+use crate::exit::{Code, Failure};
+use crate::options::{Colour, Runs};
+use crate::session;
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory};
+use model::advice::{Advice, By, Candidate};
+use model::experiment::{Experiment, Foretold};
+use model::run::{Record, Run};
+use model::tuning::Basis;
+use model::wall::Side;
+use plan::{Change, Duel};
+use std::fs;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+use tune::Asked;
+
+/// Ranks every knob by what a run says of it: which is predicted to move the rate and by how much,
+/// which was measured too little for, and which cannot matter now. Changes nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 advice was given, 4 the run is not a valid measurement.
+
+Examples:
+  ceiling advise 20260101T120000-0000002a
+  ceiling advise 20260101T120000-0000002a --plan rps.toml
+  ceiling advise --calibration")]
+pub struct Advise {
+    /// A run by id, its directory, or a record written with --json
+    #[arg(required_unless_present = "calibration")]
+    run: Option<PathBuf>,
+
+    /// Write the plan that would test the best candidate
+    #[arg(long, value_name = "FILE", conflicts_with = "calibration")]
+    plan: Option<PathBuf>,
+
+    /// With --plan: this knob in the place of the best one, by id or name
+    #[arg(long, value_name = "KNOB", requires = "plan")]
+    knob: Option<String>,
+
+    /// Print which predictions of earlier experiments came true
+    #[arg(long, conflicts_with = "run")]
+    calibration: bool,
+
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    colour: Colour,
+
+    #[command(flatten)]
+    runs: Runs,
+}
+
+pub fn run(command: Advise) -> Result<Code, Failure> {
+    let Some(asked) = command.run.as_ref().filter(|_| !command.calibration) else {
+        return calibration(&command);
+    };
+    let path = show::find(asked, command.runs.directory())?;
+    let run = store::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
+    let advice = advise(&run, asked)?;
+    if let Some(file) = &command.plan {
+        let text = written(&run, &path, choose(&advice, command.knob.as_deref())?)?;
+        fs::write(file, text)
+            .map_err(|error| Failure::File(format!("{}: {error}", file.display())))?;
+        eprintln!("ceiling: try it: ceiling run {} --allow-tune", file.display());
+    }
+    let text = if command.json {
+        String::from_utf8(report::json::json(&advice)).unwrap_or_default()
+    } else {
+        report::text_advice(&advice, command.colour.style())
+    };
+    session::to_stdout(&text)?;
+    Ok(Code::Good)
+}
+
+fn advise(run: &Run, asked: &Path) -> Result<Advice, Failure> {
+    let (record, asked) = (&run.record, asked.display().to_string());
+    let command = said(record);
+    if record.verdict.side == Side::Measurement {
+        return Err(Failure::NotValid(format!(
+            "{asked}: the run is not a valid measurement ({}), and nothing can be predicted from \
+             it; measure again: {command}",
+            record.verdict.name
+        )));
+    }
+    Ok(tune::advise(&judge::signals(run), Asked { run: &asked, command: &command }))
+}
+
+/// The command of a run as one would type it again.
+fn said(record: &Record) -> String {
+    let quote = |word: &String| match word.contains([' ', '\'', '"', '$']) {
+        true => format!("'{}'", word.replace('\'', "'\\''")),
+        false => word.clone(),
+    };
+    let ours = ["--server-pid", "--json", "--quiet", "-q"];
+    let words = record.command.iter().skip(1).filter(|word| {
+        !ours.iter().any(|ours| word.as_str() == *ours || word.starts_with(&format!("{ours}=")))
+    });
+    format!("ceiling {}", words.map(quote).collect::<Vec<_>>().join(" "))
+}
+
+/// The candidate of a plan: the named one, else the best that a plan can test.
+fn choose<'a>(advice: &'a Advice, knob: Option<&str>) -> Result<&'a Candidate, Failure> {
+    let all = || advice.worth.iter().chain(&advice.unknown).chain(&advice.not_now);
+    let is_testable = |one: &&Candidate| one.by == By::Ceiling && !one.is_disruptive;
+    let Some(knob) = knob else {
+        let testable = |one: &&Candidate| is_testable(one) || one.knob == "T61";
+        return advice.worth.iter().find(testable).ok_or_else(|| {
+            Failure::Usage(
+                "--plan: no knob that a plan can turn is predicted to help; name one to test it \
+                 all the same, for example --knob rps"
+                    .to_string(),
+            )
+        });
+    };
+    let is_named = |one: &&Candidate| {
+        one.knob.eq_ignore_ascii_case(knob) || one.name.eq_ignore_ascii_case(knob)
+    };
+    let found = all().find(is_named);
+    let why = match found {
+        Some(one) if is_testable(&one) || one.knob == "T61" => return Ok(one),
+        Some(one) if one.is_disruptive => "can cut connections, which a plan must not",
+        Some(_) => "is not ceiling's to turn",
+        None => "is no knob",
+    };
+    Err(Failure::Usage(format!("--knob {knob}: it {why}; for example --knob rps")))
+}
+
+/// The plan that tests a candidate against the run it was found in.
+fn written(run: &Run, path: &Path, best: &Candidate) -> Result<String, Failure> {
+    let record = &run.record;
+    let is_far = record.target.probe.is_some() && best.knob != "T61";
+    if is_far && !judge::signals(run).is_one_host {
+        return Err(Failure::Usage(format!(
+            "--plan: {} is of the server's host, and a plan turns knobs of the host it runs on; \
+             there: ceiling tune plan --only {}",
+            best.title(),
+            best.name
+        )));
+    }
+    let mut load = load_of(record)?;
+    let server = server_of(record, path, &mut load);
+    let change = if best.knob == "T61" {
+        let threads = 2 * i64::from(record.trial.threads);
+        Change::Load(Table::from_iter([("threads".to_string(), Value::Integer(threads))]))
+    } else {
+        let only = Value::Array(vec![Value::String(best.name.clone())]);
+        Change::Tune(Table::from_iter([("only".to_string(), only)]))
+    };
+    let prediction = &best.prediction;
+    let predicted = Foretold {
+        knob: best.knob.clone(),
+        baseline: String::new(),
+        change: String::new(),
+        low: prediction.low.unwrap_or(-1.0),
+        high: prediction.high,
+        why: match prediction.basis {
+            Basis::Unknown => format!("nothing is predicted: {}", prediction.arithmetic),
+            Basis::NoEffect | Basis::Bounded => prediction.arithmetic.clone(),
+        },
+        run: record.id.clone(),
+    };
+    let question = format!("Does {} do what is predicted of it?", best.title());
+    Ok(Duel { question, server, load, change, predicted }.text(&best.name))
+}
+
+/// The options of a run as keys of a plan.
+fn load_of(record: &Record) -> Result<Table, Failure> {
+    let unreadable = |why: String| {
+        Failure::Usage(format!("--plan: the command of run {} is not read: {why}", record.id))
+    };
+    let matches = Cli::command()
+        .try_get_matches_from(&record.command)
+        .map_err(|error| unreadable(crate::cli::one_line(&error)))?;
+    let Some((name, matches)) = matches.subcommand() else {
+        return Err(unreadable("it has no sub-command".to_string()));
+    };
+    let mut load = Table::from_iter([("command".to_string(), Value::String(name.to_string()))]);
+    let command = Cli::command();
+    let Some(command) = command.find_subcommand(name) else { return Ok(load) };
+    let ours = ["server-pid", "runs", "json", "out", "quiet", "color"];
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        let is_given = matches.value_source(id) == Some(ValueSource::CommandLine);
+        let Some(long) = argument.get_long().filter(|_| is_given) else { continue };
+        if ours.contains(&long) {
+            continue;
+        }
+        let value = if argument.get_action().takes_values() {
+            let words = matches.get_raw(id).into_iter().flatten();
+            let mut words: Vec<_> =
+                words.map(|word| Value::String(word.to_string_lossy().into_owned())).collect();
+            if words.len() == 1 { words.remove(0) } else { Value::Array(words) }
+        } else {
+            Value::Boolean(true)
+        };
+        load.insert(long.to_string(), value);
+    }
+    Ok(load)
+}
+
+/// Where the server is: as the plan of the experiment has it that the run is of, else where it was.
+fn server_of(record: &Record, path: &Path, load: &mut Table) -> Table {
+    let (scheme, rest) = record.trial.url.split_once("://").unwrap_or(("http", ""));
+    let (address, path_of_url) = rest.split_once('/').unwrap_or((rest, ""));
+    let url = format!("{scheme}://{{addr}}/{path_of_url}");
+    load.insert("url".to_string(), Value::String(url));
+    of_experiment(record, path).unwrap_or_else(|| {
+        Table::from_iter([("addr".to_string(), Value::String(address.to_string()))])
+    })
+}
+
+/// The server's table of the plan beside an experiment, when every cell has the same.
+fn of_experiment(record: &Record, path: &Path) -> Option<Table> {
+    let folder = fs::canonicalize(path).ok()?.parent()?.parent()?.to_path_buf();
+    let document = fs::read(folder.join("experiment.json")).ok()?;
+    let experiment: Experiment = serde_json::from_slice(&document).ok()?;
+    let mine = |cell: &&model::experiment::CellResult| matches!(&cell.fate, model::experiment::Fate::Measured { run } if *run == record.id);
+    let cell = experiment.cells.iter().find(mine)?;
+    let plan: Table = fs::read_to_string(folder.join("plan.toml")).ok()?.parse().ok()?;
+    let mut server = plan.get("server").and_then(Value::as_table).cloned().unwrap_or_default();
+    let cells = plan.get("cell").and_then(Value::as_array).into_iter().flatten();
+    let is_this = |one: &&Value| {
+        let name = one.get("name").and_then(Value::as_str).unwrap_or_default();
+        cell.name == name || cell.name.starts_with(&format!("{name}, "))
+    };
+    if let Some(own) = { cells }.find(is_this).and_then(|one| one.get("server")?.as_table()) {
+        server.extend(own.clone());
+    }
+    let is_varied = plan.get("vary").and_then(Value::as_array).into_iter().flatten().any(|vary| {
+        vary.get("key").and_then(Value::as_str).is_some_and(|key| key.starts_with("server."))
+    });
+    (!is_varied && !server.is_empty()).then_some(server)
+}
+
+/// Every prediction kept below a directory of runs.
+fn calibration(command: &Advise) -> Result<Code, Failure> {
+    let directory = command.runs.directory().ok_or_else(|| {
+        Failure::Usage("--runs none: nothing is kept there; for example --runs out/runs".into())
+    })?;
+    let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+    let mut experiments: Vec<Experiment> = Vec::new();
+    for entry in entries {
+        let file = entry.path().join("experiment.json");
+        let Ok(document) = fs::read(&file) else { continue };
+        match serde_json::from_slice(&document) {
+            Ok(experiment) => experiments.push(experiment),
+            Err(error) => eprintln!("ceiling: {} is left out: {error}", file.display()),
+        }
+    }
+    let record = judge::foretold::calibration(&experiments);
+    let text = if command.json {
+        String::from_utf8(report::json::json(&record)).unwrap_or_default()
+    } else if record.entries.is_empty() {
+        format!(
+            "No prediction is kept in {}: ceiling advise RUN --plan FILE writes a plan with one, \
+             and\nceiling run FILE --allow-tune puts it to the test.\n",
+            directory.display()
+        )
+    } else {
+        report::text_calibration(&record, command.colour.style())
+    };
+    session::to_stdout(&text)?;
+    Ok(Code::Good)
+}

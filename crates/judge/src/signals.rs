@@ -1,0 +1,307 @@
+//! What a run says about which knobs can matter: the figures of its best point, by host.
+//!
+//! In: a run with its readings. Out: [`Signals`]. What was not read stays absent, so that whoever
+//! predicts from it says "unknown" and not "zero".
+
+use crate::again::{self, Raw};
+use crate::case::{Case, Host};
+use crate::observe::{CpuShare, LinkUse, Observed, QuotaShare, SocketCensus, ThreadShare};
+use crate::walls::resent;
+use crate::{gates, stats, steady, verdict::Context, verdict::last_visits};
+use model::facts::{HostFacts, Nic};
+use model::reading::OpenFiles;
+use model::route::Address;
+use model::run::{Point, Run};
+use model::tuning::{CpuSignal, Side, Signals};
+use model::verdict::Verdict;
+use model::wall;
+use std::collections::BTreeMap;
+
+/// A CPU that is busy for less than this has no reason to be at its highest clock.
+const WORKS: f64 = 0.5;
+
+/// The signals of a run at its best valid point; of a run without one, at its fastest.
+pub fn signals(run: &Run) -> Signals {
+    let record = &run.record;
+    let Some(point) = best(&record.points) else { return of_verdict(&record.verdict, &record.id) };
+    let raw = Raw { near: &run.readings, far: &run.server_readings };
+    let observed = again::observe(record, point, raw);
+    let signals = of_point(again::context_of(record), point, &observed, &record.verdict);
+    Signals { run: record.id.clone(), ..signals }
+}
+
+/// The point with the highest rate whose gates hold; when all are broken the fastest.
+fn best(points: &[Point]) -> Option<&Point> {
+    let visits = last_visits(points);
+    let by_rate =
+        |left: &&Point, right: &&Point| left.headline_rate().total_cmp(&right.headline_rate());
+    let all = || visits.iter().map(|index| &points[*index]);
+    let sound = all().filter(|point| gates::broken(&point.gates).is_none());
+    sound.max_by(by_rate).or_else(|| all().max_by(by_rate))
+}
+
+/// The signals of one point, with the verdict of its run.
+pub fn of_point(
+    context: Context<'_>,
+    point: &Point,
+    observed: &Observed,
+    verdict: &Verdict,
+) -> Signals {
+    of_case(&context.case(point, observed), verdict)
+}
+
+fn of_verdict(verdict: &Verdict, run: &str) -> Signals {
+    let is_valid = verdict.side != wall::Side::Measurement;
+    Signals {
+        run: run.to_string(),
+        wall: Some(verdict.wall).filter(|_| is_valid),
+        confidence: Some(verdict.confidence).filter(|_| is_valid),
+        client_is_wall: verdict.side == wall::Side::Client,
+        ..Signals::default()
+    }
+}
+
+fn of_case(case: &Case<'_>, verdict: &Verdict) -> Signals {
+    let point = case.point;
+    let answers: u64 = point.status.values().sum();
+    let each = |bytes: u64, count: u64| (count > 0).then(|| bytes as f64 / count as f64);
+    let rate = Some(point.headline_rate()).filter(|rate| *rate > 0.0);
+    Signals {
+        is_one_host: case.is_one_host() || case.shares_cpus(),
+        rate,
+        noise: rate.and_then(|_| noise(point)),
+        connections: Some(u64::from(point.load.connections)),
+        connection_rate: connection_rate(case),
+        p50_ns: point.latency_ns.p50,
+        bytes_per_response: each(point.bytes.received, answers),
+        bytes_per_request: each(point.bytes.sent, point.requests.sent),
+        rtt_us: case.census().and_then(|census| census.client_rtt_us()),
+        server: server(case),
+        client: client(case),
+        ..of_verdict(verdict, "")
+    }
+}
+
+/// Half the interval of the rate, as a share of it.
+fn noise(point: &Point) -> Option<f64> {
+    let rates = steady::independent_rates(&point.per_100ms, point.rate);
+    let (low, high) = stats::mean_interval(&rates)?;
+    (point.rate > 0.0).then(|| (high - low) / 2.0 / point.rate)
+}
+
+/// Connections that were opened in the window, per second. Kept ones were opened before it, but for
+/// those that were closed and opened again.
+fn connection_rate(case: &Case<'_>) -> Option<f64> {
+    let point = case.point;
+    let reopened = point.connections.reopened as f64;
+    point.turnover.as_ref().map(|turnover| turnover.rate).or_else(|| {
+        let seconds = case.window_s();
+        (seconds > 0.0).then(|| reopened / seconds)
+    })
+}
+
+fn server(case: &Case<'_>) -> Side {
+    let Some(seen) = case.server_side() else {
+        return Side { us_per_request: case.point.cpu.server_us_per_request, ..Side::default() };
+    };
+    let online = case.server_host.map(|host| &host.cpus_online);
+    let tcp = |name: &str| case.server_tcp(name);
+    let held = held(case.census());
+    Side {
+        cpus: online.and_then(|online| cpus(case.cpus(Host::Server, online))),
+        process_cpus: case.server_cpus(),
+        us_per_request: case.point.cpu.server_us_per_request,
+        hottest_thread: case.hottest_server_thread().map(ThreadShare::wanted),
+        waiting_share: waiting(seen.server_threads.as_deref()),
+        throttled_share: throttled(seen.server_quotas.as_deref()),
+        files_use: seen.server_files.as_ref().map(fullness),
+        accept_overflows: tcp("TcpExt.ListenOverflows"),
+        accept_queue_peak: seen
+            .listeners
+            .map(|queue| f64::from(queue.queued) / f64::from(queue.backlog.max(1))),
+        backlog: seen.listeners.map(|queue| u64::from(queue.backlog)),
+        syn_drops: sum(&[tcp("TcpExt.TCPReqQFullDoCookies"), tcp("TcpExt.TCPReqQFullDrop")]),
+        receive_window_limited: held.map(|(window, _)| window),
+        send_buffer_limited: held.map(|(_, buffer)| buffer),
+        ..of_host(case, case.server_host, seen)
+    }
+}
+
+fn client(case: &Case<'_>) -> Side {
+    let seen = case.observed;
+    let workers: Option<Vec<ThreadShare>> =
+        case.workers().map(|workers| workers.into_iter().cloned().collect());
+    Side {
+        cpus: cpus(case.cpus(Host::Client, &case.host.cpus_online)),
+        process_cpus: Some(case.client_cpus()),
+        us_per_request: case.point.cpu.client_us_per_request,
+        hottest_thread: case.worker_load(),
+        waiting_share: waiting(workers.as_deref()),
+        throttled_share: throttled(seen.client_quotas.as_deref()),
+        files_use: seen.client_files.as_ref().map(fullness),
+        ports_use: ports(case),
+        ..of_host(case, Some(case.host), seen)
+    }
+}
+
+/// What is said of either host alike.
+fn of_host(case: &Case<'_>, host: Option<&HostFacts>, seen: &Observed) -> Side {
+    let is_loopback = case.trial.addresses.iter().all(Address::is_loopback);
+    let link = carrier(seen, is_loopback);
+    let nic = host.zip(link).and_then(|(host, link)| nic(host, &link.name));
+    let tcp = |name: &str| seen.tcp.as_ref().and_then(|tcp| tcp.get(name).copied());
+    let softnet = seen.softnet.as_deref();
+    let of_softnet = |of: fn(&crate::observe::SoftnetUse) -> u32| {
+        softnet.map(|cpus| cpus.iter().map(|cpu| u64::from(of(cpu))).sum::<u64>())
+    };
+    Side {
+        link: link.map(|link| link.name.clone()),
+        packets_per_s: link.map(|link| link.rx_packets_s + link.tx_packets_s),
+        rx_queues: nic.map(|nic| nic.rx_queues),
+        tx_queues: nic.map(|nic| nic.tx_queues),
+        link_use: link.zip(nic).and_then(|(link, nic)| link_use(link, nic)),
+        packets_by_cpu: softnet
+            .map(|cpus| cpus.iter().map(|cpu| (cpu.cpu, cpu.processed_s)).collect()),
+        interrupts_per_s: interrupts(host, seen),
+        backlog_drops: of_softnet(|cpu| cpu.dropped),
+        time_squeezes: of_softnet(|cpu| cpu.squeezed),
+        device_drops: device_drops(seen),
+        qdisc_drops: seen
+            .qdiscs
+            .as_ref()
+            .map(|all| all.iter().map(|qdisc| u64::from(qdisc.drops)).sum()),
+        retransmit_share: resent_share(seen),
+        time_wait: seen.sockets.as_ref().and_then(|sockets| sockets.get("TCP.tw").copied()),
+        time_wait_overflows: tcp("TcpExt.TCPTimeWaitOverflow"),
+        conntrack_use: conntrack(seen),
+        memory_pressure: seen
+            .pressure
+            .as_ref()
+            .and_then(|stalls| stalls.get("memory.some").copied()),
+        clock_ratio: clock_ratio(seen),
+        sysctls: host.map_or_else(BTreeMap::new, |host| host.sysctls.clone()),
+        ..Side::default()
+    }
+}
+
+fn cpus(shares: Option<Vec<CpuShare>>) -> Option<Vec<CpuSignal>> {
+    let signal = |share: &CpuShare| CpuSignal {
+        cpu: share.cpu,
+        busy: share.busy(),
+        softirq: share.shares.softirq + share.shares.irq,
+    };
+    Some(shares?.iter().map(signal).collect())
+}
+
+/// Of the time in which threads had work, the share in which they had no CPU.
+fn waiting(threads: Option<&[ThreadShare]>) -> Option<f64> {
+    let threads = threads?;
+    let wanted: f64 = threads.iter().map(ThreadShare::wanted).sum();
+    (wanted > 0.0).then(|| threads.iter().map(|thread| thread.wait).sum::<f64>() / wanted)
+}
+
+/// Of the group that throttled most often; a parent throttles its children.
+fn throttled(quotas: Option<&[QuotaShare]>) -> Option<f64> {
+    quotas?.iter().map(|quota| quota.throttled_periods).reduce(f64::max)
+}
+
+fn fullness(files: &OpenFiles) -> f64 {
+    files.open as f64 / files.limit.max(1) as f64
+}
+
+/// Shares of the time of followed connections, held back by the window and by the buffer.
+fn held(census: Option<SocketCensus>) -> Option<(f64, f64)> {
+    let census = census.filter(|census| census.server_followed_us > 0)?;
+    let share = |us: u64| us as f64 / census.server_followed_us as f64;
+    Some((share(census.server_rwnd_limited_us), share(census.server_sndbuf_limited_us)))
+}
+
+/// Nothing as soon as one of them was not read.
+fn sum(counters: &[Option<u64>]) -> Option<u64> {
+    counters.iter().copied().sum()
+}
+
+/// The interface that moved most. Beside a load over loopback no other one is it, and the other way
+/// round.
+fn carrier(seen: &Observed, is_loopback: bool) -> Option<&LinkUse> {
+    let moved = |link: &&LinkUse| link.rx_bytes_s + link.tx_bytes_s;
+    let links = seen.links.iter().flatten().filter(|link| (link.name == "lo") == is_loopback);
+    links
+        .filter(|link| moved(link) > 0.0)
+        .max_by(|left, right| moved(left).total_cmp(&moved(right)))
+}
+
+fn nic<'a>(host: &'a HostFacts, name: &str) -> Option<&'a Nic> {
+    host.nics.iter().find(|nic| nic.name == name)
+}
+
+fn link_use(link: &LinkUse, nic: &Nic) -> Option<f64> {
+    let bytes_s = f64::from(nic.speed_mbps.filter(|speed| *speed > 0)?) * 1e6 / 8.0;
+    Some(link.rx_bytes_s.max(link.tx_bytes_s) / bytes_s)
+}
+
+/// Of network devices: interrupts that bear the name of an interface, or that of a virtio queue of
+/// one. Nothing when the host has no such interrupt.
+fn interrupts(host: Option<&HostFacts>, seen: &Observed) -> Option<f64> {
+    let nics = &host?.nics;
+    let is_network = |device: &str| {
+        let names = nics.iter().filter(|nic| nic.name != "lo");
+        let of_virtio = ["-input", "-output", "-rx", "-tx"];
+        names.into_iter().any(|nic| device.contains(&nic.name))
+            || device.contains("virtio") && of_virtio.iter().any(|way| device.contains(way))
+    };
+    let all = seen.interrupts.as_ref()?;
+    let all = all.iter().filter(|one| is_network(&one.device));
+    all.map(|one| one.per_s).reduce(|left, right| left + right)
+}
+
+/// What interfaces and their drivers dropped of what came in; the drivers' own counters are often
+/// part of those of the interface, so the larger sum counts.
+fn device_drops(seen: &Observed) -> Option<u64> {
+    const NAMES: [&str; 5] = ["missed", "no_buf", "nobuf", "overrun", "rx_drop"];
+    let links = seen.links.as_ref()?.iter().map(|link| link.rx_dropped).sum::<u64>();
+    let is_drop = |name: &&String| NAMES.iter().any(|part| name.contains(part));
+    let drivers = seen.drivers.iter().flatten().flat_map(|(_, counters)| {
+        counters.iter().filter(|(name, _)| is_drop(name)).map(|(_, count)| *count)
+    });
+    Some(links.max(drivers.sum()))
+}
+
+fn resent_share(seen: &Observed) -> Option<f64> {
+    let (resent, sent) = resent(seen.tcp.as_ref()?)?;
+    (sent > 0).then(|| resent as f64 / sent as f64)
+}
+
+/// Zero when the host was read and has no table.
+fn conntrack(seen: &Observed) -> Option<f64> {
+    let is_unreadable = seen.unreadable.iter().any(|what| what.source.contains("conntrack"));
+    match seen.conntrack {
+        Some(table) if table.max > 0 => Some(table.count as f64 / table.max as f64),
+        Some(_) => None,
+        None => (seen.tcp.is_some() && !is_unreadable).then_some(0.0),
+    }
+}
+
+/// Of CPUs that worked.
+fn clock_ratio(seen: &Observed) -> Option<f64> {
+    let (clocks, cpus) = (seen.clocks.as_ref()?, seen.cpus.as_ref()?);
+    let busy = cpus.iter().filter(|cpu| cpu.busy() > WORKS);
+    busy.filter_map(|cpu| clocks.get(&cpu.cpu).copied()).reduce(f64::min)
+}
+
+/// Ports in use as a share of those there are: those of open connections, and those that closed
+/// ones hold for a minute. Each source and each target address has its own.
+fn ports(case: &Case<'_>) -> Option<f64> {
+    let range = case.host.sysctls.get("net.ipv4.ip_local_port_range")?;
+    let mut ends = range.split_whitespace().map(str::parse::<u64>);
+    let (Some(Ok(first)), Some(Ok(last))) = (ends.next(), ends.next()) else { return None };
+    let held = *case.observed.sockets.as_ref()?.get("TCP.tw")?;
+    let open = case.point.turnover.as_ref().map(|turnover| turnover.open_after);
+    let open = open.unwrap_or(case.point.connections.opened);
+    let ends = case.trial.sources.len().max(1) * case.trial.addresses.len().max(1);
+    let ports = (last.checked_sub(first)? + 1) * ends as u64;
+    Some((open + held) as f64 / ports as f64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! What to try next after a run: every knob, ranked by what the run says of it.
+//!
+//! Names in this file are the schema `ceiling.advice/1`. Adding a field is free.
+
+use crate::experiment::Kept;
+use crate::tuning::{Prediction, Scope, Signals, TakesEffect};
+use serde::{Deserialize, Serialize};
+
+/// Schema of [`Advice`].
+pub const SCHEMA: &str = "ceiling.advice/1";
+
+/// What a run says about all knobs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Advice {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Id of the run.
+    pub run: String,
+    /// The figures that predictions rest on.
+    pub signals: Signals,
+    /// Predicted to move the rate, by more than the noise of the run; the most promising first.
+    pub worth: Vec<Candidate>,
+    /// What they depend on was not measured.
+    pub unknown: Vec<Candidate>,
+    /// Cannot matter now.
+    pub not_now: Vec<Candidate>,
+}
+
+/// One knob as the run sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Id of the knob, for example `T5`.
+    pub knob: String,
+    /// Its name, for example `rps`.
+    pub name: String,
+    /// What it is, in a few words.
+    pub about: String,
+    /// Who turns it.
+    pub by: By,
+    /// What it touches.
+    pub scope: Scope,
+    /// When it works.
+    pub takes_effect: TakesEffect,
+    /// Whether it can cut connections.
+    pub is_disruptive: bool,
+    /// What it can cost.
+    pub risk: String,
+    /// What a change would do to the rate.
+    pub prediction: Prediction,
+    /// The command that would test it, or settle what is not known; empty when nothing is to do.
+    pub next: String,
+}
+
+/// Who turns a knob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// `ceiling tune`, or a plan.
+    Ceiling,
+    /// People or programs.
+    People,
+}
+
+impl Candidate {
+    /// As shown: id and name.
+    pub fn title(&self) -> String {
+        format!("{} {}", self.knob, self.name)
+    }
+}
+
+/// Schema of [`Calibration`].
+pub const CALIBRATION_SCHEMA: &str = "ceiling.calibration/1";
+
+/// Every prediction that was put to the test, and how often the predictions of a knob held.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// [`CALIBRATION_SCHEMA`].
+    pub schema: String,
+    /// One entry per prediction, oldest first.
+    pub entries: Vec<Remembered>,
+    /// The same counted, by knob.
+    pub knobs: Vec<Tally>,
+    /// The same counted over all knobs; `knob` is empty.
+    pub all: Tally,
+}
+
+/// A prediction of one experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Remembered {
+    /// Id of the experiment.
+    pub experiment: String,
+    /// Its start, RFC 3339.
+    pub started_at: String,
+    /// The prediction and what came of it.
+    pub kept: Kept,
+}
+
+/// How often predictions held.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Id of the knob.
+    pub knob: String,
+    /// Measured inside what was predicted.
+    pub inside: u64,
+    /// Measured outside of it.
+    pub outside: u64,
+    /// The measurement did not decide.
+    pub open: u64,
+}

@@ -1,0 +1,59 @@
+//! Knobs of a cell: what is turned on this host while it is measured, and put back after it.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// What is turned. Which knobs there are is not known here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tune {
+    /// What for, for example `throughput`; empty means the default.
+    pub profile: String,
+    /// Only these knobs, by id or name; never empty unless there are values.
+    pub only: Vec<String>,
+    /// Only this device; empty means every one that carries load.
+    pub device: String,
+    /// CPUs for packets and CPUs for the server, as `0/1`; empty means all do everything.
+    pub cpus: String,
+    /// Values that are set as they stand, by knob.
+    pub values: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[derive(Default)]
+struct TuneText {
+    profile: String,
+    only: Vec<String>,
+    device: String,
+    cpus: String,
+    values: BTreeMap<String, Value>,
+}
+
+/// Reads the table `tune` of a cell; an empty one turns nothing.
+pub fn read(table: &Table) -> Result<Option<Tune>, String> {
+    let TuneText { profile, only, device, cpus, values } =
+        table.clone().try_into().map_err(|error: toml::de::Error| {
+            format!("tune: {}", error.message().replace('\n', ", "))
+        })?;
+    if only.is_empty() && values.is_empty() {
+        if profile.is_empty() {
+            return Ok(None);
+        }
+        return Err(format!(
+            "tune.profile is '{profile}', and tune.only says which of its knobs are turned; for \
+             example only = [\"rps\"]"
+        ));
+    }
+    let values = values.into_iter().map(|(knob, value)| Ok((knob.clone(), text(&knob, value)?)));
+    let values = values.collect::<Result<_, String>>()?;
+    Ok(Some(Tune { profile, only, device, cpus, values }))
+}
+
+fn text(knob: &str, value: Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Integer(number) => Ok(number.to_string()),
+        _ => Err(format!("tune.values.{knob} is a text or a number; for example {knob} = \"0-1\"")),
+    }
+}

@@ -1,0 +1,140 @@
+//! Every knob ranked by what a run says of it. Pure: signals in, advice out.
+
+use crate::knob::{Act, Knob};
+use crate::knobs::REGISTRY;
+use crate::predict;
+use model::advice::{Advice, By, Candidate, SCHEMA};
+use model::tuning::{Basis, Prediction, Side, Signals};
+use model::verdict::Named;
+use model::wall::{Side as At, WallId};
+use std::cmp::Ordering;
+
+/// More loops, processes or hosts for the generator: what comes first when it is the wall.
+const GENERATOR: &str = "T61";
+
+/// What was asked of a server, so that it can be asked again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// The run as one names it, for commands.
+    pub run: &'a str,
+    /// The command of the run.
+    pub command: &'a str,
+}
+
+/// Ranks every knob of the registry.
+pub fn advise(signals: &Signals, asked: Asked<'_>) -> Advice {
+    advise_on(REGISTRY, signals, asked)
+}
+
+fn advise_on(knobs: &[&Knob], signals: &Signals, asked: Asked<'_>) -> Advice {
+    let mut advice = Advice {
+        schema: SCHEMA.to_string(),
+        run: signals.run.clone(),
+        signals: signals.clone(),
+        worth: Vec::new(),
+        unknown: Vec::new(),
+        not_now: Vec::new(),
+    };
+    for knob in knobs {
+        let candidate = candidate(knob, signals, asked);
+        match candidate.prediction.basis {
+            Basis::Unknown => advice.unknown.push(candidate),
+            Basis::Bounded if stands_out(&candidate.prediction, signals) => {
+                advice.worth.push(candidate);
+            }
+            Basis::Bounded | Basis::NoEffect => advice.not_now.push(candidate),
+        }
+    }
+    let wall = match signals.wall {
+        Some(Named::Wall(wall)) => Some(wall),
+        _ => None,
+    };
+    advice.worth.sort_by(|left, right| {
+        let first = |one: &Candidate| !(signals.client_is_wall && one.knob == GENERATOR);
+        let is_other = |one: &Candidate| !wall.is_some_and(|wall| relieves(knobs, one, wall));
+        let key = |one: &Candidate| (first(one), is_other(one));
+        // What the wall itself asks for goes first among equals.
+        let rank = |one: &Candidate| one.prediction.high.unwrap_or(f64::INFINITY);
+        match first(left).cmp(&first(right)) {
+            Ordering::Equal => rank(right).total_cmp(&rank(left)).then(key(left).cmp(&key(right))),
+            other => other,
+        }
+    });
+    for candidate in &mut advice.worth {
+        candidate.next = test_of(candidate, asked);
+    }
+    advice
+}
+
+fn relieves(knobs: &[&Knob], candidate: &Candidate, wall: WallId) -> bool {
+    knobs.iter().any(|knob| knob.id == candidate.knob && knob.relieves.contains(&wall))
+}
+
+/// Whether the best case can be told from noise.
+fn stands_out(prediction: &Prediction, signals: &Signals) -> bool {
+    prediction.high.is_none_or(|high| high > predict::noise(signals) + f64::EPSILON)
+}
+
+fn candidate(knob: &Knob, signals: &Signals, asked: Asked<'_>) -> Candidate {
+    let prediction = behind_the_generator(knob, signals, (knob.predict)(signals));
+    let next = match prediction.basis {
+        Basis::Unknown => settle(signals, asked),
+        Basis::NoEffect | Basis::Bounded => String::new(),
+    };
+    Candidate {
+        knob: knob.id.to_string(),
+        name: knob.name.to_string(),
+        about: knob.about.to_string(),
+        by: match knob.act {
+            Act::Settable { .. } => By::Ceiling,
+            Act::Advice { .. } => By::People,
+        },
+        scope: knob.scope,
+        takes_effect: knob.takes_effect,
+        is_disruptive: knob.is_disruptive,
+        risk: knob.risk.to_string(),
+        prediction,
+        next,
+    }
+}
+
+/// While the generator limits, nothing that is only of the server can show, whatever its counters
+/// say.
+fn behind_the_generator(knob: &Knob, signals: &Signals, said: Prediction) -> Prediction {
+    let is_of_client = knob.relieves.iter().any(|wall| wall.side() == At::Client);
+    if !signals.client_is_wall || is_of_client || said.basis != Basis::Bounded {
+        return said;
+    }
+    let wall = signals.wall.map_or("", |wall| wall.word());
+    let words = format!("the generator was the wall ({wall}); behind it: {}", said.arithmetic);
+    Prediction::no_effect(predict::noise(signals), words, "a run whose wall is the server's")
+}
+
+/// The command that tests a candidate.
+fn test_of(candidate: &Candidate, asked: Asked<'_>) -> String {
+    match candidate.by {
+        _ if candidate.is_disruptive => {
+            format!("ceiling tune plan --only {} (it can cut connections)", candidate.name)
+        }
+        By::Ceiling => format!(
+            "ceiling advise {} --knob {} --plan {}.toml",
+            asked.run, candidate.name, candidate.name
+        ),
+        By::People => format!("change it, then: {}", asked.command),
+    }
+}
+
+/// The command that would measure what is not known.
+fn settle(signals: &Signals, asked: Asked<'_>) -> String {
+    if signals.server == Side::default() || signals.server.cpus.is_none() {
+        let how = "ceiling probe serve --listen HOST:9200 on the server's host, then";
+        return format!("{how} {} --probe HOST:9200", asked.command);
+    }
+    if matches!(signals.wall, None | Some(Named::Unknown)) {
+        return format!("{} --confirm", asked.command);
+    }
+    format!("{} -d 20s", asked.command)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Knobs made up for ranking, and the ones there are against a few kinds of run.
+
+use super::*;
+use model::tuning::{CpuSignal, Scope, TakesEffect};
+
+const ASKED: Asked<'static> = Asked { run: "run-1", command: "ceiling load http://h/" };
+
+const fn knob(
+    id: &'static str,
+    relieves: &'static [WallId],
+    predict: fn(&Signals) -> Prediction,
+) -> Knob {
+    Knob {
+        id,
+        name: "made-up",
+        about: "",
+        scope: Scope::Host,
+        takes_effect: TakesEffect::Now,
+        is_disruptive: false,
+        relieves,
+        risk: "",
+        act: Act::Advice { now: |_| None, advice: "" },
+        predict,
+    }
+}
+
+fn bounded(high: Option<f64>) -> Prediction {
+    Prediction::bounded(-0.01, high, String::new(), "")
+}
+
+const SMALL: Knob = knob("small", &[], |_| bounded(Some(0.05)));
+const LARGE: Knob = knob("large", &[], |_| bounded(Some(0.5)));
+const OPEN: Knob = knob("open", &[WallId::K1], |_| bounded(None));
+const OTHER: Knob = knob("other", &[WallId::S1], |_| bounded(None));
+const NOISE: Knob = knob("noise", &[], |_| bounded(Some(0.03)));
+const LOOPS: Knob = knob("T61", &[WallId::C2], |_| bounded(Some(0.1)));
+
+fn ids(candidates: &[Candidate]) -> Vec<&str> {
+    candidates.iter().map(|one| one.knob.as_str()).collect()
+}
+
+fn signals(wall: WallId) -> Signals {
+    let client_is_wall = wall.side() == At::Client;
+    Signals { wall: Some(Named::Wall(wall)), client_is_wall, ..Signals::default() }
+}
+
+#[test]
+fn what_has_no_bound_comes_first_and_then_the_largest() {
+    let knobs = [&SMALL, &OPEN, &LARGE, &OTHER, &NOISE];
+    let advice = advise_on(&knobs, &signals(WallId::S1), ASKED);
+    assert_eq!(ids(&advice.worth), ["other", "open", "large", "small"], "of S1 the other one");
+    assert_eq!(ids(&advice.not_now), ["noise"], "it cannot be told from noise");
+    assert!(advice.worth[0].next.contains(ASKED.command), "{}", advice.worth[0].next);
+}
+
+#[test]
+fn the_generator_goes_first_when_it_is_the_wall_and_servers_knobs_go() {
+    let knobs = [&OPEN, &LARGE, &LOOPS];
+    let advice = advise_on(&knobs, &signals(WallId::C2), ASKED);
+    assert_eq!(ids(&advice.worth), ["T61"]);
+    assert_eq!(ids(&advice.not_now), ["open", "large"]);
+    assert!(advice.not_now[0].prediction.arithmetic.contains("generator was the wall (C2)"));
+}
+
+#[test]
+fn steering_is_worth_it_only_where_one_cpu_is_full_of_softirq() {
+    let cpu = |cpu, busy, softirq| CpuSignal { cpu, busy, softirq };
+    let of = |cpus: Vec<CpuSignal>, wall| {
+        let mut signals = signals(wall);
+        signals.server.cpus = Some(cpus);
+        let advice = advise(&signals, ASKED);
+        let is_worth = ids(&advice.worth).contains(&"T5");
+        (is_worth, ids(&advice.not_now).contains(&"T5"))
+    };
+    let full = || vec![cpu(0, 0.99, 0.95), cpu(1, 0.3, 0.0)];
+    assert_eq!(of(full(), WallId::K4), (true, false));
+    assert_eq!(of(full(), WallId::A1), (false, true), "the wall is elsewhere");
+    assert_eq!(of(vec![cpu(0, 0.3, 0.1), cpu(1, 0.3, 0.0)], WallId::K4), (false, true));
+}
+
+#[test]
+fn what_nobody_measured_says_which_command_would() {
+    let advice = advise(&Signals::default(), ASKED);
+    let steering = advice.unknown.iter().find(|one| one.knob == "T5").unwrap();
+    assert!(steering.next.contains("ceiling probe serve"), "{}", steering.next);
+    assert!(steering.next.contains("ceiling load http://h/ --probe"), "{}", steering.next);
+}
+
+#[test]
+fn every_knob_is_in_one_place() {
+    for wall in WallId::ALL.iter().map(|(wall, _)| *wall) {
+        let advice = advise(&signals(wall), ASKED);
+        let count = advice.worth.len() + advice.unknown.len() + advice.not_now.len();
+        assert_eq!(count, REGISTRY.len());
+    }
+}
