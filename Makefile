@@ -81,6 +81,9 @@ test-go: build-go build-ranch build-nginx services
 
 test-rust: build build-ranch build-nginx
 	./scripts/need perf linux-perf
+	./scripts/need ip iproute2
+	./scripts/need ethtool ethtool
+	./scripts/need irqbalance irqbalance
 	cargo test --locked --workspace
 
 fuzz: ## each fuzz target for FUZZ_SECONDS

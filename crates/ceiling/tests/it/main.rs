@@ -31,10 +31,12 @@ mod ranch;
 
 mod churn;
 mod fanout;
+mod far_tune;
 
 mod confirm;
 mod profile;
 mod size;
 
+mod interrupts;
 mod steps;
 mod tune;

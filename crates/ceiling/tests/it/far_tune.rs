@@ -1,0 +1,199 @@
+//! Knobs of another host, over the line of its probe: who may, what comes back, and what happens
+//! when the line is cut after a change that can cut it.
+
+use crate::harness::{Folder, Namespace, Said, is_root, turn};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const CEILING: &str = env!("CARGO_BIN_EXE_ceiling");
+const DEADLINE: Duration = Duration::from_secs(4);
+
+/// Two hosts with a link between them, and a probe on one.
+struct Ground {
+    here: Namespace,
+    there: Namespace,
+    folder: Folder,
+    probe: Child,
+    flags: Vec<String>,
+}
+
+impl Ground {
+    fn new(name: &str, serve: &[&str]) -> Self {
+        assert!(is_root(name), "{name}: it needs root for namespaces");
+        let here = Namespace::new(&format!("{name}-c"));
+        let there = Namespace::new(&format!("{name}-s"));
+        let queues = ["numrxqueues", "4", "numtxqueues", "4"];
+        let link = [&["link", "add", "line0"], &queues[..], &["type", "veth", "peer", "name"]];
+        let peer = [&["line1", "netns", &here.name], &queues[..]].concat();
+        there.ip(&[&link.concat()[..], &peer[..]].concat());
+        for (namespace, device, address) in
+            [(&there, "line0", "10.98.0.2/24"), (&here, "line1", "10.98.0.1/24")]
+        {
+            namespace.ip(&["address", "add", address, "dev", device]);
+            namespace.ip(&["link", "set", device, "up"]);
+        }
+        let folder = Folder::new(name);
+        let mut command = there.command(Path::new(CEILING));
+        command.args(["probe", "serve", "--listen", "10.98.0.2:9200"]);
+        command.args(["--token-file", &folder.file("token")]).args(serve);
+        command.env("CEILING_TUNE_JOURNAL", folder.file("journal"));
+        let mut probe = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(probe.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let begin = ready.find("--probe ").expect("flags in the ready line");
+        let flags = ready[begin..].split_whitespace().map(str::to_string).collect();
+        Self { here, there, folder, probe, flags }
+    }
+
+    /// `ceiling tune ..` on the host without the knobs.
+    fn tune(&self, arguments: &[&str]) -> Said {
+        let mut command = self.here.command(Path::new(CEILING));
+        command.arg("tune").args(arguments).args(&self.flags).env("CEILING_RUNS", "none");
+        command.env("CEILING_TUNE_JOURNAL", self.folder.file("journal-of-nobody"));
+        Said::of(command.output().unwrap())
+    }
+
+    fn good(&self, arguments: &[&str]) -> Said {
+        let said = self.tune(arguments);
+        assert_eq!(said.code, 0, "{arguments:?}\n{}{}", said.stdout, said.stderr);
+        said
+    }
+
+    /// A value on the host with the knobs.
+    fn read(&self, path: &str) -> String {
+        let said = self.there.command(Path::new("cat")).arg(path).output().unwrap();
+        String::from_utf8(said.stdout).unwrap().trim().to_string()
+    }
+
+    /// The number of queues of the line, as its driver says.
+    fn features(&self) -> String {
+        let mut command = self.there.command(Path::new("ethtool"));
+        let said = command.args(["-k", "line0"]).stderr(Stdio::null()).output();
+        String::from_utf8(said.expect("ethtool is installed").stdout).unwrap()
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        let _ = self.probe.kill();
+        let _ = self.probe.wait();
+    }
+}
+
+const RPS: &str = "/sys/class/net/line0/queues/rx-0/rps_cpus";
+
+#[test]
+fn a_probe_that_was_not_told_to_changes_nothing() {
+    let _turn = turn();
+    let ground = Ground::new("far-watch", &[]);
+    let before = ground.read(RPS);
+    for arguments in [&["plan"][..], &["apply", "--only", "rps"], &["status"], &["revert"]] {
+        let said = ground.tune(arguments);
+        assert_eq!(said.code, 2, "{arguments:?}: {}", said.stderr);
+        assert!(said.stderr.contains("started without --allow-tune"), "{}", said.stderr);
+    }
+    assert_eq!(ground.read(RPS), before);
+    let mut stranger = ground.here.command(Path::new(CEILING));
+    std::fs::write(ground.folder.file("other"), "0123456789abcdef0123456789abcdef\n").unwrap();
+    let other = ground.folder.file("other");
+    let flags = ["--probe", "10.98.0.2:9200", "--probe-token-file", &other, "--probe-pin"];
+    let said = stranger.args(["tune", "revert"]).args(flags).arg(&ground.flags[5]).output();
+    let said = Said::of(said.unwrap());
+    assert_eq!(said.code, 2, "{}", said.stderr);
+    assert!(said.stderr.contains("token"), "{}", said.stderr);
+}
+
+#[test]
+fn a_far_host_is_planned_changed_told_and_put_back() {
+    let _turn = turn();
+    let ground = Ground::new("far-tune", &["--allow-tune"]);
+    let before = ground.read(RPS);
+    let wish = ["--device", "line0", "--profile", "seeds", "--only", "rps"];
+    let planned = ground.good(&[&["plan", "--json"], &wish[..]].concat()).record();
+    let rows = planned["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4, "a row for each queue of the far device: {planned:#}");
+    assert_eq!(ground.read(RPS), before, "a plan changes nothing");
+
+    let applied = ground.good(&[&["apply", "--json"], &wish[..]].concat()).record();
+    assert!(applied["rows"].as_array().unwrap().iter().all(|row| row["fate"] == "applied"));
+    assert_ne!(ground.read(RPS), before);
+    let status = ground.good(&["status", "--json"]).record();
+    assert_eq!(status["rows"].as_array().unwrap().len(), 4, "{status:#}");
+
+    let again = ground.tune(&[&["apply"], &wish[..]].concat());
+    assert_eq!(again.code, 0, "as meant already: {}{}", again.stdout, again.stderr);
+    assert!(again.stdout.contains("nothing to change"), "{}", again.stdout);
+    let wrong = ground.tune(&["apply", "--device", "eth9", "--only", "rps"]);
+    assert!(wrong.stderr.contains("no such device; here are line0"), "{}", wrong.stderr);
+
+    let reverted = ground.good(&["revert", "--json"]).record();
+    assert_eq!((&reverted["left"], reverted["rows"].as_array().unwrap().len()), (&0.into(), 4));
+    assert_eq!(ground.read(RPS), before);
+    assert!(ground.good(&["status"]).stdout.contains("Nothing is changed"));
+}
+
+/// Show: the line is cut after a change that could have cut it, and so is the probe. The host is
+/// back when the deadline has passed.
+#[test]
+fn a_host_that_nobody_reaches_any_more_comes_back_by_itself() {
+    let _turn = turn();
+    let mut ground = Ground::new("far-cut", &["--allow-tune"]);
+    let (before, masks) = (ground.features(), ground.read(RPS));
+    assert!(before.contains("generic-receive-offload"), "{before}");
+    let wish = ["--device", "line0", "--profile", "throughput", "--only", "rps,offloads"];
+    let refused = ground.tune(&[&["apply", "--json"], &wish[..]].concat());
+    let is_refused = |row: &Value| row["fate"] == "refused" && row["is_disruptive"] == true;
+    let rows = refused.record()["rows"].as_array().unwrap().clone();
+    assert!(rows.iter().any(is_refused), "nobody allowed it: {rows:#?}");
+    assert_eq!(ground.features(), before);
+    ground.good(&["revert"]);
+
+    let deadline = format!("{}s", DEADLINE.as_secs());
+    let apply = ["apply", "--json", "--allow-disruptive", "--deadline", &deadline];
+    let begin = Instant::now();
+    let applied = ground.good(&[&apply, &wish[..]].concat()).record();
+    let is_done = |row: &Value| row["fate"] == "applied" && row["is_disruptive"] == true;
+    assert!(applied["rows"].as_array().unwrap().iter().any(is_done), "{applied:#}");
+    assert_ne!(ground.features(), before);
+    // The line and the probe are gone; only the watchdog is left.
+    ground.here.ip(&["link", "set", "line1", "down"]);
+    ground.probe.kill().unwrap();
+    ground.probe.wait().unwrap();
+    while ground.features() != before || ground.read(RPS) != masks {
+        assert!(begin.elapsed() < 10 * DEADLINE, "{}", ground.features());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    println!("back {:?} after apply began, deadline {DEADLINE:?}", begin.elapsed());
+    let mut status = ground.there.command(Path::new(CEILING));
+    status.args(["tune", "status"]).env("CEILING_TUNE_JOURNAL", ground.folder.file("journal"));
+    let told = Said::of(status.output().unwrap());
+    assert!(told.stdout.contains("Nothing is changed"), "{}", told.stdout);
+}
+
+/// The same, and somebody says in time that it may stay.
+#[test]
+fn what_is_kept_stays() {
+    let _turn = turn();
+    let ground = Ground::new("far-keep", &["--allow-tune"]);
+    let before = ground.features();
+    let wish = ["--device", "line0", "--only", "offloads"];
+    let apply = ["apply", "--json", "--allow-disruptive", "--deadline", "3s"];
+    ground.good(&[&apply, &wish[..]].concat());
+    let kept = ground.good(&["keep"]);
+    assert!(kept.stdout.starts_with("kept: "), "{}", kept.stdout);
+    std::thread::sleep(Duration::from_secs(4));
+    assert_ne!(ground.features(), before);
+    ground.good(&["revert"]);
+    assert_eq!(ground.features(), before);
+}
+
+#[test]
+fn far_knobs_need_all_flags() {
+    let said = Command::new(CEILING).args(["tune", "status", "--probe", "127.0.0.1:1"]).output();
+    let said = Said::of(said.unwrap());
+    assert_eq!(said.code, 2);
+    assert!(said.stderr.contains("--probe-token-file"), "{}", said.stderr);
+}

@@ -1,0 +1,167 @@
+//! Interrupts of this very host: they can be moved, that can be seen, and somebody else who moves
+//! them is caught. Needs root, and a network device with interrupts of its own.
+
+use crate::harness::{Folder, Said, is_root, turn};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::UdpSocket;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where every interrupt of this host may go; put back whatever happens.
+struct Affinities(BTreeMap<String, String>);
+
+impl Affinities {
+    fn now() -> Self {
+        let folders = fs::read_dir("/proc/irq").unwrap().flatten();
+        let files = folders.map(|entry| entry.path().join("smp_affinity_list"));
+        let read = |path: std::path::PathBuf| {
+            Some((path.to_str()?.to_string(), fs::read_to_string(&path).ok()?))
+        };
+        Self(files.filter_map(read).collect())
+    }
+}
+
+impl Drop for Affinities {
+    fn drop(&mut self) {
+        for (path, list) in &self.0 {
+            if fs::read_to_string(path).is_ok_and(|now| now != *list) {
+                let _ = fs::write(path, list);
+            }
+        }
+    }
+}
+
+/// The daemon that moves interrupts; it ends with the test.
+struct Irqbalance(Child);
+
+impl Irqbalance {
+    fn start() -> Self {
+        let mut command = Command::new("irqbalance");
+        command.args(["--foreground", "--interval=1"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Self(child.expect("irqbalance is installed"))
+    }
+}
+
+impl Drop for Irqbalance {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn tune(folder: &Folder, arguments: &[&str]) -> Said {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ceiling"));
+    command.arg("tune").args(arguments).env("CEILING_RUNS", "none");
+    Said::of(command.env("CEILING_TUNE_JOURNAL", folder.file("journal")).output().unwrap())
+}
+
+/// Rows of what is applied now, and the exit code.
+fn standing(folder: &Folder) -> (i32, Vec<Value>) {
+    let said = tune(folder, &["status", "--json"]);
+    let transactions = said.record()["transactions"].as_array().unwrap().clone();
+    let rows = transactions.iter().flat_map(|one| one["rows"].as_array().unwrap().clone());
+    (said.code, rows.collect())
+}
+
+/// A few packets to the next hop, so that the device has something to interrupt for.
+fn knock() {
+    let route = fs::read_to_string("/proc/net/route").unwrap_or_default();
+    let gateway = route.lines().skip(1).find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let gateway = u32::from_str_radix(words.get(2)?, 16).ok()?;
+        (*words.get(1)? == "00000000").then(|| std::net::Ipv4Addr::from(gateway.to_ne_bytes()))
+    });
+    let Some(gateway) = gateway else { return };
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    for _ in 0..4 {
+        // Port 9 discards; whether anybody is there does not matter.
+        let _ = socket.send_to(b"interrupt", (gateway, 9));
+    }
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn interrupts_of_this_host_move_and_who_moves_them_too_is_caught() {
+    let _turn = turn();
+    assert!(is_root("interrupts"), "it needs root");
+    let _affinities = Affinities::now();
+    let folder = Folder::new("interrupts");
+    let planned = tune(&folder, &["plan", "--only", "irq-affinity", "--json"]).record();
+    let places = planned["rows"].as_array().unwrap().clone();
+    if places.iter().all(|row| row["fate"] == "absent") {
+        println!("no network device of this host has interrupts of its own");
+        return;
+    }
+    for cpu in ["1", "0"] {
+        let cpus = format!("{cpu}/0-1");
+        let before = Affinities::now();
+        let said = tune(&folder, &["apply", "--only", "irq-affinity", "--cpus", &cpus]);
+        assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+        wait_until("an interrupt that comes to the CPU meant", || {
+            knock();
+            let (_, rows) = standing(&folder);
+            rows.iter().any(|row| row["note"].as_str().unwrap().contains("interrupts came there"))
+        });
+        let (code, rows) = standing(&folder);
+        assert_eq!(code, 0, "{rows:#?}");
+        for row in &rows {
+            let irq = row["place"].as_str().unwrap().split('/').nth(3).unwrap().to_string();
+            let list = fs::read_to_string(format!("/proc/irq/{irq}/smp_affinity_list")).unwrap();
+            assert_eq!(list.trim(), cpu, "{row:#}");
+        }
+        println!("{}", rows[0]["note"]);
+        assert_eq!(tune(&folder, &["revert"]).code, 0);
+        assert_eq!(Affinities::now().0, before.0, "as before");
+    }
+
+    // All on one CPU, which the daemon does not leave alone.
+    let apply = ["apply", "--only", "irq-affinity", "--cpus", "0/0-1"];
+    assert_eq!(tune(&folder, &apply).code, 0);
+    let daemon = Irqbalance::start();
+    wait_until("the daemon to move an interrupt, and the drift to be told", || {
+        knock();
+        standing(&folder).0 == 3
+    });
+    drop(daemon);
+    let said = tune(&folder, &["status"]);
+    assert!(said.stdout.contains("DRIFTED"), "{}", said.stdout);
+    let said = tune(&folder, &["revert"]);
+    assert_eq!(said.code, 3, "what the daemon chose is left alone: {}", said.stdout);
+    assert!(said.stdout.contains("DRIFTED"), "{}", said.stdout);
+}
+
+/// The daemon itself is a knob: paused, it leaves interrupts alone; and it goes on afterwards.
+#[test]
+fn a_paused_daemon_goes_on_afterwards() {
+    let _turn = turn();
+    assert!(is_root("irqbalance"), "it needs root");
+    let _affinities = Affinities::now();
+    let folder = Folder::new("irqbalance");
+    let daemon = Irqbalance::start();
+    let state = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", daemon.0.id())).unwrap();
+        stat.rsplit(") ").next().unwrap().chars().next().unwrap()
+    };
+    wait_until("the daemon to have its name", || {
+        fs::read_to_string(format!("/proc/{}/comm", daemon.0.id())).unwrap().trim() == "irqbalance"
+    });
+    let said = tune(&folder, &["apply", "--only", "irqbalance"]);
+    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+    assert_eq!(state(), 'T', "paused");
+    assert_eq!(standing(&folder).0, 0);
+    let said = tune(&folder, &["revert"]);
+    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+    wait_until("the daemon to go on", || state() != 'T');
+}
