@@ -56,7 +56,7 @@ struct Plan {
     #[command(flatten)]
     wish: WishOptions,
 
-    /// Whose verdict predicts: a run's id, directory or record; or none. By default the newest valid one
+    /// Whose verdict predicts: a run by id, directory or record; by default the newest valid one
     #[arg(long, value_name = "RUN|none")]
     run: Option<PathBuf>,
 
