@@ -97,11 +97,20 @@ fn said(record: &Record) -> String {
         true => format!("'{}'", word.replace('\'', "'\\''")),
         false => word.clone(),
     };
-    let ours = ["--server-pid", "--json", "--quiet", "-q"];
-    let words = record.command.iter().skip(1).filter(|word| {
-        !ours.iter().any(|ours| word.as_str() == *ours || word.starts_with(&format!("{ours}=")))
-    });
-    format!("ceiling {}", words.map(quote).collect::<Vec<_>>().join(" "))
+    // What is about that run and its files only.
+    let flags = ["--json", "--quiet", "-q"];
+    let valued = ["--server-pid", "--runs", "--out", "-o"];
+    let mut words = Vec::new();
+    let mut all = record.command.iter().skip(1);
+    while let Some(word) = all.next() {
+        let is = |option: &&str| word == option || word.starts_with(&format!("{option}="));
+        if valued.contains(&word.as_str()) {
+            all.next();
+        } else if !flags.iter().chain(&valued).any(is) {
+            words.push(quote(word));
+        }
+    }
+    format!("ceiling {}", words.join(" "))
 }
 
 /// The candidate of a plan: the named one, else the best that a plan can test.

@@ -80,7 +80,11 @@ fn steering_is_worth_it_only_where_one_cpu_is_full_of_softirq() {
 
 #[test]
 fn what_nobody_measured_says_which_command_would() {
-    let advice = advise(&Signals::default(), ASKED);
+    let mut signals = Signals::default();
+    let advice = advise(&signals, ASKED);
+    assert!(advice.unknown[0].next.contains("directory of the run"), "{advice:?}");
+    signals.client.cpus = Some(Vec::new());
+    let advice = advise(&signals, ASKED);
     let steering = advice.unknown.iter().find(|one| one.knob == "T5").unwrap();
     assert!(steering.next.contains("ceiling probe serve"), "{}", steering.next);
     assert!(steering.next.contains("ceiling load http://h/ --probe"), "{}", steering.next);
