@@ -1,6 +1,7 @@
 //! What a knob is. Each is one file of [`crate::knobs`], always of the same shape.
 
-use crate::host::{Host, Wish};
+use crate::cpus::CpuSet;
+use crate::host::{Device, Host, Wish};
 use crate::place::Place;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
@@ -63,6 +64,21 @@ pub struct Ask<'a> {
     pub count: usize,
     /// The value there now, normalised.
     pub now: &'a str,
+}
+
+impl Ask<'_> {
+    /// The device that the place belongs to.
+    pub fn device(&self) -> Option<&Device> {
+        let name = self.place.device()?;
+        self.host.devices.iter().find(|device| device.name == name)
+    }
+
+    /// CPUs for the packets of a device: those wanted that are near it, or else those wanted.
+    pub fn cpus_for(&self, device: &Device) -> CpuSet {
+        let wanted = self.wish.network_cpus(self.host);
+        let near = wanted.and(&device.near_cpus);
+        if near.is_empty() { wanted } else { near }
+    }
 }
 
 /// The answer.

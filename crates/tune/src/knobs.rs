@@ -3,10 +3,147 @@
 //! To add one, write its file and its line here. The header of the file says what people need to
 //! know, under the same words in each: docs/reference/knobs.md is made of it.
 
+mod t01;
+mod t02;
+mod t03;
+mod t04;
 mod t05;
+mod t06;
+mod t08;
+mod t09;
+mod t10;
+mod t11;
+mod t12;
+mod t16;
+mod t17;
+mod t18;
+mod t19;
+mod t20;
+mod t22;
+mod t23;
 mod t29;
 
 use crate::knob::Knob;
 
 /// Every knob, in the order of the catalogue.
-pub const REGISTRY: &[&Knob] = &[&t05::KNOB, &t29::KNOB];
+pub const REGISTRY: &[&Knob] = &[
+    &t01::KNOB,
+    &t02::KNOB,
+    &t03::KNOB,
+    &t04::KNOB,
+    &t05::KNOB,
+    &t06::KNOB,
+    &t08::KNOB,
+    &t09::KNOB,
+    &t10::KNOB,
+    &t11::KNOB,
+    &t12::KNOB,
+    &t16::KNOB,
+    &t17::KNOB,
+    &t18::KNOB,
+    &t19::KNOB,
+    &t20::KNOB,
+    &t22::KNOB,
+    &t23::KNOB,
+    &t29::KNOB,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Profile;
+    use crate::knob::Act;
+    use crate::testing::{self, MadeUp};
+
+    fn seeds(made: &MadeUp) -> Vec<(String, String)> {
+        testing::writes(&made.host(), &testing::wish(Profile::Seeds))
+    }
+
+    /// What the setup script of the journal writes, as places and bytes.
+    fn of_the_script(device: &str, queues: u32, mask: &str, flows: &str) -> Vec<(String, String)> {
+        let path = |queue, file| format!("/sys/class/net/{device}/queues/rx-{queue}/{file}");
+        let masks = (0..queues).map(|queue| (path(queue, "rps_cpus"), mask.to_string()));
+        let counts = (0..queues).map(|queue| (path(queue, "rps_flow_cnt"), flows.to_string()));
+        let entries = "/proc/sys/net/core/rps_sock_flow_entries".to_string();
+        let mut all = vec![("irqbalance (process 700)".to_string(), "paused".to_string())];
+        all.extend(masks);
+        all.push((entries, "32768".to_string()));
+        all.extend(counts);
+        all
+    }
+
+    #[test]
+    fn the_seeds_write_what_the_journals_script_wrote_on_128_cpus() {
+        let mask = "ffffffff,ffffffff,ffffffff,ffffffff";
+        assert_eq!(seeds(&MadeUp::c8i_32xlarge()), of_the_script("enp95s0", 16, mask, "2048"));
+    }
+
+    #[test]
+    fn the_seeds_fit_hosts_of_other_sizes() {
+        assert_eq!(seeds(&MadeUp::two_cpus()), of_the_script("eth0", 1, "00000003", "32768"));
+        assert_eq!(seeds(&MadeUp::c6i_2xlarge()), of_the_script("ens5", 8, "000000ff", "4096"));
+        assert_eq!(seeds(&MadeUp::c6in_8xlarge()), of_the_script("ens5", 16, "ffffffff", "2048"));
+        let mask = format!("00000fff{}", ",ffffffff".repeat(9));
+        assert_eq!(seeds(&MadeUp::three_hundred_cpus()), of_the_script("eth0", 32, &mask, "1024"));
+    }
+
+    #[test]
+    fn the_seeds_pin_a_queue_to_a_cpu_once_cpus_are_split() {
+        for (made, network, first) in [
+            (MadeUp::c6i_2xlarge(), "6-7", 28),
+            (MadeUp::c6in_8xlarge(), "16-31", 40),
+            (MadeUp::c8i_32xlarge(), "112-127", 143),
+        ] {
+            let host = made.host();
+            let wish = testing::split(Profile::Seeds, network, "0");
+            let cpus: Vec<u32> = crate::CpuSet::parse_list(network).unwrap().iter().collect();
+            let place = |irq| format!("/proc/irq/{irq}/smp_affinity_list");
+            let pinned: Vec<_> = testing::writes(&host, &wish)
+                .into_iter()
+                .filter(|(place, _)| place.starts_with("/proc/irq/"))
+                .collect();
+            let of =
+                |(irq, queue): (u32, usize)| (place(irq), cpus[queue % cpus.len()].to_string());
+            let queues = host.devices[0].rx_queues.len();
+            // Those that are there already are not written again.
+            let wanted = (first..)
+                .zip(0..queues)
+                .map(of)
+                .filter(|(place, cpu)| host.text(place).is_some_and(|now| now.trim() != cpu));
+            assert_eq!(pinned, wanted.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn ids_and_names_are_told_apart_and_stand_in_order() {
+        let number = |knob: &Knob| knob.id[1..].parse::<u32>().unwrap();
+        let numbers: Vec<u32> = REGISTRY.iter().map(|knob| number(knob)).collect();
+        assert!(numbers.is_sorted_by(|left, right| left < right), "{numbers:?}");
+        let mut names: Vec<&str> = REGISTRY.iter().map(|knob| knob.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), REGISTRY.len());
+    }
+
+    #[test]
+    fn what_a_knob_would_set_is_what_its_place_keeps() {
+        for made in [MadeUp::two_cpus(), MadeUp::c8i_32xlarge(), MadeUp::three_hundred_cpus()] {
+            let host = made.host();
+            for (_, profile) in Profile::ALL {
+                for knob in REGISTRY.iter().filter(|knob| matches!(knob.act, Act::Settable { .. }))
+                {
+                    for (place, proposal) in testing::asked(knob, &host, &testing::wish(*profile)) {
+                        let crate::Proposal::Set(value) = proposal else { continue };
+                        let before = place.read(&host).unwrap().unwrap();
+                        place.write(&host, &value, &before).unwrap();
+                        let now = place.read(&host).unwrap().unwrap();
+                        assert_eq!(now.value, place.settles_to(&value), "{}", place.show());
+                        place.write(&host, &before.value, &now).unwrap();
+                        let back = place.read(&host).unwrap().unwrap();
+                        assert_eq!(back.value, before.value, "{}", place.show());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -41,7 +41,7 @@ pub use host::{Device, Host, Interrupt, Profile, Split, Wish};
 pub use journal::{Journal, journal_folder};
 pub use knob::{Act, Ask, Effect, Knob, Proposal, Sign};
 pub use knobs::REGISTRY;
-pub use place::{Format, Place, PlaceError, Seen};
+pub use place::{Format, Place, PlaceError, Seen, Setting};
 pub use plan::{Change, Planned, find, plan};
 pub use revert::{Which, revert};
 pub use status::{Standing, drift, standing, status};

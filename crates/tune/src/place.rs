@@ -4,8 +4,14 @@
 //! in brackets. Each place therefore has a *normalised* value, a text that is equal when the
 //! meaning is, and knows which bytes say it.
 
+pub mod daemon;
+pub mod ethtool;
 mod file;
+pub mod process;
+pub mod qdisc;
+pub mod threads;
 
+pub use ethtool::Setting;
 pub use file::Format;
 
 use crate::host::Host;
@@ -22,6 +28,34 @@ pub enum Place {
         path: String,
         /// What is written in it.
         format: Format,
+    },
+    /// A setting of a network driver.
+    Ethtool {
+        /// Name of the device.
+        device: String,
+        /// Which.
+        setting: Setting,
+    },
+    /// The queueing discipline at the root of a device.
+    Qdisc {
+        /// Name of the device.
+        device: String,
+    },
+    /// CPUs that all threads of a process may use.
+    Threads {
+        /// The process.
+        pid: u32,
+        /// When it started, ticks since the boot.
+        started_ticks: u64,
+    },
+    /// Whether a daemon runs or is paused.
+    Daemon {
+        /// Its name.
+        name: String,
+        /// Its process; zero when there is none.
+        pid: u32,
+        /// When it started, ticks since the boot.
+        started_ticks: u64,
     },
 }
 
@@ -85,10 +119,35 @@ pub struct Seen {
 }
 
 impl Place {
+    /// A file of the kernel.
+    pub fn file(path: impl Into<String>, format: Format) -> Self {
+        Self::File { path: path.into(), format }
+    }
+
+    /// The network device it belongs to, when it belongs to one.
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Self::File { path, .. } => path.strip_prefix("/sys/class/net/")?.split('/').next(),
+            Self::Ethtool { device, .. } | Self::Qdisc { device } => Some(device),
+            Self::Threads { .. } | Self::Daemon { .. } => None,
+        }
+    }
+
+    /// The number of the queue it belongs to, from `queues/rx-7/` in its path.
+    pub fn queue(&self) -> Option<u32> {
+        let Self::File { path, .. } = self else { return None };
+        let (_, queue) = path.split_once("/queues/")?;
+        queue.split('/').next()?.split_once('-')?.1.parse().ok()
+    }
+
     /// Reads it. Nothing when it does not exist on this host.
     pub fn read(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
         match self {
             Self::File { path, format } => file::read(host, path, format),
+            Self::Ethtool { device, setting } => ethtool::read(host, device, setting),
+            Self::Qdisc { device } => qdisc::read(host, device),
+            Self::Threads { pid, started_ticks } => Ok(threads::read(host, *pid, *started_ticks)),
+            Self::Daemon { pid, started_ticks, .. } => Ok(daemon::read(host, *pid, *started_ticks)),
         }
     }
 
@@ -96,6 +155,14 @@ impl Place {
     pub fn write(&self, host: &Host, value: &str, now: &Seen) -> Result<(), PlaceError> {
         match self {
             Self::File { path, format } => file::write(host, path, &format.bytes(value, &now.raw)),
+            Self::Ethtool { device, setting } => ethtool::write(host, device, setting, value),
+            Self::Qdisc { device } => qdisc::write(host, device, value),
+            Self::Threads { pid, started_ticks } => {
+                threads::write(host, (*pid, *started_ticks), value)
+            }
+            Self::Daemon { name, pid, started_ticks } => {
+                daemon::write(host, name, (*pid, *started_ticks), value)
+            }
         }
     }
 
@@ -103,6 +170,7 @@ impl Place {
     pub fn settles_to(&self, value: &str) -> String {
         match self {
             Self::File { format, .. } => format.settles_to(value),
+            _ => value.to_string(),
         }
     }
 
@@ -140,6 +208,41 @@ impl Place {
     pub fn show(&self) -> String {
         match self {
             Self::File { path, .. } => path.clone(),
+            Self::Ethtool { device, setting } => ethtool::show(device, setting),
+            Self::Qdisc { device } => qdisc::show(device),
+            Self::Threads { pid, .. } => threads::show(*pid),
+            Self::Daemon { name, pid, .. } => daemon::show(name, *pid),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_outlives_the_process_that_names_it() {
+        let device = || "eth0".to_string();
+        let feature = Setting::Feature("rx-gro".to_string());
+        let all = [
+            Place::file("/proc/irq/7/smp_affinity_list", Format::List),
+            Place::Ethtool { device: device(), setting: Setting::Rings },
+            Place::Ethtool { device: device(), setting: feature },
+            Place::Qdisc { device: device() },
+            Place::Threads { pid: 7, started_ticks: 9 },
+            Place::Daemon { name: "irqbalance".to_string(), pid: 7, started_ticks: 9 },
+        ];
+        for place in all {
+            let text = serde_json::to_string(&place).unwrap();
+            assert_eq!(serde_json::from_str::<Place>(&text).unwrap(), place, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_device_and_the_queue_of_a_file_are_in_its_path() {
+        let place = Place::file("/sys/class/net/eth0/queues/rx-12/rps_cpus", Format::Mask);
+        assert_eq!((place.device(), place.queue()), (Some("eth0"), Some(12)));
+        let place = Place::file("/proc/sys/net/core/somaxconn", Format::Number);
+        assert_eq!((place.device(), place.queue()), (None, None));
     }
 }

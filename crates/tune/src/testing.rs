@@ -1,7 +1,14 @@
-//! Hosts made up of plain files, for tests.
+//! Hosts made up of plain files, for tests; and what is asked of knobs in them.
 
-use crate::host::Host;
+use crate::CpuSet;
+use crate::host::{Host, Profile, Split, Wish};
+use crate::knob::{Act, Ask, Knob, Proposal};
+use crate::knobs::REGISTRY;
+use crate::place::Place;
 use model::root::Root;
+use model::tuning::{Basis, CpuSignal, Signals};
+use model::verdict::Named;
+use model::wall::WallId;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -39,6 +46,7 @@ impl MadeUp {
 
     /// A device with so many queues in each direction, steering off.
     pub fn device(self, name: &str, queues: u32) -> Self {
+        // As wide as it will be written: a file keeps the zeros that the kernel would strip.
         let zero = vec!["00000000"; self.cpus.div_ceil(32) as usize].join(",");
         for queue in 0..queues {
             let rx = format!("/sys/class/net/{name}/queues/rx-{queue}");
@@ -48,10 +56,178 @@ impl MadeUp {
         self
     }
 
+    /// Hardware behind a device: interrupts from `first` on, one for each queue and one before
+    /// them that only manages, named and placed as the driver of Amazon's adapters does.
+    pub fn hardware(self, name: &str, first: u32, cpus_of_queues: &[u32]) -> Self {
+        let device = format!("/sys/class/net/{name}/device");
+        let mut table = format!("{:>10}", "");
+        (0..self.cpus).for_each(|cpu| table.push_str(&format!(" CPU{cpu:<7}")));
+        let mut interrupt = |irq: u32, cpu: u32, what: &str| {
+            self.write(&format!("{device}/msi_irqs/{irq}"), "msix");
+            for file in ["smp_affinity_list", "effective_affinity_list"] {
+                self.write(&format!("/proc/irq/{irq}/{file}"), &cpu.to_string());
+            }
+            let counts = (0..self.cpus).map(|column| if column == cpu { 3_113_306 } else { 0 });
+            let counts: String = counts.map(|count| format!(" {count:>10}")).collect();
+            table.push_str(&format!("\n{irq:>4}:{counts} PCI-MSI 1048576-edge {what}"));
+        };
+        interrupt(first - 1, 0, "ena-mgmnt@pci:0000:5f:00.0");
+        for (irq, (queue, cpu)) in (first..).zip(cpus_of_queues.iter().enumerate()) {
+            interrupt(irq, *cpu, &format!("{name}-Tx-Rx-{queue}"));
+        }
+        self.write("/proc/interrupts", &table);
+        self.write(&format!("{device}/local_cpulist"), &format!("0-{}", self.cpus - 1));
+        let queues = cpus_of_queues.len();
+        for (setting, value, most) in [
+            ("channels", format!("combined {queues}"), format!("combined {queues}")),
+            ("rings", "rx 1024 tx 1024".into(), "rx 16384 tx 1024".into()),
+            ("indirection", format!("equal {queues}"), String::new()),
+            ("coalescing", "adaptive-rx 0 rx-usecs 0 tx-usecs 64".into(), String::new()),
+            ("rx-gro", "on".into(), String::new()),
+            ("tx-tcp-segmentation", "on".into(), String::new()),
+        ] {
+            self.write(&format!("/ethtool/{name}/{setting}"), &value);
+            self.write(&format!("/ethtool/{name}/{setting}.most"), &most);
+        }
+        self
+    }
+
+    /// Kernel parameters and a running irqbalance, as a distribution starts them.
+    pub fn distribution(self) -> Self {
+        self.write("/proc/sys/net/core/rps_sock_flow_entries", "0");
+        self.process(700, "irqbalance", &[700])
+    }
+
+    /// A process with threads that may run everywhere.
+    pub fn process(self, pid: u32, name: &str, tids: &[u32]) -> Self {
+        let zeros = " 0".repeat(18);
+        self.write(&format!("/proc/{pid}/stat"), &format!("{pid} ({name}) S{zeros} 4711 0 0"));
+        self.write(&format!("/proc/{pid}/comm"), name);
+        for tid in tids {
+            let list = format!("Cpus_allowed_list:\t0-{}", self.cpus - 1);
+            self.write(&format!("/proc/{pid}/task/{tid}/status"), &list);
+        }
+        self
+    }
+
+    /// Two CPUs and a virtual device with one queue.
+    pub fn two_cpus() -> Self {
+        Self::new("two", 2).device("eth0", 1).distribution()
+    }
+
+    /// A c6i.2xlarge: 8 CPUs, 8 queues, interrupts 28 to 35.
+    pub fn c6i_2xlarge() -> Self {
+        let cpus: Vec<u32> = (0..8).collect();
+        Self::new("c6i", 8).device("ens5", 8).hardware("ens5", 28, &cpus).distribution()
+    }
+
+    /// A c6in.8xlarge: 32 CPUs, 16 queues, one for each of the first CPUs.
+    pub fn c6in_8xlarge() -> Self {
+        let cpus: Vec<u32> = (0..16).collect();
+        Self::new("c6in", 32).device("ens5", 16).hardware("ens5", 40, &cpus).distribution()
+    }
+
+    /// A c8i.32xlarge: 128 CPUs, 16 queues in two clusters of CPUs, interrupts 143 to 158.
+    pub fn c8i_32xlarge() -> Self {
+        let cpus: Vec<u32> = (91..=96).chain(1..=10).collect();
+        Self::new("c8i", 128).device("enp95s0", 16).hardware("enp95s0", 143, &cpus).distribution()
+    }
+
+    /// 300 CPUs, which no power of two and no group of 32 divides; 32 queues.
+    pub fn three_hundred_cpus() -> Self {
+        let cpus: Vec<u32> = (0..32).map(|queue| queue * 9).collect();
+        Self::new("300", 300).device("eth0", 32).hardware("eth0", 64, &cpus).distribution()
+    }
+
     /// Looks at it.
     pub fn host(&self) -> Host {
         Host::look(Root::below(&self.folder))
     }
+}
+
+/// A wish for a profile.
+pub fn wish(profile: Profile) -> Wish {
+    Wish { profile, ..Wish::default() }
+}
+
+/// The same with CPUs for packets and for the server.
+pub fn split(profile: Profile, network: &str, server: &str) -> Wish {
+    let set = |list| CpuSet::parse_list(list).unwrap();
+    Wish { split: Some(Split { network: set(network), server: set(server) }), ..wish(profile) }
+}
+
+/// What a knob would set at each of its places that exist.
+pub fn asked(knob: &Knob, host: &Host, wish: &Wish) -> Vec<(Place, Proposal)> {
+    assert!(host.root.path("/").exists(), "this made-up host was dropped too early");
+    let Act::Settable { places, propose, .. } = &knob.act else { return Vec::new() };
+    let places = places(host, wish);
+    let of = |(index, place): (usize, &Place)| {
+        let now = place.read(host).unwrap()?.value;
+        let ask = Ask { host, wish, place, index, count: places.len(), now: &now };
+        Some((place.clone(), propose(&ask)))
+    };
+    places.iter().enumerate().filter_map(of).collect()
+}
+
+/// What one place would be set to; nothing when it would be left, or is not there.
+pub fn wanted(knob: &Knob, host: &Host, wish: &Wish, place: &str) -> Option<String> {
+    let all = asked(knob, host, wish);
+    let (_, proposal) = all.into_iter().find(|(of, _)| of.show() == place)?;
+    if let Proposal::Set(value) = proposal { Some(value) } else { None }
+}
+
+/// Everything that all knobs would change, place and bytes, in the order of the catalogue.
+pub fn writes(host: &Host, wish: &Wish) -> Vec<(String, String)> {
+    let all = REGISTRY.iter().flat_map(|knob| asked(knob, host, wish));
+    let changed = |(place, proposal): (Place, Proposal)| {
+        let Proposal::Set(value) = proposal else { return None };
+        let now = place.read(host).unwrap()?;
+        let bytes = match &place {
+            Place::File { format, .. } => format.bytes(&value, &now.raw),
+            _ => value.clone(),
+        };
+        (now.value != place.settles_to(&value)).then(|| (place.show(), bytes))
+    };
+    all.filter_map(changed).collect()
+}
+
+/// A run at a wall: four CPUs, each so busy and so much of it in softirq.
+pub fn at(wall: WallId, busy: f64, softirq: f64) -> Signals {
+    let mut signals = Signals { wall: Some(Named::Wall(wall)), ..Signals::default() };
+    let cpus = (0..4).map(|cpu| CpuSignal { cpu, busy, softirq });
+    signals.server.cpus = Some(cpus.collect());
+    signals
+}
+
+/// The same with one CPU full of softirq and the others mostly idle.
+pub fn one_full_cpu(queues: u32) -> Signals {
+    let mut signals = at(WallId::K4, 0.3, 0.0);
+    let cpus = signals.server.cpus.as_mut().unwrap();
+    cpus[2] = CpuSignal { cpu: 2, busy: 1.0, softirq: 0.9 };
+    signals.server.rx_queues = Some(queues);
+    signals
+}
+
+/// What each prediction must do: nothing when its resource is idle, an interval at its limit, and
+/// no figure when nothing was measured; with a sum and a counter each time.
+pub fn assert_predicts(knob: &Knob, idle: &Signals, at_limit: &Signals) {
+    let cases = [
+        (idle, Basis::NoEffect),
+        (at_limit, Basis::Bounded),
+        (&Signals::default(), Basis::Unknown),
+    ];
+    for (signals, basis) in cases {
+        let said = (knob.predict)(signals);
+        assert_eq!(said.basis, basis, "{}: {said:?}", knob.id);
+        assert!(!said.arithmetic.is_empty() && !said.reconsider.is_empty(), "{said:?}");
+        let has_figures = said.arithmetic.chars().any(|letter| letter.is_ascii_digit());
+        assert!(basis == Basis::Unknown || has_figures, "{said:?}");
+    }
+    let mut elsewhere = at_limit.clone();
+    elsewhere.wall = Some(Named::Wall(WallId::C1));
+    elsewhere.client_is_wall = true;
+    let said = (knob.predict)(&elsewhere);
+    assert_ne!(said.basis, Basis::Bounded, "{}: the generator was the wall: {said:?}", knob.id);
 }
 
 impl Drop for MadeUp {

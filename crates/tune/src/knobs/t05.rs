@@ -40,9 +40,17 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {
-    let cpus = ask.wish.network_cpus(ask.host);
+    let Some(device) = ask.device() else {
+        return Proposal::Refuse("the device is gone".to_string());
+    };
+    let (cpus, queues) = (ask.cpus_for(device), device.rx_queues.len());
     match ask.wish.profile {
-        Profile::Seeds | Profile::Throughput => Proposal::Set(cpus.list()),
+        Profile::Seeds => Proposal::Set(ask.wish.network_cpus(ask.host).list()),
+        Profile::Throughput if queues >= cpus.len() => Proposal::Leave(format!(
+            "{queues} queues for {} CPUs: each has its own, steering only adds interrupts",
+            cpus.len()
+        )),
+        Profile::Throughput => Proposal::Set(cpus.list()),
         Profile::Latency | Profile::Churn => {
             Proposal::Leave("it wakes another CPU for each packet".to_string())
         }
@@ -71,30 +79,50 @@ fn judge(before: &str, now: &str, wanted: &str) -> Effect {
 }
 
 fn predict(signals: &Signals) -> Prediction {
-    predict::spread_of_softirq(
+    predict::steered(
         signals,
-        "one CPU of the server over 95 % busy, over 80 % of it softirq, with others idle (K4)",
+        "one CPU of the server over 95 % busy, over half of it softirq, with others idle (K4)",
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::MadeUp;
+    use crate::testing::{self, MadeUp};
+    use model::tuning::Basis;
 
     #[test]
     fn every_queue_gets_the_cpus_of_the_split() {
-        let host = MadeUp::new("t05", 8).device("eth0", 4).host();
-        let wish = Wish::default();
-        let places = places(&host, &wish);
-        assert_eq!(places.len(), 4);
-        let ask = Ask { host: &host, wish: &wish, place: &places[0], index: 0, count: 4, now: "" };
-        assert_eq!(propose(&ask), Proposal::Set("0-7".to_string()));
+        let made = MadeUp::new("t05", 8).device("eth0", 4);
+        let host = made.host();
+        let all = testing::asked(&KNOB, &host, &Wish::default());
+        assert_eq!(all.len(), 4);
+        assert_eq!(all[0].1, Proposal::Set("0-7".to_string()));
+        let wish = testing::split(Profile::Throughput, "2-7", "0-1");
+        assert_eq!(testing::asked(&KNOB, &host, &wish)[3].1, Proposal::Set("2-7".to_string()));
+    }
+
+    #[test]
+    fn as_many_queues_as_cpus_need_no_steering() {
+        let made = MadeUp::c6i_2xlarge();
+        let host = made.host();
+        let all = testing::asked(&KNOB, &host, &testing::wish(Profile::Throughput));
+        assert!(matches!(&all[0].1, Proposal::Leave(why) if why.contains("8 queues for 8 CPUs")));
+        let seeds = testing::asked(&KNOB, &host, &testing::wish(Profile::Seeds));
+        assert_eq!(seeds[0].1, Proposal::Set("0-7".to_string()), "the journal did it all the same");
     }
 
     #[test]
     fn steered_packets_are_the_sign() {
         assert!(matches!(judge("5", "9", "0-1"), Effect::Seen(_)));
         assert!(matches!(judge("5", "5", "0-1"), Effect::NotYet(_)));
+    }
+
+    #[test]
+    fn it_matters_when_one_cpu_is_full_and_others_have_no_queue() {
+        let idle = testing::at(WallId::K4, 0.3, 0.1);
+        testing::assert_predicts(&KNOB, &idle, &testing::one_full_cpu(1));
+        let said = predict(&testing::one_full_cpu(4));
+        assert_eq!((said.basis, said.high), (Basis::Bounded, Some(0.0)), "it only costs");
     }
 }

@@ -1,0 +1,161 @@
+//! CPUs that all threads of a process may use, while they may use the same.
+//!
+//! Threads that are pinned one by one were placed by somebody with a plan; their value is not a
+//! list, and no knob touches them.
+
+use super::process;
+use super::{PlaceError, Seen};
+use crate::cpus::CpuSet;
+use crate::host::Host;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet as Bits, sched_setaffinity};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+
+/// What stands before the lists of threads that are pinned differently.
+pub const MIXED: &str = "threads differ:";
+/// A thread that starts meanwhile inherits the old set; after so many rounds none is left.
+const ROUNDS: u32 = 8;
+
+pub(super) fn show(pid: u32) -> String {
+    format!("threads of process {pid}")
+}
+
+/// List of each thread.
+fn lists(host: &Host, pid: u32) -> BTreeMap<u32, String> {
+    let of = |tid: u32| {
+        let status = host.text(&format!("/proc/{pid}/task/{tid}/status"))?;
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        Some((tid, CpuSet::parse_list(list).ok()?.list()))
+    };
+    process::numbers(host, &format!("/proc/{pid}/task")).into_iter().filter_map(of).collect()
+}
+
+pub(super) fn read(host: &Host, pid: u32, started_ticks: u64) -> Option<Seen> {
+    process::same(host, pid, started_ticks)?;
+    let lists = lists(host, pid);
+    let different: BTreeSet<&String> = lists.values().collect();
+    let all = different.iter().map(|list| list.as_str()).collect::<Vec<_>>().join("; ");
+    let value = match different.len() {
+        0 => return None,
+        1 => all,
+        _ => format!("{MIXED} {all}"),
+    };
+    Some(Seen { raw: value.clone(), value })
+}
+
+pub(super) fn write(
+    host: &Host,
+    (pid, started_ticks): (u32, u64),
+    value: &str,
+) -> Result<(), PlaceError> {
+    let io = |error: io::Error| PlaceError::Io { place: show(pid), error };
+    let wrong = |why| PlaceError::Value { place: show(pid), why };
+    let set = CpuSet::parse_list(value).map_err(wrong)?;
+    let highest = set.iter().next_back().ok_or_else(|| wrong("no CPUs".to_string()))?;
+    if highest as usize >= Bits::MAX_CPU {
+        return Err(wrong(format!("CPU {highest} is above {}", Bits::MAX_CPU - 1)));
+    }
+    let mut bits = Bits::new();
+    set.iter().for_each(|cpu| bits.set(cpu as usize));
+    for _ in 0..ROUNDS {
+        let gone = || io(io::Error::from_raw_os_error(libc::ESRCH));
+        process::same(host, pid, started_ticks).ok_or_else(gone)?;
+        let left: Vec<u32> =
+            lists(host, pid).into_iter().filter(|(_, list)| list != value).map(|of| of.0).collect();
+        if left.is_empty() {
+            break;
+        }
+        for tid in left {
+            if host.is_made_up() {
+                let path = host.root.path(format!("/proc/{pid}/task/{tid}/status"));
+                fs::write(path, format!("Cpus_allowed_list:\t{value}\n")).map_err(io)?;
+                continue;
+            }
+            let id = i32::try_from(tid).ok().and_then(Pid::from_raw).ok_or_else(gone)?;
+            match sched_setaffinity(Some(id), &bits) {
+                // It ended meanwhile.
+                Err(rustix::io::Errno::SRCH) | Ok(()) => {}
+                Err(error) => return Err(io(error.into())),
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Place;
+    use model::root::Root;
+    use std::process::Command;
+
+    #[test]
+    fn all_threads_of_a_process_move_and_come_back() {
+        let host = Host::look(Root::default());
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id();
+        let started_ticks = process::stat(&host, pid).unwrap().started_ticks;
+        let place = Place::Threads { pid, started_ticks };
+        let before = place.read(&host).unwrap().unwrap();
+        let first = CpuSet::parse_list(&before.value).unwrap().iter().next().unwrap().to_string();
+        place.write(&host, &first, &before).unwrap();
+        assert_eq!(place.read(&host).unwrap().unwrap().value, first);
+        place.write(&host, &before.value, &before).unwrap();
+        assert_eq!(place.read(&host).unwrap().unwrap(), before);
+        assert!(place.write(&host, "", &before).is_err());
+        assert!(place.write(&host, "5000", &before).is_err());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(place.read(&host).unwrap(), None, "gone");
+    }
+
+    /// The process of the next test: itself and three threads, until nobody listens to it.
+    #[test]
+    #[ignore = "the child of another test"]
+    fn a_child_with_threads() {
+        if std::env::var_os(CHILD).is_none() {
+            return;
+        }
+        for _ in 0..3 {
+            std::thread::spawn(std::thread::park);
+        }
+        let _ = std::io::stdin().read_line(&mut String::new());
+        std::process::exit(0);
+    }
+
+    const CHILD: &str = "CEILING_TUNE_TEST_CHILD";
+
+    #[test]
+    fn every_thread_moves_unless_somebody_pinned_one() {
+        let host = Host::look(Root::default());
+        let cpus: Vec<String> = host.usable_cpus().iter().map(|cpu| cpu.to_string()).collect();
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--ignored", "--exact", "place::threads::tests::a_child_with_threads"]);
+        child.env(CHILD, "1").stdin(std::process::Stdio::piped());
+        let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let pid = child.id();
+        while lists(&host, pid).len() < 4 {
+            assert!(child.try_wait().unwrap().is_none(), "the child ended");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let started_ticks = process::stat(&host, pid).unwrap().started_ticks;
+        let place = Place::Threads { pid, started_ticks };
+        let before = place.read(&host).unwrap().unwrap();
+        place.write(&host, &cpus[0], &before).unwrap();
+        assert!(lists(&host, pid).values().all(|list| *list == cpus[0]));
+        place.write(&host, &before.value, &before).unwrap();
+        assert_eq!(place.read(&host).unwrap().unwrap(), before);
+        if cpus.len() > 1 {
+            let last = *lists(&host, pid).keys().next_back().unwrap();
+            let mut one = Bits::new();
+            one.set(cpus[0].parse().unwrap());
+            sched_setaffinity(Pid::from_raw(last as i32), &one).unwrap();
+            let value = place.read(&host).unwrap().unwrap().value;
+            assert!(value.starts_with(MIXED), "{value}");
+        }
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}
