@@ -39,6 +39,8 @@ pub enum Command {
     Show(cmd::show::Show),
     /// Two stored runs side by side: what differs in figures, settings and profiles.
     Compare(cmd::compare::Compare),
+    /// Knobs of this host: planned, applied with a journal, watched, and put back.
+    Tune(cmd::tune::Tune),
     /// Lets a generator on another host see this one, where the server runs.
     Probe(cmd::probe::Probe),
     /// How many client machines make the server the wall at a rate, from a stored run.
@@ -94,7 +96,7 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--repeats", "a number", "--repeats 2"),
     ("--depth", "a number", "-p 16"),
     ("--threads", "a number or auto", "-t 2"),
-    ("--cpus", "a list of CPUs", "--cpus 1,2"),
+    ("--cpus", "a list of CPUs (tune: for packets/for the server)", "--cpus 1,2"),
     ("--driver", "a driver", "--driver epoll"),
     ("--warmup", "a time or auto", "--warmup 1s"),
     ("--timeout", "a time", "-T 10s"),
@@ -122,7 +124,7 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--seed", "a number", "--seed 42"),
     ("--server-pid", "a process id", "--server-pid 4711"),
     ("--runtime", "an address and a port", "--runtime 127.0.0.1:6060"),
-    ("--profile", "auto, addresses and ports, or perf", "--profile auto"),
+    ("--profile", "auto, addresses and ports, or perf (tune: a profile)", "--profile auto"),
     ("--probe", "a host and a port", "--probe 192.0.2.7:9200"),
     ("--probe-token-file", "a file", "--probe-token-file probe.token"),
     ("--probe-pin", "the SHA-256 that ceiling probe serve printed", "--probe-pin 9f86d0..."),
@@ -146,8 +148,15 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("<PLAN>", "a plan file", "ceiling run experiments/04-ramp/plan.toml"),
     ("--plan", "a file", "--plan rps.toml"),
     ("--knob", "a knob's id or name", "--plan rps.toml --knob rps"),
-    ("--only", "beginnings of the names of cells", "--only simple,read"),
+    ("--only", "beginnings of the names of cells (tune: knobs)", "--only simple,read"),
     ("--targets-file", "a file", "--targets-file targets/targets.toml"),
+    ("--device", "a network device", "--device eth0"),
+    ("--run", "a run's id, directory or record, or none", "--run none"),
+    ("--journal", "a folder", "--journal tune-journal"),
+    ("--deadline", "a time up to 60s", "--deadline 30s"),
+    ("--note", "a text", "--note 'RPS under load'"),
+    ("--transaction", "the number of a transaction", "--transaction 17"),
+    ("--form", "sysctl, udev, systemd or shell", "--form sysctl"),
     ("--runs", "a directory or none", "--runs none"),
 ];
 
@@ -232,7 +241,7 @@ mod tests {
         let mut taken = BTreeSet::new();
         let top = Cli::command();
         for command in top.get_subcommands().chain(top.get_subcommands().flat_map(|below| {
-            // `probe serve` is the one command below a command.
+            // `probe serve`, and those of `tune`.
             below.get_subcommands()
         })) {
             let valued = command.get_arguments().filter(|arg| arg.get_action().takes_values());

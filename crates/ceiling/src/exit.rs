@@ -8,6 +8,7 @@ use model::search::Ended;
 use model::verdict::Named;
 use std::process::ExitCode;
 use store::StoreError;
+use tune::TuneError;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +101,8 @@ pub enum Failure {
     NotValid(String),
     /// The run could not be made.
     Lab(LabError),
+    /// The host was not changed, or not put back.
+    Tune(TuneError),
 }
 
 impl std::fmt::Display for Failure {
@@ -107,6 +110,7 @@ impl std::fmt::Display for Failure {
         match self {
             Self::Usage(text) | Self::File(text) | Self::NotValid(text) => f.write_str(text),
             Self::Lab(error) => error.fmt(f),
+            Self::Tune(error) => error.fmt(f),
         }
     }
 }
@@ -126,7 +130,9 @@ impl Failure {
                 | LabError::Probe(_)
                 | LabError::Secrets(_),
             ) => Code::Usage,
-            Self::File(_) | Self::Lab(_) => Code::Internal,
+            Self::Tune(TuneError::NotRoot | TuneError::Unknown { .. }) => Code::Usage,
+            Self::Tune(error) if error.leaves_something() => Code::Unmet,
+            Self::File(_) | Self::Lab(_) | Self::Tune(_) => Code::Internal,
         }
     }
 }
@@ -134,6 +140,12 @@ impl Failure {
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
         Self::Lab(error)
+    }
+}
+
+impl From<TuneError> for Failure {
+    fn from(error: TuneError) -> Self {
+        Self::Tune(error)
     }
 }
 

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         cli::Command::Run(command) => cmd::run::run(command),
         cli::Command::Show(command) => cmd::show::run(command),
         cli::Command::Compare(command) => cmd::compare::run(command),
+        cli::Command::Tune(command) => cmd::tune::run(command),
         cli::Command::Probe(command) => cmd::probe::run(command),
         cli::Command::Advise(command) => cmd::advise::run(command),
         cli::Command::Size(command) => cmd::size::run(command),

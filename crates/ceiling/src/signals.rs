@@ -55,6 +55,17 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(Arc::clone(&asked.stop))
 }
 
+/// Set by any signal, however often; nothing ends at once. For what must be put back in order and
+/// is soon over.
+pub fn patient_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|error| Failure::File(format!("cannot handle signals: {error}")))?;
+    }
+    Ok(stop)
+}
+
 fn handle(signal: c_int, asked: &Arc<Asked>) -> Result<(), Error> {
     let asked = Arc::clone(asked);
     let handler = move || match asked.act(lab::touch::is_under_way()) {

@@ -77,6 +77,8 @@ pub fn apply(
     let transaction = open.story.id();
     if let Err(why) = done {
         let back = revert::put_back_all(host, &mut open, tell);
+        let is_left = |row: &&Row| !matches!(row.fate, Fate::Reverted | Fate::Gone);
+        let left = back.iter().filter(is_left).count();
         for row in back {
             match rows.iter_mut().find(|shown| shown.place == row.place && was_begun(shown)) {
                 // What failed stays told as failed when its place is as it was.
@@ -88,7 +90,7 @@ pub fn apply(
             }
         }
         revert::close(journal, &lock, open)?;
-        return Err(TuneError::RolledBack { transaction, rows, why });
+        return Err(TuneError::RolledBack { transaction, rows, why, left });
     }
     if open.story.changes.is_empty() {
         revert::close(journal, &lock, open)?;
@@ -304,7 +306,7 @@ impl Under<'_, '_> {
             let why = format!("it reads back as '{}', not as '{settles_to}'", seen.value);
             return (now, Err(why));
         }
-        (now, Ok(format!("was '{was}'")))
+        (now, Ok(format!("was {}", shown(&was))))
     }
 
     /// Whether the changes work, beyond their values; all are made by now.
@@ -358,6 +360,11 @@ pub(crate) fn effect(host: &Host, begin: &Begin) -> Option<Effect> {
     let before = begin.sign.as_ref()?;
     let now = (sign.read)(host, &begin.place)?;
     Some((sign.judge)(before, &now, &begin.wanted))
+}
+
+/// A value in a sentence; an empty set of CPUs is one, too.
+pub(crate) fn shown(value: &str) -> &str {
+    if value.is_empty() { "none" } else { value }
 }
 
 /// Places of a plan, for those who ask which files are touched.

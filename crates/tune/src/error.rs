@@ -57,7 +57,7 @@ pub enum TuneError {
         rows: Vec<Row>,
     },
     /// It failed on the way, and what was done before was put back.
-    #[error("{why}; {}", put_back(.rows, .transaction))]
+    #[error("{why}; {}", put_back(.left, .transaction))]
     RolledBack {
         /// The transaction.
         transaction: String,
@@ -65,6 +65,8 @@ pub enum TuneError {
         rows: Vec<Row>,
         /// What failed.
         why: String,
+        /// How many changes could not be put back.
+        left: usize,
     },
     /// Only root may change a host.
     #[error("only root may change this host; nothing was changed: run it with sudo")]
@@ -88,6 +90,17 @@ pub enum TuneError {
     Place(#[from] PlaceError),
 }
 
+impl TuneError {
+    /// Whether something on the host is neither as it was nor as it was meant.
+    pub fn leaves_something(&self) -> bool {
+        match self {
+            Self::RolledBack { left, .. } => *left > 0,
+            Self::Corrupt { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// The first refusal, and how many more there are.
 fn refusals(rows: &[Row]) -> String {
     let mut refused = rows.iter().filter(|row| is_trouble(row.fate));
@@ -104,8 +117,7 @@ fn is_trouble(fate: Fate) -> bool {
 }
 
 /// Whether the host is as it was, in words.
-fn put_back(rows: &[Row], transaction: &str) -> String {
-    let left = rows.iter().filter(|row| is_left(row)).count();
+fn put_back(left: &usize, transaction: &str) -> String {
     match left {
         0 => "everything is as it was before".to_string(),
         left => format!(
@@ -113,9 +125,4 @@ fn put_back(rows: &[Row], transaction: &str) -> String {
              again"
         ),
     }
-}
-
-/// Whether a row of a rollback or revert is not as it was before.
-pub(crate) fn is_left(row: &Row) -> bool {
-    matches!(row.fate, Fate::Drifted | Fate::Failed | Fate::Refused | Fate::Applied)
 }

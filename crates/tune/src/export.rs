@@ -193,8 +193,9 @@ fn systemd(settings: &[Durable]) -> String {
         }
     }
     stop.reverse();
-    text + "\n[Unit]\nDescription=Settings that ceiling tune exported\nAfter=network-online.target\n\
-            Wants=network-online.target\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n"
+    text + "\n[Unit]\nDescription=Settings that ceiling tune exported\n"
+        + "After=network-online.target\nWants=network-online.target\n"
+        + "\n[Service]\nType=oneshot\nRemainAfterExit=yes\n"
         + &start
         + &stop.concat()
         + "\n[Install]\nWantedBy=multi-user.target\n"
@@ -220,4 +221,50 @@ fn shell(settings: &[Durable]) -> String {
         + "    ;;\nrevert)\n"
         + &body(&revert.concat())
         + "    ;;\n*)\n    echo \"usage: sh $0 apply|revert\" >&2\n    exit 2\n    ;;\nesac\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Format;
+
+    fn setting(knob: &str, name: &str, place: Place, raw: &str, wanted: &str) -> Durable {
+        let value = match &place {
+            Place::File { format, .. } => format.normalise(raw).unwrap(),
+            _ => raw.to_string(),
+        };
+        let before = Seen { raw: format!("{raw}\n"), value };
+        let (knob, name, wanted) = (knob.to_string(), name.to_string(), wanted.to_string());
+        Durable { knob, name, place, wanted, before }
+    }
+
+    fn settings() -> Vec<Durable> {
+        let file = |path: &str, format| Place::File { path: path.to_string(), format };
+        let rps = file("/sys/class/net/eth0.7/queues/rx-0/rps_cpus", Format::Mask);
+        let somaxconn = file("/proc/sys/net/core/somaxconn", Format::Number);
+        let buffers = file("/proc/sys/net/ipv4/tcp_rmem", Format::Numbers);
+        let affinity = file("/proc/irq/30/smp_affinity_list", Format::List);
+        let hostile = file("/sys/class/net/x'; reboot #/threaded", Format::Number);
+        vec![
+            setting("T5", "rps", rps, "00000000,00000000", "0-3"),
+            setting("T29", "somaxconn", somaxconn, "4096", "16384"),
+            setting("T41", "buffers", buffers, "4096\t131072\t6291456", "4096 131072 33554432"),
+            setting("T1", "irq-affinity", affinity, "0-3", "2"),
+            setting("T18", "offloads", Place::Qdisc { device: "eth0".into() }, "fq", "mq"),
+            setting("T11", "threaded-napi", hostile, "0", "1"),
+        ]
+    }
+
+    #[test]
+    fn every_form_holds_what_it_can_and_tells_the_rest() {
+        for (name, form) in Form::ALL {
+            let text = export(&settings(), *form);
+            for setting in settings() {
+                assert!(text.contains(&setting.title()), "{name}: {} is told", setting.title());
+            }
+            let is_code = |line: &&str| !line.starts_with('#') && !line.is_empty();
+            assert!(!text.lines().filter(is_code).any(|line| line.contains("reboot")), "{text}");
+            insta::assert_snapshot!(*name, text);
+        }
+    }
 }

@@ -30,6 +30,8 @@ mod namespace;
 mod error;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use advise::{Asked, advise};
 pub use apply::{Applied, DEADLINE, DEADLINE_MAX, Disruption, Options, Watch, apply, places};

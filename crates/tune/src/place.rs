@@ -178,6 +178,8 @@ impl Place {
     pub fn check_writable(&self, host: &Host) -> Result<(), PlaceError> {
         match self {
             Self::File { path, .. } => file::check_writable(host, path),
+            // These say it when they are written.
+            _ => Ok(()),
         }
     }
 
@@ -196,6 +198,7 @@ impl Place {
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::File { path, .. } => Some(path),
+            _ => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Putting back: newest first, in reverse order, by compare and swap.
 
+use crate::apply::shown;
 use crate::clock;
 use crate::error::TuneError;
 use crate::host::Host;
@@ -181,10 +182,20 @@ impl Around<'_> {
         Some((Fate::Refused, why.to_string()))
     }
 
+    /// Whether a file is not there only because none of its kind is.
+    fn is_without_sys(&self, begin: &Begin) -> bool {
+        let is_below = begin.place.path().is_some_and(|path| path.starts_with("/sys/"));
+        is_below && !self.host.root.path("/sys/devices/system/cpu").exists()
+    }
+
     fn compare_and_swap(&self, change: &Recorded) -> (Option<String>, Fate, String) {
         let begin = &change.begin;
         let present = match begin.place.read(self.host) {
             Ok(Some(present)) => present,
+            Ok(None) if self.is_without_sys(begin) => {
+                let why = "/sys is not mounted here, so nothing is known of it";
+                return (None, Fate::Refused, why.to_string());
+            }
             Ok(None) => return (None, Fate::Gone, "what it belonged to is gone".to_string()),
             Err(error) => return (None, Fate::Failed, error.why()),
         };
@@ -213,7 +224,7 @@ impl Around<'_> {
         }
         match begin.place.read(self.host) {
             Ok(Some(back)) if back.value == begin.before.value => {
-                (Some(back.value), Fate::Reverted, format!("was '{}'", present.value))
+                (Some(back.value), Fate::Reverted, format!("was {}", shown(&present.value)))
             }
             Ok(Some(back)) => {
                 let why =

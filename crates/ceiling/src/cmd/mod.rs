@@ -12,5 +12,6 @@ pub mod compare;
 pub mod run;
 pub mod show;
 pub mod size;
+pub mod tune;
 
 pub mod completions;

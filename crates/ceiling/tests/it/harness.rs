@@ -237,7 +237,8 @@ impl Namespace {
         namespace
     }
 
-    fn ip(&self, arguments: &[&str]) {
+    /// Changes its devices.
+    pub fn ip(&self, arguments: &[&str]) {
         ip(&[&["-n", &self.name], arguments].concat());
     }
 

@@ -36,3 +36,6 @@ mod fanout;
 mod confirm;
 mod profile;
 mod size;
+
+mod steps;
+mod tune;

@@ -54,6 +54,8 @@ pub mod notices;
 pub mod machine;
 mod ways;
 
+pub mod tuning;
+
 pub mod definitions;
 
 use crate::page::{Block, Page};

@@ -19,6 +19,7 @@ const PLACES: &[(&str, &str)] = &[
     ("crates/probe/tests/host.rs", "a listener with a backlog of its own"),
     ("crates/lab/src/experiment/process.rs", "a child between fork and exec"),
     ("crates/ceiling/src/signals.rs", "signal handlers"),
+    ("crates/ceiling/tests/it/steps.rs", "a program traced by its system calls"),
     ("crates/tune/src/place/ethtool.rs", "settings of network drivers"),
     ("crates/tune/src/place/qdisc.rs", "messages to the kernel's routing"),
     ("crates/tune/tests/it/namespace.rs", "a network namespace of its own"),

@@ -1,0 +1,163 @@
+//! `ceiling tune ..`: knobs of this host, planned, applied, watched and put back.
+
+mod changes;
+mod watch;
+mod wish;
+
+use crate::exit::{Code, Failure};
+use crate::options::{Colour, Runs};
+use crate::session;
+use clap::{Args, Subcommand, ValueEnum};
+use model::tuning::Row;
+use report::sections::tuning;
+use report::text::draw;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use tune::Form;
+use wish::WishOptions;
+
+/// What can be done with knobs.
+#[derive(Debug, Args)]
+pub struct Tune {
+    #[command(subcommand)]
+    command: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// What would be changed, and what a run says it would do. Changes nothing.
+    Plan(Plan),
+    /// Makes the changes of the plan: each in the journal first, then written, then read back.
+    Apply(changes::Apply),
+    /// What is changed by ceiling and not put back, and whether others changed it since.
+    Status(changes::Status),
+    /// Puts back what was changed, unless somebody else changed it since.
+    Revert(changes::Revert),
+    /// Says that changes under a watchdog may stay.
+    Keep(changes::Keep),
+    /// Writes settings in a form in which an operator can keep them.
+    Export(Export),
+    /// The watchdog.
+    #[command(hide = true)]
+    Guard(watch::Guard),
+}
+
+/// Holds every knob of the catalogue against this host and a run. Without a run nothing is known
+/// about what would help: first `ceiling load URL`.
+///
+/// Exit codes: 0 good, 2 usage.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ceiling tune plan
+  ceiling tune plan --profile latency --device eth0 --cpus 0-3/4-7
+  ceiling tune plan --only rps,rfs --run 20260101T120000-0000002a")]
+struct Plan {
+    #[command(flatten)]
+    wish: WishOptions,
+
+    /// Whose verdict predicts: a run's id, directory or record; or none. By default the newest
+    #[arg(long, value_name = "RUN|none")]
+    run: Option<PathBuf>,
+
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    colour: Colour,
+
+    #[command(flatten)]
+    runs: Runs,
+}
+
+/// ceiling makes nothing permanent. This writes what the plan proposes, or what is applied now, in
+/// the operator's own form; what a form cannot hold stands there as a comment.
+///
+/// Exit codes: 0 good, 2 usage.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ceiling tune export --form sysctl > 90-ceiling.conf
+  ceiling tune export --form shell --applied > tune.sh")]
+struct Export {
+    #[command(flatten)]
+    wish: WishOptions,
+
+    /// In which form
+    #[arg(long, value_name = "FORM", value_enum)]
+    form: FormChoice,
+
+    /// What is applied and not put back, instead of what the plan proposes
+    #[arg(long)]
+    applied: bool,
+
+    #[command(flatten)]
+    journal: changes::JournalOption,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FormChoice {
+    /// A file for /etc/sysctl.d
+    Sysctl,
+    /// Rules for /etc/udev/rules.d
+    Udev,
+    /// A unit for /etc/systemd/system
+    Systemd,
+    /// A script with apply and revert
+    Shell,
+}
+
+impl FormChoice {
+    fn form(self) -> Form {
+        match self {
+            Self::Sysctl => Form::Sysctl,
+            Self::Udev => Form::Udev,
+            Self::Systemd => Form::Systemd,
+            Self::Shell => Form::Shell,
+        }
+    }
+}
+
+pub fn run(command: Tune) -> Result<Code, Failure> {
+    match command.command {
+        What::Plan(plan) => show_plan(&plan),
+        What::Apply(apply) => changes::apply(&apply),
+        What::Status(status) => changes::status(&status),
+        What::Revert(revert) => changes::revert(&revert),
+        What::Keep(keep) => changes::keep(&keep),
+        What::Export(wanted) => export(&wanted),
+        What::Guard(guard) => watch::guard(&guard),
+    }
+}
+
+fn show_plan(command: &Plan) -> Result<Code, Failure> {
+    let (host, wish) = command.wish.resolve()?;
+    let signals = wish::signals(command.run.as_deref(), command.runs.directory())?;
+    let planned = tune::plan(&host, &wish, signals.as_ref());
+    let rows: Vec<Row> = planned.into_iter().map(|planned| planned.row).collect();
+    let run = signals.as_ref().map(|signals| signals.run.as_str());
+    if command.json {
+        return print(&json!({ "schema": "ceiling.tune/1", "run": run, "rows": rows }));
+    }
+    session::to_stdout(&draw(&tuning::plan(&rows, run), command.colour.style()))?;
+    Ok(Code::Good)
+}
+
+fn export(command: &Export) -> Result<Code, Failure> {
+    let settings = if command.applied {
+        tune::Durable::applied(&command.journal.open()?)?
+    } else {
+        let (host, wish) = command.wish.resolve()?;
+        tune::Durable::of_plan(&tune::plan(&host, &wish, None))
+    };
+    session::to_stdout(&tune::export(&settings, command.form.form()))?;
+    Ok(Code::Good)
+}
+
+/// One document on stdout.
+fn print(document: &Value) -> Result<Code, Failure> {
+    let text = serde_json::to_string_pretty(document);
+    session::to_stdout(&(text.map_err(|error| Failure::File(error.to_string()))? + "\n"))?;
+    Ok(Code::Good)
+}

@@ -1,0 +1,312 @@
+//! Changing, looking after it, and putting back.
+
+use super::wish::WishOptions;
+use super::{print, watch};
+use crate::exit::{Code, Failure};
+use crate::options::Colour;
+use crate::session;
+use crate::signals::patient_flag;
+use clap::Args;
+use model::root::Root;
+use model::tuning::{Fate, Row};
+use model::units::parse_duration_ns;
+use report::sections::tuning;
+use report::text::draw;
+use serde_json::json;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+use tune::{Applied, DEADLINE, DEADLINE_MAX, Disruption, Host, Journal, Options, TuneError, Which};
+
+/// Where changes are written down.
+#[derive(Debug, Args)]
+pub struct JournalOption {
+    /// Folder of the journal; by default /var/lib/ceiling/tune
+    #[arg(long, value_name = "DIR", env = "CEILING_TUNE_JOURNAL")]
+    journal: Option<PathBuf>,
+}
+
+impl JournalOption {
+    /// The journal, if it is one to trust.
+    pub fn open(&self) -> Result<Journal, Failure> {
+        let folder = self.journal.clone().unwrap_or_else(tune::journal_folder);
+        // A watchdog starts elsewhere and must find the same folder.
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        Ok(Journal::open(&folder)?)
+    }
+}
+
+/// Makes every change that the plan with the same options proposes, or none: when one fails, or
+/// Ctrl-C is pressed, those before it are put back in reverse order. Nothing is made permanent.
+///
+/// Changes that can cut connections are left out unless they are allowed. Then a process of its own
+/// puts everything back at the deadline, unless `ceiling tune keep` is called in time: also when
+/// this terminal or the whole network is gone.
+///
+/// Exit codes: 0 good; 1 failed, and everything is as it was before; 2 usage (not root, nothing
+/// to do with such names); 3 failed, and something could not be put back.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ceiling tune apply --only rps,rfs --device eth0
+  ceiling tune apply --profile throughput --allow-disruptive --deadline 30s")]
+pub struct Apply {
+    #[command(flatten)]
+    wish: WishOptions,
+
+    /// Also changes that can cut connections, under a watchdog
+    #[arg(long)]
+    allow_disruptive: bool,
+
+    /// Put everything back after this time, up to 60s, unless it is kept; by default 30s with a
+    /// change that can cut connections, else never
+    #[arg(long, value_name = "T", value_parser = deadline)]
+    deadline: Option<Duration>,
+
+    /// What for; kept in the journal
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    note: String,
+
+    #[command(flatten)]
+    journal: JournalOption,
+
+    /// Print one JSON document instead of lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads every value that ceiling changed and did not put back. Changes nothing.
+///
+/// Exit codes: 0 good, also when nothing is changed; 2 usage; 3 something is no longer what was
+/// written, or its deadline has passed.
+#[derive(Debug, Args)]
+pub struct Status {
+    #[command(flatten)]
+    journal: JournalOption,
+
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    colour: Colour,
+}
+
+/// Puts values back, the newest first, each only if it still is what ceiling wrote: what somebody
+/// else changed since is told and left alone. Works after a crash and after a restart as well.
+///
+/// Exit codes: 0 everything is as it was before; 1 internal; 2 usage; 3 something was left.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ceiling tune revert
+  ceiling tune revert --transaction 17")]
+pub struct Revert {
+    /// Only this transaction
+    #[arg(long, value_name = "N")]
+    transaction: Option<String>,
+
+    #[command(flatten)]
+    journal: JournalOption,
+
+    /// Print one JSON document instead of lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// Ends the watch over a transaction: it stays until `ceiling tune revert`.
+///
+/// Exit codes: 0 good; 1 it is too late; 2 usage.
+#[derive(Debug, Args)]
+pub struct Keep {
+    /// Only this transaction; by default all that have a deadline
+    #[arg(long, value_name = "N")]
+    transaction: Option<String>,
+
+    #[command(flatten)]
+    journal: JournalOption,
+}
+
+fn deadline(text: &str) -> Result<Duration, String> {
+    let time = parse_duration_ns(text).map(Duration::from_nanos);
+    let time = time.map_err(|error| format!("{error}; for example --deadline 30s"))?;
+    if time < Duration::from_secs(1) || time > DEADLINE_MAX {
+        return Err(format!("'{text}' is not from 1s to 60s; for example --deadline 30s"));
+    }
+    Ok(time)
+}
+
+fn which(transaction: Option<&String>) -> Which {
+    transaction.map_or(Which::All, |id| Which::Transaction(id.clone()))
+}
+
+pub fn apply(command: &Apply) -> Result<Code, Failure> {
+    // Before anything is read: a signal from now on leads to an orderly end.
+    let stop = patient_flag()?;
+    let (host, wish) = command.wish.resolve()?;
+    let journal = command.journal.open()?;
+    let planned = tune::plan(&host, &wish, None);
+    let allowed = command.allow_disruptive;
+    let start = |transaction: &str| watch::start(transaction, journal.folder());
+    let options = Options {
+        disruption: if allowed { Disruption::Allowed } else { Disruption::Refused },
+        deadline: command.deadline,
+        watch: Some(&start),
+        stop: Some(&stop),
+        note: &command.note,
+    };
+    let mut tell = teller(command.json);
+    let done = tune::apply(&host, &journal, &planned, &options, &mut tell);
+    if command.json {
+        print_outcome(&done)?;
+    }
+    match done {
+        Ok(applied) => finish(command, &journal, &applied),
+        Err(error) => {
+            if let (TuneError::Refused { rows }, false) = (&error, command.json) {
+                rows.iter().filter(|row| row.fate != Fate::Proposed).for_each(tell);
+            }
+            Err(error.into())
+        }
+    }
+}
+
+/// A line for each row as it happens; nothing when a document comes at the end.
+fn teller(is_silent: bool) -> impl FnMut(&Row) {
+    move |row: &Row| {
+        if !is_silent {
+            // A closed stdout is no reason to stop half-way.
+            let _ = writeln!(io::stdout(), "{}", tuning::line(row));
+        }
+    }
+}
+
+fn print_outcome(done: &Result<Applied, TuneError>) -> Result<Code, Failure> {
+    let (transaction, rows, error) = match done {
+        Ok(Applied { transaction, rows }) => (Some(transaction), rows, None),
+        Err(error @ TuneError::RolledBack { transaction, rows, .. }) => {
+            (Some(transaction), rows, Some(error.to_string()))
+        }
+        Err(error @ TuneError::Refused { rows }) => (None, rows, Some(error.to_string())),
+        Err(_) => return Ok(Code::Good),
+    };
+    print(&json!({
+        "schema": "ceiling.tune/1", "transaction": transaction, "rows": rows, "error": error,
+    }))
+}
+
+fn finish(command: &Apply, journal: &Journal, applied: &Applied) -> Result<Code, Failure> {
+    let rows = &applied.rows;
+    let of = |fate: Fate| rows.iter().filter(move |row| row.fate == fate);
+    let (made, id) = (of(Fate::Applied).count(), &applied.transaction);
+    let all_refused = !rows.is_empty() && of(Fate::Refused).count() == rows.len();
+    if !command.json {
+        of(Fate::Refused).for_each(teller(false));
+        session::to_stdout(&match made {
+            0 => "nothing to change\n".to_string(),
+            made => told(command, journal, made, id, rows),
+        })?;
+    }
+    Ok(if all_refused { Code::Usage } else { Code::Good })
+}
+
+/// What was done, what shows of it, and how to get rid of it.
+fn told(command: &Apply, journal: &Journal, made: usize, id: &str, rows: &[Row]) -> String {
+    let mut effects: Vec<String> = Vec::new();
+    for row in rows.iter().filter(|row| row.fate == Fate::Applied) {
+        let Some((_, effect)) = row.note.split_once("; ") else { continue };
+        let effect = format!("  effect of {} {}: {effect}\n", row.knob, row.name);
+        if !effects.contains(&effect) {
+            effects.push(effect);
+        }
+    }
+    let is_watched = rows.iter().any(|row| row.fate == Fate::Applied && row.is_disruptive);
+    let left = command.deadline.or(is_watched.then_some(DEADLINE));
+    let folder = journal.folder().display();
+    let watched = left.map(|left| {
+        format!(
+            "put back in {} s unless you say: ceiling tune keep --transaction {id}\n",
+            left.as_secs()
+        )
+    });
+    format!(
+        "{}transaction {id}: {made} changed, journal in {folder}\nto put it back: ceiling tune \
+         revert --transaction {id}\n{}",
+        effects.concat(),
+        watched.unwrap_or_default()
+    )
+}
+
+pub fn status(command: &Status) -> Result<Code, Failure> {
+    let host = Host::look(Root::default());
+    let standing = tune::standing(&host, &command.journal.open()?)?;
+    let is_overdue = standing.iter().any(|one| one.left_ms == Some(0));
+    let is_off = |row: &Row| matches!(row.fate, Fate::Drifted | Fate::Gone | Fate::Failed);
+    let has_drifted = standing.iter().any(|one| one.rows.iter().any(is_off));
+    if command.json {
+        print(&json!({ "schema": "ceiling.tune/1", "transactions": standing }))?;
+    } else {
+        let shown = standing.into_iter().map(|one| (heading(&one), one.rows)).collect::<Vec<_>>();
+        session::to_stdout(&draw(&tuning::standing(&shown), command.colour.style()))?;
+    }
+    Ok(if has_drifted || is_overdue { Code::Unmet } else { Code::Good })
+}
+
+fn heading(one: &tune::Standing) -> String {
+    let at = jiff::Timestamp::from_millisecond(one.at_unix_ms as i64).unwrap_or_default();
+    let left = match one.left() {
+        None => String::new(),
+        Some(Duration::ZERO) => {
+            ", OVERDUE: its watchdog is gone; ceiling tune revert puts it back".to_string()
+        }
+        Some(left) => format!(", put back in {} s unless it is kept", left.as_secs()),
+    };
+    let note = if one.note.is_empty() { String::new() } else { format!(" ({})", one.note) };
+    format!("Transaction {}{note}, {}{left}", one.transaction, at.strftime("%Y-%m-%d %H:%M:%SZ"))
+}
+
+pub fn revert(command: &Revert) -> Result<Code, Failure> {
+    // Putting back is soon over, and never left half-way by a signal.
+    let _patient = patient_flag()?;
+    let host = Host::look(Root::default());
+    let journal = command.journal.open()?;
+    let mut tell = teller(command.json);
+    let which = which(command.transaction.as_ref());
+    let rows = tune::revert(&host, &journal, &which, &mut tell)?;
+    let is_left = |row: &&Row| !matches!(row.fate, Fate::Reverted | Fate::Gone);
+    let left = rows.iter().filter(is_left).count();
+    if command.json {
+        print(&json!({ "schema": "ceiling.tune/1", "rows": rows, "left": left }))?;
+    } else {
+        session::to_stdout(&match (rows.len(), left) {
+            (0, _) => "nothing to put back\n".to_string(),
+            (all, 0) => format!("{all} put back; nothing of ceiling is left\n"),
+            (all, left) => format!("{} put back, {left} left: see above\n", all - left),
+        })?;
+    }
+    Ok(if left > 0 { Code::Unmet } else { Code::Good })
+}
+
+pub fn keep(command: &Keep) -> Result<Code, Failure> {
+    let host = Host::look(Root::default());
+    let journal = command.journal.open()?;
+    let kept = tune::keep(&host, &journal, &which(command.transaction.as_ref()))?;
+    session::to_stdout(&match &kept[..] {
+        [] => "nothing waits to be kept\n".to_string(),
+        kept => format!("kept: {}; ceiling tune revert still puts it back\n", kept.join(", ")),
+    })?;
+    Ok(Code::Good)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_are_short() {
+        assert_eq!(deadline("30s").unwrap(), Duration::from_secs(30));
+        for wrong in ["61s", "0", "500ms", "soon"] {
+            assert!(deadline(wrong).unwrap_err().contains("--deadline 30s"), "{wrong}");
+        }
+    }
+}

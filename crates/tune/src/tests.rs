@@ -1,0 +1,412 @@
+//! Changing, crashing and putting back on hosts made up of files.
+
+use crate::apply::{Disruption, Options, apply};
+use crate::error::TuneError;
+use crate::guard::{Watched, guard, keep};
+use crate::host::{Host, Wish};
+use crate::journal::Journal;
+use crate::plan::{Planned, plan};
+use crate::revert::{Which, revert};
+use crate::status::{drift, standing, status};
+use crate::testing::MadeUp;
+use model::tuning::{Fate, Row};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+const SOMAXCONN: &str = "/proc/sys/net/core/somaxconn";
+
+/// A host with a device of two queues, and a journal.
+struct Ground {
+    made: MadeUp,
+    folder: PathBuf,
+}
+
+impl Ground {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ceiling-tune-journal-{}-{number}", std::process::id());
+        let made = MadeUp::new("change", 4).device("eth0", 2);
+        made.write(SOMAXCONN, "4096");
+        // In memory where there is such a folder: every line is synced.
+        let memory = PathBuf::from("/dev/shm");
+        let folder = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        Self { made, folder: folder.join(name) }
+    }
+
+    fn host(&self) -> Host {
+        self.made.host()
+    }
+
+    fn journal(&self) -> Journal {
+        Journal::open(&self.folder).unwrap()
+    }
+
+    fn planned(&self) -> Vec<Planned> {
+        let only = vec!["T5".to_string(), "T29".to_string()];
+        plan(&self.host(), &Wish { only, ..Wish::default() }, None)
+    }
+
+    fn apply(&self) -> Result<crate::Applied, TuneError> {
+        self.apply_as(&Options::default())
+    }
+
+    fn apply_as(&self, options: &Options<'_>) -> Result<crate::Applied, TuneError> {
+        apply(&self.host(), &self.journal(), &self.planned(), options, &mut |_| {})
+    }
+
+    fn revert(&self) -> Result<Vec<Row>, TuneError> {
+        revert(&self.host(), &self.journal(), &Which::All, &mut |_| {})
+    }
+
+    fn text(&self, path: &str) -> String {
+        self.host().text(path).unwrap().trim().to_string()
+    }
+
+    /// What the files of the knobs say.
+    fn values(&self) -> Vec<String> {
+        let rps = |queue: u32| format!("/sys/class/net/eth0/queues/rx-{queue}/rps_cpus");
+        [rps(0), rps(1), SOMAXCONN.to_string()].iter().map(|path| self.text(path)).collect()
+    }
+
+    fn open_file(&self) -> PathBuf {
+        self.folder.join("1.jsonl")
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+const BEFORE: [&str; 3] = ["00000000", "00000000", "4096"];
+const AFTER: [&str; 3] = ["0000000f", "0000000f", "16384"];
+
+fn fates(rows: &[Row]) -> Vec<Fate> {
+    rows.iter().map(|row| row.fate).collect()
+}
+
+#[test]
+fn what_is_applied_reads_back_and_is_put_back_in_reverse() {
+    let ground = Ground::new();
+    let applied = ground.apply().unwrap();
+    assert_eq!(fates(&applied.rows), [Fate::Applied; 3]);
+    assert_eq!(ground.values(), AFTER);
+    let host = ground.host();
+    assert_eq!(fates(&status(&host, &ground.journal()).unwrap()), [Fate::Applied; 3]);
+    assert_eq!(drift(&host, &ground.journal()).unwrap(), []);
+
+    let rows = ground.revert().unwrap();
+    assert_eq!(fates(&rows), [Fate::Reverted; 3]);
+    assert_eq!((rows[0].knob.as_str(), rows[2].knob.as_str()), ("T29", "T5"));
+    assert_eq!(ground.values(), BEFORE);
+    assert_eq!(ground.revert().unwrap(), []);
+    assert_eq!(standing(&host, &ground.journal()).unwrap(), []);
+}
+
+#[test]
+fn a_transaction_that_is_over_is_known_and_another_is_not() {
+    let ground = Ground::new();
+    let id = ground.apply().unwrap().transaction;
+    let one = |id: &str| {
+        let which = Which::Transaction(id.to_string());
+        revert(&ground.host(), &ground.journal(), &which, &mut |_| {})
+    };
+    assert_eq!(one(&id).unwrap().len(), 3);
+    assert_eq!(one(&id).unwrap(), [], "already");
+    for unknown in ["2", "x", "../1", "", "01"] {
+        assert!(matches!(one(unknown), Err(TuneError::Unknown { .. }) | Ok(_)), "{unknown}");
+    }
+    assert!(matches!(one("2"), Err(TuneError::Unknown { .. })));
+}
+
+/// The journal is cut at every byte, as a crash leaves it, and the host is as it can be then: what
+/// is announced may have been written or not. Either way all comes back.
+#[test]
+fn a_journal_cut_at_any_byte_puts_everything_back() {
+    let ground = Ground::new();
+    ground.apply().unwrap();
+    let whole = fs::read(ground.open_file()).unwrap();
+    for cut in 0..whole.len() {
+        fs::write(ground.open_file(), &whole[..cut]).unwrap();
+        // What was announced in a whole line may be done, what was not cannot be.
+        let lines = String::from_utf8_lossy(&whole[..cut]).into_owned();
+        let kept = lines.rsplit_once('\n').map_or("", |(kept, _)| kept);
+        let begun = kept.matches("\"entry\":\"begin\"").count();
+        let written = kept.matches("\"entry\":\"written\"").count();
+        for done in written..=begun {
+            fs::write(ground.open_file(), &whole[..cut]).unwrap();
+            for (index, (before, after)) in BEFORE.iter().zip(AFTER).enumerate() {
+                let value = if index < done { after } else { before };
+                let path = match index {
+                    2 => SOMAXCONN.to_string(),
+                    queue => format!("/sys/class/net/eth0/queues/rx-{queue}/rps_cpus"),
+                };
+                ground.made.write(&path, value);
+            }
+            let rows = ground.revert().unwrap();
+            assert_eq!(fates(&rows), vec![Fate::Reverted; begun], "cut at {cut}, {done} done");
+            assert_eq!(ground.values(), BEFORE, "cut at {cut}, {done} done");
+            assert!(!ground.open_file().exists(), "cut at {cut}: closed");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_line_is_told_and_never_guessed() {
+    let ground = Ground::new();
+    ground.apply().unwrap();
+    let whole = fs::read_to_string(ground.open_file()).unwrap();
+    let damages = [
+        whole.replacen("\"begin\"", "\"bogus\"", 1),
+        whole.replacen("\"seq\":0", "\"seq\":7", 1),
+        whole.replacen("/sys/class", "/etc/sys/class", 1),
+        whole.replacen("/proc/sys/net", "/proc/../etc/net", 1),
+        whole.replacen("\"version\":1", "\"version\":9", 1),
+        whole.replacen("\"transaction\":1", "\"transaction\":2", 1),
+        whole.clone() + "{\"entry\":\"closed\"}\n",
+        "\n".to_string() + &whole,
+        whole.lines().skip(1).fold(String::new(), |text, line| text + line + "\n"),
+        format!("{}{}\n", whole, "x".repeat(1 << 17)),
+    ];
+    for damage in damages {
+        fs::write(ground.open_file(), &damage).unwrap();
+        let error = ground.revert().unwrap_err();
+        assert!(matches!(error, TuneError::Corrupt { .. }), "{error}");
+        assert!(error.to_string().contains("1.jsonl line "), "{error}");
+        assert_eq!(ground.values(), AFTER, "nothing is guessed");
+        assert!(matches!(ground.apply(), Err(TuneError::Corrupt { .. })));
+    }
+    fs::write(ground.open_file(), whole).unwrap();
+    ground.revert().unwrap();
+    assert_eq!(ground.values(), BEFORE);
+}
+
+#[test]
+fn a_journal_that_others_can_write_to_is_not_believed() {
+    let ground = Ground::new();
+    ground.apply().unwrap();
+    fs::set_permissions(ground.open_file(), fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(ground.revert().is_err());
+    assert_eq!(ground.values(), AFTER);
+    fs::set_permissions(&ground.folder, fs::Permissions::from_mode(0o777)).unwrap();
+    let error = Journal::open(&ground.folder).unwrap_err();
+    assert!(error.to_string().contains("others can write"), "{error}");
+}
+
+#[test]
+fn one_that_cannot_be_stops_all_before_anything_is_written() {
+    let ground = Ground::new();
+    let planned = ground.planned();
+    let queue = ground.host().root.path("/sys/class/net/eth0/queues/rx-1");
+    fs::remove_dir_all(queue).unwrap();
+    let done = apply(&ground.host(), &ground.journal(), &planned, &Options::default(), &mut |_| {
+        panic!("nothing happens")
+    });
+    let Err(TuneError::Refused { rows }) = done else { panic!("{done:?}") };
+    assert_eq!(fates(&rows), [Fate::Proposed, Fate::Gone, Fate::Proposed]);
+    assert_eq!(ground.text(SOMAXCONN), "4096");
+    assert_eq!(standing(&ground.host(), &ground.journal()).unwrap(), []);
+}
+
+#[test]
+fn one_that_fails_rolls_all_back() {
+    let ground = Ground::new();
+    let mut planned = ground.planned();
+    // A value that its file does not keep: a made-up host does not raise to a power of two.
+    let change = planned[2].change.as_mut().unwrap();
+    let path = SOMAXCONN.to_string();
+    change.place = crate::Place::File { path, format: crate::Format::NumberToPowerOfTwo };
+    change.wanted = "1000".to_string();
+    let mut told = Vec::new();
+    let mut tell = |row: &Row| told.push(row.fate);
+    let done = apply(&ground.host(), &ground.journal(), &planned, &Options::default(), &mut tell);
+    let Err(error @ TuneError::RolledBack { .. }) = done else { panic!("{done:?}") };
+    assert!(error.to_string().contains("reads back as '1000', not as '1024'"), "{error}");
+    assert!(!error.leaves_something());
+    assert_eq!(
+        told,
+        [
+            Fate::Applied,
+            Fate::Applied,
+            Fate::Failed,
+            Fate::Reverted,
+            Fate::Reverted,
+            Fate::Reverted
+        ]
+    );
+    assert_eq!(ground.values(), BEFORE);
+    assert_eq!(standing(&ground.host(), &ground.journal()).unwrap(), []);
+}
+
+#[test]
+fn stopped_half_way_everything_comes_back() {
+    let ground = Ground::new();
+    let stop = AtomicBool::new(false);
+    let options = Options { stop: Some(&stop), ..Options::default() };
+    let mut tell = |_: &Row| stop.store(true, Ordering::SeqCst);
+    let done = apply(&ground.host(), &ground.journal(), &ground.planned(), &options, &mut tell);
+    let Err(TuneError::RolledBack { rows, why, .. }) = done else { panic!("{done:?}") };
+    assert_eq!(why, "interrupted");
+    assert_eq!(fates(&rows), [Fate::Reverted, Fate::Proposed, Fate::Proposed]);
+    assert_eq!(ground.values(), BEFORE);
+}
+
+#[test]
+fn what_somebody_else_set_is_left_alone_and_stays_open() {
+    let ground = Ground::new();
+    ground.apply().unwrap();
+    ground.made.write(SOMAXCONN, "500");
+    assert_eq!(fates(&drift(&ground.host(), &ground.journal()).unwrap()), [Fate::Drifted]);
+    let rows = ground.revert().unwrap();
+    assert_eq!(fates(&rows), [Fate::Drifted, Fate::Reverted, Fate::Reverted]);
+    assert!(rows[0].note.contains("'500'") && rows[0].note.contains("'4096'"), "{}", rows[0].note);
+    assert_eq!(ground.text(SOMAXCONN), "500");
+
+    let again = ground.planned();
+    let done = apply(&ground.host(), &ground.journal(), &again, &Options::default(), &mut |_| {});
+    let Err(TuneError::Refused { rows }) = done else { panic!("{done:?}") };
+    assert!(rows.iter().any(|row| row.note.contains("transaction 1 has changed it already")));
+
+    ground.made.write(SOMAXCONN, "4096");
+    assert_eq!(fates(&ground.revert().unwrap()), [Fate::Reverted]);
+}
+
+#[test]
+fn an_interrupt_that_goes_elsewhere_has_drifted() {
+    let ground = Ground::new();
+    let change = crate::Change {
+        place: crate::Place::File {
+            path: "/proc/irq/30/smp_affinity_list".to_string(),
+            format: crate::Format::List,
+        },
+        wanted: "2".to_string(),
+        seen: crate::Seen { raw: "0-3\n".to_string(), value: "0-3".to_string() },
+    };
+    ground.made.write("/proc/irq/30/smp_affinity_list", "0-3");
+    ground.made.write("/proc/irq/30/effective_affinity_list", "2");
+    let row = ground.planned()[0].row.clone();
+    let planned = [Planned { row: Row { name: "irq".into(), ..row }, change: Some(change) }];
+    let (host, journal) = (ground.host(), ground.journal());
+    apply(&host, &journal, &planned, &Options::default(), &mut |_| {}).unwrap();
+    assert_eq!(drift(&host, &journal).unwrap(), []);
+    ground.made.write("/proc/irq/30/effective_affinity_list", "1");
+    let rows = drift(&host, &journal).unwrap();
+    assert!(rows[0].note.contains("may go to CPUs 2, and it goes to 1"), "{rows:?}");
+}
+
+#[test]
+fn after_a_restart_nothing_is_written() {
+    let ground = Ground::new();
+    ground.apply().unwrap();
+    // Somebody made one of them permanent, in his own way.
+    ground.made.write(SOMAXCONN, "8192");
+    ground.made.write("/sys/class/net/eth0/queues/rx-0/rps_cpus", "00000000");
+    let queue = ground.host().root.path("/sys/class/net/eth0/queues/rx-1");
+    fs::remove_dir_all(queue).unwrap();
+    ground.made.write("/proc/sys/kernel/random/boot_id", "another");
+    let rows = ground.revert().unwrap();
+    assert_eq!(fates(&rows), [Fate::Drifted, Fate::Gone, Fate::Gone]);
+    assert_eq!(ground.text(SOMAXCONN), "8192");
+    assert_eq!(ground.revert().unwrap(), [], "told once");
+}
+
+fn disruptive(mut planned: Vec<Planned>) -> Vec<Planned> {
+    planned[0].row.is_disruptive = true;
+    planned
+}
+
+#[test]
+fn what_can_cut_connections_needs_a_word_and_a_watchdog() {
+    let ground = Ground::new();
+    let (host, journal) = (ground.host(), ground.journal());
+    let planned = disruptive(ground.planned());
+    let applied = apply(&host, &journal, &planned, &Options::default(), &mut |_| {}).unwrap();
+    assert_eq!(fates(&applied.rows), [Fate::Refused, Fate::Applied, Fate::Applied]);
+    assert!(applied.rows[0].note.contains("--allow-disruptive"));
+    ground.revert().unwrap();
+
+    let allowed = Options { disruption: Disruption::Allowed, ..Options::default() };
+    let planned = disruptive(ground.planned());
+    let done = apply(&host, &journal, &planned, &allowed, &mut |_| {});
+    assert!(matches!(done, Err(TuneError::Guard { .. })), "nobody to watch: {done:?}");
+
+    let begun = |_: &str| match ground.values() == BEFORE {
+        true => Err("no process".to_string()),
+        false => panic!("written before it is watched"),
+    };
+    let done =
+        apply(&host, &journal, &planned, &Options { watch: Some(&begun), ..allowed }, &mut |_| {});
+    let Err(TuneError::RolledBack { why, .. }) = done else { panic!("{done:?}") };
+    assert!(why.contains("the watchdog does not start: no process"), "{why}");
+    assert_eq!(ground.values(), BEFORE);
+}
+
+/// Applies under a watchdog that is not there.
+fn unwatched(ground: &Ground, deadline: Duration) -> String {
+    let watch = |_: &str| Ok(());
+    let deadline = Some(deadline);
+    let options = Options { deadline, watch: Some(&watch), ..Options::default() };
+    ground.apply_as(&options).unwrap().transaction
+}
+
+#[test]
+fn the_watchdog_waits_and_puts_back() {
+    let ground = Ground::new();
+    let (host, journal) = (ground.host(), ground.journal());
+    let id = unwatched(&ground, Duration::from_millis(300));
+    let (go_on, mut is_ready) = (AtomicBool::new(false), false);
+    let watched = guard(&host, &journal, &id, &go_on, &mut || is_ready = true).unwrap();
+    let Watched::PutBack(rows) = watched else { panic!("{watched:?}") };
+    assert_eq!(fates(&rows), [Fate::Reverted; 3]);
+    assert!(is_ready);
+    assert_eq!(ground.values(), BEFORE);
+
+    let id = unwatched(&ground, Duration::from_secs(60));
+    let one = Which::Transaction(id.clone());
+    assert_eq!(keep(&host, &journal, &one).unwrap(), [id.clone()]);
+    let watched = guard(&host, &journal, &id, &go_on, &mut || {}).unwrap();
+    assert_eq!(watched, Watched::Settled);
+    assert_eq!(ground.values(), AFTER, "kept");
+    ground.revert().unwrap();
+    assert_eq!(guard(&host, &journal, &id, &go_on, &mut || {}).unwrap(), Watched::Settled);
+
+    let id = unwatched(&ground, Duration::from_secs(60));
+    let stop = AtomicBool::new(true);
+    let watched = guard(&host, &journal, &id, &stop, &mut || {}).unwrap();
+    assert!(matches!(watched, Watched::PutBack(_)), "told to end, it does not wait");
+    assert_eq!(ground.values(), BEFORE);
+}
+
+#[test]
+fn what_nobody_watched_is_put_back_by_whoever_comes_next() {
+    let ground = Ground::new();
+    let (host, journal) = (ground.host(), ground.journal());
+    let id = unwatched(&ground, Duration::from_millis(50));
+    std::thread::sleep(Duration::from_millis(80));
+    assert_eq!(standing(&host, &journal).unwrap()[0].left_ms, Some(0));
+    let late = keep(&host, &journal, &Which::Transaction(id));
+    assert!(matches!(late, Err(TuneError::TooLate { .. })), "{late:?}");
+    let mut told = Vec::new();
+    let mut tell = |row: &Row| told.push(row.fate);
+    apply(&host, &journal, &[], &Options::default(), &mut tell).unwrap();
+    assert_eq!(told, [Fate::Reverted; 3]);
+    assert_eq!(ground.values(), BEFORE);
+}
+
+#[test]
+fn deadlines_that_cannot_be_are_refused() {
+    let ground = Ground::new();
+    let watch = |_: &str| panic!("not started");
+    for seconds in [0, 61] {
+        let deadline = Some(Duration::from_secs(seconds));
+        let options = Options { deadline, watch: Some(&watch), ..Options::default() };
+        let done = ground.apply_as(&options);
+        assert!(matches!(done, Err(TuneError::Guard { .. })), "{seconds}: {done:?}");
+    }
+    assert_eq!(ground.values(), BEFORE);
+}
