@@ -126,8 +126,22 @@ fn knob(text: &str) -> Result<String, String> {
 
 /// What a run says about the use of knobs; nothing without a run.
 pub fn signals(asked: Option<&Path>, runs: Option<PathBuf>) -> Result<Option<Signals>, Failure> {
-    let _ = (asked, runs);
-    Ok(None)
+    let path = match asked {
+        Some(asked) if asked.as_os_str() == "none" => return Ok(None),
+        Some(asked) => crate::cmd::show::find(asked, runs)?,
+        None => match runs.and_then(|runs| newest(&runs)) {
+            Some(newest) => newest,
+            None => return Ok(None),
+        },
+    };
+    let run = store::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(Some(judge::signals(&run)))
+}
+
+/// The last run that ended; ids are in the order of time.
+fn newest(runs: &Path) -> Option<PathBuf> {
+    let folders = std::fs::read_dir(runs).ok()?.flatten().map(|entry| entry.path());
+    folders.filter(|folder| folder.join("run.json").exists()).max()
 }
 
 #[cfg(test)]
