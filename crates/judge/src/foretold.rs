@@ -82,7 +82,7 @@ struct Rate {
     half: Option<f64>,
 }
 
-/// Of a search its answer; otherwise the ceiling, which a measurement that is not valid has none of.
+/// Of a search its answer; otherwise the ceiling, which an invalid measurement does not have.
 fn rate(record: &Record) -> Option<Rate> {
     let found = match &record.search {
         Some(search) => {

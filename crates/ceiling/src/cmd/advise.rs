@@ -8,7 +8,7 @@ use crate::session;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory};
 use model::advice::{Advice, By, Candidate};
-use model::experiment::{Experiment, Foretold};
+use model::experiment::{Experiment, Fate, Foretold};
 use model::run::{Record, Run};
 use model::tuning::Basis;
 use model::wall::Side;
@@ -229,7 +229,10 @@ fn of_experiment(record: &Record, path: &Path) -> Option<Table> {
     let folder = fs::canonicalize(path).ok()?.parent()?.parent()?.to_path_buf();
     let document = fs::read(folder.join("experiment.json")).ok()?;
     let experiment: Experiment = serde_json::from_slice(&document).ok()?;
-    let mine = |cell: &&model::experiment::CellResult| matches!(&cell.fate, model::experiment::Fate::Measured { run } if *run == record.id);
+    let mine = |cell: &&model::experiment::CellResult| match &cell.fate {
+        Fate::Measured { run } => *run == record.id,
+        Fate::Failed { .. } | Fate::NotReached => false,
+    };
     let cell = experiment.cells.iter().find(mine)?;
     let plan: Table = fs::read_to_string(folder.join("plan.toml")).ok()?.parse().ok()?;
     let mut server = plan.get("server").and_then(Value::as_table).cloned().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! What `ceiling tune` changed stays as it was written.
 //!
-//! A value that somebody else changes in the window makes two hosts of one: what was measured before
-//! and after it does not belong together, and neither does what is called by the name of the change.
+//! A value that somebody else changes in the window makes two hosts of one: what was measured
+//! before and after it does not belong together, nor to the name of the change.
 //! Of an interrupt, where the kernel really sends it counts. Usual suspects are irqbalance, which
 //! moves interrupts every ten seconds, tuned, udev rules and network managers, which set devices up
 //! again when a link comes back.
