@@ -304,6 +304,7 @@ fn host() -> HostFacts {
         nics: vec![],
         sysctls: BTreeMap::new(),
         open_files_limit: (1024, 1024),
+        tuned: None,
         unreadable: vec![],
     }
 }

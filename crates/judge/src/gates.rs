@@ -18,6 +18,7 @@ mod resolution;
 mod samples;
 mod steadiness;
 mod subscribers;
+mod tuning;
 mod window;
 
 use crate::case::Case;
@@ -68,6 +69,7 @@ pub const GATES: &[Listed] = &[
     Listed { id: "connections", breaks: WallId::M1, check: connections::check },
     Listed { id: "errors", breaks: WallId::M4, check: errors::check },
     Listed { id: "steadiness", breaks: WallId::M3, check: steadiness::check },
+    Listed { id: "tuning", breaks: WallId::M3, check: tuning::check },
     Listed { id: "subscribers", breaks: WallId::M4, check: subscribers::check },
     // What is said of the generator then is what its own walls say.
     Listed { id: "delivery", breaks: WallId::C2, check: delivery::check },
@@ -82,8 +84,11 @@ pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
         let Outcome { ok, measured, bound, why } = (listed.check)(case);
         Gate { id: listed.id.to_string(), ok, measured, bound, why }
     };
-    let is_asked =
-        |listed: &&Listed| case.point.events.is_some() || !OF_EVENTS.contains(&listed.id);
+    let is_asked = |listed: &&Listed| match listed.id {
+        // Where nothing was changed nothing can drift.
+        "tuning" => tuning::is_asked(case),
+        id => case.point.events.is_some() || !OF_EVENTS.contains(&id),
+    };
     GATES.iter().filter(is_asked).map(gate).collect()
 }
 

@@ -12,8 +12,9 @@ pub use server::{DoingShares, DownstreamUse, SocketCensus};
 use model::facts::Unreadable;
 use model::reading::{
     Conntrack, CpuShares, CpuTimes, Data, Disk, Interface, Interrupt, Listener, OpenFiles,
-    ProbeCost, Qdisc, QuotaUse, Reading, Softnet, ThreadTimes,
+    ProbeCost, Qdisc, QuotaUse, Reading, Softnet, ThreadTimes, TuningNow,
 };
+use model::tuning::Row;
 use std::collections::BTreeMap;
 
 type Drivers = BTreeMap<String, BTreeMap<String, u64>>;
@@ -69,6 +70,29 @@ pub struct QuotaShare {
     pub throttled_periods: f64,
     /// Throttled time over window; can exceed 1 with many threads.
     pub throttled_time: f64,
+}
+
+/// Changed values over the window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TuningSeen {
+    /// Times they were looked at.
+    pub reads: u32,
+    /// Places, at the most.
+    pub places: u32,
+    /// Places that were found to be no longer as written, each as it was seen first.
+    pub drifted: Vec<Row>,
+}
+
+impl TuningSeen {
+    fn add(&mut self, now: TuningNow) {
+        self.reads += 1;
+        self.places = self.places.max(now.places);
+        for row in now.drifted {
+            if !self.drifted.iter().any(|seen| seen.place == row.place) {
+                self.drifted.push(row);
+            }
+        }
+    }
 }
 
 /// Accept queues: the fullest that one was seen, and how long they were.
@@ -130,6 +154,9 @@ pub struct Observed {
     pub server_cpus_series: Vec<f64>,
     /// Services the server itself called, the busiest first.
     pub downstreams: Option<Vec<DownstreamUse>>,
+    /// What `ceiling tune` changed, looked at in the window; absent when nothing was, or nobody
+    /// looked.
+    pub tuning: Option<TuningSeen>,
     /// Share of the window in which the busiest disk was in use.
     pub disk_busy: Option<f64>,
     /// Reclaim counters, increase over the window.
@@ -208,6 +235,7 @@ struct Seen {
     server_cpus: CpuSeries,
     downstreams: server::DownstreamSum,
     disks: Ends<Vec<Disk>>,
+    tuning: Option<TuningSeen>,
     memory: Ends<BTreeMap<String, u64>>,
     runtime: Ends<BTreeMap<String, f64>>,
     unreadable: Vec<Unreadable>,
@@ -273,6 +301,7 @@ impl Seen {
             Data::Sockets(sockets) => keep_most(self.sockets.get_or_insert_default(), sockets),
             Data::ServerThreadsNow(threads) => self.doing.add(&threads),
             Data::Downstreams(downstreams) => self.downstreams.add(&downstreams),
+            Data::Tuning(now) => self.tuning.get_or_insert_default().add(now),
             Data::Disks(disks) => self.disks.add(at_ns, disks),
             Data::Memory(counters) => self.memory.add(at_ns, counters),
             Data::ServerRuntime(figures) => self.runtime.add(at_ns, figures),
@@ -321,6 +350,7 @@ impl Observed {
             doing: seen.doing.finish(),
             server_cpus_series: seen.server_cpus.cpus,
             downstreams: seen.downstreams.finish(),
+            tuning: seen.tuning,
             disk_busy: seen.disks.between(server::disk_busy),
             memory: seen.memory.between(|pair| {
                 let mut counters = increase(pair.first, pair.last);

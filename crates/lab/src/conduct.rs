@@ -1,5 +1,6 @@
 //! From a trial to a run: set up, visit the levels, judge, tear down.
 
+use crate::drift;
 use crate::fanout::{self, AudienceError, Stamps};
 use crate::gather::Gathered;
 use crate::greet::{GreetError, Manners, SecretsError};
@@ -194,7 +195,7 @@ impl<'a> Bench<'a> {
         let connections = levels.iter().map(most).max().unwrap_or(1);
         let mut bench = Self {
             trial,
-            host: probe::host_facts(),
+            host: model::facts::HostFacts { tuned: drift::tuned(), ..probe::host_facts() },
             target: Target {
                 url: trial.url.clone(),
                 addresses: trial.addresses.iter().map(ToString::to_string).collect(),

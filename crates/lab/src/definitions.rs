@@ -42,6 +42,14 @@ const DEFINITIONS: &[(&str, &str)] = &[
          server-readings.ndjson. round_trips: how many were timed.",
     ),
     (
+        "host.tuned",
+        "Values of this host and network namespace that ceiling tune had changed when the run \
+         began and not put back: knob, place, wanted (what was written) and now. null: there is \
+         no journal of such changes, or it could not be read. While the run goes on they are read \
+         again twice a second (readings of source tuning); a value that is no longer as written \
+         breaks the gate tuning of the points it was seen in.",
+    ),
+    (
         "points[].rate",
         "Completed good responses (status 2xx or 3xx, no failed check) to requests sent in the \
          measured window, divided by load.duration_s.",

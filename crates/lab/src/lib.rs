@@ -15,6 +15,7 @@ pub mod ports;
 pub mod way;
 
 mod conduct;
+mod drift;
 mod gather;
 mod greet;
 mod level;

@@ -4,6 +4,7 @@
 //! there, by that probe. Each keeps its own times, and a window is carried over by the offset of
 //! the clocks when it is looked at.
 
+use crate::drift::DriftWatch;
 use model::facts::ClockOffset;
 use model::reading::{Data, Reading};
 use probe::Sampler;
@@ -48,6 +49,7 @@ impl<'a> Road<'a> {
 /// The probes' readings, written down as they come.
 pub struct Watch<'a> {
     sampler: Option<Sampler>,
+    drift: Option<DriftWatch>,
     near: Road<'a>,
     far: Option<FarWatch<'a>>,
     /// The server's threads in the last readings.
@@ -69,7 +71,8 @@ impl<'a> Watch<'a> {
     /// Takes readings from the sampler to the log.
     pub fn new(sampler: Sampler, near: &'a mut Readings) -> Self {
         let near = Road::new(near);
-        Self { sampler: Some(sampler), near, far: None, recent: VecDeque::new() }
+        let drift = DriftWatch::start();
+        Self { sampler: Some(sampler), drift, near, far: None, recent: VecDeque::new() }
     }
 
     /// Takes readings of the server's host to a log of their own.
@@ -89,7 +92,11 @@ impl<'a> Watch<'a> {
 
     /// Writes down what has arrived. Tells when the probe on the server's host was lost meanwhile.
     pub fn take(&mut self) -> Option<&str> {
-        let arrived = self.sampler.as_ref().map(Sampler::take).unwrap_or_default();
+        let mut arrived = self.sampler.as_ref().map(Sampler::take).unwrap_or_default();
+        if let Some(drift) = &self.drift {
+            arrived.extend(drift.take());
+            arrived.sort_by_key(|reading| reading.begin_ns);
+        }
         self.near.log.add(&arrived);
         let mut of_server = arrived;
         let far = self.far.as_mut();
@@ -106,6 +113,7 @@ impl<'a> Watch<'a> {
     pub fn stop(&mut self) {
         if let Some(sampler) = self.sampler.take() {
             self.near.log.add(&sampler.stop());
+            self.drift = None;
         }
         if let Some(far) = &mut self.far {
             far.stop();

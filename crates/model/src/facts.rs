@@ -100,6 +100,19 @@ pub struct Setting {
     pub max: u32,
 }
 
+/// A value that `ceiling tune` changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunedValue {
+    /// Id of the knob, for example `T5`.
+    pub knob: String,
+    /// Where: a path, or a device and a setting.
+    pub place: String,
+    /// Value that was written, normalised.
+    pub wanted: String,
+    /// Value there when the run began, normalised; absent when it could not be read.
+    pub now: Option<String>,
+}
+
 /// How the kernel accounts CPU time to states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -147,6 +160,10 @@ pub struct HostFacts {
     pub sysctls: BTreeMap<String, String>,
     /// Our soft and hard limit of open files.
     pub open_files_limit: (u64, u64),
+    /// Values that `ceiling tune` had changed when the run began, and not put back; `null` when
+    /// there is no journal of it, or it could not be read.
+    #[serde(default)]
+    pub tuned: Option<Vec<TunedValue>>,
     /// What could not be read.
     pub unreadable: Vec<Unreadable>,
 }

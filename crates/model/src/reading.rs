@@ -4,6 +4,7 @@
 //! whoever compares two of them, and can be derived again by a better version.
 
 use crate::facts::Unreadable;
+use crate::tuning::Row;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -86,8 +87,19 @@ pub enum Data {
     ServerRuntime(BTreeMap<String, f64>),
     /// The source exists and could not be read.
     Unreadable(Unreadable),
+    /// What `ceiling tune` changed on this host, looked at again.
+    Tuning(TuningNow),
     /// What reading cost us since the run began.
     ProbeCost(ProbeCost),
+}
+
+/// Values that were changed, and those of them that are no longer as they were written.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TuningNow {
+    /// Places that were looked at.
+    pub places: u32,
+    /// Of them, those that somebody else changed, or that cannot be read any more.
+    pub drifted: Vec<Row>,
 }
 
 /// CPU time by state since boot, in units of `HostFacts::clock_tick_ns`.

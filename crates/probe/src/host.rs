@@ -58,6 +58,7 @@ pub fn host_facts() -> HostFacts {
         nics: collector.keep(nic::read_all(speeds)).unwrap_or_default(),
         sysctls,
         open_files_limit: open_files_limit.unwrap_or_default(),
+        tuned: None,
         unreadable: with_sources(collector.unreadable),
     }
 }

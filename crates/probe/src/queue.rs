@@ -115,6 +115,7 @@ fn approximate_bytes(data: &Data) -> usize {
         Data::Memory(map) | Data::Numa(map) => map.len() * MAP_ENTRY,
         Data::CpuClocks(list) => size_of_val(&list[..]),
         Data::ServerRuntime(map) => map.len() * MAP_ENTRY,
+        Data::Tuning(now) => now.drifted.len() * 8 * NAME,
         Data::Unreadable(unreadable) => unreadable.source.len() + unreadable.why.len(),
         Data::ClientFiles(_) | Data::ServerFiles(_) | Data::Conntrack(_) | Data::ProbeCost(_) => 0,
     };

@@ -360,6 +360,7 @@ fn host() -> HostFacts {
             .map(|(name, value)| ((*name).to_string(), (*value).to_string()))
             .collect(),
         open_files_limit: (1_048_576, 1_048_576),
+        tuned: None,
         unreadable: vec![Unreadable {
             source: "/proc/kcore".to_string(),
             why: "Permission denied (os error 13)".to_string(),

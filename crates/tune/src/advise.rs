@@ -126,6 +126,11 @@ fn test_of(candidate: &Candidate, asked: Asked<'_>) -> String {
 
 /// The command that would measure what is not known.
 fn settle(signals: &Signals, asked: Asked<'_>) -> String {
+    if signals.client.cpus.is_none() && signals.server.cpus.is_none() {
+        // Our own host is always read: its readings are elsewhere.
+        let how = "give the directory of the run, because a lone record has no readings; or";
+        return format!("{how} measure again: {}", asked.command);
+    }
     if signals.server == Side::default() || signals.server.cpus.is_none() {
         let how = "ceiling probe serve --listen HOST:9200 on the server's host, then";
         return format!("{how} {} --probe HOST:9200", asked.command);

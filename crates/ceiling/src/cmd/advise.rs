@@ -8,7 +8,7 @@ use crate::session;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory};
 use model::advice::{Advice, By, Candidate};
-use model::experiment::{Experiment, Foretold};
+use model::experiment::{Experiment, Fate, Foretold};
 use model::run::{Record, Run};
 use model::tuning::Basis;
 use model::wall::Side;
@@ -97,11 +97,20 @@ fn said(record: &Record) -> String {
         true => format!("'{}'", word.replace('\'', "'\\''")),
         false => word.clone(),
     };
-    let ours = ["--server-pid", "--json", "--quiet", "-q"];
-    let words = record.command.iter().skip(1).filter(|word| {
-        !ours.iter().any(|ours| word.as_str() == *ours || word.starts_with(&format!("{ours}=")))
-    });
-    format!("ceiling {}", words.map(quote).collect::<Vec<_>>().join(" "))
+    // What is about that run and its files only.
+    let flags = ["--json", "--quiet", "-q"];
+    let valued = ["--server-pid", "--runs", "--out", "-o"];
+    let mut words = Vec::new();
+    let mut all = record.command.iter().skip(1);
+    while let Some(word) = all.next() {
+        let is = |option: &&str| word == option || word.starts_with(&format!("{option}="));
+        if valued.contains(&word.as_str()) {
+            all.next();
+        } else if !flags.iter().chain(&valued).any(is) {
+            words.push(quote(word));
+        }
+    }
+    format!("ceiling {}", words.join(" "))
 }
 
 /// The candidate of a plan: the named one, else the best that a plan can test.
@@ -220,7 +229,10 @@ fn of_experiment(record: &Record, path: &Path) -> Option<Table> {
     let folder = fs::canonicalize(path).ok()?.parent()?.parent()?.to_path_buf();
     let document = fs::read(folder.join("experiment.json")).ok()?;
     let experiment: Experiment = serde_json::from_slice(&document).ok()?;
-    let mine = |cell: &&model::experiment::CellResult| matches!(&cell.fate, model::experiment::Fate::Measured { run } if *run == record.id);
+    let mine = |cell: &&model::experiment::CellResult| match &cell.fate {
+        Fate::Measured { run } => *run == record.id,
+        Fate::Failed { .. } | Fate::NotReached => false,
+    };
     let cell = experiment.cells.iter().find(mine)?;
     let plan: Table = fs::read_to_string(folder.join("plan.toml")).ok()?.parse().ok()?;
     let mut server = plan.get("server").and_then(Value::as_table).cloned().unwrap_or_default();

@@ -79,7 +79,7 @@ fn side_by_side(paths: &[PathBuf], command: &Show) -> Result<Code, Failure> {
 }
 
 /// Where a run is: a path as it stands, else an id below the directory of runs.
-pub(in crate::cmd) fn find(asked: &Path, runs: Option<PathBuf>) -> Result<PathBuf, Failure> {
+pub(crate) fn find(asked: &Path, runs: Option<PathBuf>) -> Result<PathBuf, Failure> {
     if asked.exists() {
         return Ok(asked.to_path_buf());
     }

@@ -3,6 +3,7 @@
 //! Tests take turns: load from two of them at once would make both wrong. They use the programs in
 //! `bin/` for servers (`make build`), and the command as cargo has just built it.
 
+mod advise;
 mod harness;
 
 mod usage;

@@ -26,7 +26,7 @@ pub fn advice(advice: &Advice) -> Page {
     Page {
         title: format!("ceiling advise {}", advice.run),
         subtitle: format!(
-            "{}; every effect is a relative change of the rate, predicted and not measured",
+            "{}; effects are changes of the rate, predicted, not measured",
             plural(total(advice) as u64, "knob")
         ),
         blocks,

@@ -80,7 +80,11 @@ fn steering_is_worth_it_only_where_one_cpu_is_full_of_softirq() {
 
 #[test]
 fn what_nobody_measured_says_which_command_would() {
-    let advice = advise(&Signals::default(), ASKED);
+    let mut signals = Signals::default();
+    let advice = advise(&signals, ASKED);
+    assert!(advice.unknown[0].next.contains("directory of the run"), "{advice:?}");
+    signals.client.cpus = Some(Vec::new());
+    let advice = advise(&signals, ASKED);
     let steering = advice.unknown.iter().find(|one| one.knob == "T5").unwrap();
     assert!(steering.next.contains("ceiling probe serve"), "{}", steering.next);
     assert!(steering.next.contains("ceiling load http://h/ --probe"), "{}", steering.next);
@@ -92,5 +96,83 @@ fn every_knob_is_in_one_place() {
         let advice = advise(&signals(wall), ASKED);
         let count = advice.worth.len() + advice.unknown.len() + advice.not_now.len();
         assert_eq!(count, REGISTRY.len());
+    }
+}
+
+/// What the journal of "one million requests" states of its pinning of interrupts, transcribed: it
+/// published no record. What it does not state is absent, and shares of CPU time in interrupts are
+/// the most that its figures allow.
+mod pinning {
+    use super::*;
+    use model::tuning::Basis;
+
+    fn cpus(count: u32, of: impl Fn(u32) -> (f64, f64)) -> Option<Vec<CpuSignal>> {
+        let signal = |cpu| {
+            let (busy, softirq) = of(cpu);
+            CpuSignal { cpu, busy, softirq }
+        };
+        Some((0..count).map(signal).collect())
+    }
+
+    /// `/simple` on eight CPUs: 2.47M/s, 100 requests in flight per connection. Eight queues pinned
+    /// to two CPUs that were 43 % busy with whatever it was; the server had the other six.
+    fn eight_cpus() -> Signals {
+        let mut signals = Signals {
+            run: "transcribed: c6i.2xlarge, /simple".to_string(),
+            wall: Some(Named::Unknown),
+            rate: Some(2_470_000.0),
+            ..Signals::default()
+        };
+        signals.server.rx_queues = Some(8);
+        signals.server.cpus = cpus(8, |cpu| if cpu < 2 { (0.43, 0.43) } else { (0.85, 0.0) });
+        signals
+    }
+
+    /// `/read` between two hosts of 32 CPUs: 790k/s, 85 % busy, 352k interrupts and 800k packets
+    /// per second over 16 queues, 3 % of the CPUs of interrupts in softirq at most.
+    fn thirty_two_cpus() -> Signals {
+        let mut signals = Signals {
+            run: "transcribed: c6in.8xlarge, /read".to_string(),
+            wall: Some(Named::Unknown),
+            rate: Some(790_253.0),
+            connections: Some(500),
+            ..Signals::default()
+        };
+        let server = &mut signals.server;
+        server.rx_queues = Some(16);
+        server.interrupts_per_s = Some(352_000.0);
+        server.packets_per_s = Some(800_000.0);
+        server.link_use = Some(0.586);
+        server.cpus = cpus(32, |_| (0.85, 0.03));
+        signals
+    }
+
+    #[test]
+    fn it_is_said_beforehand_that_pinning_cannot_matter_and_what_would_make_it() {
+        for signals in [eight_cpus(), thirty_two_cpus()] {
+            let advice = advise(&signals, ASKED);
+            for id in ["T1", "T5", "T6"] {
+                let found = advice.not_now.iter().find(|one| one.knob == id);
+                let Some(found) = found else { panic!("{id} in {}: {advice:?}", signals.run) };
+                let Prediction { basis, high, arithmetic, reconsider, .. } = &found.prediction;
+                assert_ne!(*basis, Basis::Unknown, "{id}: {arithmetic}");
+                assert!(high.is_some_and(|high| high <= 0.03), "{id}: {high:?}, {arithmetic}");
+                let is_shown =
+                    ["softirq", "queues", "busy"].iter().any(|word| arithmetic.contains(word));
+                assert!(is_shown, "{id}: {arithmetic}");
+                assert!(reconsider.contains("softirq"), "{id}: {reconsider}");
+            }
+        }
+    }
+
+    /// The same host when the CPUs that take interrupts are full of them: now it matters.
+    #[test]
+    fn with_cpus_full_of_softirq_it_is_worth_trying() {
+        let mut signals = thirty_two_cpus();
+        signals.wall = Some(Named::Wall(WallId::K4));
+        signals.server.rx_queues = Some(1);
+        signals.server.cpus = cpus(32, |cpu| if cpu == 0 { (0.99, 0.95) } else { (0.4, 0.02) });
+        let advice = advise(&signals, ASKED);
+        assert!(ids(&advice.worth).contains(&"T5"), "{advice:?}");
     }
 }
