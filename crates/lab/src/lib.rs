@@ -15,7 +15,7 @@ pub mod ports;
 pub mod way;
 
 mod conduct;
-mod drift;
+pub mod drift;
 mod gather;
 mod greet;
 mod level;

@@ -13,6 +13,7 @@ use crate::metrics::Exporter;
 use crate::printable::printable;
 use crate::token::{self, TokenError};
 use door::Door;
+use model::reading::Reading;
 use model::tuning::{Answer, Order};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::Session;
@@ -33,6 +34,9 @@ const TOLD_PER_MINUTE: u32 = 20;
 pub trait Tuner: Send + Sync + std::fmt::Debug {
     /// Carries out one order. It may take seconds; only one is carried out at a time.
     fn carry_out(&self, order: &Order) -> Answer;
+
+    /// What is changed on this host, looked at now; nothing when nothing is.
+    fn look(&self) -> Option<Reading>;
 }
 
 /// What a probe is to do.

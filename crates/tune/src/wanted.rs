@@ -30,7 +30,7 @@ impl Profile {
         found.map(|(_, profile)| *profile).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|(name, _)| *name).collect();
             let names = names.join(", ");
-            format!("'{text}' is no profile; there are {names}; for example --profile latency")
+            format!("'{text}' is no profile; there are {names}; for example latency")
         })
     }
 }
@@ -38,7 +38,9 @@ impl Profile {
 impl Split {
     /// Two lists with a slash between them.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not CPUs/CPUs; for example --cpus 0-3/4-7");
+        let wrong = || {
+            format!("'{text}' is not CPUs for packets / CPUs for the server; for example 0-3/4-7")
+        };
         let (network, server) = text.split_once('/').ok_or_else(wrong)?;
         let set = |list: &str| CpuSet::parse_list(list).ok().filter(|set| !set.is_empty());
         let (network, server) = set(network).zip(set(server)).ok_or_else(wrong)?;

@@ -1,7 +1,7 @@
 //! Knobs of another host, over the line of its probe: who may, what comes back, and what happens
 //! when the line is cut after a change that can cut it.
 
-use crate::harness::{Folder, Namespace, Said, is_root, turn};
+use crate::harness::{Folder, Namespace, Said, Server, is_root, program, turn};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -188,6 +188,40 @@ fn what_is_kept_stays() {
     assert_ne!(ground.features(), before);
     ground.good(&["revert"]);
     assert_eq!(ground.features(), before);
+}
+
+/// A change of the server's host that is undone while a run goes on is seen from the generator's.
+#[test]
+fn what_somebody_undoes_on_the_servers_host_voids_the_run() {
+    let _turn = turn();
+    let ground = Ground::new("far-drift", &["--allow-tune"]);
+    let sink = ground.there.command(&program("target-sink"));
+    let sink = Server::start_as(sink, &["--addr", "10.98.0.2"]);
+    let url = format!("http://10.98.0.2:{}/", sink.port);
+    let load = || {
+        let mut command = ground.here.command(Path::new(CEILING));
+        command.args(["load", &url, "-c", "4", "-d", "3s", "--json"]);
+        command.args(&ground.flags).args(["--runs", "none"]).stderr(Stdio::null());
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let gate = |load: Child| {
+        let record = Said::of(load.wait_with_output().unwrap()).record();
+        let gates = record["points"][0]["gates"].as_array().unwrap().clone();
+        gates.into_iter().find(|gate| gate["id"] == "tuning")
+    };
+    assert_eq!(gate(load()), None, "nothing is changed");
+    ground.good(&["apply", "--device", "line0", "--profile", "seeds", "--only", "rps"]);
+    let kept = gate(load()).expect("something is changed");
+    assert_eq!(kept["ok"], true, "{kept:#}");
+
+    let run = load();
+    std::thread::sleep(Duration::from_secs(2));
+    let script = format!("echo 0 > {RPS}");
+    let mut other = ground.there.command(Path::new("sh"));
+    assert!(other.args(["-c", &script]).status().unwrap().success());
+    let broken = gate(run).expect("something is changed");
+    assert_eq!(broken["ok"], false, "{broken:#}");
+    assert!(broken["why"].as_str().unwrap().contains(RPS), "{broken:#}");
 }
 
 #[test]

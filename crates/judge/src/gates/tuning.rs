@@ -8,6 +8,7 @@
 
 use super::Outcome;
 use crate::case::Case;
+use crate::observe::TuningSeen;
 use model::tuning::Row;
 
 const BOUND: &str = "every value that ceiling tune wrote is as written";
@@ -15,16 +16,27 @@ const BOUND: &str = "every value that ceiling tune wrote is as written";
 /// Whether anything was changed on this host.
 pub fn is_asked(case: &Case<'_>) -> bool {
     let known = case.host.tuned.as_ref().is_some_and(|tuned| !tuned.is_empty());
-    known || case.observed.tuning.is_some()
+    known || looks(case).next().is_some()
+}
+
+/// What was seen on the generator's host, and on the server's when a probe looks there.
+fn looks<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a TuningSeen> {
+    let far = case.observed.far.as_deref().and_then(|far| far.tuning.as_ref());
+    case.observed.tuning.iter().chain(far)
 }
 
 pub fn check(case: &Case<'_>) -> Outcome {
-    let Some(seen) = &case.observed.tuning else {
+    let seen: Vec<_> = looks(case).collect();
+    if seen.is_empty() {
         return Outcome::unchecked(BOUND, "nobody looked at it in the window");
-    };
-    let drifted = seen.drifted.len();
-    let why = match seen.drifted.first() {
-        None => format!("{} places as written, looked at {} times", seen.places, seen.reads),
+    }
+    let drifted: usize = seen.iter().map(|seen| seen.drifted.len()).sum();
+    let why = match seen.iter().find_map(|seen| seen.drifted.first()) {
+        None => {
+            let places: u64 = seen.iter().map(|seen| u64::from(seen.places)).sum();
+            let reads = seen.iter().map(|seen| seen.reads).min().unwrap_or(0);
+            format!("{places} places as written, looked at {reads} times")
+        }
         Some(row) => {
             let more = drifted - 1;
             let more = if more == 0 { String::new() } else { format!("; and {more} more") };

@@ -8,9 +8,7 @@ use model::root::Root;
 use model::tuning::{Fate, Row, TakesEffect};
 use plan::{Cell, Server, Tune};
 use std::sync::atomic::AtomicBool;
-use tune::{
-    Act, Change, CpuSet, Disruption, Host, Journal, Options, Planned, Profile, Split, Which, Wish,
-};
+use tune::{Act, Change, Disruption, Host, Journal, Options, Planned, Profile, Split, Which, Wish};
 
 /// When a knob is turned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,32 +63,13 @@ fn when(takes_effect: TakesEffect) -> When {
 }
 
 fn wish(tune: &Tune) -> Result<Wish, String> {
-    let named = Profile::ALL.iter().find(|(name, _)| *name == tune.profile);
-    let profile = match named {
-        Some((_, profile)) => *profile,
-        None if tune.profile.is_empty() => Profile::default(),
-        None => {
-            let names: Vec<_> = Profile::ALL.iter().map(|(name, _)| *name).collect();
-            return Err(format!(
-                "tune.profile is '{}', which is none of {}; for example profile = \"throughput\"",
-                tune.profile,
-                names.join(", ")
-            ));
-        }
+    let profile = match tune.profile.as_str() {
+        "" => Profile::default(),
+        name => Profile::parse(name).map_err(|error| format!("tune.profile: {error}"))?,
     };
-    let split = match tune.cpus.split_once('/') {
-        Some((network, server)) => Some(Split {
-            network: CpuSet::parse_list(network)?,
-            server: CpuSet::parse_list(server)?,
-        }),
-        None if tune.cpus.is_empty() => None,
-        None => {
-            return Err(format!(
-                "tune.cpus is '{}', and is CPUs for packets / CPUs for the server; for example \
-                 cpus = \"0/1-3\"",
-                tune.cpus
-            ));
-        }
+    let split = match tune.cpus.as_str() {
+        "" => None,
+        cpus => Some(Split::parse(cpus).map_err(|error| format!("tune.cpus: {error}"))?),
     };
     let device = Some(tune.device.clone()).filter(|device| !device.is_empty());
     Ok(Wish { profile, device, split, only: tune.only.clone() })

@@ -27,6 +27,8 @@ const TURN: Duration = Duration::from_millis(50);
 const STUCK_MAX: Duration = Duration::from_secs(10);
 /// How long the last words may take.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How often changes of the host are looked at, while a client watches.
+const LOOK: Duration = Duration::from_millis(500);
 /// Periods that may be asked for, nanoseconds.
 const PERIOD_NS: (u64, u64) = (10 * NS_PER_MS, 10 * NS_PER_S);
 /// Readings held for a client that reads slowly, approximate bytes.
@@ -105,7 +107,8 @@ impl Session<'_> {
             runtime: self.runtime,
             ..Config::default()
         });
-        let mut stream = Stream { line, sampler, waiting: VecDeque::new() };
+        let (waiting, tuner) = (VecDeque::new(), self.tuner);
+        let mut stream = Stream { line, sampler, waiting, tuner, looked: None };
         let ends_after = hello.ends_after_ns.map(Duration::from_nanos);
         match stream.serve(self.stop, ends_after) {
             Ok(why) => {
@@ -232,14 +235,17 @@ fn told(why: Farewell) -> &'static str {
 }
 
 /// Readings on their way to a client.
-struct Stream {
+struct Stream<'a> {
     line: Line,
     sampler: Sampler,
     /// Taken from the sampler and not sent yet.
     waiting: VecDeque<Reading>,
+    /// Who knows what was changed on this host.
+    tuner: Option<&'a dyn Tuner>,
+    looked: Option<Instant>,
 }
 
-impl Stream {
+impl Stream<'_> {
     fn serve(
         &mut self,
         stop: &AtomicBool,
@@ -283,6 +289,7 @@ impl Stream {
     fn hand_over(&mut self) {
         if self.waiting.is_empty() {
             self.waiting.extend(self.sampler.take());
+            self.look();
         }
         while let Some(reading) = self.waiting.pop_front() {
             self.line.send(&FromProbe::Reading(bounded(reading)));
@@ -292,8 +299,19 @@ impl Stream {
         }
     }
 
+    /// Looks whether what was changed here is still as written.
+    fn look(&mut self) {
+        let Some(tuner) = self.tuner else { return };
+        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+            self.looked = Some(Instant::now());
+            self.waiting.extend(tuner.look());
+        }
+    }
+
     /// A last round, and the reason why there are no more.
     fn finish(mut self, why: Farewell) {
+        self.looked = None;
+        self.look();
         self.waiting.extend(self.sampler.stop());
         let begin = Instant::now();
         while let Some(reading) = self.waiting.pop_front() {

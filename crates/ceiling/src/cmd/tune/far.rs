@@ -7,6 +7,7 @@ use super::changes::which;
 use super::{changes, watch, wish};
 use crate::exit::Failure;
 use crate::far::ProbeOptions;
+use model::reading::Reading;
 use model::tuning::{Answer, Order, Row, Signals, Wanted};
 use remote::{Call, Tuner};
 use std::path::PathBuf;
@@ -101,6 +102,10 @@ impl Tuner for Hands {
         let _one = self.one_at_a_time.lock().unwrap_or_else(|broken| broken.into_inner());
         let done = self.try_carry_out(order);
         done.unwrap_or_else(|why| Answer { error: Some(why), ..Answer::default() })
+    }
+
+    fn look(&self) -> Option<Reading> {
+        lab::drift::look_now(&Journal::open(&self.journal).ok()?)
     }
 }
 
