@@ -19,7 +19,6 @@ const RULES = Number(process.env.RULES ?? 6000);
 const OUT = "out/steering";
 const [CLIENT, SERVER] = [`ceiling-steer-${process.pid}-c`, `ceiling-steer-${process.pid}-s`];
 const QUEUES = [0, 1, 2, 3];
-const NAMES = { rps: ["rps"], rfs: ["rps", "rfs"] };
 const IDS = { rps: "T5", rfs: "T6" };
 
 const SCENES = {
@@ -67,7 +66,7 @@ function takeDown() {
 
 // Starts a program of the server's host; its first line.
 async function start(...words) {
-  const child = spawn("ip", ["netns", "exec", SERVER, "taskset", "-c", "0", ...words],
+  const child = spawn("ip", ["netns", "exec", SERVER, ...words],
     { stdio: ["ignore", "pipe", "inherit"] });
   running.push(child);
   const [line] = await once(createInterface({ input: child.stdout }), "line");
@@ -87,17 +86,19 @@ function ceiling(...words) {
 async function scene(name, { rules, sink }) {
   build(rules);
   const address = ["--addr", "10.99.0.2", "--port", "8080"];
-  await start("bin/target-sink", ...address, "--threads", "1", ...sink);
+  await start("bin/target-sink", ...address, "--cpus", "0", "--threads", "1", ...sink);
   const ready = await start("bin/ceiling", "probe", "serve", "--listen", "10.99.0.2:9200",
     "--token-file", `${OUT}/token`, "--allow-tune", "--journal", `${OUT}/journal`);
   const probe = ready.slice(ready.indexOf("--probe ")).split(/\s+/);
   const load = (...more) => JSON.parse(ceiling("load", "http://10.99.0.2:8080/", "-c", "64", "-d",
     `${SECONDS}s`, "--warmup", "1s", "--cpus", "0", "--json", ...more));
-  const base = load("--runs", `${OUT}/runs`, ...probe);
-  const advice = JSON.parse(ceiling("advise", `${OUT}/runs/${base.id}`, "--json"));
   const tune = (...words) => ceiling("tune", ...words, ...probe);
   const rows = [];
-  for (const knob of Object.keys(NAMES)) {
+  // RFS works on top of RPS, so its own run is one with RPS.
+  for (const [at, knob] of Object.keys(IDS).entries()) {
+    const base = load("--runs", `${OUT}/runs`, ...probe);
+    const advice = JSON.parse(ceiling("advise", `${OUT}/runs/${base.id}`, "--json"));
+    const said = Object.values(advice).flat().filter((one) => one?.knob === IDS[knob]);
     const changes = [];
     for (let round = 0; round < ROUNDS; round += 1) {
       const measure = { plain: () => load().points[0].rate, turned: () => turned(knob) };
@@ -106,17 +107,23 @@ async function scene(name, { rules, sink }) {
       for (const which of order) rate[which] = measure[which]();
       changes.push(rate.turned / rate.plain - 1);
     }
-    const { prediction } = advice.candidates.find((candidate) => candidate.knob === IDS[knob]);
-    rows.push({ name, wall: base.verdict.wall, knob, prediction, changes });
+    rows.push({ name, verdict: base.verdict, knob, prediction: said[0].prediction, changes });
+    if (at === 0) apply(knob);
+  }
+  function apply(knob) {
+    const out = tune("apply", "--json", "--profile", "seeds", "--only", knob, "--device", "vs",
+      "--cpus", "0-1/0");
+    return JSON.parse(out).transaction;
   }
   function turned(knob) {
-    tune("apply", "--only", NAMES[knob].join(","), "--device", "vs", "--cpus", "0-1/0");
+    const transaction = apply(knob);
     try {
       return load().points[0].rate;
     } finally {
-      tune("revert");
+      tune("revert", "--transaction", transaction);
     }
   }
+  tune("revert");
   takeDown();
   return rows;
 }
@@ -124,12 +131,12 @@ async function scene(name, { rules, sink }) {
 const percent = (share) => (share === null ? "the next wall" : `${(share * 100).toFixed(1)} %`);
 
 function print(rows) {
-  for (const { name, wall, knob, prediction, changes } of rows) {
+  for (const { name, verdict, knob, prediction, changes } of rows) {
     const measured = median(changes);
     const range = `${percent(sorted(changes)[0])} to ${percent(sorted(changes).at(-1))}`;
     const { low, high } = prediction;
     const isInside = low !== null && measured >= low && (high === null || measured <= high);
-    console.log(`${name} (verdict ${wall}), ${knob}: predicted ${percent(low)} to ` +
+    console.log(`${name} (verdict ${verdict.wall} ${verdict.confidence}), ${knob}: predicted ${percent(low)} to ` +
       `${percent(high)}; measured ${percent(measured)} (${range}): ` +
       `${isInside ? "inside" : "OUTSIDE"}\n  ${prediction.arithmetic}`);
   }

@@ -187,7 +187,7 @@ pub struct ServerFacts {
     /// CPUs the root may run on.
     pub cpus_allowed: Vec<u32>,
     /// Threads of the tree that may run on fewer or other CPUs than the root, when the run began.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "by_number")]
     pub pinned_threads: BTreeMap<u32, Vec<u32>>,
     /// CPU limits of the root's control groups, innermost first.
     pub quotas: Vec<CpuQuota>,
@@ -265,6 +265,19 @@ pub struct FarHost {
     pub clock: ClockOffset,
     /// Why its readings ended before the run did; absent when they did not.
     pub lost: Option<String>,
+}
+
+/// Keys of JSON are texts, and stay so where a value is read through a tag, as on the line of a
+/// probe.
+fn by_number<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<u32, Vec<u32>>, D::Error> {
+    let texts = BTreeMap::<String, Vec<u32>>::deserialize(deserializer)?;
+    let number = |(key, list): (String, Vec<u32>)| {
+        let key = key.parse().map_err(serde::de::Error::custom)?;
+        Ok((key, list))
+    };
+    texts.into_iter().map(number).collect()
 }
 
 #[cfg(test)]

@@ -83,8 +83,8 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Farewell, FromProbe, Hello, Pong, Purpose, ToProbe, VERSION};
-    use model::facts::Unreadable;
+    use crate::message::{Farewell, FromProbe, Hello, Pong, Purpose, ToProbe, VERSION, Welcome};
+    use model::facts::{ServerFacts, Unreadable};
     use model::reading::{Data, Listener, Reading};
     use proptest::prelude::*;
 
@@ -153,6 +153,20 @@ mod tests {
             framed.extend(&bytes);
             let _ = through::<FromProbe>(&framed, piece);
         }
+    }
+
+    #[test]
+    fn a_server_with_pinned_threads_survives_the_way() {
+        let own = probe::server_facts(std::process::id(), None, "test").unwrap();
+        let server = ServerFacts { pinned_threads: [(7, vec![0, 3])].into(), ..own };
+        let (program, host) = ("1".to_string(), probe::host_facts());
+        let privilege = probe::privilege(None);
+        let welcome = Welcome { program, host, server: Some(server), unseen: None, privilege };
+        let welcome = FromProbe::Welcome(Box::new(welcome));
+        let bytes = encode(&welcome);
+        let mut frames = Frames::new(1 << 20);
+        frames.add(&bytes);
+        assert_eq!(frames.next_message::<FromProbe>().unwrap(), Some(welcome));
     }
 
     #[test]

@@ -245,9 +245,11 @@ fn far_apply(command: &Apply, answer: Answer) -> Result<Code, Failure> {
     if let Some(why) = error {
         let is_left = |row: &Row| row.fate == Fate::Applied || row.fate == Fate::Drifted;
         let why = format!("the probe's host: {why}");
-        return Err(match rows.iter().any(is_left) {
-            true => Failure::Left(why),
-            false => Failure::File(why),
+        // Without a transaction nothing was begun: what was asked cannot be.
+        return Err(match (&transaction, rows.iter().any(is_left)) {
+            (None, _) => Failure::Usage(why),
+            (Some(_), true) => Failure::Left(why),
+            (Some(_), false) => Failure::File(why),
         });
     }
     let made = rows.iter().filter(|row| row.fate == Fate::Applied).count();
