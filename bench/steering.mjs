@@ -55,19 +55,16 @@ function build(rules) {
 
 function takeDown() {
   for (const child of running.splice(0)) child.kill("SIGTERM");
-  for (const namespace of [CLIENT, SERVER]) {
-    try {
-      run("ip", "netns", "del", namespace);
-    } catch {
-      // It was not made.
-    }
+  const there = run("ip", "netns", "list");
+  for (const namespace of [CLIENT, SERVER].filter((name) => there.includes(name))) {
+    run("ip", "netns", "del", namespace);
   }
 }
 
 // Starts a program of the server's host; its first line.
 async function start(...words) {
   const child = spawn("ip", ["netns", "exec", SERVER, ...words],
-    { stdio: ["ignore", "pipe", "inherit"] });
+    { stdio: ["ignore", "pipe", "ignore"] });
   running.push(child);
   const [line] = await once(createInterface({ input: child.stdout }), "line");
   return line;
@@ -136,7 +133,8 @@ function print(rows) {
     const range = `${percent(sorted(changes)[0])} to ${percent(sorted(changes).at(-1))}`;
     const { low, high } = prediction;
     const isInside = low !== null && measured >= low && (high === null || measured <= high);
-    console.log(`${name} (verdict ${verdict.wall} ${verdict.confidence}), ${knob}: predicted ${percent(low)} to ` +
+    const { wall, confidence } = verdict;
+    console.log(`${name} (verdict ${wall} ${confidence}), ${knob}: predicted ${percent(low)} to ` +
       `${percent(high)}; measured ${percent(measured)} (${range}): ` +
       `${isInside ? "inside" : "OUTSIDE"}\n  ${prediction.arithmetic}`);
   }

@@ -5,7 +5,8 @@
 //! - [`elsewhere`]: the wall is another one: nothing, within the noise of the run;
 //! - [`work`], [`removed_work`]: of `c` microseconds per request on the CPU that limits, `m` can
 //!   go: at most `c / (c - m) - 1`;
-//! - [`spread_of_softirq`]: work moves to other CPUs: at most `fullest / mean - 1`;
+//! - [`spread_of_softirq`]: work moves to other CPUs: `fullest / mean - 1` if it costs as much
+//!   there, and at most the CPUs over the sum of what moves;
 //! - [`waiting`], [`removed_waiting`]: of the time in the system a share goes: at most
 //!   `1 / (1 - share) - 1`;
 //! - [`limit`], [`count`], [`room`]: a count runs into a limit: nothing until it does, then up to
@@ -265,14 +266,17 @@ pub fn spread_of_softirq(signals: &Signals, reconsider: &str) -> Prediction {
     if cpus.len() < 2 || full.busy < FULL || full.softirq < SOFTIRQ || mean <= 0.0 {
         return Prediction::no_effect(noise(signals), shown, reconsider);
     }
-    let high = full.busy / mean - 1.0;
-    let arithmetic = format!("{shown}: at most {:.2} / {mean:.2} - 1", full.busy);
-    Prediction::bounded(
-        -PRICE_OF_MOVING,
-        Some(at_least_noise(signals, high)),
-        arithmetic,
-        reconsider,
-    )
+    let count = cpus.len() as f64;
+    let softirq = cpus.iter().map(|cpu| cpu.softirq).sum::<f64>().max(SOFTIRQ);
+    let (even, high) = (full.busy / mean - 1.0, count * full.busy / softirq - 1.0);
+    let arithmetic = format!(
+        "{shown}: {:.2} / {mean:.2} - 1 = {even:.2} if a request goes on to cost as much; threads \
+         that find more requests each time they wake cost less, at best nothing: at most \
+         {count:.0} x {:.2} / {softirq:.2} - 1 = {high:.2}",
+        full.busy, full.busy
+    );
+    let high = at_least_noise(signals, high.max(even));
+    Prediction::bounded(-PRICE_OF_MOVING, Some(high), arithmetic, reconsider)
 }
 
 /// A bound that says no less than what cannot be told from nothing, and is always a number.
@@ -409,10 +413,15 @@ pub fn limit_at(
     count(signals, &Count { relieved, hits, what, removes, reconsider })
 }
 
-/// Where packets are given to more CPUs than there are queues. With as many queues as CPUs every
-/// packet is on its CPU already, and moving it costs interrupts between CPUs; so it does where
-/// the CPUs are full of something else.
+/// Where packets are given to more CPUs. That pays where one CPU is seen to be full of softirq,
+/// however many queues there are. Otherwise, with as many queues as CPUs, every packet is on its
+/// CPU already, and moving it costs interrupts between CPUs; so it does where the CPUs are full of
+/// something else.
 pub fn steered(signals: &Signals, reconsider: &str) -> Prediction {
+    let spread = spread_of_softirq(signals, reconsider);
+    if spread.basis == Basis::Bounded {
+        return spread;
+    }
     let server = &signals.server;
     let cpus = server.cpus.as_ref().map(Vec::len);
     match server.rx_queues.zip(cpus) {
@@ -420,7 +429,7 @@ pub fn steered(signals: &Signals, reconsider: &str) -> Prediction {
             let arithmetic = format!("{queues} receive queues for {cpus} CPUs: steering adds work");
             Prediction::bounded(-PRICE_OF_MOVING, Some(noise(signals)), arithmetic, reconsider)
         }
-        _ => priced(signals, spread_of_softirq(signals, reconsider)),
+        _ => priced(signals, spread),
     }
 }
 

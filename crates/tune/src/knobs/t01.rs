@@ -4,7 +4,7 @@
 //! interrupt that only manages the device is skipped.
 //! Matters when: one CPU is full of softirq while others idle (K4, C10), or interrupts compete
 //! with the server's threads for a CPU.
-//! Predicts: up to the ratio of the fullest CPU to the mean of all; nothing elsewhere. At 22 000
+//! Predicts: about the ratio of the fullest CPU to the mean of all; nothing elsewhere. At 22 000
 //! interrupts per second and queue with idle CPUs: nothing.
 //! Risk: a list of several CPUs still lands on one; disjoint CPUs for packets cost the server's.
 //! Verify: effective_affinity_list, and /proc/interrupts counts on the CPU meant.

@@ -3,7 +3,7 @@
 //! Path: `ethtool -L`, by SIOCETHTOOL: `combined 8`, or `rx 4 tx 4`.
 //! Matters when: there are fewer queues than CPUs and one CPU is full of softirq (K4). The most
 //! efficient number is the smallest that does not overflow.
-//! Predicts: up to the ratio of the fullest CPU to the mean of all; nothing with as many queues
+//! Predicts: about the ratio of the fullest CPU to the mean of all; nothing with as many queues
 //! as CPUs, or at another wall.
 //! Risk: the link goes down for a moment; tables of RSS, RPS and XPS start anew.
 //! Verify: read back; counters of the new queues move.

@@ -2,7 +2,7 @@
 //!
 //! Path: `ethtool -X DEVICE equal N`, by SIOCETHTOOL; a table, `equal N` when all have their turn.
 //! Matters when: packets of the queues differ by more than 2, with more than 8 flows each (K14).
-//! Predicts: up to the ratio of the fullest CPU to the mean of all; nothing when packets are even.
+//! Predicts: about the ratio of the fullest CPU to the mean of all; nothing when packets are even.
 //! Risk: flows change their queue, so some packets come out of order once.
 //! Verify: the table reads back; counters of the queues grow alike.
 //! With: T3 sets it back; T1 says which CPU a queue means.

@@ -3,7 +3,7 @@
 //! Path: `/sys/class/net/DEVICE/queues/rx-N/rps_cpus`, a mask of CPUs; zero is off.
 //! Matters when: there are fewer queues than CPUs and one CPU is full of softirq (K4, C10). With
 //! as many queues as CPUs it only adds interrupts between them.
-//! Predicts: up to the ratio of the fullest CPU to the mean of all it may use; nothing elsewhere.
+//! Predicts: about the ratio of the fullest CPU to the mean of all it may use; nothing elsewhere.
 //! Risk: more CPU per packet; wake-ups of other CPUs.
 //! Verify: `received_rps` of /proc/net/softnet_stat grows on the CPUs named.
 //! With: RFS (T6) needs it; a hash of few flows spreads unevenly.
@@ -122,7 +122,10 @@ mod tests {
     fn it_matters_when_one_cpu_is_full_and_others_have_no_queue() {
         let idle = testing::at(WallId::K4, 0.3, 0.1);
         testing::assert_predicts(&KNOB, &idle, &testing::one_full_cpu(1));
-        let said = predict(&testing::one_full_cpu(4));
+        assert!(predict(&testing::one_full_cpu(4)).high.unwrap() > 0.03, "queues share one CPU");
+        let mut spread = idle.clone();
+        spread.server.rx_queues = Some(4);
+        let said = predict(&spread);
         assert_eq!((said.basis, said.high), (Basis::Bounded, Some(0.03)), "it only costs");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Path: `/sys/class/net/DEVICE/threaded`, 0 or 1.
 //! Matters when: softirq on one CPU starves threads of the server that share it (K4).
-//! Predicts: up to the ratio of the fullest CPU to the mean of all; nothing elsewhere.
+//! Predicts: about the ratio of the fullest CPU to the mean of all; nothing elsewhere.
 //! Risk: longer and less even latency; threads compete like any other.
 //! Verify: kernel threads named `napi/DEVICE-...` exist.
 //! With: another answer to what T1 and T5 answer; try one of them at a time.

@@ -113,7 +113,6 @@ mod tests {
 
     /// The process of the next test: itself and three threads, until nobody listens to it.
     #[test]
-    #[ignore = "the child of another test"]
     fn a_child_with_threads() {
         if std::env::var_os(CHILD).is_none() {
             return;
@@ -132,7 +131,7 @@ mod tests {
         let host = Host::look(Root::default());
         let cpus: Vec<String> = host.usable_cpus().iter().map(|cpu| cpu.to_string()).collect();
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["--ignored", "--exact", "place::threads::tests::a_child_with_threads"]);
+        child.args(["--exact", "place::threads::tests::a_child_with_threads"]);
         child.env(CHILD, "1").stdin(std::process::Stdio::piped());
         let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
         let pid = child.id();
