@@ -245,6 +245,16 @@ pub fn mean_busy(signals: &Signals) -> Option<f64> {
     finite(Some(cpus.iter().map(|cpu| cpu.busy).sum::<f64>() / cpus.len() as f64))
 }
 
+/// Nothing, where no wall is named and no CPU of the server is full: who waits for one then waits
+/// for moments, and not for want of it.
+pub fn cpus_have_time(signals: &Signals, reconsider: &str) -> Option<Prediction> {
+    let is_named = matches!(signals.wall, Some(Named::Wall(_)));
+    let cpus = cpus_of_server(signals).filter(|_| !is_named)?;
+    let fullest = cpus.iter().map(|cpu| cpu.busy).fold(0.0, f64::max);
+    let shown = || format!("no CPU limits: the fullest is {:.0} % busy", fullest * 100.0);
+    (fullest < FULL).then(|| Prediction::no_effect(noise(signals), shown(), reconsider))
+}
+
 /// Softirq moves from the fullest CPU to others of the server's host.
 pub fn spread_of_softirq(signals: &Signals, reconsider: &str) -> Prediction {
     if let Some(nothing) = elsewhere(signals, &[WallId::K4, WallId::K5], reconsider) {
@@ -297,16 +307,12 @@ pub fn work(
     if let Some(nothing) = elsewhere(signals, &relieved, reconsider) {
         return nothing;
     }
+    if let Some(nothing) = cpus_have_time(signals, reconsider) {
+        return nothing;
+    }
     let is_named = matches!(signals.wall, Some(Named::Wall(_)));
-    let fullest = cpus_of_server(signals)
-        .and_then(|cpus| cpus.iter().map(|cpu| cpu.busy).max_by(f64::total_cmp));
-    match fullest {
-        Some(busy) if !is_named && busy < FULL => {
-            let arithmetic = format!("no CPU limits: the fullest is {:.0} % busy", busy * 100.0);
-            return Prediction::no_effect(noise(signals), arithmetic, reconsider);
-        }
-        None if !is_named => return unknown("shares of the server's CPUs", reconsider),
-        _ => {}
+    if !is_named && cpus_of_server(signals).is_none() {
+        return unknown("shares of the server's CPUs", reconsider);
     }
     match finite(largest_share) {
         None => unknown(&format!("the share of {what} in a profile of the server"), reconsider),

@@ -42,7 +42,7 @@ fn propose(_: &Ask<'_>) -> Proposal {
 
 fn predict(signals: &Signals) -> Prediction {
     let noise = predict::noise(signals);
-    let arithmetic = format!("removes 0 us of work per request; keeps T1 in place (noise {noise})");
+    let arithmetic = "removes 0 us of work per request; keeps T1 in place".to_string();
     let reconsider =
         "effective affinities that changed during a run, or blocks that differ by them";
     Prediction::no_effect(noise, arithmetic, reconsider)

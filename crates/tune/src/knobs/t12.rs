@@ -59,7 +59,8 @@ fn predict(signals: &Signals) -> Prediction {
         let arithmetic = "waiting of the server's threads for CPUs was not measured".to_string();
         return Prediction::unknown(arithmetic, reconsider);
     };
-    if let Some(nothing) = predict::elsewhere(signals, RELIEVES, reconsider) {
+    let nothing = predict::elsewhere(signals, RELIEVES, reconsider);
+    if let Some(nothing) = nothing.or_else(|| predict::cpus_have_time(signals, reconsider)) {
         return nothing;
     }
     if share <= predict::noise(signals) {

@@ -45,6 +45,10 @@ fn now(host: &Host) -> Option<String> {
 fn predict(signals: &Signals) -> Prediction {
     let reconsider = "threads of the server that wait for a CPU above 1 % of the time (S6)";
     let share = signals.server.waiting_share;
+    if let Some(nothing) = predict::cpus_have_time(signals, reconsider).filter(|_| share.is_some())
+    {
+        return nothing;
+    }
     predict::waiting(signals, WALLS, share, "its threads waited for a CPU", reconsider)
 }
 

@@ -116,6 +116,20 @@ fn removed_waiting_pays_by_its_share_of_the_time() {
 }
 
 #[test]
+fn who_waits_for_a_cpu_that_has_time_gains_nothing() {
+    let cpu = |busy| CpuSignal { cpu: 0, busy, softirq: 0.0 };
+    let mut signals = Signals { wall: Some(Named::Unknown), ..Signals::default() };
+    signals.server.cpus = Some(vec![cpu(0.15), cpu(0.03)]);
+    signals.server.waiting_share = Some(0.35);
+    for id in ["T12", "T59"] {
+        let knob = REGISTRY.iter().find(|knob| knob.id == id).unwrap();
+        let said = (knob.predict)(&signals);
+        assert_eq!(said.basis, Basis::NoEffect, "{id}: {said:?}");
+        assert!(said.arithmetic.contains("15 % busy"), "{id}: {said:?}");
+    }
+}
+
+#[test]
 fn fewer_bytes_pay_on_a_full_link_only() {
     let full = fewer_bytes(&at_wall(WallId::K8), 4.0, 0.5, "link use");
     assert_eq!((full.low, full.high), (Some(-0.5), Some(3.0)));
