@@ -213,8 +213,8 @@ fn a_knob_that_a_plan_must_not_turn_is_refused_before_anything_starts() {
     let head = "schema = \"ceiling.plan/1\"\nquestion = \"?\"\n";
     for (server, tune, words) in [
         ("target = \"sink\"", "only = [\"nothing\"]", "no knob 'nothing'"),
-        ("target = \"sink\"", "only = [\"rps\"], profile = \"fast\"", "none of seeds"),
-        ("target = \"sink\"", "only = [\"rps\"], cpus = \"0\"", "cpus = \"0/1-3\""),
+        ("target = \"sink\"", "only = [\"rps\"], profile = \"fast\"", "there are seeds"),
+        ("target = \"sink\"", "only = [\"rps\"], cpus = \"0\"", "for example 0-3/4-7"),
         ("addr = \"127.0.0.1:1\"", "only = [\"somaxconn\"]", "starts afterwards"),
     ] {
         let text = format!("{head}server = {{ {server} }}\ntune = {{ {tune} }}\n");
