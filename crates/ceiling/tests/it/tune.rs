@@ -98,7 +98,9 @@ impl Ground {
             let now = row["now"].as_str().map_or("absent".to_string(), str::to_string);
             places.insert(place.to_string(), now);
         }
-        let files: Vec<_> = places.keys().filter(|place| place.starts_with('/')).collect();
+        let is_there =
+            |(place, now): &(&String, &String)| place.starts_with('/') && *now != "absent";
+        let files: Vec<_> = places.iter().filter(is_there).map(|(place, _)| place).collect();
         let mut read = self.namespace.command(Path::new("tail"));
         let said = read.args(["-n", "+1", "-v", "--"]).args(&files).output().unwrap();
         let text = String::from_utf8(said.stdout).unwrap();
@@ -482,7 +484,7 @@ fn wrong_words_get_an_example() {
     let cases = [
         (&["apply", "--only", "nothing"][..], "there is no knob 'nothing'"),
         (&["plan", "--device", "no-such"], "no such device"),
-        (&["plan", "--cpus", "0-3"], "--cpus 0-3/4-7"),
+        (&["plan", "--cpus", "0-3"], "for example 0-3/4-7"),
         (&["plan", "--cpus", "0/9999"], "not usable here"),
         (&["apply", "--deadline", "2m"], "from 1s to 60s"),
         (&["revert", "--transaction", "x"], "there is no transaction x"),

@@ -16,7 +16,11 @@ pub fn plan(rows: &[Row], run: Option<&str>) -> Page {
     let of = |fate: Fate| rows.iter().filter(move |row| row.fate == fate);
     blocks.extend(proposed(&of(Fate::Proposed).filter(|row| !is_idle(row)).collect::<Vec<_>>()));
     let idle: Vec<_> = of(Fate::Proposed).filter(|row| is_idle(row)).collect();
-    blocks.extend(listed("Not worth trying now; --only leaves them out of apply", &idle, not_worth));
+    blocks.extend(listed(
+        "Not worth trying now; --only leaves them out of apply",
+        &idle,
+        not_worth,
+    ));
     let fine: Vec<_> = of(Fate::Already).collect();
     blocks.extend(listed("Left as it is", &fine, |group| {
         with_note(format!("{} = {}", title(group), or_off(group.row.now.as_deref())), group)
