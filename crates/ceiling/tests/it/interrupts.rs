@@ -101,6 +101,10 @@ fn interrupts_of_this_host_move_and_who_moves_them_too_is_caught() {
     let planned = tune(&folder, &["plan", "--only", "irq-affinity", "--json"]).record();
     let places = planned["rows"].as_array().unwrap().clone();
     if places.iter().all(|row| row["fate"] == "absent") {
+        // Looked up in another way than the product does: it must not be what skips its own test.
+        let devices = fs::read_dir("/sys/class/net").unwrap().flatten();
+        let hardware: Vec<_> = devices.filter(|one| one.path().join("device").exists()).collect();
+        assert!(hardware.is_empty(), "{hardware:?} have interrupts, and the plan has none");
         println!("no network device of this host has interrupts of its own");
         return;
     }

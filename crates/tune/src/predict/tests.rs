@@ -130,6 +130,38 @@ fn who_waits_for_a_cpu_that_has_time_gains_nothing() {
 }
 
 #[test]
+fn packets_gather_where_their_readers_run() {
+    let cpu = |cpu, busy, softirq| CpuSignal { cpu, busy, softirq };
+    let mut signals = at_wall(WallId::S1);
+    signals.rate = Some(10_000.0);
+    signals.server.cpus = Some(vec![cpu(0, 1.0, 0.8), cpu(1, 1.0, 0.8)]);
+    signals.server.process_cpus = Some(vec![0, 1]);
+    signals.server.us_per_request = Some(20.0);
+    // One thread does all of the 0.2 CPUs: both CPUs' packets would go to its one.
+    signals.server.hottest_thread = Some(0.2);
+    let one = gathered_at_readers(&signals, "softirq");
+    assert!((one.low.unwrap() + 0.5).abs() < 1e-9, "{}", one.arithmetic);
+    // Two threads, each on a CPU of its own: nothing gathers.
+    signals.server.hottest_thread = Some(0.1);
+    let two = gathered_at_readers(&signals, "softirq");
+    assert_eq!(two.low, Some(-noise(&signals)), "{}", two.arithmetic);
+    // The same two, kept on one CPU.
+    signals.server.process_cpus = Some(vec![0]);
+    assert_eq!(gathered_at_readers(&signals, "softirq").low, one.low);
+}
+
+#[test]
+fn moving_packets_has_a_price_where_cpus_are_full() {
+    let cpu = |cpu| CpuSignal { cpu, busy: 1.0, softirq: 0.1 };
+    let mut signals = at_wall(WallId::S1);
+    signals.server.cpus = Some(vec![cpu(0), cpu(1)]);
+    signals.server.rx_queues = Some(1);
+    let full = steered(&signals, "softirq");
+    assert_eq!((full.basis, full.low), (Basis::Bounded, Some(-PRICE_OF_MOVING)));
+    assert!(full.high.unwrap() <= noise(&signals), "{full:?}");
+}
+
+#[test]
 fn fewer_bytes_pay_on_a_full_link_only() {
     let full = fewer_bytes(&at_wall(WallId::K8), 4.0, 0.5, "link use");
     assert_eq!((full.low, full.high), (Some(-0.5), Some(3.0)));
