@@ -21,7 +21,7 @@ FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: build-ranch build-nginx ranch
-.PHONY: walls walls-fit spectrum services bench-bare bench-database bench-steering
+.PHONY: walls walls-fit spectrum services bench-bare bench-database bench-size bench-steering
 .PHONY: test-rust test-go test-web
 
 help: ## what there is
@@ -105,6 +105,9 @@ bench-bare: build ## targets against bare handlers of their libraries; prints ra
 
 bench-database: build services ## /db/read of the targets beside pgbench on one PostgreSQL
 	./bench/database
+
+bench-size: build ## what `size` predicts for two generators beside what they use
+	node bench/size.mjs
 
 bench-steering: build ## RPS and RFS: what a run predicts of them beside what they do; as root
 	./scripts/need ip iproute2

@@ -1,5 +1,5 @@
 //! What signals do: the first asks for an orderly end, the second ends at once, unless a server
-//! would be left changed.
+//! or a host would be left changed.
 
 use crate::exit::{Code, Failure};
 use rustix::fd::AsFd;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const BEING_PUT_BACK: &[u8] =
-    b"\nceiling: the server is being put back as it was before the experiment; then this ends\n";
+    b"\nceiling: what was changed is being put back as it was before; then this ends\n";
 
 /// What a signal leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Asked {
 }
 
 /// Set by the first signal, so that the run ends in order; the second ends the program at once.
-/// While an experiment has changed the server it does not: the run puts it back and ends.
+/// While an experiment has changed a server or a host it does not: the run puts it back and ends.
 pub fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let asked = Arc::new(Asked::default());
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -66,9 +66,14 @@ pub fn patient_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
+/// Whether something is changed that an orderly end puts back.
+fn is_changed() -> bool {
+    lab::touch::is_under_way() || lab::experiment::is_turned()
+}
+
 fn handle(signal: c_int, asked: &Arc<Asked>) -> Result<(), Error> {
     let asked = Arc::clone(asked);
-    let handler = move || match asked.act(lab::touch::is_under_way()) {
+    let handler = move || match asked.act(is_changed()) {
         Act::Wait => {}
         Act::Tell => {
             // A closed stderr is no reason for anything else.

@@ -3,12 +3,14 @@
 //! A server that dies ends its cell as failed, whatever was measured until then: half a server is
 //! another server. Services live as long as cells need them one after the other.
 
+mod measurer;
 mod neighbour;
 mod process;
 mod service;
 mod tuning;
 
-pub use tuning::check as check_tuning;
+pub use measurer::output;
+pub use tuning::{check as check_tuning, is_turned};
 
 use model::experiment::{CellResult, Fate};
 use neighbour::Neighbours;
@@ -60,7 +62,7 @@ pub enum Progress<'a> {
     Ended(&'a CellResult, &'a [CellResult]),
 }
 
-/// Walks all cells. The flag ends it after the cell that is under way.
+/// Walks all cells. The flag ends it after the cell that is under way, which ends early.
 pub fn walk(
     plan: &Plan,
     targets: &Targets,
@@ -69,7 +71,8 @@ pub fn walk(
     measure: &mut Measure<'_>,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Vec<CellResult> {
-    let mut walk = Walk { targets, places, stop, services: Services::new(places), spoilt: None };
+    let mut walk =
+        Walk { targets, places, stop, services: Services::new(places, stop), spoilt: None };
     let mut results: Vec<CellResult> = plan.cells.iter().map(unreached).collect();
     for (at, cell) in plan.cells.iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
@@ -180,7 +183,7 @@ impl Walk<'_> {
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
         let log = self.places.scratch.join(format!("cell-{:03}.log", at + 1));
         let target = self.targets.target(target)?;
-        let how = How { args: &args, env, cpus, folder: "" };
+        let how = How { args: &args, env, cpus, folder: "", stop: self.stop };
         let process = Process::start(target, &how, &self.places.root, &log)?;
         let ready = Ready { addr: process.addr().to_string(), pid: Some(process.pid()) };
         Ok(Running { ready, process: Some(process) })

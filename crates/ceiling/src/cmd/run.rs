@@ -17,7 +17,7 @@ use std::env;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where the list of targets is, seen from the root that its words are run from.
@@ -144,7 +144,7 @@ fn conduct(
         predictions: Vec::new(),
     };
     let runs = folder.runs();
-    let mut measure = |cell: &Cell, ready: &Ready| measure(cell, ready, &runs);
+    let mut measure = |cell: &Cell, ready: &Ready| measure(cell, ready, &runs, stop);
     let mut tell = |progress: Progress<'_>| {
         if !command.quiet {
             told(progress, plan);
@@ -209,19 +209,22 @@ impl Folder {
 
 /// Measures one cell with a process of our own kind: what one cell does to it, or it to the
 /// machine, ends with it.
-fn measure(cell: &Cell, ready: &Ready, runs: &Path) -> Measured {
+fn measure(cell: &Cell, ready: &Ready, runs: &Path, stop: &AtomicBool) -> Measured {
     let mut words = words_of(cell, ready);
     let shown = [&["ceiling".to_string()], &words[..]].concat();
     words.extend(["--json".to_string(), "--quiet".to_string(), "--runs".to_string()]);
     words.push(runs.display().to_string());
-    let fate = match measured(cell, &words) {
+    let fate = match measured(cell, &words, stop) {
         Ok(run) => Fate::Measured { run },
         Err(why) => Fate::Failed { why },
     };
     Measured { command: shown, fate }
 }
 
-fn measured(cell: &Cell, words: &[String]) -> Result<String, String> {
+fn measured(cell: &Cell, words: &[String], stop: &AtomicBool) -> Result<String, String> {
+    if stop.load(Ordering::Relaxed) {
+        return Err("interrupted before it was measured".to_string());
+    }
     let program = env::current_exe().map_err(|error| format!("cannot find ceiling: {error}"))?;
     let mut command = match cell.client.nice {
         0 => Command::new(program),
@@ -232,8 +235,8 @@ fn measured(cell: &Cell, words: &[String]) -> Result<String, String> {
         }
     };
     command.args(words);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = command.output().map_err(|error| format!("cannot start ceiling: {error}"))?;
+    let output = experiment::output(command, stop);
+    let output = output.map_err(|error| format!("cannot start ceiling: {error}"))?;
     let record: Option<Value> = serde_json::from_slice(&output.stdout).ok();
     if let Some(id) = record.as_ref().and_then(|record| record["id"].as_str()) {
         let outcome = record.as_ref().map_or(&Value::Null, |record| &record["outcome"]);

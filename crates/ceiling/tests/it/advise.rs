@@ -1,10 +1,12 @@
 //! Advice from real runs, plans that turn knobs of a namespace, and what is kept of predictions.
 
-use crate::harness::{Folder, Namespace, Said, Server, ceiling, root, run, turn};
+use crate::harness::{Folder, Namespace, Said, Server, ceiling, root, run, signal, turn};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 fn list() -> String {
     root().join("targets/targets.toml").display().to_string()
@@ -204,6 +206,109 @@ fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
     let gate = gates.iter().find(|gate| gate["id"] == "tuning").expect("something is tuned");
     assert_eq!(gate["ok"], false, "{gate}");
     assert_eq!(record["verdict"]["wall"], "M3", "{}", record["verdict"]);
+}
+
+/// Starts the plan with cells that are too long to end, and waits until the knob is turned.
+fn started(namespace: &Namespace, folder: &Folder) -> (Child, String) {
+    let before = somaxconn(namespace);
+    assert_ne!(before, "7777");
+    let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
+    fs::write(&plan, PLAN.replace("duration = \"1s\"", "duration = \"60s\"")).unwrap();
+    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
+    command.args(["run", &plan, "--targets-file", &list(), "--runs", &runs]);
+    command.args(["--json", "-q", "--allow-tune", "--only", "longer"]);
+    command.env("CEILING_TUNE_JOURNAL", folder.path.join("journal"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while somaxconn(namespace) != "7777" {
+        thread::sleep(Duration::from_millis(2));
+    }
+    (child, before)
+}
+
+#[test]
+fn ctrl_c_in_a_tuned_cell_puts_the_knob_back_and_keeps_what_was_measured() {
+    must_be_root();
+    let _turn = turn();
+    let namespace = Namespace::new("advise-c");
+    // The second press would end at once, if nothing were changed.
+    for presses in [1, 2] {
+        let folder = Folder::new("advise-ctrl-c");
+        let (child, before) = started(&namespace, &folder);
+        thread::sleep(Duration::from_secs(2));
+        for _ in 0..presses {
+            signal(child.id(), "INT");
+            thread::sleep(Duration::from_millis(20));
+        }
+        let said = Said::of(child.wait_with_output().unwrap());
+        assert_eq!(said.code, 130, "{}", said.stderr);
+        assert_eq!(somaxconn(&namespace), before, "{}", said.stderr);
+        let document = said.record();
+        let first = &document["cells"][0];
+        let fates = first["tuned"].as_array().unwrap().iter().map(|row| row["fate"].clone());
+        assert_eq!(fates.collect::<Vec<_>>(), ["reverted"], "{first:#}");
+        // Nobody but the run was told; it told the generator.
+        let why = first["fate"]["why"].as_str().unwrap();
+        assert!(why.starts_with("interrupted; what was measured is run"), "{first:#}");
+        let status = inside(&namespace, &folder, &["tune", "status"]);
+        assert!(status.stdout.contains("Nothing is changed"), "{}", status.stdout);
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_its_knob_in_the_journal_and_revert_puts_it_back() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-k"), Folder::new("advise-killed"));
+    let (mut child, before) = started(&namespace, &folder);
+    // The server, and soon the generator.
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let mut started = Vec::new();
+    while started.len() < 2 {
+        let text = fs::read_to_string(&children).unwrap();
+        started = text.split_whitespace().map(str::to_string).collect();
+    }
+    signal(child.id(), "KILL");
+    child.wait().unwrap();
+    let begin = Instant::now();
+    while started.iter().any(|pid| Path::new("/proc").join(pid).join("exe").read_link().is_ok()) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "one of {started:?} goes on");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(somaxconn(&namespace), "7777", "nobody is left to put it back");
+    let status = inside(&namespace, &folder, &["tune", "status"]);
+    assert!(status.stdout.contains("somaxconn"), "{}", status.stdout);
+    let reverted = inside(&namespace, &folder, &["tune", "revert"]);
+    assert_eq!(reverted.code, 0, "{}", reverted.stderr);
+    assert_eq!(somaxconn(&namespace), before);
+}
+
+/// Without a word about the run, the newest one that is a measurement predicts.
+#[test]
+fn a_plan_of_knobs_reads_the_newest_valid_run() {
+    let _turn = turn();
+    let folder = Folder::new("advise-newest");
+    let steady = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:5ms"]);
+    let broken = Server::start("target-sink", &["--status", "500:50%"]);
+    let runs = folder.file("kept");
+    let newest = || {
+        let said = run(&["tune", "plan", "--json", "--only", "somaxconn", "--runs", &runs]);
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        said.record()["run"].clone()
+    };
+    assert_eq!(newest(), Value::Null, "no run yet");
+    let id = |path: String| Value::from(path.rsplit('/').next().unwrap());
+    let mut valid = Value::Null;
+    for _ in 0..2 {
+        let path = measured(&folder, &steady);
+        let record: Value =
+            serde_json::from_slice(&fs::read(format!("{path}/run.json")).unwrap()).unwrap();
+        if record["verdict"]["side"] != "measurement" {
+            valid = id(path);
+        }
+        assert_eq!(newest(), valid);
+    }
+    measured(&folder, &broken);
+    assert_eq!(newest(), valid, "a run full of errors predicts nothing");
 }
 
 #[test]

@@ -1,81 +1,45 @@
-//! Sizes from stored runs: what is said, what is refused, and whether the prediction holds.
+//! Sizes from stored runs: what is said, what is refused, and that it is the measured cost.
 
-use crate::harness::{Folder, Server, ceiling, run, turn};
+use crate::harness::{Folder, Server, run, turn};
 use serde_json::Value;
 use std::fs;
-use std::process::Stdio;
 
 /// A server whose rate its delay decides, not what else runs on the machine.
 const STEADY: [&str; 4] = ["--threads", "1", "--delay", "fixed:5ms"];
 
-/// Connections that keep one generator full on the CPU that all share, and half as many.
-const FULL: &str = "64";
-const HALF: &str = "32";
-/// How often one generator and two take turns.
-const ROUNDS: usize = 7;
-
-/// One pipelined run of so many connections, written to a file; gives its name.
-fn measured(folder: &Folder, name: &str, url: &str, connections: &str) -> String {
-    let file = folder.file(name);
-    let said = run(&arguments(url, connections, &file));
-    assert!(said.code == 0 || said.code == 4, "{}", said.stderr);
+/// One run of four connections, written to a file; gives its name. On a busy machine a run may be
+/// no valid measurement, and is repeated.
+fn measured(folder: &Folder, url: &str) -> String {
+    let file = folder.file("run.json");
+    let load = ["load", url, "-c", "4", "-p", "16", "-d", "1s", "-t", "1", "--cpus", "1", "-q"];
+    for _ in 0..5 {
+        let said = run(&[&load[..], &["--warmup", "500ms", "-o", &file]].concat());
+        assert!(said.code == 0 || said.code == 4, "{}", said.stderr);
+        if said.code == 0 {
+            break;
+        }
+    }
     file
 }
 
-fn arguments<'a>(url: &'a str, connections: &'a str, file: &'a str) -> Vec<&'a str> {
-    let load = ["load", url, "-c", connections, "-p", "16", "-d", "2s", "-t", "1"];
-    [&load[..], &["--cpus", "1", "--warmup", "500ms", "-q", "-o", file]].concat()
-}
-
-fn point(file: &str) -> Value {
-    let record: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
-    record["points"][0].clone()
-}
-
-/// One process is measured; its cost predicts the CPU time of two that share the load. All are
-/// full: `size` is about machines that are, and one with room has smaller batches and a higher
-/// cost. What else runs on this machine moves the cost of a request as well, so the runs take turns
-/// and the median counts.
+/// What a request cost the client in the run is what is multiplied, whatever the machine did to it.
+/// How well that holds for two processes is measured by `make bench-size`.
 #[test]
-fn two_processes_with_half_the_load_each_reach_the_predicted_cost() {
+fn the_measured_cost_times_the_rate_is_the_prediction() {
     let _turn = turn();
-    let server = Server::start("target-sink", &["--threads", "1", "--cpus", "0"]);
-    let (folder, url) = (Folder::new("size"), server.url("/"));
-    let mut ratios: Vec<f64> = Vec::new();
-    for attempt in 0..ROUNDS {
-        let whole = measured(&folder, &format!("whole-{attempt}.json"), &url, FULL);
-        let halves = ["left", "right"].map(|name| {
-            let file = folder.file(&format!("{name}-{attempt}.json"));
-            let words = arguments(&url, HALF, &file);
-            (ceiling(&words).stdout(Stdio::null()).spawn().unwrap(), file)
-        });
-        let halves = halves.map(|(mut child, file)| {
-            child.wait().unwrap();
-            point(&file)
-        });
-        let sum = |figure: &dyn Fn(&Value) -> f64| halves.iter().map(figure).sum::<f64>();
-        let rate = sum(&|point| point["rate"].as_f64().unwrap());
-        let used = sum(&|point| point["cpu"]["client_cpus"].as_f64().unwrap());
-        let said = run(&["size", &whole, "--rate", &format!("{rate:.0}"), "--json"]);
-        if said.code != 0 {
-            // Only a run that others disturbed may be refused.
-            assert_eq!(said.code, 4, "{}", said.stderr);
-            assert!(said.stderr.contains("valid measurement"), "{}", said.stderr);
-            println!("round {attempt}: {}", said.stderr.trim());
-            continue;
-        }
-        let predicted = said.record()["client_cpus"]["value"].as_f64().unwrap();
-        ratios.push(used / predicted);
-        println!(
-            "one process predicts {predicted:.3} CPUs at {rate:.0}/s, two used {used:.3}: {:+.1} %",
-            (used / predicted - 1.0) * 100.0
-        );
-    }
-    assert!(ratios.len() >= 3, "this machine gave {} steady runs of {ROUNDS}", ratios.len());
-    ratios.sort_by(f64::total_cmp);
-    let median = ratios[ratios.len() / 2];
-    println!("median {:+.1} %", (median - 1.0) * 100.0);
-    assert!((0.75..=1.25).contains(&median), "two processes used {median:.2} times as much");
+    let server = Server::start("target-sink", &STEADY);
+    let folder = Folder::new("size-cost");
+    let file = measured(&folder, &server.url("/"));
+    let record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let point = &record["points"][0];
+    let figure = |pointer: &str| point.pointer(pointer).unwrap().as_f64().unwrap();
+    let (rate, cpus) = (figure("/rate"), figure("/cpu/client_cpus"));
+    let said = run(&["size", &file, "--rate", "1M", "--json"]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let predicted = &said.record()["client_cpus"];
+    let [value, low, high] = ["value", "low", "high"].map(|name| predicted[name].as_f64().unwrap());
+    assert!((value / (cpus / rate * 1e6) - 1.0).abs() < 0.001, "{predicted} of {cpus} at {rate}/s");
+    assert!(low <= value && value <= high, "{predicted}");
 }
 
 #[test]
@@ -83,7 +47,7 @@ fn the_answer_and_its_arithmetic_are_shown() {
     let _turn = turn();
     let server = Server::start("target-sink", &STEADY);
     let folder = Folder::new("size-text");
-    let file = measured(&folder, "run.json", &server.url("/"), "4");
+    let file = measured(&folder, &server.url("/"));
     let asked = ["size", &file, "--rate", "5M", "--client-cpus", "32", "--link", "25G"];
     let said = run(&asked);
     assert_eq!(said.code, 0, "{}", said.stderr);
@@ -127,7 +91,7 @@ fn an_invalid_run_is_refused_and_exits_with_4() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--status", "500:50%"]);
     let folder = Folder::new("size-invalid");
-    let file = measured(&folder, "run.json", &server.url("/"), "4");
+    let file = measured(&folder, &server.url("/"));
     let said = run(&["size", &file, "--rate", "1M"]);
     assert_eq!((said.code, said.stdout.as_str()), (4, ""), "{}", said.stderr);
     assert!(said.stderr.contains("not a valid measurement"), "{}", said.stderr);

@@ -8,12 +8,16 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// A target makes its pool and fills its tables before it listens.
 const READY_LIMIT: Duration = Duration::from_secs(120);
+
+/// How often it is looked whether anybody still waits.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A target ends started requests for a second, and its workers have five to report.
 const END_LIMIT: Duration = Duration::from_secs(15);
@@ -44,6 +48,8 @@ pub struct How<'a> {
     pub cpus: &'a str,
     /// A folder of its own, for targets that name one.
     pub folder: &'a str,
+    /// Once it is set, nobody waits any longer for it to listen.
+    pub stop: &'a AtomicBool,
 }
 
 /// How a target ended.
@@ -84,13 +90,23 @@ impl Process {
             log,
             is_ended: false,
         };
-        process.addr = process.listen(&target.ready.event).map_err(failed)?;
+        process.addr = process.listen(&target.ready.event, how.stop).map_err(failed)?;
         Ok(process)
     }
 
     /// Waits for the line that says where it listens.
-    fn listen(&mut self, event: &str) -> Result<String, String> {
-        match self.lines.recv_timeout(READY_LIMIT) {
+    fn listen(&mut self, event: &str, stop: &AtomicBool) -> Result<String, String> {
+        let deadline = Instant::now() + READY_LIMIT;
+        let line = loop {
+            match self.lines.recv_timeout(LOOK) {
+                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
+                    return Err("interrupted before it listened".to_string());
+                }
+                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
+                line => break line,
+            }
+        };
+        match line {
             Ok(line) => {
                 let value: Option<Value> = serde_json::from_str(&line).ok();
                 let value = value.filter(|value| value["event"] == event);

@@ -8,18 +8,20 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 /// Services that run.
 pub struct Services<'a> {
     places: &'a Places,
+    stop: &'a AtomicBool,
     /// By name; or why one could not be started, so that it is not tried for every cell again.
     started: BTreeMap<String, Result<Process, String>>,
 }
 
 impl<'a> Services<'a> {
     /// None yet.
-    pub fn new(places: &'a Places) -> Self {
-        Self { places, started: BTreeMap::new() }
+    pub fn new(places: &'a Places, stop: &'a AtomicBool) -> Self {
+        Self { places, stop, started: BTreeMap::new() }
     }
 
     /// Where the named ones are; those that do not run yet are started.
@@ -53,7 +55,7 @@ impl<'a> Services<'a> {
             .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
         let log = self.places.scratch.join(format!("{name}.log"));
         let (folder, env) = (folder.to_string_lossy(), BTreeMap::new());
-        let how = How { args: &[], env: &env, cpus, folder: &folder };
+        let how = How { args: &[], env: &env, cpus, folder: &folder, stop: self.stop };
         Process::start(target, &how, &self.places.root, &log)
     }
 }

@@ -7,8 +7,16 @@
 use model::root::Root;
 use model::tuning::{Fate, Row, TakesEffect};
 use plan::{Cell, Server, Tune};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tune::{Act, Change, Disruption, Host, Journal, Options, Planned, Profile, Split, Which, Wish};
+
+/// Whether knobs may be turned just now.
+static IS_TURNED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the host is changed just now, by a cell that puts it back at its end.
+pub fn is_turned() -> bool {
+    IS_TURNED.load(Ordering::SeqCst)
+}
 
 /// When a knob is turned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +115,7 @@ impl<'a> Turned<'a> {
             note: &note,
             ..Options::default()
         };
+        IS_TURNED.store(true, Ordering::SeqCst);
         let applied = tune::apply(&host, &self.journal, &planned, &options, &mut |_| {});
         let applied = applied.map_err(|error| format!("tuning failed: {error}"))?;
         self.transactions.push(applied.transaction);
@@ -172,6 +181,7 @@ impl<'a> Turned<'a> {
                 Err(error) => wrong.push(format!("transaction {transaction}: {error}")),
             }
         }
+        IS_TURNED.store(false, Ordering::SeqCst);
         if wrong.is_empty() {
             return Ok(());
         }

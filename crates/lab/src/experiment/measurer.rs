@@ -1,0 +1,94 @@
+//! The process that measures a cell: it ends in order when the experiment is asked to end, and at
+//! the latest when the experiment does.
+
+use super::process::live_with_us;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often the flag is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// An orderly end takes no longer; then the process is asked again, which ends it at once.
+const ORDERLY_LIMIT: Duration = Duration::from_secs(15);
+
+/// Runs it to its end and gives what it printed. Once `stop` is set it is interrupted. A key on the
+/// terminal does not reach it by another way: the second of two signals would end it at once.
+pub fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
+    command.process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    live_with_us(&mut command, Vec::new());
+    let child = command.spawn()?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    // Of a descriptor, unlike of a number, the process is the same for ever.
+    let process = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())).transpose()?;
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut asked: Option<Instant> = None;
+            while !is_over.load(Ordering::Relaxed) {
+                let is_due = asked.is_none_or(|at| at.elapsed() > ORDERLY_LIMIT);
+                if let Some(process) = &process
+                    && is_due
+                    && stop.load(Ordering::Relaxed)
+                {
+                    let _ = pidfd_send_signal(process, Signal::INT);
+                    asked = Some(Instant::now());
+                }
+                thread::park_timeout(LOOK);
+            }
+        });
+        let output = child.wait_with_output();
+        is_over.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        output
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn what_it_prints_and_how_it_ends_is_known() {
+        let said = output(shell("echo one; echo two >&2; exit 3"), &AtomicBool::new(false));
+        let said = said.unwrap();
+        assert_eq!(
+            (said.stdout.as_slice(), said.stderr.as_slice()),
+            (&b"one\n"[..], &b"two\n"[..])
+        );
+        assert_eq!(said.status.code(), Some(3));
+    }
+
+    #[test]
+    fn it_is_interrupted_once_and_what_it_still_says_is_kept() {
+        let stop = AtomicBool::new(false);
+        let script =
+            "trap 'echo interrupted; exit 7' INT; echo ready; while :; do sleep 0.05; done";
+        let said = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(500));
+                stop.store(true, Ordering::Relaxed);
+            });
+            output(shell(script), &stop).unwrap()
+        });
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "ready\ninterrupted\n");
+        assert_eq!(said.status.code(), Some(7));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_an_error() {
+        let missing = output(Command::new("/no/such/program"), &AtomicBool::new(false));
+        assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
