@@ -8,6 +8,7 @@ use crate::{session, signals};
 use clap::{Args, Parser};
 use judge::foretold::Cell as Cells;
 use lab::experiment::{self, Measured, Places, Progress, Ready};
+use lab::way::WayError;
 use model::experiment::{CellResult, Experiment, Fate, Kept as KeptPrediction, SCHEMA};
 use model::run::Run as Kept;
 use plan::{Cell, Plan, Server, Targets};
@@ -16,6 +17,7 @@ use serde_json::Value;
 use std::env;
 use std::fs;
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +26,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const TARGETS: &str = "targets/targets.toml";
 
 /// Starts each server of a plan in turn, measures it as the plan says, ends it, and draws all cells
-/// in one table. A cell whose server dies has no number. Ctrl-C ends after the cell under way.
+/// in one table. A cell whose server dies has no number. Ctrl-C ends the cell under way in order,
+/// and the experiment with it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A plan is TOML (docs/experiments.md): what all cells have in common, and what
@@ -269,8 +272,20 @@ fn check(cell: &Cell) -> Result<(), String> {
     let words = [vec!["ceiling".to_string()], words_of(cell, &ready)].concat();
     let parsed = Cli::try_parse_from(words);
     let tuned = experiment::check_tuning(cell);
-    tuned.map_err(|why| format!("cell '{}': {why}", cell.name))?;
+    tuned.and(check_sources(cell)).map_err(|why| format!("cell '{}': {why}", cell.name))?;
     parsed.map(|_| ()).map_err(|error| format!("cell '{}': {}", cell.name, one_line(&error)))
+}
+
+/// Whether the addresses to connect from can be those of the cell's server.
+fn check_sources(cell: &Cell) -> Result<(), String> {
+    let Server::Running { addr } = &cell.server else { return Ok(()) };
+    let is_auto = cell.load.options.iter().any(|word| word == "--source=auto");
+    match addr.parse::<SocketAddr>() {
+        Ok(to) if is_auto && !to.ip().is_loopback() => {
+            Err(WayError::NotLoopback { to: addr.clone() }.to_string())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A plan of somebody else must not change this host by itself.

@@ -16,8 +16,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// An orderly end takes no longer; then the process is asked again, which ends it at once.
 const ORDERLY_LIMIT: Duration = Duration::from_secs(15);
 
-/// Runs it to its end and gives what it printed. Once `stop` is set it is interrupted. A key on the
-/// terminal does not reach it by another way: the second of two signals would end it at once.
+/// Runs it to its end and gives what it printed. Once `stop` is set it is asked to end, by SIGTERM:
+/// what a shell starts in the background may ignore SIGINT. A key on the terminal does not reach it
+/// by another way, because the second of two signals would end it at once.
 pub fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -36,7 +37,7 @@ pub fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
                     && is_due
                     && stop.load(Ordering::Relaxed)
                 {
-                    let _ = pidfd_send_signal(process, Signal::INT);
+                    let _ = pidfd_send_signal(process, Signal::TERM);
                     asked = Some(Instant::now());
                 }
                 thread::park_timeout(LOOK);
@@ -74,7 +75,7 @@ mod tests {
     fn it_is_interrupted_once_and_what_it_still_says_is_kept() {
         let stop = AtomicBool::new(false);
         let script =
-            "trap 'echo interrupted; exit 7' INT; echo ready; while :; do sleep 0.05; done";
+            "trap 'echo interrupted; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
         let said = thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(500));

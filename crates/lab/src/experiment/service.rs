@@ -7,7 +7,7 @@ use plan::Targets;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// Services that run.
@@ -53,6 +53,14 @@ impl<'a> Services<'a> {
         let folder = folder_of(name);
         fs::create_dir_all(&folder)
             .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        if target.run.iter().any(|word| word.contains("{dir}")) && is_in_memory(&folder) {
+            let _ = fs::remove_dir(&folder);
+            return Err(format!(
+                "service {name}: {} is in memory, where a flush to disk costs nothing; for example \
+                 TMPDIR=/srv/tmp",
+                folder.display()
+            ));
+        }
         let log = self.places.scratch.join(format!("{name}.log"));
         let (folder, env) = (folder.to_string_lossy(), BTreeMap::new());
         let how = How { args: &[], env: &env, cpus, folder: &folder, stop: self.stop };
@@ -73,7 +81,30 @@ impl Drop for Services<'_> {
 }
 
 /// Not below the directory of runs: the path of a unix socket is short, and a database that runs as
-/// another user must be able to enter.
+/// another user must be able to enter. `/var/tmp` outlives a restart and so is on a disk.
 fn folder_of(name: &str) -> PathBuf {
-    env::temp_dir().join(format!("ceiling-{}-{name}", std::process::id()))
+    let parent = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
+    parent.join(format!("ceiling-{}-{name}", std::process::id()))
+}
+
+/// Whether what is written there never reaches a disk (tmpfs or ramfs, statfs(2)). A file system
+/// that does not say what it is counts as one on a disk.
+fn is_in_memory(folder: &Path) -> bool {
+    const TMPFS_MAGIC: i64 = 0x0102_1994;
+    const RAMFS_MAGIC: i64 = 0x8584_58f6;
+    let kind = rustix::fs::statfs(folder).map(|found| found.f_type);
+    matches!(kind, Ok(TMPFS_MAGIC | RAMFS_MAGIC))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_in_memory_is_told_from_one_on_a_disk() {
+        // The kernel makes /dev of pages of memory, everywhere.
+        assert!(is_in_memory(Path::new("/dev")));
+        assert!(!is_in_memory(Path::new("/proc")), "neither is a file of the kernel");
+        assert!(!is_in_memory(&env::temp_dir().join("no-such-folder-of-ceiling")));
+    }
 }
