@@ -30,7 +30,7 @@ const (
 
 // forward takes likes in one process for the hub of another. One sender hands each over by a POST
 // of its own and waits for the answer, as a program does that was split in two. Subscribers belong
-// to the other process: their connections are handed over as they are, so that no event passes here.
+// to the other process: their connections are handed over as they are, and no event passes here.
 type forward struct {
 	url    string
 	client http.Client
@@ -201,8 +201,8 @@ func (f *forward) handleEvents(call contract.Call) contract.Answer {
 	}
 }
 
-// handOver sends a descriptor of the connection through a door. Ours is closed by who called us; the
-// connection lives on in the other process.
+// handOver sends a descriptor of the connection through a door. Ours is closed by who called us;
+// the connection lives on in the other process.
 func handOver(door *net.UnixConn, name string, conn net.Conn) error {
 	socket, ok := contract.Tracked(conn).Conn.(syscall.Conn)
 	if !ok {
