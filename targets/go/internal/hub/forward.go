@@ -130,7 +130,8 @@ func (f *forward) findDoor(ctx context.Context) error {
 	if other.Door == "" {
 		return fmt.Errorf("the hub at %s takes no subscribers over", f.url)
 	}
-	f.door, err = net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: other.Door, Net: "unixpacket"})
+	address := &net.UnixAddr{Name: other.Door, Net: "unixpacket"}
+	f.door, err = net.DialUnix(address.Net, nil, address)
 	return err
 }
 

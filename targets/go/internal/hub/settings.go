@@ -35,7 +35,7 @@ const (
 type settings struct {
 	// kind is empty if no hub was asked for.
 	kind Kind
-	// shards are those that were asked for, 0 if none were; Check makes it the number there will be.
+	// shards are those that were asked for, 0 if none were; Check makes it what there will be.
 	shards int
 	// buffer is the length of the queue of each subscriber, in events.
 	buffer int
