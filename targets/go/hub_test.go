@@ -44,6 +44,14 @@ func eachHub(t *testing.T, test func(t *testing.T, variant variant)) {
 	}
 }
 
+// shardsOf is how many shards the hub of a variant has.
+func shardsOf(variant variant) uint64 {
+	if variant.has("sharded") {
+		return 3
+	}
+	return 1
+}
+
 // news is one event as a subscriber reads it.
 type news struct {
 	Post  string `json:"post"`
@@ -193,13 +201,15 @@ func TestLikesReachEverySubscriber(t *testing.T) {
 		}
 		awaitHub(t, client, "all sent", func(stats hub.Stats) bool {
 			return stats.Likes == likes+1 && stats.Sent == events && stats.Dropped == 0 &&
-				stats.Events*each == events && stats.Subscribers == 2*each && stats.Posts == 2
+				stats.Events*each == events && stats.Subscribers == 2*each && stats.Posts == 2 &&
+				uint64(stats.Shards) == shardsOf(variant)
 		})
 		stopped := process.stopCleanly(t)
 		checkEnds(t, streams)
 		checkStopped(t, variant, client, stopped)
 		want := map[string]uint64{
 			"likes": likes + 1, "events": events / each, "sent": events, "dropped": 0,
+			"shards": shardsOf(variant),
 		}
 		if fmt.Sprint(stopped.Parts["hub"]) != fmt.Sprint(want) {
 			t.Errorf("counters at the stop are %v, want %v", stopped.Parts, want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -54,6 +55,12 @@ func checkOutsideListening(t *testing.T, variant variant, process *process) {
 	}
 	if variant.target == "nginx" {
 		want.Backlog = new(511)
+	}
+	if variant.target == "ranch" {
+		want.Acceptors, want.Supervisors = 10, 10
+	}
+	if variant.has("--supervisors") {
+		want.Supervisors = 1
 	}
 	if variant.has("--listeners") || variant.has("--reuseport") {
 		want.Listeners = 3
@@ -218,6 +225,38 @@ func TestOutsideBacklog(t *testing.T) {
 			t.Errorf("%s says %v, want 8", target, got)
 		}
 		process.stopCleanly(t)
+	}
+}
+
+// Acceptors follow supervisors and listeners, each of which would be idle without one. What the
+// line says is what Ranch has started.
+func TestRanchHasTheProcessesItWasAskedFor(t *testing.T) {
+	for _, way := range []struct {
+		args                   string
+		acceptors, supervisors int
+	}{
+		{"", 10, 10},
+		{"--supervisors 1", 10, 1},
+		{"--supervisors 16", 16, 16},
+		{"--supervisors 16 --listeners 2", 16, 16},
+		{"--listeners 24", 24, 24},
+		{"--supervisors 3 --acceptors 4", 4, 3},
+	} {
+		t.Run(way.args, func(t *testing.T) {
+			t.Parallel()
+			process := start(t, variant{target: "ranch", args: strings.Fields(way.args)})
+			got := process.listening
+			if got.Acceptors != way.acceptors || got.Supervisors != way.supervisors {
+				t.Errorf("%d acceptors and %d supervisors, want %d and %d", got.Acceptors,
+					got.Supervisors, way.acceptors, way.supervisors)
+			}
+			want := map[string]uint64{
+				"acceptors": uint64(way.acceptors), "supervisors": uint64(way.supervisors),
+			}
+			if stopped := process.stopCleanly(t); !maps.Equal(stopped.Parts["ranch"], want) {
+				t.Errorf("last line has %v, want %v", stopped.Parts, want)
+			}
+		})
 	}
 }
 

@@ -34,7 +34,12 @@ func TestWrongUsage(t *testing.T) {
 		{"nethttp", "--hub one --prefork",
 			[]string{"--hub", "--prefork", "exclude each other", "subscribers of one worker"}},
 		{"fiber", "--hub one --hub-shards 4", []string{"--hub-shards", "--hub sharded"}},
-		{"fiber", "--hub sharded --hub-shards 0", []string{"1 to 1024", "--hub-shards 4"}},
+		{"fiber", "--hub sharded --hub-shards 0", []string{"2 to 1024", "--hub-shards 4"}},
+		{"fiber", "--hub sharded --hub-shards 1", []string{"2 to 1024", `"1"`, "--hub-shards 4"}},
+		{"fiber", "--hub one --hub-forward http://a", []string{"exclude each other", "8084"}},
+		{"fiber", "--hub-forward https://a", []string{"--hub-forward", "URL", "127.0.0.1:8084"}},
+		{"nethttp", "--hub-forward http://a --prefork", []string{"--prefork", "--tls-cert"}},
+		{"nethttp", "--hub-adopt", []string{"--hub-adopt", "--hub one --hub-adopt"}},
 		{"fasthttp", "--hub-buffer 8", []string{"--hub-buffer", "with --hub,", "--hub one"}},
 		{"fasthttp", "--hub one --hub-tick 1s", []string{"--hub-tick", "--hub aggregated"}},
 		{"fasthttp", "--hub aggregated --hub-tick 0s", []string{"1ms to 1m", "100ms"}},
@@ -53,6 +58,8 @@ func TestWrongUsage(t *testing.T) {
 		{"fasthttp", "--", []string{`"--"`, "--port", "for example"}},
 		{"ranch", "--supervisors 0", []string{"--supervisors", "1 to 1024", `"0"`}},
 		{"ranch", "--listeners 4 --acceptors 2", []string{"--listeners", "--acceptors 4"}},
+		{"ranch", "--supervisors 16 --acceptors 10",
+			[]string{"--supervisors", "16", "10 acceptors", "--supervisors 16 --acceptors 16"}},
 		{"ranch", "--port=eighty", []string{"--port", "0 to 65535", `"eighty"`, "--port 8083"}},
 		{"ranch", "--backlog", []string{"--backlog", "1 to 65535", "--backlog 8"}},
 		{"ranch", "--addr example.com", []string{"--addr", "an IP address", "--addr 127.0.0.1"}},
@@ -75,6 +82,22 @@ func TestWrongUsage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// On one CPU shards for each GOMAXPROCS would be one: the same as --hub one, by another name.
+func TestShardedHubOnOneCPUNeedsANumber(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "1")
+	output, message, code := runToEnd(t, "fasthttp", "--hub", "sharded", "--port", "0")
+	if code != 2 || output != "" || !strings.Contains(message, "GOMAXPROCS, which is 1") ||
+		!strings.Contains(message, "for example --hub sharded --hub-shards 4") {
+		t.Errorf("exit code %d, output %q, message %q", code, output, message)
+	}
+	t.Setenv("GOMAXPROCS", "2")
+	process := start(t, variant{target: "fasthttp", args: []string{"--hub", "sharded"}})
+	if stats := hubStats(t, process.client(t)); stats.Shards != 2 {
+		t.Errorf("%d shards with GOMAXPROCS 2", stats.Shards)
+	}
+	process.stopCleanly(t)
 }
 
 func TestCertsUsage(t *testing.T) {

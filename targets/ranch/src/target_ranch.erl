@@ -49,12 +49,18 @@ serve(Options) ->
     Backlog = listen(Options, Port, Secure, Ledger),
     ok = socket:close(Claim),
     Meter = target_ranch_report:meter(),
-    target_ranch_report:listening(Options, Port, Backlog),
+    AtWork = at_work(),
+    target_ranch_report:listening(Options, Port, Backlog, AtWork),
     receive
         stop -> ok
     end,
     ok = ranch:stop_listener(?MODULE),
-    target_ranch_report:stopped(Options, Ledger, Meter).
+    target_ranch_report:stopped(Options, Ledger, Meter, AtWork).
+
+%% How many acceptors and supervisors Ranch has started, as it says itself.
+at_work() ->
+    Acceptors = length(ranch:procs(?MODULE, acceptors)),
+    {Acceptors, length(ranch_server:get_connections_sups(?MODULE))}.
 
 %% Holds the port with a socket that is bound and never listens. Sockets with SO_REUSEPORT would
 %% happily join those of another server; this one finds it. It also keeps a port that the kernel

@@ -22,7 +22,7 @@ flags() ->
             "processes that start those of connections (default one per acceptor)",
             number(1, 1024)},
         {acceptors, "a number from 1 to 1024", "--acceptors 10",
-            "processes that accept (default 10, as Ranch has it, or one per listener)",
+            "processes that accept (default 10, or one per listener or supervisor if more)",
             number(1, 1024)},
         {'max-connections', "a number from 1 to 1000000", "--max-connections 1024",
             "a supervisor that has so many accepts no more (default no limit; Ranch has 1024)",
@@ -92,8 +92,12 @@ resolve(Given) ->
         'max-connections' => infinity, 'tls-cert' => none, 'tls-key' => none
     },
     Some = maps:merge(Defaults, Given),
-    Acceptors = maps:get(acceptors, Some, max(10, maps:get(listeners, Some))),
-    maps:merge(#{acceptors => Acceptors, supervisors => Acceptors}, Some).
+    #{listeners := Listeners} = Some,
+    Enough = lists:max([10, Listeners, maps:get(supervisors, Some, 1)]),
+    Acceptors = maps:get(acceptors, Some, Enough),
+    Resolved = maps:merge(#{acceptors => Acceptors, supervisors => Acceptors}, Some),
+    check_numbers(Resolved),
+    Resolved.
 
 check_together(Given) ->
     [
@@ -101,14 +105,17 @@ check_together(Given) ->
      || {One, Other} <- [{'tls-cert', 'tls-key'}, {'tls-key', 'tls-cert'}],
         is_map_key(One, Given),
         not is_map_key(Other, Given)
-    ],
-    %% An acceptor serves one listener and feeds one supervisor: more than acceptors are idle, and
-    %% an idle listener takes connections that nobody accepts.
-    #{acceptors := Acceptors} = maps:merge(#{acceptors => 1024}, Given),
+    ].
+
+%% An acceptor serves one listener and feeds one supervisor: more supervisors than acceptors are
+%% idle, and an idle listener takes connections that nobody accepts.
+check_numbers(#{acceptors := Acceptors} = Resolved) ->
     [
-        wrong("--~ts takes at most the number of --acceptors, for example --~ts 4 --acceptors 4",
-            [Name, Name])
-     || Name <- [listeners, supervisors], maps:get(Name, Given, 1) > Acceptors
+        wrong("--~ts ~b is more than the ~b acceptors, each of which has one; for example "
+            "--~ts ~b --acceptors ~b", [Name, Number, Acceptors, Name, Number, Number])
+     || Name <- [listeners, supervisors],
+        Number <- [maps:get(Name, Resolved)],
+        Number > Acceptors
     ].
 
 number(Lowest, Highest) ->

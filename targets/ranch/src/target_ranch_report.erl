@@ -2,7 +2,7 @@
 %% null.
 -module(target_ranch_report).
 -export([ledger/0, accepted/1, established/3, served/2, sent/2]).
--export([meter/0, backlog/2, listening/3, stopped/3, versions/0]).
+-export([meter/0, backlog/2, listening/4, stopped/4, versions/0]).
 
 -define(ACCEPTED, 1).
 -define(SERVED, 2).
@@ -51,7 +51,7 @@ backlog(Transport, Socket) ->
         _ -> "null"
     end.
 
-listening(Options, Port, Backlog) ->
+listening(Options, Port, Backlog, {Acceptors, Supervisors}) ->
     Network =
         case target_ranch_options:family(Options) of
             inet -> "tcp4";
@@ -64,14 +64,16 @@ listening(Options, Port, Backlog) ->
         end,
     io:format(
         "{\"event\":\"listening\",\"target\":\"ranch\",\"addr\":\"~ts\",\"pid\":~s,\"workers\":1,"
-        "\"network\":\"~s\",\"listeners\":~b,\"backlog\":~s,\"tls\":~s}~n",
+        "\"network\":\"~s\",\"listeners\":~b,\"backlog\":~s,\"tls\":~s,"
+        "\"acceptors\":~b,\"supervisors\":~b}~n",
         [
             target_ranch_options:place(Options#{port := Port}), os:getpid(), Network,
-            maps:get(listeners, Options), Backlog, Secure
+            maps:get(listeners, Options), Backlog, Secure, Acceptors, Supervisors
         ]
     ).
 
-stopped(Options, Ledger, {Began, UserBegan, SystemBegan, CollectionsBegan}) ->
+stopped(Options, Ledger, Began, {Acceptors, Supervisors}) ->
+    {TimeBegan, UserBegan, SystemBegan, CollectionsBegan} = Began,
     {Now, User, System, Collections} = meter(),
     Count = fun(Index) -> counters:get(Ledger, Index) end,
     %% With TLS, what went over the wire is known to a socket that its peer may have closed.
@@ -88,11 +90,13 @@ stopped(Options, Ledger, {Began, UserBegan, SystemBegan, CollectionsBegan}) ->
     io:format(
         "{\"event\":\"stopped\",\"target\":\"ranch\",\"workers\":1,\"workers_lost\":0,"
         "\"connections_accepted\":~b,\"requests_served\":~b,\"responses_bytes\":~s,~s"
+        "\"parts\":{\"ranch\":{\"acceptors\":~b,\"supervisors\":~b}},"
         "\"cpu_user_ns\":~b,\"cpu_system_ns\":~b,\"gc_cycles\":~b,\"gc_pause_ns\":null,"
         "\"uptime_ns\":~b}~n",
         [
-            Count(?ACCEPTED), Count(?SERVED), Bytes, Handshakes, User - UserBegan,
-            System - SystemBegan, Collections - CollectionsBegan, Now - Began
+            Count(?ACCEPTED), Count(?SERVED), Bytes, Handshakes, Acceptors, Supervisors,
+            User - UserBegan, System - SystemBegan, Collections - CollectionsBegan,
+            Now - TimeBegan
         ]
     ).
 

@@ -14,8 +14,14 @@ fn opened(record: &Value) -> u64 {
 #[test]
 fn every_way_to_take_connections_counts_what_the_devices_opened() {
     let _turn = turn();
-    let ways: [&[&str]; 3] = [&["--supervisors", "1"], &[], &["--listeners", "4"]];
-    for way in ways {
+    let ways: [(&[&str], u64, u64); 4] = [
+        (&["--supervisors", "1"], 10, 1),
+        (&[], 10, 10),
+        (&["--listeners", "4"], 10, 10),
+        // As in the plans: more supervisors than Ranch has acceptors by itself.
+        (&["--supervisors", "16"], 16, 16),
+    ];
+    for (way, acceptors, supervisors) in ways {
         let server = Server::start("target-ranch", way);
         let url = format!("tcp://127.0.0.1:{}", server.port);
         let pid = server.pid.to_string();
@@ -29,6 +35,8 @@ fn every_way_to_take_connections_counts_what_the_devices_opened() {
         let end = server.stop();
         assert_eq!(count(&end, "/connections_accepted"), opened(&record), "{way:?}");
         assert_eq!(count(&end, "/requests_served"), 0, "{way:?}");
+        assert_eq!(count(&end, "/parts/ranch/acceptors"), acceptors, "{way:?}: {end}");
+        assert_eq!(count(&end, "/parts/ranch/supervisors"), supervisors, "{way:?}: {end}");
     }
 }
 

@@ -48,6 +48,10 @@ func serve(ctx *fasthttp.RequestCtx, route contract.Route, name string) {
 		Query: func(name string) string { return string(ctx.QueryArgs().Peek(name)) },
 		Body:  ctx.PostBody(),
 	})
+	if answer.HandOver != nil && !ctx.IsHead() {
+		hijacked.HandOver(ctx, answer)
+		return
+	}
 	if answer.Stream != nil {
 		hijacked.Send(ctx, answer)
 		return

@@ -27,6 +27,10 @@ func serve(route contract.Route) fiber.Handler {
 			Query: func(name string) string { return c.Query(name) },
 			Body:  c.BodyRaw(),
 		})
+		if answer.HandOver != nil && c.Method() != fiber.MethodHead {
+			hijacked.HandOver(c.RequestCtx(), answer)
+			return nil
+		}
 		if answer.Stream != nil {
 			hijacked.Send(c.RequestCtx(), answer)
 			return nil

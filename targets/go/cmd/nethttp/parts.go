@@ -34,6 +34,10 @@ func serve(route contract.Route) http.HandlerFunc {
 			Query: func(name string) string { return r.URL.Query().Get(name) },
 			Body:  body,
 		})
+		if answer.HandOver != nil && r.Method != http.MethodHead {
+			handOver(w, answer)
+			return
+		}
 		if answer.Stream != nil {
 			stream(w, r, answer)
 			return
@@ -44,6 +48,17 @@ func serve(route contract.Route) http.HandlerFunc {
 		w.WriteHeader(answer.Status)
 		_, _ = w.Write(answer.Body)
 	}
+}
+
+// handOver gives the connection to another process, which answers, and lets go of it.
+func handOver(w http.ResponseWriter, answer contract.Answer) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer conn.Close()
+	answer.HandOver(conn)
 }
 
 // stream leaves the framing to net/http, which sends what is there at each flush. It keeps reading

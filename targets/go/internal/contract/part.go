@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,6 +59,9 @@ type Answer struct {
 	Body   []byte
 	// Stream takes the place of Body, and nobody may keep what it sends.
 	Stream Stream
+	// HandOver takes the place of both: it is given the connection, on which nothing was written,
+	// and when it returns the target lets go of it. It is for plain HTTP/1.1.
+	HandOver func(conn net.Conn)
 }
 
 // Stream is a body that is sent while it is made. A target sends the head at once, then each piece

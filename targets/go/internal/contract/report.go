@@ -29,6 +29,9 @@ type Listening struct {
 	Backlog *int `json:"backlog"`
 	// TLS is null for plain HTTP.
 	TLS *Security `json:"tls"`
+	// Acceptors and Supervisors are those of Ranch; of other targets the line has none.
+	Acceptors   int `json:"acceptors,omitempty"`
+	Supervisors int `json:"supervisors,omitempty"`
 }
 
 // Stopped is the last line. Its counters cover the time from the listening line to the stop, so

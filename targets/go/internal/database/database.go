@@ -99,7 +99,7 @@ func (d *Database) Open(ctx context.Context) ([]contract.Route, error) {
 		return nil, d.explain(err)
 	}
 	d.groups = &groups{pool: d.pool}
-	d.reads = newReads(d.pool)
+	d.reads = newReads(d.pool, func(id int) contract.Answer { return d.one("read", id) })
 	return []contract.Route{
 		{Method: http.MethodGet, Path: "/db/read", Handle: d.reads.read},
 		{Method: http.MethodGet, Path: "/db/read-alone", Handle: d.readAlone},
@@ -174,7 +174,8 @@ func (d *Database) Close() {
 }
 
 // stats tells what the database and its pool had to do since the start of the target. A request
-// that finds no idle connection waits for one.
+// that finds no idle connection waits for one. read_connections are those that /db/read uses at
+// most, whatever the size of the pool.
 func (d *Database) stats(contract.Call) contract.Answer {
 	pool := d.pool.Stat()
 	waited := pool.EmptyAcquireWaitTime() - d.opened.EmptyAcquireWaitTime()
@@ -185,8 +186,10 @@ func (d *Database) stats(contract.Call) contract.Answer {
 		"connections_busy":   pool.AcquiredConns(),
 		"waits":              pool.EmptyAcquireCount() - d.opened.EmptyAcquireCount(),
 		"wait_seconds":       waited.Seconds(),
+		"read_connections":   cap(d.reads.turns),
 		"trips":              d.reads.trips.Load(),
 		"lookups":            d.reads.lookups.Load(),
+		"repeated":           d.reads.repeated.Load(),
 		"groups":             d.groups.committed.Load(),
 		"group_rows":         d.groups.rows.Load(),
 	})

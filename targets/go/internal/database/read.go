@@ -16,38 +16,50 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// reads looks rows up by their keys. Each request is a statement and a transaction of its own, but
-// those that come together travel together: with one trip per request, most of the time of both
-// sides is system calls and waking each other.
+// reads looks rows up by their keys. Each request is one execution of a statement, but those that
+// come together travel together and share a transaction: with one trip per request, most of the
+// time of both sides is system calls and waking each other. A transaction for each lookup of a
+// group has been tried: the database then sends each answer by itself, and the rate was lower by
+// more than a fifth.
 type reads struct {
 	pool *pgxpool.Pool
+	// alone makes a lookup of its own for a request whose group has failed.
+	alone func(id int) contract.Answer
 	gathering[lookup]
 	// turns bounds the groups on their way, to one for two processors: one process of the database
 	// answers more lookups than two processors serve requests, so more groups would only be
-	// smaller.
+	// smaller. Each has a connection, so this also bounds the connections that are in use.
 	turns chan struct{}
-	// trips to the database, and the lookups that were made.
-	trips, lookups atomic.Uint64
+	// trips to the database, each a transaction; the lookups that came along; and those of them
+	// that were made again alone.
+	trips, lookups, repeated atomic.Uint64
 }
 
-func newReads(pool *pgxpool.Pool) *reads {
-	return &reads{pool: pool, turns: make(chan struct{}, (runtime.GOMAXPROCS(0)+1)/2)}
+func newReads(pool *pgxpool.Pool, alone func(id int) contract.Answer) *reads {
+	turns := min((runtime.GOMAXPROCS(0)+1)/2, int(pool.Config().MaxConns))
+	return &reads{pool: pool, alone: alone, turns: make(chan struct{}, turns)}
 }
 
 // lookup is a request whose handler waits.
 type lookup struct {
-	id     int
-	answer chan<- contract.Answer
+	id int
+	// answer is sent nil when another lookup of the group has failed, and this one was not made.
+	answer chan<- *contract.Answer
 }
 
 // read draws a row at random. The index and the table are a few megabytes, so they are in the
 // memory of the database.
 func (r *reads) read(contract.Call) contract.Answer {
-	answer := make(chan contract.Answer, 1)
-	if r.join(lookup{rand.IntN(rowCount) + 1, answer}) {
+	answer := make(chan *contract.Answer, 1)
+	id := rand.IntN(rowCount) + 1
+	if r.join(lookup{id, answer}) {
 		r.lead()
 	}
-	return <-answer
+	if got := <-answer; got != nil {
+		return *got
+	}
+	r.repeated.Add(1)
+	return r.alone(id)
 }
 
 func (r *reads) lead() {
@@ -66,15 +78,25 @@ func (r *reads) lead() {
 	if err == nil {
 		answered, err = ask(conn.Conn(), group)
 	}
-	for _, lookup := range group[answered:] {
-		lookup.answer <- unavailable(err)
+	if err == nil {
+		return
+	}
+	// The database refuses a statement and skips those behind it; any other error is one of the
+	// connection, and of all.
+	_, refused := errors.AsType[*pgconn.PgError](err)
+	for i, lookup := range group[answered:] {
+		if refused && i > 0 {
+			lookup.answer <- nil
+		} else {
+			lookup.answer <- new(unavailable(err))
+		}
 	}
 }
 
 var binaryFormat = []int16{pgx.BinaryFormatCode}
 
-// ask answers as many of a group as it can, in order. There is one end of a transaction for all,
-// because the database sends what it has at each.
+// ask answers as many of a group as it can, in order; the next one is the one that failed. There is
+// one end of a transaction for all, because the database sends what it has at each.
 func ask(conn *pgx.Conn, group []lookup) (answered int, err error) {
 	// It is prepared already, and not prepared again. Its description spares asking for the columns
 	// of each result.
@@ -96,7 +118,7 @@ func ask(conn *pgx.Conn, group []lookup) (answered int, err error) {
 		if err != nil {
 			return answered, err
 		}
-		lookup.answer <- contract.Good(body)
+		lookup.answer <- new(contract.Good(body))
 		answered++
 	}
 	return answered, nil
@@ -115,6 +137,8 @@ func next(pipeline *pgconn.Pipeline) (body []byte, err error) {
 	for rows.NextRow() {
 		body = slices.Clone(rows.Values()[0])
 	}
-	_, err = rows.Close()
+	if _, err = rows.Close(); err == nil && body == nil {
+		err = pgx.ErrNoRows
+	}
 	return body, err
 }

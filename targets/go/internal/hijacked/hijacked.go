@@ -7,17 +7,13 @@
 package hijacked
 
 import (
-	"io"
 	"net"
-	"strconv"
 
 	"github.com/valyala/fasthttp"
 
 	"ceiling.dev/targets/internal/contract"
+	"ceiling.dev/targets/internal/stream"
 )
-
-// headerRoom is what the size of a chunk may take: 16 digits and an end of line.
-const headerRoom = 18
 
 // In the model of fasthttp: a body of unknown length in chunks, and one that the close ends.
 const (
@@ -32,9 +28,9 @@ func Send(ctx *fasthttp.RequestCtx, answer contract.Answer) {
 	header.SetContentType(answer.Type)
 	header.Set(fasthttp.HeaderCacheControl, contract.CacheStream)
 	header.SetConnectionClose()
-	length, body := lengthChunked, framed
+	length, framing := lengthChunked, stream.Chunked
 	if !ctx.Request.Header.IsHTTP11() {
-		length, body = lengthIdentity, plain
+		length, framing = lengthIdentity, stream.UntilClose
 	}
 	header.SetContentLength(length)
 	if ctx.IsHead() {
@@ -48,61 +44,13 @@ func Send(ctx *fasthttp.RequestCtx, answer contract.Answer) {
 	// The connection itself: the one that fasthttp hands over is given to the next after this one,
 	// while leaveWith may still read from it.
 	conn := ctx.Conn()
-	ctx.Hijack(func(net.Conn) {
-		if _, err := conn.Write(head); err == nil {
-			go leaveWith(conn, answer.Stream)
-			body(conn, answer.Stream)
-		}
-		answer.Stream.Leave()
-	})
+	ctx.Hijack(func(net.Conn) { stream.Send(conn, head, answer.Stream, framing) })
 }
 
-// leaveWith ends a stream when its client ends the connection, and ends with the connection. What
-// the client still sends is of no use, so the buffer is small: there is one for each subscriber.
-func leaveWith(conn net.Conn, stream contract.Stream) {
-	buffer := make([]byte, 64)
-	for err := error(nil); err == nil; {
-		_, err = conn.Read(buffer)
-	}
-	stream.Leave()
-}
-
-// framed sends each piece as one chunk, and the last chunk at the end.
-func framed(conn net.Conn, stream contract.Stream) {
-	var room [headerRoom]byte
-	buffer := room[:]
-	for {
-		var more bool
-		if buffer, more = stream.Next(buffer[:headerRoom]); !more {
-			_, _ = io.WriteString(conn, "0\r\n\r\n")
-			return
-		}
-		buffer = append(buffer, '\r', '\n')
-		if _, err := conn.Write(withSize(buffer)); err != nil {
-			return
-		}
-	}
-}
-
-// withSize writes the size of a chunk in front of it, into the room that was left for that. What
-// follows the chunk is its end of line.
-func withSize(buffer []byte) []byte {
-	var digits [headerRoom]byte
-	size := strconv.AppendInt(digits[:0], int64(len(buffer)-headerRoom-2), 16)
-	size = append(size, '\r', '\n')
-	begin := headerRoom - len(size)
-	copy(buffer[begin:], size)
-	return buffer[begin:]
-}
-
-// plain is for HTTP/1.0, which has no chunks: the close is the end.
-func plain(conn net.Conn, stream contract.Stream) {
-	var piece []byte
-	for more := true; more; {
-		if piece, more = stream.Next(piece[:0]); more {
-			if _, err := conn.Write(piece); err != nil {
-				return
-			}
-		}
-	}
+// HandOver gives the connection to another process, which answers, and lets go of it.
+func HandOver(ctx *fasthttp.RequestCtx, answer contract.Answer) {
+	ctx.SetConnectionClose()
+	ctx.HijackSetNoResponse(true)
+	conn := ctx.Conn()
+	ctx.Hijack(func(net.Conn) { answer.HandOver(conn) })
 }

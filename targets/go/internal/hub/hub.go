@@ -6,6 +6,9 @@
 // and counted. Each subscriber has a goroutine that takes what waits in its queue and sends it in
 // one write. The three kinds differ in two numbers: one shard or several, and an event for each
 // like or for all likes of a tick.
+//
+// The two halves may be two processes: forward.go takes likes for the hub of another one, and
+// adopt.go serves the subscribers that came there.
 package hub
 
 import (
@@ -14,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +46,7 @@ const (
 var (
 	errName  = fmt.Errorf("a post is named by 1 to %d letters, digits, - and _", nameMaxBytes)
 	errPosts = fmt.Errorf("there are %d posts, which is the limit", postsMax)
+	errAt    = errors.New("the body of a like is empty, or when it came in ns since 1970")
 	errStop  = errors.New("the target stops")
 )
 
@@ -52,10 +57,11 @@ type Hub struct {
 	// closed ends the goroutines of the hub.
 	closed chan struct{}
 	shards []*shard
-	// turn says which shard the next subscriber belongs to.
-	turn  atomic.Uint64
-	posts sync.Map // by name, *post
-	count atomic.Int64
+	posts  sync.Map // by name, *post
+	count  atomic.Int64
+	// forward takes likes for another hub; then this one has no shards and no posts.
+	forward  forward
+	adoption adoption
 }
 
 // New returns the part, which does nothing before its flags are set and it is opened.
@@ -63,11 +69,19 @@ func New() *Hub { return &Hub{settings: defaultSettings()} }
 
 // Open starts the shards.
 func (h *Hub) Open(stop context.Context) ([]contract.Route, error) {
-	if h.settings.kind == "" {
+	if h.settings.kind == "" && h.forward.url == "" {
 		return nil, nil
 	}
 	h.stop, h.closed = stop, make(chan struct{})
-	for range h.settings.shardCount() {
+	if h.forward.url != "" {
+		return h.forward.open(stop, h.closed)
+	}
+	if h.settings.given["hub-adopt"] {
+		if err := h.openDoor(); err != nil {
+			return nil, err
+		}
+	}
+	for range h.settings.shards {
 		shard := &shard{queue: make(chan delivery, shardQueue)}
 		h.shards = append(h.shards, shard)
 		go shard.run(h.closed)
@@ -88,6 +102,7 @@ func (h *Hub) Open(stop context.Context) ([]contract.Route, error) {
 func (h *Hub) Close() {
 	if h.closed != nil {
 		close(h.closed)
+		h.adoption.close()
 	}
 }
 
@@ -96,7 +111,15 @@ func (h *Hub) handleLike(call contract.Call) contract.Answer {
 	if refusal != nil {
 		return *refusal
 	}
-	likes := post.like(time.Now().UnixNano())
+	atNs := time.Now().UnixNano()
+	if len(call.Body) > 0 {
+		// Another process has accepted it, and says when.
+		var err error
+		if atNs, err = strconv.ParseInt(string(call.Body), 10, 64); err != nil || atNs <= 0 {
+			return contract.Failed(http.StatusBadRequest, errAt)
+		}
+	}
+	likes := post.like(atNs)
 	return contract.Good(fmt.Appendf(nil, `{"likes":%d}`, likes))
 }
 
@@ -105,8 +128,7 @@ func (h *Hub) handleEvents(call contract.Call) contract.Answer {
 	if refusal != nil {
 		return *refusal
 	}
-	shard := h.turn.Add(1) % uint64(len(h.shards))
-	subscriber := post.circles[shard].join(h.settings.buffer)
+	subscriber := post.join(h.settings.buffer)
 	// The stop ends the subscribers that it finds; one that joins later finds the stop.
 	if h.stop.Err() != nil {
 		subscriber.Leave()
@@ -117,8 +139,10 @@ func (h *Hub) handleEvents(call contract.Call) contract.Answer {
 	}
 }
 
-func (h *Hub) handleStats(contract.Call) contract.Answer {
-	body, err := json.Marshal(h.stats())
+func (h *Hub) handleStats(contract.Call) contract.Answer { return inJSON(h.stats()) }
+
+func inJSON(stats any) contract.Answer {
+	body, err := json.Marshal(stats)
 	if err != nil {
 		return contract.Failed(http.StatusInternalServerError, err)
 	}
@@ -133,12 +157,16 @@ func (h *Hub) find(name string) (*post, *contract.Answer) {
 	if !isName(name) {
 		return nil, new(contract.Failed(http.StatusBadRequest, errName))
 	}
-	if h.count.Load() >= postsMax {
+	count := h.count.Load()
+	if count >= postsMax {
 		return nil, new(contract.Failed(http.StatusInsufficientStorage, errPosts))
 	}
 	// The name may be part of a buffer that belongs to the request.
 	name = strings.Clone(name)
-	found, existed := h.posts.LoadOrStore(name, newPost(name, h.settings.kind, h.shards))
+	made := newPost(name, h.settings.kind, h.shards)
+	// The first subscribers of many posts are not all given to the same shard.
+	made.turn.Store(uint64(count))
+	found, existed := h.posts.LoadOrStore(name, made)
 	if !existed {
 		h.count.Add(1)
 	}

@@ -40,16 +40,38 @@ func (h *Hub) must(t testing.TB, name string) *post {
 	return post
 }
 
-func TestSubscribersAreSpreadOverShards(t *testing.T) {
-	hub := opened(t, "--hub", "sharded", "--hub-shards", "4")
-	for range 10 {
-		hub.handleEvents(contract.Call{Name: "a"})
+// Clients take the posts in turn, as fanout does: each post has its subscribers at all shards.
+func TestSubscribersOfEachPostAreSpreadOverShards(t *testing.T) {
+	const posts, shards, each = 10, 4, 10
+	hub := opened(t, "--hub", "sharded", "--hub-shards", strconv.Itoa(shards))
+	for i := range posts * each {
+		hub.handleEvents(contract.Call{Name: strconv.Itoa(i % posts)})
 	}
-	circles := hub.must(t, "a").circles
-	for i := range circles {
-		if size := circles[i].size.Load(); size < 2 || size > 3 {
-			t.Errorf("shard %d has %d of 10 subscribers", i, size)
+	if got := hub.stats().Shards; got != shards {
+		t.Errorf("%d shards, want %d", got, shards)
+	}
+	for i := range posts {
+		circles := hub.must(t, strconv.Itoa(i)).circles
+		for shard := range circles {
+			if size := circles[shard].size.Load(); size < each/shards || size > each/shards+1 {
+				t.Errorf("shard %d has %d of the %d subscribers of post %d", shard, size, each, i)
+			}
 		}
+	}
+}
+
+func TestSubscribersOfManyPostsAreSpreadOverShards(t *testing.T) {
+	hub := opened(t, "--hub", "sharded", "--hub-shards", "4")
+	var at [4]int64
+	for i := range 8 {
+		name := strconv.Itoa(i)
+		hub.handleEvents(contract.Call{Name: name})
+		for shard := range at {
+			at[shard] += hub.must(t, name).circles[shard].size.Load()
+		}
+	}
+	if at != [4]int64{2, 2, 2, 2} {
+		t.Errorf("shards have %v of 8 subscribers of as many posts", at)
 	}
 }
 

@@ -3,6 +3,7 @@ package hub
 import (
 	"strconv"
 	"sync"
+	"sync/atomic"
 )
 
 // event is encoded once, and then shared by all who are sent it.
@@ -16,6 +17,9 @@ type post struct {
 	name    string
 	kind    Kind
 	circles []circle
+	// turn says which circle the next subscriber joins. Each post has its own: with one for all,
+	// clients that take the posts in turn would tie each post to one shard.
+	turn atomic.Uint64
 
 	// mu keeps the numbers of events in the order in which they are queued.
 	mu    sync.Mutex
@@ -32,6 +36,12 @@ func newPost(name string, kind Kind, shards []*shard) *post {
 		post.circles[i].shard = shard
 	}
 	return post
+}
+
+// join spreads the subscribers of the post over all shards.
+func (p *post) join(buffer int) *subscriber {
+	place := (p.turn.Add(1) - 1) % uint64(len(p.circles))
+	return p.circles[place].join(buffer)
 }
 
 // like returns how many likes there are with this one.

@@ -35,7 +35,7 @@ const (
 type settings struct {
 	// kind is empty if no hub was asked for.
 	kind Kind
-	// shards is 0 for one per GOMAXPROCS.
+	// shards are those that were asked for, 0 if none were; Check makes it what there will be.
 	shards int
 	// buffer is the length of the queue of each subscriber, in events.
 	buffer int
@@ -48,14 +48,13 @@ func defaultSettings() settings {
 	return settings{buffer: bufferDefault, tick: tickDefault, given: make(map[string]bool)}
 }
 
-func (s *settings) shardCount() int {
+// resolve settles how many shards there are: from here on nobody asks the runtime again.
+func (s *settings) resolve() {
 	switch {
 	case s.kind != Sharded:
-		return 1
+		s.shards = 1
 	case s.shards == 0:
-		return runtime.GOMAXPROCS(0)
-	default:
-		return s.shards
+		s.shards = runtime.GOMAXPROCS(0)
 	}
 }
 
@@ -73,11 +72,11 @@ func (h *Hub) Flags() []contract.Flag {
 			},
 		},
 		{
-			Name: "hub-shards", Takes: "a number from 1 to 1024",
+			Name: "hub-shards", Takes: "a number from 2 to 1024",
 			Example: "--hub sharded --hub-shards 4",
 			Help:    "goroutines that hand out events (default GOMAXPROCS)",
 			Set: func(_ *contract.Options, value string) error {
-				return setNumber(&settings.shards, value, shardsMax)
+				return setNumber(&settings.shards, value, 2, shardsMax)
 			},
 		},
 		{
@@ -85,7 +84,7 @@ func (h *Hub) Flags() []contract.Flag {
 			Example: "--hub one --hub-buffer 8",
 			Help:    "events that may wait for a subscriber (default 64)",
 			Set: func(_ *contract.Options, value string) error {
-				return setNumber(&settings.buffer, value, bufferMax)
+				return setNumber(&settings.buffer, value, 1, bufferMax)
 			},
 		},
 		{
@@ -95,6 +94,17 @@ func (h *Hub) Flags() []contract.Flag {
 			Set: func(_ *contract.Options, value string) error {
 				return setTick(&settings.tick, value)
 			},
+		},
+		{
+			Name: "hub-forward", Takes: "the URL of another target with a hub",
+			Example: "--hub-forward http://127.0.0.1:8084",
+			Help:    "hand likes and subscribers over to that hub (default off)",
+			Set:     h.forward.setURL,
+		},
+		{
+			Name: "hub-adopt", Example: "--hub one --hub-adopt",
+			Help: "take subscribers over from targets that forward (default off)",
+			Set:  func(*contract.Options, string) error { return nil },
 		},
 	}
 	for i := range flags {
@@ -110,13 +120,27 @@ func (h *Hub) Flags() []contract.Flag {
 // Check refuses what would do nothing, and what would do something else than it says.
 func (h *Hub) Check(options contract.Options) error {
 	settings := &h.settings
+	settings.resolve()
 	switch {
 	case settings.kind != "" && options.Prefork:
 		return errors.New("--hub and --prefork exclude each other: each worker would have a hub " +
 			"of its own, and a like reach the subscribers of one worker; for example --hub one")
+	case h.forward.url != "" && settings.kind != "":
+		return errors.New("--hub-forward and --hub exclude each other: the hub is the other " +
+			"target's; for example --hub-forward http://127.0.0.1:8084")
+	case h.forward.url != "" && (options.Prefork || options.TLSCert != ""):
+		return errors.New("--hub-forward hands connections of one plain process over: it goes " +
+			"with neither --prefork nor --tls-cert; for example " +
+			"--hub-forward http://127.0.0.1:8084")
+	case settings.given["hub-adopt"] && settings.kind == "":
+		return errors.New("--hub-adopt takes effect only together with --hub, " +
+			"for example --hub one --hub-adopt")
 	case settings.given["hub-shards"] && settings.kind != Sharded:
 		return errors.New("--hub-shards takes effect only together with --hub sharded, " +
 			"for example --hub sharded --hub-shards 4")
+	case settings.kind == Sharded && settings.shards == 1:
+		return errors.New("--hub sharded has as many shards as GOMAXPROCS, which is 1 here: that " +
+			"is --hub one by another name; say how many, for example --hub sharded --hub-shards 4")
 	case settings.given["hub-tick"] && settings.kind != Aggregated:
 		return errors.New("--hub-tick takes effect only together with --hub aggregated, " +
 			"for example --hub aggregated --hub-tick 100ms")
@@ -138,9 +162,9 @@ func setKind(kind *Kind, value string) error {
 	}
 }
 
-func setNumber(number *int, value string, highest int) (err error) {
+func setNumber(number *int, value string, lowest, highest int) (err error) {
 	*number, err = strconv.Atoi(value)
-	if err == nil && (*number < 1 || *number > highest) {
+	if err == nil && (*number < lowest || *number > highest) {
 		return errUnfit
 	}
 	return err

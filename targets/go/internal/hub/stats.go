@@ -3,8 +3,10 @@ package hub
 // Stats is what /hub/stats answers. When nothing is queued at a shard, sent and dropped together
 // are, over all events, the subscribers that the post had at the event.
 type Stats struct {
-	Hub   Kind `json:"hub"`
-	Posts int  `json:"posts"`
+	Hub Kind `json:"hub"`
+	// Shards are the goroutines that hand out events.
+	Shards int `json:"shards"`
+	Posts  int `json:"posts"`
 	// Likes were accepted.
 	Likes uint64 `json:"likes"`
 	// Events were meant for all subscribers of their post.
@@ -14,10 +16,15 @@ type Stats struct {
 	Sent        uint64 `json:"sent"`
 	Dropped     uint64 `json:"dropped"`
 	Subscribers int64  `json:"subscribers"`
+	// Adopted came from a process that forwards, through the door; without --hub-adopt there is
+	// neither.
+	Adopted uint64 `json:"adopted,omitempty"`
+	Door    string `json:"door,omitempty"`
 }
 
 func (h *Hub) stats() Stats {
-	stats := Stats{Hub: h.settings.kind}
+	stats := Stats{Hub: h.settings.kind, Shards: len(h.shards)}
+	stats.Door, stats.Adopted = h.doorName(), h.adoption.adopted.Load()
 	h.each(func(post *post) {
 		post.mu.Lock()
 		stats.Posts++
@@ -35,14 +42,21 @@ func (h *Hub) stats() Stats {
 	return stats
 }
 
-// Counters are for the last line: what only grows.
+// Counters are for the last line: what only grows, and with how many shards.
 func (h *Hub) Counters() (part string, counters map[string]uint64) {
+	if h.forward.url != "" {
+		return "hub", h.forward.counters()
+	}
 	if h.settings.kind == "" {
 		return "", nil
 	}
 	stats := h.stats()
-	return "hub", map[string]uint64{
-		"likes": stats.Likes, "events": stats.Events,
+	counters = map[string]uint64{
+		"shards": uint64(stats.Shards), "likes": stats.Likes, "events": stats.Events,
 		"sent": stats.Sent, "dropped": stats.Dropped,
 	}
+	if stats.Door != "" {
+		counters["adopted"] = stats.Adopted
+	}
+	return "hub", counters
 }

@@ -1,0 +1,142 @@
+package targets_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// What was answered is on the disk: it is there when the database was killed at once. That the test
+// can tell is shown by --sync off, with which the last answers are lost: what the database has not
+// written by itself yet, and here it does so every ten seconds only, dies with it.
+func TestAnsweredOrdersSurviveTheDatabase(t *testing.T) {
+	for _, sync := range []string{"on", "off"} {
+		t.Run("sync "+sync, func(t *testing.T) {
+			t.Parallel()
+			for path, lost := range lostWithTheDatabase(t, sync) {
+				if sync == "on" && lost != 0 {
+					t.Errorf("%d orders of %s were answered and are lost", lost, path)
+				}
+				if sync == "off" && lost == 0 {
+					t.Errorf("all orders of %s survived with --sync off", path)
+				}
+			}
+		})
+	}
+}
+
+// lostWithTheDatabase tells for each way to write how many of the orders that were answered are not
+// there afterwards.
+func lostWithTheDatabase(t *testing.T, sync string) map[string]int {
+	t.Helper()
+	ctx := context.Background()
+	own := service{"postgres", "postgres-sync-" + sync}
+	url := own.start(t)[0]
+	direct, err := pgx.Connect(ctx, url)
+	check(t, err)
+	for _, change := range []string{
+		"ALTER SYSTEM SET wal_writer_delay = '10s'", "SELECT pg_reload_conf()",
+	} {
+		_, err := direct.Exec(ctx, change)
+		check(t, err)
+	}
+	process := start(t, variant{target: "fasthttp", workers: 1}, "--db", url, "--sync", sync)
+	client := process.client(t)
+	ids := makeOrders(t, client, "/db/write", "/db/write-batch")
+	killDatabase(t, own)
+	process.stopCleanly(t)
+	again, err := pgx.Connect(ctx, own.start(t)[0])
+	check(t, err)
+	lost := make(map[string]int)
+	for path, ids := range ids {
+		found := 0
+		query := "SELECT count(*) FROM ceiling_orders WHERE id = ANY($1)"
+		check(t, again.QueryRow(ctx, query, ids).Scan(&found))
+		lost[path] = len(ids) - found
+	}
+	check(t, again.Close(ctx))
+	own.do(t, "stop")
+	return lost
+}
+
+// makeOrders makes some hundred orders in each way at once, and returns the ids that were answered.
+func makeOrders(t *testing.T, client *client, paths ...string) map[string][]int64 {
+	t.Helper()
+	ids := make(map[string][]int64)
+	var mutex sync.Mutex
+	var group sync.WaitGroup
+	one := func(path string) {
+		got, err := client.ask(http.MethodPost, path, nil, strings.NewReader("order"))
+		if err != nil || got.status != http.StatusOK {
+			t.Errorf("status %d, %v: %s", got.status, err, got.body)
+			return
+		}
+		var written struct{ ID int64 }
+		mutex.Lock()
+		defer mutex.Unlock()
+		decodeStrict(t, got.body, &written)
+		ids[path] = append(ids[path], written.ID)
+	}
+	for range 8 {
+		group.Go(func() {
+			for range 20 {
+				for _, path := range paths {
+					one(path)
+				}
+			}
+		})
+	}
+	group.Wait()
+	return ids
+}
+
+// killDatabase ends all its processes at once, as a host that loses its power would; what the
+// kernel has, it keeps.
+func killDatabase(t *testing.T, own service) {
+	t.Helper()
+	lock := filepath.Join(own.path(), "data", "postmaster.pid")
+	content, err := os.ReadFile(lock)
+	check(t, err)
+	var postmaster int
+	_, err = fmt.Sscan(string(content), &postmaster)
+	check(t, err)
+	// Stopped, it starts no others meanwhile.
+	check(t, syscall.Kill(postmaster, syscall.SIGSTOP))
+	pids := append(children(t, postmaster), postmaster)
+	for _, pid := range pids {
+		check(t, syscall.Kill(pid, syscall.SIGKILL))
+	}
+	await(t, "the database is dead", func() bool {
+		for _, pid := range pids {
+			if state, alive := processState(pid); alive && state != "Z" {
+				return false
+			}
+		}
+		return true
+	})
+	// Until somebody has buried the dead processes the locks would seem to be held.
+	socketLocks, err := filepath.Glob(filepath.Join(own.path(), ".s.PGSQL.*.lock"))
+	check(t, err)
+	for _, path := range append(socketLocks, lock) {
+		check(t, os.Remove(path))
+	}
+}
+
+// processState is that of /proc, and whether there is such a process.
+func processState(pid int) (state string, alive bool) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", false
+	}
+	_, rest, _ := strings.Cut(string(content), ") ")
+	state, _, _ = strings.Cut(rest, " ")
+	return state, true
+}
