@@ -467,11 +467,8 @@ fn the_preference_is_written_before_the_governor_and_put_back_after_it() {
     ground.made.write(&of("scaling_available_governors"), "performance powersave");
     ground.made.write(&of("energy_performance_preference"), "balance_power");
     ground.made.write(&of("energy_performance_available_preferences"), "performance power");
-    let planned = plan(
-        &ground.host(),
-        &Wish { only: vec!["T51".to_string()], ..Wish::default() },
-        None,
-    );
+    let planned =
+        plan(&ground.host(), &Wish { only: vec!["T51".to_string()], ..Wish::default() }, None);
     let mut order = Vec::new();
     let mut tell = |row: &Row| {
         let file = row.place.rsplit('/').next().unwrap().to_string();

@@ -29,7 +29,8 @@ fn mask(ground: &Ground, pid: u32) -> String {
 
 fn files(ground: &Ground, pid: u32) -> String {
     let text = ground.text(&format!("/proc/{pid}/limits"));
-    let words: Vec<&str> = text.split_whitespace().filter(|word| word.parse::<u64>().is_ok()).collect();
+    let words: Vec<&str> =
+        text.split_whitespace().filter(|word| word.parse::<u64>().is_ok()).collect();
     words.join(" ")
 }
 
