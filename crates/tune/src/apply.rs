@@ -310,7 +310,7 @@ impl Under<'_, '_> {
         if let Err(error) = place.write(self.host, &change.wanted, &before) {
             return (Some(was), Err(error.why()));
         }
-        let seen = match place.read(self.host) {
+        let seen = match place.read_back(self.host) {
             Ok(Some(seen)) => seen,
             Ok(None) => return (None, Err("it is gone since it was written".to_string())),
             Err(error) => return (None, Err(error.why())),

@@ -19,6 +19,8 @@ pub use file::Format;
 use crate::host::Host;
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::thread;
+use std::time::Duration;
 
 /// A place that holds a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -113,6 +115,10 @@ impl PlaceError {
     }
 }
 
+/// How often a driver is asked again after a write, at [`PAUSE`] each.
+const TRIES: u32 = 60;
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// Files of the network, which are of one namespace.
 const NETWORK_FILES: &[&str] = &["/proc/sys/net/", "/sys/class/net/"];
 
@@ -185,6 +191,17 @@ impl Place {
             Self::Daemon { pid, started_ticks, .. } => Ok(daemon::read(host, *pid, *started_ticks)),
             Self::OpenFiles { pid, started_ticks } => limits::read(host, *pid, *started_ticks),
         }
+    }
+
+    /// The same right after a write: a driver that sets its device up again is waited for.
+    pub(crate) fn read_back(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
+        for _ in 0..TRIES {
+            match self.read(host) {
+                Err(_) if matches!(self, Self::Ethtool { .. }) => thread::sleep(PAUSE),
+                done => return done,
+            }
+        }
+        self.read(host)
     }
 
     /// Writes a normalised value; what is there now says how wide, or in which form.

@@ -46,7 +46,7 @@ const CPU_WALLS: &[WallId] = &[
     WallId::S9,
 ];
 /// What is left, at best, of what threads cost per request when they find more requests each time
-/// they wake. Measured was a third (bench/README.md, Steering).
+/// they wake. Measured was 0.38 (bench/README.md, Steering).
 const BATCHED: f64 = 0.25;
 /// Price of work moved between CPUs, as a share of the rate: wake-ups of other CPUs.
 const PRICE_OF_MOVING: f64 = 0.35;

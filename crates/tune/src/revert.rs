@@ -199,7 +199,7 @@ impl Around<'_> {
         if let Err(error) = begin.place.write(host, &begin.before.value, &present) {
             return (Some(present.value), Fate::Failed, error.why());
         }
-        match begin.place.read(host) {
+        match begin.place.read_back(host) {
             Ok(Some(back)) if back.value == begin.before.value => {
                 let note = format!("was {}", shown(&present.value));
                 self.and_its_heirs(change, (Some(back.value), note))

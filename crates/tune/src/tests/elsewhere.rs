@@ -1,8 +1,9 @@
 //! Changes that are looked at, or put back, from somewhere else, or while a device is not itself.
 
 use super::{Ground, fates};
-use crate::apply::{Options, apply};
+use crate::apply::{Disruption, Options, apply};
 use crate::error::TuneError;
+use crate::guard::{Watched, guard};
 use crate::host::{Host, Wish};
 use crate::plan::{Planned, plan};
 use crate::revert::{Which, revert};
@@ -11,6 +12,8 @@ use crate::{Change, Place, Seen, Setting};
 use model::tuning::{Fate, Row};
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 const HERE: &str = "net:[11]";
 const THERE: &str = "net:[22]";
@@ -216,4 +219,53 @@ fn another_device_of_the_same_name_is_left_alone_and_a_renamed_one_is_told() {
     fs::remove_dir_all(ground.host().root.path("/sys/class/net/wan0")).unwrap();
     assert_eq!(fates(&put_back(&ground, &ground.host())), [Fate::Gone, Fate::Gone]);
     assert_eq!(ground.values()[0], "0000000f", "not ours to write");
+}
+
+#[test]
+fn the_watchdog_waits_for_a_device_that_is_being_set_up_again() {
+    let ground = Ground::new();
+    ground.made.write(RINGS, "rx 256 tx 256").write("/ethtool/eth0/rings.most", "rx 512 tx 512");
+    ground.made.write(INDEX, "5");
+    let (host, journal) = (ground.host(), ground.journal());
+    let planned = plan(&host, &wish_of(&["T17"]), None);
+    let watch = |_: &str| Ok(());
+    let deadline = Some(Duration::from_millis(100));
+    let disruption = Disruption::Allowed;
+    let options = Options { deadline, disruption, watch: Some(&watch), ..Options::default() };
+    let applied = apply(&host, &journal, &planned, &options, &mut |_| {}).unwrap();
+    assert_eq!(fates(&applied.rows), [Fate::Applied]);
+    let answer = ground.text(RINGS);
+    fs::remove_file(host.root.path(RINGS)).unwrap();
+    let go_on = AtomicBool::new(false);
+    let watched = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(400));
+            ground.made.write(RINGS, &answer);
+        });
+        guard(&host, &journal, &applied.transaction, &go_on, &mut || {}).unwrap()
+    });
+    let Watched::PutBack(rows) = watched else { panic!("{watched:?}") };
+    assert_eq!(fates(&rows), [Fate::Reverted]);
+    assert_eq!(ground.text(RINGS), "rx 256 tx 256");
+}
+
+/// A journal of a program that did not know of namespaces of processes and numbers of devices.
+#[test]
+fn a_journal_of_an_earlier_program_is_put_back() {
+    let ground = Ground::new();
+    ground.made.write(INDEX, "5");
+    ground.apply().unwrap();
+    let whole = fs::read_to_string(ground.open_file()).unwrap();
+    let earlier = whole.lines().map(|line| {
+        let mut entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        let fields = entry.as_object_mut().unwrap();
+        fields
+            .retain(|name, _| !["pid_namespace", "device_index", "at_boot_ms"].contains(&&**name));
+        format!("{entry}\n")
+    });
+    let earlier: String = earlier.collect();
+    assert!(earlier.len() < whole.len());
+    fs::write(ground.open_file(), earlier).unwrap();
+    assert_eq!(fates(&put_back(&ground, &ground.host())), [Fate::Reverted; 3]);
+    assert_eq!(ground.values(), super::BEFORE);
 }
