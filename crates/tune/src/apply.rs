@@ -6,9 +6,9 @@ use crate::host::Host;
 use crate::journal::{Begin, Entry, Header, Journal, Lock, Open, Recorded, Story, VERSION};
 use crate::knob::{Act, Effect, Sign};
 use crate::namespace;
-use crate::place::{Place, Seen};
+use crate::place::{Place, Seen, link};
 use crate::plan::{Change, Planned, find};
-use crate::revert;
+use crate::revert::{self, Absent};
 use model::tuning::{Fate, Row, Scope};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,8 +76,9 @@ pub fn apply(
     let Under { mut open, mut rows, tell, .. } = under;
     let transaction = open.story.id();
     if let Err(why) = done {
-        let back = revert::put_back_all(host, &mut open, tell);
-        let is_left = |row: &&Row| !matches!(row.fate, Fate::Reverted | Fate::Gone);
+        // What we have just written to and is gone now is not as it was before.
+        let back = revert::put_back_all(host, &mut open, Absent::Stays, tell);
+        let is_left = |row: &&Row| row.fate != Fate::Reverted;
         let left = back.iter().filter(is_left).count();
         for row in back {
             match rows.iter_mut().find(|shown| shown.place == row.place && was_begun(shown)) {
@@ -118,6 +119,8 @@ struct Todo<'a> {
     index: usize,
     row: &'a Row,
     change: &'a Change,
+    /// What was there when all was looked at, before anything was written.
+    seen: Seen,
 }
 
 /// Looks at every place before anything is written. All rows with a change, and what to do.
@@ -155,8 +158,8 @@ fn look<'a>(
                 add(Some(now.value), Fate::Already, String::new());
             }
             Stand::Free(now) => {
-                add(Some(now.value), Fate::Proposed, String::new());
-                todo.push(Todo { index, row, change });
+                add(Some(now.value.clone()), Fate::Proposed, String::new());
+                todo.push(Todo { index, row, change, seen: now });
             }
             Stand::Not(fate, why) => {
                 is_refused = true;
@@ -164,6 +167,9 @@ fn look<'a>(
             }
         }
     }
+    // A daemon that moves what is changed here is paused before, and so it goes on after
+    // everything else is put back.
+    todo.sort_by_key(|todo| !matches!(todo.change.place, Place::Daemon { .. }));
     if is_refused { Err(TuneError::Refused { rows }) } else { Ok((rows, todo)) }
 }
 
@@ -176,12 +182,14 @@ enum Stand {
 fn stand(host: &Host, change: &Change, stories: &[Story], foreign: Option<&str>) -> Stand {
     let place = &change.place;
     let taken = stories.iter().find(|story| {
-        // A file of a namespace is another file in each.
-        let is_bound = |open: &Recorded| {
-            matches!(open.begin.scope, Scope::Namespace | Scope::Device)
+        // A file of a namespace is another file in each; but for the host's, which all share.
+        let is_another = |open: &Recorded| {
+            let is_shared = open.begin.scope == Scope::Host && place.device().is_none();
+            place.is_of_network_namespace()
+                && !is_shared
                 && story.header.namespace != host.namespace
         };
-        let is_same = |open: &Recorded| open.begin.place == *place && !is_bound(open);
+        let is_same = |open: &Recorded| open.begin.place == *place && !is_another(open);
         story.open_changes().any(is_same)
     });
     if let Some(story) = taken {
@@ -189,6 +197,9 @@ fn stand(host: &Host, change: &Change, stories: &[Story], foreign: Option<&str>)
         let why = format!(
             "transaction {id} has changed it already; first: ceiling tune revert --transaction {id}"
         );
+        return Stand::Not(Fate::Refused, why);
+    }
+    if let Err(why) = place.check_sound() {
         return Stand::Not(Fate::Refused, why);
     }
     if let Some(why) = foreign.filter(|_| place.is_in_sys_of_devices()) {
@@ -228,6 +239,7 @@ fn header(host: &Host, deadline: Option<Duration>, options: &Options<'_>) -> Hea
         transaction: 0,
         boot_id: host.boot_id.clone(),
         namespace: host.namespace.clone(),
+        pid_namespace: host.pid_namespace.clone(),
         at_unix_ms: clock::unix_ms(),
         program: format!("ceiling {}", env!("CARGO_PKG_VERSION")),
         pid: std::process::id(),
@@ -254,14 +266,14 @@ impl Under<'_, '_> {
     }
 
     fn write(&mut self, todo: &[Todo<'_>]) -> Result<(), String> {
-        for Todo { index, row, change } in todo {
+        for Todo { index, row, change, seen } in todo {
             if self.options.stop.is_some_and(|stop| stop.load(Ordering::SeqCst)) {
                 return Err("interrupted".to_string());
             }
             if self.deadline.is_some_and(|deadline| clock::boot_ms() >= deadline) {
                 return Err("the deadline passed before all was done".to_string());
             }
-            let (now, done) = self.change(row, change);
+            let (now, done) = self.change(row, change, seen);
             let shown = &mut self.rows[*index];
             shown.now = now.or(shown.now.take());
             (shown.fate, shown.note) = match &done {
@@ -275,10 +287,16 @@ impl Under<'_, '_> {
     }
 
     /// One value: announced on disk, written, read back. What it reads as, and a word about it.
-    fn change(&mut self, row: &Row, change: &Change) -> (Option<String>, Result<String, String>) {
+    fn change(
+        &mut self,
+        row: &Row,
+        change: &Change,
+        seen: &Seen,
+    ) -> (Option<String>, Result<String, String>) {
         let place = &change.place;
         let before = match place.read(self.host) {
-            Ok(Some(before)) => before,
+            Ok(Some(before)) if before.value == seen.value => before,
+            Ok(Some(now)) => return (Some(now.value.clone()), Err(moved(seen, &now))),
             Ok(None) => return (None, Err("it is gone".to_string())),
             Err(error) => return (None, Err(error.why())),
         };
@@ -292,7 +310,7 @@ impl Under<'_, '_> {
         if let Err(error) = place.write(self.host, &change.wanted, &before) {
             return (Some(was), Err(error.why()));
         }
-        let seen = match place.read(self.host) {
+        let seen = match place.read_back(self.host) {
             Ok(Some(seen)) => seen,
             Ok(None) => return (None, Err("it is gone since it was written".to_string())),
             Err(error) => return (None, Err(error.why())),
@@ -330,6 +348,15 @@ impl Under<'_, '_> {
     }
 }
 
+/// A value that is not the one from before this transaction must not be put back as such.
+fn moved(seen: &Seen, now: &Seen) -> String {
+    format!(
+        "it was '{}' when all was looked at and is '{}' now: somebody else set it, or a change \
+         before it in this plan moves it; then apply one after the other, with --only",
+        seen.value, now.value
+    )
+}
+
 fn begin(host: &Host, seq: usize, row: &Row, change: &Change, before: Seen) -> Begin {
     Begin {
         seq,
@@ -344,6 +371,8 @@ fn begin(host: &Host, seq: usize, row: &Row, change: &Change, before: Seen) -> B
         wanted: change.wanted.clone(),
         before,
         sign: sign_of(&row.knob).and_then(|sign| (sign.read)(host, &change.place)),
+        device_index: change.place.device().and_then(|name| link::index(host, name)),
+        at_boot_ms: Some(clock::boot_ms()),
     }
 }
 

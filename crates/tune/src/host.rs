@@ -26,6 +26,8 @@ pub struct Host {
     pub namespace: String,
     /// Whether that is the one the host started with: some files can be written only there.
     pub is_initial_namespace: bool,
+    /// Identifies the PID namespace of this process: numbers of processes are of it.
+    pub pid_namespace: String,
 }
 
 /// A network device.
@@ -128,6 +130,7 @@ impl Host {
         // Of this thread: `/proc/sys/net` follows it, not its process.
         let namespace = fs::read_link(root.path("/proc/thread-self/ns/net")).ok();
         let first = fs::read_link(root.path("/proc/1/ns/net")).ok();
+        let pids = fs::read_link(root.path("/proc/self/ns/pid")).ok();
         Self {
             cpus_possible: list("/sys/devices/system/cpu/possible"),
             cpus_allowed: allowed
@@ -138,6 +141,7 @@ impl Host {
             boot_id: text("/proc/sys/kernel/random/boot_id").trim().to_string(),
             // A host made up of files has no links at all, and one namespace.
             is_initial_namespace: namespace == first,
+            pid_namespace: pids.map(|link| link.display().to_string()).unwrap_or_default(),
             namespace: namespace.map(|link| link.display().to_string()).unwrap_or_default(),
             cpus_online,
             root,

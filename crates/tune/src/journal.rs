@@ -119,6 +119,9 @@ impl Journal {
     pub(crate) fn story(&self, transaction: &str) -> Result<Option<Story>, TuneError> {
         let unknown = || TuneError::Unknown { transaction: transaction.to_string() };
         let number: u64 = transaction.parse().map_err(|_| unknown())?;
+        if number.to_string() != transaction {
+            return Err(unknown());
+        }
         let story = match self.file(number) {
             file if file.exists() => Story::read(&file, number)?,
             _ if self.done().join(name(number)).exists() => None,

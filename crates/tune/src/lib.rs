@@ -22,7 +22,9 @@ mod wanted;
 mod apply;
 mod export;
 mod guard;
+mod heirs;
 mod journal;
+mod reach;
 mod revert;
 mod status;
 

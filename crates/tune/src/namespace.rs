@@ -45,8 +45,22 @@ fn has_its_number(host: &Host, name: &str) -> bool {
     told.is_none() || told == shown
 }
 
-/// Whether a network namespace still has a process or a name that this process can see.
+/// The PID namespace in which all processes of a host are seen, and its number is fixed
+/// (`PROC_PID_INIT_INO` of the kernel).
+const ALL_PROCESSES: &str = "pid:[4026531836]";
+
+/// Whether a network namespace is that of the first process that is seen from here.
+pub(crate) fn is_of_first_process(host: &Host, namespace: &str) -> bool {
+    let first = fs::read_link(host.root.path("/proc/1/ns/net"));
+    first.is_ok_and(|link| link.to_string_lossy() == namespace)
+}
+
+/// Whether a network namespace still has a process or a name; also when that cannot be told,
+/// because not all processes of the host are seen from here.
 pub(crate) fn is_alive(host: &Host, namespace: &str) -> bool {
+    if !host.pid_namespace.is_empty() && host.pid_namespace != ALL_PROCESSES {
+        return true;
+    }
     let mounts = host.text("/proc/self/mountinfo").unwrap_or_default();
     if mounts.lines().any(|line| line.split(' ').any(|word| word == namespace)) {
         return true;

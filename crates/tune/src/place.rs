@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod ethtool;
 mod file;
 mod limits;
+pub mod link;
 pub mod process;
 pub mod qdisc;
 pub mod threads;
@@ -18,6 +19,8 @@ pub use file::Format;
 use crate::host::Host;
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::thread;
+use std::time::Duration;
 
 /// A place that holds a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -112,8 +115,27 @@ impl PlaceError {
     }
 }
 
+/// How often a driver is asked again after a write, at [`PAUSE`] each.
+const TRIES: u32 = 60;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Files of the network, which are of one namespace.
+const NETWORK_FILES: &[&str] = &["/proc/sys/net/", "/sys/class/net/"];
+
+/// Folders with files of knobs. `/proc/PID/root` leads to all files there are, so `/proc` as a
+/// whole is none of them.
+const FOLDERS: &[&str] = &[
+    "/proc/sys/",
+    "/proc/irq/",
+    "/sys/class/net/",
+    "/sys/devices/system/",
+    "/sys/fs/cgroup/",
+    "/sys/kernel/mm/",
+    "/sys/module/",
+];
+
 fn is_of_the_kernel(path: &str) -> bool {
-    let is_below = ["/proc/", "/sys/"].iter().any(|root| path.starts_with(root));
+    let is_below = FOLDERS.iter().any(|folder| path.starts_with(folder));
     is_below && !path.split('/').any(|part| part == "..") && !path.contains('\0')
 }
 
@@ -171,6 +193,17 @@ impl Place {
         }
     }
 
+    /// The same right after a write: a driver that sets its device up again is waited for.
+    pub(crate) fn read_back(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
+        for _ in 0..TRIES {
+            match self.read(host) {
+                Err(_) if matches!(self, Self::Ethtool { .. }) => thread::sleep(PAUSE),
+                done => return done,
+            }
+        }
+        self.read(host)
+    }
+
     /// Writes a normalised value; what is there now says how wide, or in which form.
     pub fn write(&self, host: &Host, value: &str, now: &Seen) -> Result<(), PlaceError> {
         match self {
@@ -225,6 +258,31 @@ impl Place {
         }
     }
 
+    /// Whether it is of one network namespace, and in another one absent or another's.
+    pub(crate) fn is_of_network_namespace(&self) -> bool {
+        let is_below = |path: &str| NETWORK_FILES.iter().any(|folder| path.starts_with(folder));
+        self.device().is_some() || self.path().is_some_and(is_below)
+    }
+
+    /// The process it belongs to, and when that started, when it belongs to one.
+    pub(crate) fn process(&self) -> Option<(u32, u64)> {
+        match self {
+            Self::OpenFiles { pid, started_ticks }
+            | Self::Threads { pid, started_ticks }
+            | Self::Daemon { pid, started_ticks, .. } => Some((*pid, *started_ticks)),
+            Self::File { .. } | Self::Ethtool { .. } | Self::Qdisc { .. } => None,
+        }
+    }
+
+    /// The same of another process, for what a process hands down to those it starts.
+    pub(crate) fn of_heir(&self, pid: u32, started_ticks: u64) -> Option<Self> {
+        match self {
+            Self::OpenFiles { .. } => Some(Self::OpenFiles { pid, started_ticks }),
+            Self::Threads { .. } => Some(Self::Threads { pid, started_ticks }),
+            _ => None,
+        }
+    }
+
     /// Whether it is a file of network devices below `/sys`, which shows those of its mount.
     pub(crate) fn is_in_sys_of_devices(&self) -> bool {
         self.path().is_some_and(|path| path.starts_with("/sys/class/net/"))
@@ -262,6 +320,34 @@ mod tests {
         for place in all {
             let text = serde_json::to_string(&place).unwrap();
             assert_eq!(serde_json::from_str::<Place>(&text).unwrap(), place, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_way_leads_out_of_the_folders_of_the_kernel() {
+        let is_sound = |path: &str| Place::number(path).check_sound().is_ok();
+        for path in [
+            "/proc/self/root/etc/shadow",
+            "/proc/1/root/etc/shadow",
+            "/proc/self/cwd/file",
+            "/proc/self/mem",
+            "/proc/sys/../../etc/shadow",
+            "/proc/sysrq-trigger",
+            "/sys/power/state",
+            "/etc/shadow",
+            "proc/sys/vm/swappiness",
+            "/proc/sys",
+        ] {
+            assert!(!is_sound(path), "{path}");
+        }
+        for knob in crate::REGISTRY {
+            let crate::Act::Settable { places, .. } = knob.act else { continue };
+            let made = crate::testing::MadeUp::c6i_2xlarge();
+            let mut host = made.host();
+            host.servers = vec![700];
+            for place in places(&host, &crate::Wish::default()) {
+                assert_eq!(place.check_sound(), Ok(()), "{}", knob.id);
+            }
         }
     }
 

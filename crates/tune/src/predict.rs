@@ -5,12 +5,13 @@
 //! - [`elsewhere`]: the wall is another one: nothing, within the noise of the run;
 //! - [`work`], [`removed_work`]: of `c` microseconds per request on the CPU that limits, `m` can
 //!   go: at most `c / (c - m) - 1`;
-//! - [`spread_of_softirq`]: work moves to other CPUs: `fullest / mean - 1` if it costs as much
-//!   there, and at most the CPUs over the sum of what moves;
+//! - [`spread_of_softirq`]: work moves to other CPUs: `fullest / mean - 1` if a request goes on to
+//!   cost as much, more when threads find more requests each time they wake, and never more than
+//!   the next wall that is known;
 //! - [`waiting`], [`removed_waiting`]: of the time in the system a share goes: at most
 //!   `1 / (1 - share) - 1`;
-//! - [`limit`], [`count`], [`room`]: a count runs into a limit: nothing until it does, then up to
-//!   the next wall. How much is needed follows from Little's law: rate times holding time;
+//! - [`count`], [`room`]: a count runs into a limit: nothing until it does, then up to
+//!   the [`next_wall`]. How much is needed follows from Little's law: rate times holding time;
 //! - [`fewer_bytes`]: on a full link at most the ratio of the bytes.
 //!
 //! When nothing is known: what was not measured is never taken for zero. The answer is unknown,
@@ -44,6 +45,9 @@ const CPU_WALLS: &[WallId] = &[
     WallId::S6,
     WallId::S9,
 ];
+/// What is left, at best, of what threads cost per request when they find more requests each time
+/// they wake. Measured was 0.38 (bench/README.md, Steering).
+const BATCHED: f64 = 0.25;
 /// Price of work moved between CPUs, as a share of the rate: wake-ups of other CPUs.
 const PRICE_OF_MOVING: f64 = 0.35;
 /// The run that measures what the knobs of a server depend on.
@@ -103,17 +107,6 @@ fn at_the_client(wall: WallId) -> bool {
     matches!(wall.side(), At::Client | At::Measurement)
 }
 
-/// A count that runs into a limit: `hits` is how often it did. Without the walls that the limit
-/// makes, only the generator is known to be another.
-pub fn limit(signals: &Signals, hits: Option<u64>, what: &str, reconsider: &str) -> Prediction {
-    let named = match signals.wall {
-        Some(Named::Wall(wall)) if !at_the_client(wall) => vec![wall],
-        _ => Vec::new(),
-    };
-    let removes = "what each of them costs in errors or latency";
-    count(signals, &Count { relieved: &named, hits, what, removes, reconsider })
-}
-
 /// A limit that is seen by how often it was hit.
 #[derive(Debug, Clone, Copy)]
 pub struct Count<'a> {
@@ -151,8 +144,7 @@ pub fn count(signals: &Signals, count: &Count<'_>) -> Prediction {
             Prediction::bounded(-noise, Some(noise), arithmetic, reconsider)
         }
         (Some(hits), None) => {
-            let arithmetic = format!("{hits} {what}: more room helps, up to the next wall");
-            Prediction::bounded(-noise, None, arithmetic, reconsider)
+            up_to_the_next_wall(signals, &format!("{hits} {what}: more room helps"), reconsider)
         }
     }
 }
@@ -201,11 +193,8 @@ pub fn room(signals: &Signals, room: &Room<'_>) -> Prediction {
             Prediction::bounded(-noise, Some(noise), arithmetic, reconsider)
         }
         (Some(used), None) => {
-            let arithmetic = format!(
-                "{:.0} % {what} in use{law}: more room helps, up to the next wall",
-                used * 1e2
-            );
-            Prediction::bounded(-noise, None, arithmetic, reconsider)
+            let shown = format!("{:.0} % {what} in use{law}: more room helps", used * 1e2);
+            up_to_the_next_wall(signals, &shown, reconsider)
         }
     }
 }
@@ -214,14 +203,48 @@ pub fn room(signals: &Signals, room: &Room<'_>) -> Prediction {
 pub fn only_at(signals: &Signals, relieved: &[WallId], what: &str, reconsider: &str) -> Prediction {
     match signals.wall {
         Some(Named::Wall(wall)) if relieved.contains(&wall) => {
-            let arithmetic =
-                format!("the wall was {wall}, {}: {what}, up to the next wall", wall.name());
-            Prediction::bounded(-noise(signals), None, arithmetic, reconsider)
+            let shown = format!("the wall was {wall}, {}: {what}", wall.name());
+            up_to_the_next_wall(signals, &shown, reconsider)
         }
         _ => elsewhere(signals, relieved, reconsider)
             .or_else(|| no_wall(signals, reconsider))
             .unwrap_or_else(|| unknown("which wall limits", reconsider)),
     }
+}
+
+/// It goes as far as the next wall, which is told where the run says how far that is.
+pub fn up_to_the_next_wall(signals: &Signals, shown: &str, reconsider: &str) -> Prediction {
+    let arithmetic = format!("{shown}, up to the next wall");
+    match next_wall(signals) {
+        None => Prediction::bounded(-noise(signals), None, arithmetic, reconsider),
+        Some((high, wall)) => {
+            let high = Some(at_least_noise(signals, high));
+            let arithmetic = format!("{arithmetic}; {wall}");
+            Prediction::bounded(-noise(signals), high, arithmetic, reconsider)
+        }
+    }
+}
+
+/// The most that the rate can gain before something else is full that the run measured: a link,
+/// whose bytes per request stay, or a generator, whose threads may come to cost less. Nothing when
+/// neither was measured.
+pub fn next_wall(signals: &Signals) -> Option<(f64, String)> {
+    let used = |share: Option<f64>| finite(share).filter(|share| *share > 0.0);
+    let links = [signals.server.link_use, signals.client.link_use].into_iter().filter_map(used);
+    let link = links.max_by(f64::total_cmp).map(|share| {
+        let high = 1.0 / share - 1.0;
+        (high, format!("the link is {:.1} % full: at most {high:.2}", share * 100.0))
+    });
+    let thread = used(signals.client.hottest_thread).map(|share| {
+        let high = 1.0 / (share.min(1.0) * BATCHED) - 1.0;
+        let shown = format!(
+            "the generator's busiest thread is {:.1} % busy, at best {BATCHED} of that per \
+             request: at most {high:.2}",
+            share * 100.0
+        );
+        (high, shown)
+    });
+    link.into_iter().chain(thread).min_by(|left, right| left.0.total_cmp(&right.0))
 }
 
 /// Nothing, when the load met no wall.
@@ -277,15 +300,23 @@ pub fn spread_of_softirq(signals: &Signals, reconsider: &str) -> Prediction {
         return Prediction::no_effect(noise(signals), shown, reconsider);
     }
     let count = cpus.len() as f64;
-    let softirq = cpus.iter().map(|cpu| cpu.softirq).sum::<f64>().max(SOFTIRQ);
-    let (even, high) = (full.busy / mean - 1.0, count * full.busy / softirq - 1.0);
-    let arithmetic = format!(
+    let softirq = cpus.iter().map(|cpu| cpu.softirq.min(cpu.busy)).sum::<f64>().max(SOFTIRQ);
+    let threads = (mean * count - softirq).max(0.0);
+    let even = full.busy / mean - 1.0;
+    let batched = count * full.busy / (softirq + threads * BATCHED) - 1.0;
+    let mut arithmetic = format!(
         "{shown}: {:.2} / {mean:.2} - 1 = {even:.2} if a request goes on to cost as much; threads \
-         that find more requests each time they wake cost less, at best nothing: at most \
-         {count:.0} x {:.2} / {softirq:.2} - 1 = {high:.2}",
+         that find more requests each time they wake cost less, at best {BATCHED} of {threads:.2} \
+         CPUs: at most {count:.0} x {:.2} / ({softirq:.2} + {threads:.2} x {BATCHED}) - 1 = \
+         {batched:.2}",
         full.busy, full.busy
     );
-    let high = at_least_noise(signals, high.max(even));
+    let mut high = batched.max(even);
+    if let Some((next, wall)) = next_wall(signals).filter(|(next, _)| *next < high) {
+        high = next;
+        arithmetic = format!("{arithmetic}; {wall}");
+    }
+    let high = at_least_noise(signals, high);
     Prediction::bounded(-PRICE_OF_MOVING, Some(high), arithmetic, reconsider)
 }
 
@@ -405,6 +436,28 @@ pub fn fewer_bytes(signals: &Signals, ratio: f64, price: f64, reconsider: &str) 
     let arithmetic = format!("the link is full: {ratio:.1} times fewer bytes - 1; {cost}");
     let high = Some(at_least_noise(signals, ratio - 1.0));
     Prediction::bounded(-price.max(noise), high, arithmetic, reconsider)
+}
+
+/// Rounds of softirq that ended with work left: the next one takes it, unless the ring overflows
+/// meanwhile.
+pub fn cut_rounds(signals: &Signals, relieved: &[WallId]) -> Prediction {
+    let reconsider = "time_squeeze of /proc/net/softnet_stat with drops of the device above 0";
+    let side = &signals.server;
+    if let (Some(squeezes), Some(0)) = (side.time_squeezes, side.device_drops) {
+        let arithmetic = format!(
+            "{squeezes} rounds ended with work left and the ring dropped 0 packets: the next \
+             round took the rest"
+        );
+        return Prediction::no_effect(noise(signals), arithmetic, reconsider);
+    }
+    let rounds = Count {
+        relieved,
+        hits: side.time_squeezes,
+        what: "rounds of softirq that ended with work left",
+        removes: "drops of the ring",
+        reconsider,
+    };
+    count(signals, &rounds)
 }
 
 /// A count that stands for a wall.

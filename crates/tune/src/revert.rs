@@ -3,10 +3,12 @@
 use crate::apply::shown;
 use crate::clock;
 use crate::error::TuneError;
+use crate::heirs;
 use crate::host::Host;
-use crate::journal::{Begin, Ended, Entry, Header, Journal, Lock, Open, Recorded, Story};
+use crate::journal::{Begin, Ended, Entry, Journal, Lock, Open, Recorded, Story};
 use crate::namespace;
-use model::tuning::{Fate, Row, Scope};
+use crate::reach::{Elsewhere, Reach};
+use model::tuning::{Fate, Row};
 
 /// What to put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,19 +98,34 @@ fn put_back_story(
 ) -> Result<Vec<Row>, TuneError> {
     let file = journal.file(story.header.transaction);
     let mut open = Open::resume(&file, story)?;
-    let rows = put_back_all(host, &mut open, tell);
+    let rows = put_back_all(host, &mut open, Absent::Ends, tell);
     close(journal, lock, open)?;
     Ok(rows)
 }
 
+/// What becomes of a change whose place is not there any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// It is over.
+    Ends,
+    /// It stays open: it was there a moment ago, when we wrote to it.
+    Stays,
+}
+
 /// Every change of a transaction that is not over, the last one first.
-pub(crate) fn put_back_all(host: &Host, open: &mut Open, tell: &mut dyn FnMut(&Row)) -> Vec<Row> {
+pub(crate) fn put_back_all(
+    host: &Host,
+    open: &mut Open,
+    absent: Absent,
+    tell: &mut dyn FnMut(&Row),
+) -> Vec<Row> {
     let foreign = namespace::foreign_sys(host);
     let changes: Vec<Recorded> = open.story.open_changes().rev().cloned().collect();
     let mut rows = Vec::new();
     for change in changes {
-        let around = Around { host, header: &open.story.header, foreign: foreign.as_deref() };
-        let (row, ended) = around.put_back(&change);
+        let foreign = foreign.as_deref();
+        let reach = Reach { host, header: &open.story.header, foreign };
+        let (row, ended) = Around { reach, absent }.put_back(&change);
         if let Some(how) = ended {
             // When this cannot be written, the next revert finds the value as it was before.
             let _ = open.append(Entry::Ended { seq: change.begin.seq, how });
@@ -128,113 +145,100 @@ pub(crate) fn close(journal: &Journal, lock: &Lock, mut open: Open) -> Result<()
     journal.put_away(lock, open.story.header.transaction)
 }
 
-/// Where a change was made, and where we are.
+/// Putting one change back.
 struct Around<'a> {
-    host: &'a Host,
-    header: &'a Header,
-    foreign: Option<&'a str>,
+    reach: Reach<'a>,
+    absent: Absent,
 }
 
 impl Around<'_> {
     fn put_back(&self, change: &Recorded) -> (Row, Option<Ended>) {
         let begin = &change.begin;
-        let (now, fate, note) = match self.elsewhere(begin) {
-            Some((fate, why)) => (None, fate, why),
+        let (now, fate, note) = match self.reach.elsewhere(begin) {
+            Some(Elsewhere::Ended(why)) => (None, Fate::Gone, why),
+            Some(Elsewhere::Hidden(why)) => (None, Fate::Refused, why),
             None => self.compare_and_swap(change),
         };
         let ended = match fate {
             Fate::Reverted => Some(Ended::Reverted),
-            Fate::Gone => Some(Ended::Gone),
+            Fate::Gone if self.absent == Absent::Ends => Some(Ended::Gone),
             // Nothing that was written outlives a boot: whatever it is now, it is not ours.
-            Fate::Drifted if self.is_earlier_boot() => Some(Ended::Gone),
+            Fate::Drifted if self.reach.is_earlier_boot() => Some(Ended::Gone),
             _ => None,
         };
         (begin.row(now, fate, note), ended)
     }
 
-    fn is_earlier_boot(&self) -> bool {
-        self.header.boot_id != self.host.boot_id
-    }
-
-    /// Why it cannot be put back from here; nothing when it can.
-    fn elsewhere(&self, begin: &Begin) -> Option<(Fate, String)> {
-        if self.host.boot_id.is_empty() {
-            let why = "/proc is not readable here, so nothing is known of this host";
-            return Some((Fate::Refused, why.to_string()));
+    /// What is told of a place that is not there.
+    fn absence(&self, begin: &Begin) -> (Option<String>, Fate, String) {
+        match self.reach.absence(&begin.place) {
+            Elsewhere::Ended(why) => (None, Fate::Gone, why),
+            Elsewhere::Hidden(why) => (None, Fate::Failed, why),
         }
-        let is_bound = matches!(begin.scope, Scope::Namespace | Scope::Device);
-        let namespace = &self.header.namespace;
-        if is_bound && !self.is_earlier_boot() && *namespace != self.host.namespace {
-            if !namespace::is_alive(self.host, namespace) {
-                let why = "no process and no name has its network namespace any more; its values \
-                           ended with it";
-                return Some((Fate::Gone, why.to_string()));
-            }
-            return Some((
-                Fate::Refused,
-                format!(
-                    "it belongs to network namespace {namespace}; revert there: ip netns exec \
-                     NAME ceiling tune revert (of a process: first ip netns attach NAME PID)"
-                ),
-            ));
-        }
-        let why = self.foreign.filter(|_| begin.place.is_in_sys_of_devices())?;
-        Some((Fate::Refused, why.to_string()))
-    }
-
-    /// Whether a file is not there only because none of its kind is.
-    fn is_without_sys(&self, begin: &Begin) -> bool {
-        let is_below = begin.place.path().is_some_and(|path| path.starts_with("/sys/"));
-        is_below && !self.host.root.path("/sys/devices/system/cpu").exists()
     }
 
     fn compare_and_swap(&self, change: &Recorded) -> (Option<String>, Fate, String) {
         let begin = &change.begin;
-        let present = match begin.place.read(self.host) {
+        let host = self.reach.host;
+        let present = match begin.place.read(host) {
             Ok(Some(present)) => present,
-            Ok(None) if self.is_without_sys(begin) => {
-                let why = "/sys is not mounted here, so nothing is known of it";
-                return (None, Fate::Refused, why.to_string());
-            }
-            Ok(None) => return (None, Fate::Gone, "what it belonged to is gone".to_string()),
+            Ok(None) => return self.absence(begin),
             Err(error) => return (None, Fate::Failed, error.why()),
         };
-        let now = Some(present.value.clone());
-        if self.is_earlier_boot() {
-            return if present.value == begin.before.value {
-                let why = "the host was started again since, and it is as it was before";
-                (now, Fate::Gone, why.to_string())
-            } else {
-                let why = format!(
-                    "the host was started again since; before our change it was '{}', now \
-                     somebody set '{}'",
-                    begin.before.value, present.value
-                );
-                (now, Fate::Drifted, why)
-            };
+        if self.reach.is_earlier_boot() {
+            return since_the_restart(begin, present.value);
         }
         if present.value == begin.before.value {
-            return (now, Fate::Reverted, "it was as before already".to_string());
+            let done = (Some(present.value), "it was as before already".to_string());
+            return self.and_its_heirs(change, done);
         }
         if !change.is_ours(&present) {
-            return (now, Fate::Drifted, drifted(begin, &present.value));
+            let note = drifted(begin, &present.value);
+            return (Some(present.value), Fate::Drifted, note);
         }
-        if let Err(error) = begin.place.write(self.host, &begin.before.value, &present) {
-            return (now, Fate::Failed, error.why());
+        if let Err(error) = begin.place.write(host, &begin.before.value, &present) {
+            return (Some(present.value), Fate::Failed, error.why());
         }
-        match begin.place.read(self.host) {
+        match begin.place.read_back(host) {
             Ok(Some(back)) if back.value == begin.before.value => {
-                (Some(back.value), Fate::Reverted, format!("was {}", shown(&present.value)))
+                let note = format!("was {}", shown(&present.value));
+                self.and_its_heirs(change, (Some(back.value), note))
             }
             Ok(Some(back)) => {
                 let why =
                     format!("it reads back as '{}', not as '{}'", back.value, begin.before.value);
                 (Some(back.value), Fate::Failed, why)
             }
-            Ok(None) => (None, Fate::Gone, "what it belonged to is gone".to_string()),
+            Ok(None) => self.absence(begin),
             Err(error) => (None, Fate::Failed, error.why()),
         }
     }
+
+    /// A process that is as before has started others meanwhile, which have what it had then.
+    fn and_its_heirs(
+        &self,
+        change: &Recorded,
+        (now, note): (Option<String>, String),
+    ) -> (Option<String>, Fate, String) {
+        match heirs::put_back(self.reach.host, change) {
+            Ok(heirs) => (now, Fate::Reverted, format!("{note}{}", heirs.unwrap_or_default())),
+            Err(why) => (now, Fate::Failed, why),
+        }
+    }
+}
+
+/// What is told of a change made before the host was started again.
+fn since_the_restart(begin: &Begin, present: String) -> (Option<String>, Fate, String) {
+    if present == begin.before.value {
+        let why = "the host was started again since, and it is as it was before";
+        return (Some(present), Fate::Gone, why.to_string());
+    }
+    let why = format!(
+        "the host was started again since; before our change it was '{}', now somebody set \
+         '{present}'",
+        begin.before.value
+    );
+    (Some(present), Fate::Drifted, why)
 }
 
 /// What to do about a value that is neither ours nor the one before.

@@ -2,12 +2,14 @@
 
 use crate::apply::effect;
 use crate::error::TuneError;
+use crate::heirs;
 use crate::host::Host;
-use crate::journal::{Journal, Recorded, Story};
+use crate::journal::{Begin, Journal, Recorded, Story};
 use crate::knob::Effect;
 use crate::namespace;
+use crate::reach::{Elsewhere, Reach};
 use crate::revert::{drifted, left_ms};
-use model::tuning::{Fate, Row, Scope};
+use model::tuning::{Fate, Row};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -49,10 +51,10 @@ pub fn standing(host: &Host, journal: &Journal) -> Result<Vec<Standing>, TuneErr
         at_unix_ms: story.header.at_unix_ms,
         namespace: story.header.namespace.clone(),
         left_ms: left_ms(host, story),
-        rows: story
-            .open_changes()
-            .map(|change| row(host, story, change, foreign.as_deref()))
-            .collect(),
+        rows: {
+            let reach = Reach { host, header: &story.header, foreign: foreign.as_deref() };
+            story.open_changes().map(|change| row(&reach, change)).collect()
+        },
     };
     Ok(stories.iter().map(of).collect())
 }
@@ -69,24 +71,18 @@ pub fn drift(host: &Host, journal: &Journal) -> Result<Vec<Row>, TuneError> {
     Ok(rows)
 }
 
-fn row(host: &Host, story: &Story, change: &Recorded, foreign: Option<&str>) -> Row {
-    let begin = &change.begin;
-    if story.header.boot_id != host.boot_id {
+fn row(reach: &Reach<'_>, change: &Recorded) -> Row {
+    let (begin, host) = (&change.begin, reach.host);
+    if reach.is_earlier_boot() {
         let note = "made before the host was started again; ceiling tune revert closes it";
         return begin.row(None, Fate::Gone, note.to_string());
     }
-    let is_bound = matches!(begin.scope, Scope::Namespace | Scope::Device);
-    if is_bound && story.header.namespace != host.namespace {
-        let namespace = &story.header.namespace;
-        let note = format!("it is in network namespace {namespace}, and not looked at from here");
-        return begin.row(None, Fate::Refused, note);
-    }
-    if let Some(why) = foreign.filter(|_| begin.place.is_in_sys_of_devices()) {
-        return begin.row(None, Fate::Refused, why.to_string());
+    if let Some(elsewhere) = reach.elsewhere(begin) {
+        return absent(begin, elsewhere);
     }
     let present = match begin.place.read(host) {
         Ok(Some(present)) => present,
-        Ok(None) => return begin.row(None, Fate::Gone, "what it belonged to is gone".to_string()),
+        Ok(None) => return absent(begin, reach.absence(&begin.place)),
         Err(error) => return begin.row(None, Fate::Failed, error.why()),
     };
     let now = Some(present.value.clone());
@@ -98,9 +94,17 @@ fn row(host: &Host, story: &Story, change: &Recorded, foreign: Option<&str>) -> 
         return begin.row(now, Fate::Drifted, drifted(begin, &present.value));
     }
     match effect(host, begin) {
-        None => begin.row(now, Fate::Applied, String::new()),
+        None => begin.row(now, Fate::Applied, heirs::told(host, change).unwrap_or_default()),
         Some(Effect::Seen(what) | Effect::NotYet(what)) => begin.row(now, Fate::Applied, what),
         // The value stands, and the kernel does something else: an interrupt that goes elsewhere.
         Some(Effect::Missing(why)) => begin.row(now, Fate::Drifted, format!("no effect: {why}")),
+    }
+}
+
+/// A change that is not looked at, or not there.
+fn absent(begin: &Begin, why: Elsewhere) -> Row {
+    match why {
+        Elsewhere::Ended(why) => begin.row(None, Fate::Gone, why),
+        Elsewhere::Hidden(why) => begin.row(None, Fate::Refused, why),
     }
 }

@@ -338,6 +338,13 @@ pub fn follows_count(knob: &Knob, set: fn(&mut Signals, Option<u64>)) {
     };
     let found = [basis(Some(0)), basis(Some(7)), basis(None)];
     assert_eq!(found, [Basis::NoEffect, Basis::Bounded, Basis::Unknown], "{}", knob.id);
+    for wall in [WallId::S1, WallId::A8, WallId::N1] {
+        let mut signals = at_wall(wall);
+        set(&mut signals, Some(7));
+        let said = (knob.predict)(&signals);
+        let promises = said.high.is_none_or(|high| high > crate::predict::noise(&signals));
+        assert!(!promises || knob.relieves.contains(&wall), "{} at {wall}: {said:?}", knob.id);
+    }
 }
 
 /// A knob that a share decides: nothing at zero, something at 99 %, unknown when not measured.

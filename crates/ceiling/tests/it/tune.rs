@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -144,9 +145,7 @@ fn every_knob_of_a_namespace_is_applied_seen_and_put_back() {
     for profile in ["seeds", "throughput", "latency", "churn"] {
         let only = ground.own_knobs(profile);
         let wish = ["--profile", profile, "--only", &only];
-        if only.is_empty() {
-            continue;
-        }
+        assert!(!only.is_empty(), "{profile} has nothing to change here");
         let before = ground.snapshot(&wish);
         let planned = ground.rows(&[&["plan", "--json"], &wish[..]].concat());
         let is_meant = |row: &&Value| row["fate"] == "proposed";
@@ -334,6 +333,120 @@ fn a_namespace_is_only_put_back_from_inside() {
     assert!(said.stdout.contains("another network namespace"), "{}{}", said.stdout, said.stderr);
 }
 
+const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
+
+/// Puts a value of this host back, also when a test fails in between.
+struct PutBack(String);
+
+impl Drop for PutBack {
+    fn drop(&mut self) {
+        let _ = fs::write(BACKLOG, &self.0);
+    }
+}
+
+/// The other way round: what was changed on the host is not there inside of a namespace, which
+/// does not mean that it is gone.
+#[test]
+fn a_value_of_the_host_is_put_back_from_the_host_only() {
+    let _turn = turn();
+    let ground = Ground::new("tune-host");
+    let outside = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ceiling"));
+        command.arg("tune").args(arguments).env("CEILING_TUNE_JOURNAL", ground.journal());
+        Said::of(command.env("CEILING_RUNS", "none").output().unwrap())
+    };
+    let now = || fs::read_to_string(BACKLOG).unwrap();
+    let before = PutBack(now());
+    fs::write(BACKLOG, "999").unwrap();
+    let applied = outside(&["apply", "--only", "netdev-max-backlog"]);
+    assert_eq!(applied.code, 0, "{}{}", applied.stdout, applied.stderr);
+    let set = now();
+    assert_ne!(set.trim(), "999", "{}", applied.stdout);
+    ground.good(&["apply", "--only", "somaxconn"]);
+
+    let inside = ground.tune(&["status"]);
+    assert!(!inside.stdout.contains("GONE"), "{}", inside.stdout);
+    let inside = ground.tune(&["revert", "--json"]);
+    assert_eq!(inside.code, 3, "{}", inside.stdout);
+    let record = inside.record();
+    let fate = |knob: &str| {
+        let rows = record["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == knob).unwrap()["fate"].clone()
+    };
+    assert_eq!(fate("somaxconn"), "reverted", "{record:#}");
+    assert_eq!(fate("netdev-max-backlog"), "refused", "{record:#}");
+    assert_eq!(now(), set, "untouched");
+
+    let status = outside(&["status"]);
+    assert_eq!(status.code, 0, "still applied, and still as written: {}", status.stdout);
+    assert!(status.stdout.contains("netdev-max-backlog"), "{}", status.stdout);
+    let said = outside(&["revert"]);
+    assert_eq!(said.code, 0, "{}", said.stdout);
+    assert_eq!(now().trim(), "999");
+    drop(before);
+}
+
+/// A server that starts a process for each line that it reads.
+struct Prefork(std::process::Child);
+
+impl Prefork {
+    fn start() -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", "while read line; do sleep 600 & done; kill $(jobs -p)"]);
+        Self(command.stdin(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// CPUs of the processes that it has started.
+    fn of_workers(&self) -> Vec<String> {
+        let pid = self.0.id();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+        children.split_whitespace().map(allowed).collect()
+    }
+
+    fn fork(&mut self) {
+        use std::io::Write;
+        let workers = self.of_workers().len();
+        writeln!(self.0.stdin.as_ref().unwrap()).unwrap();
+        eventually("a worker", || self.of_workers().len() > workers);
+    }
+}
+
+impl Drop for Prefork {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+fn allowed(pid: &str) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.unwrap().trim().to_string()
+}
+
+#[test]
+fn workers_that_a_server_starts_afterwards_are_put_back_with_it() {
+    let _turn = turn();
+    let ground = Ground::new("tune-heirs");
+    let mut server = Prefork::start();
+    let pid = server.0.id().to_string();
+    let before = allowed(&pid);
+    assert_ne!(before, "0", "it takes two CPUs");
+    let apply = ["apply", "--only", "server-cpus", "--cpus", "1/0", "--server-pid", &pid];
+    ground.good(&apply);
+    // Starts of processes are counted in hundredths of a second.
+    std::thread::sleep(Duration::from_millis(20));
+    server.fork();
+    server.fork();
+    assert_eq!(server.of_workers(), ["0", "0"], "inherited");
+    let status = ground.good(&["status"]);
+    assert!(status.stdout.contains("processes started since"), "{}", status.stdout);
+    let said = ground.good(&["revert"]);
+    assert!(said.stdout.contains("put back, too"), "{}", said.stdout);
+    assert_eq!(server.of_workers(), [before.as_str(), before.as_str()]);
+    assert_eq!(allowed(&pid), before);
+}
+
 #[test]
 fn a_read_only_file_system_is_seen_before_anything_is_written() {
     let _turn = turn();
@@ -425,14 +538,17 @@ fn the_watchdog_puts_back_when_everybody_else_is_gone() {
     let ground = Ground::new("tune-watch");
     let before = ground.snapshot(&wish());
     let apply = [&["apply", "--deadline", "3s"], &wish()[..]].concat();
-    // In a session of its own, all of which is killed: shell, apply, and whatever it left there.
-    let mut command = Command::new("setsid");
-    let inner = ground.command(&apply);
-    command.arg("--wait").arg(inner.get_program()).args(inner.get_args());
-    command.env("CEILING_TUNE_JOURNAL", ground.journal());
-    let said = Said::of(command.output().unwrap());
+    // In a group of its own, as of a terminal, all of which is killed while the watchdog waits.
+    let mut command = ground.command(&apply);
+    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let group = i32::try_from(child.id()).unwrap();
+    let said = Said::of(child.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert!(said.stdout.contains("tune keep --transaction 1"), "{}", said.stdout);
+    // SAFETY: a group of this number is the one just made, or none: numbers are not used again
+    // while a process or a group has them, and not so soon.
+    unsafe { libc::kill(-group, libc::SIGKILL) };
     assert_ne!(ground.read(XPS), "0");
     eventually("put back at the deadline", || ground.read(XPS) == "0");
     eventually("the watchdog has ended", || watchdogs(&ground.journal()).is_empty());

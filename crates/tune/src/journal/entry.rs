@@ -36,6 +36,9 @@ pub(crate) struct Header {
     pub(crate) boot_id: String,
     /// Network namespace of the process.
     pub(crate) namespace: String,
+    /// PID namespace of the process; empty when an earlier program wrote it.
+    #[serde(default)]
+    pub(crate) pid_namespace: String,
     /// When it began, milliseconds since 1970.
     pub(crate) at_unix_ms: u64,
     /// Which program.
@@ -75,6 +78,13 @@ pub(crate) struct Begin {
     pub(crate) settles_to: String,
     /// What showed the effect before.
     pub(crate) sign: Option<String>,
+    /// Number of its device, which another device of that name would not have.
+    #[serde(default)]
+    pub(crate) device_index: Option<u32>,
+    /// When it was announced, milliseconds since the boot: a process that starts later has what
+    /// was written from the one that started it.
+    #[serde(default)]
+    pub(crate) at_boot_ms: Option<u64>,
 }
 
 /// How it ended with a change.

@@ -7,8 +7,8 @@
 //! Predicts: nothing by itself: it keeps what T1 does in place.
 //! Risk: interrupts pile up on one CPU for as long as it is paused.
 //! Verify: its state is stopped, and effective affinities stay as they are.
-//! With: T1; drift of the affinity voids a block. A paused process outlives nothing: a reboot
-//! starts it as ever.
+//! With: T1, before which it is paused and after which it goes on. Drift of the affinity voids a
+//! block. A paused process outlives nothing: a reboot starts it as ever.
 //! Source: irqbalance(1), signal(7).
 
 use crate::host::{Host, Wish};

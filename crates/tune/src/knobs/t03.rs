@@ -1,6 +1,7 @@
 //! T3: how many queues a network device has.
 //!
-//! Path: `ethtool -L`, by SIOCETHTOOL: `combined 8`, or `rx 4 tx 4`.
+//! Path: `ethtool -L`, by SIOCETHTOOL: `combined 8`, or `rx 4 tx 4`. A driver that has both kinds
+//! uses one; the kind in use is raised and the other stays.
 //! Matters when: there are fewer queues than CPUs and one CPU is full of softirq (K4). The most
 //! efficient number is the smallest that does not overflow.
 //! Predicts: about the ratio of the fullest CPU to the mean of all; nothing with as many queues
@@ -46,7 +47,10 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     let device = ask.place.device().unwrap_or_default();
     let most = ethtool::most(ask.host, device, &Setting::Channels).unwrap_or_default();
     let mut wanted = ask.now.to_string();
-    for name in ["rx", "tx", "combined"] {
+    // Drivers refuse a mix: those that use combined queues say zero for the others.
+    let is_combined = ethtool::field(ask.now, "combined").is_some_and(|queues| queues > 0);
+    let kinds: &[&str] = if is_combined { &["combined"] } else { &["rx", "tx"] };
+    for name in kinds {
         let limits = ethtool::field(ask.now, name).zip(ethtool::field(&most, name));
         let Some((now, most)) = limits else { continue };
         wanted = ethtool::with_field(&wanted, name, now.max(most.min(cpus)));
@@ -87,6 +91,22 @@ mod tests {
         assert_eq!(wanted.as_deref(), Some("combined 8"));
         let seeds = testing::wish(Profile::Seeds);
         assert_eq!(testing::wanted(&KNOB, &made.host(), &seeds, "ens5 channels"), None);
+    }
+
+    #[test]
+    fn a_driver_with_both_kinds_keeps_to_the_one_it_uses() {
+        let made = MadeUp::c6i_2xlarge();
+        let wish = testing::wish(Profile::Throughput);
+        for (now, wanted) in [
+            ("rx 0 tx 0 combined 4", "rx 0 tx 0 combined 8"),
+            ("rx 2 tx 4 combined 0", "rx 8 tx 8 combined 0"),
+            ("rx 2 tx 4", "rx 8 tx 8"),
+        ] {
+            made.write("/ethtool/ens5/channels", now);
+            made.write("/ethtool/ens5/channels.most", "rx 16 tx 16 combined 16");
+            let found = testing::wanted(&KNOB, &made.host(), &wish, "ens5 channels");
+            assert_eq!(found.as_deref(), Some(wanted));
+        }
     }
 
     #[test]

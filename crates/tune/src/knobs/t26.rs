@@ -15,7 +15,7 @@
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
 use crate::place::Place;
-use crate::predict::{self, Count};
+use crate::predict;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -50,23 +50,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 }
 
 fn predict(signals: &Signals) -> Prediction {
-    let reconsider = "time_squeeze of /proc/net/softnet_stat with drops of the device above 0";
-    let side = &signals.server;
-    if let (Some(squeezes), Some(0)) = (side.time_squeezes, side.device_drops) {
-        let arithmetic = format!(
-            "{squeezes} rounds ended with work left and the ring dropped 0 packets: the next \
-             round took the rest"
-        );
-        return Prediction::no_effect(predict::noise(signals), arithmetic, reconsider);
-    }
-    let count = Count {
-        relieved: WALLS,
-        hits: side.time_squeezes,
-        what: "rounds of softirq that ended with work left",
-        removes: "drops of the ring",
-        reconsider,
-    };
-    predict::count(signals, &count)
+    predict::cut_rounds(signals, WALLS)
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 //!
 //! Path: `/proc/sys/net/core/dev_weight`, packets, and the factors `dev_weight_rx_bias` for the
 //! backlog of RPS and `dev_weight_tx_bias` for queueing disciplines.
-//! Matters when: rounds of softirq end early (K6) while one device starves another. Rare.
-//! Predicts: nothing while time_squeeze stands still; then what the next wall allows.
+//! Matters when: rounds of softirq end early (K6) while one device starves another, and the ring
+//! drops packets meanwhile. Rare.
+//! Predicts: as the budget (T26): nothing while the ring drops nothing, or while the wall is
+//! elsewhere; then up to the next wall.
 //! Risk: one device keeps the others waiting.
 //! Verify: the third column of /proc/net/softnet_stat.
 //! With: the budget (T26), of which it is a part.
@@ -41,12 +43,7 @@ fn propose(_: &Ask<'_>) -> Proposal {
 }
 
 fn predict(signals: &Signals) -> Prediction {
-    predict::limit(
-        signals,
-        signals.server.time_squeezes,
-        "rounds of softirq that ended with work left",
-        "time_squeeze of /proc/net/softnet_stat on the server above 0",
-    )
+    predict::cut_rounds(signals, WALLS)
 }
 
 #[cfg(test)]

@@ -56,6 +56,8 @@ mod tests {
     fn it_needs_a_cpu_full_of_softirq() {
         assert_eq!(predict(&testing::seeds()).basis, model::tuning::Basis::NoEffect);
         assert_eq!(predict(&Signals::default()).basis, model::tuning::Basis::Unknown);
+        let idle = testing::at(WallId::K4, 0.3, 0.1);
+        testing::assert_predicts(&KNOB, &idle, &testing::one_full_cpu(1));
     }
 
     #[test]

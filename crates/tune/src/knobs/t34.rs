@@ -54,18 +54,25 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     };
     let unprivileged = ask.host.text("/proc/sys/net/ipv4/ip_unprivileged_port_start");
     let unprivileged = unprivileged.and_then(|text| text.trim().parse().ok()).unwrap_or(1024);
-    // An even first port beside the odd last one.
-    let first = first.max(unprivileged).next_multiple_of(2);
     let number = |word: &str| word.parse::<u32>().ok();
     let now = ask.now.split_once(' ');
     let now = now.and_then(|(first, last)| Some((number(first)?, number(last)?)));
+    let (low, high) = now.unwrap_or((LAST, 0));
+    // No port is given up that is there already.
+    let first = even(first.min(low).max(unprivileged), unprivileged);
     match now {
         _ if first >= LAST => Proposal::Refuse("no unprivileged ports are left".to_string()),
-        Some((low, high)) if low <= first && high >= LAST => {
+        Some(_) if low <= first && high >= LAST => {
             Proposal::Leave(format!("{low} to {high} is wide enough"))
         }
         _ => Proposal::Set(format!("{first} {LAST}")),
     }
+}
+
+/// An even first port beside the odd last one: one lower, unless that is privileged.
+fn even(first: u32, unprivileged: u32) -> u32 {
+    let lower = first - first % 2;
+    if lower >= unprivileged { lower } else { lower + 2 }
 }
 
 fn predict(signals: &Signals) -> Prediction {
@@ -113,6 +120,16 @@ mod tests {
                 Some("10240 65535".to_string())
             ]
         );
+    }
+
+    #[test]
+    fn a_range_only_ever_grows() {
+        let path = "/proc/sys/net/ipv4/ip_local_port_range";
+        let set = |now| testing::sets(&KNOB, path, now)[1].clone();
+        assert_eq!(set("1024 65000").as_deref(), Some("1024 65535"));
+        assert_eq!(set("1025 65000").as_deref(), Some("1024 65535"));
+        assert_eq!(set("15000 65535").as_deref(), Some("10240 65535"));
+        assert_eq!(set("2000 65535"), None);
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn predict(signals: &Signals) -> Prediction {
     if loss < LOSS && rtt_us < LONG_US {
         return Prediction::no_effect(noise, shown, reconsider);
     }
-    Prediction::bounded(-noise, None, format!("{shown}: up to the next wall"), reconsider)
+    predict::up_to_the_next_wall(signals, &shown, reconsider)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! T51: the clock of CPUs: governor, energy preference, boost.
 //!
-//! Path: `/sys/devices/system/cpu/cpufreq/policyN/scaling_governor` and
-//! `energy_performance_preference`, and `cpufreq/boost`; virtual machines mostly have none.
+//! Path: `/sys/devices/system/cpu/cpufreq/policyN/energy_performance_preference` and
+//! `scaling_governor`, in this order: drivers that have both set the first when the second changes.
+//! `cpufreq/boost`, or of intel_pstate `no_turbo`. Virtual machines mostly have none.
 //! Matters when: busy CPUs run below their highest clock (S9).
 //! Predicts: at most the highest clock over the measured one, less 1.
 //! Risk: power and heat; the boost of all CPUs at once may be less than that of few.
@@ -34,15 +35,18 @@ const WALLS: &[WallId] = &[WallId::S9, WallId::S1, WallId::S2];
 const FOLDER: &str = "/sys/devices/system/cpu/cpufreq";
 const GOVERNOR: &str = "scaling_governor";
 const PREFERENCE: &str = "energy_performance_preference";
+const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
 
 fn places(host: &Host, _: &Wish) -> Vec<Place> {
     let word = |path| Place::File { path, format: Format::Word };
     let mut places = Vec::new();
     for policy in host.names_in(FOLDER).iter().filter(|name| name.starts_with("policy")) {
-        places.push(word(format!("{FOLDER}/{policy}/{GOVERNOR}")));
+        // The governor is put back first, and then the preference that it has moved.
         places.push(word(format!("{FOLDER}/{policy}/{PREFERENCE}")));
+        places.push(word(format!("{FOLDER}/{policy}/{GOVERNOR}")));
     }
     places.push(Place::number(format!("{FOLDER}/boost")));
+    places.push(Place::number(NO_TURBO));
     places
 }
 
@@ -55,6 +59,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
         Some((folder, PREFERENCE)) => {
             (Some(format!("{folder}/energy_performance_available_preferences")), "performance")
         }
+        _ if path == NO_TURBO => (None, "0"),
         _ => (None, "1"),
     };
     let list = list.map(|list| ask.host.text(&list).unwrap_or_default());
@@ -64,10 +69,20 @@ fn propose(ask: &Ask<'_>) -> Proposal {
         Profile::Seeds => Proposal::Leave("the journal left clocks alone".to_string()),
         _ if ask.now == wanted => Proposal::Leave(format!("it is {wanted}")),
         _ if !is_offered => Proposal::Refuse(format!("this host does not offer {wanted}")),
+        _ if path == NO_TURBO && !has_turbo(ask.host) => {
+            Proposal::Refuse("the CPU has no turbo, or its firmware forbids it".to_string())
+        }
         Profile::Throughput | Profile::Latency | Profile::Churn => {
             Proposal::Set(wanted.to_string())
         }
     }
+}
+
+/// Whether turbo can be had: without it the driver refuses the write.
+fn has_turbo(host: &Host) -> bool {
+    let text = host.text("/proc/cpuinfo").unwrap_or_default();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
+    flags.split_whitespace().any(|flag| flag == "ida")
 }
 
 fn predict(signals: &Signals) -> Prediction {
@@ -110,7 +125,24 @@ mod tests {
         made.write(&format!("{policy}/scaling_available_governors"), "performance powersave");
         made.write(&format!("{policy}/energy_performance_preference"), "balance_power");
         let found = testing::proposals(&KNOB, &made.host(), &Wish::default());
+        assert!(found[0].0.ends_with(PREFERENCE) && found[1].0.ends_with(GOVERNOR), "{found:?}");
+        assert!(matches!(found[0].1, Proposal::Refuse(_)), "{found:?}");
+        assert_eq!(found[1].1, Proposal::Set("performance".to_string()));
+        let offers = "default performance balance_performance balance_power power";
+        made.write(&format!("{policy}/energy_performance_available_preferences"), offers);
+        let found = testing::proposals(&KNOB, &made.host(), &Wish::default());
         assert_eq!(found[0].1, Proposal::Set("performance".to_string()));
-        assert!(matches!(found[1].1, Proposal::Refuse(_)), "{found:?}");
+    }
+
+    #[test]
+    fn turbo_that_somebody_switched_off_comes_back_where_the_firmware_allows_it() {
+        let made = MadeUp::new("t51", 2);
+        made.write(NO_TURBO, "1").write("/proc/cpuinfo", "flags\t\t: fpu dtherm arat");
+        let proposal = || testing::proposals(&KNOB, &made.host(), &Wish::default())[0].1.clone();
+        assert!(matches!(proposal(), Proposal::Refuse(_)));
+        made.write("/proc/cpuinfo", "flags\t\t: fpu dtherm ida arat");
+        assert_eq!(proposal(), Proposal::Set("0".to_string()));
+        made.write(NO_TURBO, "0");
+        assert!(matches!(proposal(), Proposal::Leave(_)));
     }
 }

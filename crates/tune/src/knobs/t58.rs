@@ -64,8 +64,8 @@ fn predict(signals: &Signals) -> Prediction {
     match predict::finite(signals.server.throttled_share) {
         Some(share) if share > 0.0 => nothing.unwrap_or_else(|| {
             let share = share * 100.0;
-            let arithmetic = format!("throttled in {share:.0} % of periods: up to the next wall");
-            Prediction::bounded(-predict::noise(signals), None, arithmetic, reconsider)
+            let shown = format!("throttled in {share:.0} % of periods");
+            predict::up_to_the_next_wall(signals, &shown, reconsider)
         }),
         Some(_) => {
             let arithmetic = "throttled in no period".to_string();

@@ -3,7 +3,7 @@
 //! Of the network namespace of the calling thread. What a driver does not have is absent. A host
 //! made up of files has them below `/ethtool/DEVICE/`, and the most of each in `SETTING.most`.
 
-use super::{PlaceError, Seen};
+use super::{PlaceError, Seen, link};
 use crate::host::Host;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -145,8 +145,26 @@ pub(super) fn read(
     });
     match raw {
         Ok(raw) => Ok(raw.map(|raw| Seen { value: raw.clone(), raw })),
-        Err(error) if is_absent(&error) => Ok(None),
-        Err(error) => Err(PlaceError::Io { place: show(device, setting), error }),
+        Err(error) => unanswered(host, device, setting, error).map(|()| None),
+    }
+}
+
+/// What an error says: nothing when the driver has no such setting, or there is no such device.
+/// The kernel says the same of a device that is there and is being set up again.
+fn unanswered(
+    host: &Host,
+    device: &str,
+    setting: &Setting,
+    error: io::Error,
+) -> Result<(), PlaceError> {
+    let place = show(device, setting);
+    match error.raw_os_error() {
+        Some(libc::ENODEV) if link::index(host, device).is_some() => {
+            let why = "the device is there and does not answer: it is being set up again";
+            Err(PlaceError::Value { place, why: why.to_string() })
+        }
+        Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOTTY) => Ok(()),
+        _ => Err(PlaceError::Io { place, error }),
     }
 }
 
@@ -197,11 +215,6 @@ pub(super) fn write(
             driver.ask(&mut words).map(drop).map_err(io)
         }
     }
-}
-
-/// Whether an error says that a driver has no such setting, or that there is no such device.
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOTTY))
 }
 
 /// Fields of a structure; those that the driver has none of are left out.
@@ -367,6 +380,20 @@ mod tests {
         }
         assert_eq!(read(Setting::Feature("loopback".into())), None, "fixed, so not to be set");
         assert_eq!(read(Setting::Feature("no-such-thing".into())), None);
+    }
+
+    #[test]
+    fn a_device_that_is_being_set_up_again_is_not_gone() {
+        let host = Host::look(Root::default());
+        let said = |device, errno| {
+            let error = io::Error::from_raw_os_error(errno);
+            unanswered(&host, device, &Setting::Rings, error)
+        };
+        assert!(said("none0", libc::ENODEV).is_ok());
+        let error = said("lo", libc::ENODEV).unwrap_err().to_string();
+        assert!(error.contains("being set up again"), "{error}");
+        assert!(said("lo", libc::EOPNOTSUPP).is_ok());
+        assert!(said("lo", libc::EPERM).is_err());
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::host::Host;
 pub struct Stat {
     /// `R` runs, `S` sleeps, `T` is stopped, `Z` is gone but for its name.
     pub state: char,
+    /// The process that started it, or took it over.
+    pub parent: u32,
     /// When it started, ticks since the boot.
     pub started_ticks: u64,
 }
@@ -18,7 +20,9 @@ pub fn stat(host: &Host, pid: u32) -> Option<Stat> {
     let rest = &text[text.rfind(')')? + 1..];
     let words: Vec<&str> = rest.split_whitespace().collect();
     let state = words.first()?.chars().next()?;
-    Some(Stat { state, started_ticks: words.get(19)?.parse().ok()? })
+    let number = |at: usize| words.get(at)?.parse::<u64>().ok();
+    let parent = number(1)? as u32;
+    Some(Stat { state, parent, started_ticks: number(19)? })
 }
 
 /// The same process as then, and alive.
@@ -33,6 +37,25 @@ pub fn numbers(host: &Host, folder: &str) -> Vec<u32> {
     let mut numbers: Vec<u32> = names.filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable();
     numbers
+}
+
+/// Processes that a process has started, and those that these have, each with its start.
+pub fn descendants(host: &Host, pid: u32) -> Vec<(u32, u64)> {
+    let all = numbers(host, "/proc").into_iter();
+    let all: Vec<(u32, Stat)> = all.filter_map(|pid| Some((pid, stat(host, pid)?))).collect();
+    let mut found: Vec<(u32, u64)> = Vec::new();
+    let mut parents = vec![pid];
+    while let Some(parent) = parents.pop() {
+        let children = all.iter().filter(|(pid, stat)| stat.parent == parent && *pid != parent);
+        for (pid, stat) in children {
+            if !found.iter().any(|(known, _)| known == pid) {
+                found.push((*pid, stat.started_ticks));
+                parents.push(*pid);
+            }
+        }
+    }
+    found.sort_unstable();
+    found
 }
 
 /// The first process with a name.

@@ -5,9 +5,8 @@
 //! its default again. What somebody else put there is named with its handle and left alone.
 //! Of the network namespace of the calling thread. A host made up of files has `/qdisc/DEVICE`.
 
-use super::{PlaceError, Seen};
+use super::{PlaceError, Seen, link};
 use crate::host::Host;
-use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -55,7 +54,7 @@ pub(super) fn read(host: &Host, device: &str) -> Result<Option<Seen>, PlaceError
         let text = host.text(&format!("/qdisc/{device}"));
         return Ok(text.map(|raw| made_up_root(&raw).seen()));
     }
-    match root_of(device) {
+    match root_of(host, device) {
         Ok(root) => Ok(root.map(|root| root.seen())),
         Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
         Err(error) => Err(PlaceError::Io { place: show(device), error }),
@@ -68,13 +67,13 @@ pub(super) fn write(host: &Host, device: &str, value: &str) -> Result<(), PlaceE
         let raw = if value == DEFAULT { "pfifo_fast 0:".into() } else { format!("{value} 7ce1:") };
         return fs::write(host.root.path(format!("/qdisc/{device}")), raw).map_err(io);
     }
-    let root = root_of(device).map_err(io)?;
+    let root = root_of(host, device).map_err(io)?;
     let foreign = root.as_ref().filter(|root| root.handle != 0 && root.handle != OURS);
     if let Some(foreign) = foreign {
         let why = format!("{} is somebody else's", foreign.seen().raw);
         return Err(PlaceError::Value { place: show(device), why });
     }
-    let index = index_of(device).map_err(io)?;
+    let index = index_of(host, device).map_err(io)?;
     if root.is_some_and(|root| root.handle == OURS) {
         ask(&request(DELETE, 0, index, OURS, None), &mut |_, _| {}).map_err(io)?;
     }
@@ -107,17 +106,12 @@ pub fn has_kind(host: &Host, kind: &str) -> bool {
     })
 }
 
-fn index_of(device: &str) -> io::Result<u32> {
-    let name = CString::new(device).map_err(io::Error::other)?;
-    // SAFETY: the name ends with a zero and outlives the call.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(io::Error::from_raw_os_error(libc::ENODEV)),
-        index => Ok(index),
-    }
+fn index_of(host: &Host, device: &str) -> io::Result<u32> {
+    link::index(host, device).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
 }
 
-fn root_of(device: &str) -> io::Result<Option<Root>> {
-    let index = index_of(device)?;
+fn root_of(host: &Host, device: &str) -> io::Result<Option<Root>> {
+    let index = index_of(host, device)?;
     let mut found = None;
     ask(&request(GET, libc::NLM_F_DUMP, 0, 0, None), &mut |kind, body| {
         let word = |at: usize| body.get(at..at + 4).map(|word| word.try_into().unwrap_or([0; 4]));

@@ -1,0 +1,136 @@
+//! Whether a change can be told, and put back, from where this process is.
+//!
+//! A path means another file in another namespace, and none where nothing is mounted. So what is
+//! not there counts as gone only where it would be here if it were anywhere.
+
+use crate::host::Host;
+use crate::journal::{Begin, Header};
+use crate::namespace;
+use crate::place::{Place, link};
+use std::fs;
+
+/// Where a change was made, and where we are.
+pub(crate) struct Reach<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) header: &'a Header,
+    /// Why `/sys/class/net` must not be used from here, see [`namespace::foreign_sys`].
+    pub(crate) foreign: Option<&'a str>,
+}
+
+/// Why a place is not looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Elsewhere {
+    /// It is over, and so is its value.
+    Ended(String),
+    /// It may be as we left it, and cannot be told from here.
+    Hidden(String),
+}
+
+impl Reach<'_> {
+    pub(crate) fn is_earlier_boot(&self) -> bool {
+        self.header.boot_id != self.host.boot_id
+    }
+
+    /// Why a change cannot be told from here; nothing when its place can be read.
+    pub(crate) fn elsewhere(&self, begin: &Begin) -> Option<Elsewhere> {
+        let hidden = |why: &str| Some(Elsewhere::Hidden(why.to_string()));
+        if self.host.boot_id.is_empty() {
+            return hidden("/proc is not readable here, so nothing is known of this host");
+        }
+        if !self.is_earlier_boot() {
+            let elsewhere = self.of_network(&begin.place).or_else(|| self.of_pids(&begin.place));
+            if elsewhere.is_some() {
+                return elsewhere;
+            }
+        }
+        if let Some(why) = self.foreign.filter(|_| begin.place.is_in_sys_of_devices()) {
+            return hidden(why);
+        }
+        self.of_device(begin)
+    }
+
+    /// What is below `/proc/sys/net` and what belongs to a device, whatever its knob says of its
+    /// scope: some of it is there in the namespace only in which it was written.
+    fn of_network(&self, place: &Place) -> Option<Elsewhere> {
+        let namespace = &self.header.namespace;
+        if !place.is_of_network_namespace() || *namespace == self.host.namespace {
+            return None;
+        }
+        if !namespace::is_alive(self.host, namespace) {
+            let why = "no process and no name has its network namespace any more; its values \
+                       ended with it";
+            return Some(Elsewhere::Ended(why.to_string()));
+        }
+        let how = if namespace::is_of_first_process(self.host, namespace) {
+            "the host's own: revert outside of ip netns exec"
+        } else {
+            "revert there: ip netns exec NAME ceiling tune revert (of a process: first ip netns \
+             attach NAME PID)"
+        };
+        Some(Elsewhere::Hidden(format!("it belongs to network namespace {namespace}; {how}")))
+    }
+
+    fn of_pids(&self, place: &Place) -> Option<Elsewhere> {
+        let namespace = &self.header.pid_namespace;
+        let is_other = !namespace.is_empty() && *namespace != self.host.pid_namespace;
+        (is_other && place.process().is_some()).then(|| {
+            Elsewhere::Hidden(format!(
+                "its process is of PID namespace {namespace}, in which numbers mean others than \
+                 here; revert there"
+            ))
+        })
+    }
+
+    /// A name outlives its device: the next one may have it, and the device another.
+    fn of_device(&self, begin: &Begin) -> Option<Elsewhere> {
+        let (name, then) = begin.place.device().zip(begin.device_index)?;
+        let now = link::index(self.host, name);
+        if now == Some(then) || self.is_earlier_boot() {
+            return None;
+        }
+        if let Some(other) = link::name(self.host, then).filter(|other| other != name) {
+            let why = format!("{name} is called {other} now; give it back its name, then revert");
+            return Some(Elsewhere::Hidden(why));
+        }
+        now.map(|_| {
+            let why = format!("the device is gone; another one is called {name} now");
+            Elsewhere::Ended(why)
+        })
+    }
+
+    /// What it means that a place which can be reached is not there.
+    pub(crate) fn absence(&self, place: &Place) -> Elsewhere {
+        let exists = |path: &str| fs::symlink_metadata(self.host.root.path(path)).is_ok();
+        let hidden = |why: &str| Elsewhere::Hidden(why.to_string());
+        let is_below = |folder: &str| place.path().is_some_and(|path| path.starts_with(folder));
+        match place {
+            Place::File { path, .. } if exists(path) => {
+                hidden("it is there and cannot be read: its device is being set up again")
+            }
+            Place::Ethtool { device, .. } | Place::Qdisc { device }
+                if link::index(self.host, device).is_some() =>
+            {
+                hidden("the device is there and says nothing of it now")
+            }
+            _ if is_below("/sys/") && !exists("/sys/devices/system/cpu") => {
+                hidden("/sys is not mounted here, so nothing is known of it")
+            }
+            _ if is_below("/sys/fs/cgroup/") && !self.has_control_groups(place) => {
+                hidden("no control groups are mounted here, as inside of ip netns exec")
+            }
+            _ => Elsewhere::Ended("what it belonged to is gone".to_string()),
+        }
+    }
+
+    /// Whether a hierarchy of control groups is mounted on the way to a place.
+    fn has_control_groups(&self, place: &Place) -> bool {
+        let mounts = self.host.text("/proc/self/mountinfo").unwrap_or_default();
+        let path = place.path().unwrap_or_default();
+        mounts.lines().any(|line| {
+            let point = line.split(' ').nth(4).unwrap_or_default();
+            let is_on_the_way = path.strip_prefix(point).is_some_and(|rest| rest.starts_with('/'));
+            let is_groups = line.contains(" - cgroup ") || line.contains(" - cgroup2 ");
+            is_on_the_way && is_groups
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! Processes that are started after their parent was changed.
+
+use super::{Ground, fates};
+use crate::apply::{Options, apply};
+use crate::clock;
+use crate::host::Host;
+use crate::plan::plan;
+use crate::revert::{Which, revert};
+use crate::status::{drift, status};
+use crate::testing;
+use crate::{Profile, Wish};
+use model::tuning::Fate;
+
+/// A process with a parent, a start in hundredths of a second, a mask and a limit.
+fn process(ground: &Ground, pid: u32, parent: u32, started: u64, has: (&str, &str)) {
+    let zeros = " 0".repeat(17);
+    let stat = format!("{pid} (server) S {parent}{zeros} {started} 0 0");
+    ground.made.write(&format!("/proc/{pid}/stat"), &stat);
+    let list = format!("Cpus_allowed_list:\t{}", has.0);
+    ground.made.write(&format!("/proc/{pid}/task/{pid}/status"), &list);
+    let limits = format!("Max open files {} files", has.1);
+    ground.made.write(&format!("/proc/{pid}/limits"), &limits);
+}
+
+fn mask(ground: &Ground, pid: u32) -> String {
+    let text = ground.text(&format!("/proc/{pid}/task/{pid}/status"));
+    text.split_once('\t').unwrap().1.to_string()
+}
+
+fn files(ground: &Ground, pid: u32) -> String {
+    let text = ground.text(&format!("/proc/{pid}/limits"));
+    let words: Vec<&str> =
+        text.split_whitespace().filter(|word| word.parse::<u64>().is_ok()).collect();
+    words.join(" ")
+}
+
+const FEW: &str = "1024 4096";
+const MANY: &str = "1048576 1048576";
+
+#[test]
+fn what_a_process_hands_down_is_told_and_put_back() {
+    let ground = Ground::new();
+    process(&ground, 50, 1, 10, ("0-3", FEW));
+    // Forked before, and no process of the server: its values are none of ours.
+    process(&ground, 51, 50, 11, ("0-1", MANY));
+    let host = Host { servers: vec![50], ..ground.host() };
+    let wish = Wish {
+        only: vec!["T12".to_string(), "T39".to_string()],
+        ..testing::split(Profile::Throughput, "2-3", "0-1")
+    };
+    let planned = plan(&host, &wish, None);
+    apply(&host, &ground.journal(), &planned, &Options::default(), &mut |_| {}).unwrap();
+    assert_eq!((mask(&ground, 50).as_str(), files(&ground, 50).as_str()), ("0-1", MANY));
+
+    let later = clock::boot_ms() / 10 + 1;
+    process(&ground, 52, 50, later, ("0-1", MANY));
+    process(&ground, 53, 52, later, ("0-1", MANY));
+    process(&ground, 54, 50, later, ("1", FEW));
+    process(&ground, 60, 1, later, ("0-1", MANY));
+    let told = status(&host, &ground.journal()).unwrap();
+    assert_eq!(fates(&told), [Fate::Applied; 2]);
+    assert!(told[0].note.contains("52, 53") && told[0].note.contains("54 has 1"), "{told:#?}");
+    assert_eq!(drift(&host, &ground.journal()).unwrap(), []);
+
+    let rows = revert(&host, &ground.journal(), &Which::All, &mut |_| {}).unwrap();
+    assert_eq!(fates(&rows), [Fate::Reverted; 2]);
+    assert!(rows[1].note.contains("put back, too: 52, 53"), "{}", rows[1].note);
+    assert!(rows[1].note.contains("values of their own: 54 has 1"), "{}", rows[1].note);
+    for (pid, list, limit) in [
+        (50, "0-3", FEW),
+        (51, "0-1", MANY),
+        (52, "0-3", FEW),
+        (53, "0-3", FEW),
+        (54, "1", FEW),
+        (60, "0-1", MANY),
+    ] {
+        assert_eq!((mask(&ground, pid).as_str(), files(&ground, pid).as_str()), (list, limit));
+    }
+}
