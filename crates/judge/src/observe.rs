@@ -79,14 +79,17 @@ pub struct TuningSeen {
     pub reads: u32,
     /// Places, at the most.
     pub places: u32,
-    /// Places that were found to be no longer as written, each as it was seen first.
+    /// Places, at the least.
+    pub fewest: u32,
+    /// Places that were found to be no longer as at the first look, each as it was seen first.
     pub drifted: Vec<Row>,
 }
 
 impl TuningSeen {
     fn add(&mut self, now: TuningNow) {
-        self.reads += 1;
+        self.fewest = if self.reads == 0 { now.places } else { self.fewest.min(now.places) };
         self.places = self.places.max(now.places);
+        self.reads += 1;
         for row in now.drifted {
             if !self.drifted.iter().any(|seen| seen.place == row.place) {
                 self.drifted.push(row);

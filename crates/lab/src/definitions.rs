@@ -46,8 +46,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "Values of this host and network namespace that ceiling tune had changed when the run \
          began and not put back: knob, place, wanted (what was written) and now. null: there is \
          no journal of such changes, or it could not be read. While the run goes on they are read \
-         again twice a second (readings of source tuning); a value that is no longer as written \
-         breaks the gate tuning of the points it was seen in.",
+         again twice a second (readings of source tuning); a value that is no longer as written, \
+         that was put back or that was changed only then breaks the gate tuning of the points it \
+         was seen in.",
     ),
     (
         "points[].rate",

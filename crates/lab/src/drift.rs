@@ -1,14 +1,20 @@
 //! What `ceiling tune` changed on this host is looked at while a run goes on.
 //!
-//! Only when something is changed there is a thread, which reads the places again twice a second,
-//! so that a window of a second or more is looked at near its begin and its end as well. It shares
-//! nothing with the workers.
+//! The first look says what belongs to the run; what differs from it later has drifted, also when
+//! it was put back in order, or changed only since. A thread looks twice a second, so that a window
+//! of a second or more is looked at near its begin and its end as well. It shares nothing with the
+//! workers, and without a change it reads the names in one folder.
+//!
+//! A journal that may not be read is told as such: nobody knows then whether anything is changed.
 
 use model::facts::{TunedValue, Unreadable};
 use model::reading::{Data, Reading, TuningNow};
 use model::root::Root;
 use model::tuning::{Fate, Row};
 use rustix::time::{ClockId, clock_gettime};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -17,32 +23,115 @@ use tune::{Host, Journal};
 /// How often the places are read again.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// What is changed on this host now; nothing without a journal.
+/// What is changed on this host now; nothing without a journal, or when it cannot be read.
 pub fn tuned() -> Option<Vec<TunedValue>> {
     let folder = tune::journal_folder();
-    if !folder.exists() {
+    if !fs::exists(&folder).ok()? {
         return None;
     }
-    let rows = look(&folder_of(&folder).ok()?).ok()?;
-    let value = |row: Row| TunedValue {
-        knob: row.knob,
-        place: row.place,
-        wanted: row.wanted.unwrap_or_default(),
-        now: row.now,
+    let value = |one: Standing| TunedValue {
+        knob: one.row.knob,
+        place: one.row.place,
+        wanted: one.row.wanted.unwrap_or_default(),
+        now: one.row.now,
     };
-    Some(rows.into_iter().map(value).collect())
+    Some(find(&Root::default(), &folder).ok()?.into_iter().map(value).collect())
 }
 
-fn folder_of(folder: &std::path::Path) -> Result<Journal, String> {
-    Journal::open(folder).map_err(|error| error.to_string())
+/// A change that is made and not put back.
+#[derive(Debug, Clone)]
+struct Standing {
+    transaction: String,
+    row: Row,
 }
 
-/// Rows of this namespace and host; those of others cannot be looked at from here.
-fn look(journal: &Journal) -> Result<Vec<Row>, String> {
-    let rows = tune::status(&Host::look(Root::default()), journal);
-    let mut rows = rows.map_err(|error| error.to_string())?;
-    rows.retain(|row| row.fate != Fate::Refused);
-    Ok(rows)
+impl Standing {
+    fn is(&self, other: &Self) -> bool {
+        self.transaction == other.transaction && self.row.place == other.row.place
+    }
+}
+
+/// Changes of this namespace and host; those of others cannot be looked at from here.
+fn find(root: &Root, folder: &Path) -> Result<Vec<Standing>, String> {
+    match has_transactions(folder) {
+        Ok(true) => {}
+        Ok(false) => return Ok(Vec::new()),
+        Err(error) => return Err(format!("{}: {error}", folder.display())),
+    }
+    let journal = Journal::open(folder).map_err(|error| error.to_string())?;
+    let standing = tune::standing(&Host::look(root.clone()), &journal);
+    let of = |one: tune::Standing| {
+        let transaction = one.transaction;
+        one.rows.into_iter().map(move |row| Standing { transaction: transaction.clone(), row })
+    };
+    let mut all: Vec<_> =
+        standing.map_err(|error| error.to_string())?.into_iter().flat_map(of).collect();
+    all.retain(|one| one.row.fate != Fate::Refused);
+    Ok(all)
+}
+
+/// Whether a journal has any transaction that is not closed: what is looked at twice a second on
+/// every host.
+fn has_transactions(folder: &Path) -> std::io::Result<bool> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => Ok(entries.any(|entry| {
+            entry.is_ok_and(|entry| entry.path().extension().is_some_and(|end| end == "jsonl"))
+        })),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks again and again, and knows what the first look found.
+#[derive(Debug)]
+pub struct Looks {
+    root: Root,
+    folder: PathBuf,
+    first: Option<Vec<Standing>>,
+}
+
+impl Looks {
+    /// At the changes in the journal of this folder.
+    pub fn at(folder: PathBuf) -> Self {
+        Self { root: Root::default(), folder, first: None }
+    }
+
+    /// What is changed now, and what of it is not as at the first look; nothing when nothing is
+    /// changed and nothing was.
+    pub fn look(&mut self) -> Option<Reading> {
+        let begin_ns = now_ns();
+        let data = match find(&self.root, &self.folder) {
+            Ok(found) => Data::Tuning(self.compare(found)?),
+            Err(why) => Data::Unreadable(Unreadable { source: TuningNow::SOURCE.to_string(), why }),
+        };
+        Some(Reading { begin_ns, end_ns: now_ns(), data })
+    }
+
+    fn compare(&mut self, found: Vec<Standing>) -> Option<TuningNow> {
+        let first = self.first.get_or_insert_with(|| found.clone());
+        if first.is_empty() && found.is_empty() {
+            return None;
+        }
+        let places = found.len() as u32;
+        let is_in = |all: &[Standing], one: &Standing| all.iter().any(|other| other.is(one));
+        let gone = first.iter().filter(|one| !is_in(&found, one)).map(|one| Row {
+            now: None,
+            fate: Fate::Reverted,
+            note: "it was put back since the run began".to_string(),
+            ..one.row.clone()
+        });
+        let mut drifted: Vec<Row> = gone.collect();
+        for one in found {
+            let is_astray = matches!(one.row.fate, Fate::Drifted | Fate::Gone | Fate::Failed);
+            if is_astray {
+                drifted.push(one.row);
+            } else if !is_in(first, &one) {
+                let note = "it was changed after the run began".to_string();
+                drifted.push(Row { note, ..one.row });
+            }
+        }
+        Some(TuningNow { places, drifted })
+    }
 }
 
 /// The thread that looks.
@@ -54,15 +143,17 @@ pub struct DriftWatch {
 }
 
 impl DriftWatch {
-    /// Looks from now on; nothing when nothing is changed.
+    /// Looks from now on; nothing when no thread can be started.
     pub fn start() -> Option<Self> {
-        tuned().filter(|tuned| !tuned.is_empty())?;
-        let journal = folder_of(&tune::journal_folder()).ok()?;
+        let mut looks = Looks::at(tune::journal_folder());
         let (stop, stopped) = channel();
         let (sender, readings) = channel();
+        // Before anybody goes on: what is changed from here on is changed after the beginning.
+        let first = looks.look();
         let work = move || {
-            while sender.send(read(&journal)).is_ok() {
-                if stopped.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout) {
+            first.into_iter().for_each(|reading| drop(sender.send(reading)));
+            while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+                if looks.look().is_some_and(|reading| sender.send(reading).is_err()) {
                     return;
                 }
             }
@@ -86,33 +177,11 @@ impl Drop for DriftWatch {
     }
 }
 
-/// What is changed on this host, looked at now; nothing when nothing is.
-pub fn look_now(journal: &Journal) -> Option<Reading> {
-    let reading = read(journal);
-    let is_idle = matches!(&reading.data, Data::Tuning(now) if now.places == 0);
-    (!is_idle).then_some(reading)
-}
-
-fn read(journal: &Journal) -> Reading {
-    let begin_ns = now_ns();
-    let data = match look(journal) {
-        Ok(rows) => {
-            let places = rows.len() as u32;
-            let is_astray =
-                |row: &Row| matches!(row.fate, Fate::Drifted | Fate::Gone | Fate::Failed);
-            let drifted = rows.into_iter().filter(is_astray).collect();
-            Data::Tuning(TuningNow { places, drifted })
-        }
-        Err(why) => {
-            let source = journal.folder().display().to_string();
-            Data::Unreadable(Unreadable { source, why })
-        }
-    };
-    Reading { begin_ns, end_ns: now_ns(), data }
-}
-
 /// Monotonic, as all readings.
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
+
+#[cfg(test)]
+mod tests;

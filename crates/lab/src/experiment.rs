@@ -10,7 +10,7 @@ mod service;
 mod tuning;
 
 pub use measurer::output;
-pub use tuning::{check as check_tuning, is_turned};
+pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
 
 use model::experiment::{CellResult, Fate};
 use neighbour::Neighbours;
@@ -19,6 +19,7 @@ use process::{How, Process};
 use service::Services;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+pub(crate) use tuning::Ground;
 use tuning::{Turned, When};
 
 /// A server that is ready to be measured.
@@ -71,8 +72,20 @@ pub fn walk(
     measure: &mut Measure<'_>,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Vec<CellResult> {
-    let mut walk =
-        Walk { targets, places, stop, services: Services::new(places, stop), spoilt: None };
+    walk_on(Ground::default(), plan, targets, places, stop, (measure, tell))
+}
+
+/// The same on ground that may be made up.
+fn walk_on(
+    ground: Ground,
+    plan: &Plan,
+    targets: &Targets,
+    places: &Places,
+    stop: &AtomicBool,
+    (measure, tell): (&mut Measure<'_>, &mut dyn FnMut(Progress<'_>)),
+) -> Vec<CellResult> {
+    let services = Services::new(places, stop);
+    let mut walk = Walk { ground, targets, places, stop, services, spoilt: None };
     let mut results: Vec<CellResult> = plan.cells.iter().map(unreached).collect();
     for (at, cell) in plan.cells.iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
@@ -100,6 +113,7 @@ fn unreached(cell: &Cell) -> CellResult {
 }
 
 struct Walk<'a> {
+    ground: Ground,
     targets: &'a Targets,
     places: &'a Places,
     stop: &'a AtomicBool,
@@ -124,14 +138,17 @@ impl Walk<'_> {
         let Some(tune) = &cell.tune else {
             return self.measured(at, cell, result, measure, tell, None);
         };
-        let mut turned = Turned::new(tune, &cell.name, self.stop)?;
+        let mut turned = Turned::new(tune, &cell.name, self.stop, &self.ground)?;
         let measured = turned
             .turn(When::Before, None)
             .and_then(|()| self.measured(at, cell, result, measure, tell, Some(&mut turned)));
         let (rows, back) = turned.put_back();
         result.tuned = rows;
         self.spoilt = back.as_ref().err().cloned();
-        measured.and(back)
+        match (measured, back) {
+            (Err(why), Err(left)) => Err(format!("{why}; {left}")),
+            (measured, back) => measured.and(back),
+        }
     }
 
     /// The cell proper, with what is turned beside the server.
@@ -155,7 +172,7 @@ impl Walk<'_> {
         let measured = measure(cell, &server.ready);
         drop(neighbours);
         (result.command, result.fate) = (measured.command, measured.fate);
-        let held = turned.map_or(Ok(()), |turned| turned.holds());
+        let held = turned.map_or(Ok(()), |turned| turned.holds(server.ready.pid));
         let Some(process) = server.process.take() else { return held };
         let name = process.name().to_string();
         let ended = process.end();

@@ -39,3 +39,6 @@ pub use greet::{GreetError, SecretsError};
 pub use conduct::{LabError, run};
 pub use profiler::WINDOW_MIN_NS as PROFILED_WINDOW_MIN_NS;
 pub use watch::Logs;
+
+#[cfg(test)]
+mod made_up;

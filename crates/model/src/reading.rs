@@ -98,8 +98,14 @@ pub enum Data {
 pub struct TuningNow {
     /// Places that were looked at.
     pub places: u32,
-    /// Of them, those that somebody else changed, or that cannot be read any more.
+    /// Those that are no longer as at the first look: changed by somebody else, not readable any
+    /// more, put back, or changed only since.
     pub drifted: Vec<Row>,
+}
+
+impl TuningNow {
+    /// Source of the [`Unreadable`] that stands where whether anything is changed is not known.
+    pub const SOURCE: &str = "tuning";
 }
 
 /// CPU time by state since boot, in units of `HostFacts::clock_tick_ns`.

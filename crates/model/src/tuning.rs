@@ -316,6 +316,9 @@ pub struct Answer {
     pub transaction: Option<String>,
     /// One row per place.
     pub rows: Vec<Row>,
-    /// Why it failed, when it did; what was begun was put back, and the rows say so.
+    /// Why it failed, when it did; what was begun was put back, but for what `left` counts.
     pub error: Option<String>,
+    /// With an error: changes that are neither as before nor as meant.
+    #[serde(default)]
+    pub left: u64,
 }

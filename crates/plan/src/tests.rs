@@ -145,11 +145,12 @@ fn knobs_are_read_and_what_is_no_knob_is_told() {
         let text = format!("server.target = \"fiber\"\n[[cell]]\nname = \"a\"\ntune = {tune}\n");
         parse(&text).map(|plan| plan.cells[0].tune.clone())
     };
-    let tune = read("{ only = [\"rps\"], cpus = \"0/1\", values = { rps = \"0-1\", x = 7 } }");
+    let values = "{ rps = \"0-1\", x = 7, y.z = 8 }";
+    let tune = read(&format!("{{ only = [\"rps\"], cpus = \"0/1\", values = {values} }}"));
     let tune = tune.unwrap().unwrap();
     assert_eq!((tune.only, tune.cpus.as_str()), (vec!["rps".to_string()], "0/1"));
     assert_eq!(tune.values["rps"], "0-1");
-    assert_eq!(tune.values["x"], "7");
+    assert_eq!((tune.values["x"].as_str(), tune.values["y/z"].as_str()), ("7", "8"));
     assert_eq!(read("{}").unwrap(), None);
     for (wrong, said) in [
         ("{ profile = \"seeds\" }", "tune.only"),

@@ -15,7 +15,8 @@ pub struct Tune {
     pub device: String,
     /// CPUs for packets and CPUs for the server, as `0/1`; empty means all do everything.
     pub cpus: String,
-    /// Values that are set as they stand, by knob.
+    /// Values that are set as they stand, by knob; of a knob with several kinds of values by the
+    /// knob, a slash, and the name of the file: `netdev-budget/netdev_budget`.
     pub values: BTreeMap<String, String>,
 }
 
@@ -45,9 +46,23 @@ pub fn read(table: &Table) -> Result<Option<Tune>, String> {
              example only = [\"rps\"]"
         ));
     }
-    let values = values.into_iter().map(|(knob, value)| Ok((knob.clone(), text(&knob, value)?)));
-    let values = values.collect::<Result<_, String>>()?;
-    Ok(Some(Tune { profile, only, device, cpus, values }))
+    let mut texts = BTreeMap::new();
+    for (knob, value) in values {
+        match value {
+            Value::Table(files) => {
+                for (file, value) in files {
+                    let key = format!("{knob}/{file}");
+                    let value = text(&format!("{knob}.{file}"), value)?;
+                    texts.insert(key, value);
+                }
+            }
+            value => {
+                let value = text(&knob, value)?;
+                texts.insert(knob, value);
+            }
+        }
+    }
+    Ok(Some(Tune { profile, only, device, cpus, values: texts }))
 }
 
 fn text(knob: &str, value: Value) -> Result<String, String> {

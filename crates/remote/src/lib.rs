@@ -53,7 +53,7 @@ pub use message::{
     Farewell, FromProbe, Hello, Pong, Purpose, Refusal, ToProbe, VERSION, Welcome, hello_version,
 };
 pub use offset::{Estimator, RoundTrip};
-pub use serve::{Probe, ServeError, Settings, Tuner};
+pub use serve::{Look, Probe, ServeError, Settings, Tuner};
 pub use token::TokenError;
 
 use std::time::Duration;

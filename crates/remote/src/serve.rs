@@ -30,13 +30,20 @@ const NOTICE: Duration = Duration::from_millis(100);
 /// Lines told about strangers per minute: who floods us must not fill a log.
 const TOLD_PER_MINUTE: u32 = 20;
 
+/// Looks again at what is changed on the probe's host; nothing while nothing is and nothing was
+/// when it was looked at first.
+pub type Look = Box<dyn FnMut() -> Option<Reading>>;
+
 /// Whoever plans, changes and puts back knobs of the probe's host.
 pub trait Tuner: Send + Sync + std::fmt::Debug {
+    /// Whether it may change anything, or only look.
+    fn may_change(&self) -> bool;
+
     /// Carries out one order. It may take seconds; only one is carried out at a time.
     fn carry_out(&self, order: &Order) -> Answer;
 
-    /// What is changed on this host, looked at now; nothing when nothing is.
-    fn look(&self) -> Option<Reading>;
+    /// Begins to look at what is changed, for one client.
+    fn watch(&self) -> Look;
 }
 
 /// What a probe is to do.
@@ -58,7 +65,7 @@ pub struct Settings {
     pub server_port: Option<u16>,
     /// Version of the program, for clients.
     pub program: String,
-    /// Who changes the host for clients; nobody, unless that was allowed.
+    /// Who looks at what is changed on the host, and changes it for clients where that is allowed.
     pub tuner: Option<Box<dyn Tuner>>,
 }
 

@@ -12,13 +12,19 @@ use std::cmp::Ordering;
 /// More loops, processes or hosts for the generator: what comes first when it is the wall.
 const GENERATOR: &str = "T61";
 
-/// What was asked of a server, so that it can be asked again.
+/// What was asked of a server, so that it can be asked again: commands as one would type them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// The run as one names it, for commands.
     pub run: &'a str,
     /// The command of the run.
     pub command: &'a str,
+    /// The same for a longer time.
+    pub longer: &'a str,
+    /// The same with a confirmation of the wall.
+    pub confirmed: &'a str,
+    /// The same with a probe on the server's host, `HOST:9200`.
+    pub probed: &'a str,
 }
 
 /// Ranks every knob of the registry.
@@ -133,12 +139,12 @@ fn settle(signals: &Signals, asked: Asked<'_>) -> String {
     }
     if signals.server == Side::default() || signals.server.cpus.is_none() {
         let how = "ceiling probe serve --listen HOST:9200 on the server's host, then";
-        return format!("{how} {} --probe HOST:9200", asked.command);
+        return format!("{how} {}", asked.probed);
     }
     if matches!(signals.wall, None | Some(Named::Unknown)) {
-        return format!("{} --confirm", asked.command);
+        return asked.confirmed.to_string();
     }
-    format!("{} -d 20s", asked.command)
+    asked.longer.to_string()
 }
 
 #[cfg(test)]

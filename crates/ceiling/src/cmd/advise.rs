@@ -1,5 +1,7 @@
 //! `ceiling advise RUN`: what to try next, and `--calibration`: how often such advice was right.
 
+mod again;
+
 use super::show;
 use crate::cli::Cli;
 use crate::exit::{Code, Failure};
@@ -7,8 +9,10 @@ use crate::options::{Colour, Runs};
 use crate::session;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory};
+use lab::experiment::{Rehearsed, way};
 use model::advice::{Advice, By, Candidate};
 use model::experiment::{Experiment, Fate, Foretold};
+use model::root::Root;
 use model::run::{Record, Run};
 use model::tuning::Basis;
 use model::wall::Side;
@@ -16,7 +20,7 @@ use plan::{Change, Duel};
 use std::fs;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
-use tune::Asked;
+use tune::{Asked, Host};
 
 /// Ranks every knob by what a run says of it: which is predicted to move the rate and by how much,
 /// which was measured too little for, and which cannot matter now. Changes nothing.
@@ -62,10 +66,11 @@ pub fn run(command: Advise) -> Result<Code, Failure> {
     };
     let path = show::find(asked, command.runs.directory())?;
     let run = store::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
-    let advice = advise(&run, asked)?;
+    let ground = ground(&run, &path);
+    let advice = advise(&run, asked, &ground)?;
     if let Some(file) = &command.plan {
-        let text = written(&run, &path, choose(&advice, command.knob.as_deref())?)?;
-        fs::write(file, text)
+        let (best, change) = choose(&advice, command.knob.as_deref(), &run.record, &ground)?;
+        fs::write(file, written(&run, &path, best, change)?)
             .map_err(|error| Failure::File(format!("{}: {error}", file.display())))?;
         eprintln!("ceiling: try it: ceiling run {} --allow-tune", file.display());
     }
@@ -78,9 +83,9 @@ pub fn run(command: Advise) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-fn advise(run: &Run, asked: &Path) -> Result<Advice, Failure> {
+fn advise(run: &Run, asked: &Path, ground: &Ground) -> Result<Advice, Failure> {
     let (record, asked) = (&run.record, asked.display().to_string());
-    let command = said(record);
+    let command = again::plain(&record.command);
     if record.verdict.side == Side::Measurement {
         return Err(Failure::NotValid(format!(
             "{asked}: the run is not a valid measurement ({}), and nothing can be predicted from \
@@ -88,79 +93,131 @@ fn advise(run: &Run, asked: &Path) -> Result<Advice, Failure> {
             record.verdict.name
         )));
     }
-    Ok(tune::advise(&judge::signals(run), Asked { run: &asked, command: &command }))
-}
-
-/// The command of a run as one would type it again.
-fn said(record: &Record) -> String {
-    let quote = |word: &String| match word.contains([' ', '\'', '"', '$']) {
-        true => format!("'{}'", word.replace('\'', "'\\''")),
-        false => word.clone(),
-    };
-    // What is about that run and its files only.
-    let flags = ["--json", "--quiet", "-q"];
-    let valued = ["--server-pid", "--runs", "--out", "-o"];
-    let mut words = Vec::new();
-    let mut all = record.command.iter().skip(1);
-    while let Some(word) = all.next() {
-        let is = |option: &&str| word == option || word.starts_with(&format!("{option}="));
-        if valued.contains(&word.as_str()) {
-            all.next();
-        } else if !flags.iter().chain(&valued).any(is) {
-            words.push(quote(word));
+    let mut advice = tune::advise(
+        &judge::signals(run),
+        Asked {
+            run: &asked,
+            command: &command,
+            longer: &again::longer(&record.command),
+            confirmed: &again::confirmed(&record.command),
+            probed: &again::probed(&record.command),
+        },
+    );
+    let by_plan = |one: &&mut Candidate| one.by == By::Ceiling && !one.is_disruptive;
+    for candidate in advice.worth.iter_mut().filter(by_plan) {
+        if let Err(why) = ground.turns(candidate) {
+            candidate.next = why;
         }
     }
-    format!("ceiling {}", words.join(" "))
+    Ok(advice)
 }
 
-/// The candidate of a plan: the named one, else the best that a plan can test.
-fn choose<'a>(advice: &'a Advice, knob: Option<&str>) -> Result<&'a Candidate, Failure> {
-    let all = || advice.worth.iter().chain(&advice.unknown).chain(&advice.not_now);
-    let is_testable = |one: &&Candidate| one.by == By::Ceiling && !one.is_disruptive;
+/// Where a plan would turn knobs, and beside what.
+enum Ground {
+    /// The server is on another host, and a plan turns knobs of the host it runs on.
+    Far,
+    /// This host as it is now.
+    Here(Box<Host>, Rehearsed),
+}
+
+fn ground(run: &Run, path: &Path) -> Ground {
+    if run.record.target.probe.is_some() && !judge::signals(run).is_one_host {
+        return Ground::Far;
+    }
+    let server = match of_experiment(&run.record, path) {
+        None => Rehearsed::Running,
+        Some(server) if server.contains_key("addr") => Rehearsed::Running,
+        Some(server) if server.contains_key("cpus") => Rehearsed::StartedOnCpus,
+        Some(_) => Rehearsed::Started,
+    };
+    Ground::Here(Box::new(Host::look(Root::default())), server)
+}
+
+impl Ground {
+    /// The table `tune` of the cells that test a candidate; an error says why there is none.
+    fn turns(&self, candidate: &Candidate) -> Result<plan::Tune, String> {
+        let name = &candidate.name;
+        match self {
+            Self::Far => Err(format!(
+                "it is of the server's host, and a plan turns knobs of the host it runs on; \
+                 there: ceiling tune plan --only {name}"
+            )),
+            Self::Here(host, server) => way(host, name, *server)
+                .map_err(|why| format!("no plan tests it on this host ({why})")),
+        }
+    }
+}
+
+/// The generator's own size, which no knob of a host is.
+const GENERATOR: &str = "T61";
+
+/// The candidate of a plan, the named one or the best that a plan can test, and how it is changed.
+fn choose<'a>(
+    advice: &'a Advice,
+    knob: Option<&str>,
+    record: &Record,
+    ground: &Ground,
+) -> Result<(&'a Candidate, Change), Failure> {
+    let change = |one: &Candidate| match one {
+        one if one.knob == GENERATOR => {
+            let threads = 2 * i64::from(record.trial.threads);
+            Ok(Change::Load(Table::from_iter([("threads".to_string(), Value::Integer(threads))])))
+        }
+        one if one.is_disruptive => {
+            Err("it can cut connections, which a plan must not".to_string())
+        }
+        one if one.by != By::Ceiling => Err("it is not ceiling's to turn".to_string()),
+        one => ground.turns(one).map(|tune| Change::Tune(table(&tune))),
+    };
     let Some(knob) = knob else {
-        let testable = |one: &&Candidate| is_testable(one) || one.knob == "T61";
-        return advice.worth.iter().find(testable).ok_or_else(|| {
+        let mut tested = advice.worth.iter().filter_map(|one| Some((one, change(one).ok()?)));
+        return tested.next().ok_or_else(|| {
             Failure::Usage(
-                "--plan: no knob that a plan can turn is predicted to help; name one to test it \
-                 all the same, for example --knob rps"
+                "--plan: no knob that a plan can turn here is predicted to help; name one to test \
+                 it all the same, for example --knob rps"
                     .to_string(),
             )
         });
     };
+    let mut all = advice.worth.iter().chain(&advice.unknown).chain(&advice.not_now);
     let is_named = |one: &&Candidate| {
         one.knob.eq_ignore_ascii_case(knob) || one.name.eq_ignore_ascii_case(knob)
     };
-    let found = all().find(is_named);
-    let why = match found {
-        Some(one) if is_testable(&one) || one.knob == "T61" => return Ok(one),
-        Some(one) if one.is_disruptive => "can cut connections, which a plan must not",
-        Some(_) => "is not ceiling's to turn",
-        None => "is no knob",
-    };
-    Err(Failure::Usage(format!("--knob {knob}: it {why}; for example --knob rps")))
+    let found = all.find(is_named).ok_or_else(|| "it is no knob".to_string());
+    found
+        .and_then(|one| Ok((one, change(one)?)))
+        .map_err(|why| Failure::Usage(format!("--knob {knob}: {why}; for example --knob rps")))
+}
+
+/// Knobs as a plan has them.
+fn table(tune: &plan::Tune) -> Table {
+    let only = tune.only.iter().cloned().map(Value::String).collect();
+    let mut table = Table::from_iter([("only".to_string(), Value::Array(only))]);
+    for (key, text) in [("profile", &tune.profile), ("cpus", &tune.cpus)] {
+        if !text.is_empty() {
+            table.insert(key.to_string(), Value::String(text.clone()));
+        }
+    }
+    for (word, value) in &tune.values {
+        let value = Value::String(value.clone());
+        let values = table.entry("values").or_insert_with(|| Value::Table(Table::new()));
+        let Some(values) = values.as_table_mut() else { continue };
+        match word.split_once('/') {
+            None => drop(values.insert(word.clone(), value)),
+            Some((knob, file)) => {
+                let of_knob = values.entry(knob).or_insert_with(|| Value::Table(Table::new()));
+                of_knob.as_table_mut().map(|of_knob| of_knob.insert(file.to_string(), value));
+            }
+        }
+    }
+    table
 }
 
 /// The plan that tests a candidate against the run it was found in.
-fn written(run: &Run, path: &Path, best: &Candidate) -> Result<String, Failure> {
+fn written(run: &Run, path: &Path, best: &Candidate, change: Change) -> Result<String, Failure> {
     let record = &run.record;
-    let is_far = record.target.probe.is_some() && best.knob != "T61";
-    if is_far && !judge::signals(run).is_one_host {
-        return Err(Failure::Usage(format!(
-            "--plan: {} is of the server's host, and a plan turns knobs of the host it runs on; \
-             there: ceiling tune plan --only {}",
-            best.title(),
-            best.name
-        )));
-    }
     let mut load = load_of(record)?;
     let server = server_of(record, path, &mut load);
-    let change = if best.knob == "T61" {
-        let threads = 2 * i64::from(record.trial.threads);
-        Change::Load(Table::from_iter([("threads".to_string(), Value::Integer(threads))]))
-    } else {
-        let only = Value::Array(vec![Value::String(best.name.clone())]);
-        Change::Tune(Table::from_iter([("only".to_string(), only)]))
-    };
     let prediction = &best.prediction;
     let predicted = Foretold {
         knob: best.knob.clone(),
@@ -279,4 +336,45 @@ fn calibration(command: &Advise) -> Result<Code, Failure> {
     };
     session::to_stdout(&text)?;
     Ok(Code::Good)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Plan, Targets};
+    use std::collections::BTreeMap;
+
+    /// A plan turns what it was written for, and nothing else.
+    #[test]
+    fn knobs_are_read_from_a_plan_as_they_were_written_into_it() {
+        let values = [("dev-weight/dev_weight", "128"), ("rps", "0-1")];
+        let values = values.map(|(word, value)| (word.to_string(), value.to_string()));
+        let all = [
+            plan::Tune { only: vec!["rps".into()], profile: "seeds".into(), ..Default::default() },
+            plan::Tune { only: vec!["T12".into()], cpus: "0/1-3".into(), ..Default::default() },
+            plan::Tune { values: BTreeMap::from(values), ..Default::default() },
+        ];
+        for tune in all {
+            let duel = Duel {
+                question: "?".to_string(),
+                server: Table::from_iter([("addr".to_string(), "127.0.0.1:1".into())]),
+                load: Table::from_iter([("command".to_string(), "load".into())]),
+                change: Change::Tune(table(&tune)),
+                predicted: Foretold {
+                    knob: "T5".to_string(),
+                    baseline: String::new(),
+                    change: String::new(),
+                    low: 0.0,
+                    high: None,
+                    why: String::new(),
+                    run: String::new(),
+                },
+            };
+            let text = duel.text("changed");
+            let plan = Plan::parse(&text, &Targets::parse("").unwrap()).unwrap();
+            let changed = plan.cells.iter().filter(|cell| cell.name.starts_with("changed"));
+            let read: Vec<_> = changed.map(|cell| cell.tune.clone()).collect();
+            assert_eq!(read, vec![Some(tune.clone()); 4], "{text}");
+        }
+    }
 }

@@ -115,10 +115,11 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
             address.port()
         )));
     }
-    let tuner: Option<Box<dyn Tuner>> = match serve.allow_tune {
-        true => Some(Box::new(Hands::new(&serve.journal, serve.server_pid)?)),
-        false => None,
+    let hands = match serve.allow_tune {
+        true => Hands::new(&serve.journal, serve.server_pid)?,
+        false => Hands::off(&serve.journal),
     };
+    let tuner: Option<Box<dyn Tuner>> = Some(Box::new(hands));
     let stop = stop_flag()?;
     let probe = Served::open(Settings {
         listen: serve.listen,

@@ -1,6 +1,6 @@
 //! Advice from real runs, plans that turn knobs of a namespace, and what is kept of predictions.
 
-use crate::harness::{Folder, Namespace, Said, Server, ceiling, root, run, signal, turn};
+use crate::harness::{Folder, Namespace, Said, Server, ceiling, program, root, run, signal, turn};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -46,24 +46,78 @@ fn a_knob_whose_counter_is_zero_is_not_worth_trying_and_says_what_would_change_t
     assert!(when.contains("ListenOverflows"), "{when}");
 }
 
+/// A server in a namespace with a device, and the directory of a short run against it there.
+fn measured_inside(namespace: &Namespace, folder: &Folder) -> (Server, String) {
+    let device = ["link", "add", "line0", "type", "veth", "peer", "name", "line1"];
+    namespace.ip(&device);
+    let sink = namespace.command(&program("target-sink"));
+    let server = Server::start_as(sink, &["--threads", "1", "--delay", "fixed:5ms"]);
+    let (url, runs) = (server.url("/simple"), folder.file("kept"));
+    let load = ["load", &url, "-c", "4", "-d", "1s", "-t", "1", "-q", "--json", "--runs", &runs];
+    let said = inside(namespace, folder, &load);
+    let directory = format!("{runs}/{}", said.record()["id"].as_str().unwrap());
+    (server, directory)
+}
+
 #[test]
 fn the_plan_that_is_written_can_be_run_and_keeps_the_load() {
+    must_be_root();
     let _turn = turn();
-    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:5ms"]);
-    let folder = Folder::new("advise-plan");
-    let (file, plan) = (measured(&folder, &server), folder.file("plan.toml"));
-    let said = run(&["advise", &file, "--plan", &plan, "--knob", "rps"]);
+    let (namespace, folder) = (Namespace::new("advise-p"), Folder::new("advise-plan"));
+    let (_server, run) = measured_inside(&namespace, &folder);
+    let plan = folder.file("plan.toml");
+    let advise = |knob: &str| {
+        inside(&namespace, &folder, &["advise", &run, "--plan", &plan, "--knob", knob])
+    };
+    let said = advise("rps");
     assert_eq!(said.code, 0, "{}", said.stderr);
-    let said = run(&["run", &plan, "--targets-file", &list(), "--dry-run"]);
+    let rehearse = ["run", &plan, "--targets-file", &list(), "--dry-run"];
+    let said = inside(&namespace, &folder, &rehearse);
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert_eq!(said.stdout.matches("tune    rps").count(), 4, "{}", said.stdout);
     assert_eq!(said.stdout.matches("--connections=4").count(), 8, "{}", said.stdout);
     let order: Vec<_> = said.stdout.lines().filter(|line| line.ends_with(", 1")).collect();
     assert_eq!(order, ["as it is, 1", "rps, 1"]);
-    for (knob, words) in [("nothing", "is no knob"), ("T", "is no knob")] {
-        let said = run(&["advise", &file, "--plan", &plan, "--knob", knob]);
-        assert_eq!((said.code, said.stderr.lines().count()), (2, 1), "{}", said.stderr);
-        assert!(said.stderr.contains(words), "{}", said.stderr);
+    fs::remove_file(&plan).unwrap();
+    for (knob, words) in [
+        ("nothing", "is no knob"),
+        ("T", "is no knob"),
+        ("queues", "can cut connections"),
+        ("tcp-abort-on-overflow", "nothing would change"),
+        ("busy-poll", "no plan tests it on this host"),
+        ("somaxconn", "starts afterwards"),
+        ("server-cpus", "nothing would change"),
+    ] {
+        let said = advise(knob);
+        assert_eq!((said.code, said.stderr.lines().count()), (2, 1), "{knob}: {}", said.stderr);
+        assert!(said.stderr.contains(words), "{knob}: {}", said.stderr);
+        assert!(!Path::new(&plan).exists(), "{knob}: no plan is written");
+    }
+}
+
+/// What is offered as testable really is turned: one by another profile than the default one.
+#[test]
+fn the_changed_cell_of_a_written_plan_changes_something() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-w"), Folder::new("advise-ways"));
+    let (_server, run) = measured_inside(&namespace, &folder);
+    for knob in ["rps", "tcp-slow-start-after-idle", "tcp-max-syn-backlog"] {
+        let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
+        let said = inside(&namespace, &folder, &["advise", &run, "--plan", &plan, "--knob", knob]);
+        assert_eq!(said.code, 0, "{knob}: {}", said.stderr);
+        let text = fs::read_to_string(&plan).unwrap();
+        // The other cells are the same.
+        let second = text.match_indices("[[cell]]").nth(2).unwrap().0;
+        let rest = text.find("[[prediction]]").unwrap();
+        fs::write(&plan, format!("{}{}", &text[..second], &text[rest..])).unwrap();
+        let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &runs, "--json", "-q"];
+        let said = inside(&namespace, &folder, &[&arguments[..], &["--allow-tune"]].concat());
+        let changed = &said.record()["cells"][1];
+        assert_eq!(changed["fate"]["fate"], "measured", "{knob}: {changed:#}");
+        let tuned = changed["tuned"].as_array().unwrap();
+        assert!(!tuned.is_empty(), "{knob}: {changed:#}");
+        assert!(tuned.iter().all(|row| row["fate"] == "reverted"), "{knob}: {changed:#}");
     }
 }
 
@@ -208,6 +262,132 @@ fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
     assert_eq!(record["verdict"]["wall"], "M3", "{}", record["verdict"]);
 }
 
+/// The gate of the only point of a run.
+fn gate(record: &Value) -> Option<&Value> {
+    record["points"][0]["gates"].as_array().unwrap().iter().find(|gate| gate["id"] == "tuning")
+}
+
+/// Waits until a process has started so many others; gives them.
+fn children(of: u32, count: usize) -> Vec<String> {
+    let children = format!("/proc/{of}/task/{of}/children");
+    let mut started = Vec::new();
+    while started.len() < count {
+        let text = fs::read_to_string(&children).unwrap();
+        started = text.split_whitespace().map(str::to_string).collect();
+        thread::sleep(Duration::from_millis(2));
+    }
+    started
+}
+
+/// Somebody puts the knob back while the cell is measured: the host is as it was, and the cell is
+/// not what it is called.
+#[test]
+fn a_knob_that_is_put_back_in_order_voids_its_cell_and_no_other() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-b"), Folder::new("advise-back"));
+    let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
+    fs::write(&plan, PLAN.replace("duration = \"1s\"", "duration = \"6s\"")).unwrap();
+    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
+    command.args(["run", &plan, "--targets-file", &list(), "--runs", &runs]);
+    command.args(["--json", "-q", "--allow-tune", "--only", "longer"]);
+    command.env("CEILING_TUNE_JOURNAL", folder.path.join("journal"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while somaxconn(&namespace) != "7777" {
+        thread::yield_now();
+    }
+    // The server and the generator, which soon measures.
+    children(child.id(), 2);
+    thread::sleep(Duration::from_secs(3));
+    let reverted = inside(&namespace, &folder, &["tune", "revert"]);
+    assert_eq!(reverted.code, 0, "{}", reverted.stderr);
+    let document = Said::of(child.wait_with_output().unwrap()).record();
+    let cells = &document["cells"];
+    let why = cells[0]["fate"]["why"].as_str().unwrap();
+    assert!(why.contains("tuning drifted") && why.contains("put back meanwhile"), "{why}");
+    assert_eq!(cells[1]["fate"]["fate"], "measured", "{cells:#}");
+    let kept = Path::new(&runs).join(document["id"].as_str().unwrap()).join("runs");
+    let records = fs::read_dir(kept).unwrap().map(|run| {
+        let text = fs::read(run.unwrap().path().join("run.json")).unwrap();
+        serde_json::from_slice::<Value>(&text).unwrap()
+    });
+    let mut gates: Vec<_> = records.map(|record| gate(&record).unwrap()["ok"].clone()).collect();
+    gates.sort_by_key(|ok| ok.as_bool());
+    assert_eq!(gates, [false, true], "the first cell and the second one");
+}
+
+/// The watchdog puts back what nobody kept while a load goes on.
+#[test]
+fn what_the_watchdog_puts_back_in_mid_run_is_no_measurement() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-g"), Folder::new("advise-guard"));
+    let sink = namespace.command(&program("target-sink"));
+    let server = Server::start_as(sink, &["--threads", "1", "--delay", "fixed:5ms"]);
+    let before = somaxconn(&namespace);
+    let apply = ["tune", "apply", "--only", "somaxconn", "--profile", "seeds", "--deadline", "4s"];
+    let applied = inside(&namespace, &folder, &apply);
+    assert_eq!(applied.code, 0, "{}", applied.stderr);
+    assert_ne!(somaxconn(&namespace), before);
+    let url = server.url("/simple");
+    let load = ["load", &url, "-c", "4", "-d", "6s", "-t", "1", "-q", "--json", "--runs", "none"];
+    let said = inside(&namespace, &folder, &load);
+    assert_eq!(somaxconn(&namespace), before);
+    let record = said.record();
+    assert_eq!(record["host"]["tuned"].as_array().unwrap().len(), 1, "as it began");
+    let gate = gate(&record).expect("it was tuned");
+    assert_eq!(gate["ok"], false, "{gate}");
+    assert!(gate["why"].as_str().unwrap().contains("put back since the run began"), "{gate}");
+    assert_eq!((said.code, &record["verdict"]["wall"]), (4, &Value::from("M3")));
+}
+
+/// Whether anything is changed is not known: that is told, and nothing is taken for it.
+#[test]
+fn a_journal_that_cannot_be_read_leaves_its_gate_unchecked() {
+    let _turn = turn();
+    let folder = Folder::new("advise-damaged");
+    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:5ms"]);
+    let url = server.url("/simple");
+    let load = ["load", &url, "-c", "4", "-d", "1s", "-t", "1", "-q", "--json", "--runs", "none"];
+    let gate_of = |journal: &str| {
+        let said = ceiling(&load).env("CEILING_TUNE_JOURNAL", journal).output();
+        let record = Said::of(said.unwrap()).record();
+        assert_eq!(record["host"]["tuned"], Value::Null);
+        gate(&record).cloned()
+    };
+    assert_eq!(gate_of(&folder.file("none")), None, "there is no journal");
+    let journal = folder.file("journal");
+    fs::create_dir(&journal).unwrap();
+    fs::write(format!("{journal}/3.jsonl"), "{}\n").unwrap();
+    let gate = gate_of(&journal).expect("it is asked");
+    assert_eq!(gate["ok"], Value::Null, "{gate}");
+    assert!(gate["why"].as_str().unwrap().contains("3.jsonl"), "{gate}");
+}
+
+/// Workers are forked before anything beside the server is turned, and they do the work.
+#[test]
+fn the_knobs_of_a_server_that_forks_are_turned_for_its_workers() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-f"), Folder::new("advise-forks"));
+    let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
+    let text = r#"
+schema = "ceiling.plan/1"
+question = "Does it matter where its workers run?"
+server = { target = "fiber-prefork", args = ["--workers", "2"] }
+load = { command = "load", path = "/simple", connections = 4, duration = "1s", threads = 1 }
+tune = { only = ["server-cpus"], cpus = "0/1" }
+"#;
+    fs::write(&plan, text).unwrap();
+    let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &runs, "--json", "-q"];
+    let said = inside(&namespace, &folder, &[&arguments[..], &["--allow-tune"]].concat());
+    let cell = said.record()["cells"][0].clone();
+    assert_eq!(cell["fate"]["fate"], "measured", "{cell:#}");
+    let tuned = cell["tuned"].as_array().unwrap();
+    assert_eq!(tuned.len(), 3, "the first process and two workers: {cell:#}");
+    assert!(tuned.iter().all(|row| row["wanted"] == "1"), "{cell:#}");
+}
+
 /// Starts the plan with cells that are too long to end, and waits until the knob is turned.
 fn started(namespace: &Namespace, folder: &Folder) -> (Child, String) {
     let before = somaxconn(namespace);
@@ -261,12 +441,7 @@ fn a_killed_run_leaves_its_knob_in_the_journal_and_revert_puts_it_back() {
     let (namespace, folder) = (Namespace::new("advise-k"), Folder::new("advise-killed"));
     let (mut child, before) = started(&namespace, &folder);
     // The server, and soon the generator.
-    let children = format!("/proc/{0}/task/{0}/children", child.id());
-    let mut started = Vec::new();
-    while started.len() < 2 {
-        let text = fs::read_to_string(&children).unwrap();
-        started = text.split_whitespace().map(str::to_string).collect();
-    }
+    let started = children(child.id(), 2);
     signal(child.id(), "KILL");
     child.wait().unwrap();
     let begin = Instant::now();

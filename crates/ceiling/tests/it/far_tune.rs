@@ -222,6 +222,72 @@ fn what_somebody_undoes_on_the_servers_host_voids_the_run() {
     let broken = gate(run).expect("something is changed");
     assert_eq!(broken["ok"], false, "{broken:#}");
     assert!(broken["why"].as_str().unwrap().contains(RPS), "{broken:#}");
+
+    // Put back in order, it is another host as well.
+    let script = "for mask in /sys/class/net/line0/queues/rx-*/rps_cpus; do echo 0 > $mask; done";
+    let mut other = ground.there.command(Path::new("sh"));
+    assert!(other.args(["-c", script]).status().unwrap().success());
+    ground.good(&["revert"]);
+    ground.good(&["apply", "--device", "line0", "--profile", "seeds", "--only", "rps"]);
+    let run = load();
+    std::thread::sleep(Duration::from_secs(2));
+    ground.good(&["revert"]);
+    let broken = gate(run).expect("something was changed");
+    assert_eq!(broken["ok"], false, "{broken:#}");
+    assert!(broken["why"].as_str().unwrap().contains("put back"), "{broken:#}");
+}
+
+/// What is changed on the server's host by hand is watched by a probe that may change nothing.
+#[test]
+fn a_probe_that_may_not_change_anything_still_looks() {
+    let _turn = turn();
+    let ground = Ground::new("far-look", &[]);
+    let sink = ground.there.command(&program("target-sink"));
+    let sink = Server::start_as(sink, &["--addr", "10.98.0.2"]);
+    let by_hand = |arguments: &[&str]| {
+        let mut command = ground.there.command(Path::new(CEILING));
+        command
+            .arg("tune")
+            .args(arguments)
+            .env("CEILING_TUNE_JOURNAL", ground.folder.file("journal"));
+        let said = Said::of(command.output().unwrap());
+        assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+    };
+    by_hand(&["apply", "--device", "line0", "--profile", "seeds", "--only", "rps"]);
+    let mut command = ground.here.command(Path::new(CEILING));
+    command.args(["load", &format!("http://10.98.0.2:{}/", sink.port), "-c", "4", "-d", "2s"]);
+    command.args(["--json", "--runs", "none"]).args(&ground.flags);
+    let record = Said::of(command.output().unwrap()).record();
+    let gates = record["points"][0]["gates"].as_array().unwrap();
+    let gate = gates.iter().find(|gate| gate["id"] == "tuning").expect("something is changed");
+    assert_eq!(gate["ok"], true, "{gate:#}");
+    by_hand(&["revert"]);
+}
+
+/// The server under test has ended, as it does after each measurement; its host is put back all
+/// the same, and nobody who gets its number is taken for it.
+#[test]
+fn a_host_is_put_back_also_when_its_server_has_ended() {
+    let _turn = turn();
+    let mut server = Command::new("sleep").arg("600").spawn().unwrap();
+    let pid = server.id().to_string();
+    let ground = Ground::new("far-dead", &["--allow-tune", "--server-pid", &pid]);
+    let before = ground.read(RPS);
+    let wish = ["--device", "line0", "--profile", "seeds", "--only", "rps"];
+    let apply = [&["apply", "--deadline", "30s"], &wish[..]].concat();
+    ground.good(&apply);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let rows = ground.good(&["status", "--json"]).record()["rows"].clone();
+    assert_eq!(rows.as_array().unwrap().len(), 4, "{rows:#}");
+    assert!(ground.good(&["keep"]).stdout.starts_with("kept: "));
+    ground.good(&["revert"]);
+    assert_eq!(ground.read(RPS), before);
+    // Knobs that are not about the server do not need it, and those that are say why not.
+    ground.good(&[&["plan"], &wish[..]].concat());
+    let said = ground.tune(&["plan", "--only", "server-cpus"]);
+    assert_eq!(said.code, 2, "{}{}", said.stdout, said.stderr);
+    assert!(said.stderr.contains(&format!("--server-pid {pid}")), "{}", said.stderr);
 }
 
 #[test]

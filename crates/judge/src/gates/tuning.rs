@@ -1,55 +1,93 @@
-//! What `ceiling tune` changed stays as it was written.
+//! What `ceiling tune` changed stays as it was written, and nothing more is changed.
 //!
 //! A value that somebody else changes in the window makes two hosts of one: what was measured
-//! before and after it does not belong together, nor to the name of the change.
+//! before and after it does not belong together, nor to the name of the change. It is the same when
+//! a change is put back in order while the run goes on, by `ceiling tune revert` or by the watchdog
+//! of one that nobody kept, or is made only then.
 //! Of an interrupt, where the kernel really sends it counts. Usual suspects are irqbalance, which
 //! moves interrupts every ten seconds, tuned, udev rules and network managers, which set devices up
 //! again when a link comes back.
+//!
+//! Where the journal of changes cannot be read it is not known whether there are any.
 
 use super::Outcome;
 use crate::case::Case;
-use crate::observe::TuningSeen;
-use model::tuning::Row;
+use crate::observe::{Observed, TuningSeen};
+use model::facts::Unreadable;
+use model::reading::TuningNow;
+use model::tuning::{Fate, Row};
 
 const BOUND: &str = "every value that ceiling tune wrote is as written";
 
-/// Whether anything was changed on this host.
+/// Whether anything was changed, or it is not known.
 pub fn is_asked(case: &Case<'_>) -> bool {
     let known = case.host.tuned.as_ref().is_some_and(|tuned| !tuned.is_empty());
-    known || looks(case).next().is_some()
+    known || looks(case).next().is_some() || unread(case).is_some()
 }
 
-/// What was seen on the generator's host, and on the server's when a probe looks there.
+/// The generator's host, and the server's when a probe looks there.
+fn hosts<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a Observed> {
+    std::iter::once(case.observed).chain(case.observed.far.as_deref())
+}
+
+/// What was seen on them.
 fn looks<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a TuningSeen> {
-    let far = case.observed.far.as_deref().and_then(|far| far.tuning.as_ref());
-    case.observed.tuning.iter().chain(far)
+    hosts(case).filter_map(|observed| observed.tuning.as_ref())
+}
+
+/// Why it is not known whether anything is changed.
+fn unread<'a>(case: &Case<'a>) -> Option<&'a Unreadable> {
+    let mut all = hosts(case).flat_map(|observed| &observed.unreadable);
+    all.find(|what| what.source == TuningNow::SOURCE)
 }
 
 pub fn check(case: &Case<'_>) -> Outcome {
     let seen: Vec<_> = looks(case).collect();
-    if seen.is_empty() {
-        return Outcome::unchecked(BOUND, "nobody looked at it in the window");
-    }
     let drifted: usize = seen.iter().map(|seen| seen.drifted.len()).sum();
-    let why = match seen.iter().find_map(|seen| seen.drifted.first()) {
-        None => {
-            let places: u64 = seen.iter().map(|seen| u64::from(seen.places)).sum();
-            let reads = seen.iter().map(|seen| seen.reads).min().unwrap_or(0);
-            format!("{places} places as written, looked at {reads} times")
-        }
-        Some(row) => {
-            let more = drifted - 1;
-            let more = if more == 0 { String::new() } else { format!("; and {more} more") };
-            let (place, note) = (&row.place, &row.note);
-            format!("{place}: {note}{more}; it may be {}", suspects(row))
-        }
+    if let Some(row) = seen.iter().find_map(|seen| seen.drifted.first()) {
+        let more = drifted - 1;
+        let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+        let (place, note) = (&row.place, &row.note);
+        return broken(drifted, format!("{place}: {note}{more}; it may be {}", suspects(row)));
+    }
+    if let Some((one, other)) = numbers(case) {
+        let why = format!("{one} places were changed at one look and {other} at another");
+        return broken(one.abs_diff(other) as usize, why);
+    }
+    if let Some(Unreadable { why, .. }) = unread(case) {
+        let why = format!("whether anything is changed could not be read: {why}");
+        return Outcome::unchecked(BOUND, &why);
+    }
+    let Some(reads) = seen.iter().map(|seen| seen.reads).min() else {
+        return Outcome::unchecked(BOUND, "nobody looked at it in the window");
     };
-    let (ok, measured) = (Some(drifted == 0), Some(drifted as f64));
-    Outcome { ok, measured, bound: BOUND.to_string(), why }
+    let places: u64 = seen.iter().map(|seen| u64::from(seen.places)).sum();
+    let why = format!("{places} places as written, looked at {reads} times");
+    Outcome { ok: Some(true), measured: Some(0.0), bound: BOUND.to_string(), why }
+}
+
+fn broken(drifted: usize, why: String) -> Outcome {
+    Outcome { ok: Some(false), measured: Some(drifted as f64), bound: BOUND.to_string(), why }
+}
+
+/// Two numbers of places of one host, when they differ: within the window, or from the beginning of
+/// the run.
+fn numbers(case: &Case<'_>) -> Option<(u32, u32)> {
+    let differ = |one: u32, other: u32| (one != other).then_some((one, other));
+    let begun = case.host.tuned.as_ref().map(|tuned| tuned.len() as u32);
+    let near = begun.zip(case.observed.tuning.as_ref());
+    looks(case)
+        .find_map(|seen| differ(seen.places, seen.fewest))
+        .or_else(|| near.and_then(|(begun, seen)| differ(begun, seen.places)))
 }
 
 /// Who is known to change such a place.
 fn suspects(row: &Row) -> &'static str {
+    match row.fate {
+        Fate::Reverted => return "ceiling tune revert, or the watchdog of what nobody kept",
+        Fate::Applied => return "another ceiling tune apply",
+        _ => {}
+    }
     if row.place.starts_with("/proc/irq/") {
         return "irqbalance";
     }
@@ -64,7 +102,7 @@ mod tests {
     use crate::fixture::Fixture;
     use crate::gates;
     use crate::observe::Observed;
-    use model::facts::TunedValue;
+    use model::facts::{TunedValue, Unreadable};
     use model::reading::{Data, Reading, TuningNow};
     use model::tuning::{Fate, Row, Scope, TakesEffect};
     use model::wall::WallId;
@@ -86,17 +124,30 @@ mod tests {
         }
     }
 
-    /// Two looks of which the second found this.
+    fn look(places: u32, drifted: Vec<Row>) -> Reading {
+        let data = Data::Tuning(TuningNow { places, drifted });
+        Reading { begin_ns: 0, end_ns: 0, data }
+    }
+
+    /// Looks of which the second and the third found this.
     fn seen(drifted: Vec<Row>) -> Fixture {
-        let look = |drifted| Reading {
-            begin_ns: 0,
-            end_ns: 0,
-            data: Data::Tuning(TuningNow { places: 3, drifted }),
-        };
+        of([look(3, Vec::new()), look(3, drifted.clone()), look(3, drifted)])
+    }
+
+    fn of(looks: [Reading; 3]) -> Fixture {
         let mut fixture = Fixture::good();
-        let looks = [look(Vec::new()), look(drifted.clone()), look(drifted)];
         fixture.observed.tuning = Observed::of(looks, 1).tuning;
         fixture
+    }
+
+    fn tuned(places: usize) -> Option<Vec<TunedValue>> {
+        let value = |at| TunedValue {
+            knob: "T1".to_string(),
+            place: format!("/proc/irq/{at}/smp_affinity_list"),
+            wanted: "1".to_string(),
+            now: None,
+        };
+        Some((0..places).map(value).collect())
     }
 
     #[test]
@@ -118,13 +169,47 @@ mod tests {
         assert_eq!(outcome.why, "3 places as written, looked at 3 times");
         let mut fixture = Fixture::good();
         assert!(!super::is_asked(&fixture.case()), "nothing is tuned");
-        fixture.host.tuned = Some(vec![TunedValue {
-            knob: "T1".to_string(),
-            place: "/proc/irq/27/smp_affinity_list".to_string(),
-            wanted: "1".to_string(),
-            now: None,
-        }]);
+        fixture.host.tuned = tuned(1);
         assert!(super::is_asked(&fixture.case()));
         assert_eq!(super::check(&fixture.case()).ok, None);
+    }
+
+    #[test]
+    fn what_is_put_back_in_order_or_changed_only_meanwhile_has_drifted_too() {
+        let gone = Row { fate: Fate::Reverted, note: "it was put back".to_string(), ..row("/x") };
+        let mut fixture = of([look(3, vec![]), look(0, vec![gone.clone()]), look(0, vec![gone])]);
+        fixture.host.tuned = tuned(3);
+        fixture.check_gates();
+        assert_eq!(gates::broken(&fixture.point.gates), Some(WallId::M3));
+        let why = super::check(&fixture.case()).why;
+        assert!(why.contains("put back; it may be ceiling tune revert"), "{why}");
+        // The same without a word of those who look, in this window and in one after it.
+        for (looks, begun) in [([3, 3, 0], 3), ([0, 0, 0], 3), ([3, 3, 3], 0), ([3, 4, 4], 3)] {
+            let mut fixture = of(looks.map(|places| look(places, Vec::new())));
+            fixture.host.tuned = tuned(begun);
+            assert_eq!(super::check(&fixture.case()).ok, Some(false), "{looks:?} {begun}");
+        }
+        let mut fixture = of([3, 3, 3].map(|places| look(places, Vec::new())));
+        fixture.host.tuned = tuned(3);
+        assert_eq!(super::check(&fixture.case()).ok, Some(true));
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_read_is_asked_about_and_not_checked() {
+        let what = Unreadable { source: TuningNow::SOURCE.to_string(), why: "denied".to_string() };
+        let mut near = Fixture::good();
+        near.observed.unreadable.push(what.clone());
+        let mut far = Fixture::good();
+        far.observed.far =
+            Some(Box::new(Observed { unreadable: vec![what], ..Observed::default() }));
+        for fixture in [&mut near, &mut far] {
+            fixture.check_gates();
+            let gate = fixture.point.gates.iter().find(|gate| gate.id == "tuning").expect("asked");
+            assert_eq!(gate.ok, None, "{gate:?}");
+            assert!(gate.why.contains("could not be read: denied"), "{}", gate.why);
+        }
+        let mut drifted = seen(vec![row("/x")]);
+        drifted.observed.unreadable = near.observed.unreadable;
+        assert_eq!(super::check(&drifted.case()).ok, Some(false), "what is seen is seen");
     }
 }

@@ -1,6 +1,8 @@
 //! Real processes of the simplest kind: shells that keep the contract of a target, or break it.
 
 use super::*;
+use crate::made_up::MadeUp;
+use model::tuning::Fate as Turn;
 use std::env;
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -42,8 +44,19 @@ impl Scratch {
     }
 
     fn walk(&self, plan: &Plan, targets: &Targets, measure: &mut Measure<'_>) -> Vec<CellResult> {
+        self.walk_on(Ground::default(), plan, targets, measure)
+    }
+
+    fn walk_on(
+        &self,
+        ground: Ground,
+        plan: &Plan,
+        targets: &Targets,
+        measure: &mut Measure<'_>,
+    ) -> Vec<CellResult> {
         let places = Places { root: self.0.clone(), scratch: self.0.clone() };
-        walk(plan, targets, &places, &AtomicBool::new(false), measure, &mut |_| {})
+        let stop = AtomicBool::new(false);
+        walk_on(ground, plan, targets, &places, &stop, (measure, &mut |_| {}))
     }
 }
 
@@ -203,4 +216,78 @@ fn what_was_not_come_to_is_told() {
     let fates: Vec<_> = results.into_iter().map(|result| result.fate).collect();
     let first = Fate::Measured { run: "id".into() };
     assert_eq!(fates, [first, Fate::NotReached, Fate::NotReached]);
+}
+
+const SOMAXCONN: &str = "/proc/sys/net/core/somaxconn";
+const TUNED: &str = "[[cell]]\nname = \"tuned\"\ntune = { only = [\"somaxconn\"] }\n";
+const PLAIN: &str = "[[cell]]\nname = \"plain\"\n";
+
+/// Walks a tuned cell and one after it on a made-up host. What became of them.
+fn walk_tuned(made: &MadeUp, during: &mut dyn FnMut(&Cell)) -> Vec<CellResult> {
+    let targets = targets(&faithful(), "");
+    let plan = plan(&format!("{TUNED}{PLAIN}"), &targets);
+    Scratch::new().walk_on(made.ground(), &plan, &targets, &mut |cell, _| {
+        during(cell);
+        measured()
+    })
+}
+
+fn turns(result: &CellResult) -> Vec<Turn> {
+    result.tuned.iter().map(|row| row.fate).collect()
+}
+
+#[test]
+fn a_knob_is_turned_for_its_cell_and_put_back_after_it() {
+    let made = MadeUp::new();
+    made.write(SOMAXCONN, "4096");
+    let mut seen = Vec::new();
+    let results = walk_tuned(&made, &mut |_| seen.push(made.read(SOMAXCONN)));
+    assert_eq!(seen, ["16384", "4096"]);
+    assert_eq!(turns(&results[0]), [Turn::Reverted]);
+    assert!(results.iter().all(|result| result.fate == measured().fate), "{results:?}");
+}
+
+#[test]
+fn what_is_put_back_while_it_is_measured_fails_its_cell_and_no_other() {
+    let made = MadeUp::new();
+    made.write(SOMAXCONN, "4096");
+    let results = walk_tuned(&made, &mut |cell| {
+        if cell.name == "tuned" {
+            made.revert();
+        }
+    });
+    let why = why(&results[0]);
+    assert!(why.contains("tuning drifted") && why.contains("put back meanwhile"), "{why}");
+    assert_eq!(turns(&results[0]), [Turn::Reverted], "as it is now, not as it was");
+    assert_eq!(results[1].fate, measured().fate, "the host is as it was");
+}
+
+/// A file that takes a part of what is written, so that neither the change nor the way back ends
+/// as meant: bits of a mask in another notation than they are read in.
+#[test]
+fn what_a_failed_change_leaves_behind_ends_the_experiment() {
+    let filter = "/proc/self/coredump_filter";
+    let before = fs::read_to_string(filter).unwrap();
+    let made = MadeUp::new();
+    std::os::unix::fs::symlink(filter, made.path(SOMAXCONN)).unwrap();
+    let results = walk_tuned(&made, &mut |cell| panic!("'{}' was measured", cell.name));
+    fs::write(filter, format!("0x{}", before.trim())).unwrap();
+    let first = why(&results[0]);
+    assert!(first.contains("tuning failed: ") && first.contains("reads back as"), "{first}");
+    assert!(first.contains("the host is not as it was before"), "{first}");
+    assert_eq!(turns(&results[0]), [Turn::Drifted], "{:?}", results[0].tuned);
+    assert!(why(&results[1]).starts_with("not measured: the host is not"), "{}", why(&results[1]));
+}
+
+/// All that was begun is as before, so nothing is wrong but the cell.
+#[test]
+fn a_failed_change_that_was_put_back_fails_its_cell_only() {
+    let made = MadeUp::new();
+    // It takes no number of this size.
+    std::os::unix::fs::symlink("/proc/self/oom_score_adj", made.path(SOMAXCONN)).unwrap();
+    let mut names = Vec::new();
+    let results = walk_tuned(&made, &mut |cell| names.push(cell.name.clone()));
+    assert!(why(&results[0]).contains("everything is as it was before"), "{}", why(&results[0]));
+    assert_eq!(names, ["plain"]);
+    assert_eq!(results[1].fate, measured().fate);
 }

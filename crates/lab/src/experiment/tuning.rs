@@ -4,11 +4,18 @@
 //! after it. Each change is in the journal of `tune` before it is made, so that what a killed
 //! process leaves behind is put back by `ceiling tune revert`.
 
+mod values;
+mod way;
+
+pub use way::{Rehearsed, way};
+
 use model::root::Root;
-use model::tuning::{Fate, Row, TakesEffect};
+use model::tuning::{Fate, Row, Scope, TakesEffect};
 use plan::{Cell, Server, Tune};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tune::{Act, Change, Disruption, Host, Journal, Options, Planned, Profile, Split, Which, Wish};
+use tune::{Act, Disruption, Host, Journal, Knob, Options, Planned, Profile, Split, TuneError};
+use tune::{Which, Wish};
 
 /// Whether knobs may be turned just now.
 static IS_TURNED: AtomicBool = AtomicBool::new(false);
@@ -30,11 +37,18 @@ pub enum When {
 /// Whether the knobs of a cell may be turned by a plan; known before anything is started.
 pub fn check(cell: &Cell) -> Result<(), String> {
     let Some(tune) = &cell.tune else { return Ok(()) };
+    check_knobs(tune, matches!(cell.server, Server::Running { .. }))?;
+    if tune.values.is_empty() {
+        return Ok(());
+    }
+    values::check(&Host::look(Root::default()), &wish(tune)?, tune)
+}
+
+/// Whether these knobs may be turned beside a server that runs already, or is started.
+fn check_knobs(tune: &Tune, is_running: bool) -> Result<(), String> {
     wish(tune)?;
     for word in tune.only.iter().chain(tune.values.keys()) {
-        let Some(knob) = tune::find(word) else {
-            return Err(format!("tune: there is no knob '{word}'; for example only = [\"rps\"]"));
-        };
+        let knob = knob_of(word)?;
         if knob.is_disruptive {
             return Err(format!(
                 "tune: {} {} can cut connections, which a plan must not; by hand: ceiling tune \
@@ -51,7 +65,6 @@ pub fn check(cell: &Cell) -> Result<(), String> {
                 knob.id, knob.name
             ));
         }
-        let is_running = matches!(cell.server, Server::Running { .. });
         if is_running && when(knob.takes_effect) == When::Before {
             return Err(format!(
                 "tune: {} {} works for a server that starts afterwards, and server.addr runs \
@@ -61,6 +74,13 @@ pub fn check(cell: &Cell) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The knob of a word, or of a word with which of its values is meant.
+fn knob_of(word: &str) -> Result<&'static Knob, String> {
+    let name = word.split_once('/').map_or(word, |(name, _)| name);
+    tune::find(name)
+        .ok_or_else(|| format!("tune: there is no knob '{name}'; for example only = [\"rps\"]"))
 }
 
 fn when(takes_effect: TakesEffect) -> When {
@@ -83,28 +103,58 @@ fn wish(tune: &Tune) -> Result<Wish, String> {
     Ok(Wish { profile, device, split, only: tune.only.clone() })
 }
 
+/// Where knobs are, and where it is written down what is turned.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    /// The host.
+    pub root: Root,
+    /// Folder of the journal.
+    pub journal: PathBuf,
+}
+
+impl Default for Ground {
+    /// This host and its journal.
+    fn default() -> Self {
+        Self { root: Root::default(), journal: tune::journal_folder() }
+    }
+}
+
+/// A transaction that was begun.
+struct Made {
+    transaction: String,
+    /// What it changed; nothing when it failed.
+    places: Vec<String>,
+}
+
 /// Knobs that are turned.
 pub struct Turned<'a> {
     tune: &'a Tune,
     cell: &'a str,
     stop: &'a AtomicBool,
+    root: Root,
     journal: Journal,
-    transactions: Vec<String>,
+    made: Vec<Made>,
     rows: Vec<Row>,
 }
 
 impl<'a> Turned<'a> {
     /// None yet.
-    pub fn new(tune: &'a Tune, cell: &'a str, stop: &'a AtomicBool) -> Result<Self, String> {
-        let journal = Journal::open(&tune::journal_folder());
-        let journal = journal.map_err(|error| error.to_string())?;
-        Ok(Self { tune, cell, stop, journal, transactions: Vec::new(), rows: Vec::new() })
+    pub fn new(
+        tune: &'a Tune,
+        cell: &'a str,
+        stop: &'a AtomicBool,
+        ground: &Ground,
+    ) -> Result<Self, String> {
+        let journal = Journal::open(&ground.journal).map_err(|error| error.to_string())?;
+        let (root, made, rows) = (ground.root.clone(), Vec::new(), Vec::new());
+        Ok(Self { tune, cell, stop, root, journal, made, rows })
     }
 
-    /// Turns those that belong to this moment. An error leaves the host as it was found.
+    /// Turns those that belong to this moment. After an error what is left is put back by
+    /// [`Self::put_back`], which says whether it could.
     pub fn turn(&mut self, when: When, server: Option<u32>) -> Result<(), String> {
-        let host = host(server);
-        let planned = self.planned(&host, when)?;
+        let host = self.host(server)?;
+        let planned = planned(self.tune, &host, when)?;
         if planned.is_empty() {
             return Ok(());
         }
@@ -117,39 +167,67 @@ impl<'a> Turned<'a> {
         };
         IS_TURNED.store(true, Ordering::SeqCst);
         let applied = tune::apply(&host, &self.journal, &planned, &options, &mut |_| {});
-        let applied = applied.map_err(|error| format!("tuning failed: {error}"))?;
-        self.transactions.push(applied.transaction);
-        self.rows.extend(applied.rows);
-        Ok(())
-    }
-
-    /// What would be written. A knob that would change nothing is an error: a cell that is called
-    /// after it would be measured as if it were turned.
-    fn planned(&self, host: &Host, moment: When) -> Result<Vec<Planned>, String> {
-        let wish = wish(self.tune)?;
-        let mut planned = Vec::new();
-        for word in &self.tune.only {
-            if self.tune.values.contains_key(word) {
-                continue;
+        let (transaction, rows, done) = match applied {
+            Ok(applied) => (applied.transaction, applied.rows, Ok(())),
+            Err(error) => {
+                let why = format!("tuning failed: {error}");
+                let TuneError::RolledBack { transaction, mut rows, left, .. } = error else {
+                    return Err(why);
+                };
+                rows.retain(|row| left > 0 && row.fate != Fate::Proposed);
+                (transaction, rows, Err(why))
             }
-            let wish = Wish { only: vec![word.clone()], ..wish.clone() };
-            planned.extend(turning(tune::plan(host, &wish, None), moment)?);
-        }
-        for (word, value) in &self.tune.values {
-            planned.extend(turning(explicit(host, &wish, word, value)?, moment)?);
-        }
-        Ok(planned)
+        };
+        let is_made = |row: &&Row| done.is_ok() && row.fate == Fate::Applied;
+        let places = rows.iter().filter(is_made).map(|row| row.place.clone()).collect();
+        self.made.push(Made { transaction, places });
+        self.rows.extend(rows);
+        done
     }
 
-    /// Whether all is still as it was turned.
-    pub fn holds(&self) -> Result<(), String> {
-        let standing = tune::standing(&host(None), &self.journal);
+    /// The host with all processes of the server: workers of one that forks are not its first.
+    fn host(&self, server: Option<u32>) -> Result<Host, String> {
+        let mut host = Host::look(self.root.clone());
+        if let Some(pid) = server {
+            let tree = probe::Tree::of(pid)
+                .map_err(|error| format!("tuning: {}: {}", error.source, error.why))?;
+            host.servers = tree.pids().to_vec();
+        }
+        Ok(host)
+    }
+
+    /// Whether all is still as it was turned, for each process that the server has by now.
+    pub fn holds(&self, server: Option<u32>) -> Result<(), String> {
+        let standing = tune::standing(&Host::look(self.root.clone()), &self.journal);
         let standing = standing.map_err(|error| format!("tuning is not known to hold: {error}"))?;
-        let ours = standing.iter().filter(|one| self.transactions.contains(&one.transaction));
-        let gone = ours.flat_map(|one| &one.rows).find(|row| row.fate != Fate::Applied);
-        match gone {
-            Some(row) => Err(format!("tuning drifted: {}: {}", row.place, row.note)),
+        for made in &self.made {
+            let ours = standing.iter().filter(|one| one.transaction == made.transaction);
+            let rows: Vec<&Row> = ours.flat_map(|one| &one.rows).collect();
+            if let Some(row) = rows.iter().find(|row| row.fate != Fate::Applied) {
+                return Err(format!("tuning drifted: {}: {}", row.place, row.note));
+            }
+            let is_gone = |place: &&String| !rows.iter().any(|row| row.place == **place);
+            if let Some(place) = made.places.iter().find(is_gone) {
+                return Err(format!("tuning drifted: {place}: it was put back meanwhile"));
+            }
+        }
+        self.holds_for_all(server)
+    }
+
+    /// A process that the server started meanwhile inherits what its parent had then.
+    fn holds_for_all(&self, server: Option<u32>) -> Result<(), String> {
+        // When the server has ended that is told, and not this.
+        let Some(host) = server.and_then(|pid| self.host(Some(pid)).ok()) else { return Ok(()) };
+        let proposed = proposed(self.tune, &host)?;
+        let is_missed = |one: &&Planned| one.row.scope == Scope::Process && one.change.is_some();
+        match proposed.iter().flatten().find(is_missed) {
             None => Ok(()),
+            Some(Planned { row, .. }) => Err(format!(
+                "tuning missed {}: it is {}, and {} was meant; the server started it later",
+                row.place,
+                row.now.as_deref().unwrap_or_default(),
+                row.wanted.as_deref().unwrap_or_default()
+            )),
         }
     }
 
@@ -160,9 +238,9 @@ impl<'a> Turned<'a> {
     }
 
     fn back(&mut self) -> Result<(), String> {
-        let host = host(None);
+        let host = Host::look(self.root.clone());
         let mut wrong = Vec::new();
-        while let Some(transaction) = self.transactions.pop() {
+        while let Some(Made { transaction, places }) = self.made.pop() {
             let which = Which::Transaction(transaction.clone());
             match tune::revert(&host, &self.journal, &which, &mut |_| {}) {
                 Ok(rows) => {
@@ -176,9 +254,15 @@ impl<'a> Turned<'a> {
                         }
                     }
                 }
-                // It changed nothing, or somebody put it back before us.
-                Err(tune::TuneError::Unknown { .. }) => {}
+                // Nothing was changed, or it was put back before us and is no longer kept.
+                Err(TuneError::Unknown { .. }) => {}
                 Err(error) => wrong.push(format!("transaction {transaction}: {error}")),
+            }
+            let is_of_it =
+                |row: &&mut Row| row.fate == Fate::Applied && places.contains(&row.place);
+            for row in self.rows.iter_mut().filter(is_of_it) {
+                let note = "it was put back before the cell ended".to_string();
+                (row.now, row.fate, row.note) = (None, Fate::Reverted, note);
             }
         }
         IS_TURNED.store(false, Ordering::SeqCst);
@@ -196,8 +280,30 @@ impl Drop for Turned<'_> {
     }
 }
 
-fn host(server: Option<u32>) -> Host {
-    Host { servers: server.into_iter().collect(), ..Host::look(Root::default()) }
+/// What would be written at a moment. A knob that would change nothing is an error: a cell that is
+/// called after it would be measured as if it were turned.
+fn planned(tune: &Tune, host: &Host, moment: When) -> Result<Vec<Planned>, String> {
+    let mut planned = Vec::new();
+    for of_knob in proposed(tune, host)? {
+        planned.extend(turning(of_knob, moment)?);
+    }
+    Ok(planned)
+}
+
+/// Rows of each knob that is meant.
+fn proposed(tune: &Tune, host: &Host) -> Result<Vec<Vec<Planned>>, String> {
+    let wish = wish(tune)?;
+    let mut all = Vec::new();
+    for word in &tune.only {
+        let id = knob_of(word)?.id;
+        if tune.values.keys().any(|of| knob_of(of).is_ok_and(|knob| knob.id == id)) {
+            continue;
+        }
+        let wish = Wish { only: vec![word.clone()], ..wish.clone() };
+        all.push(tune::plan(host, &wish, None));
+    }
+    all.extend(values::proposed(tune, host, &wish)?);
+    Ok(all)
 }
 
 /// Rows with a change of this moment; an error when one cannot be made, or when there is none.
@@ -220,26 +326,5 @@ fn turning(planned: Vec<Planned>, moment: When) -> Result<Vec<Planned>, String> 
     Ok(planned)
 }
 
-/// A value as it stands, at every place of a knob.
-fn explicit(host: &Host, wish: &Wish, word: &str, value: &str) -> Result<Vec<Planned>, String> {
-    let wish = Wish { only: vec![word.to_string()], ..wish.clone() };
-    let mut planned = tune::plan(host, &wish, None);
-    let Some(Act::Settable { places, .. }) = tune::find(word).map(|knob| &knob.act) else {
-        return Err(format!("tune: there is no knob '{word}'"));
-    };
-    for place in places(host, &wish) {
-        let shown = place.show();
-        let Some(one) = planned.iter_mut().find(|one| one.row.place == shown) else { continue };
-        let seen = match place.read(host) {
-            Ok(Some(seen)) => seen,
-            Ok(None) => continue,
-            Err(error) => return Err(format!("tuning: {error}")),
-        };
-        let is_so = place.settles_to(value) == seen.value;
-        one.row.wanted = Some(value.to_string());
-        (one.row.fate, one.row.note) =
-            (if is_so { Fate::Already } else { Fate::Proposed }, String::new());
-        one.change = (!is_so).then(|| Change { place, wanted: value.to_string(), seen });
-    }
-    Ok(planned)
-}
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,7 @@
 //! One connection, from the first byte to the last.
 
-use super::Tuner;
 use super::door::Guest;
-use super::{Log, find};
+use super::{Log, Look, Tuner, find};
 use crate::frame::parse;
 use crate::line::{Line, LineEnd};
 use crate::message::{
@@ -48,7 +47,7 @@ pub(super) struct Session<'a> {
     pub runtime: Option<SocketAddr>,
     /// Files about threads of the server that may stay open for this client.
     pub kept_files: usize,
-    /// Who changes the host, when that is allowed.
+    /// Who looks at what is changed on the host, and changes it when that is allowed.
     pub tuner: Option<&'a dyn Tuner>,
     /// Set when the probe is to end.
     pub stop: &'a AtomicBool,
@@ -86,7 +85,7 @@ impl Session<'_> {
             }
         };
         let welcome = self.welcome(&hello);
-        if let (Purpose::Tune, Some(tuner)) = (hello.purpose, self.tuner) {
+        if let (Purpose::Tune, Some(tuner)) = (hello.purpose, self.hands()) {
             line.send(&FromProbe::Welcome(Box::new(welcome)));
             return self.take_orders(&mut line, tuner);
         }
@@ -107,8 +106,8 @@ impl Session<'_> {
             runtime: self.runtime,
             ..Config::default()
         });
-        let (waiting, tuner) = (VecDeque::new(), self.tuner);
-        let mut stream = Stream { line, sampler, waiting, tuner, looked: None };
+        let (waiting, watch) = (VecDeque::new(), self.tuner.map(|tuner| tuner.watch()));
+        let mut stream = Stream { line, sampler, waiting, watch, looked: None };
         let ends_after = hello.ends_after_ns.map(Duration::from_nanos);
         match stream.serve(self.stop, ends_after) {
             Ok(why) => {
@@ -117,6 +116,11 @@ impl Session<'_> {
             }
             Err(end) => self.log.tell(&format!("{peer}: gone: {end}")),
         }
+    }
+
+    /// Who may change the host.
+    fn hands(&self) -> Option<&dyn Tuner> {
+        self.tuner.filter(|tuner| tuner.may_change())
     }
 
     /// Waits for a hello that is in order.
@@ -145,7 +149,7 @@ impl Session<'_> {
         if !token::is_same(&hello.token, self.token) {
             return Err(Stranger::Refused(Refusal::Token));
         }
-        if hello.purpose == Purpose::Tune && self.tuner.is_none() {
+        if hello.purpose == Purpose::Tune && self.hands().is_none() {
             return Err(Stranger::Refused(Refusal::Tuning));
         }
         if !guest.becomes_client() {
@@ -235,17 +239,17 @@ fn told(why: Farewell) -> &'static str {
 }
 
 /// Readings on their way to a client.
-struct Stream<'a> {
+struct Stream {
     line: Line,
     sampler: Sampler,
     /// Taken from the sampler and not sent yet.
     waiting: VecDeque<Reading>,
-    /// Who knows what was changed on this host.
-    tuner: Option<&'a dyn Tuner>,
+    /// Looks at what was changed on this host.
+    watch: Option<Look>,
     looked: Option<Instant>,
 }
 
-impl Stream<'_> {
+impl Stream {
     fn serve(
         &mut self,
         stop: &AtomicBool,
@@ -301,10 +305,10 @@ impl Stream<'_> {
 
     /// Looks whether what was changed here is still as written.
     fn look(&mut self) {
-        let Some(tuner) = self.tuner else { return };
+        let Some(watch) = &mut self.watch else { return };
         if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
             self.looked = Some(Instant::now());
-            self.waiting.extend(tuner.look());
+            self.waiting.extend(watch());
         }
     }
 

@@ -3,7 +3,13 @@
 use super::*;
 use model::tuning::{CpuSignal, Scope, TakesEffect};
 
-const ASKED: Asked<'static> = Asked { run: "run-1", command: "ceiling load http://h/" };
+const ASKED: Asked<'static> = Asked {
+    run: "run-1",
+    command: "ceiling load http://h/",
+    longer: "ceiling load http://h/ -d 20s",
+    confirmed: "ceiling load http://h/ --confirm",
+    probed: "ceiling load http://h/ --probe HOST:9200",
+};
 
 const fn knob(
     id: &'static str,

@@ -30,10 +30,23 @@ pub struct JournalOption {
 impl JournalOption {
     /// The journal, if it is one to trust.
     pub fn open(&self) -> Result<Journal, Failure> {
+        Ok(Journal::open(&self.folder())?)
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> PathBuf {
         let folder = self.journal.clone().unwrap_or_else(tune::journal_folder);
         // A watchdog starts elsewhere and must find the same folder.
-        let folder = std::path::absolute(&folder).unwrap_or(folder);
-        Ok(Journal::open(&folder)?)
+        std::path::absolute(&folder).unwrap_or(folder)
+    }
+
+    /// What those must be told who measure, when it is not where they look.
+    fn hint(&self) -> String {
+        let folder = self.folder();
+        if folder == tune::journal_folder() {
+            return String::new();
+        }
+        format!("a run looks at it only with CEILING_TUNE_JOURNAL={}\n", folder.display())
     }
 }
 
@@ -234,24 +247,18 @@ fn finish(command: &Apply, journal: &Journal, applied: &Applied) -> Result<Code,
 
 /// What became of an apply on the host of a probe.
 fn far_apply(command: &Apply, answer: Answer) -> Result<Code, Failure> {
-    let Answer { transaction, rows, error } = answer;
     if command.json {
         print(&json!({
-            "schema": "ceiling.tune/1", "transaction": transaction, "rows": rows, "error": error,
+            "schema": "ceiling.tune/1", "transaction": answer.transaction, "rows": answer.rows,
+            "error": answer.error, "left": answer.left,
         }))?;
     } else {
-        rows.iter().for_each(teller(false));
+        answer.rows.iter().for_each(teller(false));
     }
-    if let Some(why) = error {
-        let is_left = |row: &Row| row.fate == Fate::Applied || row.fate == Fate::Drifted;
-        let why = format!("the probe's host: {why}");
-        // Without a transaction nothing was begun: what was asked cannot be.
-        return Err(match (&transaction, rows.iter().any(is_left)) {
-            (None, _) => Failure::Usage(why),
-            (Some(_), true) => Failure::Left(why),
-            (Some(_), false) => Failure::File(why),
-        });
+    if let Some(failure) = far_failure(&answer) {
+        return Err(failure);
     }
+    let Answer { transaction, rows, .. } = answer;
     let made = rows.iter().filter(|row| row.fate == Fate::Applied).count();
     if made == 0 {
         session::to_stdout(if command.json { "" } else { "nothing to change\n" })?;
@@ -263,6 +270,20 @@ fn far_apply(command: &Apply, answer: Answer) -> Result<Code, Failure> {
         session::to_stdout(&told(command, "the probe's host", made, &id, &rows))?;
     }
     Ok(Code::Good)
+}
+
+/// Why an apply on the host of a probe failed, as one here would tell it.
+fn far_failure(answer: &Answer) -> Option<Failure> {
+    let why = format!("the probe's host: {}", answer.error.as_ref()?);
+    let is_left = |row: &Row| row.fate == Fate::Applied || row.fate == Fate::Drifted;
+    Some(match &answer.transaction {
+        _ if answer.left > 0 => Failure::Left(why),
+        // Nothing was begun: what was asked cannot be.
+        None => Failure::Usage(why),
+        // An older probe does not count.
+        Some(_) if answer.rows.iter().any(is_left) => Failure::Left(why),
+        Some(_) => Failure::File(why),
+    })
 }
 
 /// What was done, what shows of it, and how to get rid of it.
@@ -283,9 +304,14 @@ fn told(command: &Apply, journal: &str, made: usize, id: &str, rows: &[Row]) -> 
             left.as_secs()
         )
     });
+    let hint = if command.probe.choice().is_ok_and(|far| far.is_none()) {
+        command.journal.hint()
+    } else {
+        String::new()
+    };
     format!(
         "{}transaction {id}: {made} changed, journal in {journal}\nto put it back: ceiling tune \
-         revert --transaction {id}\n{}",
+         revert --transaction {id}\n{}{hint}",
         effects.concat(),
         watched.unwrap_or_default()
     )
@@ -386,6 +412,48 @@ pub fn keep(command: &Keep) -> Result<Code, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::tuning::{Scope, TakesEffect};
+
+    /// What cannot be put back on the host of a probe is told as it is here: with exit code 3.
+    #[test]
+    fn a_far_rollback_that_leaves_something_ends_as_one_here_does() {
+        let row = |fate| Row {
+            knob: String::new(),
+            name: String::new(),
+            place: "/x".to_string(),
+            scope: Scope::Host,
+            takes_effect: TakesEffect::Now,
+            is_disruptive: false,
+            now: None,
+            wanted: None,
+            fate,
+            note: String::new(),
+            risk: String::new(),
+            prediction: None,
+        };
+        for (fate, left) in [
+            (Fate::Failed, 1),
+            (Fate::Refused, 1),
+            (Fate::Drifted, 1),
+            (Fate::Failed, 0),
+            (Fate::Reverted, 0),
+        ] {
+            let error = || TuneError::RolledBack {
+                transaction: "7".to_string(),
+                rows: vec![row(fate)],
+                why: "it failed".to_string(),
+                left,
+            };
+            let here = Failure::from(error()).code();
+            let far = far_failure(&far::answer(Err(error()))).map(|failure| failure.code());
+            assert_eq!(here, if left > 0 { Code::Unmet } else { Code::Internal });
+            assert_eq!(far, Some(here), "{fate:?}, {left} left");
+        }
+        let refused = TuneError::Refused { rows: vec![row(Fate::Refused)] };
+        let far = far_failure(&far::answer(Err(refused))).map(|failure| failure.code());
+        assert_eq!(far, Some(Code::Usage), "nothing was begun");
+        assert!(far_failure(&Answer::default()).is_none());
+    }
 
     #[test]
     fn deadlines_are_short() {

@@ -7,47 +7,100 @@ use super::changes::which;
 use super::{changes, watch, wish};
 use crate::exit::Failure;
 use crate::far::ProbeOptions;
-use model::reading::Reading;
-use model::tuning::{Answer, Order, Row, Signals, Wanted};
-use remote::{Call, Tuner};
+use lab::drift::Looks;
+use model::root::Root;
+use model::tuning::{Answer, Order, Row, Scope, Signals, Wanted};
+use probe::Tree;
+use remote::{Call, Look, Tuner};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
-use tune::{Disruption, Journal, Options, TuneError};
+use tune::{Disruption, Host, Journal, Options, TuneError, Wish};
 
 /// Carries out orders on the probe's own host, one at a time.
 #[derive(Debug)]
 pub struct Hands {
     journal: PathBuf,
+    may_change: bool,
     /// Whose knobs are meant when an order does not say.
-    server_pid: Option<u32>,
-    one_at_a_time: Mutex<()>,
+    server: Mutex<Server>,
+}
+
+/// The server as the probe was told.
+#[derive(Debug)]
+enum Server {
+    /// It was not.
+    Untold,
+    /// Its processes; once it has ended they are nobody's, whoever gets their numbers.
+    Seen(Tree),
+    /// Nobody had the number when the probe started, and why.
+    Unseen(String),
+}
+
+impl Server {
+    fn of(pid: Option<u32>) -> Self {
+        pid.map_or(Self::Untold, |pid| match Tree::of(pid) {
+            Ok(tree) => Self::Seen(tree),
+            Err(error) => Self::Unseen(wish::told(pid, &error)),
+        })
+    }
+
+    fn pids(&mut self) -> Result<Vec<u32>, String> {
+        match self {
+            Self::Untold => Ok(Vec::new()),
+            Self::Seen(tree) => {
+                let refreshed = tree.refresh();
+                refreshed.map_err(|error| wish::told(tree.root(), &error))?;
+                Ok(tree.pids().to_vec())
+            }
+            Self::Unseen(why) => Err(why.clone()),
+        }
+    }
+
+    /// This host with the server's processes. Without a server there is nothing of it to change,
+    /// and all else is as it was.
+    fn look(&mut self, wanted: &Wanted) -> Result<(Host, Wish), String> {
+        if wanted.server_pid.is_some() {
+            return wish::resolve(wanted);
+        }
+        let (mut host, wish) = wish::resolve(wanted)?;
+        let is_of_server =
+            |word: &String| tune::find(word).is_none_or(|knob| knob.scope == Scope::Process);
+        host.servers = match self.pids() {
+            Err(_) if !wish.only.is_empty() && !wish.only.iter().any(is_of_server) => Vec::new(),
+            pids => pids?,
+        };
+        Ok((host, wish))
+    }
 }
 
 impl Hands {
     /// With the journal in this folder; fails when none can be kept there.
     pub fn new(journal: &changes::JournalOption, server_pid: Option<u32>) -> Result<Self, Failure> {
-        let folder = journal.open()?.folder().to_path_buf();
-        Ok(Self { journal: folder, server_pid, one_at_a_time: Mutex::new(()) })
+        let journal = journal.open()?.folder().to_path_buf();
+        Ok(Self { journal, may_change: true, server: Mutex::new(Server::of(server_pid)) })
     }
 
-    fn try_carry_out(&self, order: &Order) -> Result<Answer, String> {
+    /// Those that only look at what others changed, if they may.
+    pub fn off(journal: &changes::JournalOption) -> Self {
+        let server = Mutex::new(Server::Untold);
+        Self { journal: journal.folder(), may_change: false, server }
+    }
+
+    fn try_carry_out(&self, order: &Order, server: &mut Server) -> Result<Answer, String> {
         let journal = Journal::open(&self.journal).map_err(|error| error.to_string())?;
-        let look = |wanted: &Wanted| {
-            let server_pid = wanted.server_pid.or(self.server_pid);
-            wish::resolve(&Wanted { server_pid, ..wanted.clone() })
-        };
-        let host = || look(&Wanted::default()).map(|(host, _)| host);
+        // What is changed is in the journal: a server that has ended does not matter to it.
+        let host = || Host::look(Root::default());
         let mut silent = |_: &Row| {};
         match order {
             Order::Plan { wanted } => {
-                let (host, wish) = look(wanted)?;
+                let (host, wish) = server.look(wanted)?;
                 let planned = tune::plan(&host, &wish, None);
                 let rows = planned.into_iter().map(|planned| planned.row).collect();
                 Ok(Answer { rows, ..Answer::default() })
             }
             Order::Apply { wanted, disruptive, deadline_ns } => {
-                let (host, wish) = look(wanted)?;
+                let (host, wish) = server.look(wanted)?;
                 let planned = tune::plan(&host, &wish, None);
                 let start = |transaction: &str| watch::start(transaction, &self.journal);
                 let options = Options {
@@ -60,16 +113,18 @@ impl Hands {
                 Ok(answer(tune::apply(&host, &journal, &planned, &options, &mut silent)))
             }
             Order::Status => {
-                let rows = tune::status(&host()?, &journal).map_err(|error| error.to_string())?;
+                let rows = tune::status(&host(), &journal).map_err(|error| error.to_string())?;
                 Ok(Answer { rows, ..Answer::default() })
             }
             Order::Revert { transaction } => {
                 let which = which(transaction.as_ref());
-                let rows = tune::revert(&host()?, &journal, &which, &mut silent);
-                Ok(Answer { rows: rows.map_err(|error| error.to_string())?, ..Answer::default() })
+                match tune::revert(&host(), &journal, &which, &mut silent) {
+                    Ok(rows) => Ok(Answer { rows, ..Answer::default() }),
+                    Err(error) => Ok(answer(Err(error))),
+                }
             }
             Order::Keep { transaction } => {
-                let kept = tune::keep(&host()?, &journal, &which(transaction.as_ref()));
+                let kept = tune::keep(&host(), &journal, &which(transaction.as_ref()));
                 let kept = kept.map_err(|error| error.to_string())?;
                 let transaction = (!kept.is_empty()).then(|| kept.join(", "));
                 Ok(Answer { transaction, ..Answer::default() })
@@ -78,34 +133,39 @@ impl Hands {
     }
 }
 
-fn answer(done: Result<tune::Applied, TuneError>) -> Answer {
-    match done {
-        Ok(applied) => {
-            Answer { transaction: Some(applied.transaction), rows: applied.rows, error: None }
+/// What became of an apply, for whoever ordered it.
+pub fn answer(done: Result<tune::Applied, TuneError>) -> Answer {
+    let error = match done {
+        Ok(tune::Applied { transaction, rows }) => {
+            return Answer { transaction: Some(transaction), rows, ..Answer::default() };
         }
-        Err(error) => {
-            let why = Some(error.to_string());
-            match error {
-                TuneError::RolledBack { transaction, rows, .. } => {
-                    Answer { transaction: Some(transaction), rows, error: why }
-                }
-                TuneError::Refused { rows } => Answer { transaction: None, rows, error: why },
-                _ => Answer { error: why, ..Answer::default() },
-            }
-        }
-    }
+        Err(error) => error,
+    };
+    let (why, is_left) = (error.to_string(), error.leaves_something());
+    let (transaction, rows, left) = match error {
+        TuneError::RolledBack { transaction, rows, left, .. } => (Some(transaction), rows, left),
+        TuneError::Refused { rows } => (None, rows, 0),
+        // How much it is nobody can tell.
+        _ => (None, Vec::new(), usize::from(is_left)),
+    };
+    Answer { transaction, rows, error: Some(why), left: left as u64 }
 }
 
 impl Tuner for Hands {
+    fn may_change(&self) -> bool {
+        self.may_change
+    }
+
     fn carry_out(&self, order: &Order) -> Answer {
         // A panic while an order was carried out left the journal as it is: on disk.
-        let _one = self.one_at_a_time.lock().unwrap_or_else(|broken| broken.into_inner());
-        let done = self.try_carry_out(order);
+        let mut server = self.server.lock().unwrap_or_else(|broken| broken.into_inner());
+        let done = self.try_carry_out(order, &mut server);
         done.unwrap_or_else(|why| Answer { error: Some(why), ..Answer::default() })
     }
 
-    fn look(&self) -> Option<Reading> {
-        lab::drift::look_now(&Journal::open(&self.journal).ok()?)
+    fn watch(&self) -> Look {
+        let mut looks = Looks::at(self.journal.clone());
+        Box::new(move || looks.look())
     }
 }
 
@@ -137,6 +197,7 @@ pub fn predicted(mut rows: Vec<Row>, signals: Option<&Signals>) -> Vec<Row> {
 pub fn all_well(answer: Answer) -> Result<Answer, Failure> {
     match answer.error {
         None => Ok(answer),
+        Some(why) if answer.left > 0 => Err(Failure::Left(format!("the probe's host: {why}"))),
         Some(why) => Err(Failure::Usage(format!("the probe's host: {why}"))),
     }
 }

@@ -5,6 +5,7 @@ use crate::exit::Failure;
 use crate::options::pid;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use model::facts::Unreadable;
 use model::root::Root;
 use model::run::Run;
 use model::tuning::{Signals, Wanted};
@@ -70,12 +71,16 @@ impl WishOptions {
 pub fn resolve(wanted: &Wanted) -> Result<(Host, Wish), String> {
     let mut host = Host::look(Root::default());
     if let Some(pid) = wanted.server_pid {
-        let tree = probe::Tree::of(pid)
-            .map_err(|error| format!("--server-pid {pid}: {}: {}", error.source, error.why))?;
+        let tree = probe::Tree::of(pid).map_err(|error| told(pid, &error))?;
         host.servers = tree.pids().to_vec();
     }
     let wish = Wish::resolve(wanted, &host)?;
     Ok((host, wish))
+}
+
+/// Why the processes of a server are not known.
+pub fn told(pid: u32, error: &Unreadable) -> String {
+    format!("--server-pid {pid}: {}: {}", error.source, error.why)
 }
 
 /// What a run says about the use of knobs: the one asked for, else the newest valid one that was

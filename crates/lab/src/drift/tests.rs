@@ -1,0 +1,80 @@
+//! Journals of made-up hosts, looked at while somebody changes them.
+
+use super::*;
+use crate::made_up::MadeUp;
+
+const SOMAXCONN: &str = "/proc/sys/net/core/somaxconn";
+const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
+
+fn made_up() -> (MadeUp, Looks) {
+    let made = MadeUp::new();
+    made.write(SOMAXCONN, "4096");
+    made.write(BACKLOG, "1000");
+    let looks = Looks { root: made.root(), folder: made.journal(), first: None };
+    (made, looks)
+}
+
+/// How many places stand, and those that drifted with their fates.
+fn seen(looks: &mut Looks) -> Option<(u32, Vec<(String, Fate)>)> {
+    let Data::Tuning(TuningNow { places, drifted }) = looks.look()?.data else {
+        panic!("it can be read")
+    };
+    Some((places, drifted.into_iter().map(|row| (row.place, row.fate)).collect()))
+}
+
+#[test]
+fn what_is_put_back_while_it_is_watched_has_drifted() {
+    let (made, mut looks) = made_up();
+    made.apply("somaxconn").unwrap();
+    assert_eq!(seen(&mut looks), Some((1, vec![])));
+    made.revert();
+    let gone = vec![(SOMAXCONN.to_string(), Fate::Reverted)];
+    for _ in 0..2 {
+        assert_eq!(seen(&mut looks), Some((0, gone.clone())), "the look does not fall silent");
+    }
+    // The same place by another transaction is another change.
+    made.apply("somaxconn").unwrap();
+    let both = [gone, vec![(SOMAXCONN.to_string(), Fate::Applied)]].concat();
+    assert_eq!(seen(&mut looks), Some((1, both)));
+}
+
+#[test]
+fn what_is_changed_only_while_it_is_watched_has_drifted() {
+    let (made, mut looks) = made_up();
+    assert_eq!(seen(&mut looks), None, "nothing is changed");
+    made.apply("netdev-max-backlog").unwrap();
+    assert_eq!(seen(&mut looks), Some((1, vec![(BACKLOG.to_string(), Fate::Applied)])));
+    made.revert();
+    assert_eq!(seen(&mut looks), None, "as at the first look");
+}
+
+#[test]
+fn a_foreign_value_has_drifted_and_the_others_stand() {
+    let (made, mut looks) = made_up();
+    made.apply("somaxconn").unwrap();
+    made.apply("netdev-max-backlog").unwrap();
+    assert_eq!(seen(&mut looks), Some((2, vec![])));
+    made.write(BACKLOG, "77");
+    assert_eq!(seen(&mut looks), Some((2, vec![(BACKLOG.to_string(), Fate::Drifted)])));
+}
+
+#[test]
+fn a_journal_that_cannot_be_read_is_not_one_without_changes() {
+    let unreadable = |looks: &mut Looks| match looks.look().map(|reading| reading.data) {
+        Some(Data::Unreadable(Unreadable { source, why })) => {
+            assert_eq!(source, TuningNow::SOURCE);
+            why
+        }
+        other => panic!("{other:?}"),
+    };
+    let (made, mut looks) = made_up();
+    made.apply("somaxconn").unwrap();
+    std::fs::write(made.journal().join("9.jsonl"), "{}\n").unwrap();
+    let why = unreadable(&mut looks);
+    assert!(why.contains("9.jsonl"), "{why}");
+
+    let (made, mut looks) = made_up();
+    std::fs::write(made.journal(), "no folder").unwrap();
+    let why = unreadable(&mut looks);
+    assert!(why.contains(&made.journal().display().to_string()), "{why}");
+}
