@@ -2,17 +2,15 @@
 //! lent. Of the network namespace of the calling thread.
 
 use crate::host::Host;
-use std::ffi::{CStr, CString};
+use rustix::fd::OwnedFd;
+use rustix::net::{self, netdevice};
 
 /// The number of a device; nothing when none has this name.
 pub fn index(host: &Host, name: &str) -> Option<u32> {
     if host.is_made_up() {
         return host.text(&format!("/sys/class/net/{name}/ifindex"))?.trim().parse().ok();
     }
-    let name = CString::new(name).ok()?;
-    // SAFETY: the name ends with a zero and outlives the call.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    (index > 0).then_some(index)
+    netdevice::name_to_index(socket()?, name).ok()
 }
 
 /// The name of a device now; nothing when it is gone.
@@ -21,15 +19,12 @@ pub fn name(host: &Host, number: u32) -> Option<String> {
         let names = host.names_in("/sys/class/net");
         return names.into_iter().find(|name| index(host, name) == Some(number));
     }
-    let mut bytes = [0; libc::IFNAMSIZ];
-    // SAFETY: the kernel writes IFNAMSIZ bytes at most, with a zero among them.
-    let found = unsafe { libc::if_indextoname(number, bytes.as_mut_ptr()) };
-    if found.is_null() {
-        return None;
-    }
-    // SAFETY: the call succeeded, so a text with a zero at its end is there.
-    let name = unsafe { CStr::from_ptr(bytes.as_ptr()) };
-    Some(name.to_string_lossy().into_owned())
+    netdevice::index_to_name(socket()?, number).ok()
+}
+
+/// What the kernel is asked through; it takes no port.
+fn socket() -> Option<OwnedFd> {
+    net::socket(net::AddressFamily::INET, net::SocketType::DGRAM, None).ok()
 }
 
 #[cfg(test)]
