@@ -551,3 +551,6 @@ impl Books<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

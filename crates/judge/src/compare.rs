@@ -242,7 +242,7 @@ fn cost(merged: &MergedProfile, function: &str) -> (Option<f64>, Option<f64>) {
     let listed = merged.top.iter().find(|cost| cost.function == function).map(|cost| cost.flat);
     let flat = listed.or(is_whole.then_some(0)).map(|flat| flat as f64);
     let over = |whole: f64| flat.filter(|_| whole > 0.0).map(|flat| flat / whole);
-    (over(merged.total as f64), over(merged.requests))
+    (over(merged.total as f64), merged.requests.and_then(over))
 }
 
 fn functions(a: &MergedProfile, b: &MergedProfile) -> Vec<FunctionChange> {
@@ -302,7 +302,8 @@ mod tests {
             kind,
             processes: 1,
             duration_s: 1.0,
-            requests: 10.0,
+            requests: Some(10.0),
+            requests_absent: None,
             total: top.iter().map(|(_, flat)| flat).sum(),
             top: top.iter().map(cost).collect(),
             functions: top.len(),

@@ -1,9 +1,10 @@
 //! From the cost of a request to machines: how many clients make the server the wall at a rate.
 //!
 //! Everything is a product of measured figures: rate x CPU time per request = CPUs, rate x bytes =
-//! bandwidth. The interval is that of the cost, over the levels that were at least half as fast as
-//! the best one: cost falls as load rises, because work comes in batches, so a level near the
-//! asked load is the one to measure.
+//! bandwidth. CPU time is that of every answer, good or not, of which a valid run has at most one
+//! in a thousand that is not good. The interval is that of the cost, over the levels that were at
+//! least half as fast as the best one: cost falls as load rises, because work comes in batches, so
+//! a level near the asked load is the one to measure.
 
 use crate::{gates, last_visits, stats, steady};
 use model::facts::{CpuQuota, HostFacts};
@@ -85,7 +86,9 @@ fn client_us(point: &Point) -> Option<f64> {
     let spin_cpus =
         point.client_loop.spin_share.unwrap_or(0.0) * f64::from(point.load.threads.max(1));
     let each_us = point.cpu.client_us_per_request?;
-    Some((each_us - spin_cpus * 1e6 / point.rate).max(0.0)).filter(|us| *us > 0.0)
+    // Each is a part of the CPU time of all answers.
+    let spin_us = spin_cpus * 1e6 / point.answered_rate();
+    Some((each_us - spin_us).max(0.0)).filter(|us| *us > 0.0)
 }
 
 /// The cost at the fastest level; its interval holds the costs of all busy levels, each with the
@@ -472,6 +475,11 @@ mod tests {
         let sizing = size(&record, wish(1e6, 4)).unwrap();
         // A hundredth of one worker over 2000 requests are 5 us of the 10.
         assert!((sizing.client_us_per_request.value - 5.0).abs() < 1e-9);
+        // Over 4000 answers, half of them to nothing, they are 2.5 us.
+        let point = &mut record.points[2];
+        point.cpu.answers = Some((4000.0 * point.load.duration_s) as u64);
+        let sizing = size(&record, wish(1e6, 4)).unwrap();
+        assert!((sizing.client_us_per_request.value - 7.5).abs() < 1e-9);
     }
 
     #[test]

@@ -529,7 +529,7 @@ pub(crate) fn make_point(
                 .then(|| gathered.window_loop.in_flight_ns as f64 / 1e9 / duration_s),
             limit: u64::from(level.connections.max(level.connections_max)) * u64::from(level.depth),
         },
-        cpu: cpu_cost(visit, duration_s, rate, observed),
+        cpu: cpu_cost(visit, duration_s, observed),
         client_loop: loop_info(trial, level, gathered, duration_s),
         series: series(level, gathered),
         per_100ms: match level.life.hold {
@@ -653,7 +653,9 @@ fn handshakes(trial: &Trial, gathered: &Gathered) -> Handshakes {
     info
 }
 
-fn cpu_cost(visit: &Visit, duration_s: f64, rate: f64, observed: &Observed) -> CpuCost {
+/// What was done for answers that came to nothing was done too: all answers of the window share its
+/// CPU time, and whoever answers many errors cheaply is not told as dear.
+fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
     let (mut window, mut level) = (visit.gathered.window_loop, visit.gathered.level_loop);
     if let Some(audience) = &visit.audience {
         window += &audience.window_loop;
@@ -664,14 +666,15 @@ fn cpu_cost(visit: &Visit, duration_s: f64, rate: f64, observed: &Observed) -> C
     let beside_ns =
         visit.process_cpu_ns.saturating_sub(level.cpu_user_ns + level.cpu_system_ns) as f64;
     let beside_ns = beside_ns * duration_s * 1e9 / visit.visit_ns.max(1) as f64;
-    let completed = rate * duration_s;
-    let each_us = |ns: f64| (completed > 0.0).then(|| ns / 1e3 / completed);
+    let answers = visit.gathered.answered;
+    let each_us = |ns: f64| (answers > 0).then(|| ns / 1e3 / answers as f64);
     let server_cpus = observed.far.as_deref().unwrap_or(observed).server_cpus();
     CpuCost {
+        answers: Some(answers),
         client_us_per_request: each_us(worker_ns + beside_ns),
         // Sampled by the tick: in a short window none may have hit user code.
         client_usr_us_per_request: each_us(window.cpu_user_ns as f64).filter(|us| *us > 0.0),
-        server_us_per_request: server_cpus.filter(|_| rate > 0.0).map(|cpus| cpus * 1e6 / rate),
+        server_us_per_request: server_cpus.and_then(|cpus| each_us(cpus * duration_s * 1e9)),
         client_cpus: (duration_s > 0.0).then(|| (worker_ns + beside_ns) / 1e9 / duration_s),
         server_cpus,
     }

@@ -219,9 +219,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "profile.kinds[]",
         "The profiles of one kind added up over the processes. total, flat and cum: nanoseconds, \
-         of heap bytes allocated. duration_s: mean time covered by each; requests: rate of the \
-         visit times duration_s. functions: how many have a value of their own. flame: the tree \
-         of calls in the order in which it is drawn, without frames below 1/500 of the whole.",
+         of heap bytes allocated. duration_s: mean time covered by each; requests: answers of the \
+         visit per second, good or not, times duration_s. requests and every share of requests \
+         are null with the reason in requests_absent when a process that served was not profiled \
+         (it listens on the port under test or has the name of one that does, and did some of the \
+         work), when that is not known, and of streams of events. functions: how many have a value \
+         of their own. flame: the tree of calls in the order in which it is drawn, without frames \
+         below 1/500 of the whole.",
     ),
     (
         "profile.kinds[].waits[]",
@@ -229,8 +233,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
          a request is above it, known_by), profiler (the handler of the profile itself) or other \
          (background goroutines, idle workers). share: blocked_s / (duration_s x in_flight), of \
          requests only. gain_max: share / (1 - share), by which the rate of a closed loop could \
-         rise if the wait alone went away; null without a share below 1. The mutex profile tells \
-         the same waits by who held the lock: the two are not added.",
+         rise if the wait alone went away; null without a share below 1, both null where \
+         requests_absent says why. The mutex profile tells the same waits by who held the lock: \
+         the two are not added.",
     ),
     (
         "target.tls",
@@ -285,17 +290,24 @@ const DEFINITIONS: &[(&str, &str)] = &[
          No TLS records, no TCP, IP or Ethernet headers.",
     ),
     (
+        "points[].cpu.answers",
+        "Whole answers that arrived in the window, good or not: any status, failed checks \
+         included, also to requests that were sent before it. A request without an answer is not \
+         counted, but what was done for it is in the CPU time. us per request x answers = CPUs x \
+         load.duration_s, on both sides.",
+    ),
+    (
         "points[].cpu.client_us_per_request",
         "CPU time (user and kernel) of the generator's process in the window, its probe and \
-         conductor included, per completed request. Kernel time includes network work done on \
+         conductor included, per answer (cpu.answers). Kernel time includes network work done on \
          behalf of its calls. client_usr_us_per_request is the user part of the workers, which \
-         the kernel samples: null when no sample fell into it.",
+         the kernel samples: null when no sample fell into it. null without an answer.",
     ),
     (
         "points[].cpu.server_us_per_request",
         "On-CPU time (schedstat) of all threads of the server's process tree between two probe \
-         readings inside the window, per completed request at the rate of the window. null when \
-         the server is not watched.",
+         readings inside the window, as CPUs' worth (server_cpus) times load.duration_s, per \
+         answer (cpu.answers). null when the server is not watched, and without an answer.",
     ),
     (
         "points[].residence",

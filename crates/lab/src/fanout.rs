@@ -171,7 +171,12 @@ pub fn complete(
         series: heard.series(),
     });
     // A write costs what its events cost.
-    point.cpu = CpuCost { client_us_per_request: None, server_us_per_request: None, ..point.cpu };
+    point.cpu = CpuCost {
+        client_us_per_request: None,
+        client_usr_us_per_request: None,
+        server_us_per_request: None,
+        ..point.cpu
+    };
     point.per_100ms = heard.tenths.clone();
     point
 }

@@ -19,6 +19,8 @@ pub struct Gathered {
     pub measured: Counters,
     /// All other requests.
     pub unmeasured: Counters,
+    /// Whole answers that arrived in the window, with any status, whenever they were asked for.
+    pub answered: u64,
     /// Loops of the window.
     pub window_loop: Loop,
     /// Loops of the whole level.
@@ -120,6 +122,7 @@ impl Gathered {
         Self {
             measured: Counters::default(),
             unmeasured: Counters::default(),
+            answered: 0,
             window_loop: Loop::default(),
             level_loop: Loop::default(),
             latency: Histogram::new(),
@@ -213,6 +216,7 @@ impl Gathered {
             WindowEnds::WithAnswers => matches!(tick.phase, Phase::Measure | Phase::Drain),
         };
         if is_inside {
+            self.answered += tick.measured.answers() + tick.unmeasured.answers();
             self.window_loop += &tick.accounting;
             self.turnover += &tick.turnover;
             self.count_open(tick, before.open);
@@ -336,6 +340,24 @@ mod tests {
             assert!(p50_ns.abs_diff(1_000_000 * (index as u64 + 1)) < 20_000, "second {index}");
         }
         assert_eq!(gathered.tenths, vec![100; 100]);
+    }
+
+    #[test]
+    fn answers_count_where_they_arrive_and_with_any_status() {
+        let mut gathered = Gathered::new(1);
+        gathered.begin_window(0, WindowEnds::WithSends);
+        let arrived = |phase, measured, unmeasured| {
+            let mut tick = Tick { phase, ..tick(0, 0) };
+            (tick.measured.status, tick.unmeasured.status) = (measured, unmeasured);
+            tick
+        };
+        gathered.add(&arrived(Phase::Warmup, [0; 4], [1000, 0, 0, 0]));
+        gathered.add(&arrived(Phase::Measure, [20, 3, 4, 500], [2, 0, 0, 1]));
+        gathered.add(&arrived(Phase::Drain, [1000, 0, 0, 0], [0; 4]));
+        assert_eq!(gathered.answered, 530);
+        gathered.begin_window(0, WindowEnds::WithAnswers);
+        gathered.add(&arrived(Phase::Drain, [7, 0, 0, 0], [0; 4]));
+        assert_eq!(gathered.answered, 537, "there the last answer ends the window");
     }
 
     #[test]

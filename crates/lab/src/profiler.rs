@@ -2,22 +2,27 @@
 //!
 //! Every source is asked on a thread of its own, which sleeps for as long as the profile lasts; the
 //! workers know nothing of it. What cannot be had is one sentence, and the run goes on. What comes
-//! back is taken apart after the visit, when nobody measures any more.
+//! back stays as it came until the visit is over, and is taken apart when nobody measures any more.
 
 mod perf;
+mod serving;
 mod sources;
 
 use crate::conduct::{Bench, LabError, make_point};
+use crate::fanout;
 use crate::level::{Ending, Stagehands, visit};
+use judge::observe::Observed;
 use judge::perturb;
 use model::event::Event;
 use model::load::{Question, Stop};
-use model::profile::{Capture, MergedProfile, PROFILE_KINDS, ProfileKind, ProfileRecord, Profiled};
+use model::profile::{Capture, PROFILE_KINDS, ProfileKind, ProfileRecord, Profiled};
 use model::run::{Outcome, Point};
 use model::units::{NS_PER_MS, NS_PER_S};
 use probe::ask::{self, Patience};
-use profile::{Samples, Visited, merged, pprof};
+use profile::{Samples, Weight, merged, pprof};
+use serving::{Captured, Serving};
 use sources::Source;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +38,9 @@ const END_NS: u64 = 200 * NS_PER_MS;
 pub const WINDOW_MIN_NS: u64 = NS_PER_S + BEGIN_NS + END_NS;
 /// How long answers are awaited after their time: names are looked up then, and text is made.
 const LATE: Duration = Duration::from_secs(20);
+/// Why waits and costs of a server of events are not held against requests.
+const OF_STREAMS: &str = "streams wait for events: their waits are not waits of requests, and a \
+                          write costs what its events cost";
 /// What a Go server is asked for, and how.
 const ASKED: [(ProfileKind, &str); 4] = [
     (ProfileKind::Cpu, "profile"),
@@ -60,7 +68,25 @@ struct Taking {
 struct Answer {
     source: String,
     begin_ns: u64,
-    taken: Result<Vec<Taken>, String>,
+    raw: Result<Raw, String>,
+}
+
+/// What was told, as it came: to take it apart costs CPU time, of which a window has none to spare.
+enum Raw {
+    /// Of an endpoint.
+    Endpoint { kind: ProfileKind, pid: Option<u32>, bytes: Vec<u8> },
+    /// Of `perf`, about processes that must have used CPU time.
+    Perf(perf::Recorded),
+    /// The same about processes that may have had nothing to do.
+    Beside(perf::Recorded),
+}
+
+/// What came of all questions.
+#[derive(Default)]
+struct Finished {
+    taken: Vec<(Capture, Taken)>,
+    failures: Vec<String>,
+    captured: BTreeMap<ProfileKind, Captured>,
 }
 
 /// A profile of one process.
@@ -111,31 +137,78 @@ impl Profiler {
         self.taking.as_ref().is_some_and(|taking| taking.awaited > 0)
     }
 
-    /// Waits for the answers. Of a visit that ended early none is awaited.
-    fn finish(mut self, ending: Ending) -> (Vec<(Capture, Taken)>, Vec<String>) {
-        let (mut captures, mut failures) = (Vec::new(), std::mem::take(&mut self.failures));
-        let Some(taking) = self.taking.take() else { return (captures, failures) };
+    /// Waits for the answers and takes them apart. Of a visit that ended early none is awaited.
+    fn finish(mut self, ending: Ending) -> Finished {
+        let failures = std::mem::take(&mut self.failures);
+        let mut finished = Finished { failures, ..Finished::default() };
+        let Some(taking) = self.taking.take() else { return finished };
+        let mut answers = Vec::new();
         for _ in 0..taking.awaited {
             let left = match ending {
                 Ending::Complete => taking.until.saturating_duration_since(Instant::now()),
                 _ => Duration::ZERO,
             };
             let Ok(answer) = taking.answers.recv_timeout(left) else {
-                failures.push("a profile did not end with the visit".to_string());
+                finished.failures.push("a profile did not end with the visit".to_string());
                 break;
             };
-            match answer.taken {
-                Ok(taken) => captures.extend(
-                    taken
-                        .into_iter()
-                        .map(|taken| (capture(&answer.source, answer.begin_ns, &taken), taken)),
-                ),
-                Err(why) => failures.push(format!("{}: {why}", answer.source)),
-            }
+            answers.push(answer);
         }
         taking.given_up.store(true, Ordering::Relaxed);
-        captures.sort_by_key(|(capture, _)| (capture.kind, capture.pid, capture.source.clone()));
-        (captures, failures)
+        let until = Instant::now() + LATE;
+        answers.into_iter().for_each(|answer| finished.add(answer, until));
+        let by = |capture: &Capture| (capture.kind, capture.pid, capture.source.clone());
+        finished.taken.sort_by_key(|(capture, _)| by(capture));
+        finished
+    }
+}
+
+impl Finished {
+    fn add(&mut self, answer: Answer, until: Instant) {
+        let Answer { source, begin_ns, raw } = answer;
+        let covered = raw.as_ref().map(Raw::covers).ok();
+        match raw.and_then(|raw| raw.take_apart(until)) {
+            Ok(taken) => {
+                if let Some((kind, pids)) = covered {
+                    let captured = self.captured.entry(kind).or_default();
+                    if pids.is_empty() {
+                        captured.unknown.insert(source.clone());
+                    }
+                    captured.pids.extend(pids);
+                }
+                let taken = taken.into_iter();
+                self.taken.extend(taken.map(|one| (capture(&source, begin_ns, &one), one)));
+            }
+            Err(why) => self.failures.push(format!("{source}: {why}")),
+        }
+    }
+}
+
+impl Raw {
+    /// What it is of, and of which processes as far as they are known.
+    fn covers(&self) -> (ProfileKind, Vec<u32>) {
+        match self {
+            Self::Endpoint { kind, pid, .. } => (*kind, pid.iter().copied().collect()),
+            Self::Perf(recorded) | Self::Beside(recorded) => {
+                (ProfileKind::Perf, recorded.pids.clone())
+            }
+        }
+    }
+
+    fn take_apart(self, until: Instant) -> Result<Vec<Taken>, String> {
+        match self {
+            Self::Endpoint { kind, pid, bytes } => parse(kind, pid, bytes),
+            Self::Perf(recorded) => {
+                let pids = recorded.pids.clone();
+                match perf::taken(recorded, until)? {
+                    taken if taken.is_empty() => {
+                        Err(format!("no samples of {pids:?}: they used no CPU time"))
+                    }
+                    taken => Ok(taken),
+                }
+            }
+            Self::Beside(recorded) => perf::taken(recorded, until),
+        }
     }
 }
 
@@ -196,20 +269,16 @@ impl Inquiry {
             let wait_ns = begin_ns.saturating_sub(engine::clock::now_ns());
             thread::sleep(Duration::from_nanos(wait_ns));
             let (source, begin_ns) = (self.source(), engine::clock::now_ns());
-            let taken = match &self {
+            let record = |pids: &[u32]| perf::record(pids, seconds, &given_up);
+            let raw = match self {
                 Self::Endpoint(address, pid, kind, name) => {
-                    fetch(*address, name, seconds).and_then(|bytes| parse(*kind, *pid, bytes))
+                    fetch(address, name, seconds).map(|bytes| Raw::Endpoint { kind, pid, bytes })
                 }
-                Self::Perf(pids) => match perf::take(pids, seconds, &given_up) {
-                    Ok(taken) if taken.is_empty() => {
-                        Err(format!("no samples of {pids:?}: they used no CPU time"))
-                    }
-                    taken => taken,
-                },
-                Self::Beside(pids) => perf::take(pids, seconds, &given_up),
+                Self::Perf(pids) => record(&pids).map(Raw::Perf),
+                Self::Beside(pids) => record(&pids).map(Raw::Beside),
             };
             // Nobody listens any more after a visit that ended early.
-            let _ = answers.send(Answer { source, begin_ns, taken });
+            let _ = answers.send(Answer { source, begin_ns, raw });
         });
     }
 }
@@ -238,12 +307,16 @@ fn parse(kind: ProfileKind, pid: Option<u32>, bytes: Vec<u8>) -> Result<Vec<Take
 pub(crate) fn run(bench: &mut Bench<'_>, hands: &mut Stagehands<'_, '_>) -> Result<(), LabError> {
     if let Some(profiler) = hands.profiler.take() {
         let Some(point) = bench.points.last().cloned() else { return Ok(()) };
+        let at = bench.points.len() - 1;
+        let serving = bench.observed.get(at).map(|observed| serving(bench, observed));
         let ending = match bench.outcome {
             Outcome::Complete => Ending::Complete,
             _ => Ending::Interrupted,
         };
-        let at = bench.points.len() - 1;
-        keep(bench, (Profiled::Point, at), &point, profiler.finish(ending), hands.notify);
+        let finished = profiler.finish(ending);
+        if let Some(serving) = serving {
+            keep(bench, (Profiled::Point, at), (&point, serving), finished, hands.notify);
+        }
         return Ok(());
     }
     if bench.trial.profile.is_none() || bench.outcome != Outcome::Complete {
@@ -260,7 +333,7 @@ pub(crate) fn run(bench: &mut Bench<'_>, hands: &mut Stagehands<'_, '_>) -> Resu
     let visited = visit(hands, &level, bench.levels.len() as u32 + 1)?;
     let window_ns = (visited.window_begin_ns, visited.gathered.window_end_ns());
     let Some(profiler) = hands.profiler.take() else { return Ok(()) };
-    let taken = profiler.finish(visited.ending);
+    let finished = profiler.finish(visited.ending);
     match visited.ending {
         Ending::Complete => {}
         Ending::Interrupted => bench.outcome = Outcome::Interrupted,
@@ -268,8 +341,10 @@ pub(crate) fn run(bench: &mut Bench<'_>, hands: &mut Stagehands<'_, '_>) -> Resu
     }
     if window_ns.0 < window_ns.1 {
         let observed = bench.observe(hands.watch, window_ns);
-        let point = make_point(bench.trial, &level, 1, &visited, window_ns, &observed);
-        keep(bench, (Profiled::Repeat, at), &point, taken, hands.notify);
+        let asking = fanout::asking(bench.trial, &level);
+        let point = make_point(bench.trial, &asking, 1, &visited, window_ns, &observed);
+        let serving = serving(bench, &observed);
+        keep(bench, (Profiled::Repeat, at), (&point, serving), finished, hands.notify);
     }
     Ok(())
 }
@@ -287,24 +362,48 @@ fn best(bench: &Bench<'_>) -> Option<usize> {
     bench.points.iter().rposition(is_answer).or_else(|| perturb::base_point(&bench.points))
 }
 
+/// Who served the requests of a visit.
+fn serving(bench: &Bench<'_>, observed: &Observed) -> Result<Serving, String> {
+    let (near, far) = (bench.target.server.as_ref(), bench.target.probe.as_ref());
+    let server = far.map_or(near, |far| far.server.as_ref());
+    let threads = observed.far.as_deref().unwrap_or(observed).server_threads.as_deref();
+    Serving::of(server, threads, far.is_some())
+}
+
 /// Puts what was taken into the record, and tells the files and the failures.
 fn keep(
     bench: &mut Bench<'_>,
     (visit, at): (Profiled, usize),
-    point: &Point,
-    (taken, failures): (Vec<(Capture, Taken)>, Vec<String>),
+    (point, serving): (&Point, Result<Serving, String>),
+    Finished { taken, mut failures, captured }: Finished,
     notify: &mut dyn FnMut(Event),
 ) {
+    let is_fanout = bench.trial.fanout.is_some();
+    let absent = |kind: ProfileKind| match &serving {
+        _ if is_fanout => Some(OF_STREAMS.to_string()),
+        Ok(serving) => serving.absent(kind, &captured),
+        Err(why) => Some(why.clone()),
+    };
+    let mut kinds = Vec::new();
+    for kind in PROFILE_KINDS {
+        let of_kind = taken.iter().filter(|(_, taken)| taken.kind == kind);
+        let samples: Vec<&Samples> = of_kind.map(|(_, taken)| &taken.samples).collect();
+        let absent = absent(kind);
+        let weight = match &absent {
+            Some(why) => Weight::Absent(why),
+            None => {
+                Weight::Requests { rate: point.answered_rate(), in_flight: point.in_flight.mean }
+            }
+        };
+        match merged(kind, &samples, weight) {
+            _ if samples.is_empty() => {}
+            Ok(merged) => kinds.push(merged),
+            Err(why) => failures.push(format!("{} profiles together: {why}", kind.name())),
+        }
+    }
     for why in &failures {
         bench.notice(format!("not profiled: {why}"), notify);
     }
-    let visited = Visited { rate: point.rate, in_flight: point.in_flight.mean };
-    let of_kind = |kind: ProfileKind| -> Option<MergedProfile> {
-        let of_kind = taken.iter().filter(|(_, taken)| taken.kind == kind);
-        let samples: Vec<&Samples> = of_kind.map(|(_, taken)| &taken.samples).collect();
-        (!samples.is_empty()).then(|| merged(kind, &samples, visited))
-    };
-    let kinds = PROFILE_KINDS.into_iter().filter_map(of_kind).collect();
     let mut captures = Vec::new();
     for (capture, taken) in taken {
         let path = format!("profiles/{}/{}", at + 1, file_name(&capture));
@@ -318,7 +417,7 @@ fn keep(
         rate: point.rate,
         in_flight: point.in_flight.mean,
         p50_ns: point.latency_ns.p50,
-        server_us_per_request: point.cpu.server_us_per_request,
+        server_us_per_request: point.cpu.server_us_per_request.filter(|_| !is_fanout),
         captures,
         failures,
         kinds,

@@ -91,7 +91,8 @@ pub struct ProfileRecord {
     pub in_flight: Option<f64>,
     /// Its median latency, nanoseconds.
     pub p50_ns: Option<u64>,
-    /// CPU time of the server per completed request of that visit, microseconds.
+    /// CPU time of the server per answer of that visit, good or not, microseconds; absent where
+    /// the server was not watched, and of streams of events.
     pub server_us_per_request: Option<f64>,
     /// What was taken, process by process.
     pub captures: Vec<Capture>,
@@ -133,8 +134,11 @@ pub struct MergedProfile {
     pub processes: u32,
     /// How much time each of them covers, mean, seconds.
     pub duration_s: f64,
-    /// Requests completed in that time, from the rate of the visit.
-    pub requests: f64,
+    /// Requests answered in that time, good or not, from their rate in the visit.
+    pub requests: Option<f64>,
+    /// Why nothing is told per request: then `requests`, shares and bounds are absent.
+    #[serde(default)]
+    pub requests_absent: Option<String>,
     /// Sum of all values: nanoseconds, or bytes for the heap.
     pub total: i64,
     /// Functions with the largest values, by their own; then callers by value with what they

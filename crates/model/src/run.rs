@@ -238,6 +238,19 @@ impl Point {
         }
     }
 
+    /// Answers of the window per second, good or not: CPU time per request times this is the CPU
+    /// time that was used. The rate of good ones where a record did not count them.
+    pub fn answered_rate(&self) -> f64 {
+        let duration_s = Some(self.load.duration_s).filter(|duration_s| *duration_s > 0.0);
+        let counted = self.cpu.answers.zip(duration_s);
+        counted.map_or(self.rate, |(answers, duration_s)| answers as f64 / duration_s)
+    }
+
+    /// Requests of the window with an answer, and those of them whose answer was good.
+    pub fn answers(&self) -> (u64, u64) {
+        (self.status.values().sum(), self.requests.completed)
+    }
+
     /// Whether requests were sent or had to be: devices may only hold connections, and
     /// subscribers only listen.
     pub fn asks(&self) -> bool {
@@ -450,9 +463,14 @@ pub struct Residence {
     pub inside_server: Option<f64>,
 }
 
-/// CPU cost per completed request, microseconds.
+/// CPU time in the window, and per answer in microseconds: of both sides
+/// `us per request x answers = CPUs x length of the window`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuCost {
+    /// Whole answers that arrived in the window, with any status, whenever their requests were
+    /// sent: what CPU time is divided by. Absent in records of before it was counted.
+    #[serde(default)]
+    pub answers: Option<u64>,
     /// Generator process, user and kernel.
     pub client_us_per_request: Option<f64>,
     /// Generator process, user mode only.

@@ -166,6 +166,13 @@ pub struct Counters {
     pub errors: Errors,
 }
 
+impl Counters {
+    /// Complete answers with any status.
+    pub fn answers(&self) -> u64 {
+        self.status.iter().sum()
+    }
+}
+
 impl AddAssign<&Counters> for Counters {
     fn add_assign(&mut self, other: &Counters) {
         self.sent += other.sent;

@@ -2,19 +2,20 @@
 //! outside.
 
 use crate::samples::Samples;
-use crate::weigh::{Visited, merged};
+use crate::weigh::{Weight, merged};
 use crate::{perf, pprof};
-use model::profile::PROFILE_KINDS;
+use model::profile::{PROFILE_KINDS, ProfileKind};
 
 /// Reads bytes as every kind of profile and as text of perf, and weighs what comes of it.
 pub fn profiles(bytes: &[u8]) {
-    let visited = Visited { rate: 1.0, in_flight: Some(1.0) };
+    let weight = Weight::Requests { rate: 1.0, in_flight: Some(1.0) };
     for kind in PROFILE_KINDS {
         if let Ok(samples) = pprof::decode(bytes, kind) {
-            merged(kind, &[&samples, &samples], visited);
+            let _ = merged(kind, &[&samples, &samples], weight);
         }
     }
-    let by_process = perf::parse(bytes, i64::MAX / 2);
-    let all: Vec<&Samples> = by_process.values().collect();
-    merged(model::profile::ProfileKind::Perf, &all, visited);
+    if let Ok(by_process) = perf::parse(bytes, i64::MAX / 2) {
+        let all: Vec<&Samples> = by_process.values().collect();
+        let _ = merged(ProfileKind::Perf, &all, Weight::Absent("nobody asked"));
+    }
 }

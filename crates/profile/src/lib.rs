@@ -11,10 +11,10 @@ pub mod pprof;
 pub mod perf;
 
 mod samples;
-pub use samples::{Samples, Spot, Stack};
+pub use samples::{Samples, Spot, Stack, TooDeep};
 
 mod weigh;
-pub use weigh::{Visited, merged};
+pub use weigh::{Weight, merged};
 
 mod waits;
 

@@ -4,7 +4,7 @@
 //! first, and an empty line. Names of threads and of functions may hold blanks and parentheses.
 //! Lines that are neither are skipped: newer versions may say more.
 
-use crate::samples::{Samples, Spot, Sum};
+use crate::samples::{Samples, Spot, Sum, TooDeep};
 use std::collections::BTreeMap;
 
 /// Fields to ask `perf script` for.
@@ -17,7 +17,7 @@ const NAME_MAX: usize = 512;
 const PROCESSES_MAX: usize = 4096;
 
 /// The samples by process. Each stands for `period_ns` of CPU time.
-pub fn parse(text: &[u8], period_ns: i64) -> BTreeMap<u32, Samples> {
+pub fn parse(text: &[u8], period_ns: i64) -> Result<BTreeMap<u32, Samples>, TooDeep> {
     let mut sums: BTreeMap<u32, Sum> = BTreeMap::new();
     let mut open: Option<(u32, Vec<Spot>)> = None;
     for line in text.split(|&byte| byte == b'\n').chain([&b""[..]]) {
@@ -33,13 +33,13 @@ pub fn parse(text: &[u8], period_ns: i64) -> BTreeMap<u32, Samples> {
                     && !places.is_empty()
                     && (sums.len() < PROCESSES_MAX || sums.contains_key(&pid))
                 {
-                    sums.entry(pid).or_default().add(places.iter(), (1, period_ns));
+                    sums.entry(pid).or_default().add(places.iter(), (1, period_ns))?;
                 }
                 open = thread(line).map(|pid| (pid, Vec::new()));
             }
         }
     }
-    sums.into_iter().map(|(pid, sum)| (pid, sum.finish())).collect()
+    Ok(sums.into_iter().map(|(pid, sum)| (pid, sum.finish())).collect())
 }
 
 /// The process of a line such as `two words 17/18 48345.869379: cpu-clock:`.
@@ -74,7 +74,7 @@ fn frame(line: &[u8]) -> Option<Spot> {
     if is_kernel {
         name.push_str(" [k]");
     }
-    Some(Spot { function: name, line: 0 })
+    Some(Spot { function: name.into(), line: 0 })
 }
 
 #[cfg(test)]
@@ -98,12 +98,12 @@ other 6/6 48346.0: cpu-clock:
 
     #[test]
     fn samples_are_those_of_their_process() {
-        let parsed = parse(TEXT.as_bytes(), 10);
+        let parsed = parse(TEXT.as_bytes(), 10).unwrap();
         assert_eq!(parsed.keys().copied().collect::<Vec<_>>(), [6, 17], "a sample needs a frame");
         let server = &parsed[&17];
         assert_eq!((server.count(), server.total()), (2, 20));
         let deepest = server.stacks.iter().max_by_key(|stack| stack.spots.len()).unwrap();
-        let names: Vec<_> = server.places(deepest).map(|spot| spot.function.as_str()).collect();
+        let names: Vec<_> = server.places(deepest).map(|spot| &*spot.function).collect();
         let expected =
             ["tcp_v4_rcv [k]", "main.(*T).serve", "ns::f(int, char) const", "[libc.so.6]"];
         assert_eq!(names, expected);
@@ -111,10 +111,11 @@ other 6/6 48346.0: cpu-clock:
 
     #[test]
     fn what_is_no_sample_is_skipped() {
-        assert!(parse(b"", 1).is_empty());
-        assert!(parse(b"\tffff f (x)\n# comment\nname 1 2.0: x:\n\tffff f (x)\n", 1).is_empty());
+        let parse = |text: &[u8]| parse(text, 1).unwrap();
+        assert!(parse(b"").is_empty());
+        assert!(parse(b"\tffff f (x)\n# comment\nname 1 2.0: x:\n\tffff f (x)\n").is_empty());
         let deep = format!("n 1/1 0: x:\n{}", "\t1 f (x)\n".repeat(DEPTH_MAX * 2));
-        let parsed = parse(deep.as_bytes(), 1);
+        let parsed = parse(deep.as_bytes());
         assert_eq!(parsed[&1].stacks[0].spots.len(), DEPTH_MAX);
         assert_eq!(parsed[&1].count(), 1, "what is cut off is no sample of its own");
     }

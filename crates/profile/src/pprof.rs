@@ -2,10 +2,11 @@
 //! github.com/google/pprof.
 //!
 //! Only the fields that are of use here are written out; others are skipped. What comes from a
-//! server is bounded before it is taken apart: its length when unpacked, and how many entries it
-//! may have, because a few bytes of an entry become many in memory.
+//! server is bounded before it is taken apart: its length when unpacked, how many entries it may
+//! have, because a few bytes of an entry become many in memory, and how many places all its stacks
+//! have together, because one number of a location stands for all that is inlined there.
 
-use crate::samples::{Samples, Spot, Stack, Sum};
+use crate::samples::{PLACES_MAX, Samples, Spot, Stack, Sum, TooDeep};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -14,6 +15,8 @@ use prost::Message;
 use prost::encoding::{self, DecodeContext, WireType};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Longest profile that is taken apart, bytes unpacked.
 pub const BYTES_MAX: usize = 32 << 20;
@@ -38,6 +41,9 @@ pub enum PprofError {
     /// It is no protobuf, or another message.
     #[error("it is not a pprof profile: {0}")]
     Malformed(#[from] prost::DecodeError),
+    /// Its stacks are longer than are taken apart.
+    #[error("{0}")]
+    TooDeep(#[from] TooDeep),
     /// It has no values of the kind that was asked for.
     #[error("it has no values of type {0}")]
     OtherKind(&'static str),
@@ -135,14 +141,21 @@ pub fn decode(bytes: &[u8], kind: ProfileKind) -> Result<Samples, PprofError> {
     let count_at = place(count);
     let (spots, by_location) = spots(&profile);
     let mut sum = Sum::default();
+    let mut places = 0;
     for sample in &profile.sample {
         let number = |at: usize| sample.value.get(at).copied().unwrap_or(0);
         let (count, value) = (count_at.map_or(0, number), number(value_at));
         if count == 0 && value == 0 {
             continue;
         }
-        let places = sample.location_id.iter().filter_map(|id| by_location.get(id)).flatten();
-        sum.add(places.take(DEPTH_MAX).map(|&spot| &spots[spot]), (count, value));
+        let located = || sample.location_id.iter().filter_map(|id| by_location.get(id)).cloned();
+        // Equal stacks count too: they take no memory, but time.
+        let depth = located().take(DEPTH_MAX).map(|range| range.len()).sum::<usize>();
+        places += depth.min(DEPTH_MAX);
+        if places > PLACES_MAX {
+            return Err(TooDeep.into());
+        }
+        sum.add(located().flatten().take(DEPTH_MAX).map(|spot| &spots[spot]), (count, value))?;
     }
     let mut samples = sum.finish();
     samples.duration_ns = u64::try_from(profile.duration_nanos).ok().filter(|ns| *ns > 0);
@@ -169,29 +182,28 @@ fn text(profile: &Profile, at: i64) -> &[u8] {
 }
 
 /// All places, and those of each location, the innermost first. A location without lines is known
-/// by its address.
-fn spots(profile: &Profile) -> (Vec<Spot>, HashMap<u64, Vec<usize>>) {
-    let names: HashMap<u64, i64> =
-        profile.function.iter().map(|function| (function.id, function.name)).collect();
-    let name = |id: u64| {
-        let name = names.get(&id).map_or(&b""[..], |&name| text(profile, name));
-        let name = String::from_utf8_lossy(&name[..name.len().min(NAME_MAX)]).into_owned();
-        if name.is_empty() { "[unknown]".to_string() } else { name }
+/// by its address. Names are kept once, however many places have them.
+fn spots(profile: &Profile) -> (Vec<Spot>, HashMap<u64, Range<usize>>) {
+    let unknown: Arc<str> = Arc::from("[unknown]");
+    let name = |at: i64| {
+        let name = text(profile, at);
+        let name = String::from_utf8_lossy(&name[..name.len().min(NAME_MAX)]);
+        if name.is_empty() { Arc::clone(&unknown) } else { Arc::from(&*name) }
     };
+    let names: HashMap<u64, Arc<str>> =
+        profile.function.iter().map(|function| (function.id, name(function.name))).collect();
     let (mut spots, mut by_location) = (Vec::new(), HashMap::new());
     for location in &profile.location {
         let begin = spots.len();
-        spots.extend(
-            location
-                .line
-                .iter()
-                .take(INLINED_MAX)
-                .map(|at| Spot { function: name(at.function_id), line: at.line }),
-        );
+        spots.extend(location.line.iter().take(INLINED_MAX).map(|at| {
+            let function = names.get(&at.function_id).unwrap_or(&unknown);
+            Spot { function: Arc::clone(function), line: at.line }
+        }));
         if location.line.is_empty() {
-            spots.push(Spot { function: format!("[{:#x}]", location.address), line: 0 });
+            let function = format!("[{:#x}]", location.address).into();
+            spots.push(Spot { function, line: 0 });
         }
-        by_location.insert(location.id, (begin..spots.len()).collect());
+        by_location.insert(location.id, begin..spots.len());
     }
     (spots, by_location)
 }
@@ -267,7 +279,7 @@ mod tests {
         assert!(cpu.duration_ns.is_some_and(|ns| (900_000_000..1_500_000_000).contains(&ns)));
         let is_deepest = |stack: &&Stack| stack.spots.len() > 8;
         let stack = cpu.stacks.iter().find(is_deepest).unwrap();
-        let names: Vec<_> = cpu.places(stack).map(|spot| spot.function.as_str()).collect();
+        let names: Vec<_> = cpu.places(stack).map(|spot| &*spot.function).collect();
         assert!(
             names.iter().any(|name| name.contains("fasthttp.(*Server).serveConn")),
             "{names:?}"
@@ -275,7 +287,7 @@ mod tests {
         let block = decode(&fixture("fiber-block.pb.gz"), ProfileKind::Block).unwrap();
         assert!(block.total() > 1_000_000_000, "the profiler itself waits");
         let heap = decode(&fixture("fiber-heap.pb.gz"), ProfileKind::Heap).unwrap();
-        assert!(heap.total() >= 0);
+        assert_eq!((heap.stacks.len(), heap.total()), (0, 0), "Fiber allocated nothing meanwhile");
         let refused = decode(&fixture("fiber-cpu.pb.gz"), ProfileKind::Block).unwrap_err();
         assert_eq!(refused.to_string(), "it has no values of type delay");
     }
@@ -299,16 +311,74 @@ mod tests {
         assert!(matches!(refused(&empty_samples), PprofError::TooLarge(_)));
     }
 
+    /// A profile whose samples have so many locations each, one of which has 64 lines.
+    fn deep(samples: u64, locations: usize) -> Vec<u8> {
+        let texts = ["", "samples", "count", "cpu", "nanoseconds", "f"];
+        let kinds = [ValueType { kind: 1, unit: 2 }, ValueType { kind: 3, unit: 4 }];
+        let sample =
+            |number| Sample { location_id: vec![1; locations], value: vec![1, number as i64] };
+        let profile = Profile {
+            sample_type: kinds.to_vec(),
+            sample: (1..=samples).map(sample).collect(),
+            location: vec![Location {
+                id: 1,
+                address: 0,
+                line: vec![Line { function_id: 1, line: 7 }; INLINED_MAX],
+            }],
+            function: vec![Function { id: 1, name: 5 }],
+            string_table: texts.map(|text| text.as_bytes().to_vec()).to_vec(),
+            ..Profile::default()
+        };
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(&profile.encode_to_vec()).unwrap();
+        packed.finish().unwrap()
+    }
+
+    #[test]
+    fn of_the_heap_what_was_allocated_counts_and_not_what_is_in_use() {
+        let kinds = ["", "alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "f"];
+        let profile = Profile {
+            sample_type: (1..5).map(|kind| ValueType { kind, unit: 0 }).collect(),
+            sample: vec![Sample { location_id: vec![1], value: vec![3, 100, 1, 7] }],
+            location: vec![Location {
+                id: 1,
+                address: 0,
+                line: vec![Line { function_id: 1, line: 7 }],
+            }],
+            function: vec![Function { id: 1, name: 5 }],
+            string_table: kinds.map(|kind| kind.as_bytes().to_vec()).to_vec(),
+            duration_nanos: 9,
+            ..Profile::default()
+        };
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(&profile.encode_to_vec()).unwrap();
+        let heap = decode(&packed.finish().unwrap(), ProfileKind::Heap).unwrap();
+        assert_eq!((heap.count(), heap.total(), heap.duration_ns), (3, 100, Some(9)));
+        assert_eq!(heap.spots, [Spot { function: "f".into(), line: 7 }]);
+    }
+
+    #[test]
+    fn few_bytes_cannot_stand_for_any_number_of_places() {
+        let hostile = deep(PLACES_MAX as u64 / DEPTH_MAX as u64 + 1, 20);
+        assert!(hostile.len() < 200_000, "{} bytes", hostile.len());
+        let refused = decode(&hostile, ProfileKind::Cpu).unwrap_err();
+        assert_eq!(refused.to_string(), "its stacks have more than 8 million places together");
+        // One stack too long is cut, as before.
+        let cut = decode(&deep(3, 20), ProfileKind::Cpu).unwrap();
+        assert_eq!((cut.stacks.len(), cut.stacks[0].spots.len()), (1, DEPTH_MAX));
+        assert_eq!((cut.count(), cut.total()), (3, 6));
+    }
+
     proptest! {
         #[test]
         fn what_was_written_is_read_back(stacks in proptest::collection::vec(
             (proptest::collection::vec(0..20_u32, 1..9), 1..99_i64), 1..30)) {
             let mut sum = Sum::default();
             for (spots, count) in &stacks {
-                let named = |at: &u32| format!("f{}", at % 7);
+                let named = |at: &u32| format!("f{}", at % 7).into();
                 let spot = |at: &u32| Spot { function: named(at), line: i64::from(*at) };
                 let places: Vec<_> = spots.iter().map(spot).collect();
-                sum.add(places.iter(), (*count, count * 10));
+                sum.add(places.iter(), (*count, count * 10)).unwrap();
             }
             let written = Samples { duration_ns: Some(5), ..sum.finish() };
             let read = decode(&encode(&written, 10), ProfileKind::Perf).unwrap();

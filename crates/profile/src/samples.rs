@@ -1,12 +1,21 @@
 //! Samples: stacks of calls, each with a count and a value, and the names they are made of.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Most places in all stacks of one sum: a few bytes of a profile can stand for hundreds of them.
+pub const PLACES_MAX: usize = 8_000_000;
+
+/// More places than are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("its stacks have more than 8 million places together")]
+pub struct TooDeep;
 
 /// A place in a program.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spot {
-    /// Function; of the kernel it ends with ` [k]`.
-    pub function: String,
+    /// Function; of the kernel it ends with ` [k]`. Shared, because many places have one name.
+    pub function: Arc<str>,
     /// Line of its file; 0 when not known.
     pub line: i64,
 }
@@ -55,12 +64,18 @@ impl Samples {
 pub struct Sum {
     spots: HashMap<Spot, u32>,
     stacks: HashMap<Vec<u32>, (i64, i64)>,
+    /// Places in all stacks.
+    places: usize,
     duration_ns: Option<u64>,
 }
 
 impl Sum {
-    /// Adds a stack of places, the innermost first.
-    pub fn add<'a>(&mut self, places: impl Iterator<Item = &'a Spot>, (count, value): (i64, i64)) {
+    /// Adds a stack of places, the innermost first; fails when there are more than are kept.
+    pub fn add<'a>(
+        &mut self,
+        places: impl Iterator<Item = &'a Spot>,
+        (count, value): (i64, i64),
+    ) -> Result<(), TooDeep> {
         let mut spots = Vec::new();
         for place in places {
             let next = self.spots.len() as u32;
@@ -69,16 +84,23 @@ impl Sum {
                 None => *self.spots.entry(place.clone()).or_insert(next),
             });
         }
-        let sum = self.stacks.entry(spots).or_default();
-        *sum = (sum.0.saturating_add(count), sum.1.saturating_add(value));
+        if let Some(sum) = self.stacks.get_mut(&spots) {
+            *sum = (sum.0.saturating_add(count), sum.1.saturating_add(value));
+            return Ok(());
+        }
+        self.places += spots.len();
+        if self.places > PLACES_MAX {
+            return Err(TooDeep);
+        }
+        self.stacks.insert(spots, (count, value));
+        Ok(())
     }
 
     /// Adds all samples of a profile; the time covered is that of the longest.
-    pub fn add_all(&mut self, samples: &Samples) {
-        for stack in &samples.stacks {
-            self.add(samples.places(stack), (stack.count, stack.value));
-        }
+    pub fn add_all(&mut self, samples: &Samples) -> Result<(), TooDeep> {
         self.duration_ns = self.duration_ns.max(samples.duration_ns);
+        let mut stacks = samples.stacks.iter();
+        stacks.try_for_each(|stack| self.add(samples.places(stack), (stack.count, stack.value)))
     }
 
     /// The sum, in an order that depends on the samples alone.

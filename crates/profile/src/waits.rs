@@ -37,26 +37,33 @@ const RUNTIME: [&str; 7] = [
     "internal/poll.",
 ];
 
-/// Who waited, the site, the call, and the frame by which the waiter is known.
-type Key<'a> = (Waiter, String, String, Option<&'a str>);
+/// Who waited, the function and line of the site, the call, and the frame by which the waiter is
+/// known.
+type Key<'a> = (Waiter, &'a str, i64, &'a str, Option<&'a str>);
 
 /// Every site, the longest wait of requests first. `held_s` is window times requests in flight.
 pub(crate) fn of(samples: &Samples, held_s: Option<f64>) -> Vec<Wait> {
     let mut sites: BTreeMap<Key<'_>, (i64, i64)> = BTreeMap::new();
     for stack in &samples.stacks {
         let places: Vec<&Spot> = samples.places(stack).collect();
-        let (call, site) = site(&places);
+        let (call, (function, line)) = site(&places);
         let (waiter, known_by) = waiter(&places);
-        let sum = sites.entry((waiter, site, call, known_by)).or_default();
+        let sum = sites.entry((waiter, function, line, call, known_by)).or_default();
         *sum = (sum.0.saturating_add(stack.count), sum.1.saturating_add(stack.value));
     }
-    let wait = |((waiter, site, call, known_by), (count, blocked_ns)): (Key<'_>, (i64, i64))| {
+    let mut sites: Vec<_> = sites.into_iter().collect();
+    sites.sort_by(|(one, one_sum), (other, other_sum)| {
+        one.0.cmp(&other.0).then(other_sum.1.cmp(&one_sum.1))
+    });
+    sites.truncate(SITES_MAX);
+    let wait = |(key, (count, blocked_ns)): (Key<'_>, (i64, i64))| {
+        let (waiter, function, line, call, known_by) = key;
         let blocked_s = blocked_ns as f64 / 1e9;
         let held_s = held_s.filter(|_| waiter == Waiter::Request);
         let share = held_s.map(|held_s| blocked_s / held_s);
         Wait {
-            site,
-            call,
+            site: if line > 0 { format!("{function}:{line}") } else { function.to_string() },
+            call: call.to_string(),
             waiter,
             known_by: known_by.map(str::to_string),
             count,
@@ -65,12 +72,7 @@ pub(crate) fn of(samples: &Samples, held_s: Option<f64>) -> Vec<Wait> {
             gain_max: share.and_then(gain_max),
         }
     };
-    let mut waits: Vec<Wait> = sites.into_iter().map(wait).collect();
-    waits.sort_by(|one, other| {
-        one.waiter.cmp(&other.waiter).then(other.blocked_s.total_cmp(&one.blocked_s))
-    });
-    waits.truncate(SITES_MAX);
-    waits
+    sites.into_iter().map(wait).collect()
 }
 
 /// The most by which the rate can rise when this share of residence goes away.
@@ -78,8 +80,9 @@ fn gain_max(share: f64) -> Option<f64> {
     (0.0..1.0).contains(&share).then(|| share / (1.0 - share))
 }
 
-/// The call that waited, and the place that called it. Of a wait inside the runtime both are there.
-fn site(places: &[&Spot]) -> (String, String) {
+/// The call that waited, and function and line of the place that called it. Of a wait inside the
+/// runtime both are there.
+fn site<'a>(places: &[&'a Spot]) -> (&'a str, (&'a str, i64)) {
     let is_runtime =
         |spot: &&Spot| RUNTIME.iter().any(|package| spot.function.starts_with(package));
     let at = places.iter().position(|spot| !is_runtime(spot));
@@ -87,18 +90,15 @@ fn site(places: &[&Spot]) -> (String, String) {
         Some(at) => places.get(at.saturating_sub(1)),
         None => places.first(),
     };
-    let call = call.map_or("[unknown]", |spot| spot.function.as_str()).to_string();
-    let site = match at.and_then(|at| places.get(at)) {
-        Some(spot) if spot.line > 0 => format!("{}:{}", spot.function, spot.line),
-        Some(spot) => spot.function.clone(),
-        None => "inside the runtime".to_string(),
-    };
-    (call, site)
+    let call = call.map_or("[unknown]", |spot| &*spot.function);
+    let site = at.and_then(|at| places.get(at));
+    let site = site.map(|spot| (&*spot.function, spot.line.max(0)));
+    (call, site.unwrap_or(("inside the runtime", 0)))
 }
 
 fn waiter<'a>(places: &[&'a Spot]) -> (Waiter, Option<&'a str>) {
     let found = |test: &dyn Fn(&str) -> bool| {
-        places.iter().map(|spot| spot.function.as_str()).find(|name| test(name))
+        places.iter().map(|spot| &*spot.function).find(|name| test(name))
     };
     if found(&|name| PROFILER.iter().any(|package| name.starts_with(package))).is_some() {
         return (Waiter::Profiler, None);
@@ -119,10 +119,9 @@ mod tests {
     fn waits(stacks: &[(&[(&str, i64)], f64)], held_s: Option<f64>) -> Vec<Wait> {
         let mut sum = Sum::default();
         for (places, blocked_s) in stacks {
-            let spot =
-                |(name, line): &(&str, i64)| Spot { function: name.to_string(), line: *line };
+            let spot = |(name, line): &(&str, i64)| Spot { function: (*name).into(), line: *line };
             let places: Vec<_> = places.iter().map(spot).collect();
-            sum.add(places.iter(), (1, (blocked_s * 1e9) as i64));
+            sum.add(places.iter(), (1, (blocked_s * 1e9) as i64)).unwrap();
         }
         of(&sum.finish(), held_s)
     }

@@ -233,13 +233,16 @@ fn distribution(prefix: &str, of: &str, pick: PickSummary) -> Vec<Column> {
 
 fn cost() -> Vec<Column> {
     vec![
-        of_point("client_us_per_request", "CPU time of the generator per request", |p| {
-            p.cpu.client_us_per_request.and_then(finite)
-        }),
+        of_point("answers", "whole answers in the window, good or not", |p| p.cpu.answers),
+        of_point(
+            "client_us_per_request",
+            "CPU time of the generator per answer, good or not",
+            |p| p.cpu.client_us_per_request.and_then(finite),
+        ),
         of_point("client_usr_us_per_request", "the part of it in user mode", |p| {
             p.cpu.client_usr_us_per_request.and_then(finite)
         }),
-        of_point("server_us_per_request", "CPU time of the server per request", |p| {
+        of_point("server_us_per_request", "CPU time of the server per answer, good or not", |p| {
             p.cpu.server_us_per_request.and_then(finite)
         }),
         of_point("client_cpus", "CPUs' worth of time the generator used", |p| {

@@ -194,6 +194,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             limit: u64::from(connections),
         },
         cpu: CpuCost {
+            answers: Some(completed),
             client_us_per_request: Some(scene.client_us),
             client_usr_us_per_request: Some(scene.client_us * 0.3),
             server_us_per_request: server(scene.server_us),
@@ -508,7 +509,7 @@ fn definitions() -> BTreeMap<String, String> {
         ("points[].latency_ns", "From the send of a request to the last byte of its answer."),
         (
             "points[].cpu.client_us_per_request",
-            "CPU time of the generator's process in the window, divided by completed requests.",
+            "CPU time of the generator's process in the window, divided by answers of any status.",
         ),
     ]
     .into_iter()

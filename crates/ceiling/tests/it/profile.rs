@@ -117,7 +117,86 @@ fn a_ramp_is_measured_without_and_its_best_level_profiled() {
     let held_s = merged(&record, "block")["duration_s"].as_f64().unwrap()
         * profile["in_flight"].as_f64().unwrap();
     assert!((number("share") - number("blocked_s") / held_s).abs() < 1e-9, "{of_request}");
-    assert!(number("gain_max") >= number("share"));
+    let share = number("share");
+    assert!(share > 0.0 && share < 1.0, "{of_request}");
+    assert!((number("gain_max") - share / (1.0 - share)).abs() < 1e-9, "{of_request}");
+    // Of every answer of the visit, in the time that was profiled.
+    let cpu = merged(&record, "cpu");
+    let requests = cpu["requests"].as_f64().unwrap() / cpu["duration_s"].as_f64().unwrap();
+    assert!((requests / profile["rate"].as_f64().unwrap() - 1.0).abs() < 0.05, "{requests}");
+}
+
+/// What is told per request, and in shares of requests, by a profile of a kind; and why not.
+fn per_request<'a>(record: &'a Value, kind: &str) -> (&'a Value, Vec<&'a Value>, &'a Value) {
+    let merged = merged(record, kind);
+    let waits = merged["waits"].as_array().unwrap();
+    let of_requests = waits.iter().filter(|wait| wait["waiter"] == "request");
+    let shares = of_requests.flat_map(|wait| [&wait["share"], &wait["gain_max"]]);
+    (&merged["requests"], shares.collect(), &merged["requests_absent"])
+}
+
+#[test]
+fn a_part_of_the_workers_tells_no_share_of_all_requests() {
+    let _turn = turn();
+    let address = debug_address();
+    let prefork = ["--prefork", "--workers", "4", "--debug-addr", &address];
+    let server = Server::start("target-fiber", &prefork);
+    let url = server.url("/read");
+    let load =
+        |profile: &str| measure(&["load", &url, "-c", "32", "-d", "3", "--profile", profile]).1;
+    let some = load(&address);
+    for kind in ["cpu", "block", "mutex", "heap"] {
+        let (requests, shares, why) = per_request(&some, kind);
+        assert_eq!(merged(&some, kind)["processes"], 1, "{kind}");
+        assert!(requests.is_null(), "{kind}: {requests}");
+        assert!(shares.iter().all(|share| share.is_null()), "{kind}: {shares:?}");
+        let why = why.as_str().unwrap();
+        assert!(why.contains("processes") && why.contains("were not profiled"), "{why}");
+        assert!(why.contains("(target-fiber)"), "{why}");
+        let captured = captures(&some, kind)[0]["pid"].as_u64().unwrap();
+        assert!(!why.contains(&format!(" {captured} (")), "{captured}: {why}");
+        assert!(!why.contains(&format!(" {} (", server.pid)), "the master serves nothing: {why}");
+    }
+    let all = load("auto");
+    for kind in ["cpu", "block", "mutex", "heap"] {
+        let (requests, shares, why) = per_request(&all, kind);
+        assert_eq!(merged(&all, kind)["processes"], 4, "{kind}");
+        assert!(requests.as_f64().unwrap() > 0.0 && why.is_null(), "{kind}: {why}");
+        assert!(!shares.iter().any(|share| share.is_null()), "{kind}: {shares:?}");
+    }
+}
+
+#[test]
+fn streams_are_profiled_and_their_waits_are_no_waits_of_requests() {
+    let _turn = turn();
+    let address = debug_address();
+    let hub = ["--hub", "one", "--debug-addr", &address];
+    let server = Server::start("target-nethttp", &hub);
+    let url = server.url("");
+    let fanout = ["fanout", &url, "-c", "50", "--write-rate", "200", "--writers", "2", "-d", "3"];
+    let (_, record) = measure(&[&fanout[..], &["--profile", &address]].concat());
+    let profile = &record["profile"];
+    assert_eq!(profile["failures"], serde_json::json!([]), "{profile}");
+    assert!(profile["server_us_per_request"].is_null(), "{profile}");
+    assert!(profile["rate"].as_f64().unwrap() > 0.0, "writes go on");
+    for kind in ["cpu", "block", "mutex", "heap"] {
+        let (requests, shares, why) = per_request(&record, kind);
+        assert!(requests.is_null() && why.as_str().unwrap().contains("streams"), "{kind}: {why}");
+        assert!(shares.iter().all(|share| share.is_null()), "{kind}: {shares:?}");
+    }
+    let block = merged(&record, "block");
+    let waits = block["waits"].as_array().unwrap();
+    let blocked_s: f64 = waits
+        .iter()
+        .filter(|wait| wait["waiter"] == "request")
+        .map(|wait| wait["blocked_s"].as_f64().unwrap())
+        .sum();
+    // Fifty streams wait all the time: held against the writes that would be any number of times
+    // their residence.
+    assert!(blocked_s > block["duration_s"].as_f64().unwrap(), "{blocked_s}");
+    let cpu = merged(&record, "cpu");
+    assert!(cpu["total"].as_u64().unwrap() > 0, "{cpu}");
+    assert!(!cpu["flame"].as_array().unwrap().is_empty() && cpu["top"].is_array(), "{cpu}");
 }
 
 #[test]

@@ -33,7 +33,9 @@ fn the_measured_cost_times_the_rate_is_the_prediction() {
     let record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let point = &record["points"][0];
     let figure = |pointer: &str| point.pointer(pointer).unwrap().as_f64().unwrap();
-    let (rate, cpus) = (figure("/rate"), figure("/cpu/client_cpus"));
+    // CPU time is per answer of the window, whenever it was asked for.
+    let rate = figure("/cpu/answers") / figure("/load/duration_s");
+    let cpus = figure("/cpu/client_cpus");
     let said = run(&["size", &file, "--rate", "1M", "--json"]);
     assert_eq!(said.code, 0, "{}", said.stderr);
     let predicted = &said.record()["client_cpus"];
@@ -82,6 +84,34 @@ fn what_cannot_be_sized_is_refused_in_one_line() {
         for word in words {
             assert!(said.stderr.contains(word), "{arguments:?}: '{word}' in {}", said.stderr);
         }
+    }
+}
+
+/// Errors were answered too: CPU time is per answer, on both sides, and the table says so.
+#[test]
+fn the_cost_of_a_server_that_answers_with_errors_is_that_of_all_its_answers() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1", "--status", "500:50%"]);
+    let (folder, url) = (Folder::new("size-errors"), server.url("/"));
+    let file = folder.file("run.json");
+    let said = run(&["load", &url, "-c", "8", "-d", "1s", "--warmup", "300ms", "-o", &file]);
+    assert_eq!(said.code, 4, "{}", said.stderr);
+    let record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let point = &record["points"][0];
+    let figure = |pointer: &str| point.pointer(pointer).unwrap().as_f64().unwrap();
+    let (answers, good) = (figure("/cpu/answers"), figure("/requests/completed"));
+    let statuses = point["status"].as_object().unwrap().values().filter_map(Value::as_f64);
+    // At both ends of the window as many can be on their way as there are connections.
+    assert!((answers - statuses.sum::<f64>()).abs() <= 8.0, "{point}");
+    assert!(answers > 1.8 * good && answers < 2.2 * good, "{answers} answers, {good} good");
+    for side in ["client", "server"] {
+        let each_us = figure(&format!("/cpu/{side}_us_per_request"));
+        let cpus_us = figure(&format!("/cpu/{side}_cpus")) * figure("/load/duration_s") * 1e6;
+        assert!((each_us * answers / cpus_us - 1.0).abs() < 1e-6, "{side}: {}", point["cpu"]);
+    }
+    let shown = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for note in ["CPU time per answer, good or not:", "% of the answers were not good"] {
+        assert!(shown.contains(note), "{}", said.stdout);
     }
 }
 

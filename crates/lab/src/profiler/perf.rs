@@ -1,6 +1,6 @@
 //! `perf record` on the server's processes, and `perf script` on what it wrote.
 //!
-//! Both speak through pipes, so that no file is left behind. The text is made after the samples:
+//! Both speak through pipes, so that no file is left behind. The text is made after the visit:
 //! looking up names costs CPU time that would be the server's.
 
 use super::Taken;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Samples per second and CPU: not a divisor of the timer tick, with which it would march in step.
 const SAMPLES_PER_S: i64 = 99;
@@ -30,26 +30,40 @@ pub(super) fn event() -> &'static str {
 /// CPU time that a process can use between two samples; then to have none is no wonder.
 const UNSEEN_MAX_TICKS: u64 = 3;
 
-/// Samples of some processes and what they start, over whole seconds; none when they used no CPU
-/// time that could be seen.
-pub(super) fn take(
+/// What `perf record` wrote.
+pub(super) struct Recorded {
+    pub(super) pids: Vec<u32>,
+    seconds: u64,
+    bytes: Vec<u8>,
+    /// CPU time that the processes used meanwhile, clock ticks.
+    used_ticks: u64,
+}
+
+/// Samples some processes and what they start, over whole seconds.
+pub(super) fn record(
     pids: &[u32],
     seconds: u64,
     given_up: &AtomicBool,
-) -> Result<Vec<Taken>, String> {
-    let list = pids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+) -> Result<Recorded, String> {
     let (rate, length) = (SAMPLES_PER_S.to_string(), seconds.to_string());
     let used_before = used_ticks(pids);
     let mut record = Command::new("perf");
-    record.args(["record", "-q", "-g", "-F", &rate, "-e", event(), "-o", "-", "-p", &list]);
+    record.args(["record", "-q", "-g", "-F", &rate, "-e", event(), "-o", "-", "-p", &list(pids)]);
     record.args(["--", "sleep", &length]);
-    let recorded = output(record, Vec::new(), given_up)?;
+    let bytes = output(record, Vec::new(), &|| given_up.load(Ordering::Relaxed))?;
     let used_ticks = used_ticks(pids).saturating_sub(used_before);
+    Ok(Recorded { pids: pids.to_vec(), seconds, bytes, used_ticks })
+}
+
+/// The samples by process; none when they used no CPU time that could be seen.
+pub(super) fn taken(recorded: Recorded, until: Instant) -> Result<Vec<Taken>, String> {
+    let Recorded { pids, seconds, bytes, used_ticks } = recorded;
     let mut script = Command::new("perf");
     script.args(["script", "-i", "-", "--no-inline", "-F", perf::FIELDS]);
-    let text = output(script, recorded, given_up)?;
-    let by_process = perf::parse(&text, PERIOD_NS);
+    let text = output(script, bytes, &|| Instant::now() > until)?;
+    let by_process = perf::parse(&text, PERIOD_NS).map_err(|error| error.to_string())?;
     if by_process.is_empty() && used_ticks > UNSEEN_MAX_TICKS {
+        let list = list(&pids);
         return Err(format!("no samples of {list}, which used CPU time: they may not be seen"));
     }
     let taken = by_process.into_iter().map(|(pid, mut samples)| {
@@ -60,13 +74,21 @@ pub(super) fn take(
     Ok(taken.collect())
 }
 
+fn list(pids: &[u32]) -> String {
+    pids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
 fn used_ticks(pids: &[u32]) -> u64 {
     let stats = pids.iter().filter_map(|pid| probe::process_stat(*pid).ok());
     stats.map(|stat| stat.user_ticks + stat.system_ticks).sum()
 }
 
 /// Runs a program over its input; its output, or the first line in which it complains.
-fn output(mut command: Command, input: Vec<u8>, given_up: &AtomicBool) -> Result<Vec<u8>, String> {
+fn output(
+    mut command: Command,
+    input: Vec<u8>,
+    is_given_up: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
@@ -80,7 +102,7 @@ fn output(mut command: Command, input: Vec<u8>, given_up: &AtomicBool) -> Result
         let _ = stdin.map(|mut stdin| stdin.write_all(&input));
     });
     let (said, complained) = (drain(stdout), drain(stderr));
-    let is_good = wait(&mut child, given_up)?;
+    let is_good = wait(&mut child, is_given_up)?;
     let _ = writer.join();
     let said = said.join().unwrap_or_default();
     let complained = complained.join().unwrap_or_default();
@@ -103,14 +125,14 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>
 }
 
 /// Whether it ended well. It is ended when nobody waits for it any more.
-fn wait(child: &mut Child, given_up: &AtomicBool) -> Result<bool, String> {
+fn wait(child: &mut Child, is_given_up: &dyn Fn() -> bool) -> Result<bool, String> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status.success()),
-            Ok(None) if given_up.load(Ordering::Relaxed) => {
+            Ok(None) if is_given_up() => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err("the visit ended first".to_string());
+                return Err("perf took longer than it is waited for".to_string());
             }
             Ok(None) => thread::sleep(Duration::from_millis(20)),
             Err(error) => return Err(format!("perf cannot be awaited: {error}")),
@@ -154,9 +176,9 @@ mod tests {
     fn a_program_that_nobody_waits_for_is_ended() {
         let mut sleep = Command::new("sleep");
         sleep.arg("60");
-        let ended = output(sleep, Vec::new(), &AtomicBool::new(true));
-        assert_eq!(ended, Err("the visit ended first".to_string()));
-        let missing = output(Command::new("no-such-perf"), Vec::new(), &AtomicBool::new(false));
+        let ended = output(sleep, Vec::new(), &|| true);
+        assert_eq!(ended, Err("perf took longer than it is waited for".to_string()));
+        let missing = output(Command::new("no-such-perf"), Vec::new(), &|| false);
         assert!(missing.unwrap_err().contains("not installed"));
     }
 }

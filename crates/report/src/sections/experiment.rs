@@ -3,8 +3,8 @@
 use super::{connecting::connecting, evidence, predictions, summary};
 use crate::page::{Block, Column, Fact, Mark, Page, Table};
 use crate::wording::{
-    best_point, delivered, mark_of, microseconds, ns, or_dash, plural, rate_of, wall_mark,
-    wall_name,
+    best_point, delivered, mark_of, microseconds, mixed_cost, ns, or_dash, plural, rate_of,
+    wall_mark, wall_name,
 };
 use model::experiment::{CellResult, Experiment, Fate};
 use model::histogram::Summary;
@@ -90,11 +90,13 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         };
         table.push(mark, cells);
     }
-    table.notes.push("client us, server us: CPU time per request, microseconds".to_string());
+    let note = "client us, server us: CPU time per request, microseconds";
+    table.notes.push(note.to_string());
     if table.rows.iter().any(|row| row.mark == Mark::Broken) {
-        let note = "!: no number, or a gate broke: CPU times stand, rate and times do not";
+        let note = "!: no number, or a gate broke: rate and times are not the server's";
         table.notes.push(note.to_string());
     }
+    table.notes.extend(mixed_costs(experiment, runs));
     if table.rows.iter().any(|row| row.mark == Mark::Caution) {
         let note = "~: the generator was the wall; the rate is a lower bound of the server's";
         table.notes.push(note.to_string());
@@ -112,6 +114,20 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         table.notes.push("a cell that failed has no number".to_string());
     }
     table
+}
+
+/// Of what CPU time is made in cells where much failed, and that it counts.
+fn mixed_costs(experiment: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
+    let mixed = experiment.cells.iter().zip(runs).filter_map(|(cell, run)| {
+        let mixed = mixed_cost(point_of(run.as_ref()?)?)?;
+        Some(format!("{}: {mixed}", cell.name))
+    });
+    let mut notes: Vec<String> = mixed.collect();
+    if !notes.is_empty() {
+        let note = "CPU time is per answer, good or not, and holds what was done without one:";
+        notes.insert(0, note.to_string());
+    }
+    notes
 }
 
 /// The best point; where none is valid the last one, which is marked.
@@ -280,6 +296,24 @@ mod tests {
         assert!(shown[1].ends_with("C2 no: S3"), "{shown:?}");
         assert_eq!(shown[2], "killed - - - - - failed ?: S3");
         assert_eq!(shown[3], "last - - - - - not reached -");
+    }
+
+    #[test]
+    fn where_much_failed_it_is_said_what_cpu_time_counts() {
+        let (of, mut runs) = fixtures::experiment();
+        let note = "CPU time is per answer";
+        let has_note = |table: &Table| table.notes.iter().any(|one| one.starts_with(note));
+        assert!(!has_note(&rows(&of, &runs)));
+        let run = runs[0].as_mut().unwrap();
+        let best = run.record.points.iter().position(|one| Some(one) == point_of(run)).unwrap();
+        let point = &mut run.record.points[best];
+        point.requests.sent = 1000;
+        (point.requests.completed, point.requests.failed) = (50, 950);
+        point.status = [("2xx".to_string(), 50), ("5xx".to_string(), 850)].into();
+        let table = rows(&of, &runs);
+        assert!(has_note(&table), "{:?}", table.notes);
+        let mix = "free: 94.4 % of the answers were not good, 10.0 % of the requests had no answer";
+        assert!(table.notes.contains(&mix.to_string()), "{:?}", table.notes);
     }
 
     #[test]

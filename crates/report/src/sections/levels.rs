@@ -2,8 +2,8 @@
 
 use crate::page::{Block, Column, Mark, Row, Table};
 use crate::wording::{
-    broken_gates, count, is_partial, latency, mark_of, microseconds, ns, or_dash, point_mark,
-    rate_of, unchecked_gates, wall_mark, wall_phrase,
+    broken_gates, count, is_partial, latency, mark_of, microseconds, mixed_cost, ns, or_dash,
+    point_mark, rate_of, unchecked_gates, wall_mark, wall_phrase,
 };
 use model::run::{Point, Run};
 use model::units::show_count;
@@ -135,6 +135,7 @@ fn gates_mark(point: &Point) -> String {
 fn notes(run: &Run) -> Vec<String> {
     let points = &run.record.points;
     let mut notes = reservations(run);
+    notes.extend(mixed_costs(points));
     if points.iter().any(|point| point.events.is_some()) {
         notes.push("These are the requests of the writers, whose rate makes the events.".into());
     }
@@ -172,6 +173,22 @@ fn notes(run: &Run) -> Vec<String> {
         notes.push(format!("Every latency holds up to {} of coalescing.", ns(Some(coalesced))));
     }
     notes
+}
+
+/// Of what CPU time is made where much failed: one note for all points of which the same is said.
+fn mixed_costs(points: &[Point]) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for point in points {
+        let Some(mixed) = mixed_cost(point) else { continue };
+        match groups.iter_mut().find(|group| group.0 == mixed) {
+            Some(group) => group.1.push(point_mark(point)),
+            None => groups.push((mixed, vec![point_mark(point)])),
+        }
+    }
+    let note = |(mixed, points): (String, Vec<String>)| {
+        format!("us/req of {}: CPU time per answer, good or not: {mixed}.", points.join(" "))
+    };
+    groups.into_iter().map(note).collect()
 }
 
 /// Why rows are marked: one note for all points that are marked for the same reason.

@@ -55,7 +55,8 @@ fn what(run: &Run, record: &ProfileRecord) -> String {
             record.rate / point.rate,
             per_second(point.rate)
         ),
-        _ => format!(
+        (Profiled::Repeat, _) => format!("Profiled in one more visit of {load}."),
+        (Profiled::Point, _) => format!(
             "Profiled in the window of {load} itself: what profiling cost is in every figure of \
              it."
         ),
@@ -114,7 +115,8 @@ fn top(merged: &MergedProfile, rows: usize) -> Table {
     let by_own = merged.top.iter().filter(|cost| cost.flat > 0).take(rows);
     for cost in by_own {
         let FunctionCost { function, flat, cum } = cost;
-        let each = *flat as f64 / scale / merged.requests;
+        let requests = merged.requests.filter(|requests| *requests > 0.0);
+        let each = requests.map(|requests| *flat as f64 / scale / requests);
         table.push(
             Mark::None,
             vec![
@@ -123,18 +125,23 @@ fn top(merged: &MergedProfile, rows: usize) -> Table {
                 share(*flat, merged.total),
                 amount(merged.kind, *cum as f64),
                 share(*cum, merged.total),
-                if merged.requests > 0.0 { format!("{each:.2}") } else { "-".to_string() },
+                each.map_or("-".to_string(), |each| format!("{each:.2}")),
             ],
         );
     }
     if rows == FULL_ROWS {
+        let per_request = merged.requests.map_or(String::new(), |requests| {
+            format!("; per request: flat over {requests:.0} requests")
+        });
         table.notes.push(format!(
-            "flat: by itself; cum: with all it called; per request: flat over {:.0} requests. {} \
-             with a share of their own.",
-            merged.requests,
+            "flat: by itself; cum: with all it called{per_request}. {} with a share of their own.",
             plural(merged.functions as u64, "function")
         ));
     }
+    table.notes.extend(merged.requests_absent.as_ref().map(|why| {
+        let of = if merged.kind == ProfileKind::Heap { "bytes" } else { "time" };
+        format!("No {of} per request: {why}.")
+    }));
     table
 }
 
@@ -162,14 +169,17 @@ fn waits(record: &ProfileRecord, merged: &MergedProfile, rows: usize) -> Option<
         Column::numbers("share"),
         Column::numbers("at most"),
     ];
+    // What waits below a frame that serves is a request where requests are served alone.
+    let whose = if merged.requests_absent.is_none() { "requests" } else { "what serves" };
     let mut table = Table::new(columns).caption(format!(
-        "{} of requests in {:.1} s of {}",
+        "{} of {whose} in {:.1} s of {}",
         kind_name(merged.kind),
         merged.duration_s,
         processes(merged)
     ));
     let held = record
         .in_flight
+        .filter(|_| merged.requests_absent.is_none())
         .map_or("-".to_string(), |mean| format!("{:.1} s x {mean:.1}", merged.duration_s));
     for wait in of_requests().take(rows) {
         table.push(Mark::None, wait_cells(wait, &held));
@@ -212,8 +222,11 @@ fn wait_cells(wait: &Wait, held: &str) -> Vec<String> {
         held.to_string(),
         hundredth(wait.share)
             .map_or("-".to_string(), |share| format!("{share:.*} %", digits(share))),
-        hundredth(wait.gain_max)
-            .map_or("no bound".to_string(), |gain| format!("+{gain:.*} %", digits(gain))),
+        match (hundredth(wait.gain_max), wait.share) {
+            (Some(gain), _) => format!("+{gain:.*} %", digits(gain)),
+            (None, Some(_)) => "no bound".to_string(),
+            (None, None) => "-".to_string(),
+        },
     ]
 }
 
@@ -230,7 +243,10 @@ fn notes(merged: &MergedProfile) -> Vec<String> {
              to be added to it."
                 .to_string(),
         );
-    } else {
+    }
+    if let Some(why) = &merged.requests_absent {
+        notes.push(format!("No share of requests and no bound: {why}."));
+    } else if merged.kind == ProfileKind::Block {
         notes.push(
             "share s: blocked over time x requests in flight. at most: s / (1 - s), by which the \
              rate could rise in closed loop without the wait; CPU time of the lock is not in it."

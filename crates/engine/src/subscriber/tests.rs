@@ -1,0 +1,442 @@
+//! A worker that listens, in virtual time, to a server that drops connections: every event that was
+//! delivered is booked once, and where it belongs.
+
+use super::Subscriber;
+use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
+use crate::job::{Job, Order, Pace};
+use crate::recorder::road;
+use model::fanout::{Delivery, EventCounts, Subscription};
+use model::histogram::Histogram;
+use model::load::{DriverKind, Life, Request};
+use model::route::Route;
+use model::tick::{Connections, Counters, ErrorClass};
+use rtrb::RingBuffer;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+use wire::tape::Tape;
+
+const MS: u64 = 1_000_000;
+const STREAMS: u32 = 3;
+const SLOTS: u32 = 7;
+const START_NS: u64 = 1_000 * MS;
+/// The window, and the drain after it.
+const BEGIN_NS: u64 = START_NS + 50 * MS;
+const END_NS: u64 = BEGIN_NS + 100 * MS;
+const DRAIN_NS: u64 = 20 * MS;
+/// Between these nothing comes about: the drain ends there, a little later than ordered.
+const QUIET_NS: Range<u64> = END_NS + 10 * MS..END_NS + 40 * MS;
+const OVER_NS: u64 = END_NS + 60 * MS;
+/// What the clock of stamps shows at our zero.
+const ZERO_NS: u64 = 1_700_000_000_000_000_000;
+
+/// An event on its way to a subscriber.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    slot: SlotId,
+    seq: u64,
+    came_ns: u64,
+    at_ns: u64,
+}
+
+#[derive(Debug)]
+enum Happening {
+    Opened,
+    /// Bytes, and the event that they complete.
+    Bytes(Vec<u8>, Option<Told>),
+    Reset,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Line {
+    generation: u32,
+    is_listening: bool,
+    /// When the latest of its bytes arrive.
+    free_ns: u64,
+}
+
+/// A server of events in virtual time, with what it saw.
+struct Hub {
+    now_ns: u64,
+    random: u64,
+    /// Deliveries of a thousand that end the connection instead, until the window ends.
+    resets: u64,
+    lines: Vec<Line>,
+    /// When events come about, and on which stream.
+    planned: VecDeque<(u64, u32)>,
+    /// Of each stream when its events came about; the first has number 1.
+    came_ns: [Vec<u64>; STREAMS as usize],
+    arranged: BTreeMap<(u64, u64), (SlotId, u32, Happening)>,
+    order: u64,
+    due: VecDeque<(u64, SlotId, u32, Happening)>,
+    bytes: Vec<u8>,
+    accepted: u64,
+    told: Vec<Told>,
+    /// When connections with a stream were reset.
+    reset_ns: Vec<u64>,
+}
+
+impl Hub {
+    fn new(seed: u64, resets: u64) -> Self {
+        let mut hub = Self {
+            now_ns: START_NS,
+            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            resets,
+            lines: vec![Line::default(); SLOTS as usize],
+            planned: VecDeque::new(),
+            came_ns: Default::default(),
+            arranged: BTreeMap::new(),
+            order: 0,
+            due: VecDeque::new(),
+            bytes: Vec::new(),
+            accepted: 0,
+            told: Vec::new(),
+            reset_ns: Vec::new(),
+        };
+        let mut at_ns = START_NS + 5 * MS;
+        while at_ns < OVER_NS {
+            let stream = hub.below(u64::from(STREAMS)) as u32;
+            if !QUIET_NS.contains(&at_ns) {
+                hub.planned.push_back((at_ns, stream));
+            }
+            at_ns += 1 + hub.below(MS / 2);
+        }
+        hub
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 16) % bound
+    }
+
+    fn arrange(&mut self, slot: SlotId, at_ns: u64, happening: Happening) {
+        let line = &mut self.lines[slot as usize];
+        let at_ns = at_ns.max(line.free_ns);
+        line.free_ns = at_ns;
+        self.order += 1;
+        self.arranged.insert((at_ns, self.order), (slot, line.generation, happening));
+    }
+
+    /// An event comes about: it goes to everybody who listens to its stream.
+    fn come(&mut self, came_ns: u64, stream: u32) {
+        self.came_ns[stream as usize].push(came_ns);
+        let seq = self.came_ns[stream as usize].len() as u64;
+        for slot in (stream..SLOTS).step_by(STREAMS as usize) {
+            if !self.lines[slot as usize].is_listening {
+                continue;
+            }
+            let at_ns = came_ns + self.below(2 * MS);
+            if at_ns < END_NS && self.below(1000) < self.resets {
+                self.lines[slot as usize].is_listening = false;
+                self.arrange(slot, at_ns, Happening::Reset);
+            } else {
+                self.deliver(slot, at_ns, (stream, seq));
+            }
+        }
+    }
+
+    /// Sends an event of a stream, in one piece or in two.
+    fn deliver(&mut self, slot: SlotId, at_ns: u64, (stream, seq): (u32, u64)) {
+        let came_ns = self.came_ns[stream as usize][seq as usize - 1];
+        let stamp_ns = ZERO_NS + came_ns;
+        let text = format!("id: {seq}\ndata: {{\"seq\":{seq},\"at_ns\":{stamp_ns}}}\n\n");
+        let cut = self.below(text.len() as u64) as usize;
+        let (first, rest) = text.as_bytes().split_at(cut);
+        if cut > 0 {
+            self.arrange(slot, at_ns, Happening::Bytes(first.to_vec(), None));
+        }
+        let later_ns = at_ns + self.below(MS);
+        let told = Told { slot, seq, came_ns, at_ns: 0 };
+        self.arrange(slot, later_ns, Happening::Bytes(rest.to_vec(), Some(told)));
+    }
+}
+
+impl Driver for Hub {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn cpu_ns(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    fn open(&mut self, slot: SlotId, _route: u32) {
+        let at_ns = self.now_ns + 20_000 + self.below(MS);
+        self.lines[slot as usize].free_ns = 0;
+        self.arrange(slot, at_ns, Happening::Opened);
+    }
+
+    fn send(&mut self, slot: SlotId, _span: Range<usize>, _ahead: Ahead) -> Sending {
+        let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n".to_vec();
+        let at_ns = self.now_ns + 10_000 + self.below(MS);
+        self.arrange(slot, at_ns, Happening::Bytes(head, None));
+        self.lines[slot as usize].is_listening = true;
+        // Some servers begin with what came about before, and that may have been seen.
+        let stream = slot % STREAMS;
+        let latest = self.came_ns[stream as usize].len() as u64;
+        if latest > 0 && at_ns + 2 * MS < END_NS && self.below(2) == 0 {
+            let seq = latest.saturating_sub(self.below(40)).max(1);
+            self.deliver(slot, at_ns, (stream, seq));
+        }
+        Sending::Done
+    }
+
+    fn close(&mut self, slot: SlotId) {
+        let line = &mut self.lines[slot as usize];
+        (line.generation, line.is_listening) = (line.generation + 1, false);
+    }
+
+    /// Sometimes it wakes late, with events from before and after what was waited for.
+    fn wait(&mut self, _now_ns: u64, until_ns: u64) -> u64 {
+        let next = |hub: &Self| hub.arranged.keys().next().map_or(u64::MAX, |(at_ns, _)| *at_ns);
+        while let Some((came_ns, stream)) = self.planned.front().copied()
+            && came_ns <= next(self).min(until_ns)
+        {
+            self.planned.pop_front();
+            self.come(came_ns, stream);
+        }
+        let oversleep_ns = if self.below(4) == 0 { self.below(3 * MS) } else { 500 };
+        let wake_ns = self.now_ns.max(next(self).min(until_ns)) + oversleep_ns;
+        while let Some((came_ns, stream)) = self.planned.front().copied()
+            && came_ns <= wake_ns
+        {
+            self.planned.pop_front();
+            self.come(came_ns, stream);
+        }
+        while let Some(entry) = self.arranged.first_entry()
+            && entry.key().0 <= wake_ns
+        {
+            let ((at_ns, _), (slot, generation, happening)) = entry.remove_entry();
+            self.due.push_back((at_ns, slot, generation, happening));
+        }
+        self.now_ns = wake_ns;
+        wake_ns
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        while let Some((at_ns, slot, generation, happening)) = self.due.pop_front() {
+            if self.lines[slot as usize].generation != generation {
+                continue;
+            }
+            return Some(match happening {
+                Happening::Opened => {
+                    self.accepted += 1;
+                    Event::Opened { slot, at_ns }
+                }
+                Happening::Bytes(bytes, told) => {
+                    self.told.extend(told.map(|told| Told { at_ns, ..told }));
+                    let buffer = Buffer { id: 0, length: bytes.len() as u32 };
+                    self.bytes = bytes;
+                    Event::Received { slot, at_ns, buffer }
+                }
+                Happening::Reset => {
+                    self.reset_ns.push(at_ns);
+                    Event::Ended { slot, end: End::Reset, at_ns }
+                }
+            });
+        }
+        None
+    }
+
+    fn bytes(&self, buffer: Buffer) -> &[u8] {
+        &self.bytes[..buffer.length as usize]
+    }
+
+    fn release(&mut self, _buffer: Buffer) {}
+}
+
+fn job(seed: u64) -> Job {
+    let stream = |stream: u32| Request {
+        method: "GET".to_string(),
+        path: format!("/events/{stream}"),
+        host: "sim".to_string(),
+        ..Request::default()
+    };
+    let streams: Vec<_> = (0..STREAMS).map(stream).collect();
+    Job {
+        driver: DriverKind::Sim,
+        routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
+        tape: Arc::new(Tape::new(&streams, 1).unwrap()),
+        threads: 1,
+        cpus: vec![],
+        connections_max: SLOTS,
+        depth_max: 1,
+        timeout_ns: 40 * MS,
+        connect_timeout_ns: 30 * MS,
+        coalesce_ns: 0,
+        seed,
+        tls: None,
+        tunnel: None,
+    }
+}
+
+/// What a level came to, and what the server saw of it.
+#[derive(Default)]
+struct Account {
+    measured: Counters,
+    unmeasured: Counters,
+    events: EventCounts,
+    connections: Connections,
+    staleness: Histogram,
+    each: Histogram,
+    subscriptions: Vec<Subscription>,
+    accepted: u64,
+    told: Vec<Told>,
+    reset_ns: Vec<u64>,
+}
+
+fn listen(seed: u64, resets: u64, zero_ns: Option<i64>) -> Account {
+    let job = job(seed);
+    let (recorder, mut feed) = road(0, job.routes.len());
+    let (mut orders, orders_out) = RingBuffer::new(8);
+    let hub = Hub::new(seed, resets);
+    let mut worker = Subscriber::new(&job, SLOTS, 0, hub, (recorder, orders_out), zero_ns);
+    let (load, depth, pace, life) = (1, 1, Pace::Closed, Life::default());
+    let (connections, connections_max) = (SLOTS, SLOTS);
+    orders.push(Order::Connect { load, connections, connections_max, depth, pace, life }).unwrap();
+    let (begin_ns, end_ns, drain_ns) = (BEGIN_NS, END_NS, DRAIN_NS);
+    orders.push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns }).unwrap();
+    let mut account = Account::default();
+    // Longer than the events, so that the tick that holds the last ones is handed over too.
+    while worker.driver().now_ns() < OVER_NS + 250 * MS {
+        assert!(worker.turn());
+        feed.drain(|tick| {
+            account.measured += &tick.measured;
+            account.unmeasured += &tick.unmeasured;
+            account.events += &tick.events;
+            account.staleness.merge(&tick.latency);
+            account.each.merge(&tick.per_connection);
+            account.subscriptions.extend_from_slice(&tick.subscriptions);
+            if tick.last {
+                account.connections = tick.connections;
+            }
+        });
+    }
+    let hub = worker.driver();
+    (account.accepted, account.told) = (hub.accepted, hub.told.clone());
+    account.reset_ns = hub.reset_ns.clone();
+    account
+}
+
+/// What one subscriber should have seen, from what the server delivered to it.
+fn expected(slot: SlotId, told: &[Told]) -> (Subscription, u64, u64) {
+    let stream = slot % STREAMS;
+    let mut seen = Subscription { stream, is_accepted: true, ..Subscription::default() };
+    let (mut last, mut arrived, mut repeated) = (None, 0, 0);
+    for one in told.iter().filter(|told| told.slot == slot) {
+        let is_new = last.is_none_or(|last| one.seq > last);
+        match one.at_ns {
+            ..BEGIN_NS => seen.before = seen.before.max(Some(one.seq)),
+            BEGIN_NS..END_NS => {
+                arrived += 1;
+                repeated += u64::from(!is_new);
+                seen.received += u64::from(is_new);
+                if is_new {
+                    seen.before = seen.before.or(Some(one.seq - 1));
+                    seen.highest = Some(one.seq);
+                }
+            }
+            END_NS..OVER_NS if one.at_ns < QUIET_NS.end && is_new => {
+                seen.late_first = if seen.late == 0 { one.seq } else { seen.late_first };
+                seen.late += 1;
+            }
+            _ => {}
+        }
+        last = last.max(Some(one.seq));
+    }
+    (seen, arrived, repeated)
+}
+
+#[test]
+fn every_event_is_booked_once_and_where_it_arrived() {
+    let mut sums = (0, 0, 0, 0);
+    for seed in 1..300 {
+        let resets = [0, 10, 60][seed as usize % 3];
+        let account = listen(seed, resets, Some(ZERO_NS as i64));
+        let told = &account.told;
+        assert!(told.len() > 300, "seed {seed}: {} events", told.len());
+        let booked = account.measured.completed + account.unmeasured.completed;
+        assert_eq!(booked, told.len() as u64, "seed {seed}: conservation");
+        let (mut arrived_all, mut repeated_all) = (0, 0);
+        for slot in 0..SLOTS {
+            let (seen, arrived, repeated) = expected(slot, told);
+            assert_eq!(account.subscriptions[slot as usize], seen, "seed {seed}, slot {slot}");
+            (arrived_all, repeated_all) = (arrived_all + arrived, repeated_all + repeated);
+        }
+        assert_eq!(account.measured.completed, arrived_all, "seed {seed}: the window");
+        assert_eq!(account.events.numbered, arrived_all, "seed {seed}");
+        assert_eq!(account.events.repeated, repeated_all, "seed {seed}");
+        let of_window = |at_ns: u64| (BEGIN_NS..END_NS).contains(&at_ns);
+        let stale_ns = told.iter().filter(|one| of_window(one.at_ns));
+        let stale_ns: Vec<u64> = stale_ns.map(|one| one.at_ns - one.came_ns).collect();
+        let staleness = account.staleness.summary(0);
+        assert_eq!(staleness.count, arrived_all, "seed {seed}");
+        assert_eq!(staleness.max, stale_ns.iter().copied().max(), "seed {seed}");
+        assert_eq!(staleness.min, stale_ns.iter().copied().min(), "seed {seed}");
+        assert_eq!((account.events.stamped, account.events.early), (arrived_all, 0));
+        assert_eq!(account.each.count(), u64::from(SLOTS), "seed {seed}");
+        let late: u64 = account.subscriptions.iter().map(|one| one.late).sum();
+        let resets = account.reset_ns.len() as u64;
+        sums = (sums.0 + late, sums.1 + resets, sums.2 + repeated_all, sums.3 + arrived_all);
+    }
+    assert!(sums.0 > 0 && sums.1 > 0 && sums.2 > 0 && sums.3 > 0, "all of it happened: {sums:?}");
+}
+
+#[test]
+fn streams_that_end_are_asked_for_again_and_what_was_sent_meanwhile_is_missing() {
+    let mut missing_all = 0;
+    for seed in 1..200 {
+        let resets = [0, 30][seed as usize % 2];
+        let account = listen(seed, resets, Some(ZERO_NS as i64));
+        let Connections { opened, reopened, failed, served, open, .. } = account.connections;
+        assert_eq!((opened, failed), (u64::from(SLOTS), 0), "seed {seed}");
+        assert_eq!(served, u64::from(SLOTS), "seed {seed}: streams accepted at least once");
+        assert_eq!(open, u64::from(SLOTS), "seed {seed}: all are back when the drain is over");
+        assert_eq!(account.accepted, opened + reopened, "seed {seed}: reconnects");
+        assert_eq!(reopened, account.reset_ns.len() as u64, "seed {seed}: one for each end");
+        let of_class = account.measured.errors.get(ErrorClass::Reset);
+        assert_eq!(of_class, account.reset_ns.len() as u64, "seed {seed}: errors of the level");
+        let of_window = |at_ns: &&u64| (BEGIN_NS..END_NS).contains(*at_ns);
+        let lost = account.reset_ns.iter().filter(of_window).count() as u64;
+        assert_eq!(account.events.lost, lost, "seed {seed}: lost in the window");
+        let delivery = Delivery::of(&account.subscriptions);
+        let Delivery { meant, received, late, missing, .. } = delivery;
+        assert_eq!(meant, received + late + missing, "seed {seed}");
+        assert_eq!(missing, really_missing(&account), "seed {seed}");
+        assert!(resets > 0 || missing == 0, "seed {seed}: nobody was away");
+        missing_all += missing;
+    }
+    assert!(missing_all > 0);
+}
+
+/// Numbers that others of a stream saw in the window, and that did not arrive until the drain was
+/// over, counted one by one.
+fn really_missing(account: &Account) -> u64 {
+    let highest = |stream: u32| {
+        let of_stream = account.subscriptions.iter().filter(|one| one.stream == stream);
+        of_stream.filter_map(|one| one.highest).max().unwrap()
+    };
+    let missing = |slot: SlotId| {
+        let one = account.subscriptions[slot as usize];
+        let own = account.told.iter().filter(|told| told.slot == slot);
+        let arrived: Vec<u64> =
+            own.filter(|told| told.at_ns < QUIET_NS.end).map(|told| told.seq).collect();
+        let meant = one.before.unwrap() + 1..=highest(one.stream);
+        meant.filter(|seq| !arrived.contains(seq)).count() as u64
+    };
+    (0..SLOTS).map(missing).sum()
+}
+
+#[test]
+fn events_from_the_future_have_no_staleness_and_an_unknown_clock_tells_none() {
+    let behind = listen(7, 0, Some(ZERO_NS as i64 - 1_000 * MS as i64));
+    assert!(behind.measured.completed > 0);
+    assert_eq!(behind.events.early, behind.measured.completed);
+    assert_eq!(behind.staleness.summary(0).count, 0);
+    let unknown = listen(7, 0, None);
+    assert_eq!(unknown.measured.completed, behind.measured.completed, "the same seed");
+    assert_eq!(unknown.events.stamped, unknown.measured.completed);
+    assert_eq!((unknown.events.early, unknown.staleness.summary(0).count), (0, 0));
+}
