@@ -159,13 +159,7 @@ fn what_belongs_to_a_namespace_is_changed_and_put_back_byte_for_byte() {
 }
 
 /// Values of the whole host that may be one more or one less for a moment.
-const HARMLESS: &[&str] = &[
-    "netdev_max_backlog",
-    "netdev_budget",
-    "netdev_budget_usecs",
-    "core/dev_weight",
-    "swappiness",
-];
+const HARMLESS: &[&str] = &["netdev_max_backlog", "netdev_budget", "core/dev_weight", "swappiness"];
 
 /// Puts a value back, also when the test fails in between.
 struct PutBack<'a> {

@@ -392,15 +392,19 @@ struct Prefork(std::process::Child);
 impl Prefork {
     fn start() -> Self {
         let mut command = Command::new("sh");
-        command.args(["-c", "while read line; do sleep 600 & done; kill $(jobs -p)"]);
-        Self(command.stdin(Stdio::piped()).spawn().unwrap())
+        command.args(["-c", "while read line; do sleep 600 & done"]);
+        Self(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    fn workers(&self) -> Vec<String> {
+        let pid = self.0.id();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+        children.split_whitespace().map(str::to_string).collect()
     }
 
     /// CPUs of the processes that it has started.
     fn of_workers(&self) -> Vec<String> {
-        let pid = self.0.id();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-        children.split_whitespace().map(allowed).collect()
+        self.workers().iter().map(|pid| allowed(pid)).collect()
     }
 
     fn fork(&mut self) {
@@ -413,6 +417,9 @@ impl Prefork {
 
 impl Drop for Prefork {
     fn drop(&mut self) {
+        for worker in self.workers() {
+            crate::harness::signal(worker.parse().unwrap(), "KILL");
+        }
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }
