@@ -367,7 +367,8 @@ fn serving(bench: &Bench<'_>, observed: &Observed) -> Result<Serving, String> {
     let (near, far) = (bench.target.server.as_ref(), bench.target.probe.as_ref());
     let server = far.map_or(near, |far| far.server.as_ref());
     let threads = observed.far.as_deref().unwrap_or(observed).server_threads.as_deref();
-    Serving::of(server, threads, far.is_some())
+    let serving = Serving::of(server, threads)?;
+    Ok(if far.is_some() { serving.elsewhere() } else { serving })
 }
 
 /// Puts what was taken into the record, and tells the files and the failures.

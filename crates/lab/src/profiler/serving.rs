@@ -41,7 +41,6 @@ impl Serving {
     pub(super) fn of(
         server: Option<&ServerFacts>,
         threads: Option<&[ThreadShare]>,
-        is_far: bool,
     ) -> Result<Self, String> {
         let Some(server) = server else {
             return Err("the server's processes are not known".to_string());
@@ -81,7 +80,12 @@ impl Serving {
         if names.is_empty() {
             return Err("it is not known which of the server's processes serve".to_string());
         }
-        Ok(Self { names, is_far })
+        Ok(Self { names, is_far: false })
+    }
+
+    /// The same processes, where a probe saw them.
+    pub(super) fn elsewhere(self) -> Self {
+        Self { is_far: true, ..self }
     }
 
     /// Why profiles of a kind are not of all who served; nothing when they are.
@@ -157,7 +161,7 @@ mod tests {
     }
 
     fn serving(processes: Vec<ProcessFacts>, threads: &[ThreadShare]) -> Serving {
-        Serving::of(Some(&server(processes)), Some(threads), false).unwrap()
+        Serving::of(Some(&server(processes)), Some(threads)).unwrap()
     }
 
     /// Profiles of a kind and the processes in them.
@@ -219,9 +223,9 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_not_all() {
-        let unknown = Serving::of(None, None, false).unwrap_err();
+        let unknown = Serving::of(None, None).unwrap_err();
         assert_eq!(unknown, "the server's processes are not known");
-        let nobody = Serving::of(Some(&server(Vec::new())), None, false).unwrap_err();
+        let nobody = Serving::of(Some(&server(Vec::new())), None).unwrap_err();
         assert!(nobody.contains("which of"), "{nobody}");
         let mut named = captured(&[(BLOCK, &[])]);
         named.entry(BLOCK).or_default().unknown.insert("http://10.0.0.1:6060/".to_string());
