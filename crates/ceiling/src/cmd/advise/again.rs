@@ -97,7 +97,9 @@ mod tests {
             let command = words(&format!("ceiling load http://h/ {text}"));
             assert_eq!(longer(&command), "ceiling load http://h/ -d 20s", "{text}");
         }
-        let command = words("ceiling load http://h/ --confirm --probe a:1 --probe-pin aa");
+        let pin = "a".repeat(64);
+        let text = format!("ceiling load http://h/ --confirm --probe a:1 --probe-pin {pin}");
+        let command = words(&text);
         let probed = probed(&command);
         assert_eq!(probed, "ceiling load http://h/ --confirm --probe HOST:9200");
         assert!(confirmed(&command).ends_with("--confirm"), "{}", confirmed(&command));
