@@ -55,12 +55,20 @@ struct Line {
     free_ns: u64,
 }
 
+/// What a server does of a thousand times, until the window ends.
+#[derive(Debug, Clone, Copy)]
+struct Whims {
+    /// Deliveries that end the connection instead.
+    resets: u64,
+    /// Streams that begin with an event from before, which may have been seen.
+    repeats: u64,
+}
+
 /// A server of events in virtual time, with what it saw.
 struct Hub {
     now_ns: u64,
     random: u64,
-    /// Deliveries of a thousand that end the connection instead, until the window ends.
-    resets: u64,
+    whims: Whims,
     lines: Vec<Line>,
     /// When events come about, and on which stream.
     planned: VecDeque<(u64, u32)>,
@@ -77,11 +85,11 @@ struct Hub {
 }
 
 impl Hub {
-    fn new(seed: u64, resets: u64) -> Self {
+    fn new(seed: u64, whims: Whims) -> Self {
         let mut hub = Self {
             now_ns: START_NS,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
-            resets,
+            whims,
             lines: vec![Line::default(); SLOTS as usize],
             planned: VecDeque::new(),
             came_ns: Default::default(),
@@ -128,7 +136,7 @@ impl Hub {
                 continue;
             }
             let at_ns = came_ns + self.below(2 * MS);
-            if at_ns < END_NS && self.below(1000) < self.resets {
+            if at_ns < END_NS && self.below(1000) < self.whims.resets {
                 self.lines[slot as usize].is_listening = false;
                 self.arrange(slot, at_ns, Happening::Reset);
             } else {
@@ -173,10 +181,9 @@ impl Driver for Hub {
         let at_ns = self.now_ns + 10_000 + self.below(MS);
         self.arrange(slot, at_ns, Happening::Bytes(head, None));
         self.lines[slot as usize].is_listening = true;
-        // Some servers begin with what came about before, and that may have been seen.
         let stream = slot % STREAMS;
         let latest = self.came_ns[stream as usize].len() as u64;
-        if latest > 0 && at_ns + 2 * MS < END_NS && self.below(2) == 0 {
+        if latest > 0 && at_ns + 2 * MS < END_NS && self.below(1000) < self.whims.repeats {
             let seq = latest.saturating_sub(self.below(40)).max(1);
             self.deliver(slot, at_ns, (stream, seq));
         }
@@ -287,11 +294,11 @@ struct Account {
     reset_ns: Vec<u64>,
 }
 
-fn listen(seed: u64, resets: u64, zero_ns: Option<i64>) -> Account {
+fn listen(seed: u64, whims: Whims, zero_ns: Option<i64>) -> Account {
     let job = job(seed);
     let (recorder, mut feed) = road(0, job.routes.len());
     let (mut orders, orders_out) = RingBuffer::new(8);
-    let hub = Hub::new(seed, resets);
+    let hub = Hub::new(seed, whims);
     let mut worker = Subscriber::new(&job, SLOTS, 0, hub, (recorder, orders_out), zero_ns);
     let (load, depth, pace, life) = (1, 1, Pace::Closed, Life::default());
     let (connections, connections_max) = (SLOTS, SLOTS);
@@ -353,8 +360,8 @@ fn expected(slot: SlotId, told: &[Told]) -> (Subscription, u64, u64) {
 fn every_event_is_booked_once_and_where_it_arrived() {
     let mut sums = (0, 0, 0, 0);
     for seed in 1..300 {
-        let resets = [0, 10, 60][seed as usize % 3];
-        let account = listen(seed, resets, Some(ZERO_NS as i64));
+        let whims = Whims { resets: [0, 10, 60][seed as usize % 3], repeats: 500 };
+        let account = listen(seed, whims, Some(ZERO_NS as i64));
         let told = &account.told;
         assert!(told.len() > 300, "seed {seed}: {} events", told.len());
         let booked = account.measured.completed + account.unmeasured.completed;
@@ -389,7 +396,8 @@ fn streams_that_end_are_asked_for_again_and_what_was_sent_meanwhile_is_missing()
     let mut missing_all = 0;
     for seed in 1..200 {
         let resets = [0, 30][seed as usize % 2];
-        let account = listen(seed, resets, Some(ZERO_NS as i64));
+        // A number that is not above the last counts as repeated, also when it was missing.
+        let account = listen(seed, Whims { resets, repeats: 0 }, Some(ZERO_NS as i64));
         let Connections { opened, reopened, failed, served, open, .. } = account.connections;
         assert_eq!((opened, failed), (u64::from(SLOTS), 0), "seed {seed}");
         assert_eq!(served, u64::from(SLOTS), "seed {seed}: streams accepted at least once");
@@ -431,11 +439,12 @@ fn really_missing(account: &Account) -> u64 {
 
 #[test]
 fn events_from_the_future_have_no_staleness_and_an_unknown_clock_tells_none() {
-    let behind = listen(7, 0, Some(ZERO_NS as i64 - 1_000 * MS as i64));
+    let whims = Whims { resets: 0, repeats: 0 };
+    let behind = listen(7, whims, Some(ZERO_NS as i64 - 1_000 * MS as i64));
     assert!(behind.measured.completed > 0);
     assert_eq!(behind.events.early, behind.measured.completed);
     assert_eq!(behind.staleness.summary(0).count, 0);
-    let unknown = listen(7, 0, None);
+    let unknown = listen(7, whims, None);
     assert_eq!(unknown.measured.completed, behind.measured.completed, "the same seed");
     assert_eq!(unknown.events.stamped, unknown.measured.completed);
     assert_eq!((unknown.events.early, unknown.staleness.summary(0).count), (0, 0));
