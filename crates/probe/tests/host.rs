@@ -227,7 +227,8 @@ fn a_listener_that_nobody_accepts_from_fills_up() {
     let (listener, address) = listen();
     // SAFETY: listen takes no pointers; on a socket that listens it changes the backlog.
     assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 4) }, 0);
-    let connecting = move || TcpStream::connect_timeout(&address, Duration::from_secs(1));
+    // Of those that come at once some may be dropped; they try again after 1 s and 3 s.
+    let connecting = move || TcpStream::connect_timeout(&address, Duration::from_secs(4));
     let clients: Vec<_> = (0..8).map(|_| std::thread::spawn(connecting)).collect();
     let clients: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
 
