@@ -273,7 +273,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
          first, when it saw none) up to the highest that any subscriber of the same stream saw in \
          the window. received in the window, late in the half second after it, missing else: \
          meant = received + late + missing, exactly. What was sent while a subscriber was away is \
-         missing. delivery_share: (received + late) / meant. null with the reason in \
+         missing; a number that is not above the last one it saw counts as repeated, also when it \
+         was missing. delivery_share: (received + late) / meant. null with the reason in \
          delivery_absent when an event had no number or none arrived.",
     ),
     (
