@@ -2,6 +2,7 @@ package targets_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -97,6 +98,21 @@ func checkScan(t *testing.T, client *client) {
 	}
 }
 
+// makeOrder returns the id that was answered.
+func makeOrder(t *testing.T, client *client, path, body string) (id int64, ok bool) {
+	t.Helper()
+	got, err := client.ask(http.MethodPost, path, nil, strings.NewReader(body))
+	var written struct{ ID int64 }
+	if err == nil {
+		err = json.Unmarshal(got.body, &written)
+	}
+	if err != nil || got.status != http.StatusOK || written.ID == 0 {
+		t.Errorf("status %d, %v: %s", got.status, err, got.body)
+		return 0, false
+	}
+	return written.ID, true
+}
+
 // checkWrite looks up what was answered with another connection.
 func checkWrite(t *testing.T, client *client, direct *pgx.Conn, path string) {
 	ids := make(map[int64]string)
@@ -105,16 +121,11 @@ func checkWrite(t *testing.T, client *client, direct *pgx.Conn, path string) {
 	for i := range 40 {
 		group.Go(func() {
 			body := fmt.Sprintf("order %d \x00\xff", i)
-			got, err := client.ask(http.MethodPost, path, nil, strings.NewReader(body))
-			if err != nil || got.status != http.StatusOK {
-				t.Errorf("status %d, %v: %s", got.status, err, got.body)
-				return
+			if id, ok := makeOrder(t, client, path, body); ok {
+				mutex.Lock()
+				defer mutex.Unlock()
+				ids[id] = body
 			}
-			var written struct{ ID int64 }
-			mutex.Lock()
-			defer mutex.Unlock()
-			decodeStrict(t, got.body, &written)
-			ids[written.ID] = body
 		})
 	}
 	group.Wait()

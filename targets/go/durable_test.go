@@ -3,7 +3,6 @@ package targets_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,16 +73,11 @@ func makeOrders(t *testing.T, client *client, paths ...string) map[string][]int6
 	var mutex sync.Mutex
 	var group sync.WaitGroup
 	one := func(path string) {
-		got, err := client.ask(http.MethodPost, path, nil, strings.NewReader("order"))
-		if err != nil || got.status != http.StatusOK {
-			t.Errorf("status %d, %v: %s", got.status, err, got.body)
-			return
+		if id, ok := makeOrder(t, client, path, "order"); ok {
+			mutex.Lock()
+			defer mutex.Unlock()
+			ids[path] = append(ids[path], id)
 		}
-		var written struct{ ID int64 }
-		mutex.Lock()
-		defer mutex.Unlock()
-		decodeStrict(t, got.body, &written)
-		ids[path] = append(ids[path], written.ID)
 	}
 	for range 8 {
 		group.Go(func() {

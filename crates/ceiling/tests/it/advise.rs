@@ -217,6 +217,40 @@ fn a_plan_turns_a_knob_for_its_cell_and_keeps_what_it_predicted() {
     assert!(said.stdout.contains("-50.0 % to +50.0 %"), "{}", said.stdout);
 }
 
+/// Starts the plan with cells of such a length, and waits until the knob is turned; gives what it
+/// was before.
+fn started(namespace: &Namespace, folder: &Folder, length: &str, only: &str) -> (Child, String) {
+    let before = somaxconn(namespace);
+    assert_ne!(before, "7777");
+    let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
+    let text = PLAN.replace("duration = \"1s\"", &format!("duration = \"{length}\""));
+    fs::write(&plan, text).unwrap();
+    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
+    command.args(["run", &plan, "--targets-file", &list(), "--runs", &runs]);
+    command.args(["--json", "-q", "--allow-tune", "--only", only]);
+    command.env("CEILING_TUNE_JOURNAL", folder.path.join("journal"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while somaxconn(namespace) != "7777" {
+        thread::sleep(Duration::from_millis(2));
+    }
+    (child, before)
+}
+
+/// Records of all runs of an experiment.
+fn records(folder: &Folder, document: &Value) -> Vec<Value> {
+    let kept = Path::new(&folder.file("runs")).join(document["id"].as_str().unwrap()).join("runs");
+    let read = |run: std::io::Result<fs::DirEntry>| {
+        let text = fs::read(run.unwrap().path().join("run.json")).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    };
+    fs::read_dir(kept).unwrap().map(read).collect()
+}
+
+/// The gate of the only point of a run.
+fn gate(record: &Value) -> Option<&Value> {
+    record["points"][0]["gates"].as_array().unwrap().iter().find(|gate| gate["id"] == "tuning")
+}
+
 /// Somebody else changes the value while the cell is measured: no number, and nothing more is
 /// measured on a host that is not as it was.
 #[test]
@@ -224,16 +258,7 @@ fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
     must_be_root();
     let _turn = turn();
     let (namespace, folder) = (Namespace::new("drift"), Folder::new("advise-drift"));
-    let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
-    fs::write(&plan, PLAN.replace("duration = \"1s\"", "duration = \"3s\"")).unwrap();
-    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
-    command.args(["run", &plan, "--targets-file", &list(), "--runs", &runs]);
-    command.args(["--json", "-q", "--allow-tune", "--only", "as it is,longer"]);
-    command.env("CEILING_TUNE_JOURNAL", folder.path.join("journal"));
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while somaxconn(&namespace) != "7777" {
-        std::thread::yield_now();
-    }
+    let (child, _) = started(&namespace, &folder, "3s", "as it is,longer");
     namespace.sysctl("net.core.somaxconn", "8888");
     let said = Said::of(child.wait_with_output().unwrap());
     let document = said.record();
@@ -248,23 +273,13 @@ fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
     assert!(fates[2..].iter().all(|why| why.contains("not as it was before")), "{fates:?}");
     assert_eq!(somaxconn(&namespace), "8888", "what others set is left alone");
     assert_eq!(said.code, 5);
-    let kept = Path::new(&runs).join(document["id"].as_str().unwrap()).join("runs");
-    let mut records = fs::read_dir(kept).unwrap().map(|run| {
-        let text = fs::read(run.unwrap().path().join("run.json")).unwrap();
-        serde_json::from_slice::<Value>(&text).unwrap()
-    });
+    let records = records(&folder, &document);
     let tuned =
-        |record: &Value| record["host"]["tuned"].as_array().is_some_and(|all| !all.is_empty());
-    let record = records.find(tuned).expect("the run of the cell knows what was tuned");
-    let gates = record["points"][0]["gates"].as_array().unwrap();
-    let gate = gates.iter().find(|gate| gate["id"] == "tuning").expect("something is tuned");
+        |record: &&Value| record["host"]["tuned"].as_array().is_some_and(|all| !all.is_empty());
+    let record = records.iter().find(tuned).expect("the run of the cell knows what was tuned");
+    let gate = gate(record).expect("something is tuned");
     assert_eq!(gate["ok"], false, "{gate}");
     assert_eq!(record["verdict"]["wall"], "M3", "{}", record["verdict"]);
-}
-
-/// The gate of the only point of a run.
-fn gate(record: &Value) -> Option<&Value> {
-    record["points"][0]["gates"].as_array().unwrap().iter().find(|gate| gate["id"] == "tuning")
 }
 
 /// Waits until a process has started so many others; gives them.
@@ -286,16 +301,7 @@ fn a_knob_that_is_put_back_in_order_voids_its_cell_and_no_other() {
     must_be_root();
     let _turn = turn();
     let (namespace, folder) = (Namespace::new("advise-b"), Folder::new("advise-back"));
-    let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
-    fs::write(&plan, PLAN.replace("duration = \"1s\"", "duration = \"6s\"")).unwrap();
-    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
-    command.args(["run", &plan, "--targets-file", &list(), "--runs", &runs]);
-    command.args(["--json", "-q", "--allow-tune", "--only", "longer"]);
-    command.env("CEILING_TUNE_JOURNAL", folder.path.join("journal"));
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while somaxconn(&namespace) != "7777" {
-        thread::yield_now();
-    }
+    let (child, _) = started(&namespace, &folder, "6s", "longer");
     // The server and the generator, which soon measures.
     children(child.id(), 2);
     thread::sleep(Duration::from_secs(3));
@@ -306,12 +312,9 @@ fn a_knob_that_is_put_back_in_order_voids_its_cell_and_no_other() {
     let why = cells[0]["fate"]["why"].as_str().unwrap();
     assert!(why.contains("tuning drifted") && why.contains("put back meanwhile"), "{why}");
     assert_eq!(cells[1]["fate"]["fate"], "measured", "{cells:#}");
-    let kept = Path::new(&runs).join(document["id"].as_str().unwrap()).join("runs");
-    let records = fs::read_dir(kept).unwrap().map(|run| {
-        let text = fs::read(run.unwrap().path().join("run.json")).unwrap();
-        serde_json::from_slice::<Value>(&text).unwrap()
-    });
-    let mut gates: Vec<_> = records.map(|record| gate(&record).unwrap()["ok"].clone()).collect();
+    let records = records(&folder, &document);
+    let mut gates: Vec<_> =
+        records.iter().map(|record| gate(record).unwrap()["ok"].clone()).collect();
     gates.sort_by_key(|ok| ok.as_bool());
     assert_eq!(gates, [false, true], "the first cell and the second one");
 }
@@ -388,23 +391,6 @@ tune = { only = ["server-cpus"], cpus = "0/1" }
     assert!(tuned.iter().all(|row| row["wanted"] == "1"), "{cell:#}");
 }
 
-/// Starts the plan with cells that are too long to end, and waits until the knob is turned.
-fn started(namespace: &Namespace, folder: &Folder) -> (Child, String) {
-    let before = somaxconn(namespace);
-    assert_ne!(before, "7777");
-    let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
-    fs::write(&plan, PLAN.replace("duration = \"1s\"", "duration = \"60s\"")).unwrap();
-    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
-    command.args(["run", &plan, "--targets-file", &list(), "--runs", &runs]);
-    command.args(["--json", "-q", "--allow-tune", "--only", "longer"]);
-    command.env("CEILING_TUNE_JOURNAL", folder.path.join("journal"));
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while somaxconn(namespace) != "7777" {
-        thread::sleep(Duration::from_millis(2));
-    }
-    (child, before)
-}
-
 #[test]
 fn ctrl_c_in_a_tuned_cell_puts_the_knob_back_and_keeps_what_was_measured() {
     must_be_root();
@@ -413,7 +399,7 @@ fn ctrl_c_in_a_tuned_cell_puts_the_knob_back_and_keeps_what_was_measured() {
     // The second press would end at once, if nothing were changed.
     for presses in [1, 2] {
         let folder = Folder::new("advise-ctrl-c");
-        let (child, before) = started(&namespace, &folder);
+        let (child, before) = started(&namespace, &folder, "60s", "longer");
         thread::sleep(Duration::from_secs(2));
         for _ in 0..presses {
             signal(child.id(), "INT");
@@ -439,7 +425,7 @@ fn a_killed_run_leaves_its_knob_in_the_journal_and_revert_puts_it_back() {
     must_be_root();
     let _turn = turn();
     let (namespace, folder) = (Namespace::new("advise-k"), Folder::new("advise-killed"));
-    let (mut child, before) = started(&namespace, &folder);
+    let (mut child, before) = started(&namespace, &folder, "60s", "longer");
     // The server, and soon the generator.
     let started = children(child.id(), 2);
     signal(child.id(), "KILL");

@@ -23,10 +23,17 @@ pub fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     live_with_us(&mut command, Vec::new());
-    let child = command.spawn()?;
+    let mut child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // Of a descriptor, unlike of a number, the process is the same for ever.
-    let process = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())).transpose()?;
+    let process = match pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())).transpose() {
+        Ok(process) => process,
+        Err(error) => {
+            child.kill()?;
+            child.wait()?;
+            return Err(error.into());
+        }
+    };
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let watcher = scope.spawn(|| {

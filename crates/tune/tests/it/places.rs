@@ -1,8 +1,9 @@
 //! Every place of a virtual device, written and put back.
 
 use crate::namespace::{shell, with_four_queues};
+use crate::shared::{PutBack, turn};
 use std::collections::BTreeSet;
-use tune::{Act, Format, Host, Place, REGISTRY, Seen, Setting, Wish};
+use tune::{Act, Format, Host, Place, REGISTRY, Setting, Wish};
 
 /// Knobs of the network of a namespace that have a place on a virtual device.
 const KNOBS: &[&str] = &["T3", "T5", "T6", "T8", "T9", "T11", "T18", "T19", "T22"];
@@ -152,26 +153,12 @@ fn a_device_that_vanishes_is_absent_and_refuses() {
     });
 }
 
-/// Puts a value back, also when the test fails in between.
-struct PutBack<'a> {
-    host: &'a Host,
-    place: &'a Place,
-    before: Seen,
-}
-
-impl Drop for PutBack<'_> {
-    fn drop(&mut self) {
-        if let Ok(Some(now)) = self.place.read(self.host) {
-            let _ = self.place.write(self.host, &self.before.value, &now);
-        }
-    }
-}
-
 /// Knobs whose places are of this host and can be changed for a moment without a connection cut.
 const OF_THE_HOST: &[&str] = &["T1", "T5", "T6", "T9", "T10", "T11", "T19", "T20", "T22", "T23"];
 
 #[test]
 fn places_of_this_host_are_written_and_put_back() {
+    let _turn = turn();
     let host = Host::look(Default::default());
     let wish = Wish::default();
     for id in ["T3", "T4", "T16", "T17", "T18"] {

@@ -112,8 +112,8 @@ func (h *Hub) handleLike(call contract.Call) contract.Answer {
 		return *refusal
 	}
 	atNs := time.Now().UnixNano()
-	if len(call.Body) > 0 {
-		// Another process has accepted it, and says when.
+	if h.adoption.door != nil && len(call.Body) > 0 {
+		// The process that forwards has accepted it, and says when.
 		var err error
 		if atNs, err = strconv.ParseInt(string(call.Body), 10, 64); err != nil || atNs <= 0 {
 			return contract.Failed(http.StatusBadRequest, errAt)

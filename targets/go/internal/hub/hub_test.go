@@ -2,6 +2,8 @@ package hub
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"runtime"
 	"strconv"
 	"sync"
@@ -57,6 +59,29 @@ func TestSubscribersOfEachPostAreSpreadOverShards(t *testing.T) {
 				t.Errorf("shard %d has %d of the %d subscribers of post %d", shard, size, each, i)
 			}
 		}
+	}
+}
+
+// Only a hub that adopts believes a like when it says that it came earlier.
+func TestTheBodyOfALikeIsReadOnlyFromAProcessThatForwards(t *testing.T) {
+	for _, one := range []struct {
+		body   string
+		args   []string
+		status int
+	}{
+		{"an order", []string{"--hub", "one"}, http.StatusOK},
+		{"an order", []string{"--hub", "one", "--hub-adopt"}, http.StatusBadRequest},
+		{"-5", []string{"--hub", "one", "--hub-adopt"}, http.StatusBadRequest},
+		{"1700000000000000000", []string{"--hub", "one", "--hub-adopt"}, http.StatusOK},
+		{"", []string{"--hub", "one", "--hub-adopt"}, http.StatusOK},
+	} {
+		t.Run(fmt.Sprint(one.body, one.args), func(t *testing.T) {
+			hub := opened(t, one.args...)
+			answer := hub.handleLike(contract.Call{Name: "a", Body: []byte(one.body)})
+			if answer.Status != one.status {
+				t.Errorf("status %d, want %d", answer.Status, one.status)
+			}
+		})
 	}
 }
 

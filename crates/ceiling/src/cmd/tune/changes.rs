@@ -275,13 +275,10 @@ fn far_apply(command: &Apply, answer: Answer) -> Result<Code, Failure> {
 /// Why an apply on the host of a probe failed, as one here would tell it.
 fn far_failure(answer: &Answer) -> Option<Failure> {
     let why = format!("the probe's host: {}", answer.error.as_ref()?);
-    let is_left = |row: &Row| row.fate == Fate::Applied || row.fate == Fate::Drifted;
     Some(match &answer.transaction {
         _ if answer.left > 0 => Failure::Left(why),
         // Nothing was begun: what was asked cannot be.
         None => Failure::Usage(why),
-        // An older probe does not count.
-        Some(_) if answer.rows.iter().any(is_left) => Failure::Left(why),
         Some(_) => Failure::File(why),
     })
 }

@@ -86,7 +86,9 @@ fn explicit(
     let meant = word.split_once('/').map_or(kind(first), |(_, meant)| meant).to_string();
     let places: Vec<Place> = places.into_iter().filter(|place| kind(place) == meant).collect();
     planned.retain(|one| places.iter().any(|place| place.show() == one.row.place));
-    for (place, one) in places.into_iter().zip(&mut planned) {
+    for place in places {
+        let shown = place.show();
+        let Some(one) = planned.iter_mut().find(|one| one.row.place == shown) else { continue };
         if matches!(one.row.fate, Fate::Refused | Fate::Absent) {
             continue;
         }

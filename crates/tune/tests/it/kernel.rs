@@ -3,45 +3,14 @@
 //! Needs root. What belongs to a namespace is changed in one of its own; of the whole host the
 //! value is written that is there already, and another one only where nobody notices.
 
+use crate::namespace::with_four_queues;
+use crate::shared::{PutBack, turn};
 use model::root::Root;
 use model::tuning::Scope;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::fd::AsFd;
 use std::process::{Child, Command};
-use tune::{Act, Ask, Format, Host, Knob, Place, Profile, Proposal, REGISTRY, Seen, Wish};
-
-/// A network namespace, gone with the test.
-struct Namespace(String);
-
-impl Namespace {
-    fn new() -> Self {
-        let name = format!("ceiling-tune-{}", std::process::id());
-        let made = Command::new("ip").args(["netns", "add", &name]).status();
-        assert!(made.is_ok_and(|status| status.success()), "`ip netns add` needs root");
-        Self(name)
-    }
-
-    /// Runs `inside` in a thread that lives there: `/proc/sys/net` follows the thread.
-    fn run(&self, inside: impl FnOnce() + Send) {
-        let path = format!("/run/netns/{}", self.0);
-        std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                let file = fs::File::open(&path).unwrap();
-                move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-                inside();
-            });
-            thread.join().unwrap();
-        });
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
-    }
-}
+use tune::{Act, Ask, Format, Host, Knob, Place, Profile, Proposal, REGISTRY, Wish};
 
 /// A process that does nothing, killed with the test.
 struct Sleeper(Child);
@@ -120,8 +89,7 @@ fn value(place: &Place, host: &Host) -> String {
 
 #[test]
 fn what_belongs_to_a_namespace_is_changed_and_put_back_byte_for_byte() {
-    let namespace = Namespace::new();
-    namespace.run(|| {
+    with_four_queues(|| {
         let host = Host::look(Root::default());
         assert!(!host.is_initial_namespace, "{}", host.namespace);
         let (mut changed, mut refused, mut absent) = (BTreeSet::new(), Vec::new(), Vec::new());
@@ -161,23 +129,9 @@ fn what_belongs_to_a_namespace_is_changed_and_put_back_byte_for_byte() {
 /// Values of the whole host that may be one more or one less for a moment.
 const HARMLESS: &[&str] = &["netdev_max_backlog", "netdev_budget", "core/dev_weight", "swappiness"];
 
-/// Puts a value back, also when the test fails in between.
-struct PutBack<'a> {
-    host: &'a Host,
-    place: &'a Place,
-    before: Seen,
-}
-
-impl Drop for PutBack<'_> {
-    fn drop(&mut self) {
-        if let Ok(Some(now)) = self.place.read(self.host) {
-            let _ = self.place.write(self.host, &self.before.value, &now);
-        }
-    }
-}
-
 #[test]
 fn what_belongs_to_the_host_takes_the_value_it_has_and_some_another() {
+    let _turn = turn();
     let host = Host::look(Root::default());
     let (mut accepted, mut refused, mut absent) = (BTreeSet::new(), Vec::new(), Vec::new());
     let mut changed = BTreeSet::new();
