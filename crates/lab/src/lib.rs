@@ -22,6 +22,7 @@ mod level;
 mod mix;
 mod planned;
 mod search;
+pub mod setting;
 mod watch;
 
 mod burn;
@@ -36,7 +37,7 @@ mod server;
 
 pub use greet::{GreetError, SecretsError};
 
-pub use conduct::{LabError, run};
+pub use conduct::{LabError, run, run_in};
 pub use profiler::WINDOW_MIN_NS as PROFILED_WINDOW_MIN_NS;
 pub use watch::Logs;
 
