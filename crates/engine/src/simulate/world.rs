@@ -48,7 +48,18 @@ pub struct World {
     members: RefCell<Vec<Member>>,
     readings: RefCell<Vec<Reading>>,
     next_reading_ns: Cell<u64>,
-    visits: RefCell<Vec<(u64, f64)>>,
+    visits: RefCell<Vec<Visit>>,
+}
+
+/// A visit of a level, as the world saw it begin.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Visit {
+    /// When, nanoseconds.
+    pub begin_ns: u64,
+    /// Its number.
+    pub load: u32,
+    /// Speed of the server as a share of what was planned.
+    pub speed: f64,
 }
 
 /// One worker, and where it stands.
@@ -155,14 +166,15 @@ impl World {
     }
 
     /// A visit begins: the server's speed is drawn anew.
-    pub fn begin_visit(&self) {
+    pub fn begin_visit(&self, load: u32) {
         let mut serving = self.post.serving.borrow_mut();
         serving.begin_visit();
-        self.visits.borrow_mut().push((self.now_ns(), serving.speed()));
+        let visit = Visit { begin_ns: self.now_ns(), load, speed: serving.speed() };
+        self.visits.borrow_mut().push(visit);
     }
 
-    /// When visits began, and the speed of the server in each as a share of what was planned.
-    pub fn visits(&self) -> Vec<(u64, f64)> {
+    /// Every visit so far.
+    pub fn visits(&self) -> Vec<Visit> {
         self.visits.borrow().clone()
     }
 

@@ -1,0 +1,72 @@
+//! Kinds of worlds, one file each.
+
+mod constant;
+mod overload;
+mod queues;
+mod shedding;
+
+use crate::laws::Findings;
+use crate::stage::{Drawn, Seen};
+use model::random::Random;
+
+/// A kind of world.
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// How many are made.
+    pub seeds: u64,
+    /// Draws one.
+    pub draw: fn(&mut Dice) -> Drawn,
+    /// What must hold of what is said of it.
+    pub check: fn(&Seen, &mut Findings),
+}
+
+/// Every kind.
+pub const KINDS: &[Kind] = &[
+    constant::CLOSED,
+    constant::SLOW,
+    queues::MM1,
+    queues::MMC,
+    queues::MD1,
+    queues::SHARING,
+    overload::ABOVE,
+    shedding::AT_ONCE,
+];
+
+impl Kind {
+    /// Makes the world of a seed, and looks at it.
+    pub fn make(&self, seed: u64) -> Findings {
+        let mut findings = Findings::default();
+        let drawn = (self.draw)(&mut Dice { seed, random: Random::new(seed, 7) });
+        let seen = drawn.clone().play();
+        (self.check)(&seen, &mut findings);
+        if seed.is_multiple_of(8) && drawn.play().run.record != seen.run.record {
+            findings.wrong("the same seed gives another record".to_string());
+        }
+        findings
+    }
+}
+
+/// What a world is drawn with.
+pub struct Dice {
+    /// Its seed.
+    pub seed: u64,
+    random: Random,
+}
+
+impl Dice {
+    /// Any number between two, evenly in proportion.
+    pub fn scale(&mut self, least: f64, most: f64) -> f64 {
+        least * (most / least).powf(self.random.uniform())
+    }
+
+    /// A whole number between two.
+    pub fn count(&mut self, least: u32, most: u32) -> u32 {
+        self.random.between(u64::from(least), u64::from(most)) as u32
+    }
+
+    /// One of several.
+    pub fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.random.between(0, of.len() as u64 - 1) as usize].clone()
+    }
+}
