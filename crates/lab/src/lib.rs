@@ -23,6 +23,7 @@ mod mix;
 mod planned;
 mod search;
 pub mod setting;
+mod settled;
 mod watch;
 
 mod burn;

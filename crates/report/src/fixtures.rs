@@ -175,6 +175,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             unsent: 0,
             waited: 0,
             unanswered: 0,
+            arrived: None,
         },
         status,
         mismatched: 0,
@@ -184,6 +185,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         offered_rate: None,
         bytes: Bytes { sent: completed * 61, received: completed * 133 },
         latency_ns: summary.clone(),
+        latency_good_ns: Some(summary.clone()),
         service_ns: summary.clone(),
         release_lag_ns: None,
         lateness_ns: None,
@@ -191,6 +193,8 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         residence: None,
         in_flight: InFlight {
             mean: Some(f64::from(connections) * 0.998),
+            first: Some(f64::from(connections) * 0.998),
+            last: Some(f64::from(connections) * 0.998),
             limit: u64::from(connections),
         },
         cpu: CpuCost {
@@ -207,6 +211,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             turn_mean_ns: Some(8_400.0),
             turn_max_ns: 412_000,
             socket_bytes: completed * 133,
+            stray_bytes: 0,
         },
         series: seconds(rate, &summary, duration_s),
         per_100ms: vec![(rate / 10.0) as u64; 100],
@@ -245,6 +250,7 @@ fn connection_info(connections: u32, completed: u64) -> ConnectionInfo {
         served: number,
         failed: 0,
         reopened: 0,
+        unsolicited: 0,
         connect_ns: distribution(92_000.0, number).summary(0),
         handshakes: Handshakes::default(),
         requests_each: Spread {
@@ -434,6 +440,7 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         stop: Stop::AfterNs(WINDOW_NS),
         warmup: Warmup::SettleWithinNs(5 * NS_PER_S),
         drain_ns: NS_PER_S,
+        window_max_ns: None,
         timeout_ns: 5 * NS_PER_S,
         repeats_max: 2,
         threads: 2,

@@ -146,6 +146,7 @@ pub fn trial(seed: u64, levels: Vec<Level>) -> Trial {
         tls: None,
         proxy: None,
         confirm: None,
+        window_max_ns: None,
         fanout: None,
     }
 }

@@ -19,10 +19,12 @@ pub struct Truth {
     pub fates: Fates,
     /// True latency of the good ones, nanoseconds, rising: from the plan in open loop.
     pub latencies: Vec<u64>,
-    /// The same when the worker took the answer.
-    pub taken: Vec<u64>,
-    /// Requests in flight at the begin and at the end of the window.
-    pub in_flight: (u64, u64),
+    /// The same from the send.
+    pub services: Vec<u64>,
+    /// Answers to requests of the window by class of status, from 2xx.
+    pub status: [u64; 4],
+    /// Mean number in flight over the window, over its first fifth and over its last.
+    pub flying: [f64; 3],
 }
 
 /// What became of the requests of a window.
@@ -36,6 +38,8 @@ pub struct Fates {
     pub bad: u64,
     /// None of these.
     pub open: u64,
+    /// Of `open`, those that a time-out may have ended just before the end of the drain.
+    pub either: u64,
 }
 
 /// The truth about a point of one worker. `slack_ns` is how far from an end of the window the
@@ -47,7 +51,7 @@ pub fn of(seen: &Seen, index: usize, slack_ns: u64) -> Truth {
     let visit = visit_of(seen, point);
     let is_good = |one: &&Entry| matches!(one.fate, Fate::Answered(status) if status < 400);
     let between = |from_ns: u64, to_ns: u64| {
-        let is_inside = |one: &&Entry| (from_ns..to_ns).contains(&one.taken_ns);
+        let is_inside = |one: &&Entry| (from_ns..to_ns).contains(&one.back_ns) && one.taken_ns > 0;
         visit.iter().filter(is_good).filter(is_inside).count() as u64
     };
     let least = between(begin_ns + slack_ns, end_ns.saturating_sub(slack_ns));
@@ -59,35 +63,49 @@ pub fn of(seen: &Seen, index: usize, slack_ns: u64) -> Truth {
     let until_ns = end_ns + seen.drawn.trial.drain_ns;
     let timeout_ns = seen.drawn.trial.timeout_ns;
     let mut fates = Fates { sent: measured.len() as u64, ..Fates::default() };
-    let (mut latencies, mut taken) = (Vec::new(), Vec::new());
+    let (mut latencies, mut services, mut status) = (Vec::new(), Vec::new(), [0; 4]);
     for (one, planned_ns) in measured.iter().zip(&planned) {
         let was_taken = one.taken_ns > 0 && one.taken_ns <= until_ns + slack_ns;
+        if let (Fate::Answered(code), true) = (one.fate, was_taken) {
+            status[usize::from(code / 100 - 2)] += 1;
+        }
         match one.fate {
-            Fate::Answered(status) if status < 400 && was_taken => {
+            Fate::Answered(code) if code < 400 && was_taken => {
                 fates.good += 1;
                 latencies.push(one.back_ns.saturating_sub(*planned_ns));
-                taken.push(one.taken_ns.saturating_sub(*planned_ns));
+                services.push(one.back_ns.saturating_sub(one.sent_ns));
             }
             Fate::Answered(_) | Fate::Reset if was_taken => fates.bad += 1,
-            _ if one.sent_ns + timeout_ns < until_ns => fates.bad += 1,
-            _ => fates.open += 1,
+            // A time-out is looked for each tenth of a second.
+            _ if one.sent_ns + timeout_ns + 110_000_000 < until_ns => fates.bad += 1,
+            _ => {
+                fates.open += 1;
+                fates.either += u64::from(one.sent_ns + timeout_ns < until_ns + slack_ns);
+            }
         }
     }
     latencies.sort_unstable();
-    taken.sort_unstable();
-    let flying = |at_ns: u64| {
-        let is_flying =
-            |one: &&Entry| one.sent_ns <= at_ns && (one.taken_ns == 0 || one.taken_ns > at_ns);
-        visit.iter().filter(is_flying).count() as u64
+    services.sort_unstable();
+    let fifth_ns = (end_ns - begin_ns) / 5;
+    let parts = [
+        (begin_ns, end_ns),
+        (begin_ns, begin_ns + fifth_ns),
+        (end_ns - fifth_ns, end_ns),
+    ];
+    let flying = parts.map(|part| flying(visit, part, timeout_ns));
+    Truth { arrived: (least, most), duration_s, fates, latencies, services, status, flying }
+}
+
+/// Mean number of requests in flight between two instants.
+fn flying(visit: &[Entry], (begin_ns, end_ns): (u64, u64), timeout_ns: u64) -> f64 {
+    let overlap = |one: &Entry| {
+        let over_ns = match one.taken_ns {
+            0 => one.sent_ns + timeout_ns,
+            taken_ns => taken_ns,
+        };
+        over_ns.min(end_ns).saturating_sub(one.sent_ns.max(begin_ns)) as f64
     };
-    Truth {
-        arrived: (least, most),
-        duration_s,
-        fates,
-        latencies,
-        taken,
-        in_flight: (flying(begin_ns), flying(end_ns)),
-    }
+    visit.iter().map(overlap).sum::<f64>() / (end_ns - begin_ns) as f64
 }
 
 /// Requests of the visit that a point is of.

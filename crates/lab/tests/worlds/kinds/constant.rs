@@ -1,11 +1,10 @@
 //! A server whose every answer takes the same time.
 
-use super::{Dice, Kind};
+use super::{Kind, not_ours};
 use crate::laws::{self, Findings, PUNCTUAL};
-use crate::stage::{Drawn, MS, S, Seen, closed, servers};
+use crate::stage::{Drawn, S, Seen, closed, servers};
 use engine::simulate::server::Service;
-use model::load::{Arrival, Stop};
-use model::wall::Side;
+use model::load::{Stop, Warmup};
 
 /// Closed loop, from far below to far above what it can do.
 pub const CLOSED: Kind = Kind {
@@ -34,7 +33,7 @@ pub const SLOW: Kind = Kind {
         let mut drawn = Drawn::new(dice.seed, server, closed(connections)).lasting(6 * S);
         if dice.count(0, 2) == 0 {
             drawn.trial.stop = Stop::AfterRequests(u64::from(connections) * 2);
-            drawn.trial.warmup = model::load::Warmup::ForNs(0);
+            drawn.trial.warmup = Warmup::ForNs(0);
         }
         drawn.plan.server.cpu_share = 0.01;
         drawn
@@ -63,25 +62,3 @@ fn true_capacity(seen: &Seen, findings: &mut Findings) {
         findings.wrong(format!("rate {:.1} where {bound:.1} is what there is", point.rate));
     }
 }
-
-/// A generator that is on time is neither the wall nor in doubt.
-pub fn not_ours(seen: &Seen, findings: &mut Findings) {
-    let verdict = &seen.run.record.verdict;
-    if matches!(verdict.side, Side::Client | Side::Measurement) {
-        findings.wrong(format!("{} is named for a generator on time", verdict.wall.word()));
-    }
-}
-
-/// Whether a level is an open loop.
-pub fn is_open(seen: &Seen) -> bool {
-    matches!(seen.drawn.trial.levels[0].arrival, Arrival::Open { .. })
-}
-
-/// Length of the shortest window that is long against a latency.
-pub fn window_for(latency_ns: f64) -> u64 {
-    ((latency_ns * 20.0) as u64).clamp(2 * S, 20 * S) / MS * MS
-}
-
-/// Dice are not used here.
-#[allow(dead_code)]
-fn unused(_: &mut Dice) {}

@@ -1,13 +1,19 @@
 //! Kinds of worlds, one file each.
 
 mod constant;
+mod failures;
+mod generators;
+mod habits;
+mod hosts;
 mod overload;
 mod queues;
-mod shedding;
+mod ramps;
+mod searches;
 
 use crate::laws::Findings;
 use crate::stage::{Drawn, Seen};
 use model::random::Random;
+use model::wall::Side;
 
 /// A kind of world.
 pub struct Kind {
@@ -30,7 +36,28 @@ pub const KINDS: &[Kind] = &[
     queues::MD1,
     queues::SHARING,
     overload::ABOVE,
-    shedding::AT_ONCE,
+    failures::SHEDDING,
+    failures::STATUS,
+    failures::LATE,
+    failures::SILENT,
+    failures::RESETS,
+    failures::DYING,
+    habits::CLOSING,
+    habits::HALTING,
+    habits::SLOW_START,
+    habits::HEAVY,
+    habits::POOL,
+    habits::PIECES,
+    habits::STRAYS,
+    generators::LATE,
+    generators::FROZEN,
+    generators::SLOW,
+    generators::STARVED,
+    hosts::TICKS,
+    ramps::NOISY,
+    ramps::QUIET,
+    searches::MM1,
+    searches::SHEDDING,
 ];
 
 impl Kind {
@@ -68,5 +95,13 @@ impl Dice {
     /// One of several.
     pub fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.random.between(0, of.len() as u64 - 1) as usize].clone()
+    }
+}
+
+/// A generator that is on time is neither the wall nor in doubt.
+fn not_ours(seen: &Seen, findings: &mut Findings) {
+    let verdict = &seen.run.record.verdict;
+    if matches!(verdict.side, Side::Client | Side::Measurement) {
+        findings.wrong(format!("{} is named for a generator on time", verdict.wall.word()));
     }
 }

@@ -3,8 +3,7 @@
 //! M/M/1 and M/M/c: Erlang C. M/D/1: Pollaczek and Khinchine. M/G/1 with processor sharing: the
 //! mean depends on the mean of service alone (Kleinrock, Queueing Systems II, 4.4).
 
-use super::constant::not_ours;
-use super::{Dice, Kind};
+use super::{Dice, Kind, not_ours};
 use crate::laws::{self, Findings, PUNCTUAL};
 use crate::stage::{Drawn, S, Seen, open};
 use engine::simulate::server::{Discipline, Server, Service};
