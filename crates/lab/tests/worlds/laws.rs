@@ -153,7 +153,13 @@ fn percentiles_hold(findings: &mut Findings, point: &Point, truth: &Truth, allow
         Of::Plan => &truth.latencies,
         Of::Send => &truth.services,
     };
-    distribution_holds(findings, point, ("latency_ns", &point.latency_ns), (values, unknown), allowed);
+    distribution_holds(
+        findings,
+        point,
+        ("latency_ns", &point.latency_ns),
+        (values, unknown),
+        allowed,
+    );
     if let Some(good) = &point.latency_good_ns {
         distribution_holds(findings, point, ("latency_good_ns", good), (values, 0), allowed);
     }

@@ -56,11 +56,6 @@ impl Drawn {
         Self { plan: Plan { server, generator, host, seed }, trial: trial(seed, vec![level]) }
     }
 
-    /// The only level.
-    pub fn level(&mut self) -> &mut Level {
-        &mut self.trial.levels[0]
-    }
-
     /// Measures for so long.
     pub fn lasting(mut self, window_ns: u64) -> Self {
         self.trial.stop = Stop::AfterNs(window_ns);

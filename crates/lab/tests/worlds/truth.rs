@@ -87,11 +87,7 @@ pub fn of(seen: &Seen, index: usize, slack_ns: u64) -> Truth {
     latencies.sort_unstable();
     services.sort_unstable();
     let fifth_ns = (end_ns - begin_ns) / 5;
-    let parts = [
-        (begin_ns, end_ns),
-        (begin_ns, begin_ns + fifth_ns),
-        (end_ns - fifth_ns, end_ns),
-    ];
+    let parts = [(begin_ns, end_ns), (begin_ns, begin_ns + fifth_ns), (end_ns - fifth_ns, end_ns)];
     let flying = parts.map(|part| flying(visit, part, timeout_ns));
     Truth { arrived: (least, most), duration_s, fates, latencies, services, status, flying }
 }

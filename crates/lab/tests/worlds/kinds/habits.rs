@@ -73,8 +73,7 @@ pub const HEAVY: Kind = Kind {
             Service::Pareto(least, 2.0),
             Service::Bimodal(least, least * 50.0, 0.02),
         ]);
-        let discipline =
-            dice.one_of(&[Discipline::Shared, Discipline::Own, Discipline::Sharing]);
+        let discipline = dice.one_of(&[Discipline::Shared, Discipline::Own, Discipline::Sharing]);
         let mut server = Server::new(8, discipline, service);
         server.cpu_share = 0.1;
         let rate = server.capacity() * 0.4;

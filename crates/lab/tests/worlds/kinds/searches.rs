@@ -13,7 +13,8 @@ pub const MM1: Kind = Kind {
     seeds: 20,
     draw: |dice| {
         let service = dice.scale(1e6, 3e6);
-        let mut drawn = find(dice.seed, servers(1, Service::Exponential(service)), Spacing::Poisson);
+        let mut drawn =
+            find(dice.seed, servers(1, Service::Exponential(service)), Spacing::Poisson);
         // The rate that holds is 40 to 80 % of what the server can do.
         let load = dice.scale(0.4, 0.8);
         let bound_ns = 100f64.ln() * service / (1.0 - load);
