@@ -23,7 +23,7 @@ const DEVIATIONS: f64 = 3.0;
 /// Whether everything that was planned was answered. Nothing in closed loop.
 pub(crate) fn keeps_up(case: &Case<'_>) -> Option<bool> {
     let point = case.point;
-    let offered = point.offered_rate.filter(|_| case.is_open() && !point.is_churn())?;
+    let offered = point.offered_rate.filter(|_| !point.is_churn())?;
     let planned = offered * point.load.duration_s;
     let first = point.in_flight.first.unwrap_or(0.0);
     let edges = DEVIATIONS * (2.0 * first).sqrt();

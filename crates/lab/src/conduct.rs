@@ -15,7 +15,7 @@ use engine::StartError;
 use engine::job::Job;
 use judge::objective;
 use judge::observe::Observed;
-use judge::steady::{Steadiness, steadiness};
+use judge::steady::{Steadiness, steadiness_of};
 use judge::{Context, judge_point, judge_run};
 use model::curve::Curve;
 use model::event::Event;
@@ -442,7 +442,7 @@ impl<'a> Bench<'a> {
         point.fingerprints = judge::fingerprints::of_point(&point, &visit.gathered.latency);
         let point = judge_point(self.context(), point, &observed);
         let is_steady =
-            matches!(steadiness(&point.per_100ms), Steadiness::Steady { .. } | Steadiness::Unknown);
+            matches!(steadiness_of(&point), Steadiness::Steady { .. } | Steadiness::Unknown);
         notify(Event::Point(Box::new(point.clone())));
         self.points.push(point);
         self.levels.push(level.clone());

@@ -357,6 +357,13 @@ impl SecondSum {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::driver::sim::Faults;
+    use engine::job::Job;
+    use engine::simulate::{self, Account};
+    use model::load::{DriverKind, Life, Request, Spacing};
+    use model::route::Route;
+    use std::sync::Arc;
+    use wire::tape::Tape;
 
     fn tick(begin_ns: u64, completed: u64) -> Tick {
         let mut tick = Tick { phase: Phase::Measure, begin_ns, ..Tick::default() };
@@ -421,6 +428,107 @@ mod tests {
         assert_eq!(series, vec![10_000; 3]);
         let steadiness = judge::steady::steadiness(&gathered.tenths);
         assert!(matches!(steadiness, judge::steady::Steadiness::Steady { .. }), "{steadiness:?}");
+    }
+
+    const MS: u64 = 1_000_000;
+
+    fn level(connections: u32, depth: u32, window_ns: u64) -> simulate::Level {
+        simulate::Level {
+            connections,
+            connections_max: connections,
+            depth,
+            rate: None,
+            life: Life::default(),
+            connect_ns: 5 * MS,
+            warmup_ns: 500 * MS,
+            window_ns,
+            budget: None,
+            drain_ns: 10_000 * MS,
+        }
+    }
+
+    /// A level against a simulated server, gathered as a live one is.
+    fn simulated(seed: u64, level: simulate::Level, faults: Faults) -> (Gathered, Account) {
+        let request = Request { method: "GET".to_string(), ..Request::default() };
+        let request = Request { path: "/".to_string(), host: "sim".to_string(), ..request };
+        let job = Job {
+            driver: DriverKind::Sim,
+            routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
+            tape: Arc::new(Tape::new(&[request], level.depth).unwrap()),
+            threads: 1,
+            cpus: vec![],
+            connections_max: level.connections_max,
+            depth_max: level.depth,
+            timeout_ns: 10_000 * MS,
+            connect_timeout_ns: 10_000 * MS,
+            coalesce_ns: 0,
+            seed,
+            tls: None,
+            tunnel: None,
+        };
+        let mut gathered = Gathered::new(1);
+        let ends = level.budget.map_or(WindowEnds::WithSends, |_| WindowEnds::WithFates);
+        gathered.begin_window(simulate::window_begin_ns(&level), ends);
+        let account =
+            simulate::simulate_seen(&job, level, faults, |tick| gathered.add(tick));
+        (gathered, account)
+    }
+
+    fn rate(gathered: &Gathered) -> f64 {
+        let window_ns = gathered.window_end_ns() - gathered.window_begin_ns;
+        gathered.arrived as f64 * 1e9 / window_ns as f64
+    }
+
+    #[test]
+    fn rate_series_and_tenths_hold_the_same_responses_in_any_world() {
+        for seed in 0..60 {
+            let slowest_ns = [MS, 30 * MS, 300 * MS][seed as usize % 3];
+            let faults = Faults {
+                error_status: seed % 5 * 100,
+                reset: seed % 4 * 10,
+                last_answer: seed % 3 * 100,
+                service_ns: (slowest_ns / 3, slowest_ns),
+                ..Faults::default()
+            };
+            let mut level = level(1 + seed as u32 % 7, 1 + seed as u32 % 3, 1_350 * MS);
+            match seed % 4 {
+                0 => level.rate = Some((300.0, Spacing::Poisson)),
+                1 => (level.budget, level.warmup_ns) = (Some(50), 0),
+                2 => level.warmup_ns = 0,
+                _ => {}
+            }
+            let (gathered, account) = simulated(seed, level, faults);
+            let context = format!("seed {seed}: {account:?}");
+            assert_eq!(gathered.tenths.iter().sum::<u64>(), gathered.arrived, "{context}");
+            let in_series: u64 = gathered.series().iter().map(|second| second.completed).sum();
+            assert_eq!(in_series, gathered.arrived, "{context}");
+            match level.budget {
+                Some(_) => assert_eq!(gathered.arrived, account.measured.completed, "{context}"),
+                None => assert_eq!(gathered.arrived, account.arrived, "{context}"),
+            }
+            assert_eq!(account.measured.unanswered, 0, "{context}");
+            assert_eq!(gathered.in_flight(), 0, "{context}");
+        }
+    }
+
+    #[test]
+    fn above_capacity_the_rate_is_that_of_the_target_and_the_backlog_grows() {
+        // Eight places of 20 ms each do 400/s; 480/s are asked for, and all are answered at last.
+        let faults = Faults { service_ns: (20 * MS, 20 * MS), ..Faults::default() };
+        let level = level(8, 100, 4_000 * MS);
+        let level = simulate::Level { rate: Some((480.0, Spacing::Fixed)), ..level };
+        let (gathered, account) = simulated(1, level, faults);
+        assert_eq!((account.measured.completed, account.measured.unanswered), (1920, 0));
+        assert!((rate(&gathered) - 400.0).abs() < 3.0, "{}", rate(&gathered));
+        let (first, last) = gathered.in_flight_at_ends().unwrap();
+        // It grows by 80/s: by 256 from the middle of the first fifth to that of the last.
+        assert!((last - first - 256.0).abs() < 20.0, "{first} {last}");
+        // Within capacity both ends are alike.
+        let level = simulate::Level { rate: Some((320.0, Spacing::Fixed)), ..level };
+        let (gathered, _) = simulated(1, level, faults);
+        assert!((rate(&gathered) - 320.0).abs() < 3.0, "{}", rate(&gathered));
+        let (first, last) = gathered.in_flight_at_ends().unwrap();
+        assert!((last - first).abs() < 1.0, "{first} {last}");
     }
 
     #[test]
