@@ -256,9 +256,15 @@ impl<D: Driver> Worker<D> {
         let Some(first) = self.driver.next() else {
             return self.account_for_wait(now_ns, until_ns, self.turn_begin_ns);
         };
+        let stalled_ns = open::stalled(self.unseen_since_ns, (now_ns, until_ns), woken_ns);
+        let before = self.recorder.tick.latency.count();
         self.handle(first);
         while let Some(event) = self.driver.next() {
             self.handle(event);
+        }
+        if stalled_ns > 0 {
+            let tick = &mut self.recorder.tick;
+            tick.unseen.record_n(stalled_ns, tick.latency.count() - before);
         }
     }
 

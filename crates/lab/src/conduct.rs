@@ -572,6 +572,7 @@ pub(crate) fn make_point(
         latency_good_ns: Some(gathered.latency.summary(0)),
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
+        unseen_ns: (!gathered.unseen.is_empty()).then(|| gathered.unseen.summary(0)),
         latency_at_least_ns: at_least(gathered),
         // The judge splits it.
         residence: None,

@@ -109,6 +109,9 @@ pub struct Server {
     pub cpu_share: f64,
     /// Above so many requests in it, the next is refused at once with this status.
     pub refuses: Option<(u32, u16)>,
+    /// It lets so many requests per second pass, saved up for a tenth of a second at most, and
+    /// refuses the others at once with this status.
+    pub limits: Option<(f64, u16)>,
     /// A request that has been in it for so long gets status 504; the work on it goes on.
     pub gives_up_ns: Option<u64>,
     /// Share of requests that get this status after their service.
@@ -142,6 +145,7 @@ impl Server {
             service,
             cpu_share: 1.0,
             refuses: None,
+            limits: None,
             gives_up_ns: None,
             fails: (0.0, 500),
             resets: 0.0,
@@ -262,6 +266,8 @@ pub(super) struct Serving {
     inside: u32,
     shared: Shared,
     first_ns: Option<u64>,
+    /// When its tokens were last counted, and how many there were.
+    bucket: (u64, f64),
     is_dead: bool,
 }
 
@@ -293,6 +299,7 @@ impl Serving {
             inside: 0,
             shared: Shared::default(),
             first_ns: None,
+            bucket: (0, 0.0),
             is_dead: false,
             plan,
         };
@@ -401,6 +408,11 @@ impl Serving {
         {
             return self.answer(now_ns, end, entry, status);
         }
+        if let Some((rate, status)) = self.plan.limits
+            && !self.has_token(now_ns, rate)
+        {
+            return self.answer(now_ns, end, entry, status);
+        }
         if let Some(gives_up_ns) = self.plan.gives_up_ns {
             self.plan_step(now_ns + gives_up_ns, Step::GiveUp(end, entry));
         }
@@ -423,6 +435,16 @@ impl Serving {
                 }
             }
         }
+    }
+
+    /// Takes a token out of the bucket, if there is one.
+    fn has_token(&mut self, now_ns: u64, rate: f64) -> bool {
+        let (before_ns, tokens) = self.bucket;
+        let saved = (now_ns - before_ns) as f64 / 1e9 * rate;
+        let tokens = (tokens + saved).min((rate / 10.0).max(1.0));
+        let is_there = tokens >= 1.0;
+        self.bucket = (now_ns, if is_there { tokens - 1.0 } else { tokens });
+        is_there
     }
 
     fn begin(&mut self, now_ns: u64, server: usize) {

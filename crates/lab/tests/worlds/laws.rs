@@ -4,7 +4,6 @@ use crate::stage::{MS, Seen, US};
 use crate::truth::{self, Fates, Truth, percentile};
 use model::histogram::Summary;
 use model::run::Point;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What was found in one world.
@@ -49,16 +48,15 @@ pub fn standing(point: &Point, figure: &str) -> Standing {
         let is_broken = point.gates.iter().any(|gate| gate.ok == Some(false));
         return if is_broken { Standing::NotKnown } else { Standing::Sound };
     };
-    match all.get(figure) {
-        None => Standing::Sound,
-        Some(Value::String(word)) if word == "sound" => Standing::Sound,
-        Some(kept) => match kept.get("bounded") {
-            Some(bounds) => {
-                let bound = |name: &str, other: f64| bounds[name].as_f64().unwrap_or(other);
-                Standing::Bounded(bound("low", f64::NEG_INFINITY), bound("high", f64::INFINITY))
-            }
-            None => Standing::NotKnown,
-        },
+    // `latency_ns.p50` stands as `latency.p50`; what has no standing of its own is sound.
+    let Some(kept) = all.get(figure.replace("_ns.", ".")) else { return Standing::Sound };
+    match kept["is"].as_str() {
+        Some("sound") => Standing::Sound,
+        Some("bounded") => {
+            let low = kept["low"].as_f64().unwrap_or(f64::NEG_INFINITY);
+            Standing::Bounded(low, kept["high"].as_f64().unwrap_or(f64::INFINITY))
+        }
+        _ => Standing::NotKnown,
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Seen {
     pub drawn: Drawn,
     /// What the lab says.
     pub run: Run,
+    /// Bytes of raw readings that were written down.
+    pub readings: u64,
     /// What the server knows.
     pub account: Vec<Entry>,
     /// When visits began, and the server's speed in each.
@@ -71,11 +73,17 @@ impl Drawn {
         let run =
             lab::run_in(setting, &self.trial, &[], &mut logs, &stop, &mut |_| {}).expect("a run");
         let (account, visits) = (world.world.account(), world.world.visits());
-        Seen { drawn: self, run, account, visits }
+        let readings = logs.near.end();
+        Seen { drawn: self, run, readings, account, visits }
     }
 }
 
 impl Seen {
+    /// The record as it is kept, byte by byte, and how much was read.
+    pub fn bytes(&self) -> (String, u64) {
+        (serde_json::to_string(&self.run.record).expect("a record is JSON"), self.readings)
+    }
+
     /// The only point.
     pub fn point(&self) -> &Point {
         &self.run.record.points[0]

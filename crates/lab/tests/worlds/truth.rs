@@ -88,7 +88,7 @@ pub fn of(seen: &Seen, index: usize, slack_ns: u64) -> Truth {
     services.sort_unstable();
     let fifth_ns = (end_ns - begin_ns) / 5;
     let parts = [(begin_ns, end_ns), (begin_ns, begin_ns + fifth_ns), (end_ns - fifth_ns, end_ns)];
-    let flying = parts.map(|part| flying(visit, part, timeout_ns));
+    let flying = parts.map(|part| flying(&visit, part, timeout_ns));
     Truth { arrived: (least, most), duration_s, fates, latencies, services, status, flying }
 }
 
@@ -105,13 +105,15 @@ fn flying(visit: &[Entry], (begin_ns, end_ns): (u64, u64), timeout_ns: u64) -> f
 }
 
 /// Requests of the visit that a point is of.
-pub fn visit_of<'a>(seen: &'a Seen, point: &Point) -> &'a [Entry] {
+pub fn visit_of(seen: &Seen, point: &Point) -> Vec<Entry> {
     let begins = seen.visits.iter().map(|visit| visit.begin_ns);
     let begin_ns = begins.clone().filter(|at_ns| *at_ns <= point.window_ns.0).max().unwrap_or(0);
     let end_ns = begins.filter(|at_ns| *at_ns > point.window_ns.0).min().unwrap_or(u64::MAX);
-    let first = seen.account.partition_point(|one| one.sent_ns < begin_ns);
-    let last = seen.account.partition_point(|one| one.sent_ns < end_ns);
-    &seen.account[first..last]
+    let is_inside = |one: &&Entry| (begin_ns..end_ns).contains(&one.sent_ns);
+    let mut visit: Vec<Entry> = seen.account.iter().filter(is_inside).copied().collect();
+    // Workers are turned one after the other, and may be a turn apart.
+    visit.sort_by_key(|one| one.sent_ns);
+    visit
 }
 
 /// When each request was due; in closed loop when it was sent.

@@ -51,6 +51,29 @@ pub const STATUS: Kind = Kind {
     },
 };
 
+/// Lets so many requests a second pass and refuses the others with 429.
+pub const LIMITED: Kind = Kind {
+    name: "rate-limit",
+    seeds: 20,
+    draw: |dice| {
+        let mut server = servers(8, Service::Exponential(dice.scale(0.5e6, 2e6)));
+        let rate = dice.scale(100.0, 1000.0);
+        server.limits = Some((rate, 429));
+        server.cpu_share = 0.5;
+        let asked = rate * dice.scale(0.5, 3.0);
+        let level = dice.one_of(&[closed(6), open(100, asked, Spacing::Fixed)]);
+        Drawn::new(dice.seed, server, level)
+    },
+    check: |seen, findings| {
+        laws::hold(findings, seen, 0, PUNCTUAL);
+        not_ours(seen, findings);
+        let (rate, _) = seen.drawn.plan.server.limits.unwrap_or_default();
+        if seen.point().rate > rate * 1.1 {
+            findings.wrong(format!("{:.1} of {rate:.1} that are let through", seen.point().rate));
+        }
+    },
+};
+
 /// A gateway that turns what is slow into 504, late.
 pub const LATE: Kind = Kind {
     name: "gives-up-late",

@@ -12,7 +12,7 @@ pub const NOISY: Kind = Kind {
     name: "noisy-ramp",
     seeds: 60,
     draw: |dice| {
-        let mut server = servers(dice.count(1, 3), Service::Exponential(dice.scale(0.5e6, 3e6)));
+        let mut server = servers(dice.count(1, 3), Service::Exponential(dice.scale(1e6, 4e6)));
         server.noise = dice.scale(0.005, 0.05);
         let mut drawn = Drawn::new(dice.seed, server, closed(1)).lasting(S);
         drawn.trial.levels = [1, 2, 4, 8, 16, 32, 64].map(closed).to_vec();
@@ -43,7 +43,7 @@ pub const QUIET: Kind = Kind {
     name: "quiet-ramp",
     seeds: 15,
     draw: |dice| {
-        let server = servers(dice.count(1, 3), Service::Fixed(dice.scale(0.5e6, 3e6)));
+        let server = servers(dice.count(1, 3), Service::Fixed(dice.scale(1e6, 6e6)));
         let mut drawn = Drawn::new(dice.seed, server, closed(1)).lasting(800 * MS);
         drawn.trial.levels = [1, 2, 4, 8, 16, 32].map(closed).to_vec();
         drawn.trial.question = Question::Ramp;
