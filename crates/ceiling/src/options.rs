@@ -1,6 +1,7 @@
 //! Options that `load` and `ramp` share. Names are those fingers know from wrk, then curl.
 
 use crate::confirm::ConfirmOptions;
+use crate::exit::Strictness;
 use crate::far::ProbeOptions;
 use crate::secure::Secure;
 use crate::ways::WayOptions;
@@ -116,6 +117,10 @@ pub struct Options {
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     pub out: Vec<PathBuf>,
 
+    /// Exit 4 when any validity check is broken, also one that leaves the figure asked for known
+    #[arg(long)]
+    pub strict: bool,
+
     /// Print the record on stdout instead of text
     #[arg(long)]
     pub json: bool,
@@ -136,6 +141,13 @@ pub struct Options {
 
     #[command(flatten)]
     pub secure: Secure,
+}
+
+impl Options {
+    /// Which broken gates make a measurement not valid.
+    pub fn strictness(&self) -> Strictness {
+        if self.strict { Strictness::EveryGate } else { Strictness::OfFigure }
+    }
 }
 
 /// What a good answer must be like; an answer that is not so failed.

@@ -79,7 +79,7 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
     if let Some(error) = store_failure {
         return Err(error.into());
     }
-    let code = Code::of(&run.record);
+    let code = Code::of(&run.record, options.strictness());
     let is_expected = !run.record.expectations.is_empty();
     if code == Code::Unmet && is_expected && !options.quiet {
         let _ = writeln!(io::stderr(), "ceiling: {}", exit::unmet(&run.record));

@@ -15,6 +15,7 @@
 
 mod evidence;
 
+use crate::gates;
 use evidence::{Evidence, Tested};
 use model::objective::{Figure, Objective, Standing, Term};
 use model::run::Point;
@@ -105,8 +106,6 @@ impl Confirming {
     }
 }
 
-/// Gates without which a trial says nothing, whatever its objective says.
-const SOUND: [&str; 2] = ["conservation", "bytes"];
 /// Gates that a generator breaks that does not keep up.
 const PUNCTUAL: [&str; 2] = ["release", "resolution"];
 
@@ -121,7 +120,7 @@ pub fn trust(objective: &Objective, point: &Point) -> Trust {
         let mut gates = point.gates.iter().filter(|gate| gate.ok == Some(false));
         gates.any(|gate| names.contains(&gate.id.as_str()))
     };
-    if is_broken(&SOUND) {
+    if !gates::is_rate_known(point) {
         Trust::Invalid
     } else if is_broken(&PUNCTUAL) && lateness_matters(objective, point)
         || is_limited(&point.verdict)

@@ -36,7 +36,7 @@ fn best(points: &[Point]) -> Option<&Point> {
     let by_rate =
         |left: &&Point, right: &&Point| left.headline_rate().total_cmp(&right.headline_rate());
     let all = || visits.iter().map(|index| &points[*index]);
-    let sound = all().filter(|point| gates::broken(&point.gates).is_none());
+    let sound = all().filter(|point| gates::is_rate_known(point));
     sound.max_by(by_rate).or_else(|| all().max_by(by_rate))
 }
 

@@ -7,6 +7,7 @@
 //! a level near the asked load is the one to measure.
 
 use crate::{gates, last_visits, stats, steady};
+use model::claim::Claim;
 use model::facts::{CpuQuota, HostFacts};
 use model::run::{Point, Record};
 use model::shape::Estimate;
@@ -45,12 +46,11 @@ fn usable(cpus: usize, quotas: &[CpuQuota]) -> f64 {
 
 /// Works it out, or says in one sentence why this run cannot tell.
 pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
-    let verdict = &record.verdict;
-    if verdict.side == Side::Measurement {
-        return Err(format!("the run is not a valid measurement: {}", verdict.name));
+    if let Claim::NotKnown(why) = record.claim() {
+        return Err(format!("the run is not a valid measurement: {why}"));
     }
     let points = &record.points;
-    let is_valid = |index: &usize| gates::broken(&points[*index].gates).is_none();
+    let is_valid = |index: &usize| gates::is_rate_known(&points[*index]);
     let valid: Vec<usize> = last_visits(points).into_iter().filter(is_valid).collect();
     if points.iter().any(Point::is_churn) {
         return Err("the run counts connections of devices, not requests".to_string());
@@ -339,7 +339,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::run::{Outcome, Target};
-    use model::verdict::{Ceiling, Gate};
+    use model::verdict::Ceiling;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -484,24 +484,14 @@ mod tests {
 
     #[test]
     fn what_is_no_measurement_is_refused() {
-        let mut invalid = record();
-        invalid.verdict.side = Side::Measurement;
-        invalid.verdict.name = "invalid measurement".to_string();
         let mut broken = record();
         for point in &mut broken.points {
-            point.gates = vec![Gate {
-                id: "errors".to_string(),
-                ok: Some(false),
-                measured: None,
-                bound: String::new(),
-                why: String::new(),
-            }];
+            crate::fixture::Fixture::strike(point);
         }
         let mut unread = record();
         unread.points.iter_mut().for_each(|point| point.cpu.client_us_per_request = None);
         for (record, why) in [
-            (invalid, "not a valid measurement: invalid measurement"),
-            (broken, "no point of the run is a valid measurement"),
+            (broken, "not a valid measurement: the rate is not known: two accounts disagree"),
             (unread, "CPU time was not measured"),
         ] {
             let refused = size(&record, wish(1e6, 4)).unwrap_err();

@@ -67,6 +67,12 @@ pub fn steadiness(tenths: &[u64]) -> Steadiness {
     Steadiness::Steady { variation }
 }
 
+/// Rates per second of the half seconds of a window; a shorter rest is left out.
+pub fn half_second_rates(tenths: &[u64]) -> Vec<f64> {
+    let counts: Vec<f64> = tenths.iter().map(|count| *count as f64).collect();
+    stats::batch_means(&counts, BATCH_MAX).into_iter().map(|mean| mean * 10.0).collect()
+}
+
 /// Nearly independent rates per second of parts of a window, scaled so that their mean is `rate`.
 pub fn independent_rates(tenths: &[u64], rate: f64) -> Vec<f64> {
     let whole = &tenths[..tenths.len().saturating_sub(1)];

@@ -51,6 +51,7 @@ impl<'a> Context<'a> {
 /// Fills the gates, the verdict and the expectations of a point.
 pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) -> Point {
     point.gates = gates::check_all(&context.case(&point, observed));
+    point.standing = gates::standings(&context.case(&point, observed));
     point.residence = residence::of(&context.case(&point, observed));
     point.verdict = decide(&context.case(&point, observed), None);
     mention_loss(context, &mut point.verdict, &[observed]);
@@ -130,14 +131,15 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
             verdict
         }
     };
-    let invalid: Vec<_> = last_visits
+    let unknown: Vec<_> = last_visits
         .iter()
-        .filter(|index| gates::broken(&points[**index].gates).is_some())
+        .filter(|index| !gates::is_rate_known(&points[**index]))
         .map(|index| load_of(&points[*index]).to_string())
         .collect();
-    if !invalid.is_empty() && last_visits.len() > 1 {
-        let (count, of, list) = (invalid.len(), last_visits.len(), invalid.join(", "));
-        let what = format!("{count} of {of} levels broke a gate and were left out: {list}");
+    if !unknown.is_empty() && last_visits.len() > 1 {
+        let (count, of, list) = (unknown.len(), last_visits.len(), unknown.join(", "));
+        let what =
+            format!("the rate of {count} of {of} levels is not known, they are left out: {list}");
         verdict.against.push(what);
     }
     verdict
@@ -152,7 +154,7 @@ pub fn last_visits(points: &[Point]) -> Vec<usize> {
 }
 
 fn is_usable(point: &Point) -> bool {
-    gates::broken(&point.gates).is_none()
+    gates::is_rate_known(point)
 }
 
 /// The verdict that most points of a plateau share; among equals that of the highest rate. A wall
@@ -224,6 +226,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::histogram::Summary;
+    use model::standing::{Figure, Standing};
     use model::verdict::CeilingKind;
     use model::wall::WallId;
 
@@ -258,11 +261,8 @@ mod tests {
     fn a_late_generator_hides_what_is_known_by_its_timing_but_no_count() {
         let late = |fixture: &mut Fixture| {
             fixture.point.load.model = "open".to_string();
-            fixture.point.lateness_ns = fixture
-                .point
-                .latency_ns
-                .p50
-                .map(|p50_ns| Summary { p99_9: Some(p50_ns), ..Summary::default() });
+            fixture.point.latency_punctual_ns =
+                Some(Summary { p50: Some(0), ..Summary::default() });
             verdict(fixture)
         };
         let mut fixture = Fixture::good();
@@ -332,12 +332,11 @@ mod tests {
     }
 
     #[test]
-    fn a_hot_generator_is_the_wall_and_not_valid() {
+    fn a_hot_generator_is_the_wall() {
         let mut fixture = Fixture::good();
         fixture.worker(0.99, 0.0);
         let verdict = verdict(&mut fixture);
         assert_eq!((verdict.wall, verdict.side), (Named::Wall(WallId::C2), Side::Client));
-        assert!(!verdict.is_valid());
     }
 
     #[test]
@@ -345,9 +344,7 @@ mod tests {
         let mut fixture = Fixture::good();
         fixture.error("ports", 5);
         fixture.point.connections.served -= 1;
-        let explained = verdict(&mut fixture);
-        assert_eq!(explained.wall, Named::Wall(WallId::C7));
-        assert!(explained.against.iter().any(|what| what.contains("gate connections")));
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::C7));
         fixture.point.rate *= 10.0;
         let broken = verdict(&mut fixture);
         assert_eq!((broken.wall, broken.ceiling), (Named::Wall(WallId::M1), None));
@@ -440,7 +437,12 @@ mod tests {
         fixture.worker(0.50, 0.02);
         fixture.cpu(1, 0.60);
         let late = verdict(&mut fixture);
-        assert_eq!((late.wall, late.side), (Named::Wall(WallId::M1), Side::Measurement));
+        assert_eq!(
+            (late.wall, late.side),
+            (Named::None, Side::None),
+            "late stamps change no count"
+        );
+        assert!(matches!(fixture.point.standing.of(Figure::P50), Standing::Bounded { .. }));
     }
 
     fn judged_as(fixture: &Fixture, outcome: Outcome) -> Verdict {
@@ -461,8 +463,6 @@ mod tests {
     fn a_target_that_went_away_is_no_fault_of_the_measurement() {
         let mut fixture = Fixture::good();
         fixture.point.requests.failed = fixture.point.requests.sent;
-        let verdict = judged_as(&fixture, Outcome::Complete);
-        assert_eq!(verdict.side, Side::Measurement);
         let verdict = judged_as(&fixture, Outcome::TargetLost);
         assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
         assert!(verdict.name.contains("stopped answering"));

@@ -22,6 +22,7 @@ use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, DriverKind, Level, Life, ServerProcess, Stop, Trial};
 use model::perturbation::Perturbation;
 use model::profile::ProfileRecord;
+use model::punctual::{Window, punctual};
 use model::route::{self, Address, Route};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, EndUse, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
@@ -29,6 +30,7 @@ use model::run::{
     count_mismatches, count_requests, count_status,
 };
 use model::search::SearchRecord;
+use model::standing::Standings;
 use probe::{Config, Ends, Sampler};
 use remote::{Far, FarError};
 use std::collections::BTreeMap;
@@ -521,6 +523,11 @@ pub(crate) fn make_point(
         latency_ns,
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
+        latency_punctual_ns: is_open.then(|| {
+            let (latency, service) = (&gathered.latency, &gathered.service);
+            let (lateness, censored) = (&gathered.lateness, lost + gathered.measured.unsent);
+            punctual(Window { latency, service, lateness, censored })
+        }),
         latency_at_least_ns: at_least(gathered),
         // The judge splits it.
         residence: None,
@@ -539,6 +546,7 @@ pub(crate) fn make_point(
         unmeasured: unmeasured(visit),
         targets: mix::results(trial, &gathered.targets),
         gates: Vec::new(),
+        standing: Standings::default(),
         expectations: Vec::new(),
         fingerprints: Vec::new(),
         // Until the judge has spoken.

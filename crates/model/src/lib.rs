@@ -21,17 +21,20 @@ pub mod shapes;
 pub mod tls;
 
 pub mod histogram;
+pub mod punctual;
 pub mod tick;
 
 pub mod facts;
 pub mod reading;
 
+pub mod claim;
 pub mod fingerprint;
 pub mod perturbation;
 pub mod profile;
 pub mod run;
 pub mod shape;
 pub mod size;
+pub mod standing;
 pub mod verdict;
 pub mod wall;
 

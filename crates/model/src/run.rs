@@ -18,6 +18,7 @@ use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
 use crate::shape::ShapeFit;
+use crate::standing::Standings;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, TargetTally};
 use crate::tls::TlsInfo;
 use crate::verdict::{Gate, Verdict};
@@ -176,6 +177,10 @@ pub struct Point {
     /// that has room. Open loop only.
     #[serde(default)]
     pub lateness_ns: Option<Summary>,
+    /// Lower bounds of the latency that a punctual generator would have seen; see
+    /// [`punctual`](crate::punctual). Open loop only.
+    #[serde(default)]
+    pub latency_punctual_ns: Option<Summary>,
     /// Latency with a lower bound in the place of every request that has none (timed out,
     /// unanswered, unsent); absent when all have one. Its percentiles are lower bounds.
     #[serde(default)]
@@ -200,6 +205,9 @@ pub struct Point {
     pub targets: Vec<TargetResult>,
     /// Validity checks.
     pub gates: Vec<Gate>,
+    /// How far each figure may be believed; one that is absent is sound.
+    #[serde(default)]
+    pub standing: Standings,
     /// How each term of the trial's objective stands here; empty when none was given.
     #[serde(default)]
     pub expectations: Vec<Expectation>,

@@ -170,10 +170,3 @@ pub struct Verdict {
     /// Commands or actions that would settle what is open, best first.
     pub next: Vec<String>,
 }
-
-impl Verdict {
-    /// Whether the number may be used: no gate broke and the generator is not the wall.
-    pub fn is_valid(&self) -> bool {
-        !matches!(self.side, Side::Measurement | Side::Client)
-    }
-}

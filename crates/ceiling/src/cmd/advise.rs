@@ -11,11 +11,11 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory};
 use lab::experiment::{Rehearsed, way};
 use model::advice::{Advice, By, Candidate};
+use model::claim::Claim;
 use model::experiment::{Experiment, Fate, Foretold};
 use model::root::Root;
 use model::run::{Record, Run};
 use model::tuning::Basis;
-use model::wall::Side;
 use plan::{Change, Duel};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -86,11 +86,10 @@ pub fn run(command: Advise) -> Result<Code, Failure> {
 fn advise(run: &Run, asked: &Path, ground: &Ground) -> Result<Advice, Failure> {
     let (record, asked) = (&run.record, asked.display().to_string());
     let command = again::plain(&record.command);
-    if record.verdict.side == Side::Measurement {
+    if let Claim::NotKnown(why) = record.claim() {
         return Err(Failure::NotValid(format!(
-            "{asked}: the run is not a valid measurement ({}), and nothing can be predicted from \
-             it; measure again: {command}",
-            record.verdict.name
+            "{asked}: the run is not a valid measurement ({why}), and nothing can be predicted \
+             from it; measure again: {command}"
         )));
     }
     let mut advice = tune::advise(

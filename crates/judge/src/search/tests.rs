@@ -350,7 +350,7 @@ fn lateness_counts_beside_the_bound_and_accounts_must_agree() {
     assert_eq!(trust(&objective, &point), Trust::Sound, "overload breaks those");
     point.verdict.side = Side::Client;
     assert_eq!(trust(&objective, &point), Trust::ClientLate);
-    point.gates.push(gate("conservation", false));
+    Fixture::strike(&mut point);
     assert_eq!(trust(&objective, &point), Trust::Invalid);
 }
 

@@ -4,6 +4,7 @@ use crate::page::{Axis, Block, Chart, Limit, Mark, Scale, Series, Shape, Unit, V
 use crate::wording::{mark_of, per_second, rate_of};
 use model::histogram::Summary;
 use model::run::{Point, Run};
+use model::search::Answer;
 use model::verdict::{Ceiling, CeilingKind};
 
 /// What the levels of a run vary; the horizontal axis.
@@ -107,8 +108,20 @@ fn fitted_series(run: &Run, order: &[(f64, usize)]) -> Option<Series> {
     Some(Series { label: format!("fit: {}", shape.best?.name()), y })
 }
 
-/// The ceiling, as judged.
+/// The ceiling, as judged; of a search its answer, which is what the headline tells.
 fn limits(run: &Run) -> Vec<Limit> {
+    if let Some(search) = &run.record.search {
+        let answer = search.answer.as_ref().and_then(|answer| Some((answer.rate?, answer)));
+        let limit = |(rate, answer): (f64, &Answer)| Limit {
+            label: match answer.kind {
+                CeilingKind::Ceiling => format!("{} holds", per_second(rate)),
+                CeilingKind::AtLeast => format!("at least {} holds", per_second(rate)),
+            },
+            at: rate,
+            within: answer.misses_at.map(|misses_at| (rate, misses_at)),
+        };
+        return answer.into_iter().map(limit).collect();
+    }
     let limit = |ceiling: &Ceiling| Limit {
         label: match ceiling.kind {
             CeilingKind::Ceiling => format!("ceiling {}", per_second(ceiling.rate)),
