@@ -454,11 +454,9 @@ mod tests {
         };
         record.target.server.as_mut().unwrap().quotas = vec![quota(Some(50_000)), quota(None)];
         record.verdict.ceiling = Some(Ceiling {
-            kind: CeilingKind::Ceiling,
-            rate: 10_000.0,
             low: Some(9_900.0),
             high: Some(10_100.0),
-            knee_in_flight: None,
+            ..Ceiling::at(10_000.0, CeilingKind::Ceiling)
         });
         let sizing = size(&record, wish(1e6, 4)).unwrap();
         assert!((sizing.server_full_at.unwrap().value - 25_000.0).abs() < 1.0, "0.5 CPUs, 20 us");

@@ -15,8 +15,9 @@ use model::facts::HostFacts;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
 use model::run::{Outcome, Point, Target};
-use model::verdict::{Confidence, Named, Verdict};
+use model::verdict::{Confidence, IntervalKind, Named, Verdict};
 use model::wall::Side;
+use std::collections::BTreeSet;
 
 /// How it begins what is said of a probe that was lost.
 const PROBE_LOST: &str = "the probe on the server's host was lost";
@@ -107,29 +108,40 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
         last_visits.iter().copied().filter(|index| is_usable(&points[*index])).collect();
     let Some(&last) = usable.last().or(last_visits.last()) else { return undecided() };
     let by_load: Vec<&Point> = usable.iter().map(|index| &points[*index]).collect();
+    let rated: Vec<&Point> = points.iter().filter(|point| ramp::has_rate(point)).collect();
     let shape = match context.trial.question {
         Question::Load | Question::Churn | Question::Find | Question::Fanout => Shape::TooFew,
-        Question::Ramp => ramp::shape(&by_load),
+        Question::Ramp => ramp::shape(&rated),
     };
     let case =
         |index: usize| Case { ramp: &by_load, ..context.case(&points[index], &observed[index]) };
     let mut verdict = match &shape {
         Shape::TooFew => points[last].verdict.clone(),
-        Shape::Rising => decide(&case(last), Some(&shape_evidence(&by_load, &shape))),
+        Shape::Rising => decide(&case(last), Some(&shape_evidence(&rated, &shape))),
         Shape::Flat { plateau, .. } => {
-            let evidence = shape_evidence(&by_load, &shape);
+            let visits: Vec<&Point> = plateau.iter().map(|at| rated[*at]).collect();
+            let loads = visits.iter().map(|visit| load_of(visit)).collect::<BTreeSet<_>>();
+            let is_on = |index: &usize| loads.contains(&load_of(&points[*index]));
+            let decisive: Vec<usize> = usable.iter().copied().filter(is_on).collect();
+            let evidence = shape_evidence(&rated, &shape);
             let decided: Vec<_> =
-                plateau.iter().map(|at| decide(&case(usable[*at]), Some(&evidence))).collect();
-            let rates: Vec<_> = plateau.iter().map(|at| by_load[*at]).collect();
-            let mut verdict = majority(&decided, &rates);
-            verdict.ceiling = verdict.ceiling.and_then(|one| ceiling(&rates, one.kind));
-            if let Some(ceiling) = &mut verdict.ceiling {
-                let closed = rates.first().filter(|point| point.load.model == "closed");
-                ceiling.knee_in_flight = closed.map(|point| load_of(point));
+                decisive.iter().map(|index| decide(&case(*index), Some(&evidence))).collect();
+            let rates: Vec<_> = decisive.iter().map(|index| &points[*index]).collect();
+            match decided.is_empty() {
+                true => points[last].verdict.clone(),
+                false => of_plateau(majority(&decided, &rates), &visits, context.trial),
             }
-            verdict
         }
     };
+    if !matches!(shape, Shape::Flat { .. })
+        && let Some(one) = &verdict.ceiling
+    {
+        let is_same = |point: &&&Point| load_of(point) == load_of(&points[last]);
+        let visits: Vec<&Point> = rated.iter().filter(is_same).copied().collect();
+        if visits.len() > 1 {
+            verdict.ceiling = ceiling(&visits, one.kind);
+        }
+    }
     let invalid: Vec<_> = last_visits
         .iter()
         .filter(|index| gates::broken(&points[**index].gates).is_some())
@@ -141,6 +153,34 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
         verdict.against.push(what);
     }
     verdict
+}
+
+/// The verdict of a plateau with the ceiling that its visits give, and what would make it sure.
+fn of_plateau(mut verdict: Verdict, visits: &[&Point], trial: &Trial) -> Verdict {
+    let Some(kind) = verdict.ceiling.as_ref().map(|one| one.kind) else { return verdict };
+    verdict.ceiling = ceiling(visits, kind);
+    let Some(ceiling) = &mut verdict.ceiling else { return verdict };
+    let closed = visits.first().filter(|point| point.load.model == "closed");
+    ceiling.knee_in_flight = closed.map(|point| load_of(point));
+    if ceiling.interval != IntervalKind::Visits95 {
+        verdict.next.push(more_visits(trial, visits));
+    }
+    verdict
+}
+
+/// The command that visits the loads of a plateau often enough for an interval.
+fn more_visits(trial: &Trial, visits: &[&Point]) -> String {
+    let (first, last) = (&visits[0].load, &visits[visits.len() - 1].load);
+    let range = match (first.rate, last.rate) {
+        (Some(from), Some(to)) => format!("-R {from:.0}..{to:.0} -c {}", first.connections),
+        _ => format!("-c {}..{}", first.connections, last.connections),
+    };
+    let depth = if first.depth > 1 { format!(" -p {}", first.depth) } else { String::new() };
+    format!(
+        "ceiling ramp {} {range}{depth} --visits 3: an interval at 95 % needs three visits of the \
+         plateau",
+        trial.url
+    )
 }
 
 /// Index of the last visit of each level: a repeat stands for its level.
@@ -185,8 +225,9 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
 
 /// What the ramp's shape says, as evidence.
 fn shape_evidence(points: &[&Point], shape: &Shape) -> Seen {
+    let is_wider = |last: usize, knee: usize| load_of(points[last]) > load_of(points[knee]);
     let (from, to) = match shape {
-        Shape::Flat { knee, plateau } if plateau.len() > 1 => {
+        Shape::Flat { knee, plateau } if is_wider(plateau[plateau.len() - 1], *knee) => {
             (points[*knee], points[plateau[plateau.len() - 1]])
         }
         Shape::Flat { knee, .. } => (points[*knee], points[points.len() - 1]),
