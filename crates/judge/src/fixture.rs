@@ -268,6 +268,7 @@ fn trial() -> Trial {
         warmup: Warmup::ForNs(0),
         drain_ns: 2_000_000_000,
         timeout_ns: 10_000_000_000,
+        visits: 1,
         repeats_max: 0,
         threads: 1,
         cpus: vec![],

@@ -383,8 +383,14 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].verdict.ceiling",
-        "rate with the 95 % interval of its mean (batch means). kind ceiling: a wall was \
-         reached; at-least: none was, so the true ceiling is this or more.",
+        "rate: the mean over visits. kind ceiling: a wall was reached; at-least: none was, so the \
+         true ceiling is this or more. interval says what low and high are. visits-95: the 95 % \
+         interval of the mean over visits, by Student's t; with several visits of a level the \
+         levels are counted where they scatter more. min-max: the lowest and the highest of two \
+         visits. within-run: the interval of the mean inside one window (batch means), which says \
+         nothing of another visit. In a ramp the visits are all those of the plateau, a range of \
+         loads, steady or not. drift: change from the least to the greatest load of the plateau, \
+         where it is more than the scatter.",
     ),
 ];
 

@@ -103,6 +103,7 @@ pub fn run(command: Find) -> Result<Code, Failure> {
         question: Question::Find,
         levels: vec![Level { connections, connections_max, depth, arrival, life: Life::default() }],
         stop: Stop::AfterNs(command.trial),
+        visits: 1,
         repeats_max: 0,
     };
     let mut trial = trial::resolve(&command.options, shape)?;

@@ -92,6 +92,7 @@ pub fn run(command: Load) -> Result<Code, Failure> {
         question: Question::Load,
         levels: vec![Level { connections, connections_max, depth, arrival, life }],
         stop,
+        visits: 1,
         repeats_max: 0,
     };
     let trial = trial::resolve(&command.options, shape)?;

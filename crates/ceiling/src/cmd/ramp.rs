@@ -52,6 +52,10 @@ pub struct Ramp {
     #[arg(short = 'd', long, value_name = "T", default_value = "3s", value_parser = duration)]
     duration: u64,
 
+    /// Visits of each level; three or more on the plateau give its rate an interval at 95 %
+    #[arg(long, value_name = "N", default_value = "1", value_parser = visits)]
+    visits: u32,
+
     /// How often a level that is not steady is repeated
     #[arg(long, value_name = "N", default_value = "2", value_parser = repeats)]
     repeats: u32,
@@ -80,6 +84,11 @@ fn rates(text: &str) -> Result<Range, String> {
 fn repeats(text: &str) -> Result<u32, String> {
     let error = || format!("'{text}' is not a number from 0 to 20; for example 2");
     text.parse().ok().filter(|repeats| *repeats <= 20).ok_or_else(error)
+}
+
+fn visits(text: &str) -> Result<u32, String> {
+    let error = || format!("'{text}' is not a number from 1 to 100; for example 3");
+    text.parse().ok().filter(|visits| (1..=100).contains(visits)).ok_or_else(error)
 }
 
 pub fn run(command: Ramp) -> Result<Code, Failure> {
@@ -112,6 +121,7 @@ pub fn run(command: Ramp) -> Result<Code, Failure> {
         question: Question::Ramp,
         levels: levels?,
         stop: Stop::AfterNs(command.duration),
+        visits: command.visits,
         repeats_max: command.repeats,
     };
     let trial = trial::resolve(&command.options, shape)?;
