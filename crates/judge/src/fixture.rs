@@ -147,6 +147,7 @@ impl Fixture {
             offered_rate: None,
             bytes: Bytes { sent: completed * 50, received: completed * 130 },
             latency_ns: latency(completed, mean_ns),
+            latency_good_ns: Some(latency(completed, mean_ns)),
             service_ns: latency(completed, mean_ns),
             release_lag_ns: None,
             lateness_ns: None,

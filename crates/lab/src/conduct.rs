@@ -339,8 +339,7 @@ impl<'a> Bench<'a> {
                 load += 1;
                 (hands.notify)(Event::Level { index, of, attempt, level: level.clone() });
                 let visit = visit(hands, level, load)?;
-                let is_steady =
-                    self.add_visit((level, attempt), visit, hands.watch, hands.notify);
+                let is_steady = self.add_visit((level, attempt), visit, hands.watch, hands.notify);
                 if is_steady && attempt >= trial.visits {
                     break;
                 }
@@ -521,6 +520,7 @@ pub(crate) fn make_point(
         },
         service_ns: if is_open { gathered.service.summary(lost) } else { latency_ns.clone() },
         latency_ns,
+        latency_good_ns: Some(gathered.latency.summary(0)),
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
         latency_at_least_ns: at_least(gathered),

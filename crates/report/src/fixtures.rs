@@ -186,6 +186,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         offered_rate: None,
         bytes: Bytes { sent: completed * 61, received: completed * 133 },
         latency_ns: summary.clone(),
+        latency_good_ns: Some(summary.clone()),
         service_ns: summary.clone(),
         release_lag_ns: None,
         lateness_ns: None,

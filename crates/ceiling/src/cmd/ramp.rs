@@ -23,8 +23,9 @@ Ranges: 50..5k doubles, 100..10k*1.5 multiplies, 500..4k+500 adds; first and
 last are visited.
 
 Expectations: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time,
-service.p99 and so on for times from send, errors status3xx status4xx status5xx
-with < or <= and a share, rate with > or >=. Times and shares must hold
+service.p99 and so on for times from send, good.p99 and so on for good responses
+alone (a request without one counts as slower than all others elsewhere), errors
+status3xx status4xx status5xx with < or <= and a share, rate with > or >=. Times and shares must hold
 at every level, the rate must be reached at one. Exit 3 when a term is missed or
 undecided; a measurement that is not valid exits with 4 first.
 
@@ -32,6 +33,7 @@ Examples:
   ceiling ramp http://127.0.0.1:8083/read
   ceiling ramp http://127.0.0.1:8083/simple -c 10..2k*2 --cpus 1 -o ramp.html
   ceiling ramp http://127.0.0.1:8083/read -R 1k..128k*2 -c 100
+  ceiling ramp http://127.0.0.1:8083/read -c 64..256 --visits 3
   ceiling ramp http://127.0.0.1:8083/read -c 1..64 --expect 'p99<5ms,rate>=20k'")]
 pub struct Ramp {
     #[command(flatten)]
