@@ -91,8 +91,8 @@ fn client_us(point: &Point) -> Option<f64> {
     Some((each_us - spin_us).max(0.0)).filter(|us| *us > 0.0)
 }
 
-/// The cost at the fastest level. Its interval spans the costs of all busy visits, each with what its
-/// rate varied by inside its window; it is no interval of a mean.
+/// The cost at the fastest level. Its interval spans the costs of all busy visits, each with what
+/// its rate varied by inside its window; it is no interval of a mean.
 fn cost(best: &Point, busy: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Option<Estimate> {
     let value = of(best)?;
     let (mut low, mut high) = (value, value);

@@ -25,9 +25,10 @@ last are visited.
 Expectations: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time,
 service.p99 and so on for times from send, good.p99 and so on for good responses
 alone (a request without one counts as slower than all others elsewhere), errors
-status3xx status4xx status5xx with < or <= and a share, rate with > or >=. Times and shares must hold
-at every level, the rate must be reached at one. Exit 3 when a term is missed or
-undecided; a measurement that is not valid exits with 4 first.
+status3xx status4xx status5xx with < or <= and a share, rate with > or >=.
+Times and shares must hold at every level, the rate must be reached at one. Exit
+3 when a term is missed or undecided; a measurement that is not valid exits with
+4 first.
 
 Examples:
   ceiling ramp http://127.0.0.1:8083/read
