@@ -26,6 +26,7 @@ pub mod again;
 mod residence;
 
 pub mod fingerprints;
+mod plateau;
 pub mod ramp;
 pub mod shape;
 

@@ -41,7 +41,7 @@ fn named(wall: WallId, confidence: Confidence) -> Verdict {
         name: wall.name().to_string(),
         side: wall.side(),
         confidence,
-        ceiling: Some(Ceiling { rate: 1000.0, kind, low, high, knee_in_flight: None }),
+        ceiling: Some(Ceiling { low, high, ..Ceiling::at(1000.0, kind) }),
         ..undecided()
     }
 }

@@ -5,9 +5,9 @@ use super::ways;
 use crate::page::{Banner, Block, Fact, Tone};
 use crate::rates::{STATES, shares_of};
 use crate::wording::{
-    best_point, broken_gates, count, delivered, failures_phrase, interval, is_partial, latency, ns,
-    or_dash, per_second, percent, plural, point_mark, point_phrase, rate_cell, rate_of,
-    side_phrase, wall_name, wall_phrase,
+    best_point, broken_gates, count, delivered, drift, failures_phrase, interval, is_partial,
+    latency, ns, or_dash, per_second, percent, plural, point_mark, point_phrase, rate_cell,
+    rate_of, side_phrase, wall_name, wall_phrase,
 };
 use model::claim::Claim;
 use model::load::{Arrival, Hold, Level, Life, Question};
@@ -103,7 +103,7 @@ fn tone_of(verdict: &Verdict) -> Tone {
     }
 }
 
-/// `CEILING 48.2k/s (47.9k to 48.5k at 95 %)`, or `AT LEAST ..`.
+/// `CEILING 48.2k/s (47.9k to 48.5k at 95 % over 8 visits)`, or `AT LEAST ..`.
 fn rate_phrase(verdict: &Verdict) -> Option<String> {
     let ceiling = verdict.ceiling.as_ref()?;
     let kind = match ceiling.kind {
@@ -144,7 +144,9 @@ fn without_stop(name: &str) -> &str {
 
 fn ceiling_banner(verdict: &Verdict) -> Banner {
     let rate = rate_phrase(verdict).unwrap_or_else(|| "NO CEILING WAS MEASURED".to_string());
-    Banner { tone: tone_of(verdict), text: rate, lines: vec![wall_sentence(verdict)] }
+    let mut lines = vec![wall_sentence(verdict)];
+    lines.extend(verdict.ceiling.as_ref().and_then(drift));
+    Banner { tone: tone_of(verdict), text: rate, lines }
 }
 
 /// Connections were asked about: how many came per second, or how many were held.
@@ -203,6 +205,7 @@ fn load_banner(run: &Run) -> Banner {
         Standing::Sound => or_dash(rate_of(point), per_second),
         _ => format!("{}/s", rate_cell(point)),
     };
+    let ceiling = ceiling.filter(|_| point.standing.of(Figure::Rate).is_sound());
     let around = ceiling.and_then(interval).map_or_else(String::new, |text| format!(" ({text})"));
     let (p50, p99) = (latency(point, Figure::P50), latency(point, Figure::P99));
     let load = point_phrase(point);
