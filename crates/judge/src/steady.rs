@@ -39,7 +39,7 @@ pub enum Steadiness {
 }
 
 /// Judges a point. In closed loop requests that were sent at once come back at once, and go on in
-/// step: a server that takes 300 ms shows a burst every 300 ms, which is one rate. So its tenths are
+/// step: a server that takes 300 ms shows a burst every 300 ms, which is one rate. So tenths are
 /// averaged over one round, the median time to answer, before they are judged. A window of fewer
 /// than four rounds tells nothing.
 pub fn steadiness_of(point: &Point) -> Steadiness {

@@ -80,9 +80,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].requests",
         "Requests sent in the measured window and what became of them, in it or later: sent = \
-         completed + failed + unanswered. completed: whole answer with status 2xx or 3xx and no failed check. \
-         failed: whole answer with another status or a failed check, or an error of class \
-         timeout, reset, closed or parse. unanswered: no whole answer when the drain ended, which \
+         completed + failed + unanswered. completed: whole answer with status 2xx or 3xx and no \
+         failed check. failed: whole answer with another status or a failed check, or an error of \
+         class timeout, reset, closed or parse. unanswered: no whole answer when the drain ended, \
+         which \
          lasts as long as the time-out (-T) and ends when nothing is in flight; so there are some \
          only where it was cut short: the run was interrupted, or they could not change how a \
          trial of a search stands. \
@@ -187,7 +188,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].connections",
         "unsolicited: connections that were closed because bytes came while no request was in \
          flight on them, other than empty lines, which are passed over; with requests in flight \
-         such bytes fail the next of them with class parse. asked: slots of the level. opened: slots that were open at least once. served: slots \
+         such bytes fail the next of them with class parse. asked: slots of the level. opened: \
+         slots that were open at least once. served: slots \
          that had at least one request of the window answered, with any status. failed: slots \
          whose every attempt failed. reopened: further successful attempts. connect_ns: time from \
          connect() to established, successful attempts since the level was ordered; with a proxy \

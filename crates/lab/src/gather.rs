@@ -469,8 +469,7 @@ mod tests {
         let mut gathered = Gathered::new(1);
         let ends = level.budget.map_or(WindowEnds::WithSends, |_| WindowEnds::WithFates);
         gathered.begin_window(simulate::window_begin_ns(&level), ends);
-        let account =
-            simulate::simulate_seen(&job, level, faults, |tick| gathered.add(tick));
+        let account = simulate::simulate_seen(&job, level, faults, |tick| gathered.add(tick));
         (gathered, account)
     }
 

@@ -168,14 +168,9 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         turnover: None,
         events: None,
         requests: RequestInfo {
-            planned: None,
             sent: completed,
             completed,
-            failed: 0,
-            unsent: 0,
-            waited: 0,
-            unanswered: 0,
-            arrived: None,
+            ..model::run::count_requests(&Default::default())
         },
         status,
         mismatched: 0,
@@ -206,12 +201,11 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             server_cpus: server(scene.server_us * rate / 1e6),
         },
         client_loop: LoopInfo {
-            spin_share: None,
             turns_per_s: 21_300.0,
             turn_mean_ns: Some(8_400.0),
             turn_max_ns: 412_000,
             socket_bytes: completed * 133,
-            stray_bytes: 0,
+            ..LoopInfo::default()
         },
         series: seconds(rate, &summary, duration_s),
         per_100ms: vec![(rate / 10.0) as u64; 100],
