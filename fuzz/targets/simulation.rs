@@ -35,6 +35,7 @@ fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults)> {
         bytewise: fault()?,
         unsolicited: fault()?,
         service_ns: (10_000, 10_000 + fault()? * 10_000),
+        ..Faults::default()
     };
     let spacing = *source.choose(&[Spacing::Fixed, Spacing::Poisson, Spacing::Uniform])?;
     let rate = source.arbitrary::<Option<u16>>()?;

@@ -13,8 +13,9 @@ use std::thread::available_parallelism;
 
 /// Longest warm-up that `auto` takes, nanoseconds.
 const WARMUP_MAX_NS: u64 = 3_000_000_000;
-/// How long answers are awaited after the last send, nanoseconds.
-const DRAIN_NS: u64 = 2_000_000_000;
+/// How much longer than the time-out a drain may be, nanoseconds: requests that took too long are
+/// looked for ten times a second, and all have a fate when it is over.
+const DRAIN_SLACK_NS: u64 = 300_000_000;
 /// Most worker threads for each CPU that this process may use.
 const THREADS_PER_CPU: usize = 4;
 /// The same for connections that come and go or are only held: each worker has a table of files of
@@ -66,7 +67,8 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         stop: shape.stop,
         visits: shape.visits,
         repeats_max: shape.repeats_max,
-        drain_ns: DRAIN_NS.min(options.timeout),
+        drain_ns: options.timeout.saturating_add(DRAIN_SLACK_NS),
+        window_max_ns: None,
         timeout_ns: options.timeout,
         cpus,
         driver,

@@ -77,8 +77,11 @@ impl Ledger {
         self.window = Part { epoch: self.last_epoch, in_flight: 0 };
     }
 
-    /// Closes both accounts; what is in flight becomes unanswered.
-    pub fn close(&mut self, tick: &mut Tick) {
+    /// Closes both accounts at `at_ns`; what is in flight becomes unanswered.
+    pub fn close(&mut self, tick: &mut Tick, at_ns: u64) {
+        if self.window.in_flight > 0 {
+            tick.fate_ns = at_ns;
+        }
         tick.measured.unanswered += self.window.in_flight;
         tick.unmeasured.unanswered += self.warmup.in_flight;
         (self.window, self.warmup) = (Part::default(), Part::default());
@@ -141,11 +144,27 @@ impl Ledger {
         epoch == self.window.epoch && epoch != 0
     }
 
-    /// Books requests that failed without an answer.
-    pub fn fail(&mut self, tick: &mut Tick, epoch: Epoch, class: ErrorClass, count: u64) {
+    /// Books requests that failed without an answer, which was known at `at_ns`.
+    pub fn fail(
+        &mut self,
+        tick: &mut Tick,
+        at_ns: u64,
+        epoch: Epoch,
+        class: ErrorClass,
+        count: u64,
+    ) {
+        self.note_fate(tick, at_ns, epoch);
         if let Some(counters) = self.land(tick, epoch, count) {
             counters.failed += count;
             counters.errors.add(class, count);
+        }
+    }
+
+    /// Notes when a measured request met its fate: a window with a budget ends with the last one.
+    #[inline]
+    fn note_fate(&self, tick: &mut Tick, at_ns: u64, epoch: Epoch) {
+        if self.is_window(epoch) {
+            tick.fate_ns = at_ns;
         }
     }
 
@@ -162,7 +181,7 @@ impl Ledger {
     ) -> u64 {
         let is_measured = u64::from(self.is_window(stamp.epoch));
         if answer.status >= 400 {
-            self.bad_answer(tick, stamp.epoch, answer);
+            self.bad_answer(tick, at_ns, stamp.epoch, answer);
             return is_measured;
         }
         if streak.stamp != stamp {
@@ -176,8 +195,16 @@ impl Ledger {
     }
 
     /// Books one answer that failed a check. Returns 1 when it answers a measured request, else 0.
-    pub fn mismatch(&mut self, tick: &mut Tick, epoch: Epoch, answer: Answer, check: Check) -> u64 {
+    pub fn mismatch(
+        &mut self,
+        tick: &mut Tick,
+        at_ns: u64,
+        epoch: Epoch,
+        answer: Answer,
+        check: Check,
+    ) -> u64 {
         let is_measured = u64::from(self.is_window(epoch));
+        self.note_fate(tick, at_ns, epoch);
         if let Some(counters) = self.land(tick, epoch, 1) {
             counters.failed += 1;
             counters.mismatches.add(check, 1);
@@ -199,7 +226,7 @@ impl Ledger {
             if self.timing == Timing::FromPlan {
                 tick.service.record_n(at_ns.saturating_sub(stamp.sent_ns), answers);
             }
-            tick.completed_ns = at_ns;
+            tick.fate_ns = at_ns;
         }
         if let Some(counters) = self.land(tick, stamp.epoch, answers) {
             counters.completed += answers;
@@ -210,7 +237,8 @@ impl Ledger {
     }
 
     #[inline(never)]
-    fn bad_answer(&mut self, tick: &mut Tick, epoch: Epoch, answer: Answer) {
+    fn bad_answer(&mut self, tick: &mut Tick, at_ns: u64, epoch: Epoch, answer: Answer) {
+        self.note_fate(tick, at_ns, epoch);
         if let Some(counters) = self.land(tick, epoch, 1) {
             counters.failed += 1;
             counters.status[usize::from(answer.status / 100 - 2)] += 1;
@@ -244,8 +272,8 @@ mod tests {
         assert_eq!(ledger.answer(&mut tick, &mut streak, 9, at(5, measured), GOOD), 1);
         assert_eq!(ledger.answer(&mut tick, &mut streak, 9, at(5, measured), BAD), 1);
         ledger.settle(&mut tick, &mut streak, 9);
-        ledger.fail(&mut tick, measured, ErrorClass::Reset, 1);
-        ledger.close(&mut tick);
+        ledger.fail(&mut tick, 9, measured, ErrorClass::Reset, 1);
+        ledger.close(&mut tick, 9);
 
         let (window, warmup) = (tick.measured, tick.unmeasured);
         let fates = |counters: Counters| (counters.completed, counters.failed, counters.unanswered);
@@ -277,11 +305,34 @@ mod tests {
         let (mut ledger, mut tick, mut streak): (Ledger, Tick, Streak) = Default::default();
         ledger.open_window();
         let epoch = ledger.send_measured(&mut tick, 1, 10);
-        ledger.close(&mut tick);
+        ledger.close(&mut tick, 9);
         let before = tick.measured;
         assert_eq!(ledger.answer(&mut tick, &mut streak, 9, at(1, epoch), GOOD), 0);
         ledger.settle(&mut tick, &mut streak, 9);
-        ledger.fail(&mut tick, epoch, ErrorClass::Reset, 1);
+        ledger.fail(&mut tick, 9, epoch, ErrorClass::Reset, 1);
         assert_eq!((tick.measured, tick.latency.count()), (before, 0));
+    }
+
+    #[test]
+    fn every_fate_of_a_measured_request_is_noted_when_it_is_known() {
+        let (mut ledger, mut tick, mut streak): (Ledger, Tick, Streak) = Default::default();
+        ledger.open_warmup();
+        let warm = ledger.send_warmup(&mut tick, 2, 20);
+        ledger.open_window();
+        let epoch = ledger.send_measured(&mut tick, 5, 50);
+        ledger.answer(&mut tick, &mut streak, 10, at(1, epoch), GOOD);
+        ledger.settle(&mut tick, &mut streak, 10);
+        assert_eq!(tick.fate_ns, 10);
+        ledger.answer(&mut tick, &mut streak, 20, at(1, epoch), BAD);
+        assert_eq!(tick.fate_ns, 20, "an error status is a fate");
+        ledger.mismatch(&mut tick, 30, epoch, GOOD, Check::Body);
+        assert_eq!(tick.fate_ns, 30, "a failed check is one");
+        ledger.fail(&mut tick, 40, epoch, ErrorClass::Timeout, 1);
+        assert_eq!(tick.fate_ns, 40, "no answer in time is one");
+        ledger.fail(&mut tick, 50, warm, ErrorClass::Timeout, 1);
+        ledger.answer(&mut tick, &mut streak, 50, at(1, warm), BAD);
+        assert_eq!(tick.fate_ns, 40, "requests of the warm-up do not count");
+        ledger.close(&mut tick, 60);
+        assert_eq!((tick.fate_ns, tick.measured.unanswered), (60, 1), "nor any answer at all");
     }
 }

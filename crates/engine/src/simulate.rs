@@ -1,13 +1,13 @@
 //! One level of load on one worker in virtual time: for tests, fuzzing and nothing else.
 
-use crate::driver::sim::{Faults, Sim, Witness};
+use crate::driver::sim::{BEGIN_NS, Faults, Sim, Witness};
 use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
 use crate::worker::Worker;
 use model::curve::Curve;
 use model::histogram::{Histogram, Summary};
 use model::load::{Life, Spacing};
-use model::tick::{Connections, Counters, Loop, TargetTally, Turnover};
+use model::tick::{Connections, Counters, Loop, Phase, TargetTally, Tick, Turnover};
 use rtrb::RingBuffer;
 use std::sync::Arc;
 
@@ -37,12 +37,18 @@ pub struct Level {
 }
 
 /// What a simulated level came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
     /// Requests of the window.
     pub measured: Counters,
     /// Requests of the warm-up.
     pub unmeasured: Counters,
+    /// Good responses that arrived in the window, whenever they were asked for.
+    pub arrived: u64,
+    /// When the latest fate of a measured request was known, from the begin of the window.
+    pub last_fate_ns: u64,
+    /// How long after the window the level was over.
+    pub drained_ns: u64,
     /// Connections at the end.
     pub connections: Connections,
     /// What happened to connections, from the first to the last instant.
@@ -75,27 +81,27 @@ const AFTER_NS: u64 = 20_000_000;
 /// Runs one level against a server with faults. The same job, level and faults give the same
 /// account.
 pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
+    simulate_seen(job, level, faults, |_| {})
+}
+
+/// When the measured window of a simulated level begins, virtual nanoseconds.
+pub fn window_begin_ns(level: &Level) -> u64 {
+    BEGIN_NS + level.connect_ns + level.warmup_ns
+}
+
+/// The same, and shows each tick as it comes.
+pub fn simulate_seen(
+    job: &Job,
+    level: Level,
+    faults: Faults,
+    mut see: impl FnMut(&Tick),
+) -> Account {
     let (recorder, mut feed) = road(0, job.routes.len());
     let (mut orders, orders_out) = RingBuffer::new(8);
     let slots = level.connections.max(level.connections_max);
     let driver = Sim::new(job, slots, faults);
     let mut worker = Worker::new(job, slots, 0, driver, recorder, orders_out);
-    let mut account = Account {
-        measured: Counters::default(),
-        unmeasured: Counters::default(),
-        connections: Connections::default(),
-        turnover: Turnover::default(),
-        latency: Summary::default(),
-        service: Summary::default(),
-        release_lag: Summary::default(),
-        lateness: Summary::default(),
-        at_least: Summary::default(),
-        targets: Vec::new(),
-        accounting: Loop::default(),
-        witness: Witness::default(),
-        ticks: 0,
-        begun_after: 0,
-    };
+    let mut account = Account::default();
     let mut sums = [(); 5].map(|()| Histogram::new());
     let mut script = script(job, level, crate::driver::Driver::now_ns(worker.driver()));
     let mut is_over = false;
@@ -107,6 +113,15 @@ pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
         }
         worker.turn();
         feed.drain(|tick| {
+            see(tick);
+            account.last_fate_ns = account.last_fate_ns.max(tick.fate_ns);
+            match tick.phase {
+                Phase::Measure => {
+                    account.arrived += tick.measured.completed + tick.unmeasured.completed;
+                }
+                Phase::Drain => account.drained_ns += tick.end_ns - tick.begin_ns,
+                Phase::Idle | Phase::Warmup => {}
+            }
             account.measured += &tick.measured;
             account.unmeasured += &tick.unmeasured;
             account.accounting += &tick.accounting;
@@ -125,6 +140,7 @@ pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
             is_over |= tick.last;
         });
     }
+    account.last_fate_ns = account.last_fate_ns.saturating_sub(window_begin_ns(&level));
     account.witness = worker.driver().witness;
     let begin_ns = crate::driver::Driver::now_ns(worker.driver());
     let end_ns = begin_ns + if level.life.hold.is_some() { AFTER_NS } else { 0 };
@@ -133,9 +149,9 @@ pub fn simulate(job: &Job, level: Level, faults: Faults) -> Account {
         feed.drain(|tick| account.begun_after += tick.turnover.begun);
     }
     let [latency, service, release_lag, lateness, at_least] = sums;
-    let censored = account.measured.unanswered + account.measured.unsent;
-    account.latency = latency.summary(censored);
-    account.service = service.summary(account.measured.unanswered);
+    let lost = account.measured.failed + account.measured.unanswered;
+    account.latency = latency.summary(lost + account.measured.unsent);
+    account.service = service.summary(lost);
     account.release_lag = release_lag.summary(0);
     account.lateness = lateness.summary(0);
     account.at_least = at_least.summary(0);

@@ -25,7 +25,7 @@ use crate::slot::{Fate, Link, Slot};
 use crate::start;
 use crate::tally::{self, Tally};
 use model::load::Life;
-use model::tick::{Connections, ErrorClass, Phase};
+use model::tick::{Connections, ErrorClass, Phase, Tick};
 use rtrb::Consumer;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,6 +38,9 @@ use wire::tape::Tape;
 pub const TICK_NS: u64 = 100_000_000;
 /// Longest wait while load runs, so that orders are seen, nanoseconds.
 const WAIT_MAX_NS: u64 = 20_000_000;
+/// How long responses are awaited after a window that was stopped, nanoseconds: whoever stops it
+/// does not want to wait for the time-out.
+const STOPPED_DRAIN_NS: u64 = 2_000_000_000;
 /// Longest wait without load, nanoseconds.
 const IDLE_WAIT_MAX_NS: u64 = 2_000_000;
 /// Connections of one worker being opened at once: fewer than any sensible accept queue.
@@ -77,6 +80,8 @@ enum Cause {
     Order,
     /// Its time or its requests are used up.
     Planned,
+    /// The peer sent what nothing had asked for.
+    Unsolicited,
     /// The requests in flight are lost, and this is the class of their failure.
     Failure(ErrorClass),
 }
@@ -130,6 +135,8 @@ pub struct Worker<D> {
     in_backoff: u64,
 
     turn_begin_ns: u64,
+    /// Since when what happens in this turn may have been there without being seen.
+    unseen_since_ns: u64,
     /// Until when requests in flight were added up.
     counted_until_ns: u64,
     next_tick_ns: u64,
@@ -188,6 +195,7 @@ impl<D: Driver> Worker<D> {
             to_open: VecDeque::with_capacity(slots as usize),
             in_backoff: 0,
             turn_begin_ns: now_ns,
+            unseen_since_ns: now_ns,
             counted_until_ns: now_ns,
             next_tick_ns: now_ns + TICK_NS,
             next_scan_ns: now_ns,
@@ -221,7 +229,9 @@ impl<D: Driver> Worker<D> {
             self.driver.wait(now_ns, now_ns);
             return false;
         }
-        self.turn_begin_ns = self.driver.wait(now_ns, until_ns);
+        let woken_ns = self.driver.wait(now_ns, until_ns);
+        self.unseen_since_ns = open::unseen_since(self.turn_begin_ns, (now_ns, until_ns), woken_ns);
+        self.turn_begin_ns = woken_ns;
         let Some(first) = self.driver.next() else {
             self.account_for_wait(now_ns, until_ns, self.turn_begin_ns);
             return true;
@@ -288,7 +298,7 @@ impl<D: Driver> Worker<D> {
         };
         let due_ns = self.next_tick_ns.min(self.next_scan_ns).min(stage_ends_ns);
         let due_ns = due_ns.min(self.alarms.next_ns());
-        self.sleep_until(due_ns.min(now_ns + wait_max_ns))
+        self.sleep_until(now_ns, due_ns.min(now_ns + wait_max_ns))
     }
 
     fn change_stage(&mut self, now_ns: u64) {
@@ -301,7 +311,7 @@ impl<D: Driver> Worker<D> {
             }
             (Stage::Drain { until_ns }, _)
                 if now_ns >= until_ns
-                    || self.ledger.window_in_flight() == 0 && !self.is_winding_down() =>
+                    || self.ledger.window_in_flight() == 0 && !self.is_winding_down(now_ns) =>
             {
                 self.stage = Stage::Closing;
                 self.change_stage(now_ns);
@@ -324,6 +334,7 @@ impl<D: Driver> Worker<D> {
         });
         let state = &mut self.connections;
         (state.opened, state.failed, state.reopened, state.served) = (0, 0, 0, 0);
+        state.unsolicited = 0;
         for slot in 0..self.slots.len() as SlotId {
             self.slots[slot as usize].served = 0;
             self.slots[slot as usize].fate = Fate::Untried;
@@ -391,14 +402,19 @@ impl<D: Driver> Worker<D> {
     fn stop(&mut self, now_ns: u64) {
         match (self.stage, self.window) {
             (Stage::Measure, Some(mut window)) => {
-                window.drain_ns = window.drain_ns.saturating_sub(self.cut_ramp_down());
+                let drain_ns = window.drain_ns.saturating_sub(self.cut_ramp_down());
+                window.drain_ns = drain_ns.min(STOPPED_DRAIN_NS);
                 self.begin_drain(window, now_ns);
             }
-            (Stage::Drain { until_ns }, _) if self.has_devices() => {
-                let drain_ns = until_ns.saturating_sub(self.window_end_ns);
-                let drain_ns = drain_ns.saturating_sub(self.cut_ramp_down());
-                self.stage = Stage::Drain { until_ns: now_ns + drain_ns };
+            // The ramp-down is cut short, and what devices have in flight may still be answered.
+            (Stage::Drain { .. }, _) if self.life.ramp_down_ns > 0 => {
+                self.cut_ramp_down();
+                self.stage = Stage::Drain { until_ns: now_ns + STOPPED_DRAIN_NS };
                 self.begin_retirement();
+            }
+            (Stage::Drain { .. }, _) => {
+                self.stage = Stage::Drain { until_ns: now_ns };
+                self.change_stage(now_ns);
             }
             (Stage::Warmup | Stage::Idle, _) => {
                 self.window = None;
@@ -420,7 +436,7 @@ impl<D: Driver> Worker<D> {
                 tick.at_least.record_n(waited_ns, u64::from(run.count));
             }
         }
-        self.ledger.close(tick);
+        self.ledger.close(tick, now_ns);
         self.tally.close(&mut tick.targets);
         for slot in &self.slots[..self.wanted as usize] {
             tick.per_connection.record_n(slot.served, 1);
@@ -521,8 +537,7 @@ impl<D: Driver> Worker<D> {
         let mut cause = None;
         while !input.is_empty() {
             let Some(&run) = self.flights.oldest(slot) else {
-                // Bytes that answer no request.
-                cause = Some(Cause::Failure(ErrorClass::Parse));
+                cause = unasked(input, books.tick, &mut self.connections);
                 break;
             };
             let place = if K::IS_MIXED { tally::place(&self.tape, run.position) } else { 0 };
@@ -696,7 +711,7 @@ impl<D: Driver> Worker<D> {
                 self.abandon(slot, Cause::Order, at_ns);
             }
             Err(ProtocolError::Truncated) if end == End::Closed => {
-                self.fail_one(slot, ErrorClass::Parse);
+                self.fail_one(slot, ErrorClass::Parse, at_ns);
                 self.abandon(slot, Cause::Failure(class), at_ns);
             }
             _ => self.abandon(slot, Cause::Failure(class), at_ns),
@@ -704,18 +719,19 @@ impl<D: Driver> Worker<D> {
     }
 
     /// The oldest request of a connection failed.
-    fn fail_one(&mut self, slot: SlotId, class: ErrorClass) {
+    fn fail_one(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
         let Some(&run) = self.flights.oldest(slot) else { return };
         self.flights.pop(slot, self.tape.advance(run.position, 1));
-        self.fail(Run { count: 1, ..run }, class);
+        self.fail(Run { count: 1, ..run }, class, at_ns);
     }
 
     /// Books requests that failed without an answer.
-    fn fail(&mut self, run: Run, class: ErrorClass) {
+    fn fail(&mut self, run: Run, class: ErrorClass, at_ns: u64) {
         if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
             self.tally.fail(&run, class);
         }
-        self.ledger.fail(&mut self.recorder.tick, run.epoch, class, u64::from(run.count));
+        let (tick, count) = (&mut *self.recorder.tick, u64::from(run.count));
+        self.ledger.fail(tick, at_ns, run.epoch, class, count);
     }
 
     /// Closes a connection, fails what was in flight on it, and arranges for its successor.
@@ -723,6 +739,7 @@ impl<D: Driver> Worker<D> {
         // Requests behind an answer that announced the end are lost as well.
         let class = match cause {
             Cause::Order | Cause::Planned => ErrorClass::Closed,
+            Cause::Unsolicited => ErrorClass::Parse,
             Cause::Failure(class) => class,
         };
         self.places.remove(slot);
@@ -731,7 +748,7 @@ impl<D: Driver> Worker<D> {
                 let waited_ns = now_ns.saturating_sub(run.planned_ns);
                 self.recorder.tick.at_least.record_n(waited_ns, u64::from(run.count));
             }
-            self.fail(run, class);
+            self.fail(run, class, now_ns);
         }
         self.driver.close(slot);
         self.alarms.clear(slot);
@@ -802,6 +819,19 @@ impl<D: Driver> Worker<D> {
             if self.in_backoff > 0 { interval_ns.min(BACKOFF_SCAN_NS) } else { interval_ns };
         self.next_scan_ns = now_ns + next_ns;
     }
+}
+
+/// Bytes came while no request was in flight on their connection. Empty lines are passed over, as
+/// the session does before a response (RFC 9112, 2.2); whatever else comes answers nothing, so the
+/// place in the stream is lost and the connection is of no more use.
+#[cold]
+fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Option<Cause> {
+    tick.accounting.stray_bytes += input.len() as u64;
+    if input.iter().all(|byte| matches!(byte, b'\r' | b'\n')) {
+        return None;
+    }
+    connections.unsolicited += 1;
+    Some(Cause::Unsolicited)
 }
 
 #[inline]

@@ -1,6 +1,6 @@
 //! The whole worker in virtual time against servers that misbehave: nothing is ever lost.
 
-use engine::driver::sim::Faults;
+use engine::driver::sim::{Faults, Held, Stalls};
 use engine::job::Job;
 use engine::simulate::{Account, Level, simulate};
 use model::check::{Check, Checks};
@@ -87,6 +87,8 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     let ended = closed_by_us + closed_by_peer;
     assert_eq!(established, ended + connections.open, "{context}: connections");
     assert_eq!(account.begun_after, 0, "{context}: a device began after the end");
+    let completed = account.measured.completed + account.unmeasured.completed;
+    assert!(account.arrived <= completed, "{context}: arrived");
     if level.rate.is_some() {
         let Counters { sent, completed, unsent, unanswered, errors, .. } = account.measured;
         assert_eq!(account.service.count, completed, "{context}: service");
@@ -109,7 +111,8 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     let accounted = completed + late + unasked;
     assert!(accounted >= account.witness.good_answers, "{context}: an answer was lost");
     let limit = u128::from(level.connections_max * level.depth);
-    let elapsed_ns = u128::from(level.window_ns.max(1));
+    // A stall may lengthen the window.
+    let elapsed_ns = u128::from(level.window_ns.max(1) + 10 * MS);
     if level.budget.is_none() {
         let bound = limit * (elapsed_ns + u128::from(2 * MS));
         assert!(account.accounting.in_flight_ns <= bound, "{context}: in flight");
@@ -169,9 +172,16 @@ fn drawn(seed: u64) -> (Level, Faults) {
         pieces: fault() * 4,
         bytewise: fault() / 2,
         unsolicited: fault() / 2,
+        empty_line: fault() * 2,
         service_ns: (0, 0),
+        stalls: None,
     };
     faults.service_ns = (10_000, 20_000 + next(3_000_000));
+    if next(4) == 0 {
+        let during = if next(2) == 0 { Held::Turn } else { Held::Wait };
+        let (every_ns, length_ns) = ((5 + next(50)) * MS, next(10) * MS);
+        faults.stalls = Some(Stalls { every_ns, length_ns, during });
+    }
     let mut level = level(1 + next(20) as u32, 1 + next(20) as u32);
     if next(2) == 0 {
         let spacing = [Spacing::Fixed, Spacing::Poisson, Spacing::Uniform][next(3) as usize];
@@ -371,6 +381,91 @@ fn latency_counts_from_the_plan_through_a_stall() {
     assert!(latency.min.unwrap().abs_diff(2 * MS) < 10_000, "{latency:?}");
     assert!(latency.p50.unwrap().abs_diff(51 * MS) < 2 * MS, "{latency:?}");
     assert!(latency.max.unwrap().abs_diff(101 * MS) < MS, "{latency:?}");
+}
+
+/// Three generators: one is held up for 10 ms every 25 ms in its turn, one in a wait, one not at
+/// all. All connections are in use, for the rate is twice what the server does.
+#[test]
+fn a_generator_that_is_held_up_is_late_though_every_connection_is_in_use() {
+    let lateness = |during: Option<Held>| {
+        let stalls = during.map(|during| Stalls { every_ns: 15 * MS, length_ns: 10 * MS, during });
+        let level = Level { rate: Some((8_000.0, Spacing::Fixed)), warmup_ns: 0, ..level(4, 1) };
+        let account = run(5, level, Faults { stalls, ..steady() });
+        assert!(account.measured.waited > 100, "{:?}", account.measured);
+        assert_eq!(account.witness.stalls > 2, during.is_some(), "{:?}", account.witness);
+        account.lateness
+    };
+    assert!(lateness(None).max.unwrap() < 5_000, "{:?}", lateness(None));
+    for during in [Held::Turn, Held::Wait] {
+        let late = lateness(Some(during));
+        // A stall inside a sleep shows but for the length of that sleep.
+        assert!(late.max.unwrap() > 8 * MS, "{during:?}: {late:?}");
+        assert!(late.max.unwrap() < 12 * MS, "{during:?}: {late:?}");
+        // What waits for the server between two stalls does not make it late.
+        assert!(late.p50.unwrap() < MS / 2, "{during:?}: {late:?}");
+    }
+}
+
+#[test]
+fn a_drain_as_long_as_the_time_out_leaves_nothing_unanswered() {
+    // Up to 39 ms of service, and requests may take 40 ms: all have a fate, and nearly all answers.
+    let faults = Faults { service_ns: (MS, 39 * MS), silent: 20, ..Faults::default() };
+    for rate in [None, Some((200.0, Spacing::Poisson))] {
+        let level = Level { rate, drain_ns: 50 * MS, ..level(10, 1) };
+        let account = run(12, level, faults);
+        assert_conserved(&account, &level, "drain");
+        let Counters { sent, completed, failed, unanswered, errors, .. } = account.measured;
+        assert_eq!((unanswered, failed), (0, errors.get(ErrorClass::Timeout)), "{rate:?}");
+        assert!(completed > 10 && sent == completed + failed, "{:?}", account.measured);
+        // It ends when nothing is in flight, with the last time-out at the latest.
+        assert!(account.drained_ns < 46 * MS, "{}", account.drained_ns);
+    }
+    let quick = run(12, Level { drain_ns: 50 * MS, ..level(10, 1) }, steady());
+    assert!(quick.drained_ns <= MS + 10_000, "{}", quick.drained_ns);
+}
+
+#[test]
+fn a_budget_is_that_many_fates_and_the_last_of_them_ends_the_window() {
+    let quick = Faults { service_ns: (100_000, 200_000), ..Faults::default() };
+    let bad = [
+        Faults { error_status: 500, ..quick },
+        Faults { silent: 200, ..quick },
+        Faults { reset: 300, cut: 300, ..quick },
+        Faults { garbage: 500, last_answer: 300, ..quick },
+    ];
+    for (index, faults) in bad.into_iter().enumerate() {
+        let budget = Some(100);
+        let level = Level { budget, warmup_ns: 0, drain_ns: 60 * MS, ..level(10, 1) };
+        let account = run(index as u64, level, faults);
+        let Counters { sent, completed, failed, unanswered, .. } = account.measured;
+        assert_eq!((sent, completed + failed, unanswered), (100, 100, 0), "{faults:?}");
+        assert!(failed > 10, "{faults:?}: {failed}");
+        if faults.silent > 0 {
+            // Some connections meet several, one after the other.
+            let last_ns = account.last_fate_ns;
+            assert!((40 * MS..300 * MS).contains(&last_ns), "{last_ns}");
+        }
+    }
+}
+
+#[test]
+fn empty_lines_between_responses_are_passed_over_and_other_bytes_are_counted() {
+    for depth in [1, 2] {
+        let lines = Faults { empty_line: 1000, ..steady() };
+        let account = run(13, level(4, depth), lines);
+        assert_conserved(&account, &level(4, depth), "empty lines");
+        let (connections, measured) = (account.connections, account.measured);
+        assert_eq!((connections.unsolicited, connections.reopened), (0, 0), "depth {depth}");
+        assert_eq!((measured.failed, measured.unanswered), (0, 0), "depth {depth}");
+        assert!(measured.completed > 350, "depth {depth}: {measured:?}");
+    }
+    // In open loop most connections are idle when the second answer comes.
+    let level = Level { rate: Some((500.0, Spacing::Fixed)), ..level(20, 1) };
+    let account = run(13, level, Faults { unsolicited: 300, ..steady() });
+    assert_conserved(&account, &level, "unsolicited");
+    let seen = account.connections.unsolicited;
+    assert!(seen > 5 && seen <= account.witness.unsolicited, "{seen}: {:?}", account.witness);
+    assert!(account.accounting.stray_bytes >= 40 * seen, "{:?}", account.accounting);
 }
 
 #[test]

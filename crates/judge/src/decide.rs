@@ -4,6 +4,7 @@
 //! either side, the path, the application. Then the odds: a wall whose signals come about as often
 //! from another one is not named.
 
+use crate::backlog::keeps_up;
 use crate::case::{Case, percent};
 use crate::gates;
 use crate::next::{ramp_command, what_would_tell};
@@ -81,7 +82,8 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
         (None, Some((wall, seen))) if is_crowded(case, wall) => crowded(case, wall, seen),
         (None, Some((wall, seen))) if seen.is_more_than_utilisation() => named(case, wall, seen),
         (None, Some((wall, seen))) => only_busy(case, wall, seen),
-        (None, None) if keeps_up(case) => no_heat(case, shape),
+        // What waits then waits for no wall.
+        (None, None) if keeps_up(case) == Some(true) => no_heat(case, shape),
         (None, None) => match APPLICATION.first_seen(case).or_else(|| PATH.first_seen(case)) {
             Some((wall, seen)) => named(case, wall, add_shape(seen, shape, wall)),
             None => no_heat(case, shape),
@@ -114,15 +116,6 @@ fn last_resort(case: &Case<'_>, verdict: Verdict) -> Verdict {
         ..verdict
     }
 }
-
-/// Whether everything that was planned was answered: what waits then waits for no wall.
-fn keeps_up(case: &Case<'_>) -> bool {
-    let offered = case.point.offered_rate.filter(|_| case.is_open() && !case.point.is_churn());
-    offered.is_some_and(|offered| case.point.rate >= KEEPS_UP * offered)
-}
-
-/// Share of the planned rate from which on all of it was answered.
-const KEEPS_UP: f64 = 0.99;
 
 /// Whether the ramp does not rise any more.
 fn is_flat(shape: &Seen) -> bool {

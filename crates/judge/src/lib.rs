@@ -15,6 +15,7 @@ pub mod case;
 pub mod gates;
 pub mod walls;
 
+mod backlog;
 mod decide;
 mod next;
 mod verdict;

@@ -6,7 +6,7 @@
 
 use crate::{plateau, stats, steady};
 use model::run::Point;
-use model::verdict::{Ceiling, CeilingKind, Gate, IntervalKind};
+use model::verdict::{Ceiling, CeilingKind, IntervalKind};
 use std::collections::BTreeMap;
 
 /// Loads of which one is so many times the other say something by themselves.
@@ -72,16 +72,6 @@ fn levels(points: &[&Point]) -> Vec<plateau::Level> {
 fn are_far_apart(levels: &[plateau::Level]) -> bool {
     let [low, high] = levels else { return false };
     high.load >= FAR * low.load.max(1)
-}
-
-/// Gates that a visit may break and still have a rate: it varied meanwhile, or times are not known.
-/// Leaving such visits out would choose the ceiling's visits by their result.
-const RATE_STANDS: [&str; 5] = ["steadiness", "release", "resolution", "percentiles", "cpu_states"];
-
-/// Whether the rate of a visit is one.
-pub fn has_rate(point: &Point) -> bool {
-    let strikes = |gate: &Gate| gate.ok == Some(false) && !RATE_STANDS.contains(&gate.id.as_str());
-    !point.gates.iter().any(strikes)
 }
 
 /// The rate of the visits at one wall, with its interval: over visits, or with one visit inside
@@ -166,21 +156,5 @@ mod tests {
         points[3].attempt = 2;
         let found = shape(&points.iter().collect::<Vec<_>>());
         assert_eq!(found, Shape::Flat { knee: 1, plateau: vec![1, 2, 3, 4] });
-    }
-
-    #[test]
-    fn a_visit_that_was_not_steady_has_a_rate_and_one_that_lost_count_has_none() {
-        let gate = |id: &str, ok| Gate {
-            id: id.to_string(),
-            ok,
-            measured: None,
-            bound: String::new(),
-            why: String::new(),
-        };
-        let mut point = Fixture::point(8, 1000.0);
-        point.gates = vec![gate("steadiness", Some(false)), gate("conservation", None)];
-        assert!(has_rate(&point));
-        point.gates.push(gate("conservation", Some(false)));
-        assert!(!has_rate(&point));
     }
 }

@@ -6,7 +6,7 @@
 //! least half as fast as the best one: cost falls as load rises, because work comes in batches, so
 //! a level near the asked load is the one to measure.
 
-use crate::{gates, last_visits, ramp, stats, steady};
+use crate::{gates, last_visits, stats, steady};
 use model::claim::Claim;
 use model::facts::{CpuQuota, HostFacts};
 use model::run::{Point, Record};
@@ -66,7 +66,7 @@ pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
     let levels = valid.iter().map(|index| &points[*index]).filter(is_busy).count();
     // A visit that was not steady, or was repeated, cost what it cost.
     let busy: Vec<&Point> =
-        points.iter().filter(|point| ramp::has_rate(point)).filter(is_busy).collect();
+        points.iter().filter(|point| gates::is_rate_known(point)).filter(is_busy).collect();
     let Some(client) = cost(&points[best], &busy, client_us) else {
         return Err("the generator's CPU time was not measured".to_string());
     };

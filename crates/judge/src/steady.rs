@@ -1,6 +1,7 @@
 //! Whether a measured window shows one rate, or several.
 
 use crate::stats;
+use model::run::Point;
 
 /// A shift of the mean that is larger than this share makes the window not steady.
 pub const SHIFT_MAX: f64 = 0.10;
@@ -35,6 +36,25 @@ pub enum Steadiness {
     },
     /// Too short or too few answers to tell.
     Unknown,
+}
+
+/// Judges a point. In closed loop requests that were sent at once come back at once, and go on in
+/// step: a server that takes 300 ms shows a burst every 300 ms, which is one rate. So tenths are
+/// averaged over one round, the median time to answer, before they are judged. A window of fewer
+/// than four rounds tells nothing.
+pub fn steadiness_of(point: &Point) -> Steadiness {
+    let tenths = &point.per_100ms;
+    let is_stepped = point.load.model == "closed" && !point.is_churn() && point.events.is_none();
+    let round_ns = point.service_ns.p50.filter(|_| is_stepped).unwrap_or(0);
+    let round = (round_ns as f64 / 1e8).round() as usize;
+    match round {
+        0 | 1 => steadiness(tenths),
+        round if 4 * round > tenths.len() => Steadiness::Unknown,
+        round => {
+            let sums = tenths.windows(round).map(|round| round.iter().sum::<u64>());
+            steadiness(&sums.map(|sum| sum / round as u64).collect::<Vec<_>>())
+        }
+    }
 }
 
 /// Judges completions per tenth of a second. Few answers scatter by themselves: the share that
@@ -115,6 +135,28 @@ mod tests {
     fn a_regular_stall_inside_each_second_is_steady() {
         let stalls = series(|at| if at % 10 == 0 { 0 } else { 1000 });
         assert!(!matches!(steadiness(&stalls), Steadiness::Shifted { .. }));
+    }
+
+    #[test]
+    fn requests_in_step_are_one_rate() {
+        // 1000 places at a server that takes 301 ms, all begun at once, for 3 s.
+        let judged = |round_ns: u64, extra: fn(u64) -> u64| {
+            let mut point = crate::fixture::Fixture::good().point;
+            let mut tenths = vec![0; 30];
+            for round in 1..=9u64 {
+                tenths[(round * round_ns / 100_000_000) as usize] += 1000 * extra(round);
+            }
+            (point.per_100ms, point.service_ns.p50) = (tenths, Some(round_ns));
+            steadiness_of(&point)
+        };
+        let steady = judged(301_000_000, |_| 1);
+        assert!(matches!(steady, Steadiness::Steady { .. }), "{steady:?}");
+        // A server that gets slower for good is still seen.
+        let slower = judged(301_000_000, |round| if round < 5 { 3 } else { 1 });
+        assert!(!matches!(slower, Steadiness::Steady { .. }), "{slower:?}");
+        let mut short = crate::fixture::Fixture::good().point;
+        short.service_ns.p50 = Some(2_000_000_000);
+        assert_eq!(steadiness_of(&short), Steadiness::Unknown, "two rounds and a half");
     }
 
     #[test]

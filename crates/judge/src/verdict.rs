@@ -109,7 +109,7 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
         last_visits.iter().copied().filter(|index| is_usable(&points[*index])).collect();
     let Some(&last) = usable.last().or(last_visits.last()) else { return undecided() };
     let by_load: Vec<&Point> = usable.iter().map(|index| &points[*index]).collect();
-    let rated: Vec<&Point> = points.iter().filter(|point| ramp::has_rate(point)).collect();
+    let rated: Vec<&Point> = points.iter().filter(|point| gates::is_rate_known(point)).collect();
     let shape = match context.trial.question {
         Question::Load | Question::Churn | Question::Find | Question::Fanout => Shape::TooFew,
         Question::Ramp => ramp::shape(&rated),

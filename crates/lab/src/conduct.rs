@@ -14,7 +14,7 @@ use engine::job::Job;
 use engine::{Crew, StartError};
 use judge::objective;
 use judge::observe::Observed;
-use judge::steady::{Steadiness, steadiness};
+use judge::steady::{Steadiness, steadiness_of};
 use judge::{Context, judge_point, judge_run};
 use model::curve::Curve;
 use model::event::Event;
@@ -31,6 +31,7 @@ use model::run::{
 };
 use model::search::SearchRecord;
 use model::standing::Standings;
+use model::tick::ErrorClass;
 use probe::{Config, Ends, Sampler};
 use remote::{Far, FarError};
 use std::collections::BTreeMap;
@@ -383,6 +384,16 @@ impl<'a> Bench<'a> {
             self.notice(text, notify);
             return true;
         }
+        let unsolicited = visit.gathered.connections().unsolicited;
+        if unsolicited > 0 {
+            let text = format!(
+                "{} connections: the server sent bytes that no request had asked for, and \
+                 {unsolicited} connections were closed for that; compare its Content-Length with \
+                 what it sends",
+                level.connections
+            );
+            self.notice(text, notify);
+        }
         let observed = self.observe(watch, window_ns);
         let asking = fanout::asking(self.trial, level);
         let mut point = make_point(self.trial, &asking, attempt, &visit, window_ns, &observed);
@@ -395,7 +406,7 @@ impl<'a> Bench<'a> {
         point.fingerprints = judge::fingerprints::of_point(&point, &visit.gathered.latency);
         let point = judge_point(self.context(), point, &observed);
         let is_steady =
-            matches!(steadiness(&point.per_100ms), Steadiness::Steady { .. } | Steadiness::Unknown);
+            matches!(steadiness_of(&point), Steadiness::Steady { .. } | Steadiness::Unknown);
         notify(Event::Point(Box::new(point.clone())));
         self.points.push(point);
         self.levels.push(level.clone());
@@ -494,9 +505,9 @@ pub(crate) fn make_point(
 ) -> Point {
     let gathered = &visit.gathered;
     let duration_s = (window_ns.1 - window_ns.0) as f64 / 1e9;
-    let rate = per_second(gathered.measured.completed as f64, duration_s);
-    let lost = gathered.measured.unanswered
-        + gathered.measured.errors.get(model::tick::ErrorClass::Timeout);
+    let rate = per_second(gathered.arrived as f64, duration_s);
+    // What failed has no latency of a good response, however fast it failed.
+    let lost = gathered.measured.unanswered + gathered.measured.failed;
     let latency_ns = gathered.latency.summary(lost + gathered.measured.unsent);
     let is_open = matches!(level.arrival, Arrival::Open { .. });
     let requests = requests_info(trial, level, visit);
@@ -536,6 +547,8 @@ pub(crate) fn make_point(
         in_flight: InFlight {
             mean: (duration_s > 0.0)
                 .then(|| gathered.window_loop.in_flight_ns as f64 / 1e9 / duration_s),
+            first: gathered.in_flight_at_ends().map(|(first, _)| first),
+            last: gathered.in_flight_at_ends().map(|(_, last)| last),
             limit: u64::from(level.connections.max(level.connections_max)) * u64::from(level.depth),
         },
         cpu: cpu_cost(visit, duration_s, observed),
@@ -569,7 +582,8 @@ fn unmeasured(visit: &Visit) -> Unmeasured {
 }
 
 fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
-    let mut info = count_requests(&visit.gathered.measured);
+    let arrived = Some(visit.gathered.arrived);
+    let mut info = RequestInfo { arrived, ..count_requests(&visit.gathered.measured) };
     if let Arrival::Open { .. } = level.arrival {
         info.planned = visit.planned.or(Some(info.sent + info.unsent));
     }
@@ -579,14 +593,16 @@ fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
     info
 }
 
-/// The latency distribution with lower bounds in it, when requests are without an answer.
+/// The latency distribution with lower bounds in it, when requests are without an answer. What
+/// failed in another way is beyond every value: no time is a bound of what it never got.
 fn at_least(gathered: &Gathered) -> Option<Summary> {
     if gathered.at_least.is_empty() {
         return None;
     }
     let mut merged = gathered.latency.clone();
     merged.merge(&gathered.at_least);
-    Some(merged.summary(0))
+    let timed_out = gathered.measured.errors.get(ErrorClass::Timeout);
+    Some(merged.summary(gathered.measured.failed - timed_out))
 }
 
 /// The series, with the rate that was asked for in each second.
@@ -640,6 +656,7 @@ fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> Connect
         served: gathered.served(),
         failed: connections.failed,
         reopened: connections.reopened,
+        unsolicited: connections.unsolicited,
         connect_ns: gathered.connect.summary(0),
         handshakes: handshakes(trial, gathered),
         requests_each: gathered.requests_each(),
@@ -700,5 +717,6 @@ fn loop_info(trial: &Trial, level: &Level, gathered: &Gathered, duration_s: f64)
         turn_mean_ns: (window.turns > 0).then(|| window.turn_sum_ns as f64 / window.turns as f64),
         turn_max_ns: window.turn_max_ns,
         socket_bytes: gathered.level_loop.socket_bytes,
+        stray_bytes: gathered.level_loop.stray_bytes,
     }
 }

@@ -145,8 +145,9 @@ impl Blocks {
     fn add(&mut self, half: Half, visited: &Visit) {
         let gathered = &visited.gathered;
         let window_ns = gathered.window_end_ns().saturating_sub(visited.window_begin_ns);
+        let arrived = gathered.arrived as f64;
+        let rate = if window_ns > 0 { arrived * 1e9 / window_ns as f64 } else { 0.0 };
         let completed = gathered.measured.completed as f64;
-        let rate = if window_ns > 0 { completed * 1e9 / window_ns as f64 } else { 0.0 };
         let bytes = gathered.measured.bytes_received as f64 / completed.max(1.0);
         match half {
             Half::Base => (self.base.push(rate), self.base_bytes.push(bytes)),

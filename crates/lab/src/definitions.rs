@@ -52,23 +52,46 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].rate",
-        "Completed good responses (status 2xx or 3xx, no failed check) to requests sent in the \
-         measured window, divided by load.duration_s.",
+        "Good responses (status 2xx or 3xx, no failed check) that arrived in the measured window, \
+         whenever they were asked for, divided by load.duration_s: requests.arrived / \
+         load.duration_s, exactly. Responses after the window are not in it, those in it to \
+         requests of the warm-up are.",
+    ),
+    (
+        "points[].series",
+        "Per second of the window. completed: good responses that arrived in it, whenever they \
+         were asked for; their sum is requests.arrived. failed: requests that failed in it. p50_ns \
+         and p99_ns: of requests sent in the window that were completed in that second. Of \
+         subscribers: events.",
+    ),
+    (
+        "points[].per_100ms",
+        "Good responses that arrived in each tenth of a second of the window; their sum is \
+         requests.arrived. Of devices: connections established; of subscribers: events.",
     ),
     (
         "points[].load.duration_s",
         "Length of the measured window. Time-based: from its begin to the last instant at which \
-         requests were sent. Count-based: from its begin to the last complete answer.",
+         requests were sent. Count-based (-n): from its begin to the last fate of a request, which \
+         is a response with any status, a failure, or that none came. Where no duration was given \
+         it is ten times the mean latency of the warm-up when that is longer, up to \
+         trial.window_max_ns.",
     ),
     (
         "points[].requests",
-        "Requests sent in the measured window and what became of them: sent = completed + failed \
-         + unanswered. completed: whole answer with status 2xx or 3xx and no failed check. \
-         failed: whole answer with another status or a failed check, or an error of class \
-         timeout, reset, closed or parse. unanswered: no whole answer when the drain ended. \
+        "Requests sent in the measured window and what became of them, in it or later: sent = \
+         completed + failed + unanswered. completed: whole answer with status 2xx or 3xx and no \
+         failed check. failed: whole answer with another status or a failed check, or an error of \
+         class timeout, reset, closed or parse. unanswered: no whole answer when the drain ended, \
+         which \
+         lasts as long as the time-out (-T) and ends when nothing is in flight; so there are some \
+         only where it was cut short: the run was interrupted, or they could not change how a \
+         trial of a search stands. \
          planned: the number asked for (-n), or in open loop those due in the window; else null. \
          unsent: planned ones that were never sent, so that planned = sent + unsent. waited: sent \
-         ones that were due while every connection was in use.",
+         ones that were due while every connection was in use. arrived: good responses that \
+         arrived in the window, also to requests of the warm-up and not those that came after it: \
+         what rate, series and per_100ms count; null in records of before it was counted.",
     ),
     (
         "points[].errors",
@@ -109,16 +132,24 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].latency_ns",
         "From the send in closed loop, from the planned instant in open loop, to the instant the \
-         last byte of the answer was in user space; completed requests only. With TLS a request is \
-         stamped before it is encrypted and its answer before it is decrypted. censored counts \
-         requests that timed out, were unanswered or unsent: they take part in the ranks, so a \
+         last byte of the answer was in user space. count, min, mean and stdev are those of \
+         completed requests. With TLS a request is stamped before it is encrypted and its answer \
+         before it is decrypted. censored counts requests without a good response: those that \
+         failed in any way (status 4xx or 5xx, failed check, time-out, reset, close, not HTTP), \
+         were unanswered or unsent. They take part in the ranks as slower than all others, so a \
          percentile that falls among them is null, and so is max. A percentile with fewer than ten \
-         values beyond it is null.",
+         values beyond it is null. The same holds for targets[].latency_ns, without unsent ones.",
+    ),
+    (
+        "points[].latency_good_ns",
+        "latency_ns of completed requests alone: nothing is censored, so a server that sheds load \
+         looks as fast as the responses it did give. Also in targets[]. null in records of before \
+         it was told apart.",
     ),
     (
         "points[].service_ns",
         "From the instant the request was handed to the kernel to the last byte of its answer. In \
-         closed loop the same as latency_ns.",
+         closed loop the same as latency_ns. censored as there, without unsent requests.",
     ),
     (
         "points[].release_lag_ns",
@@ -128,14 +159,19 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].lateness_ns",
         "Open loop: the part of the release lag that is the generator's own: from the planned \
-         instant, or from the instant a connection had room when that was later, to the send.",
+         instant, or from the instant a connection had room when that was later, to the send. A \
+         connection has room since its response may have arrived: where the worker's loop did not \
+         sleep, since it looked for the last time; where its sleep ended later than asked, since \
+         it should have ended. So a stall of the generator is in it though every connection is in \
+         use, except for up to 1 ms inside a sleep.",
     ),
     (
         "points[].latency_at_least_ns",
-        "latency_ns and beside it, for every request without a latency, how long it had waited at \
-         least: timed out until then, unanswered until the end of the drain, unsent until the end \
-         of the window. Its percentiles are lower bounds of the true ones; null when every \
-         request has a latency.",
+        "latency_ns with a lower bound in the place of requests that got no answer: timed out \
+         until then, unanswered until the end of the drain, unsent until the end of the window. \
+         Requests that failed in another way are beyond every value here too (censored): how \
+         quickly they failed bounds nothing. Its percentiles are lower bounds of those of \
+         latency_ns; null when no request timed out, was unanswered or unsent.",
     ),
     (
         "points[].offered_rate",
@@ -150,7 +186,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].connections",
-        "asked: slots of the level. opened: slots that were open at least once. served: slots \
+        "unsolicited: connections that were closed because bytes came while no request was in \
+         flight on them, other than empty lines, which are passed over; with requests in flight \
+         such bytes fail the next of them with class parse. asked: slots of the level. opened: \
+         slots that were open at least once. served: slots \
          that had at least one request of the window answered, with any status. failed: slots \
          whose every attempt failed. reopened: further successful attempts. connect_ns: time from \
          connect() to established, successful attempts since the level was ordered; with a proxy \
@@ -326,9 +365,12 @@ const DEFINITIONS: &[(&str, &str)] = &[
          probabilities.",
     ),
     (
-        "points[].in_flight.mean",
-        "Requests in flight, added up over time by the workers at every change and divided by \
-         the window; independent of the latency histogram.",
+        "points[].in_flight",
+        "mean: requests in flight, added up over time by the workers at every change and divided \
+         by the window; independent of the latency histogram. first and last: the same over the \
+         first and the last fifth of the window; null for a window under half a second. In open \
+         loop above the capacity of the target last exceeds first, or requests.unsent grows, \
+         which is how many were due and waited when the window ended.",
     ),
     (
         "points[].client_loop.turn_max_ns",

@@ -19,6 +19,8 @@ pub struct Gathered {
     pub measured: Counters,
     /// All other requests.
     pub unmeasured: Counters,
+    /// Good responses that arrived in the window, whenever they were asked for.
+    pub arrived: u64,
     /// Whole answers that arrived in the window, with any status, whenever they were asked for.
     pub answered: u64,
     /// Loops of the window.
@@ -59,8 +61,10 @@ pub struct Gathered {
     pub events: EventCounts,
     /// What each subscriber saw around the window.
     pub subscriptions: Vec<Subscription>,
-    /// Completed measured requests per tenth of a second.
+    /// Good responses that arrived in each tenth of a second, whenever they were asked for.
     pub tenths: Vec<u64>,
+    /// Requests in flight in each tenth of a second.
+    load: Vec<Load>,
     /// Since the last look: completed (measured or not) and their latency.
     pub fresh: Fresh,
     /// Most connections that were open at once.
@@ -75,8 +79,8 @@ pub struct Gathered {
     has_begun: Vec<bool>,
     window_begin_ns: u64,
     ends: WindowEnds,
-    /// When the latest measured request was completed.
-    completed_ns: u64,
+    /// When the latest fate of a measured request was known.
+    fate_ns: u64,
     /// When the last tick of the window ended.
     last_tick_ns: u64,
     last: u32,
@@ -87,8 +91,8 @@ pub struct Gathered {
 pub enum WindowEnds {
     /// The last send: the clock decides.
     WithSends,
-    /// The last answer: a budget of requests decides.
-    WithAnswers,
+    /// The last fate of a request, good or bad: a budget of requests decides.
+    WithFates,
 }
 
 /// What happened since somebody looked last.
@@ -109,6 +113,18 @@ pub struct Fresh {
 /// Seconds kept open at once: whole distributions are large, so there are few.
 const OPEN_SECONDS: usize = 3;
 
+/// Requests in flight, added up over the time of all workers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Load {
+    in_flight_ns: u128,
+    passed_ns: u64,
+}
+
+/// Good responses of an interval, whenever they were asked for.
+fn arrived(tick: &Tick) -> u64 {
+    tick.measured.completed + tick.unmeasured.completed
+}
+
 #[derive(Debug, Default)]
 struct SecondSum {
     completed: u64,
@@ -122,6 +138,7 @@ impl Gathered {
         Self {
             measured: Counters::default(),
             unmeasured: Counters::default(),
+            arrived: 0,
             answered: 0,
             window_loop: Loop::default(),
             level_loop: Loop::default(),
@@ -143,6 +160,7 @@ impl Gathered {
             events: EventCounts::default(),
             subscriptions: Vec::new(),
             tenths: Vec::new(),
+            load: Vec::new(),
             fresh: Fresh::default(),
             most_open: 0,
             resident_bytes: None,
@@ -152,7 +170,7 @@ impl Gathered {
             has_begun: vec![false; workers as usize],
             window_begin_ns: u64::MAX,
             ends: WindowEnds::WithSends,
-            completed_ns: 0,
+            fate_ns: 0,
             last_tick_ns: 0,
             last: 0,
         }
@@ -167,8 +185,8 @@ impl Gathered {
     pub fn window_end_ns(&self) -> u64 {
         let end_ns = match self.ends {
             WindowEnds::WithSends => self.last_tick_ns,
-            WindowEnds::WithAnswers if self.completed_ns > 0 => self.completed_ns,
-            WindowEnds::WithAnswers => self.last_tick_ns,
+            WindowEnds::WithFates if self.fate_ns > 0 => self.fate_ns,
+            WindowEnds::WithFates => self.last_tick_ns,
         };
         end_ns.max(self.window_begin_ns)
     }
@@ -184,7 +202,7 @@ impl Gathered {
         let before =
             std::mem::replace(&mut self.connections[tick.worker as usize], tick.connections);
         self.last += u32::from(tick.last);
-        self.completed_ns = self.completed_ns.max(tick.completed_ns);
+        self.fate_ns = self.fate_ns.max(tick.fate_ns);
         for (sum, part) in [
             (&mut self.latency, &tick.latency),
             (&mut self.service, &tick.service),
@@ -213,9 +231,10 @@ impl Gathered {
         self.fresh.cpu_ns += tick.accounting.cpu_user_ns + tick.accounting.cpu_system_ns;
         let is_inside = match self.ends {
             WindowEnds::WithSends => tick.phase == Phase::Measure,
-            WindowEnds::WithAnswers => matches!(tick.phase, Phase::Measure | Phase::Drain),
+            WindowEnds::WithFates => matches!(tick.phase, Phase::Measure | Phase::Drain),
         };
         if is_inside {
+            self.arrived += arrived(tick);
             self.answered += tick.measured.answers() + tick.unmeasured.answers();
             self.window_loop += &tick.accounting;
             self.turnover += &tick.turnover;
@@ -243,10 +262,13 @@ impl Gathered {
         let tenth = ((since_ns + TENTH_NS / 2) / TENTH_NS) as usize;
         if self.tenths.len() <= tenth {
             self.tenths.resize(tenth + 1, 0);
+            self.load.resize(tenth + 1, Load::default());
             self.tenths_established.resize(tenth + 1, 0);
         }
         self.tenths_established[tenth] += tick.turnover.established;
-        self.tenths[tenth] += tick.measured.completed;
+        self.tenths[tenth] += arrived(tick);
+        self.load[tenth].in_flight_ns += tick.accounting.in_flight_ns;
+        self.load[tenth].passed_ns += tick.end_ns.saturating_sub(tick.begin_ns);
         // A tick that comes later than all workers may is booked in the oldest open second.
         let second = (tenth / TENTHS).max(self.series.len());
         while self.series.len() + self.open_seconds.len() <= second {
@@ -256,8 +278,8 @@ impl Gathered {
             self.open_seconds.push_back(SecondSum::default());
         }
         let sum = &mut self.open_seconds[second - self.series.len()];
-        sum.completed += tick.measured.completed;
-        sum.failed += tick.measured.failed;
+        sum.completed += arrived(tick);
+        sum.failed += tick.measured.failed + tick.unmeasured.failed;
         sum.latency.merge(&tick.latency);
     }
 
@@ -285,6 +307,26 @@ impl Gathered {
     /// Slots that had at least one measured request answered.
     pub fn served(&self) -> u64 {
         self.per_connection.count() - self.per_connection.count_up_to(0)
+    }
+
+    /// Requests that are in flight, of the window.
+    pub fn in_flight(&self) -> u64 {
+        let Counters { sent, completed, failed, unanswered, .. } = self.measured;
+        sent.saturating_sub(completed + failed + unanswered)
+    }
+
+    /// Mean number of requests in flight in the first and in the last fifth of the window; nothing
+    /// for a window of fewer than five tenths of a second.
+    pub fn in_flight_at_ends(&self) -> Option<(f64, f64)> {
+        let fifth = Some(self.load.len() / 5).filter(|fifth| *fifth > 0)?;
+        let workers = self.connections.len() as f64;
+        let mean = |tenths: &[Load]| {
+            let in_flight_ns: u128 = tenths.iter().map(|load| load.in_flight_ns).sum();
+            let passed_ns: u64 = tenths.iter().map(|load| load.passed_ns).sum();
+            (passed_ns > 0).then(|| in_flight_ns as f64 * workers / passed_ns as f64)
+        };
+        let (first, last) = (&self.load[..fifth], &self.load[self.load.len() - fifth..]);
+        Some((mean(first)?, mean(last)?))
     }
 
     /// How evenly requests were spread over connections.
@@ -315,6 +357,13 @@ impl SecondSum {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::driver::sim::Faults;
+    use engine::job::Job;
+    use engine::simulate::{self, Account};
+    use model::load::{DriverKind, Life, Request, Spacing};
+    use model::route::Route;
+    use std::sync::Arc;
+    use wire::tape::Tape;
 
     fn tick(begin_ns: u64, completed: u64) -> Tick {
         let mut tick = Tick { phase: Phase::Measure, begin_ns, ..Tick::default() };
@@ -355,9 +404,160 @@ mod tests {
         gathered.add(&arrived(Phase::Measure, [20, 3, 4, 500], [2, 0, 0, 1]));
         gathered.add(&arrived(Phase::Drain, [1000, 0, 0, 0], [0; 4]));
         assert_eq!(gathered.answered, 530);
-        gathered.begin_window(0, WindowEnds::WithAnswers);
+        gathered.begin_window(0, WindowEnds::WithFates);
         gathered.add(&arrived(Phase::Drain, [7, 0, 0, 0], [0; 4]));
-        assert_eq!(gathered.answered, 537, "there the last answer ends the window");
+        assert_eq!(gathered.answered, 537, "there the last fate ends the window");
+    }
+
+    #[test]
+    fn responses_to_requests_of_the_warm_up_count_where_they_arrive() {
+        // A constant server of 0.3 s, asked since long before the window.
+        let mut gathered = Gathered::new(1);
+        gathered.begin_window(0, WindowEnds::WithSends);
+        for tenth in 0..30 {
+            let mut tick = tick(tenth * TENTH_NS, if tenth < 3 { 0 } else { 1000 });
+            tick.unmeasured.completed = if tenth < 3 { 1000 } else { 0 };
+            gathered.add(&tick);
+        }
+        let mut late = tick(3_000_000_000, 3000);
+        late.phase = Phase::Drain;
+        gathered.add(&late);
+        assert_eq!((gathered.measured.completed, gathered.arrived), (30_000, 30_000));
+        assert_eq!(gathered.tenths, vec![1000; 30]);
+        let series: Vec<u64> = gathered.series().iter().map(|second| second.completed).collect();
+        assert_eq!(series, vec![10_000; 3]);
+        let steadiness = judge::steady::steadiness(&gathered.tenths);
+        assert!(matches!(steadiness, judge::steady::Steadiness::Steady { .. }), "{steadiness:?}");
+    }
+
+    const MS: u64 = 1_000_000;
+
+    fn level(connections: u32, depth: u32, window_ns: u64) -> simulate::Level {
+        simulate::Level {
+            connections,
+            connections_max: connections,
+            depth,
+            rate: None,
+            life: Life::default(),
+            connect_ns: 5 * MS,
+            warmup_ns: 500 * MS,
+            window_ns,
+            budget: None,
+            drain_ns: 10_000 * MS,
+        }
+    }
+
+    /// A level against a simulated server, gathered as a live one is.
+    fn simulated(seed: u64, level: simulate::Level, faults: Faults) -> (Gathered, Account) {
+        let request = Request { method: "GET".to_string(), ..Request::default() };
+        let request = Request { path: "/".to_string(), host: "sim".to_string(), ..request };
+        let job = Job {
+            driver: DriverKind::Sim,
+            routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
+            tape: Arc::new(Tape::new(&[request], level.depth).unwrap()),
+            threads: 1,
+            cpus: vec![],
+            connections_max: level.connections_max,
+            depth_max: level.depth,
+            timeout_ns: 10_000 * MS,
+            connect_timeout_ns: 10_000 * MS,
+            coalesce_ns: 0,
+            seed,
+            tls: None,
+            tunnel: None,
+        };
+        let mut gathered = Gathered::new(1);
+        let ends = level.budget.map_or(WindowEnds::WithSends, |_| WindowEnds::WithFates);
+        gathered.begin_window(simulate::window_begin_ns(&level), ends);
+        let account = simulate::simulate_seen(&job, level, faults, |tick| gathered.add(tick));
+        (gathered, account)
+    }
+
+    fn rate(gathered: &Gathered) -> f64 {
+        let window_ns = gathered.window_end_ns() - gathered.window_begin_ns;
+        gathered.arrived as f64 * 1e9 / window_ns as f64
+    }
+
+    #[test]
+    fn rate_series_and_tenths_hold_the_same_responses_in_any_world() {
+        for seed in 0..60 {
+            let slowest_ns = [MS, 30 * MS, 300 * MS][seed as usize % 3];
+            let faults = Faults {
+                error_status: seed % 5 * 100,
+                reset: seed % 4 * 10,
+                last_answer: seed % 3 * 100,
+                service_ns: (slowest_ns / 3, slowest_ns),
+                ..Faults::default()
+            };
+            let mut level = level(1 + seed as u32 % 7, 1 + seed as u32 % 3, 1_350 * MS);
+            match seed % 4 {
+                0 => level.rate = Some((300.0, Spacing::Poisson)),
+                1 => (level.budget, level.warmup_ns) = (Some(50), 0),
+                2 => level.warmup_ns = 0,
+                _ => {}
+            }
+            let (gathered, account) = simulated(seed, level, faults);
+            let context = format!("seed {seed}: {account:?}");
+            assert_eq!(gathered.tenths.iter().sum::<u64>(), gathered.arrived, "{context}");
+            let in_series: u64 = gathered.series().iter().map(|second| second.completed).sum();
+            assert_eq!(in_series, gathered.arrived, "{context}");
+            match level.budget {
+                Some(_) => assert_eq!(gathered.arrived, account.measured.completed, "{context}"),
+                None => assert_eq!(gathered.arrived, account.arrived, "{context}"),
+            }
+            assert_eq!(account.measured.unanswered, 0, "{context}");
+            assert_eq!(gathered.in_flight(), 0, "{context}");
+        }
+    }
+
+    #[test]
+    fn above_capacity_the_rate_is_that_of_the_target_and_the_backlog_grows() {
+        // Eight places of 20 ms each do 400/s; 480/s are asked for, and all are answered at last.
+        let faults = Faults { service_ns: (20 * MS, 20 * MS), ..Faults::default() };
+        let level = level(8, 100, 4_000 * MS);
+        let level = simulate::Level { rate: Some((480.0, Spacing::Fixed)), ..level };
+        let (gathered, account) = simulated(1, level, faults);
+        assert_eq!((account.measured.completed, account.measured.unanswered), (1920, 0));
+        assert!((rate(&gathered) - 400.0).abs() < 3.0, "{}", rate(&gathered));
+        let (first, last) = gathered.in_flight_at_ends().unwrap();
+        // It grows by 80/s: by 256 from the middle of the first fifth to that of the last.
+        assert!((last - first - 256.0).abs() < 20.0, "{first} {last}");
+        // Within capacity both ends are alike.
+        let level = simulate::Level { rate: Some((320.0, Spacing::Fixed)), ..level };
+        let (gathered, _) = simulated(1, level, faults);
+        assert!((rate(&gathered) - 320.0).abs() < 3.0, "{}", rate(&gathered));
+        let (first, last) = gathered.in_flight_at_ends().unwrap();
+        assert!((last - first).abs() < 1.0, "{first} {last}");
+    }
+
+    #[test]
+    fn requests_in_flight_are_told_at_both_ends_of_the_window() {
+        let mut gathered = Gathered::new(2);
+        gathered.begin_window(0, WindowEnds::WithSends);
+        for tenth in 0..20u64 {
+            for worker in 0..2 {
+                let mut tick = Tick { worker, ..tick(tenth * TENTH_NS, 1) };
+                tick.accounting.in_flight_ns = u128::from(TENTH_NS * (tenth + 1));
+                gathered.add(&tick);
+            }
+        }
+        // Each of two workers has one more in each tenth: 1 to 4, then 17 to 20.
+        let (first, last) = gathered.in_flight_at_ends().unwrap();
+        assert!((first - 5.0).abs() < 1e-9 && (last - 37.0).abs() < 1e-9, "{first} {last}");
+        assert_eq!(Gathered::new(1).in_flight_at_ends(), None);
+    }
+
+    #[test]
+    fn a_window_with_a_budget_ends_with_the_last_fate() {
+        let mut gathered = Gathered::new(1);
+        gathered.begin_window(1_000, WindowEnds::WithFates);
+        let mut good = tick(1_000, 500);
+        good.fate_ns = 100_000_000;
+        gathered.add(&good);
+        let mut bad = Tick { phase: Phase::Drain, begin_ns: 100_001_000, ..Tick::default() };
+        (bad.end_ns, bad.fate_ns, bad.measured.failed) = (10_000_001_000, 10_000_000_000, 500);
+        gathered.add(&bad);
+        assert_eq!(gathered.window_end_ns(), 10_000_000_000, "when the last one timed out");
     }
 
     #[test]

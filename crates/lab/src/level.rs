@@ -6,20 +6,23 @@
 use crate::conduct::{LabError, lost_notice};
 use crate::gather::{Gathered, WindowEnds};
 use crate::profiler::Profiler;
+use crate::settled::{self, Known};
 use crate::watch::Watch;
 use crate::{fanout, planned, turnover};
 use engine::job::Order;
 use engine::{Crew, clock};
 use judge::observe::Observed;
 use model::event::{Event, Progress};
-use model::load::{Level, Stop, Trial, Warmup};
-use model::tick::{Connections, ErrorClass};
+use model::load::{Arrival, Level, Stop, Trial, Warmup};
+use model::tick::{Connections, Counters, ErrorClass};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 /// How often the workers are listened to.
 const LISTEN: Duration = Duration::from_millis(10);
+/// A tenth of a second, nanoseconds.
+const TENTH_NS: u64 = 100_000_000;
 /// How often progress is told, nanoseconds.
 const PROGRESS_NS: u64 = 200_000_000;
 /// How long readings of a window's end are awaited that are late on the way from the server's host,
@@ -33,13 +36,18 @@ const CONNECT_STALL_NS: u64 = 2_500_000_000;
 const LOST_NS: u64 = 1_500_000_000;
 /// A worker may be this late with its last tick, or with any, nanoseconds.
 const LAST_TICK_NS: u64 = 5_000_000_000;
+/// A window should be so many times as long as the latency, so that its edges do not matter.
+const LATENCIES_PER_WINDOW: f64 = 10.0;
 /// Tenths of a second that must agree for a warm-up to be settled.
 const SETTLED_TENTHS: usize = 5;
+
+/// The stage in which responses are awaited.
+const DRAINING: &str = "draining";
 
 /// How a visit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// As planned.
+    /// In order.
     Complete,
     /// Somebody asked to stop.
     Interrupted,
@@ -103,6 +111,7 @@ pub fn visit(hands: &mut Stagehands<'_, '_>, level: &Level, load: u32) -> Result
         None if is_churn => show.ramp_up()?,
         None => show.warm_up()?,
     };
+    show.fit_window(warmup_ns);
     let window_begin_ns = if show.ending.is_none() { show.measure()? } else { show.now_ns() };
     show.finish(window_begin_ns, warmup_ns)
 }
@@ -119,6 +128,10 @@ struct Show<'a, 'b, 'c> {
     begin_cpu_ns: u64,
     told_ns: u64,
     alive_ns: u64,
+    /// End of the window, as asked or as its latency wants it.
+    until: Stop,
+    /// Requests in flight, added up over the warm-up, request-nanoseconds.
+    warm_in_flight_ns: u64,
     is_stopping: bool,
     /// End of the measured window, once it is ordered.
     sends_end_ns: u64,
@@ -137,6 +150,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             Gathered::new(audience.workers())
         });
         let heard_ns = vec![now_ns; hands.crew.workers() as usize];
+        let until = hands.until;
         Self {
             hands,
             level,
@@ -148,6 +162,8 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             begin_cpu_ns: clock::process_cpu_ns(),
             told_ns: now_ns,
             alive_ns: now_ns,
+            until,
+            warm_in_flight_ns: 0,
             is_stopping: false,
             sends_end_ns: u64::MAX,
             heard_ns,
@@ -276,6 +292,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         let open = self.connections().open;
         (self.hands.notify)(Event::Progress(Progress {
             stage,
+            in_flight: (stage == DRAINING).then(|| self.gathered.in_flight()),
             done,
             open,
             rate: fresh.completed as f64 / (passed_ns as f64 / 1e9),
@@ -343,11 +360,13 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             let now_ns = self.listen()?;
             let passed_ns = now_ns - begin_ns;
             self.tell("warm-up", Some(passed_ns as f64 / longest_ns as f64), now_ns);
-            if passed_ns / 100_000_000 > tenths.len() as u64 {
+            if passed_ns / TENTH_NS > tenths.len() as u64 {
                 let completed = self.audience.as_ref().unwrap_or(&self.gathered);
                 let completed = completed.unmeasured.completed;
                 tenths.push((completed - counted) as f64);
                 counted = completed;
+                let Counters { sent, completed, failed, .. } = self.gathered.unmeasured;
+                self.warm_in_flight_ns += (sent - completed - failed) * TENTH_NS;
             }
             let settled = may_settle && is_settled(&tenths);
             if self.ending.is_some() || passed_ns >= longest_ns || settled {
@@ -356,17 +375,67 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         }
     }
 
+    /// Lengthens the window when nobody said how long it is to be and the latency of the warm-up is
+    /// over a tenth of it. By Little's law that latency is the time requests spent in flight over
+    /// how many were answered; with no answer it is longer than the warm-up.
+    fn fit_window(&mut self, warmup_ns: u64) {
+        let (Stop::AfterNs(ns), Some(most_ns)) = (self.until, self.hands.trial.window_max_ns)
+        else {
+            return;
+        };
+        let Counters { sent, completed, failed, .. } = self.gathered.unmeasured;
+        if sent == 0 || warmup_ns == 0 {
+            return;
+        }
+        let latency_ns = match completed + failed {
+            0 => f64::INFINITY,
+            fates => self.warm_in_flight_ns as f64 / fates as f64,
+        };
+        self.until = Stop::AfterNs(fitting_window_ns(ns, latency_ns, most_ns));
+    }
+
+    /// Whether the drain of a search's trial need not go on.
+    fn is_settled(&self, end_ns: u64, now_ns: u64) -> bool {
+        let trial = self.hands.trial;
+        let Some(objective) = trial.expect.as_ref().filter(|_| trial.search.is_some()) else {
+            return false;
+        };
+        // Ticks of the window are still on their way for a moment.
+        let waited_ns = now_ns.saturating_sub(end_ns).saturating_sub(2 * TENTH_NS);
+        if waited_ns < settled::DRAIN_MIN_NS {
+            return false;
+        }
+        let planned = match (&self.level.arrival, self.until) {
+            (Arrival::Open { curve, .. }, Stop::AfterNs(ns)) => curve.planned_until(ns),
+            _ => 0.0,
+        };
+        // Spread may leave out some.
+        let planned = (planned - 4.0 * planned.sqrt()).max(0.0) as u64;
+        let gathered = &self.gathered;
+        settled::is_settled(
+            objective,
+            &Known {
+                latency: &gathered.latency,
+                service: &gathered.service,
+                failed: gathered.measured.failed,
+                in_flight: gathered.in_flight(),
+                unsent: planned.saturating_sub(gathered.measured.sent),
+                waited_ns,
+            },
+        )
+    }
+
     /// Runs the measured window and the drain; returns when the window began.
     fn measure(&mut self) -> Result<u64, LabError> {
         let begin_ns = clock::now_ns() + LEAD_NS;
-        let (end_ns, budget) = match self.hands.until {
+        let (end_ns, budget) = match self.until {
             Stop::AfterNs(ns) => (begin_ns + ns, None),
             Stop::AfterRequests(count) => (u64::MAX, Some(count)),
         };
         // Devices that are still there when the ramp-down is over are closed.
         self.sends_end_ns = end_ns;
         let drain_ns = self.hands.trial.drain_ns + self.level.life.ramp_down_ns;
-        let ends = if budget.is_some() { WindowEnds::WithAnswers } else { WindowEnds::WithSends };
+        let ends = if budget.is_some() { WindowEnds::WithFates } else { WindowEnds::WithSends };
         self.begin_window(begin_ns, ends);
         self.hands.crew.order_measure(begin_ns, end_ns, budget, drain_ns);
         if let Some(audience) = &mut self.hands.audience {
@@ -383,7 +452,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             let now_ns = self.listen()?;
             let (stage, done) = match budget {
                 _ if now_ns > end_ns && self.level.life.hold.is_some() => ("ramp-down", None),
-                _ if now_ns > end_ns => ("draining", None),
+                _ if now_ns > end_ns => (DRAINING, None),
                 Some(count) => {
                     ("measuring", Some(self.gathered.measured.sent as f64 / count as f64))
                 }
@@ -393,7 +462,8 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
                 }
             };
             self.tell(stage, done, now_ns);
-            if self.ending.is_some() && !self.is_stopping {
+            let is_enough = self.ending.is_some() || self.is_settled(end_ns, now_ns);
+            if is_enough && !self.is_stopping {
                 self.is_stopping = true;
                 give_up_ns = now_ns + drain_ns + LAST_TICK_NS;
                 self.order(&Order::Stop);
@@ -427,7 +497,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         self.await_far_readings(window_begin_ns)?;
         let hands = &self.hands;
         let planned = match self.ending {
-            None => planned::planned(hands.trial, hands.until, self.level, self.load),
+            None => planned::planned(hands.trial, self.until, self.level, self.load),
             Some(_) => None,
         };
         Ok(Visit {
@@ -444,6 +514,17 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
     }
 }
 
+/// How long a window is to be that would have `ns`: ten times the latency, at most `most_ns`, in
+/// whole seconds.
+fn fitting_window_ns(ns: u64, latency_ns: f64, most_ns: u64) -> u64 {
+    let wanted_ns = LATENCIES_PER_WINDOW * latency_ns;
+    if wanted_ns <= ns as f64 {
+        return ns;
+    }
+    let whole_ns = (wanted_ns / 1e9).ceil() * 1e9;
+    (whole_ns.min(most_ns as f64) as u64).max(ns)
+}
+
 /// Whether the last tenths of a second agree: within a tenth of their mean, or what chance allows.
 fn is_settled(tenths: &[f64]) -> bool {
     if tenths.len() < SETTLED_TENTHS {
@@ -458,6 +539,17 @@ fn is_settled(tenths: &[f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_is_ten_latencies_long_up_to_a_limit() {
+        let (second, most) = (1_000_000_000, 30_000_000_000);
+        let window_s =
+            |latency_ms: f64| fitting_window_ns(3 * second, latency_ms * 1e6, most) / second;
+        assert_eq!((window_s(1.0), window_s(300.0)), (3, 3), "long enough");
+        assert_eq!((window_s(301.0), window_s(1234.0)), (4, 13), "ten latencies");
+        assert_eq!((window_s(5000.0), window_s(f64::INFINITY)), (30, 30), "the limit");
+        assert_eq!(fitting_window_ns(60 * second, f64::INFINITY, most), 60 * second);
+    }
 
     #[test]
     fn a_warm_up_settles_when_five_tenths_agree() {

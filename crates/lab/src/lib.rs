@@ -22,6 +22,7 @@ mod level;
 mod mix;
 mod planned;
 mod search;
+mod settled;
 mod watch;
 
 mod burn;

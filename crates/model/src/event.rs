@@ -46,6 +46,8 @@ pub enum Event {
 pub struct Progress {
     /// What happens now: `connecting`, `warm-up`, `measuring`, `draining`.
     pub stage: &'static str,
+    /// Requests that are in flight; told while they drain.
+    pub in_flight: Option<u64>,
     /// Share of the stage that is over, 0 to 1, when known.
     pub done: Option<f64>,
     /// Connections open now.

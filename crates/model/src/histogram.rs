@@ -122,9 +122,10 @@ impl Histogram {
         &self.buckets
     }
 
-    /// The figures of the record. `censored` is the number of values known only to be greater
-    /// than all recorded ones (requests that timed out or were never answered): they take part in
-    /// the ranks, so that a cut tail cannot make a percentile look better than it was.
+    /// The figures of the record. `censored` is the number of values that count as greater than all
+    /// recorded ones (requests that failed in any way or were never answered): they take part in
+    /// the ranks, so that neither a cut tail nor fast failures make a percentile look better than
+    /// it was.
     pub fn summary(&self, censored: u64) -> Summary {
         if self.is_empty() {
             return Summary { censored, ..Summary::default() };

@@ -255,6 +255,10 @@ pub struct Trial {
     pub warmup: Warmup,
     /// How long answers are awaited after the last send, nanoseconds.
     pub drain_ns: u64,
+    /// The longest window that the latency of the warm-up may make of `stop`, nanoseconds; none
+    /// where the length was given.
+    #[serde(default)]
+    pub window_max_ns: Option<u64>,
     /// A request without a complete answer after this time failed, nanoseconds.
     pub timeout_ns: u64,
     /// How often each level is visited.

@@ -161,7 +161,7 @@ pub struct Point {
     pub mismatches: BTreeMap<String, u64>,
     /// Failures by class.
     pub errors: BTreeMap<String, u64>,
-    /// Completed good responses per second.
+    /// Good responses that arrived in the window, per second of it.
     pub rate: f64,
     /// Planned requests per second; open loop only.
     pub offered_rate: Option<f64>,
@@ -185,8 +185,8 @@ pub struct Point {
     /// [`punctual`](crate::punctual). Open loop only.
     #[serde(default)]
     pub latency_punctual_ns: Option<Summary>,
-    /// Latency with a lower bound in the place of every request that has none (timed out,
-    /// unanswered, unsent); absent when all have one. Its percentiles are lower bounds.
+    /// Latency with a lower bound in the place of every request that timed out, was unanswered or
+    /// unsent; absent when none was. Its percentiles are lower bounds.
     #[serde(default)]
     pub latency_at_least_ns: Option<Summary>,
     /// Requests in flight.
@@ -200,9 +200,10 @@ pub struct Point {
     pub client_loop: LoopInfo,
     /// One entry per second.
     pub series: Vec<Second>,
-    /// Completed good responses per tenth of a second, for steadiness.
+    /// Good responses that arrived in each tenth of a second, for steadiness.
     pub per_100ms: Vec<u64>,
-    /// Load before the window, and answers too late for it: not part of any other figure.
+    /// Load before the window. Its responses that arrived in the window count in the rate and in
+    /// the series, and in no other figure.
     pub unmeasured: Unmeasured,
     /// By target of a mix, in the order of the file; empty with one target.
     #[serde(default)]
@@ -316,6 +317,9 @@ pub struct ConnectionInfo {
     pub failed: u64,
     /// Opened again after a close.
     pub reopened: u64,
+    /// Closed because bytes came that no request had asked for.
+    #[serde(default)]
+    pub unsolicited: u64,
     /// Time to connect, of all successful attempts of the level.
     pub connect_ns: Summary,
     /// TLS and tunnels.
@@ -407,6 +411,10 @@ pub struct RequestInfo {
     pub waited: u64,
     /// Without an answer when the drain ended.
     pub unanswered: u64,
+    /// Good responses that arrived in the window, whenever they were asked for: what the rate
+    /// counts. Absent in records of before it was counted.
+    #[serde(default)]
+    pub arrived: Option<u64>,
 }
 
 /// What one target of a mix came to. The last one may stand for several.
@@ -426,8 +434,11 @@ pub struct TargetResult {
     pub errors: BTreeMap<String, u64>,
     /// Bytes of its complete answers: head, framing and body.
     pub bytes_received: u64,
-    /// Latency of its completed requests.
+    /// Latency of its requests; those that failed or were unanswered count as slower than all.
     pub latency_ns: Summary,
+    /// The same of good responses alone.
+    #[serde(default)]
+    pub latency_good_ns: Option<Summary>,
 }
 
 /// What became of the requests of one target. `sent = completed + failed + unanswered`, exactly.
@@ -457,6 +468,12 @@ pub struct Bytes {
 pub struct InFlight {
     /// Time average over the window, counted by the workers themselves.
     pub mean: Option<f64>,
+    /// The same over the first fifth of the window.
+    #[serde(default)]
+    pub first: Option<f64>,
+    /// The same over the last fifth: above capacity an open loop has ever more of them.
+    #[serde(default)]
+    pub last: Option<f64>,
     /// Connections times depth.
     pub limit: u64,
 }
@@ -510,6 +527,9 @@ pub struct LoopInfo {
     pub spin_share: Option<f64>,
     /// Bytes read from sockets in the window, answers or not.
     pub socket_bytes: u64,
+    /// Those of them that came while no request was in flight on their connection.
+    #[serde(default)]
+    pub stray_bytes: u64,
 }
 
 /// One second of a point.
@@ -517,9 +537,9 @@ pub struct LoopInfo {
 pub struct Second {
     /// End of the second, from the begin of the window.
     pub t_s: f64,
-    /// Completed in it.
+    /// Good responses that arrived in it, whenever they were asked for.
     pub completed: u64,
-    /// Failed in it.
+    /// Requests that failed in it, whenever they were sent.
     pub failed: u64,
     /// Asked rate, its mean over the second; open loop only.
     #[serde(default)]
@@ -593,6 +613,7 @@ pub fn count_requests(counters: &Counters) -> RequestInfo {
         unsent: counters.unsent,
         waited: counters.waited,
         unanswered: counters.unanswered,
+        arrived: None,
     }
 }
 
@@ -611,7 +632,7 @@ pub fn count_mismatches(counters: &Counters) -> BTreeMap<String, u64> {
 /// What one target came to.
 pub fn count_target(name: String, weight: u64, tally: &TargetTally) -> TargetResult {
     let counters = &tally.counters;
-    let censored = counters.unanswered + counters.errors.get(ErrorClass::Timeout);
+    let censored = counters.unanswered + counters.failed;
     let of_requests = |class: &ErrorClass| class.is_of_requests();
     let count = |class: ErrorClass| (class.name().to_string(), counters.errors.get(class));
     TargetResult {
@@ -628,6 +649,7 @@ pub fn count_target(name: String, weight: u64, tally: &TargetTally) -> TargetRes
         errors: ERROR_CLASSES.into_iter().filter(of_requests).map(count).collect(),
         bytes_received: counters.bytes_received,
         latency_ns: tally.latency.summary(censored),
+        latency_good_ns: Some(tally.latency.summary(0)),
     }
 }
 

@@ -224,6 +224,9 @@ pub struct Connections {
     pub reopened: u64,
     /// Slots that had at least one measured request answered, with any status.
     pub served: u64,
+    /// Connections given up because bytes came, other than empty lines, that no request had asked
+    /// for.
+    pub unsolicited: u64,
 }
 
 impl AddAssign<&Connections> for Connections {
@@ -234,6 +237,7 @@ impl AddAssign<&Connections> for Connections {
         self.failed += other.failed;
         self.reopened += other.reopened;
         self.served += other.served;
+        self.unsolicited += other.unsolicited;
     }
 }
 
@@ -283,6 +287,8 @@ pub struct Loop {
     pub in_flight_ns: u128,
     /// Bytes read from sockets, whether or not they became answers.
     pub socket_bytes: u64,
+    /// Those of them that came while no request was in flight on their connection.
+    pub stray_bytes: u64,
 }
 
 impl AddAssign<&Loop> for Loop {
@@ -295,6 +301,7 @@ impl AddAssign<&Loop> for Loop {
         self.cpu_system_ns += other.cpu_system_ns;
         self.in_flight_ns += other.in_flight_ns;
         self.socket_bytes += other.socket_bytes;
+        self.stray_bytes += other.stray_bytes;
     }
 }
 
@@ -317,8 +324,9 @@ pub struct Tick {
     pub end_ns: u64,
     /// Whether this is the last tick of its load order.
     pub last: bool,
-    /// When the latest measured request was completed, monotonic nanoseconds; 0 for none.
-    pub completed_ns: u64,
+    /// When the latest fate of a measured request was known (a response with any status, a failure,
+    /// or that none came), monotonic nanoseconds; 0 for none.
+    pub fate_ns: u64,
     /// Requests of the measured part, credited in the interval in which things happened. Failed
     /// connection attempts count here from the order to connect on.
     pub measured: Counters,
@@ -373,7 +381,7 @@ impl Default for Tick {
             begin_ns: 0,
             end_ns: 0,
             last: false,
-            completed_ns: 0,
+            fate_ns: 0,
             measured: Counters::default(),
             unmeasured: Counters::default(),
             connections: Connections::default(),
@@ -400,7 +408,7 @@ impl Tick {
     /// Empties the tick for its next use; keeps its memory.
     pub fn clear(&mut self) {
         self.last = false;
-        self.completed_ns = 0;
+        self.fate_ns = 0;
         self.measured = Counters::default();
         self.unmeasured = Counters::default();
         self.tls = TlsTally::default();

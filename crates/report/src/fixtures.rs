@@ -170,13 +170,9 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         turnover: None,
         events: None,
         requests: RequestInfo {
-            planned: None,
             sent: completed,
             completed,
-            failed: 0,
-            unsent: 0,
-            waited: 0,
-            unanswered: 0,
+            ..model::run::count_requests(&Default::default())
         },
         status,
         mismatched: 0,
@@ -195,6 +191,8 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         residence: None,
         in_flight: InFlight {
             mean: Some(f64::from(connections) * 0.998),
+            first: Some(f64::from(connections) * 0.998),
+            last: Some(f64::from(connections) * 0.998),
             limit: u64::from(connections),
         },
         cpu: CpuCost {
@@ -206,11 +204,11 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             server_cpus: server(scene.server_us * rate / 1e6),
         },
         client_loop: LoopInfo {
-            spin_share: None,
             turns_per_s: 21_300.0,
             turn_mean_ns: Some(8_400.0),
             turn_max_ns: 412_000,
             socket_bytes: completed * 133,
+            ..LoopInfo::default()
         },
         series: seconds(rate, &summary, duration_s),
         per_100ms: vec![(rate / 10.0) as u64; 100],
@@ -250,6 +248,7 @@ fn connection_info(connections: u32, completed: u64) -> ConnectionInfo {
         served: number,
         failed: 0,
         reopened: 0,
+        unsolicited: 0,
         connect_ns: distribution(92_000.0, number).summary(0),
         handshakes: Handshakes::default(),
         requests_each: Spread {
@@ -438,6 +437,7 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         stop: Stop::AfterNs(WINDOW_NS),
         warmup: Warmup::SettleWithinNs(5 * NS_PER_S),
         drain_ns: NS_PER_S,
+        window_max_ns: None,
         timeout_ns: 5 * NS_PER_S,
         visits: 1,
         repeats_max: 2,

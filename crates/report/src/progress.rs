@@ -60,7 +60,12 @@ fn parts(info: &LevelInfo, progress: &Progress) -> Vec<Part> {
     if info.attempt > 1 {
         parts.push(part(6, format!("visit {}", info.attempt)));
     }
-    parts.push(part(5, format!("{:<10}", progress.stage)));
+    match progress.in_flight {
+        Some(in_flight) => {
+            parts.push(part(0, format!("{}: {} in flight", progress.stage, count(in_flight))));
+        }
+        None => parts.push(part(5, format!("{:<10}", progress.stage))),
+    }
     parts.push(part(7, bar(progress.done)));
     parts.push(part(1, level(info, progress)));
     match (progress.connection_rate, progress.event_rate) {
@@ -116,6 +121,16 @@ mod tests {
     use super::*;
     use model::load::Life;
 
+    #[test]
+    fn what_drains_is_counted() {
+        let (info, mut progress) = busy();
+        (progress.stage, progress.in_flight) = ("draining", Some(37));
+        for columns in [200, 60] {
+            let line = progress_line(&info, &progress, columns);
+            assert!(line.contains("draining: 37 in flight"), "{line}");
+        }
+    }
+
     fn busy() -> (LevelInfo, Progress) {
         let level = Level {
             connections: 4000,
@@ -126,6 +141,7 @@ mod tests {
         };
         let progress = Progress {
             stage: "measuring",
+            in_flight: None,
             connection_rate: None,
             event_rate: None,
             done: Some(0.43),

@@ -10,6 +10,8 @@ use model::load::{Arrival, Level, Life, Question, Stop};
 
 /// How long is measured when nothing says otherwise, nanoseconds.
 const DURATION_NS: u64 = 10_000_000_000;
+/// How long at most, where the latency asks for more, nanoseconds.
+const DURATION_MAX_NS: u64 = 60_000_000_000;
 
 /// Closed loop: each connection sends its next request when an answer frees a place, so latency
 /// counts from the send and slow answers lower the load. With a rate (-R, --steps, --ramp, --spike,
@@ -40,7 +42,8 @@ pub struct Load {
     #[arg(short = 'c', long, value_name = "N", default_value = "50", value_parser = positive)]
     connections: u64,
 
-    /// How long to measure [default: 10s, or as long as the shape of the rate]
+    /// How long to measure [default: 10s, or ten times the latency up to 60s, or as long as the
+    /// shape of the rate]
     #[arg(short = 'd', long, value_name = "T", value_parser = duration)]
     duration: Option<u64>,
 
@@ -80,6 +83,8 @@ pub fn run(command: Load) -> Result<Code, Failure> {
             return Err(Failure::Usage(text));
         }
     };
+    let is_even = shaped.curve.as_ref().is_none_or(|curve| curve.constant_rate().is_some());
+    let is_auto = command.duration.is_none() && stop == Stop::AfterNs(DURATION_NS) && is_even;
     let arrival = match shaped.curve {
         Some(curve) => Arrival::Open { curve, arrivals: command.spread.spacing() },
         None => Arrival::Closed,
@@ -96,6 +101,7 @@ pub fn run(command: Load) -> Result<Code, Failure> {
         visits: 1,
         repeats_max: 0,
     };
-    let trial = trial::resolve(&command.options, shape)?;
+    let mut trial = trial::resolve(&command.options, shape)?;
+    trial.window_max_ns = is_auto.then_some(DURATION_MAX_NS);
     session::run(&trial, &command.options)
 }

@@ -11,6 +11,10 @@ use model::units::{RATE_MAX, Range, Step};
 
 /// Levels when nothing says otherwise.
 const CONNECTIONS: Range = Range { first: 1, last: 1000, step: Step::Times(2.0) };
+/// How long each level is measured when nothing says otherwise, nanoseconds.
+const DURATION_NS: u64 = 3_000_000_000;
+/// How long at most, where the latency asks for more, nanoseconds.
+const DURATION_MAX_NS: u64 = 30_000_000_000;
 /// Connections of an open loop when nothing says otherwise.
 const OPEN_CONNECTIONS: u32 = 50;
 
@@ -51,9 +55,9 @@ pub struct Ramp {
     #[command(flatten)]
     spread: Spread,
 
-    /// How long to measure each level
-    #[arg(short = 'd', long, value_name = "T", default_value = "3s", value_parser = duration)]
-    duration: u64,
+    /// How long to measure each level [default: 3s, or ten times its latency up to 30s]
+    #[arg(short = 'd', long, value_name = "T", value_parser = duration)]
+    duration: Option<u64>,
 
     /// Visits of each level; three or more on the plateau give its rate an interval at 95 %
     #[arg(long, value_name = "N", default_value = "1", value_parser = visits)]
@@ -123,10 +127,11 @@ pub fn run(command: Ramp) -> Result<Code, Failure> {
     let shape = trial::Shape {
         question: Question::Ramp,
         levels: levels?,
-        stop: Stop::AfterNs(command.duration),
+        stop: Stop::AfterNs(command.duration.unwrap_or(DURATION_NS)),
         visits: command.visits,
         repeats_max: command.repeats,
     };
-    let trial = trial::resolve(&command.options, shape)?;
+    let mut trial = trial::resolve(&command.options, shape)?;
+    trial.window_max_ns = command.duration.is_none().then_some(DURATION_MAX_NS);
     session::run(&trial, &command.options)
 }

@@ -74,6 +74,47 @@ fn a_target_that_never_answers_is_not_called_a_bad_measurement() {
 }
 
 #[test]
+fn a_number_of_requests_is_that_many_fates_however_slow_the_server() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:3s"]);
+    let (_, record) = measure(&["load", &server.url("/"), "-n", "10", "-c", "10"]);
+    let requests = &record["points"][0]["requests"];
+    assert_eq!(["completed", "unanswered"].map(|one| count(requests, &format!("/{one}"))), [10, 0]);
+    assert_eq!(count(requests, "/arrived"), 10);
+    // The last fate ends the window.
+    let duration_s = record["points"][0]["load"]["duration_s"].as_f64().unwrap();
+    assert!(duration_s >= 3.0, "{duration_s}");
+}
+
+#[test]
+fn a_drain_waits_as_long_as_a_request_may_take() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1", "--delay", "exp:800ms"]);
+    let (_, record) = measure(&["load", &server.url("/"), "-c", "50", "-d", "2"]);
+    let requests = &record["points"][0]["requests"];
+    let [sent, completed] = ["sent", "completed"].map(|one| count(requests, &format!("/{one}")));
+    assert!(sent > 0 && sent == completed, "{requests}");
+}
+
+#[test]
+fn ctrl_c_in_a_drain_ends_it() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:60s"]);
+    let url = server.url("/");
+    let mut command = ceiling(&["load", &url, "-c", "4", "-d", "1", "--warmup", "0", "-T", "50s"]);
+    let child = command.args(["--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.unwrap();
+    std::thread::sleep(Duration::from_secs(4));
+    let asked = Instant::now();
+    signal(child.id(), "INT");
+    let said = Said::of(child.wait_with_output().unwrap());
+    assert!(asked.elapsed() < Duration::from_secs(20), "it does not wait for the time-out");
+    let record = said.record();
+    let requests = &record["points"][0]["requests"];
+    assert_eq!(["sent", "unanswered"].map(|one| count(requests, &format!("/{one}"))), [4, 4]);
+}
+
+#[test]
 fn a_server_that_dies_ends_the_run_with_a_partial_record() {
     let _turn = turn();
     let mut server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:1ms"]);

@@ -60,6 +60,26 @@ fn planned_requests_and_those_that_the_server_counted_agree() {
 }
 
 #[test]
+fn above_its_capacity_a_server_is_not_said_to_keep_up() {
+    let _turn = turn();
+    // Eight at a time, 20 ms each: 400/s at most.
+    let sink = ["--threads", "1", "--delay", "fixed:20ms", "--serve-at-once", "8"];
+    let server = Server::start("target-sink", &sink);
+    let load = ["load", &server.url("/"), "-R", "480", "-c", "800", "-d", "4", "--warmup", "1s"];
+    let (_, record) = measure(&load);
+    let one = point(&record);
+    assert_accounts(one);
+    let (rate, arrived) = (one["rate"].as_f64().unwrap(), requests(one, "arrived"));
+    assert_eq!(rate, arrived as f64 / one["load"]["duration_s"].as_f64().unwrap());
+    assert!(rate <= 404.0, "{rate}");
+    let series = one["series"].as_array().unwrap();
+    assert_eq!(series.iter().map(|second| count(second, "/completed")).sum::<u64>(), arrived);
+    let [first, last] = ["first", "last"].map(|end| one["in_flight"][end].as_f64().unwrap());
+    assert!(last > first + 100.0, "{}", one["in_flight"]);
+    assert_ne!(record["verdict"]["wall"], "none", "{}", shown(&record));
+}
+
+#[test]
 fn a_number_of_requests_and_a_fraction_of_a_rate_are_kept() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--threads", "1"]);

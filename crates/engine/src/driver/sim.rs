@@ -12,6 +12,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use wire::tape::Tape;
 
+/// Where virtual time begins, nanoseconds.
+pub const BEGIN_NS: u64 = 1_000_000_000;
+/// How long after an answer an empty line comes, nanoseconds.
+const EMPTY_LINE_NS: u64 = 1_000;
 /// Virtual time that a turn of the worker takes, nanoseconds.
 const TURN_NS: u64 = 500;
 
@@ -48,8 +52,32 @@ pub struct Faults {
     pub bytewise: u64,
     /// A second answer comes that nobody asked for.
     pub unsolicited: u64,
+    /// An empty line comes after the answer, by itself.
+    pub empty_line: u64,
     /// Shortest and longest time of service, nanoseconds.
     pub service_ns: (u64, u64),
+    /// When the generator does not run, if ever.
+    pub stalls: Option<Stalls>,
+}
+
+/// The generator's thread is held up again and again, as by a quota or a neighbour on its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stalls {
+    /// From the begin of one to that of the next, nanoseconds.
+    pub every_ns: u64,
+    /// How long each takes, nanoseconds.
+    pub length_ns: u64,
+    /// What it strikes.
+    pub during: Held,
+}
+
+/// What a stall strikes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// The worker's own turn: the next send takes that long.
+    Turn,
+    /// A wait, which ends that much too late.
+    Wait,
 }
 
 /// What the simulated server saw, to hold the worker's account against.
@@ -63,6 +91,8 @@ pub struct Witness {
     pub good_answers: u64,
     /// Good answers sent although nobody had asked for them.
     pub unsolicited: u64,
+    /// How often the generator was held up.
+    pub stalls: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +132,7 @@ pub struct Sim {
     /// What the simulated server saw.
     pub witness: Witness,
     now_ns: u64,
+    next_stall_ns: u64,
     random: u64,
     tape: Arc<Tape>,
     connections: Vec<Connection>,
@@ -118,7 +149,8 @@ impl Sim {
         Self {
             faults,
             witness: Witness::default(),
-            now_ns: 1_000_000_000,
+            now_ns: BEGIN_NS,
+            next_stall_ns: BEGIN_NS + faults.stalls.map_or(0, |stalls| stalls.every_ns),
             random: job.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             tape: Arc::clone(&job.tape),
             connections: (0..slots).map(fresh).collect(),
@@ -134,6 +166,18 @@ impl Sim {
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
+    }
+
+    /// Time passes in which the generator is held up, if it is the turn for that.
+    fn hold_up(&mut self, during: Held) {
+        let Some(stalls) = self.faults.stalls.filter(|stalls| stalls.during == during) else {
+            return;
+        };
+        if self.now_ns >= self.next_stall_ns {
+            self.now_ns += stalls.length_ns;
+            self.next_stall_ns = self.now_ns + stalls.every_ns;
+            self.witness.stalls += 1;
+        }
     }
 
     fn strikes(&mut self, per_mille: u64) -> bool {
@@ -197,6 +241,8 @@ impl Sim {
             let last_ns = self.deliver(slot, at_ns, &bytes, good);
             if closes {
                 self.end(slot, last_ns, End::Closed, 0);
+            } else if faults.empty_line > 0 && self.strikes(faults.empty_line) {
+                self.deliver(slot, last_ns + EMPTY_LINE_NS, b"\r\n", 0);
             } else if self.strikes(faults.unsolicited) {
                 let extra = self.write_answer();
                 let counts = if extra.until_close { 0 } else { extra.good };
@@ -291,6 +337,7 @@ impl Driver for Sim {
     }
 
     fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
+        self.hold_up(Held::Turn);
         let faults = self.faults;
         let count = u64::from(self.tape.count(&span));
         if self.strikes(faults.partial_send) {
@@ -311,6 +358,7 @@ impl Driver for Sim {
         self.now_ns += TURN_NS;
         let next_ns = self.arranged.peek().map_or(u64::MAX, |Reverse(next)| next.0);
         self.now_ns = self.now_ns.max(next_ns.min(until_ns));
+        self.hold_up(Held::Wait);
         while let Some(Reverse((at_ns, _, slot, generation, index))) = self.arranged.peek().copied()
         {
             if at_ns > self.now_ns {

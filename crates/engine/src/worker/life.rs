@@ -11,6 +11,8 @@ use crate::driver::{Driver, SlotId};
 use crate::slot::Link;
 use model::load::Hold;
 
+/// How long after the ramp-down attempts to connect may still be under way, nanoseconds.
+const OPENING_GRACE_NS: u64 = 2_000_000_000;
 /// No limit for requests on a connection.
 const ENDLESS: u32 = u32::MAX;
 
@@ -146,8 +148,13 @@ impl<D: Driver> Worker<D> {
     }
 
     /// Whether devices still hold connections that the ramp-down will close, or begin new ones
-    /// before it, or connections that are being opened are not yet known to be open or not.
-    pub(super) fn is_winding_down(&self) -> bool {
+    /// before it, or connections that are being opened are not yet known to be open or not. What
+    /// hangs then is not awaited for as long as a request: it has none.
+    pub(super) fn is_winding_down(&self, now_ns: u64) -> bool {
+        let ends_ns = self.window_end_ns.saturating_add(self.life.ramp_down_ns);
+        if now_ns > ends_ns.saturating_add(OPENING_GRACE_NS) {
+            return false;
+        }
         let is_opening = self.life.requests.is_some() && self.connections.opening > 0;
         let has_more = || self.connections.open + self.connections.opening > 0;
         is_opening || self.has_devices() && (has_more() || !self.to_open.is_empty())

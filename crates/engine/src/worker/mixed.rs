@@ -59,7 +59,7 @@ impl Books<'_> {
         }
         match failed {
             None => self.ledger.answer(self.tick, streak, at_ns, super::stamp_of(run), answer),
-            Some(check) => self.ledger.mismatch(self.tick, run.epoch, answer, check),
+            Some(check) => self.ledger.mismatch(self.tick, at_ns, run.epoch, answer, check),
         }
     }
 }

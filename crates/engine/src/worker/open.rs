@@ -25,6 +25,10 @@ const MARGIN_UP_NS: u64 = 10_000;
 /// How much it shrinks after one that did not: one late sleep in a hundred keeps it where it is.
 const MARGIN_DOWN_NS: u64 = 100;
 
+/// Longest sleep while requests wait for a connection, nanoseconds: a stall of this thread shows as
+/// a sleep that ended too late, and only what goes beyond the sleep does.
+const QUEUE_SLEEP_NS: u64 = 1_000_000;
+
 /// Unsent requests that are counted in one turn.
 const UNSENT_PER_TURN: u32 = 500_000;
 
@@ -38,8 +42,28 @@ pub(super) struct Release {
     /// Walks ahead of the requests that wait, to open a connection for each.
     ahead: Schedule,
     ahead_due_ns: u64,
-    /// Since when a connection had room throughout.
+    /// Since when a connection had room throughout, or may have had it unseen.
     room_since_ns: u64,
+}
+
+/// Since when a response that is seen in a turn may have been there. The turn before began at
+/// `turn_begin_ns` and ended in a wait from `begin_ns` that was to end at `until_ns` at the latest
+/// and did at `woken_ns`.
+///
+/// A wait that was shorter than the turn before it may not have slept at all: the response was
+/// there already, and may have come as early as that turn began, for nothing is looked at between
+/// two waits. A longer one slept until something came, so that came when it ended, unless it ended
+/// later than asked: then this thread did not run in between, and the response may have come at
+/// any time from the end that was asked for. What is left unseen is a stall inside a sleep, of at
+/// most [`QUEUE_SLEEP_NS`].
+pub(super) fn unseen_since(
+    turn_begin_ns: u64,
+    (begin_ns, until_ns): (u64, u64),
+    woken_ns: u64,
+) -> u64 {
+    let (worked_ns, waited_ns) =
+        (begin_ns.saturating_sub(turn_begin_ns), woken_ns.saturating_sub(begin_ns));
+    if waited_ns < worked_ns { turn_begin_ns } else { woken_ns.min(until_ns.max(begin_ns)) }
 }
 
 /// Whether unsent requests are counted to the last.
@@ -121,7 +145,7 @@ impl<D: Driver> Worker<D> {
         self.find_room(slot);
         let Some(release) = &mut self.release else { return };
         if !had_room {
-            release.room_since_ns = at_ns;
+            release.room_since_ns = at_ns.min(self.unseen_since_ns);
         }
         if release.due_ns <= at_ns {
             self.release_due(at_ns);
@@ -197,7 +221,7 @@ impl<D: Driver> Worker<D> {
     /// Until when the worker may sleep: until a little before the next request is due that a
     /// connection could take, or that would open one.
     #[inline]
-    pub(super) fn sleep_until(&self, until_ns: u64) -> u64 {
+    pub(super) fn sleep_until(&self, now_ns: u64, until_ns: u64) -> u64 {
         let Some(release) = &self.release else { return until_ns };
         if !matches!(self.stage, Stage::Warmup | Stage::Measure) {
             return until_ns;
@@ -207,7 +231,9 @@ impl<D: Driver> Worker<D> {
         }
         let may_open = self.wanted < self.wanted_max;
         let opens_ns = release.ahead_due_ns.max(release.due_ns);
-        if may_open { until_ns.min(opens_ns) } else { until_ns }
+        let until_ns = if may_open { until_ns.min(opens_ns) } else { until_ns };
+        // From the instant a request waits, sleeps are short.
+        until_ns.min(release.due_ns.max(now_ns).saturating_add(QUEUE_SLEEP_NS))
     }
 
     /// What a wait without any event tells: it was a spin, or a sleep whose end can be judged.
@@ -249,6 +275,16 @@ impl<D: Driver> Worker<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_seen_may_have_been_there_since_the_thread_last_looked() {
+        // Begin of the turn before, of the wait, its end as asked and as it was.
+        let since = |turn, begin, until, woken| unseen_since(turn, (begin, until), woken);
+        assert_eq!(since(0, 10, 1000, 300), 300, "a sleep that something ended");
+        assert_eq!(since(0, 10_000, 20_000, 10_005), 0, "a long turn, and no sleep after it");
+        assert_eq!(since(0, 10, 1000, 9000), 1000, "a sleep that ended too late");
+        assert_eq!(since(8, 10, 5, 12), 10, "an instant that had passed before the wait");
+    }
 
     #[test]
     fn the_margin_settles_where_one_sleep_in_a_hundred_is_late() {

@@ -17,7 +17,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
     if case.point.load.curve.is_some() {
         return Outcome::unchecked(&bound, "the asked rate changes");
     }
-    match steady::steadiness(&case.point.per_100ms) {
+    match steady::steadiness_of(case.point) {
         Steadiness::Steady { variation } => {
             let why = format!("half-second rates vary by {:.1} %", variation * 100.0);
             Outcome { ok: Some(true), measured: Some(variation * 100.0), bound, why }

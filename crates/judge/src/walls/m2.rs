@@ -2,14 +2,16 @@
 //! Devices that come and go at the rate of their hold show the same, and so do devices that all
 //! hold their connections to the end.
 //!
-//! Signals: requests completed against planned, lag between due and sent.
-//! Rule: completed over planned above 99 %, and the release lag under 1 ms at p99, or at the
-//! highest percentile below that is known.
+//! Signals: good responses that arrived against planned requests, requests in flight at both ends
+//! of the window, lag between due and sent.
+//! Rule: responses over planned above 99 %, no backlog that grows beyond chance, and the release
+//! lag under 1 ms at p99, or at the highest percentile below that is known.
 //! Mimics: A4, a limiter that queues.
 //! Confirm: a rate 25 % higher is reached as well.
 //! Source: Schroeder, Wierman and Harchol-Balter, Open Versus Closed: A Cautionary Tale (2006).
 
 use super::{Family, Seen, Test};
+use crate::backlog::keeps_up;
 use crate::case::{Case, percent};
 use model::load::Hold;
 
@@ -26,14 +28,14 @@ pub fn test(case: &Case<'_>) -> Test {
     let achieved = case.point.rate / offered.max(f64::MIN_POSITIVE);
     // Few requests have no p99.
     let lag_ns = lag.p99.or(lag.p95).or(lag.p90);
-    if achieved < 0.99 || lag_ns.is_none_or(|lag_ns| lag_ns > LAG_MAX_NS) {
+    if keeps_up(case) != Some(true) || lag_ns.is_none_or(|lag_ns| lag_ns > LAG_MAX_NS) {
         return Test::NotSeen;
     }
     let seen = Seen::default().with(
         Family::RampShape,
         "client",
         "engine",
-        "completed over planned",
+        "good responses over planned requests",
         percent(achieved),
         "over 99 %",
     );

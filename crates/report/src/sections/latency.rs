@@ -47,8 +47,17 @@ const MEASURES: &[Measure] = &[
         pick: |point| point.events.as_ref()?.staleness_ns.as_ref(),
     },
     Measure {
+        name: "good only",
+        meaning: "latency of good responses alone",
+        // Where nothing failed this is the latency itself.
+        pick: |point| {
+            let is_other = point.latency_ns.censored > 0 && point.asks();
+            point.latency_good_ns.as_ref().filter(|_| is_other)
+        },
+    },
+    Measure {
         name: "at least",
-        meaning: "latency with a lower bound for each request that has none",
+        meaning: "latency with a lower bound for each request that got no answer",
         pick: |point| point.latency_at_least_ns.as_ref(),
     },
     Measure {
@@ -146,7 +155,7 @@ fn notes(run: &Run) -> Vec<String> {
     let censored: u64 = run.record.points.iter().map(|point| point.latency_ns.censored).sum();
     if censored > 0 {
         notes.push(format!(
-            "{} without an answer count as slower than all others in every percentile.",
+            "{} without a good answer count as slower than all others in every percentile.",
             plural(censored, "request")
         ));
     }
