@@ -267,9 +267,9 @@ mod tests {
             all.iter().copied().filter(|name| !plan::HARMLESS.contains(name)).collect();
         let set_by_run = ["json", "out", "quiet", "runs", "server-pid"];
         let needs: Vec<_> = needs.into_iter().filter(|name| !set_by_run.contains(name)).collect();
-        let expected = "body-file cacert cert confirm confirm-route connect-to key may-touch-server \
-                        probe probe-pin probe-token-file profile proxy replay resolve runtime \
-                        targets unix-socket";
+        let expected = "body-file cacert cert confirm confirm-route connect-to key \
+                        may-touch-server probe probe-pin probe-token-file profile proxy replay \
+                        resolve runtime targets unix-socket";
         assert_eq!(needs.join(" "), expected);
     }
 

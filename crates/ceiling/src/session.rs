@@ -60,10 +60,7 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
     if options.keep_requests {
         lab::keep_requests(&mut run.record.trial, trial);
     }
-    // The name it can be shown by; starts within one second get different ones.
-    if let Some(name) = writer.as_ref().and_then(|writer| writer.directory().file_name()) {
-        run.record.id = name.to_string_lossy().into_owned();
-    }
+    name(&mut run, writer.as_ref());
     // The record alone does without them.
     if !options.json || !options.out.is_empty() {
         run.readings = logs.near.load()?;
@@ -89,6 +86,13 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
         let _ = writeln!(io::stderr(), "ceiling: {}", exit::unmet(&run.record));
     }
     Ok(code)
+}
+
+/// Gives a run the name it can be shown by; starts within one second get different ones.
+fn name(run: &mut Run, writer: Option<&Writer>) {
+    if let Some(name) = writer.and_then(|writer| writer.directory().file_name()) {
+        run.record.id = name.to_string_lossy().into_owned();
+    }
 }
 
 /// Prints a run as the options say.

@@ -275,7 +275,7 @@ fn short_value(word: &str, program: Program) -> Option<usize> {
             let letter = letters.as_bytes().get(flags)?;
             letter.is_ascii_alphabetic().then_some(flags + 2)
         }
-        // Of others nobody knows which options have one letter: only those of curl are looked for.
+        // The options of other programs are not known: only those of curl are looked for.
         Program::Any => match letters.as_bytes() {
             [b'H' | b'u'] => Some(2),
             [b'H', rest @ ..] if rest.contains(&b':') => Some(2),

@@ -23,8 +23,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes the directory of a run below `parent`, under a name not yet taken. Only its owner reads
-    /// what is in it; `parent` is as it was.
+    /// Makes the directory of a run below `parent`, under a name not yet taken. Only its owner
+    /// reads what is in it; `parent` is as it was.
     pub fn create(parent: &Path, name: &str) -> Result<Self, StoreError> {
         fs::create_dir_all(parent).map_err(io_error(parent))?;
         let mut directory = parent.join(name);

@@ -1,3 +1,5 @@
+//! What is masked and what stays, and that no secret is left wherever it is planted.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The driver when it goes, and when the kernel is busy.
+
 use super::*;
 use model::load::{DriverKind, Request};
 use model::route::Route;
