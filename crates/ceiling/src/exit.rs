@@ -125,6 +125,14 @@ impl std::fmt::Display for Failure {
     }
 }
 
+/// A word of a command in which a mask was left.
+pub fn missing(word: &str) -> Failure {
+    Failure::Usage(format!(
+        "'{word}': *** stands for a secret that the record does not keep; give the value, for \
+         example -H \"Authorization: $AUTHORIZATION\""
+    ))
+}
+
 impl Failure {
     /// Its exit code.
     pub fn code(&self) -> Code {

@@ -60,6 +60,14 @@ pub struct Options {
     #[arg(short = 'H', long = "header", value_name = "LINE", value_parser = header)]
     pub headers: Vec<(String, String)>,
 
+    /// A header whose value is a secret, beside Authorization, Cookie and the like; repeatable
+    #[arg(long = "secret-header", value_name = "NAME", value_parser = header_name)]
+    pub secret_headers: Vec<String>,
+
+    /// Keep headers and bodies of requests in the record, secrets included
+    #[arg(long)]
+    pub keep_requests: bool,
+
     /// Method; POST when there is a body, else GET
     #[arg(short = 'X', long, short_alias = 'm', value_name = "METHOD")]
     pub method: Option<String>,
@@ -295,8 +303,18 @@ fn coalesce(text: &str) -> Result<u64, String> {
     if ns <= 10_000_000 { Ok(ns) } else { Err(error) }
 }
 
+fn header_name(text: &str) -> Result<String, String> {
+    let is_name = |byte: u8| byte.is_ascii_graphic() && !b":,;".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_name) {
+        return Ok(text.to_string());
+    }
+    Err(format!("'{text}' is not the name of a header; for example X-Session"))
+}
+
 fn header(text: &str) -> Result<(String, String), String> {
-    let error = || format!("'{text}' is not 'Name: value'; for example 'Accept: application/json'");
+    // It may hold a secret, so it is not told.
+    let error =
+        || "what is given is not 'Name: value'; for example 'Accept: text/html'".to_string();
     let (name, value) = text.split_once(':').ok_or_else(error)?;
     if name.is_empty() || name.contains(' ') {
         return Err(error());

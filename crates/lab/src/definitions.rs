@@ -125,9 +125,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "trial.requests",
-        "The first 16 requests of the tape, in sending order. Each connection begins at its own \
-         place of the tape, drawn from the seed, and goes round; with templates a value returns \
-         when the tape does.",
+        "The first 16 requests of the tape, in sending order: method, path, the names of their \
+         headers, and the length of their bodies as Content-Length. Values are ***, and bodies \
+         empty, but with --keep-requests. Each connection begins at its own place of the tape, \
+         drawn from the seed, and goes round; with templates a value returns when the tape does.",
     ),
     (
         "points[].latency_ns",

@@ -6,6 +6,7 @@
 
 pub mod random;
 pub mod root;
+pub mod secret;
 pub mod units;
 
 pub mod check;
