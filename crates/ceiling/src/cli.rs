@@ -94,6 +94,7 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--duration", "a time", "-d 10s"),
     ("--requests", "a number", "-n 100k"),
     ("--repeats", "a number", "--repeats 2"),
+    ("--visits", "a number", "--visits 3"),
     ("--depth", "a number", "-p 16"),
     ("--threads", "a number or auto", "-t 2"),
     ("--cpus", "a list of CPUs (tune: for packets/for the server)", "--cpus 1,2"),

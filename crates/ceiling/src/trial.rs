@@ -29,6 +29,8 @@ pub struct Shape {
     pub levels: Vec<Level>,
     /// End of each level.
     pub stop: Stop,
+    /// How often each level is visited.
+    pub visits: u32,
     /// How often an unsteady level is repeated.
     pub repeats_max: u32,
 }
@@ -62,6 +64,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         threads: threads(options, shape.question, &way.addresses)?.min(threads_max),
         warmup: warmup(options.warmup, shape.stop),
         stop: shape.stop,
+        visits: shape.visits,
         repeats_max: shape.repeats_max,
         drain_ns: DRAIN_NS.min(options.timeout),
         timeout_ns: options.timeout,

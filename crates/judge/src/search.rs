@@ -138,7 +138,7 @@ fn is_limited(verdict: &Verdict) -> bool {
 }
 
 fn lateness_matters(objective: &Objective, point: &Point) -> bool {
-    let is_time = |term: &&Term| matches!(term.figure, Figure::Latency(_));
+    let is_time = |term: &&Term| matches!(term.figure, Figure::Latency(_) | Figure::Good(_));
     let bounds = objective.terms().iter().filter(is_time).map(|term| term.bound);
     let tightest_ns = bounds.fold(f64::INFINITY, f64::min);
     let late_ns = point.lateness_ns.as_ref().and_then(|late| late.p99_9.or(late.max));
@@ -401,6 +401,11 @@ impl Search {
 
     fn notes(&self, ended: Ended) -> Vec<String> {
         let mut notes = Vec::new();
+        if let Some(percent) = self.config.errors_added_percent {
+            notes.push(format!(
+                "errors<{percent}% was added: the objective bounds neither failures nor the rate"
+            ));
+        }
         if let Some(limit) = self.evidence.client_limit() {
             notes.push(format!(
                 "at {}/s the generator was late and the objective was missed: the limit may \

@@ -6,7 +6,7 @@
 //! least half as fast as the best one: cost falls as load rises, because work comes in batches, so
 //! a level near the asked load is the one to measure.
 
-use crate::{gates, last_visits, stats, steady};
+use crate::{gates, last_visits, ramp, stats, steady};
 use model::facts::{CpuQuota, HostFacts};
 use model::run::{Point, Record};
 use model::shape::Estimate;
@@ -62,11 +62,11 @@ pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
     let Some(best) = fastest.filter(|best| points[*best].rate > 0.0) else {
         return Err("no point of the run is a valid measurement with answers".to_string());
     };
-    let busy: Vec<&Point> = valid
-        .iter()
-        .map(|index| &points[*index])
-        .filter(|point| point.rate >= BUSY * points[best].rate)
-        .collect();
+    let is_busy = |point: &&Point| point.rate >= BUSY * points[best].rate;
+    let levels = valid.iter().map(|index| &points[*index]).filter(is_busy).count();
+    // A visit that was not steady, or was repeated, cost what it cost.
+    let busy: Vec<&Point> =
+        points.iter().filter(|point| ramp::has_rate(point)).filter(is_busy).collect();
     let Some(client) = cost(&points[best], &busy, client_us) else {
         return Err("the generator's CPU time was not measured".to_string());
     };
@@ -76,7 +76,7 @@ pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
     let mut sizing = arithmetic(wish, client, server, traffic);
     sizing.point = best;
     sizing.server_full_at = full_at(record, server);
-    explain(&mut sizing, record, busy.len());
+    explain(&mut sizing, record, levels);
     Ok(sizing)
 }
 
@@ -91,8 +91,8 @@ fn client_us(point: &Point) -> Option<f64> {
     Some((each_us - spin_us).max(0.0)).filter(|us| *us > 0.0)
 }
 
-/// The cost at the fastest level; its interval holds the costs of all busy levels, each with the
-/// error of its rate.
+/// The cost at the fastest level. Its interval spans the costs of all busy visits, each with what
+/// its rate varied by inside its window; it is no interval of a mean.
 fn cost(best: &Point, busy: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Option<Estimate> {
     let value = of(best)?;
     let (mut low, mut high) = (value, value);

@@ -408,6 +408,12 @@ mod tests {
 
     /// A ramp of points with the same readings, judged as a run.
     fn ramp(fixture: &Fixture, levels: &[(u32, f64)]) -> Verdict {
+        let point = |(connections, rate): &(u32, f64)| Fixture::point(*connections, *rate);
+        ramp_of(fixture, levels.iter().map(point).collect())
+    }
+
+    /// The same of visits.
+    fn ramp_of(fixture: &Fixture, visits: Vec<Point>) -> Verdict {
         let trial = Trial { question: Question::Ramp, ..fixture.trial.clone() };
         let target = Target { server: fixture.server.clone(), ..Target::default() };
         let context = Context {
@@ -417,10 +423,8 @@ mod tests {
             outcome: Outcome::Complete,
             perturbations: &[],
         };
-        let judged = |(connections, rate): &(u32, f64)| {
-            judge_point(context, Fixture::point(*connections, *rate), &fixture.observed)
-        };
-        let points: Vec<_> = levels.iter().map(judged).collect();
+        let judged = |visit: Point| judge_point(context, visit, &fixture.observed);
+        let points: Vec<_> = visits.into_iter().map(judged).collect();
         judge_run(context, &points, &vec![fixture.observed.clone(); points.len()])
     }
 
@@ -437,6 +441,45 @@ mod tests {
         assert_eq!(ceiling.kind, CeilingKind::Ceiling);
         assert!((ceiling.rate - 1976.7).abs() < 0.1, "mean of the plateau: {ceiling:?}");
         assert_eq!(ceiling.knee_in_flight, Some(100));
+    }
+
+    #[test]
+    fn the_ceiling_of_a_ramp_is_over_every_visit_of_its_plateau() {
+        let mut fixture = Fixture::good();
+        fixture.server_thread(0.99, 0.0);
+        let levels = [(50, 1000.0), (100, 1950.0), (200, 1700.0), (200, 2000.0), (400, 1980.0)];
+        let mut visits: Vec<Point> =
+            levels.iter().map(|(connections, rate)| Fixture::point(*connections, *rate)).collect();
+        // The first visit of 200 was not steady, so it was repeated.
+        let half = visits[2].per_100ms.len() / 2;
+        visits[2].per_100ms[..half].iter_mut().for_each(|count| *count /= 2);
+        visits[3].attempt = 2;
+        let verdict = ramp_of(&fixture, visits);
+        assert_eq!(verdict.wall, Named::Wall(WallId::S2), "{verdict:?}");
+        let ceiling = verdict.ceiling.unwrap();
+        assert_eq!((ceiling.interval, ceiling.visits), (IntervalKind::Visits95, 4));
+        assert_eq!(ceiling.rate, (1950.0 + 1700.0 + 2000.0 + 1980.0) / 4.0);
+        assert!(!verdict.next.iter().any(|next| next.contains("--visits")), "{:?}", verdict.next);
+    }
+
+    #[test]
+    fn a_plateau_of_two_visits_says_what_would_make_it_an_interval() {
+        let verdict = ramp(&Fixture::good(), &[(50, 1000.0), (100, 1990.0), (200, 2000.0)]);
+        let ceiling = verdict.ceiling.unwrap();
+        assert_eq!((ceiling.low, ceiling.high), (Some(1990.0), Some(2000.0)));
+        assert_eq!((ceiling.interval, ceiling.visits), (IntervalKind::MinMax, 2));
+        let next = verdict.next.last().unwrap();
+        assert!(next.starts_with("ceiling ramp http://127.0.0.1:8083/read -c 100..200 --visits 3"));
+    }
+
+    #[test]
+    fn visits_of_the_level_that_still_grows_are_its_interval() {
+        let mut visits = [(100, 1000.0), (200, 2000.0), (400, 3900.0), (400, 4100.0)]
+            .map(|(connections, rate)| Fixture::point(connections, rate));
+        visits[3].attempt = 2;
+        let ceiling = ramp_of(&Fixture::good(), visits.to_vec()).ceiling.unwrap();
+        assert_eq!((ceiling.kind, ceiling.rate), (CeilingKind::AtLeast, 4000.0));
+        assert_eq!((ceiling.interval, ceiling.visits), (IntervalKind::MinMax, 2));
     }
 
     #[test]

@@ -327,19 +327,20 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Visits every level in turn; one that is not steady again.
+    /// Visits every level in turn, as often as asked; one that is not steady at last again.
     fn visit_levels(&mut self, hands: &mut Stagehands<'_, '_>) -> Result<(), LabError> {
         let trial = self.trial;
         let (of, mut load) = (trial.levels.len(), 0);
         for (index, level) in trial.levels.iter().enumerate() {
-            for attempt in 1..=trial.repeats_max + 1 {
+            for attempt in 1..=trial.visits + trial.repeats_max {
                 if self.outcome != Outcome::Complete {
                     return Ok(());
                 }
                 load += 1;
                 (hands.notify)(Event::Level { index, of, attempt, level: level.clone() });
                 let visit = visit(hands, level, load)?;
-                if self.add_visit((level, attempt), visit, hands.watch, hands.notify) {
+                let is_steady = self.add_visit((level, attempt), visit, hands.watch, hands.notify);
+                if is_steady && attempt >= trial.visits {
                     break;
                 }
             }
@@ -519,6 +520,7 @@ pub(crate) fn make_point(
         },
         service_ns: if is_open { gathered.service.summary(lost) } else { latency_ns.clone() },
         latency_ns,
+        latency_good_ns: Some(gathered.latency.summary(0)),
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
         latency_at_least_ns: at_least(gathered),

@@ -168,6 +168,10 @@ pub struct Point {
     pub bytes: Bytes,
     /// Latency; see `definitions`.
     pub latency_ns: Summary,
+    /// The same of good responses alone, whatever became of other requests; absent in records of
+    /// before it was told apart.
+    #[serde(default)]
+    pub latency_good_ns: Option<Summary>,
     /// From send to answer.
     pub service_ns: Summary,
     /// Sent minus planned; open loop only.

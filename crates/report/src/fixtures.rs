@@ -40,7 +40,9 @@ use model::search::{
 use model::tick::{ERROR_CLASSES, TargetTally};
 use model::tls::{self, KernelTls, KernelTlsInfo, Resumption, TlsInfo};
 use model::units::NS_PER_S;
-use model::verdict::{Ceiling, CeilingKind, Confidence, Evidence, Gate, Named, Verdict};
+use model::verdict::{
+    Ceiling, CeilingKind, Confidence, Evidence, Gate, IntervalKind, Named, Verdict,
+};
 use model::wall::{Side, WallId};
 use std::collections::BTreeMap;
 /// Every fixture, by name.
@@ -184,6 +186,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         offered_rate: None,
         bytes: Bytes { sent: completed * 61, received: completed * 133 },
         latency_ns: summary.clone(),
+        latency_good_ns: Some(summary.clone()),
         service_ns: summary.clone(),
         release_lag_ns: None,
         lateness_ns: None,
@@ -435,6 +438,7 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         warmup: Warmup::SettleWithinNs(5 * NS_PER_S),
         drain_ns: NS_PER_S,
         timeout_ns: 5 * NS_PER_S,
+        visits: 1,
         repeats_max: 2,
         threads: 2,
         cpus: vec![0, 1],

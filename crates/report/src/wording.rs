@@ -7,7 +7,7 @@ use model::objective::Standing;
 use model::run::{Outcome, Point, Run};
 use model::search::{SearchTrial, Trust};
 use model::units::{NS_PER_S, show_count};
-use model::verdict::{Ceiling, Confidence, Gate, Named, Verdict};
+use model::verdict::{Ceiling, Confidence, Gate, IntervalKind, Named, Verdict};
 use model::wall::Side;
 use std::iter;
 
@@ -16,10 +16,26 @@ pub(crate) fn per_second(rate: f64) -> String {
     format!("{}/s", show_count(rate))
 }
 
-/// The 95 % interval, when there is one: `47.9k to 48.5k at 95 %`.
+/// The interval with what it is, when there is one: `47.9k to 48.5k at 95 % over 8 visits`.
 pub(crate) fn interval(ceiling: &Ceiling) -> Option<String> {
     let (low, high) = (ceiling.low?, ceiling.high?);
-    Some(format!("{} to {} at 95 %", show_count(low), show_count(high)))
+    let of = match ceiling.interval {
+        IntervalKind::Visits95 => format!("at 95 % over {} visits", ceiling.visits),
+        IntervalKind::MinMax => format!("lowest and highest of {} visits", ceiling.visits),
+        IntervalKind::WithinRun => "inside this run".to_string(),
+    };
+    Some(format!("{} to {} {of}", show_count(low), show_count(high)))
+}
+
+/// How the rate changes over the plateau, when by more than visits scatter.
+pub(crate) fn drift(ceiling: &Ceiling) -> Option<String> {
+    let drift = ceiling.drift?;
+    let word = if drift < 0.0 { "falls" } else { "rises" };
+    Some(format!(
+        "The rate {word} by {} % from the least to the greatest load of the plateau: no one load \
+         has the mean.",
+        percent(100.0 * drift.abs())
+    ))
 }
 
 /// Microseconds per request, for a column whose heading names the unit.
@@ -277,6 +293,24 @@ pub(crate) fn point_heading(run: &Run) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::verdict::CeilingKind;
+
+    #[test]
+    fn an_interval_says_what_it_is_of() {
+        let (low, high) = (Some(47_900.0), Some(48_500.0));
+        let mut ceiling = Ceiling { low, high, ..Ceiling::at(48_200.0, CeilingKind::Ceiling) };
+        let mut said = |interval, visits| {
+            (ceiling.interval, ceiling.visits) = (interval, visits);
+            super::interval(&ceiling).unwrap()
+        };
+        assert_eq!(said(IntervalKind::Visits95, 8), "47.9k to 48.5k at 95 % over 8 visits");
+        let few = said(IntervalKind::MinMax, 2);
+        assert_eq!(few, "47.9k to 48.5k lowest and highest of 2 visits");
+        assert_eq!(said(IntervalKind::WithinRun, 1), "47.9k to 48.5k inside this run");
+        assert_eq!(drift(&ceiling), None);
+        ceiling.drift = Some(-0.081);
+        assert!(drift(&ceiling).unwrap().starts_with("The rate falls by 8.1 % from"));
+    }
 
     #[test]
     fn a_percentile_among_unsent_requests_is_a_lower_bound() {

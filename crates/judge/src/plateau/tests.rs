@@ -262,6 +262,22 @@ fn the_plateau_is_a_range_of_loads() {
     assert_eq!(find(&singles(&[0.0, 0.0])), None);
 }
 
+/// The ramp of README.md, thousands per second.
+#[test]
+fn a_ramp_on_a_shared_machine_has_a_wide_interval() {
+    let visits: [&[f64]; 8] =
+        [&[59.5], &[63.6], &[50.4], &[60.9], &[58.9, 59.0], &[44.0, 52.1, 59.0], &[50.2], &[51.2]];
+    let level = |(at, rates): (usize, &&[f64])| Level { load: 4 << at, rates: rates.to_vec() };
+    let levels: Vec<Level> = visits.iter().enumerate().map(level).collect();
+    let Plateau { first, last, .. } = find(&levels).unwrap();
+    assert_eq!((first, last), (0, 7));
+    let found = estimate(&levels).unwrap();
+    let (low, high, kind) = found.interval.unwrap();
+    assert_eq!((found.visits, kind, found.drift), (11, IntervalKind::Visits95, None));
+    assert!((found.mean - 55.345).abs() < 0.01 && (low - 51.01).abs() < 0.01, "{found:?}");
+    assert!((high - 59.68).abs() < 0.01, "{found:?}");
+}
+
 #[test]
 fn what_still_grows_is_not_flat() {
     let is_flat = |rates: &[f64]| {

@@ -1,7 +1,7 @@
 //! Throughput and latency over what the levels vary.
 
 use crate::page::{Axis, Block, Chart, Limit, Mark, Scale, Series, Shape, Unit, View};
-use crate::wording::{mark_of, per_second, rate_of};
+use crate::wording::{interval, mark_of, per_second, rate_of};
 use model::histogram::Summary;
 use model::run::{Point, Run};
 use model::verdict::{Ceiling, CeilingKind};
@@ -82,7 +82,7 @@ pub fn curves(run: &Run) -> Vec<Block> {
     let points: Vec<&Point> = order.iter().map(|(_, index)| &points[*index]).collect();
     let rates = rate_series(&points).into_iter().chain(fitted).collect();
     vec![
-        Block::Chart(rate_chart(varied, View { limits: limits(run), ..view(rates) })),
+        Block::Chart(rate_chart(run, varied, View { limits: limits(run), ..view(rates) })),
         Block::Chart(latency_chart(varied, view(latency_series(&points)))),
     ]
 }
@@ -128,11 +128,13 @@ fn latency_series(points: &[&Point]) -> Vec<Series> {
     PERCENTILES.into_iter().map(series_of).collect()
 }
 
-fn rate_chart(varied: Varied, view: View) -> Chart {
+fn rate_chart(run: &Run, varied: Varied, view: View) -> Chart {
+    let band = run.record.verdict.ceiling.as_ref().and_then(interval);
+    let band = band.map_or_else(String::new, |band| format!(" The band is {band}."));
     Chart {
         id: "rate-by-level".to_string(),
         title: "Throughput".to_string(),
-        note: "Completed good responses per second.".to_string(),
+        note: format!("Completed good responses per second.{band}"),
         x: varied.axis(),
         y: Axis::linear("rate", Unit::PerSecond),
         shape: Shape::Lines,

@@ -5,7 +5,7 @@ use super::ways;
 use crate::page::{Banner, Block, Fact, Mark, Tone};
 use crate::rates::{STATES, shares_of};
 use crate::wording::{
-    best_point, broken_gates, count, delivered, interval, is_partial, latency, mark_of, ns,
+    best_point, broken_gates, count, delivered, drift, interval, is_partial, latency, mark_of, ns,
     or_dash, per_second, percent, plural, point_mark, point_phrase, rate_of, side_phrase,
     wall_name, wall_phrase,
 };
@@ -88,7 +88,7 @@ fn tone_of(verdict: &Verdict) -> Tone {
     }
 }
 
-/// `CEILING 48.2k/s (47.9k to 48.5k at 95 %)`, or `AT LEAST ..`.
+/// `CEILING 48.2k/s (47.9k to 48.5k at 95 % over 8 visits)`, or `AT LEAST ..`.
 fn rate_phrase(verdict: &Verdict) -> Option<String> {
     let ceiling = verdict.ceiling.as_ref()?;
     let kind = match ceiling.kind {
@@ -129,7 +129,9 @@ fn without_stop(name: &str) -> &str {
 
 fn ceiling_banner(verdict: &Verdict) -> Banner {
     let rate = rate_phrase(verdict).unwrap_or_else(|| "NO CEILING WAS MEASURED".to_string());
-    Banner { tone: tone_of(verdict), text: rate, lines: vec![wall_sentence(verdict)] }
+    let mut lines = vec![wall_sentence(verdict)];
+    lines.extend(verdict.ceiling.as_ref().and_then(drift));
+    Banner { tone: tone_of(verdict), text: rate, lines }
 }
 
 /// Connections were asked about: how many came per second, or how many were held.
