@@ -4,6 +4,7 @@ use crate::cmd;
 use crate::exit::Code;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
+use model::secret::{self, Secrets};
 use std::process::ExitCode;
 
 /// Finds the real ceiling of an HTTP server, names the wall it hit with evidence, and proves that
@@ -51,14 +52,16 @@ pub enum Command {
     Completions(cmd::completions::Completions),
 }
 
-/// Says in one line what is wrong with the command line, what is accepted, and an example.
-pub fn explain(error: &clap::Error) -> ExitCode {
+/// Says in one line what is wrong with the command line, what is accepted, and an example; without
+/// the secrets in its words.
+pub fn explain(error: &clap::Error, words: &[String]) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
         _ => {
-            eprintln!("ceiling: {}", one_line(error));
+            let told = secret::without(&one_line(error), &Secrets::of_command(words));
+            eprintln!("ceiling: {told}");
             Code::Usage.into()
         }
     }
@@ -94,6 +97,7 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--duration", "a time", "-d 10s"),
     ("--requests", "a number", "-n 100k"),
     ("--repeats", "a number", "--repeats 2"),
+    ("--visits", "a number", "--visits 3"),
     ("--depth", "a number", "-p 16"),
     ("--threads", "a number or auto", "-t 2"),
     ("--cpus", "a list of CPUs (tune: for packets/for the server)", "--cpus 1,2"),
@@ -102,6 +106,7 @@ const WANTED: &[(&str, &str, &str)] = &[
     ("--timeout", "a time", "-T 10s"),
     ("--coalesce", "a time", "--coalesce 50us"),
     ("--header", "a header", "-H 'Accept: application/json'"),
+    ("--secret-header", "the name of a header", "--secret-header X-Session"),
     ("--method", "a method", "-X PUT"),
     ("--body", "a text", "-b '{\"a\":1}'"),
     ("--body-file", "a file", "-f body.json"),
@@ -235,6 +240,39 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
     use std::collections::BTreeSet;
+
+    /// `-kH'A: b'` is taken apart in the record as it is on the command line.
+    #[test]
+    fn the_letters_of_flags_are_known_where_secrets_are_masked() {
+        for command in Cli::command().get_subcommands() {
+            for argument in command.get_arguments() {
+                let Some(letter) = argument.get_short() else { continue };
+                // Only those that have requests have headers.
+                let is_flag = !argument.get_action().takes_values();
+                let has_headers = command.get_arguments().any(|one| one.get_id() == "headers");
+                let is_known = secret::FLAGS.contains(letter);
+                assert!(!has_headers || is_flag == is_known, "{} -{letter}", command.get_name());
+            }
+        }
+    }
+
+    /// An option that comes later needs trust in a plan until it is known to be harmless.
+    #[test]
+    fn options_that_a_plan_needs_trust_for_are_these() {
+        let top = Cli::command();
+        let loads = ["load", "ramp", "churn", "find", "fanout"];
+        let loads = loads.map(|name| top.find_subcommand(name).unwrap());
+        let arguments = loads.iter().flat_map(|command| command.get_arguments());
+        let all: BTreeSet<&str> = arguments.filter_map(|one| one.get_long()).collect();
+        let needs: Vec<_> =
+            all.iter().copied().filter(|name| !plan::HARMLESS.contains(name)).collect();
+        let set_by_run = ["json", "out", "quiet", "runs", "server-pid"];
+        let needs: Vec<_> = needs.into_iter().filter(|name| !set_by_run.contains(name)).collect();
+        let expected = "body-file cacert cert confirm confirm-route connect-to key \
+                        may-touch-server probe probe-pin probe-token-file profile proxy replay \
+                        resolve runtime targets unix-socket";
+        assert_eq!(needs.join(" "), expected);
+    }
 
     #[test]
     fn every_argument_with_a_value_has_an_example() {

@@ -2,9 +2,9 @@
 
 use lab::LabError;
 use lab::target::UrlError;
+use model::claim::Claim;
 use model::objective::Standing;
 use model::run::{Outcome, Point, Record};
-use model::search::Ended;
 use model::verdict::Named;
 use remote::FarError;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ pub enum Code {
     Usage = 2,
     /// An expectation was missed, or it is not known whether it holds.
     Unmet = 3,
-    /// The measurement is not valid, or the generator was the wall.
+    /// The figure that was asked for is not known, or the generator was the wall.
     NotValid = 4,
     /// The target does not answer, or the probe on its host.
     Unreachable = 5,
@@ -37,41 +37,43 @@ impl From<Code> for ExitCode {
 }
 
 impl Code {
-    /// The code of a search: its answer stands for all of its trials.
-    fn of_search(record: &Record) -> Self {
-        let answer = record.search.as_ref().and_then(|search| search.answer.as_ref());
-        let Some(answer) = answer else { return Self::Internal };
-        match (answer.ended, answer.rate) {
-            (Ended::ClientLimited, _) | (Ended::Undecidable, None) => Self::NotValid,
-            (_, Some(_)) => Self::Good,
-            (_, None) => Self::Unmet,
-        }
-    }
-
-    /// The code of a run that was made.
-    pub fn of(record: &Record) -> Self {
-        let last_visit = |index: &usize| {
-            let attempt = record.points[*index].attempt;
-            record.points.get(index + 1).is_none_or(|next| next.attempt <= attempt)
-        };
-        let is_broken =
-            |index: usize| record.points[index].gates.iter().any(|gate| gate.ok == Some(false));
+    /// The code of a run that was made. The measurement is not valid only when the figure that
+    /// the command exists for is not known, or is that of the generator; a strict one also when
+    /// any gate of a level is broken.
+    pub fn of(record: &Record, strictness: Strictness) -> Self {
+        let is_strict = strictness == Strictness::EveryGate;
         match record.outcome {
-            Outcome::Interrupted => Self::Interrupted,
-            Outcome::TargetLost => Self::Unreachable,
-            Outcome::Complete if was_silent(record) => Self::Unreachable,
-            Outcome::Complete if record.search.is_some() => Self::of_search(record),
-            Outcome::Complete if !record.verdict.is_valid() => Self::NotValid,
-            Outcome::Complete => {
-                let broken = (0..record.points.len()).filter(last_visit).any(is_broken);
-                match Standing::of(&record.expectations) {
-                    _ if broken => Self::NotValid,
-                    Standing::Met => Self::Good,
-                    Standing::Missed | Standing::Undecided => Self::Unmet,
-                }
-            }
+            Outcome::Interrupted => return Self::Interrupted,
+            Outcome::TargetLost => return Self::Unreachable,
+            Outcome::Complete if was_silent(record) => return Self::Unreachable,
+            Outcome::Complete => {}
+        }
+        // A search needs trials that miss, and those break gates.
+        if let Some(search) = &record.search {
+            let rate = search.answer.as_ref().map(|answer| answer.rate);
+            return match (rate, record.claim()) {
+                (None, _) => Self::Internal,
+                (_, Claim::OfGenerator | Claim::NotKnown(_)) => Self::NotValid,
+                (Some(Some(_)), Claim::Known) => Self::Good,
+                (Some(None), Claim::Known) => Self::Unmet,
+            };
+        }
+        match Standing::of(&record.expectations) {
+            _ if !record.claim().is_known() => Self::NotValid,
+            _ if is_strict && !record.holds_all_gates() => Self::NotValid,
+            Standing::Met => Self::Good,
+            Standing::Missed | Standing::Undecided => Self::Unmet,
         }
     }
+}
+
+/// Which broken gates make a measurement not valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// Those that leave nothing of the figure that was asked for.
+    OfFigure,
+    /// Every one.
+    EveryGate,
 }
 
 /// Says in one line which terms are missed and which undecided.
@@ -121,6 +123,14 @@ impl std::fmt::Display for Failure {
             Self::Far(error) => error.fmt(f),
         }
     }
+}
+
+/// A word of a command in which a mask was left.
+pub fn missing(word: &str) -> Failure {
+    Failure::Usage(format!(
+        "'{word}': *** stands for a secret that the record does not keep; give the value, for \
+         example -H \"Authorization: $AUTHORIZATION\""
+    ))
 }
 
 impl Failure {

@@ -28,14 +28,35 @@ mod secure;
 mod exit;
 
 use clap::Parser;
+use exit::{Code, Failure};
+use model::secret::{self, Secrets};
+use std::env;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let words: Vec<String> =
+        env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return cli::explain(&error),
+        Err(error) => return cli::explain(&error, &words),
     };
-    let result = match cli.command {
+    let result = match Secrets::missing(&words) {
+        Some(word) => Err(exit::missing(word)),
+        None => carry_out(cli.command),
+    };
+    match result {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            // What is wrong with a secret is told without it.
+            let told = secret::without(&failure.to_string(), &Secrets::of_command(&words));
+            eprintln!("ceiling: {told}");
+            failure.code().into()
+        }
+    }
+}
+
+fn carry_out(command: cli::Command) -> Result<Code, Failure> {
+    match command {
         cli::Command::Load(command) => cmd::load::run(command),
         cli::Command::Ramp(command) => cmd::ramp::run(command),
         cli::Command::Churn(command) => cmd::churn::run(command),
@@ -49,12 +70,5 @@ fn main() -> ExitCode {
         cli::Command::Advise(command) => cmd::advise::run(command),
         cli::Command::Size(command) => cmd::size::run(command),
         cli::Command::Completions(command) => cmd::completions::run(&command),
-    };
-    match result {
-        Ok(code) => code.into(),
-        Err(failure) => {
-            eprintln!("ceiling: {failure}");
-            failure.code().into()
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Options that `load` and `ramp` share. Names are those fingers know from wrk, then curl.
 
 use crate::confirm::ConfirmOptions;
+use crate::exit::Strictness;
 use crate::far::ProbeOptions;
 use crate::secure::Secure;
 use crate::ways::WayOptions;
@@ -59,6 +60,14 @@ pub struct Options {
     #[arg(short = 'H', long = "header", value_name = "LINE", value_parser = header)]
     pub headers: Vec<(String, String)>,
 
+    /// A header whose value is a secret, beside Authorization, Cookie and the like; repeatable
+    #[arg(long = "secret-header", value_name = "NAME", value_parser = header_name)]
+    pub secret_headers: Vec<String>,
+
+    /// Keep headers and bodies of requests in the record, secrets included
+    #[arg(long)]
+    pub keep_requests: bool,
+
     /// Method; POST when there is a body, else GET
     #[arg(short = 'X', long, short_alias = 'm', value_name = "METHOD")]
     pub method: Option<String>,
@@ -116,6 +125,10 @@ pub struct Options {
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     pub out: Vec<PathBuf>,
 
+    /// Exit 4 when any validity check is broken, also one that leaves the figure asked for known
+    #[arg(long)]
+    pub strict: bool,
+
     /// Print the record on stdout instead of text
     #[arg(long)]
     pub json: bool,
@@ -136,6 +149,13 @@ pub struct Options {
 
     #[command(flatten)]
     pub secure: Secure,
+}
+
+impl Options {
+    /// Which broken gates make a measurement not valid.
+    pub fn strictness(&self) -> Strictness {
+        if self.strict { Strictness::EveryGate } else { Strictness::OfFigure }
+    }
 }
 
 /// What a good answer must be like; an answer that is not so failed.
@@ -283,8 +303,18 @@ fn coalesce(text: &str) -> Result<u64, String> {
     if ns <= 10_000_000 { Ok(ns) } else { Err(error) }
 }
 
+fn header_name(text: &str) -> Result<String, String> {
+    let is_name = |byte: u8| byte.is_ascii_graphic() && !b":,;".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_name) {
+        return Ok(text.to_string());
+    }
+    Err(format!("'{text}' is not the name of a header; for example X-Session"))
+}
+
 fn header(text: &str) -> Result<(String, String), String> {
-    let error = || format!("'{text}' is not 'Name: value'; for example 'Accept: application/json'");
+    // It may hold a secret, so it is not told.
+    let error =
+        || "what is given is not 'Name: value'; for example 'Accept: text/html'".to_string();
     let (name, value) = text.split_once(':').ok_or_else(error)?;
     if name.is_empty() || name.contains(' ') {
         return Err(error());

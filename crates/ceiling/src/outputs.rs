@@ -4,8 +4,11 @@ use crate::exit::Failure;
 use model::run::Run;
 use report::Format;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+/// Names that are tried for a draft.
+const DRAFTS_MAX: u32 = 100;
 
 /// One file to write.
 struct Output {
@@ -102,7 +105,43 @@ fn open(path: &Path, format: Format) -> Result<Output, Failure> {
         return Ok(Output { path: path.to_path_buf(), format, draft: None, file });
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let draft = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let file = File::create(&draft).map_err(error)?;
-    Ok(Output { path: path.to_path_buf(), format, draft: Some(draft), file })
+    // Of several that are in the way each was left by a process that had our number, or planted.
+    for attempt in 0..DRAFTS_MAX {
+        let draft = path.with_file_name(format!(".{name}.{}-{attempt}.part", std::process::id()));
+        match File::create_new(&draft) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => {
+                let (path, draft, file) = (path.to_path_buf(), Some(draft), made.map_err(error)?);
+                return Ok(Output { path, format, draft, file });
+            }
+        }
+    }
+    Err(error(ErrorKind::AlreadyExists.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_draft_that_was_planted_is_not_written_through() {
+        let folder = std::env::temp_dir().join(format!("outputs-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        let victim = folder.join("victim");
+        fs::write(&victim, "as it was").unwrap();
+        let draft =
+            |attempt| folder.join(format!(".run.json.{}-{attempt}.part", std::process::id()));
+        symlink(&victim, draft(0)).unwrap();
+        let outputs = Outputs::open(&[folder.join("run.json")]).unwrap();
+        outputs.write_bytes(&|_| b"ours".to_vec()).unwrap();
+        assert_eq!(fs::read(&victim).unwrap(), b"as it was");
+        assert_eq!(fs::read(folder.join("run.json")).unwrap(), b"ours");
+        assert!(fs::symlink_metadata(draft(0)).is_ok() && fs::symlink_metadata(draft(1)).is_err());
+        (0..DRAFTS_MAX).for_each(|at| drop(symlink(&victim, draft(at))));
+        let refused = Outputs::open(&[folder.join("run.json")]).err().unwrap().to_string();
+        assert!(refused.contains("cannot write there"), "{refused}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

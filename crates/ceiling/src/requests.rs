@@ -7,6 +7,7 @@ use lab::target::Url;
 use mix::{BYTES_MAX, MixError, Recipe};
 use model::check::Checks;
 use model::load::{MixTarget, Request};
+use model::secret;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -34,11 +35,13 @@ pub fn resolve(options: &Options, seed: u64) -> Result<Asked, Failure> {
         add_headers(recipe, &options.headers);
     }
     let expansions = options.expand;
-    let composed = mix::compose(&recipes, &base.authority, expansions, seed, &mut read_named)
+    let mut composed = mix::compose(&recipes, &base.authority, expansions, seed, &mut read_named)
         .map_err(|MixError(why)| Failure::Usage(why))?;
     // Encoding is the check of what the options and the file say.
     wire::tape::Tape::new(&composed.requests, 1)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+        .map_err(|error| Failure::Usage(secret::text(&error.to_string())))?;
+    // A name is made of a path, and is shown.
+    composed.targets.iter_mut().for_each(|target| target.name = secret::text(&target.name));
     Ok(Asked { url: base, requests: composed.requests, targets: composed.targets })
 }
 
@@ -103,17 +106,19 @@ fn path_below(base: &Url, recipe: &Recipe) -> Result<String, Failure> {
     let whole = if is_path { format!("{}{text}", endpoint(base)) } else { text.clone() };
     if !is_path && !text.contains("://") {
         return Err(Failure::Usage(format!(
-            "{}: '{text}' is neither a URL nor a path; for example http://127.0.0.1:8083/read or \
+            "{}: '{}' is neither a URL nor a path; for example http://127.0.0.1:8083/read or \
              /read",
-            recipe.place
+            recipe.place,
+            secret::text(text)
         )));
     }
     let url = url(&whole).map_err(|error| at(recipe, error))?;
     if endpoint(&url) != endpoint(base) {
         return Err(Failure::Usage(format!(
-            "{}: '{text}' is on another server than {}; all requests of a run go to one scheme, \
-             host and port; for example {}/read",
+            "{}: '{}' is on another server than {}; all requests of a run go to one scheme, host \
+             and port; for example {}/read",
             recipe.place,
+            secret::text(text),
             base.text,
             endpoint(base)
         )));

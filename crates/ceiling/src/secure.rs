@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
 use lab::target::{Scheme, Url};
+use model::secret;
 use model::tls::{KernelTls, ProxyChoice, Resumption, TlsChoice, TlsVersion, Trust};
 use model::units::parse_count;
 
@@ -180,7 +181,7 @@ fn versions(text: &str) -> Result<Versions, String> {
 fn proxy(text: &str) -> Result<Proxy, String> {
     // What is typed may hold a password, so only its shape is told.
     let error = |wrong: &str| {
-        let shown = without_passwords(text);
+        let shown = secret::text(text);
         format!("'{shown}' {wrong}; for example -x http://127.0.0.1:3128")
     };
     let Some(rest) = text.strip_prefix("http://") else {
@@ -206,7 +207,7 @@ fn proxy(text: &str) -> Result<Proxy, String> {
         }
         None => None,
     };
-    Ok(Proxy { url: Url { text: without_passwords(text), ..url }, authorization })
+    Ok(Proxy { url: Url { text: secret::text(text), ..url }, authorization })
 }
 
 /// Bytes of a text in which `%` and two digits stand for a byte (RFC 3986 section 2.1).
@@ -223,21 +224,6 @@ fn percent_decoded(text: &str) -> Option<Vec<u8>> {
         rest = &behind[2..];
     }
     Some(bytes)
-}
-
-/// The same text, with three stars for the password of each URL in it.
-pub fn without_passwords(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_string() };
-    let end = rest.find(['/', '?', '#', ' ']).unwrap_or(rest.len());
-    let (authority, behind) = rest.split_at(end);
-    let shown = match authority.rsplit_once('@') {
-        Some((user, host)) if user.contains(':') => {
-            let name = user.split(':').next().unwrap_or_default();
-            format!("{name}:***@{host}")
-        }
-        _ => authority.to_string(),
-    };
-    format!("{scheme}://{shown}{}", without_passwords(behind))
 }
 
 #[cfg(test)]
@@ -266,21 +252,6 @@ mod tests {
         ] {
             let error = proxy(wrong).unwrap_err();
             assert!(error.contains("for example") && !error.contains("secret"), "{error}");
-        }
-    }
-
-    #[test]
-    fn passwords_are_left_out_of_what_is_kept() {
-        let cases = [
-            ("-x", "-x"),
-            ("http://h:1/", "http://h:1/"),
-            ("http://u@h:1/", "http://u@h:1/"),
-            ("--proxy=http://u:p@h:1", "--proxy=http://u:***@h:1"),
-            ("http://u:p:q@h:1/a?b=http://x:y@z", "http://u:***@h:1/a?b=http://x:***@z"),
-            ("http://h/a:b@c", "http://h/a:b@c"),
-        ];
-        for (typed, kept) in cases {
-            assert_eq!(without_passwords(typed), kept);
         }
     }
 }

@@ -4,12 +4,12 @@ use crate::exit::{self, Code, Failure};
 use crate::options::Options;
 use crate::outputs::Outputs;
 use crate::screen::Screen;
-use crate::secure::without_passwords;
 use crate::signals::stop_flag;
 use lab::Logs;
 use model::event::Event;
 use model::load::{ServerProcess, Trial};
 use model::run::Run;
+use model::secret::Secrets;
 use report::Detail;
 use std::env;
 use std::io::{self, Write, stdout};
@@ -18,7 +18,8 @@ use store::{Readings, StoreError, Writer};
 
 /// Runs a trial and writes everything that was asked for.
 pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
-    let command: Vec<String> = env::args().map(|word| without_passwords(&word)).collect();
+    let typed: Vec<String> = env::args().collect();
+    let command = Secrets::command(&typed);
     let outputs = Outputs::open(&options.out)?;
     let (mut writer, mut logs) = match options.runs.directory() {
         Some(directory) => {
@@ -56,10 +57,10 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
             return Err(error.into());
         }
     };
-    // The name it can be shown by; starts within one second get different ones.
-    if let Some(name) = writer.as_ref().and_then(|writer| writer.directory().file_name()) {
-        run.record.id = name.to_string_lossy().into_owned();
+    if options.keep_requests {
+        lab::keep_requests(&mut run.record.trial, trial);
     }
+    name(&mut run, writer.as_ref());
     // The record alone does without them.
     if !options.json || !options.out.is_empty() {
         run.readings = logs.near.load()?;
@@ -79,12 +80,19 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
     if let Some(error) = store_failure {
         return Err(error.into());
     }
-    let code = Code::of(&run.record);
+    let code = Code::of(&run.record, options.strictness());
     let is_expected = !run.record.expectations.is_empty();
     if code == Code::Unmet && is_expected && !options.quiet {
         let _ = writeln!(io::stderr(), "ceiling: {}", exit::unmet(&run.record));
     }
     Ok(code)
+}
+
+/// Gives a run the name it can be shown by; starts within one second get different ones.
+fn name(run: &mut Run, writer: Option<&Writer>) {
+    if let Some(name) = writer.and_then(|writer| writer.directory().file_name()) {
+        run.record.id = name.to_string_lossy().into_owned();
+    }
 }
 
 /// Prints a run as the options say.

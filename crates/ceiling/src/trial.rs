@@ -8,6 +8,7 @@ use lab::target::{Scheme, Url, UrlError};
 use model::load::{DriverKind, Level, Question, ServerProcess, Stop, Trial, Warmup};
 use model::profile::ProfileChoice;
 use model::route::{Address, Resolution};
+use model::secret;
 use std::net::IpAddr;
 use std::thread::available_parallelism;
 
@@ -30,6 +31,8 @@ pub struct Shape {
     pub levels: Vec<Level>,
     /// End of each level.
     pub stop: Stop,
+    /// How often each level is visited.
+    pub visits: u32,
     /// How often an unsteady level is repeated.
     pub repeats_max: u32,
 }
@@ -63,6 +66,7 @@ pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
         threads: threads(options, shape.question, &way.addresses)?.min(threads_max),
         warmup: warmup(options.warmup, shape.stop),
         stop: shape.stop,
+        visits: shape.visits,
         repeats_max: shape.repeats_max,
         drain_ns: options.timeout.saturating_add(DRAIN_SLACK_NS),
         window_max_ns: None,
@@ -142,13 +146,13 @@ fn way(options: &Options, url: &Url, driver: DriverKind, levels: &[Level]) -> Re
     Ok(Way { resolution, addresses, sources })
 }
 
-/// The URL, with a scheme in any case (RFC 3986, 3.1); told and recorded as typed.
+/// The URL, with a scheme in any case (RFC 3986, 3.1); told and recorded as typed, without secrets.
 pub fn url(typed: &str) -> Result<Url, Failure> {
     let plain = match typed.split_once("://") {
         Some((scheme, rest)) => format!("{}://{rest}", scheme.to_ascii_lowercase()),
         None => typed.to_string(),
     };
-    let typed = typed.to_string();
+    let typed = secret::text(typed);
     match Url::parse(&plain) {
         Ok(url) => Ok(Url { text: typed, ..url }),
         Err(error) => Err(UrlError { typed, ..error }.into()),
@@ -230,6 +234,13 @@ mod tests {
         assert_eq!(parsed.text, "HTTP://Example.test/A?b=C://D");
         assert_eq!((parsed.host.as_str(), parsed.path.as_str()), ("Example.test", "/A?b=C://D"));
         assert_eq!(url("HTTPS://x/").unwrap().port, 443);
+        let secret = url("http://h/a?token=b&c=d").unwrap();
+        assert_eq!(
+            (secret.text.as_str(), secret.path.as_str()),
+            ("http://h/a?token=***&c=d", "/a?token=b&c=d")
+        );
+        let refused = url("http://me:pw@h/").err().unwrap().to_string();
+        assert!(refused.contains("'http://me:***@h/' has a user name"), "{refused}");
         let refused = url("FTP://x/").err().unwrap().to_string();
         assert!(refused.contains("'FTP://x/'") && refused.contains("https"), "{refused}");
     }

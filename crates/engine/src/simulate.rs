@@ -46,7 +46,7 @@ pub struct Level {
 }
 
 /// What a simulated level came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
     /// Requests of the window.
     pub measured: Counters,
@@ -110,25 +110,7 @@ pub fn simulate_seen(
     let slots = level.connections.max(level.connections_max);
     let driver = Sim::new(job, slots, faults);
     let mut worker = Worker::new(job, slots, 0, driver, recorder, orders_out);
-    let mut account = Account {
-        measured: Counters::default(),
-        unmeasured: Counters::default(),
-        arrived: 0,
-        last_fate_ns: 0,
-        drained_ns: 0,
-        connections: Connections::default(),
-        turnover: Turnover::default(),
-        latency: Summary::default(),
-        service: Summary::default(),
-        release_lag: Summary::default(),
-        lateness: Summary::default(),
-        at_least: Summary::default(),
-        targets: Vec::new(),
-        accounting: Loop::default(),
-        witness: Witness::default(),
-        ticks: 0,
-        begun_after: 0,
-    };
+    let mut account = Account::default();
     let mut sums = [(); 5].map(|()| Histogram::new());
     let mut script = script(job, level, crate::driver::Driver::now_ns(worker.driver()));
     let mut is_over = false;

@@ -383,8 +383,8 @@ fn latency_counts_from_the_plan_through_a_stall() {
     assert!(latency.max.unwrap().abs_diff(101 * MS) < MS, "{latency:?}");
 }
 
-/// Three ways in which a generator is held up for 10 ms every 25 ms: not at all, in its turn, and in
-/// a wait. All connections are in use, for the rate is twice what the server does.
+/// Three generators: one is held up for 10 ms every 25 ms in its turn, one in a wait, one not at
+/// all. All connections are in use, for the rate is twice what the server does.
 #[test]
 fn a_generator_that_is_held_up_is_late_though_every_connection_is_in_use() {
     let lateness = |during: Option<Held>| {

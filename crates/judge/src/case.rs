@@ -7,6 +7,7 @@ use model::histogram::Summary;
 use model::load::{Hold, Life, Trial};
 use model::route::Address;
 use model::run::Point;
+use model::standing::Figure;
 use model::units::NS_PER_S;
 
 /// A thread or CPU set that wants more than this share of its time is hot.
@@ -138,12 +139,17 @@ impl<'a> Case<'a> {
         Some(if cpus.is_empty() { server.cpus_allowed.clone() } else { cpus })
     }
 
-    /// Shares of a set of CPUs; nothing when one of them was not read.
+    /// Shares of a set of CPUs; nothing when one of them was not read, or when the CPU states of
+    /// that host are struck.
     pub fn cpus(&self, host: Host, set: &[u32]) -> Option<Vec<CpuShare>> {
-        let observed = match host {
-            Host::Client => self.observed,
-            Host::Server => self.far(),
+        let (observed, figure) = match host {
+            Host::Client => (self.observed, Figure::ClientHost),
+            Host::Server if self.observed.far.is_none() => (self.observed, Figure::ClientHost),
+            Host::Server => (self.far(), Figure::ServerHost),
         };
+        if self.point.standing.of(figure).is_not_known() {
+            return None;
+        }
         let all = observed.cpus.as_ref()?;
         let find = |cpu: &u32| all.iter().find(|share| share.cpu == *cpu).copied();
         set.iter().map(find).collect::<Option<Vec<_>>>().filter(|shares| !shares.is_empty())

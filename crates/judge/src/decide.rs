@@ -6,6 +6,7 @@
 
 use crate::backlog::keeps_up;
 use crate::case::{Case, percent};
+use crate::gates;
 use crate::next::{ramp_command, what_would_tell};
 use crate::odds::{self, Speaking};
 use crate::ramp::{ceiling, load_of};
@@ -15,20 +16,17 @@ use crate::walls::{
 };
 use model::load::Hold;
 use model::units::show_count;
-use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, Gate, Named, Verdict};
+use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, Named, Verdict};
 use model::wall::{Side, WallId};
-
-/// Gates that a counted limit explains: it loses connections and answers and disturbs the rate.
-const EXPLAINED: [&str; 3] = ["connections", "errors", "steadiness"];
 
 /// Gates that do not touch a counter: a generator that is late, or stamps late, changes no count.
 const OF_TIME: [&str; 2] = ["release", "resolution"];
 
+/// Gates that qualify the claim of a ceiling: the wall is named all the same.
+const OF_CLAIM: [&str; 2] = ["steadiness", "tuning"];
+
 /// Listed with the counted limits, but known by how evenly answers come.
 const TIMED: [WallId; 2] = [WallId::A4, WallId::A5];
-
-/// Gates that a generator at its limit breaks by itself.
-const STRAINED: [&str; 3] = ["resolution", "release", "steadiness"];
 
 /// Share of the server's CPUs taken by others above which its CPU walls cannot be told from
 /// theirs.
@@ -45,31 +43,24 @@ const ODDS_MIN: f64 = 3.0;
 
 /// The verdict of a point. `shape` is what the ramp around it says, when there is one.
 pub(crate) fn decide(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
-    weighed(case, by_rules(case, shape))
+    weighed(case, last_resort(case, by_rules(case, shape)))
 }
 
 fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
-    let broken: Vec<&Gate> =
-        case.point.gates.iter().filter(|gate| gate.ok == Some(false)).collect();
-    let explains = |wall: WallId, gate: &str| {
-        EXPLAINED.contains(&gate) || OF_TIME.contains(&gate) && !TIMED.contains(&wall)
-    };
-    let counted = COUNTED.first_seen(case);
-    if let Some((wall, mut seen)) =
-        counted.filter(|(wall, _)| broken.iter().all(|gate| explains(*wall, &gate.id)))
-    {
+    let counted = COUNTED.walls.iter().find_map(|listed| match (listed.test)(case) {
+        Test::Seen(seen) if !hides(case, listed.wall) => Some((listed.wall, seen)),
+        _ => None,
+    });
+    if let Some((wall, seen)) = counted {
         if let Some(verdict) = two_limits(case, wall, &seen) {
             return verdict;
         }
-        seen.against.extend(broken.iter().map(|gate| format!("gate {}: {}", gate.id, gate.why)));
         return named(case, wall, add_shape(seen, shape, wall));
     }
+    // A generator that is frozen, late or throttled breaks accounts: the cause is named, not the
+    // symptom.
     let client = CLIENT.first_seen(case);
-    // A loop that never rests is late with its stamps, and one that is throttled halts: the cause
-    // is named, not the symptom.
-    let is_strained = broken.iter().all(|gate| STRAINED.contains(&gate.id.as_str()));
-    let is_explained = is_strained && client.is_some();
-    if let Some((wall, seen)) = MEASUREMENT.first_seen(case).filter(|_| !is_explained) {
+    if let (None, Some((wall, seen))) = (&client, MEASUREMENT.first_of(case, WallId::M1)) {
         return invalid(case, wall, seen);
     }
     let server = SERVER.first_seen(case);
@@ -97,6 +88,32 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
             Some((wall, seen)) => named(case, wall, add_shape(seen, shape, wall)),
             None => no_heat(case, shape),
         },
+    }
+}
+
+/// Whether broken gates take away what a counted limit rests on.
+fn hides(case: &Case<'_>, wall: WallId) -> bool {
+    let is_timed = TIMED.contains(&wall);
+    let breaks_time = OF_TIME.iter().any(|id| gates::is_broken(case.point, id));
+    !gates::is_rate_known(case.point) || is_timed && breaks_time
+}
+
+/// Where no cause is known, what was wrong with the responses or the window is named. The figures
+/// stand: it is their use as a ceiling that is in doubt.
+fn last_resort(case: &Case<'_>, verdict: Verdict) -> Verdict {
+    if matches!(verdict.wall, Named::Wall(_)) {
+        return verdict;
+    }
+    let seen = [WallId::M4, WallId::M3].into_iter().find_map(|m| MEASUREMENT.first_of(case, m));
+    let Some((wall, seen)) = seen else { return verdict };
+    Verdict {
+        wall: Named::Wall(wall),
+        name: wall.name().to_string(),
+        side: Side::Measurement,
+        confidence: Confidence::Suspected,
+        evidence: seen.findings.into_iter().map(|finding| finding.evidence).collect(),
+        next: seen.next.into_iter().chain(verdict.next).collect(),
+        ..verdict
     }
 }
 
@@ -201,7 +218,15 @@ fn rival_is_contradicted(case: &Case<'_>, wall: WallId) -> bool {
     slack == Some(true)
 }
 
+/// What qualifies the claim of a ceiling at this point.
+fn reservations(case: &Case<'_>) -> Vec<String> {
+    let gates = case.point.gates.iter().filter(|gate| gate.ok == Some(false));
+    let of_claim = gates.filter(|gate| OF_CLAIM.contains(&gate.id.as_str()));
+    of_claim.map(|gate| format!("gate {}: {}", gate.id, gate.why)).collect()
+}
+
 fn named(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
+    seen.against.extend(reservations(case));
     let sure = rival_is_contradicted(case, wall);
     if !sure {
         let rival = if wall.side() == Side::Client { "server" } else { "generator" };

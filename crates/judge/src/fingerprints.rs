@@ -48,7 +48,7 @@ pub fn of_ramp(trial: &Trial, points: &[Point]) -> Vec<Fingerprint> {
     }
     let usable = last_visits(points).into_iter().map(|index| &points[index]);
     let levels: Vec<&Point> = usable
-        .filter(|point| gates::broken(&point.gates).is_none() && point.load.model == "closed")
+        .filter(|point| gates::is_rate_known(point) && point.load.model == "closed")
         .filter(|point| !point.is_churn() && point.latency_ns.mean.is_some())
         .collect();
     match ramp::shape(&levels) {

@@ -16,6 +16,7 @@ use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
     Second, Spread, Unmeasured, count_mismatches,
 };
+use model::standing::{Figure, Standing, Standings};
 use model::tick::Counters;
 use model::verdict::{Confidence, Named, Verdict};
 use model::wall::Side;
@@ -36,7 +37,7 @@ impl Fixture {
     /// Eight connections, 1000 requests per second, slack everywhere, two CPUs.
     pub fn good() -> Self {
         let shares = CpuShares { idle: 0.7, user: 0.3, ..CpuShares::default() };
-        let idle = |cpu| CpuShare { cpu, shares, accounted: 1.0 };
+        let idle = |cpu| CpuShare { cpu, shares, accounted: 1.0, idled: 0.7 };
         let mut fixture = Self {
             trial: trial(),
             host: host(),
@@ -102,8 +103,15 @@ impl Fixture {
         };
     }
 
+    /// A point whose rate is not known.
+    pub fn strike(point: &mut Point) {
+        let why = "two accounts disagree".to_string();
+        point.standing.add(Figure::Rate, Standing::NotKnown { why });
+    }
+
     pub fn check_gates(&mut self) {
         self.point.gates = gates::check_all(&self.case());
+        self.point.standing = gates::standings(&self.case());
     }
 
     /// A sound closed-loop point.
@@ -153,6 +161,7 @@ impl Fixture {
             release_lag_ns: None,
             lateness_ns: None,
             unseen_ns: None,
+            latency_punctual_ns: None,
             latency_at_least_ns: None,
             residence: None,
             in_flight: InFlight {
@@ -172,6 +181,7 @@ impl Fixture {
             unmeasured: Unmeasured::default(),
             targets: Vec::new(),
             gates: Vec::new(),
+            standing: Standings::default(),
             expectations: Vec::new(),
             fingerprints: Vec::new(),
             verdict: unjudged(),
@@ -275,6 +285,7 @@ fn trial() -> Trial {
         drain_ns: 2_000_000_000,
         window_max_ns: None,
         timeout_ns: 10_000_000_000,
+        visits: 1,
         repeats_max: 0,
         threads: 1,
         cpus: vec![],

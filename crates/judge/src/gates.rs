@@ -1,16 +1,17 @@
-//! Validity checks: each tells whether a number may be believed at all, before anybody asks what
-//! limited it.
+//! Validity checks: each compares independent accounts, and says which figures it strikes when they
+//! disagree.
 //!
-//! One file per gate, all of one shape. A broken gate makes a measurement wall (M1, M3 or M4) the
-//! verdict of its point, unless a limit with a count (ports, descriptors, accept queue) explains
-//! it.
+//! One file per gate, all of one shape, listed in [`GATES`]. A broken gate says nothing about the
+//! figures that it does not list. Where arithmetic allows it a struck figure keeps a bound. The
+//! wall of a gate is the verdict of its point only when the figure that was asked for is not
+//! known and no other cause is.
 
 mod bytes;
+mod checks;
 mod connections;
 mod conservation;
 mod cpu_states;
 mod delivery;
-mod errors;
 mod littles_law;
 mod percentiles;
 pub(crate) mod release;
@@ -22,6 +23,9 @@ mod tuning;
 mod window;
 
 use crate::case::Case;
+use model::load::Stop;
+use model::run::Point;
+use model::standing::{Figure, LATENCIES, Standing, Standings};
 use model::verdict::Gate;
 use model::wall::WallId;
 
@@ -29,10 +33,23 @@ use model::wall::WallId;
 pub struct Listed {
     /// Stable name.
     pub id: &'static str,
-    /// What the measurement is when the gate breaks.
+    /// The wall that it shows when no other cause is known.
     pub breaks: WallId,
+    /// The figures that it strikes.
+    pub strikes: &'static [Figure],
     /// The check.
     pub check: fn(&Case<'_>) -> Outcome,
+    /// What it leaves of a figure that it strikes.
+    pub leaves: Leaves,
+}
+
+/// What a broken gate leaves of the figures that it strikes.
+#[derive(Clone, Copy)]
+pub enum Leaves {
+    /// Nothing.
+    Nothing,
+    /// A bound, calculated by a function and described by a sentence for the reference.
+    Bound(fn(&Case<'_>, Figure) -> Option<Standing>, &'static str),
 }
 
 /// What a check found.
@@ -55,24 +72,105 @@ impl Outcome {
     }
 }
 
+/// What counts and stamps of requests make.
+const OF_REQUESTS: &[Figure] = &[
+    Figure::Rate,
+    Figure::Failures,
+    Figure::Mean,
+    Figure::P50,
+    Figure::P75,
+    Figure::P90,
+    Figure::P95,
+    Figure::P99,
+    Figure::P99_9,
+    Figure::P99_99,
+    Figure::Max,
+    Figure::Bytes,
+    Figure::ClientCpu,
+    Figure::ServerCpu,
+    Figure::Ceiling,
+];
+
+const fn gate(
+    id: &'static str,
+    breaks: WallId,
+    check: fn(&Case<'_>) -> Outcome,
+    strikes: &'static [Figure],
+    leaves: Leaves,
+) -> Listed {
+    Listed { id, breaks, strikes, check, leaves }
+}
+
 /// Every gate, in the order of the record.
 pub const GATES: &[Listed] = &[
-    Listed { id: "conservation", breaks: WallId::M1, check: conservation::check },
-    Listed { id: "littles_law", breaks: WallId::M1, check: littles_law::check },
-    Listed { id: "bytes", breaks: WallId::M1, check: bytes::check },
-    Listed { id: "samples", breaks: WallId::M1, check: samples::check },
-    Listed { id: "percentiles", breaks: WallId::M1, check: percentiles::check },
-    Listed { id: "resolution", breaks: WallId::M1, check: resolution::check },
-    Listed { id: "release", breaks: WallId::M1, check: release::check },
-    Listed { id: "window", breaks: WallId::M1, check: window::check },
-    Listed { id: "cpu_states", breaks: WallId::M1, check: cpu_states::check },
-    Listed { id: "connections", breaks: WallId::M1, check: connections::check },
-    Listed { id: "errors", breaks: WallId::M4, check: errors::check },
-    Listed { id: "steadiness", breaks: WallId::M3, check: steadiness::check },
-    Listed { id: "tuning", breaks: WallId::M3, check: tuning::check },
-    Listed { id: "subscribers", breaks: WallId::M4, check: subscribers::check },
+    gate("conservation", WallId::M1, conservation::check, OF_REQUESTS, Leaves::Nothing),
+    gate("littles_law", WallId::M1, littles_law::check, OF_REQUESTS, Leaves::Nothing),
+    gate("bytes", WallId::M1, bytes::check, OF_REQUESTS, Leaves::Nothing),
+    gate("samples", WallId::M1, samples::check, OF_REQUESTS, Leaves::Nothing),
+    gate("percentiles", WallId::M1, percentiles::check, &[], Leaves::Nothing),
+    gate(
+        "resolution",
+        WallId::M1,
+        resolution::check,
+        &LATENCIES,
+        Leaves::Bound(resolution::leaves, "from the figure less the longest turn, to the figure"),
+    ),
+    gate(
+        "release",
+        WallId::C4,
+        release::check,
+        &LATENCIES,
+        Leaves::Bound(
+            release::leaves,
+            "from the latency of a punctual generator to the latency from the plan; sound where \
+             the two agree within 5 % or 50 us",
+        ),
+    ),
+    gate(
+        "window",
+        WallId::M1,
+        window::check,
+        &[Figure::Rate, Figure::Ceiling],
+        Leaves::Bound(window::leaves, "the rate with the requests in flight at an edge off or on"),
+    ),
+    gate(
+        "cpu_states",
+        WallId::M1,
+        cpu_states::check,
+        &[Figure::ClientHost, Figure::ServerHost],
+        Leaves::Bound(cpu_states::leaves, "nothing of the host whose states do not add up"),
+    ),
+    gate(
+        "connections",
+        WallId::M1,
+        connections::check,
+        &[Figure::Load],
+        Leaves::Bound(connections::leaves, "the connections that were served"),
+    ),
+    gate("checks", WallId::M4, checks::check, &[], Leaves::Nothing),
+    gate(
+        "steadiness",
+        WallId::M3,
+        steadiness::check,
+        &[Figure::Ceiling],
+        Leaves::Bound(steadiness::leaves, "the lowest and the highest half-second rate"),
+    ),
+    gate("tuning", WallId::M3, tuning::check, &[Figure::Ceiling, Figure::Wall], Leaves::Nothing),
+    gate(
+        "subscribers",
+        WallId::M4,
+        subscribers::check,
+        &[Figure::Load],
+        Leaves::Bound(subscribers::leaves, "the streams that were accepted and stayed"),
+    ),
     // What is said of the generator then is what its own walls say.
-    Listed { id: "delivery", breaks: WallId::C2, check: delivery::check },
+    gate(
+        "delivery",
+        WallId::C2,
+        delivery::check,
+        &[Figure::Rate, Figure::Delivery],
+        Leaves::Bound(delivery::leaves, "what arrived, as a lower bound"),
+    ),
 ];
 
 /// Gates of points with subscribers; others do not have them.
@@ -84,16 +182,57 @@ pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
         let Outcome { ok, measured, bound, why } = (listed.check)(case);
         Gate { id: listed.id.to_string(), ok, measured, bound, why }
     };
+    // A gate that does not apply to a point is not one that could not be checked.
     let is_asked = |listed: &&Listed| match listed.id {
         // Where nothing was changed nothing can drift.
         "tuning" => tuning::is_asked(case),
+        "release" => case.is_open() || case.point.unseen_ns.is_some(),
+        "checks" => case.trial.targets.iter().any(|target| !target.checks.is_empty()),
+        "window" => matches!(case.trial.stop, Stop::AfterNs(_)),
+        "steadiness" => case.point.load.curve.is_none(),
         id => case.point.events.is_some() || !OF_EVENTS.contains(&id),
     };
     GATES.iter().filter(is_asked).map(gate).collect()
 }
 
-/// The wall a set of gates makes of a measurement: that of the first broken one.
-pub fn broken(gates: &[Gate]) -> Option<WallId> {
-    let broken = gates.iter().find(|gate| gate.ok == Some(false))?;
-    GATES.iter().find(|listed| listed.id == broken.id).map(|listed| listed.breaks)
+/// The standing of every figure of a point whose gates were checked.
+pub fn standings(case: &Case<'_>) -> Standings {
+    let mut standings = Standings::default();
+    for listed in GATES {
+        let gate = case.point.gates.iter().find(|gate| gate.id == listed.id);
+        let Some(gate) = gate.filter(|gate| gate.ok == Some(false)) else { continue };
+        for figure in listed.strikes {
+            let left = match listed.leaves {
+                Leaves::Nothing => None,
+                Leaves::Bound(leaves, _) => leaves(case, *figure),
+            };
+            let nothing = || Standing::NotKnown { why: format!("{}: {}", listed.id, gate.why) };
+            standings.add(*figure, left.unwrap_or_else(nothing));
+        }
+    }
+    for figure in LATENCIES {
+        if let Some(absent) = percentiles::absent(case.point, figure) {
+            standings.add(figure, absent);
+        }
+    }
+    standings
+}
+
+/// Whether a point has a rate that may be used.
+pub fn is_rate_known(point: &Point) -> bool {
+    !point.standing.of(Figure::Rate).is_not_known()
+}
+
+/// The broken gates of a point that strike a figure.
+pub fn striking(point: &Point, figure: Figure) -> impl Iterator<Item = &Gate> {
+    let strikes = move |gate: &&Gate| {
+        let mut listed = GATES.iter().filter(|listed| listed.id == gate.id);
+        gate.ok == Some(false) && listed.any(|listed| listed.strikes.contains(&figure))
+    };
+    point.gates.iter().filter(strikes)
+}
+
+/// Whether a gate of a point is broken.
+pub fn is_broken(point: &Point, id: &str) -> bool {
+    point.gates.iter().any(|gate| gate.id == id && gate.ok == Some(false))
 }

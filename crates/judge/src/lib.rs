@@ -27,6 +27,7 @@ pub mod again;
 mod residence;
 
 pub mod fingerprints;
+mod plateau;
 pub mod ramp;
 pub mod shape;
 

@@ -1,8 +1,12 @@
 //! Does a point, or a run, hold what was asked: `p99<2ms,errors<0.1%`.
 //!
-//! Three answers: met, missed, and open. A percentile without enough values beyond it is open,
-//! never met; one that falls among requests without an answer is missed as soon as the time they
-//! are known to have waited is beyond the bound.
+//! Three answers: met, missed, and open. A request without a good response is slower than all that
+//! have one, whatever took its place: a percentile that falls among such requests is missed, or
+//! open while they are only known to have waited for less than the bound. This is computed from the
+//! counts of requests, so it holds as well for records whose percentiles leave failures out. A
+//! percentile without enough values beyond it is open, never met.
+//!
+//! Gates have no part here. [`at_point_known`] takes what is known of each figure.
 
 use model::histogram::{SAMPLES_BEYOND, Summary};
 use model::objective::{
@@ -28,9 +32,48 @@ impl Finding {
     }
 }
 
-/// How each term stands at a point, in the order of the terms.
+/// What is known of a figure of a point.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Known {
+    /// It is as recorded.
+    Sound,
+    /// It lies between two values, in the unit of the figure.
+    Bounded {
+        /// At least this.
+        low: f64,
+        /// At most this.
+        high: f64,
+        /// What leaves it open, to follow the two values.
+        by: String,
+    },
+    /// Nothing can be said of it.
+    NotKnown {
+        /// Why, as a clause.
+        why: String,
+    },
+}
+
+/// How each term stands at a point, in the order of the terms, when every figure is as recorded.
 pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
-    objective.terms().iter().map(|term| expectation(term, find(term, point))).collect()
+    at_point_known(objective, point, |_| Known::Sound)
+}
+
+/// The same with what is known of each figure. A bounded one decides a term where both ends do.
+pub fn at_point_known(
+    objective: &Objective,
+    point: &Point,
+    known: impl Fn(Figure) -> Known,
+) -> Vec<Expectation> {
+    let found = |term: &Term| match known(term.figure) {
+        Known::Sound => find(term, point),
+        Known::Bounded { low, high, by } => {
+            let mut found = between(term, low, high);
+            found.why = format!("{}: {by}", found.why);
+            found
+        }
+        Known::NotKnown { why } => Finding::open(format!("{} is not known: {why}", term.figure)),
+    };
+    objective.terms().iter().map(|term| expectation(term, found(term))).collect()
 }
 
 fn expectation(term: &Term, found: Finding) -> Expectation {
@@ -40,18 +83,22 @@ fn expectation(term: &Term, found: Finding) -> Expectation {
 }
 
 fn find(term: &Term, point: &Point) -> Finding {
+    let RequestInfo { failed, unanswered, unsent, .. } = point.requests;
     match term.figure {
         Figure::Latency(statistic) => {
             let at_least = point.latency_at_least_ns.as_ref();
-            time(term, statistic, Times { known: &point.latency_ns, at_least })
+            let bad = (failed + unanswered + unsent).max(point.latency_ns.censored);
+            time(term, statistic, Times { known: &point.latency_ns, bad, at_least })
+        }
+        Figure::Good(statistic) => {
+            let known = point.latency_good_ns.as_ref().unwrap_or(&point.latency_ns);
+            time(term, statistic, Times { known, bad: 0, at_least: None })
         }
         Figure::Service(statistic) => {
-            time(term, statistic, Times { known: &point.service_ns, at_least: None })
+            let bad = (failed + unanswered).max(point.service_ns.censored);
+            time(term, statistic, Times { known: &point.service_ns, bad, at_least: None })
         }
-        Figure::Errors => {
-            let RequestInfo { failed, unanswered, unsent, .. } = point.requests;
-            share(term, failed + unanswered + unsent, &point.requests)
-        }
+        Figure::Errors => share(term, failed + unanswered + unsent, &point.requests),
         Figure::Status(class) => match point.status.get(class.key()) {
             Some(count) => share(term, *count, &point.requests),
             None => Finding::open(format!("status {} was not counted", class.key())),
@@ -59,6 +106,15 @@ fn find(term: &Term, point: &Point) -> Finding {
         Figure::Rate if point.load.duration_s > 0.0 => compared(term, point.rate),
         Figure::Rate => Finding::open("nothing was measured".to_string()),
     }
+}
+
+/// A figure that lies between two values.
+fn between(term: &Term, low: f64, high: f64) -> Finding {
+    let holds = |value: f64| term.relation.holds(value, term.bound);
+    let unit = term.figure.unit();
+    let met = (holds(low) == holds(high)).then_some(holds(low));
+    let why = format!("between {} and {}", shown(low, unit), shown(high, unit));
+    Finding { measured: None, met, why }
 }
 
 fn compared(term: &Term, measured: f64) -> Finding {
@@ -87,12 +143,41 @@ fn share(term: &Term, count: u64, requests: &RequestInfo) -> Finding {
     found
 }
 
-/// A distribution, and the same with requests that have no answer put at the time they are known
-/// to have waited: no percentile of it is above the true one.
+/// A distribution, how many requests are beyond all of it, and the same with requests that have no
+/// answer put at the time they are known to have waited: no percentile of it is above the true one.
 #[derive(Clone, Copy)]
 struct Times<'a> {
     known: &'a Summary,
+    bad: u64,
     at_least: Option<&'a Summary>,
+}
+
+impl Times<'_> {
+    fn population(&self) -> u64 {
+        self.known.count + self.bad
+    }
+
+    /// The value at a rank among all requests, as far as the percentiles of the record tell: from
+    /// the value at the next lower rank to that at the next higher one.
+    fn around(&self, rank: f64) -> (Option<u64>, Option<u64>) {
+        let Summary { count, censored, min, max, .. } = self.known;
+        let recorded = (count + censored) as f64;
+        let ends = [(1.0, *min), (*count as f64, *max)];
+        let percentiles = PERCENTILES.iter().map(|percentile| {
+            ((percentile.quantile() * recorded).ceil(), value_of(self.known, *percentile))
+        });
+        let (mut low, mut high) = (None, None);
+        for (at, value) in percentiles.chain(ends) {
+            let Some(value_ns) = value else { continue };
+            if at <= rank {
+                low = low.max(Some(value_ns));
+            }
+            if at >= rank {
+                high = Some(high.map_or(value_ns, |least: u64| least.min(value_ns)));
+            }
+        }
+        (low, high)
+    }
 }
 
 fn time(term: &Term, statistic: Statistic, times: Times<'_>) -> Finding {
@@ -104,14 +189,26 @@ fn time(term: &Term, statistic: Statistic, times: Times<'_>) -> Finding {
 }
 
 fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> Finding {
-    if let Some(value_ns) = value_of(times.known, percentile) {
-        return compared(term, value_ns as f64);
-    }
-    let population = times.known.count + times.known.censored;
-    let beyond = population as f64 * (1.0 - percentile.quantile());
-    if beyond >= SAMPLES_BEYOND - 1e-6 && times.known.censored > 0 {
-        let at_least = times.at_least.map(|summary| value_of(summary, percentile));
-        return censored(term, percentile.name(), times.known.censored, at_least);
+    let population = times.population() as f64;
+    let beyond = population * (1.0 - percentile.quantile());
+    let rank = (percentile.quantile() * population).ceil();
+    let is_supported = beyond >= SAMPLES_BEYOND - 1e-6;
+    let as_recorded = value_of(times.known, percentile);
+    match as_recorded {
+        // The record has it among the same requests.
+        Some(value_ns) if times.known.censored == times.bad => {
+            return compared(term, value_ns as f64);
+        }
+        _ if is_supported && rank > times.known.count as f64 => {
+            let at_least = times.at_least.map(|summary| value_of(summary, percentile));
+            return beyond_all(term, percentile.name(), times.bad, at_least);
+        }
+        _ if is_supported => match times.around(rank) {
+            (Some(low), Some(high)) if low == high => return compared(term, low as f64),
+            (Some(low), Some(high)) => return between(term, low as f64, high as f64),
+            _ => {}
+        },
+        _ => {}
     }
     // What is known of lower percentiles can show a miss, never a hold.
     for lower in PERCENTILES.iter().filter(|lower| **lower < percentile) {
@@ -120,18 +217,21 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> Findi
             return Finding::missed(format!("already {}: {}", lower.name(), found.why));
         }
     }
+    if is_supported {
+        return Finding::open(format!("{} is not in the record", percentile.name()));
+    }
     let needed = (SAMPLES_BEYOND / (1.0 - percentile.quantile())).round();
     Finding::open(format!(
         "too few answers: {} needs {}, there are {}",
         percentile.name(),
         show_count(needed),
-        show_count(population as f64)
+        show_count(population)
     ))
 }
 
-/// The figure falls among requests without an answer.
-fn censored(term: &Term, name: &str, count: u64, at_least: Option<Option<u64>>) -> Finding {
-    let among = format!("{name} falls among {count} requests without an answer");
+/// The figure falls among requests that are slower than all that have a good response.
+fn beyond_all(term: &Term, name: &str, count: u64, at_least: Option<Option<u64>>) -> Finding {
+    let among = format!("{name} falls among {count} requests without a good response");
     match at_least {
         Some(Some(value_ns)) => {
             let shown = show_ns(value_ns as f64);
@@ -146,20 +246,16 @@ fn censored(term: &Term, name: &str, count: u64, at_least: Option<Option<u64>>) 
 }
 
 fn mean(term: &Term, times: Times<'_>) -> Finding {
-    let Summary { mean, censored, .. } = times.known;
-    if *censored == 0 {
+    let mean = times.known.mean;
+    if times.bad == 0 {
         let none = || Finding::open("there are no answers".to_string());
         return mean.map_or_else(none, |mean_ns| compared(term, mean_ns as f64));
     }
-    // Requests without an answer took longer than those that have one, so the mean of these is a
-    // lower bound.
-    let at_least = times.at_least.map_or(*mean, |summary| summary.mean);
-    censored_mean(term, *censored, at_least)
-}
-
-fn censored_mean(term: &Term, count: u64, at_least_ns: Option<u64>) -> Finding {
-    let without = format!("{count} requests have no answer");
-    match at_least_ns {
+    // Requests without a good response count as slower than those that have one, so the mean of
+    // these is a lower bound.
+    let at_least = times.at_least.map_or(mean, |summary| summary.mean);
+    let without = format!("{} requests have no good response", times.bad);
+    match at_least {
         Some(value_ns) if !term.relation.holds(value_ns as f64, term.bound) => {
             Finding::missed(format!("at least {}: {without}", show_ns(value_ns as f64)))
         }
@@ -168,10 +264,10 @@ fn censored_mean(term: &Term, count: u64, at_least_ns: Option<u64>) -> Finding {
 }
 
 fn max(term: &Term, times: Times<'_>) -> Finding {
-    match (times.known.max, times.known.censored) {
+    match (times.known.max, times.bad) {
         (Some(max_ns), 0) => compared(term, max_ns as f64),
         (None, 0) => Finding::open("there are no answers".to_string()),
-        (_, count) => censored(term, "max", count, times.at_least.map(|summary| summary.max)),
+        (_, count) => beyond_all(term, "max", count, times.at_least.map(|summary| summary.max)),
     }
 }
 
@@ -253,8 +349,9 @@ mod tests {
             ("p99<=8ms", true, 8e6),
             ("p99<8ms", false, 8e6),
             ("service.p50<9ms", true, 8e6),
-            ("mean<7ms", false, 8e6),
-            ("max<9ms", true, 8e6),
+            ("good.p99<9ms", true, 8e6),
+            ("good.mean<7ms", false, 8e6),
+            ("good.max<9ms", true, 8e6),
             ("errors<0.2%", true, 0.1),
             ("errors<0.1%", false, 0.1),
             ("status5xx<0.05%", true, 0.04),
@@ -267,6 +364,105 @@ mod tests {
             assert!(found.why.starts_with("measured "), "{}", found.why);
         }
         assert!(judged("errors<1%", &point).why.ends_with("5 of 5000"));
+    }
+
+    /// 1000 requests: so many good ones of 1 ms to 8 ms, and so many that failed at once, which the
+    /// recorded summary counts or leaves out.
+    fn shedding(good: u64, failed: u64, censored: u64) -> Point {
+        let mut histogram = model::histogram::Histogram::new();
+        (0..good).for_each(|at| histogram.record_n(1_000_000 + 7_000_000 * at / good, 1));
+        let mut point = point();
+        point.requests.sent = good + failed;
+        (point.requests.completed, point.requests.failed) = (good, failed);
+        point.latency_ns = histogram.summary(censored);
+        point.service_ns = point.latency_ns.clone();
+        point.latency_good_ns = Some(histogram.summary(0));
+        point
+    }
+
+    #[test]
+    fn what_failed_is_slower_than_all_whatever_the_summary_counts() {
+        for censored in [0, 120] {
+            let point = shedding(880, 120, censored);
+            for text in ["p99<1h", "p90<1h", "service.p99<1h", "max<1h"] {
+                let missed = judged(text, &point);
+                assert_eq!(missed.met, Some(false), "{text}: {missed:?}");
+                let why = "falls among 120 requests without a good response";
+                assert!(missed.why.ends_with(why), "{}", missed.why);
+            }
+            // Half of 1000 are the first 500 of the 880: a rank that p50 of the 880 does not reach.
+            assert_eq!(judged("p50<1s", &point).met, Some(true));
+            assert_eq!(judged("p50<2ms", &point).met, Some(false));
+            assert_eq!(judged("mean<1h", &point).met, None);
+            assert_eq!(judged("mean<1ms", &point).met, Some(false));
+            assert_eq!(judged("good.max<9ms", &point).met, Some(true), "these alone");
+            assert_eq!(judged("good.p95<8ms", &point).met, Some(true));
+        }
+    }
+
+    #[test]
+    fn a_rank_between_two_percentiles_of_the_record_is_decided_where_both_agree() {
+        // 99 % of 10500 are 10395 of the 10400: between p99.9, at 10390, and the largest.
+        let point = shedding(10_400, 100, 0);
+        let (low, high) = (point.latency_ns.p99_9.unwrap(), point.latency_ns.max.unwrap());
+        assert!(low < high);
+        assert_eq!(judged("p99<9ms", &point).met, Some(true));
+        assert_eq!(judged("p99<7ms", &point).met, Some(false));
+        let open = judged(&format!("p99<{}ns", (low + high) / 2), &point);
+        assert_eq!((open.met, open.measured), (None, None));
+        assert!(open.why.starts_with("between "), "{}", open.why);
+        // The summary that counts them says it exactly.
+        let exact = judged("p99<9ms", &shedding(10_400, 100, 100));
+        assert!(exact.measured.is_some_and(|ns| (low as f64..=high as f64).contains(&ns)));
+    }
+
+    #[test]
+    fn errors_are_compared_as_they_happened() {
+        let point = shedding(970, 30, 30);
+        let stands = |text: &str| {
+            let found = judged(text, &point);
+            (found.met, found.measured)
+        };
+        assert_eq!(stands("errors<5%"), (Some(true), Some(3.0)));
+        assert_eq!(stands("errors<1%"), (Some(false), Some(3.0)));
+        let mut broken = point.clone();
+        broken.gates = vec![model::verdict::Gate {
+            id: "errors".to_string(),
+            ok: Some(false),
+            measured: None,
+            bound: String::new(),
+            why: String::new(),
+        }];
+        assert_eq!(judged("errors<5%", &broken).met, Some(true), "gates have no part in it");
+    }
+
+    #[test]
+    fn what_is_known_of_a_figure_decides_its_term_alone() {
+        let objective: Objective = "p99<9ms,p50<9ms,errors<1%".parse().unwrap();
+        let stands = |known: Known| {
+            let of = |figure: Figure| match figure.key().as_str() {
+                "latency_ns.p99" => known.clone(),
+                _ => Known::Sound,
+            };
+            at_point_known(&objective, &point(), of)
+        };
+        let bounded =
+            |low, high| Known::Bounded { low, high, by: "the generator was late".to_string() };
+        for (known, met) in [
+            (Known::Sound, Some(true)),
+            (bounded(7e6, 8.5e6), Some(true)),
+            (bounded(8e6, 9.5e6), None),
+            (bounded(9e6, 12e6), Some(false)),
+            (Known::NotKnown { why: "no clock".to_string() }, None),
+        ] {
+            let found = stands(known.clone());
+            assert_eq!(found[0].met, met, "{known:?}: {found:?}");
+            assert_eq!((found[1].met, found[2].met), (Some(true), Some(true)));
+        }
+        let open = &stands(bounded(8e6, 9.5e6))[0];
+        assert_eq!(open.why, "between 8.00ms and 9.50ms: the generator was late");
+        let unknown = &stands(Known::NotKnown { why: "no clock".to_string() })[0];
+        assert_eq!(unknown.why, "p99 is not known: no clock");
     }
 
     #[test]
@@ -291,18 +487,18 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_among_requests_without_an_answer_is_missed_with_the_reason() {
+    fn a_percentile_among_requests_without_a_good_response_is_missed_with_the_reason() {
         let mut point = point();
         let known = Summary { count: 950, censored: 50, mean: Some(1_000), ..Summary::default() };
         point.latency_ns = known.clone();
         let missed = judged("p99<1h", &point);
         assert_eq!(missed.met, Some(false));
-        assert_eq!(missed.why, "p99 falls among 50 requests without an answer");
+        assert_eq!(missed.why, "p99 falls among 50 requests without a good response");
         assert_eq!(judged("max<1h", &point).met, Some(false));
         assert_eq!(judged("mean<1ms", &point).met, None, "it can only be more");
         assert_eq!(judged("mean<1us", &point).met, Some(false));
         let at_least = Summary { p99: Some(2_000_000), max: Some(3_000_000), ..Summary::default() };
-        let times = Times { known: &known, at_least: Some(&at_least) };
+        let times = Times { known: &known, bad: 50, at_least: Some(&at_least) };
         let stands = |text: &str| {
             let objective: Objective = text.parse().unwrap();
             let term = objective.terms()[0];

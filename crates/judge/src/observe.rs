@@ -28,6 +28,8 @@ pub struct CpuShare {
     pub shares: CpuShares,
     /// Time accounted for over time passed; 1 when the states add up.
     pub accounted: f64,
+    /// The part of it that was idle or waited for input and output.
+    pub idled: f64,
 }
 
 impl CpuShare {
@@ -378,10 +380,13 @@ fn cpu_shares(pair: &Pair<'_, Vec<CpuTimes>>, clock_tick_ns: u64) -> Vec<CpuShar
     let share = |last: &CpuTimes| {
         let first = pair.first.iter().find(|first| first.cpu == last.cpu)?;
         let total_ns = last.total().saturating_sub(first.total()) as f64 * clock_tick_ns as f64;
+        let idle = |cpu: &CpuTimes| cpu.idle + cpu.iowait;
+        let idle_ns = idle(last).saturating_sub(idle(first)) as f64 * clock_tick_ns as f64;
         Some(CpuShare {
             cpu: last.cpu,
             shares: last.shares_since(first, passed_ns, clock_tick_ns)?,
             accounted: total_ns / passed_ns,
+            idled: idle_ns / passed_ns,
         })
     };
     pair.last.iter().filter_map(share).collect()

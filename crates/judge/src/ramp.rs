@@ -4,14 +4,10 @@
 //! rate. Without a wall throughput grows like the load; at a saturated station it is flat and
 //! latency grows instead. The shape says that there is a wall, never on which side.
 
-use crate::{stats, steady};
+use crate::{plateau, stats, steady};
 use model::run::Point;
-use model::verdict::{Ceiling, CeilingKind};
-
-/// Points within this share of the best belong to the plateau.
-const PLATEAU: f64 = 0.95;
-/// The plateau must span at least this ratio of loads to be one.
-const SPAN_MIN: f64 = 1.5;
+use model::verdict::{Ceiling, CeilingKind, IntervalKind};
+use std::collections::BTreeMap;
 
 /// Loads of which one is so many times the other say something by themselves.
 const FAR: u64 = 8;
@@ -27,7 +23,7 @@ pub enum Shape {
     Flat {
         /// Index of the smallest load that reaches the plateau.
         knee: usize,
-        /// Indexes of all points on the plateau.
+        /// Indexes of all points on the plateau: every visit of its range of loads.
         plateau: Vec<usize>,
     },
 }
@@ -46,48 +42,60 @@ pub fn load_phrase(point: &Point) -> String {
     format!("{} {unit}", load_of(point))
 }
 
-/// The shape of points in order of rising load.
+/// The shape of points in order of rising load. Visits of one load are one level.
 pub fn shape(points: &[&Point]) -> Shape {
-    let few = points.len() < 3;
-    if few && !are_far_apart(points) {
+    let levels = levels(points);
+    let few = levels.len() < 3;
+    if few && !are_far_apart(&levels) {
         return Shape::TooFew;
     }
-    let best = points.iter().map(|point| point.headline_rate()).fold(0.0, f64::max);
-    let reaches = |index: &usize| points[*index].headline_rate() >= PLATEAU * best;
-    let plateau: Vec<usize> = (0..points.len()).filter(reaches).collect();
-    let (Some(&knee), Some(&last)) = (plateau.first(), plateau.last()) else {
-        return Shape::TooFew;
-    };
-    let spans = load_of(points[last]) as f64 / load_of(points[knee]).max(1) as f64 >= SPAN_MIN;
-    let declines = last + 1 < points.len();
-    match (spans || declines, few) {
-        (true, _) => Shape::Flat { knee, plateau },
-        (false, false) => Shape::Rising,
-        (false, true) => Shape::TooFew,
+    let Some(found) = plateau::find(&levels) else { return Shape::TooFew };
+    if !found.is_flat(&levels) {
+        return if few { Shape::TooFew } else { Shape::Rising };
     }
+    let range = levels[found.first].load..=levels[found.last].load;
+    let is_on = |index: &usize| range.contains(&load_of(points[*index]));
+    let plateau: Vec<usize> = (0..points.len()).filter(is_on).collect();
+    Shape::Flat { knee: plateau[0], plateau }
+}
+
+/// Visits by load, rising.
+fn levels(points: &[&Point]) -> Vec<plateau::Level> {
+    let mut by_load: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for point in points {
+        by_load.entry(load_of(point)).or_default().push(point.headline_rate());
+    }
+    by_load.into_iter().map(|(load, rates)| plateau::Level { load, rates }).collect()
 }
 
 /// Two levels tell only that nothing grew, and only with a wide gap between them.
-fn are_far_apart(points: &[&Point]) -> bool {
-    let [low, high] = points else { return false };
-    load_of(high) >= FAR * load_of(low).max(1)
+fn are_far_apart(levels: &[plateau::Level]) -> bool {
+    let [low, high] = levels else { return false };
+    high.load >= FAR * low.load.max(1)
 }
 
-/// The rate of one or more points at one wall, with the interval of its mean.
-pub fn ceiling(points: &[&Point], kind: CeilingKind) -> Option<Ceiling> {
-    let rates: Vec<f64> = points.iter().map(|point| point.headline_rate()).collect();
-    let rate = stats::mean(&rates)?;
-    let batches: Vec<f64> = points
-        .iter()
-        .flat_map(|point| steady::independent_rates(&point.per_100ms, point.headline_rate()))
-        .collect();
-    let interval = stats::mean_interval(&batches);
+/// The rate of the visits at one wall, with its interval: over visits, or with one visit inside
+/// its window.
+pub fn ceiling(visits: &[&Point], kind: CeilingKind) -> Option<Ceiling> {
+    let found = plateau::estimate(&levels(visits))?;
+    let inside = |point: &Point| {
+        let rate = point.headline_rate();
+        let batches = steady::independent_rates(&point.per_100ms, rate);
+        let (low, high) = stats::mean_interval(&batches)?;
+        Some((low.min(rate), high.max(rate), IntervalKind::WithinRun))
+    };
+    let interval = match visits {
+        [one] => inside(one),
+        _ => found.interval,
+    };
+    let of_kind = interval.map_or(IntervalKind::WithinRun, |(_, _, kind)| kind);
     Some(Ceiling {
-        rate,
-        kind,
-        low: interval.map(|(low, _)| low.min(rate)),
-        high: interval.map(|(_, high)| high.max(rate)),
-        knee_in_flight: None,
+        low: interval.map(|(low, _, _)| low),
+        high: interval.map(|(_, high, _)| high),
+        interval: of_kind,
+        visits: found.visits as u64,
+        drift: found.drift,
+        ..Ceiling::at(found.mean, kind)
     })
 }
 
@@ -121,11 +129,32 @@ mod tests {
     }
 
     #[test]
-    fn a_ceiling_has_the_mean_of_the_plateau_and_an_interval() {
+    fn the_interval_of_a_ceiling_is_what_its_visits_allow() {
         let points = points(&[(100, 1950.0), (200, 2000.0), (400, 1980.0)]);
         let points: Vec<_> = points.iter().collect();
-        let ceiling = ceiling(&points, CeilingKind::Ceiling).unwrap();
-        assert!((ceiling.rate - 1976.7).abs() < 0.1);
-        assert!(ceiling.low.unwrap() < ceiling.rate && ceiling.rate < ceiling.high.unwrap());
+        let of = |count: usize| {
+            let found = ceiling(&points[..count], CeilingKind::Ceiling).unwrap();
+            let within = (found.low.unwrap(), found.high.unwrap());
+            (found.rate, within, found.interval, found.visits)
+        };
+        let (rate, (low, high), kind, visits) = of(3);
+        assert_eq!((kind, visits), (IntervalKind::Visits95, 3));
+        // t(2) = 4.303, s = 25.17, three visits: 62.5.
+        assert!((rate - 1976.67).abs() < 0.01 && (high - rate - 62.52).abs() < 0.05, "{high}");
+        assert!((rate - low - 62.52).abs() < 0.05, "{low}");
+        assert_eq!(of(2), (1975.0, (1950.0, 2000.0), IntervalKind::MinMax, 2));
+        let (rate, (low, high), kind, visits) = of(1);
+        assert_eq!((rate, kind, visits), (1950.0, IntervalKind::WithinRun, 1));
+        assert!(low < rate && rate < high);
+        assert_eq!(ceiling(&[], CeilingKind::Ceiling), None);
+    }
+
+    #[test]
+    fn every_visit_of_the_plateau_counts_whatever_it_gave() {
+        let mut points =
+            points(&[(50, 1000.0), (100, 2000.0), (200, 1300.0), (200, 1990.0), (400, 2010.0)]);
+        points[3].attempt = 2;
+        let found = shape(&points.iter().collect::<Vec<_>>());
+        assert_eq!(found, Shape::Flat { knee: 1, plateau: vec![1, 2, 3, 4] });
     }
 }

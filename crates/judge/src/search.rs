@@ -15,6 +15,7 @@
 
 mod evidence;
 
+use crate::gates;
 use evidence::{Evidence, Tested};
 use model::objective::{Figure, Objective, Standing, Term};
 use model::run::Point;
@@ -105,8 +106,6 @@ impl Confirming {
     }
 }
 
-/// Gates without which a trial says nothing, whatever its objective says.
-const SOUND: [&str; 2] = ["conservation", "bytes"];
 /// Gates that a generator breaks that does not keep up.
 const PUNCTUAL: [&str; 2] = ["release", "resolution"];
 
@@ -121,7 +120,7 @@ pub fn trust(objective: &Objective, point: &Point) -> Trust {
         let mut gates = point.gates.iter().filter(|gate| gate.ok == Some(false));
         gates.any(|gate| names.contains(&gate.id.as_str()))
     };
-    if is_broken(&SOUND) {
+    if !gates::is_rate_known(point) {
         Trust::Invalid
     } else if is_broken(&PUNCTUAL) && lateness_matters(objective, point)
         || is_limited(&point.verdict)
@@ -138,7 +137,7 @@ fn is_limited(verdict: &Verdict) -> bool {
 }
 
 fn lateness_matters(objective: &Objective, point: &Point) -> bool {
-    let is_time = |term: &&Term| matches!(term.figure, Figure::Latency(_));
+    let is_time = |term: &&Term| matches!(term.figure, Figure::Latency(_) | Figure::Good(_));
     let bounds = objective.terms().iter().filter(is_time).map(|term| term.bound);
     let tightest_ns = bounds.fold(f64::INFINITY, f64::min);
     let late_ns = point.lateness_ns.as_ref().and_then(|late| late.p99_9.or(late.max));
@@ -401,6 +400,11 @@ impl Search {
 
     fn notes(&self, ended: Ended) -> Vec<String> {
         let mut notes = Vec::new();
+        if let Some(percent) = self.config.errors_added_percent {
+            notes.push(format!(
+                "errors<{percent}% was added: the objective bounds neither failures nor the rate"
+            ));
+        }
         if let Some(limit) = self.evidence.client_limit() {
             notes.push(format!(
                 "at {}/s the generator was late and the objective was missed: the limit may \

@@ -36,7 +36,7 @@ pub fn of_ramp(trial: &Trial, points: &[Point]) -> Option<ShapeFit> {
         return None;
     }
     let mut chosen = last_visits(points);
-    chosen.retain(|index| gates::broken(&points[*index].gates).is_none());
+    chosen.retain(|index| gates::is_rate_known(&points[*index]));
     fit(points, &chosen)
 }
 

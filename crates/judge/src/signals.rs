@@ -13,7 +13,7 @@ use model::reading::OpenFiles;
 use model::route::Address;
 use model::run::{Point, Run};
 use model::tuning::{CpuSignal, Side, Signals};
-use model::verdict::Verdict;
+use model::verdict::{Ceiling, IntervalKind, Verdict};
 use model::wall;
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ fn best(points: &[Point]) -> Option<&Point> {
     let by_rate =
         |left: &&Point, right: &&Point| left.headline_rate().total_cmp(&right.headline_rate());
     let all = || visits.iter().map(|index| &points[*index]);
-    let sound = all().filter(|point| gates::broken(&point.gates).is_none());
+    let sound = all().filter(|point| gates::is_rate_known(point));
     sound.max_by(by_rate).or_else(|| all().max_by(by_rate))
 }
 
@@ -69,7 +69,7 @@ fn of_case(case: &Case<'_>, verdict: &Verdict) -> Signals {
     Signals {
         is_one_host: case.is_one_host() || case.shares_cpus(),
         rate,
-        noise: rate.and_then(|_| noise(point)),
+        noise: rate.and_then(|_| noise(point, verdict)),
         connections: Some(u64::from(point.load.connections)),
         connection_rate: connection_rate(case),
         p50_ns: point.latency_ns.p50,
@@ -82,8 +82,15 @@ fn of_case(case: &Case<'_>, verdict: &Verdict) -> Signals {
     }
 }
 
-/// Half the interval of the rate, as a share of it.
-fn noise(point: &Point) -> Option<f64> {
+/// Half the interval of the rate, as a share of it: over the visits of a plateau, where there are
+/// several. What one visit varies inside its window is less than what another visit differs by.
+fn noise(point: &Point, verdict: &Verdict) -> Option<f64> {
+    let over_visits = |ceiling: &&Ceiling| ceiling.interval != IntervalKind::WithinRun;
+    if let Some(ceiling) = verdict.ceiling.as_ref().filter(over_visits)
+        && let (Some(low), Some(high)) = (ceiling.low, ceiling.high)
+    {
+        return (ceiling.rate > 0.0).then(|| (high - low) / 2.0 / ceiling.rate);
+    }
     let rates = steady::independent_rates(&point.per_100ms, point.rate);
     let (low, high) = stats::mean_interval(&rates)?;
     (point.rate > 0.0).then(|| (high - low) / 2.0 / point.rate)

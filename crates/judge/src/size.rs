@@ -7,6 +7,7 @@
 //! a level near the asked load is the one to measure.
 
 use crate::{gates, last_visits, stats, steady};
+use model::claim::Claim;
 use model::facts::{CpuQuota, HostFacts};
 use model::run::{Point, Record};
 use model::shape::Estimate;
@@ -45,12 +46,11 @@ fn usable(cpus: usize, quotas: &[CpuQuota]) -> f64 {
 
 /// Works it out, or says in one sentence why this run cannot tell.
 pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
-    let verdict = &record.verdict;
-    if verdict.side == Side::Measurement {
-        return Err(format!("the run is not a valid measurement: {}", verdict.name));
+    if let Claim::NotKnown(why) = record.claim() {
+        return Err(format!("the run is not a valid measurement: {why}"));
     }
     let points = &record.points;
-    let is_valid = |index: &usize| gates::broken(&points[*index].gates).is_none();
+    let is_valid = |index: &usize| gates::is_rate_known(&points[*index]);
     let valid: Vec<usize> = last_visits(points).into_iter().filter(is_valid).collect();
     if points.iter().any(Point::is_churn) {
         return Err("the run counts connections of devices, not requests".to_string());
@@ -62,11 +62,11 @@ pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
     let Some(best) = fastest.filter(|best| points[*best].rate > 0.0) else {
         return Err("no point of the run is a valid measurement with answers".to_string());
     };
-    let busy: Vec<&Point> = valid
-        .iter()
-        .map(|index| &points[*index])
-        .filter(|point| point.rate >= BUSY * points[best].rate)
-        .collect();
+    let is_busy = |point: &&Point| point.rate >= BUSY * points[best].rate;
+    let levels = valid.iter().map(|index| &points[*index]).filter(is_busy).count();
+    // A visit that was not steady, or was repeated, cost what it cost.
+    let busy: Vec<&Point> =
+        points.iter().filter(|point| gates::is_rate_known(point)).filter(is_busy).collect();
     let Some(client) = cost(&points[best], &busy, client_us) else {
         return Err("the generator's CPU time was not measured".to_string());
     };
@@ -76,7 +76,7 @@ pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
     let mut sizing = arithmetic(wish, client, server, traffic);
     sizing.point = best;
     sizing.server_full_at = full_at(record, server);
-    explain(&mut sizing, record, busy.len());
+    explain(&mut sizing, record, levels);
     Ok(sizing)
 }
 
@@ -91,8 +91,8 @@ fn client_us(point: &Point) -> Option<f64> {
     Some((each_us - spin_us).max(0.0)).filter(|us| *us > 0.0)
 }
 
-/// The cost at the fastest level; its interval holds the costs of all busy levels, each with the
-/// error of its rate.
+/// The cost at the fastest level. Its interval spans the costs of all busy visits, each with what
+/// its rate varied by inside its window; it is no interval of a mean.
 fn cost(best: &Point, busy: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Option<Estimate> {
     let value = of(best)?;
     let (mut low, mut high) = (value, value);
@@ -339,7 +339,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::run::{Outcome, Target};
-    use model::verdict::{Ceiling, Gate};
+    use model::verdict::Ceiling;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -454,11 +454,9 @@ mod tests {
         };
         record.target.server.as_mut().unwrap().quotas = vec![quota(Some(50_000)), quota(None)];
         record.verdict.ceiling = Some(Ceiling {
-            kind: CeilingKind::Ceiling,
-            rate: 10_000.0,
             low: Some(9_900.0),
             high: Some(10_100.0),
-            knee_in_flight: None,
+            ..Ceiling::at(10_000.0, CeilingKind::Ceiling)
         });
         let sizing = size(&record, wish(1e6, 4)).unwrap();
         assert!((sizing.server_full_at.unwrap().value - 25_000.0).abs() < 1.0, "0.5 CPUs, 20 us");
@@ -484,24 +482,14 @@ mod tests {
 
     #[test]
     fn what_is_no_measurement_is_refused() {
-        let mut invalid = record();
-        invalid.verdict.side = Side::Measurement;
-        invalid.verdict.name = "invalid measurement".to_string();
         let mut broken = record();
         for point in &mut broken.points {
-            point.gates = vec![Gate {
-                id: "errors".to_string(),
-                ok: Some(false),
-                measured: None,
-                bound: String::new(),
-                why: String::new(),
-            }];
+            crate::fixture::Fixture::strike(point);
         }
         let mut unread = record();
         unread.points.iter_mut().for_each(|point| point.cpu.client_us_per_request = None);
         for (record, why) in [
-            (invalid, "not a valid measurement: invalid measurement"),
-            (broken, "no point of the run is a valid measurement"),
+            (broken, "not a valid measurement: the rate is not known: two accounts disagree"),
             (unread, "CPU time was not measured"),
         ] {
             let refused = size(&record, wish(1e6, 4)).unwrap_err();

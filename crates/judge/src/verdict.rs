@@ -15,8 +15,9 @@ use model::facts::HostFacts;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
 use model::run::{Outcome, Point, Target};
-use model::verdict::{Confidence, Named, Verdict};
+use model::verdict::{Confidence, IntervalKind, Named, Verdict};
 use model::wall::Side;
+use std::collections::BTreeSet;
 
 /// How it begins what is said of a probe that was lost.
 const PROBE_LOST: &str = "the probe on the server's host was lost";
@@ -51,6 +52,7 @@ impl<'a> Context<'a> {
 /// Fills the gates, the verdict and the expectations of a point.
 pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) -> Point {
     point.gates = gates::check_all(&context.case(&point, observed));
+    point.standing = gates::standings(&context.case(&point, observed));
     point.residence = residence::of(&context.case(&point, observed));
     point.verdict = decide(&context.case(&point, observed), None);
     mention_loss(context, &mut point.verdict, &[observed]);
@@ -107,40 +109,80 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
         last_visits.iter().copied().filter(|index| is_usable(&points[*index])).collect();
     let Some(&last) = usable.last().or(last_visits.last()) else { return undecided() };
     let by_load: Vec<&Point> = usable.iter().map(|index| &points[*index]).collect();
+    let rated: Vec<&Point> = points.iter().filter(|point| gates::is_rate_known(point)).collect();
     let shape = match context.trial.question {
         Question::Load | Question::Churn | Question::Find | Question::Fanout => Shape::TooFew,
-        Question::Ramp => ramp::shape(&by_load),
+        Question::Ramp => ramp::shape(&rated),
     };
     let case =
         |index: usize| Case { ramp: &by_load, ..context.case(&points[index], &observed[index]) };
     let mut verdict = match &shape {
         Shape::TooFew => points[last].verdict.clone(),
-        Shape::Rising => decide(&case(last), Some(&shape_evidence(&by_load, &shape))),
+        Shape::Rising => decide(&case(last), Some(&shape_evidence(&rated, &shape))),
         Shape::Flat { plateau, .. } => {
-            let evidence = shape_evidence(&by_load, &shape);
+            let visits: Vec<&Point> = plateau.iter().map(|at| rated[*at]).collect();
+            let loads = visits.iter().map(|visit| load_of(visit)).collect::<BTreeSet<_>>();
+            let is_on = |index: &usize| loads.contains(&load_of(&points[*index]));
+            let decisive: Vec<usize> = usable.iter().copied().filter(is_on).collect();
+            let evidence = shape_evidence(&rated, &shape);
             let decided: Vec<_> =
-                plateau.iter().map(|at| decide(&case(usable[*at]), Some(&evidence))).collect();
-            let rates: Vec<_> = plateau.iter().map(|at| by_load[*at]).collect();
-            let mut verdict = majority(&decided, &rates);
-            verdict.ceiling = verdict.ceiling.and_then(|one| ceiling(&rates, one.kind));
-            if let Some(ceiling) = &mut verdict.ceiling {
-                let closed = rates.first().filter(|point| point.load.model == "closed");
-                ceiling.knee_in_flight = closed.map(|point| load_of(point));
+                decisive.iter().map(|index| decide(&case(*index), Some(&evidence))).collect();
+            let rates: Vec<_> = decisive.iter().map(|index| &points[*index]).collect();
+            match decided.is_empty() {
+                true => points[last].verdict.clone(),
+                false => of_plateau(majority(&decided, &rates), &visits, context.trial),
             }
-            verdict
         }
     };
-    let invalid: Vec<_> = last_visits
+    if !matches!(shape, Shape::Flat { .. })
+        && let Some(one) = &verdict.ceiling
+    {
+        let is_same = |point: &&&Point| load_of(point) == load_of(&points[last]);
+        let visits: Vec<&Point> = rated.iter().filter(is_same).copied().collect();
+        if visits.len() > 1 {
+            verdict.ceiling = ceiling(&visits, one.kind);
+        }
+    }
+    let unknown: Vec<_> = last_visits
         .iter()
-        .filter(|index| gates::broken(&points[**index].gates).is_some())
+        .filter(|index| !gates::is_rate_known(&points[**index]))
         .map(|index| load_of(&points[*index]).to_string())
         .collect();
-    if !invalid.is_empty() && last_visits.len() > 1 {
-        let (count, of, list) = (invalid.len(), last_visits.len(), invalid.join(", "));
-        let what = format!("{count} of {of} levels broke a gate and were left out: {list}");
+    if !unknown.is_empty() && last_visits.len() > 1 {
+        let (count, of, list) = (unknown.len(), last_visits.len(), unknown.join(", "));
+        let what =
+            format!("the rate of {count} of {of} levels is not known, they are left out: {list}");
         verdict.against.push(what);
     }
     verdict
+}
+
+/// The verdict of a plateau with the ceiling that its visits give, and what would make it sure.
+fn of_plateau(mut verdict: Verdict, visits: &[&Point], trial: &Trial) -> Verdict {
+    let Some(kind) = verdict.ceiling.as_ref().map(|one| one.kind) else { return verdict };
+    verdict.ceiling = ceiling(visits, kind);
+    let Some(ceiling) = &mut verdict.ceiling else { return verdict };
+    let closed = visits.first().filter(|point| point.load.model == "closed");
+    ceiling.knee_in_flight = closed.map(|point| load_of(point));
+    if ceiling.interval != IntervalKind::Visits95 {
+        verdict.next.push(more_visits(trial, visits));
+    }
+    verdict
+}
+
+/// The command that visits the loads of a plateau often enough for an interval.
+fn more_visits(trial: &Trial, visits: &[&Point]) -> String {
+    let (first, last) = (&visits[0].load, &visits[visits.len() - 1].load);
+    let range = match (first.rate, last.rate) {
+        (Some(from), Some(to)) => format!("-R {from:.0}..{to:.0} -c {}", first.connections),
+        _ => format!("-c {}..{}", first.connections, last.connections),
+    };
+    let depth = if first.depth > 1 { format!(" -p {}", first.depth) } else { String::new() };
+    format!(
+        "ceiling ramp {} {range}{depth} --visits 3: an interval at 95 % needs three visits of the \
+         plateau",
+        trial.url
+    )
 }
 
 /// Index of the last visit of each level: a repeat stands for its level.
@@ -152,7 +194,7 @@ pub fn last_visits(points: &[Point]) -> Vec<usize> {
 }
 
 fn is_usable(point: &Point) -> bool {
-    gates::broken(&point.gates).is_none()
+    gates::is_rate_known(point)
 }
 
 /// The verdict that most points of a plateau share; among equals that of the highest rate. A wall
@@ -185,8 +227,9 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
 
 /// What the ramp's shape says, as evidence.
 fn shape_evidence(points: &[&Point], shape: &Shape) -> Seen {
+    let is_wider = |last: usize, knee: usize| load_of(points[last]) > load_of(points[knee]);
     let (from, to) = match shape {
-        Shape::Flat { knee, plateau } if plateau.len() > 1 => {
+        Shape::Flat { knee, plateau } if is_wider(plateau[plateau.len() - 1], *knee) => {
             (points[*knee], points[plateau[plateau.len() - 1]])
         }
         Shape::Flat { knee, .. } => (points[*knee], points[points.len() - 1]),
@@ -224,6 +267,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::histogram::Summary;
+    use model::standing::{Figure, Standing};
     use model::verdict::CeilingKind;
     use model::wall::WallId;
 
@@ -258,11 +302,8 @@ mod tests {
     fn a_late_generator_hides_what_is_known_by_its_timing_but_no_count() {
         let late = |fixture: &mut Fixture| {
             fixture.point.load.model = "open".to_string();
-            fixture.point.lateness_ns = fixture
-                .point
-                .latency_ns
-                .p50
-                .map(|p50_ns| Summary { p99_9: Some(p50_ns), ..Summary::default() });
+            fixture.point.latency_punctual_ns =
+                Some(Summary { p50: Some(0), ..Summary::default() });
             verdict(fixture)
         };
         let mut fixture = Fixture::good();
@@ -332,12 +373,11 @@ mod tests {
     }
 
     #[test]
-    fn a_hot_generator_is_the_wall_and_not_valid() {
+    fn a_hot_generator_is_the_wall() {
         let mut fixture = Fixture::good();
         fixture.worker(0.99, 0.0);
         let verdict = verdict(&mut fixture);
         assert_eq!((verdict.wall, verdict.side), (Named::Wall(WallId::C2), Side::Client));
-        assert!(!verdict.is_valid());
     }
 
     #[test]
@@ -345,9 +385,7 @@ mod tests {
         let mut fixture = Fixture::good();
         fixture.error("ports", 5);
         fixture.point.connections.served -= 1;
-        let explained = verdict(&mut fixture);
-        assert_eq!(explained.wall, Named::Wall(WallId::C7));
-        assert!(explained.against.iter().any(|what| what.contains("gate connections")));
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::C7));
         fixture.point.rate *= 10.0;
         let broken = verdict(&mut fixture);
         assert_eq!((broken.wall, broken.ceiling), (Named::Wall(WallId::M1), None));
@@ -367,6 +405,12 @@ mod tests {
 
     /// A ramp of points with the same readings, judged as a run.
     fn ramp(fixture: &Fixture, levels: &[(u32, f64)]) -> Verdict {
+        let point = |(connections, rate): &(u32, f64)| Fixture::point(*connections, *rate);
+        ramp_of(fixture, levels.iter().map(point).collect())
+    }
+
+    /// The same of visits.
+    fn ramp_of(fixture: &Fixture, visits: Vec<Point>) -> Verdict {
         let trial = Trial { question: Question::Ramp, ..fixture.trial.clone() };
         let target = Target { server: fixture.server.clone(), ..Target::default() };
         let context = Context {
@@ -376,10 +420,8 @@ mod tests {
             outcome: Outcome::Complete,
             perturbations: &[],
         };
-        let judged = |(connections, rate): &(u32, f64)| {
-            judge_point(context, Fixture::point(*connections, *rate), &fixture.observed)
-        };
-        let points: Vec<_> = levels.iter().map(judged).collect();
+        let judged = |visit: Point| judge_point(context, visit, &fixture.observed);
+        let points: Vec<_> = visits.into_iter().map(judged).collect();
         judge_run(context, &points, &vec![fixture.observed.clone(); points.len()])
     }
 
@@ -396,6 +438,45 @@ mod tests {
         assert_eq!(ceiling.kind, CeilingKind::Ceiling);
         assert!((ceiling.rate - 1976.7).abs() < 0.1, "mean of the plateau: {ceiling:?}");
         assert_eq!(ceiling.knee_in_flight, Some(100));
+    }
+
+    #[test]
+    fn the_ceiling_of_a_ramp_is_over_every_visit_of_its_plateau() {
+        let mut fixture = Fixture::good();
+        fixture.server_thread(0.99, 0.0);
+        let levels = [(50, 1000.0), (100, 1950.0), (200, 1700.0), (200, 2000.0), (400, 1980.0)];
+        let mut visits: Vec<Point> =
+            levels.iter().map(|(connections, rate)| Fixture::point(*connections, *rate)).collect();
+        // The first visit of 200 was not steady, so it was repeated.
+        let half = visits[2].per_100ms.len() / 2;
+        visits[2].per_100ms[..half].iter_mut().for_each(|count| *count /= 2);
+        visits[3].attempt = 2;
+        let verdict = ramp_of(&fixture, visits);
+        assert_eq!(verdict.wall, Named::Wall(WallId::S2), "{verdict:?}");
+        let ceiling = verdict.ceiling.unwrap();
+        assert_eq!((ceiling.interval, ceiling.visits), (IntervalKind::Visits95, 4));
+        assert_eq!(ceiling.rate, (1950.0 + 1700.0 + 2000.0 + 1980.0) / 4.0);
+        assert!(!verdict.next.iter().any(|next| next.contains("--visits")), "{:?}", verdict.next);
+    }
+
+    #[test]
+    fn a_plateau_of_two_visits_says_what_would_make_it_an_interval() {
+        let verdict = ramp(&Fixture::good(), &[(50, 1000.0), (100, 1990.0), (200, 2000.0)]);
+        let ceiling = verdict.ceiling.unwrap();
+        assert_eq!((ceiling.low, ceiling.high), (Some(1990.0), Some(2000.0)));
+        assert_eq!((ceiling.interval, ceiling.visits), (IntervalKind::MinMax, 2));
+        let next = verdict.next.last().unwrap();
+        assert!(next.starts_with("ceiling ramp http://127.0.0.1:8083/read -c 100..200 --visits 3"));
+    }
+
+    #[test]
+    fn visits_of_the_level_that_still_grows_are_its_interval() {
+        let mut visits = [(100, 1000.0), (200, 2000.0), (400, 3900.0), (400, 4100.0)]
+            .map(|(connections, rate)| Fixture::point(connections, rate));
+        visits[3].attempt = 2;
+        let ceiling = ramp_of(&Fixture::good(), visits.to_vec()).ceiling.unwrap();
+        assert_eq!((ceiling.kind, ceiling.rate), (CeilingKind::AtLeast, 4000.0));
+        assert_eq!((ceiling.interval, ceiling.visits), (IntervalKind::MinMax, 2));
     }
 
     #[test]
@@ -440,7 +521,12 @@ mod tests {
         fixture.worker(0.50, 0.02);
         fixture.cpu(1, 0.60);
         let late = verdict(&mut fixture);
-        assert_eq!((late.wall, late.side), (Named::Wall(WallId::M1), Side::Measurement));
+        assert_eq!(
+            (late.wall, late.side),
+            (Named::None, Side::None),
+            "late stamps change no count"
+        );
+        assert!(matches!(fixture.point.standing.of(Figure::P50), Standing::Bounded { .. }));
     }
 
     fn judged_as(fixture: &Fixture, outcome: Outcome) -> Verdict {
@@ -461,8 +547,6 @@ mod tests {
     fn a_target_that_went_away_is_no_fault_of_the_measurement() {
         let mut fixture = Fixture::good();
         fixture.point.requests.failed = fixture.point.requests.sent;
-        let verdict = judged_as(&fixture, Outcome::Complete);
-        assert_eq!(verdict.side, Side::Measurement);
         let verdict = judged_as(&fixture, Outcome::TargetLost);
         assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
         assert!(verdict.name.contains("stopped answering"));

@@ -242,6 +242,15 @@ pub const GROUPS: [&Group; 7] =
     [&COUNTED, &MEASUREMENT, &CLIENT, &SERVER, &APPLICATION, &PATH, &OFFERED];
 
 impl Group {
+    /// This wall of the group, when its signals are there.
+    pub fn first_of(&self, case: &Case<'_>, wall: WallId) -> Option<(WallId, Seen)> {
+        let listed = self.walls.iter().find(|listed| listed.wall == wall)?;
+        match (listed.test)(case) {
+            Test::Seen(seen) => Some((wall, seen)),
+            Test::NotSeen | Test::Untested => None,
+        }
+    }
+
     /// The first wall of the group whose signals are there.
     pub fn first_seen(&self, case: &Case<'_>) -> Option<(WallId, Seen)> {
         self.walls.iter().find_map(|listed| match (listed.test)(case) {

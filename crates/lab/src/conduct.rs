@@ -24,6 +24,7 @@ use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, DriverKind, Level, Life, ServerProcess, Stop, Trial};
 use model::perturbation::Perturbation;
 use model::profile::ProfileRecord;
+use model::punctual::{Window, punctual};
 use model::route::{self, Address, Route};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, EndUse, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
@@ -31,6 +32,7 @@ use model::run::{
     count_mismatches, count_requests, count_status,
 };
 use model::search::SearchRecord;
+use model::standing::Standings;
 use model::tick::ErrorClass;
 use probe::{Config, Ends, Sampler};
 use remote::{Far, FarError};
@@ -367,19 +369,20 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Visits every level in turn; one that is not steady again.
+    /// Visits every level in turn, as often as asked; one that is not steady at last again.
     fn visit_levels(&mut self, hands: &mut Stagehands<'_, '_>) -> Result<(), LabError> {
         let trial = self.trial;
         let (of, mut load) = (trial.levels.len(), 0);
         for (index, level) in trial.levels.iter().enumerate() {
-            for attempt in 1..=trial.repeats_max + 1 {
+            for attempt in 1..=trial.visits + trial.repeats_max {
                 if self.outcome != Outcome::Complete {
                     return Ok(());
                 }
                 load += 1;
                 (hands.notify)(Event::Level { index, of, attempt, level: level.clone() });
                 let visit = visit(hands, level, load)?;
-                if self.add_visit((level, attempt), visit, hands.watch, hands.notify) {
+                let is_steady = self.add_visit((level, attempt), visit, hands.watch, hands.notify);
+                if is_steady && attempt >= trial.visits {
                     break;
                 }
             }
@@ -573,6 +576,13 @@ pub(crate) fn make_point(
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
         unseen_ns: (!gathered.unseen.is_empty()).then(|| gathered.unseen.summary(0)),
+        latency_punctual_ns: (is_open || !gathered.unseen.is_empty()).then(|| {
+            let latency = &gathered.latency;
+            let service = if is_open { &gathered.service } else { latency };
+            let (lateness, unseen) = (&gathered.lateness, &gathered.unseen);
+            let censored = lost + gathered.measured.unsent;
+            punctual(Window { latency, service, lateness, unseen, censored })
+        }),
         latency_at_least_ns: at_least(gathered),
         // The judge splits it.
         residence: None,
@@ -593,6 +603,7 @@ pub(crate) fn make_point(
         unmeasured: unmeasured(visit),
         targets: mix::results(trial, &gathered.targets),
         gates: Vec::new(),
+        standing: Standings::default(),
         expectations: Vec::new(),
         fingerprints: Vec::new(),
         // Until the judge has spoken.

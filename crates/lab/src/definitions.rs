@@ -80,9 +80,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].requests",
         "Requests sent in the measured window and what became of them, in it or later: sent = \
-         completed + failed + unanswered. completed: whole answer with status 2xx or 3xx and no failed check. \
-         failed: whole answer with another status or a failed check, or an error of class \
-         timeout, reset, closed or parse. unanswered: no whole answer when the drain ended, which \
+         completed + failed + unanswered. completed: whole answer with status 2xx or 3xx and no \
+         failed check. failed: whole answer with another status or a failed check, or an error of \
+         class timeout, reset, closed or parse. unanswered: no whole answer when the drain ended, \
+         which \
          lasts as long as the time-out (-T) and ends when nothing is in flight; so there are some \
          only where it was cut short: the run was interrupted, or they could not change how a \
          trial of a search stands. \
@@ -124,9 +125,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "trial.requests",
-        "The first 16 requests of the tape, in sending order. Each connection begins at its own \
-         place of the tape, drawn from the seed, and goes round; with templates a value returns \
-         when the tape does.",
+        "The first 16 requests of the tape, in sending order: method, path, the names of their \
+         headers, and the length of their bodies as Content-Length. Values are ***, and bodies \
+         empty, but with --keep-requests. Each connection begins at its own place of the tape, \
+         drawn from the seed, and goes round; with templates a value returns when the tape does.",
     ),
     (
         "points[].latency_ns",
@@ -195,7 +197,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].connections",
         "unsolicited: connections that were closed because bytes came while no request was in \
          flight on them, other than empty lines, which are passed over; with requests in flight \
-         such bytes fail the next of them with class parse. asked: slots of the level. opened: slots that were open at least once. served: slots \
+         such bytes fail the next of them with class parse. asked: slots of the level. opened: \
+         slots that were open at least once. served: slots \
          that had at least one request of the window answered, with any status. failed: slots \
          whose every attempt failed. reopened: further successful attempts. connect_ns: time from \
          connect() to established, successful attempts since the level was ordered; with a proxy \
@@ -387,10 +390,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].expectations",
         "Each term of --expect at this point. measured and bound are in unit (ns, % or /s). \
          errors: requests failed, unanswered or unsent, of those sent or unsent. statusNxx: \
-         answers of that class, of the same. met is null when it cannot be said: too few answers \
-         for a percentile (unless a lower percentile is already beyond the bound), or nothing \
-         measured. A percentile among requests without an answer is missed when the time they \
-         waited at least is beyond the bound.",
+         answers of that class, of the same. In latency and service times every request without a \
+         good response counts as slower than all that have one; good.* are of good responses \
+         alone. met is null when it cannot be said: too few answers for a percentile (unless a \
+         lower percentile is already beyond the bound), a figure that is only known to lie \
+         between two values of which one holds, or nothing measured. A percentile among requests \
+         without a good response is missed, unless they are only known to have waited for less \
+         than the bound.",
     ),
     (
         "expectations",
@@ -404,7 +410,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
          rate - 1. A rate holds when it misses at most one trial in ten and misses when it misses \
          six in ten or more, told apart by a sequential test with config.confidence. below and \
          above: runs at 95 % of rate, which must hold, and at 105 % of misses_at, which must \
-         miss. kind at-least: no rate was shown to miss, or the generator was late first.",
+         miss. kind at-least: no rate was shown to miss, or the generator was late first. \
+         config.errors_added_percent: the bound on errors that was added to an objective that \
+         named neither errors nor a status nor the rate.",
     ),
     (
         "points[].fingerprints",
@@ -431,8 +439,14 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].verdict.ceiling",
-        "rate with the 95 % interval of its mean (batch means). kind ceiling: a wall was \
-         reached; at-least: none was, so the true ceiling is this or more.",
+        "rate: the mean over visits. kind ceiling: a wall was reached; at-least: none was, so the \
+         true ceiling is this or more. interval says what low and high are. visits-95: the 95 % \
+         interval of the mean over visits, by Student's t; with several visits of a level the \
+         levels are counted where they scatter more. min-max: the lowest and the highest of two \
+         visits. within-run: the interval of the mean inside one window (batch means), which says \
+         nothing of another visit. In a ramp the visits are all those of the plateau, a range of \
+         loads, steady or not. drift: change from the least to the greatest load of the plateau, \
+         where it is more than the scatter.",
     ),
 ];
 

@@ -13,6 +13,7 @@ pub use measurer::output;
 pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
 
 use model::experiment::{CellResult, Fate};
+use model::secret;
 use neighbour::Neighbours;
 use plan::{Cell, Plan, Server, Targets};
 use process::{How, Process};
@@ -166,7 +167,7 @@ impl Walk<'_> {
             turned.turn(When::Beside, server.ready.pid)?;
         }
         if let Some(process) = &server.process {
-            result.server = process.words().to_vec();
+            result.server = secret::words(process.words());
         }
         let neighbours = Neighbours::start(&cell.client.neighbours)?;
         let measured = measure(cell, &server.ready);

@@ -39,6 +39,7 @@ mod server;
 pub use greet::{GreetError, SecretsError};
 
 pub use conduct::{LabError, run, run_in};
+pub use mix::keep_requests;
 pub use profiler::WINDOW_MIN_NS as PROFILED_WINDOW_MIN_NS;
 pub use watch::Logs;
 

@@ -1,8 +1,9 @@
 //! The mix of a trial: what it checks, and what each target of it came to.
 
 use model::check::Checks;
-use model::load::{MixTarget, TARGETS_REPORTED_MAX, Trial};
+use model::load::{MixTarget, Request, TARGETS_REPORTED_MAX, Trial};
 use model::run::{TargetResult, count_target};
+use model::secret;
 use model::tick::TargetTally;
 
 /// Requests of the tape that a record keeps.
@@ -37,17 +38,62 @@ fn reported(targets: &[MixTarget]) -> Vec<(String, u64)> {
 }
 
 /// What a record keeps of a trial: the tape of a mix can be as large as the memory that was
-/// allowed for it, and comes again from the same command, files and seed.
+/// allowed for it, and comes again from the same command, files and seed. Of each request it keeps
+/// method, path, the names of its headers, and the length of its body.
 pub fn kept(trial: &Trial) -> Trial {
+    let targets = trial.targets.iter().take(TARGETS_REPORTED_MAX as usize).cloned().collect();
+    let mut kept = Trial { targets, requests: bare(&trial.requests), ..trial.clone() };
+    if let Some(fanout) = &mut kept.fanout {
+        fanout.streams = bare(&fanout.streams);
+    }
+    kept
+}
+
+/// Puts the first requests of a trial into what a record keeps of it, as they were sent.
+pub fn keep_requests(kept: &mut Trial, trial: &Trial) {
     let mut requests: Vec<_> = trial.requests.iter().take(REQUESTS_KEPT).cloned().collect();
     requests.iter_mut().for_each(|request| request.body.truncate(BODY_BYTES_KEPT));
-    let targets = trial.targets.iter().take(TARGETS_REPORTED_MAX as usize).cloned().collect();
-    Trial { requests, targets, ..trial.clone() }
+    kept.requests = requests;
+    if let (Some(kept), Some(fanout)) = (&mut kept.fanout, &trial.fanout) {
+        kept.streams = fanout.streams.iter().take(REQUESTS_KEPT).cloned().collect();
+    }
+}
+
+/// The first requests without what may be a secret.
+fn bare(requests: &[Request]) -> Vec<Request> {
+    let header = |(name, _): &(String, String)| (name.clone(), secret::MASK.to_string());
+    let bare = |request: &Request| {
+        let mut headers: Vec<_> = request.headers.iter().map(header).collect();
+        if !request.body.is_empty() {
+            headers.push(("Content-Length".to_string(), request.body.len().to_string()));
+        }
+        let path = secret::text(&request.path);
+        Request { path, headers, body: Vec::new(), ..request.clone() }
+    };
+    requests.iter().take(REQUESTS_KEPT).map(bare).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_keeps_no_values_of_headers_and_no_bodies() {
+        let request = Request {
+            method: "POST".to_string(),
+            path: "/login?token=s1&n=1".to_string(),
+            host: "h".to_string(),
+            headers: vec![("X-Plain".to_string(), "s2".to_string())],
+            body: b"s3".to_vec(),
+            target: 0,
+        };
+        let bare = bare(&vec![request; 20]);
+        assert_eq!(bare.len(), REQUESTS_KEPT);
+        assert_eq!(bare[0].path, "/login?token=***&n=1");
+        let header = |name: &str, value: &str| (name.to_string(), value.to_string());
+        assert_eq!(bare[0].headers, [header("X-Plain", "***"), header("Content-Length", "2")]);
+        assert_eq!((bare[0].method.as_str(), bare[0].body.as_slice()), ("POST", &b""[..]));
+    }
 
     #[test]
     fn many_targets_share_the_last_place() {

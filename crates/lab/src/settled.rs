@@ -62,8 +62,9 @@ fn left(term: &Term, known: &Known<'_>) -> Left {
                 (true, false) => Left::Open,
             }
         }
-        Figure::Status(_) if known.in_flight == 0 => Left::Nothing,
-        Figure::Status(_) => Left::Open,
+        // What is in flight may yet be a good response, slower than all others, or none.
+        Figure::Status(_) | Figure::Good(_) if known.in_flight == 0 => Left::Nothing,
+        Figure::Status(_) | Figure::Good(_) => Left::Open,
         Figure::Latency(statistic) => {
             left_of_time(term, statistic, known, (known.latency, lost + known.unsent))
         }

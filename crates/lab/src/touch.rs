@@ -5,6 +5,7 @@
 //! crash, or when that did not work, the next start finds the entry and does it then. Nothing here
 //! outlives a reboot, and the journal's folders do not either.
 
+mod cgroup;
 mod cpu_max;
 mod journal;
 mod mask;

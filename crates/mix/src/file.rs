@@ -11,6 +11,7 @@ use crate::{MixError, ReadFile, Recipe};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use model::check::Checks;
+use model::secret;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use std::fmt;
@@ -68,7 +69,7 @@ fn request_line(line: &str) -> Option<(&str, &str)> {
 }
 
 fn not_a_target(place: &str, line: &str) -> MixError {
-    let shown: String = line.chars().take(40).collect();
+    let shown: String = secret::text(line).chars().take(40).collect();
     MixError(format!(
         "{place}: '{shown}' is neither 'METHOD URL' nor a JSON object; for example GET /read or \
          {EXAMPLE}"
@@ -93,7 +94,7 @@ fn plain_line(
             Ok(())
         }
         _ => Err(MixError(format!(
-            "{place}: '{line}' is neither a header nor @FILE; for example 'Accept: text/plain'"
+            "{place}: this is neither a header nor @FILE; for example 'Accept: text/plain'"
         ))),
     }
 }

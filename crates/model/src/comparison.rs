@@ -58,7 +58,8 @@ pub struct PointSide {
     pub visits: usize,
     /// Completed good responses per second; of devices, connections.
     pub rate: f64,
-    /// The 95 % interval of that mean from parts of the window; what it is inside one visit.
+    /// The interval of that mean inside this one visit, by batch means; another visit may differ by
+    /// more.
     pub rate_interval: Option<(f64, f64)>,
     /// Median latency, nanoseconds.
     pub p50_ns: Option<u64>,

@@ -41,7 +41,7 @@ impl Histogram {
     /// Mean and standard deviation then have the precision of the buckets.
     pub fn from_buckets(buckets: &Hdr<u64>) -> Option<Self> {
         let mut histogram = Self::new();
-        if buckets.sigfig() != 3 || buckets.max() > VALUE_MAX_NS {
+        if (buckets.sigfig(), buckets.low(), buckets.high()) != (3, 1, VALUE_MAX_NS) {
             return None;
         }
         for value in buckets.iter_recorded() {
@@ -241,6 +241,8 @@ mod tests {
         let histogram = of(&[u64::MAX]);
         assert_eq!(histogram.count(), 1);
         assert_eq!(histogram.quantile_ns(1.0), Some(VALUE_MAX_NS));
+        let back = Histogram::from_buckets(histogram.buckets()).expect("they are ours");
+        assert_eq!((back.count(), back.quantile_ns(1.0)), (1, Some(VALUE_MAX_NS)));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 pub mod random;
 pub mod root;
+pub mod secret;
 pub mod units;
 
 pub mod check;
@@ -21,17 +22,20 @@ pub mod shapes;
 pub mod tls;
 
 pub mod histogram;
+pub mod punctual;
 pub mod tick;
 
 pub mod facts;
 pub mod reading;
 
+pub mod claim;
 pub mod fingerprint;
 pub mod perturbation;
 pub mod profile;
 pub mod run;
 pub mod shape;
 pub mod size;
+pub mod standing;
 pub mod verdict;
 pub mod wall;
 

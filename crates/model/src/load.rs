@@ -222,6 +222,11 @@ pub enum Question {
     Fanout,
 }
 
+/// What records of versions hold that visited each level once.
+fn one() -> u32 {
+    1
+}
+
 /// One fully resolved cell of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
@@ -256,6 +261,9 @@ pub struct Trial {
     pub window_max_ns: Option<u64>,
     /// A request without a complete answer after this time failed, nanoseconds.
     pub timeout_ns: u64,
+    /// How often each level is visited.
+    #[serde(default = "one")]
+    pub visits: u32,
     /// How often a level whose throughput is not steady is repeated.
     pub repeats_max: u32,
     /// Worker threads.

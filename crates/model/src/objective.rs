@@ -42,9 +42,12 @@ pub struct Term {
 /// A figure of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
-    /// Of `latency_ns`.
+    /// Of `latency_ns`: a request without a good response counts as slower than all.
     Latency(Statistic),
-    /// Of `service_ns`: from send, without the wait for a place.
+    /// Of `latency_good_ns`: good responses alone, whatever became of other requests.
+    Good(Statistic),
+    /// Of `service_ns`: from send, without the wait for a place. A request that was sent and got
+    /// no good response counts as slower than all.
     Service(Statistic),
     /// Requests without a good answer, of those that were due.
     Errors,
@@ -202,15 +205,31 @@ impl Figure {
     /// Its unit.
     pub fn unit(self) -> Unit {
         match self {
-            Self::Latency(_) | Self::Service(_) => Unit::Ns,
+            Self::Latency(_) | Self::Good(_) | Self::Service(_) => Unit::Ns,
             Self::Errors | Self::Status(_) => Unit::Percent,
             Self::Rate => Unit::PerSecond,
+        }
+    }
+
+    /// Where a point of the record has it: `latency_ns.p99`, `status.5xx`, `rate`. Failures have no
+    /// place of their own there; `errors` stands for their share.
+    pub fn key(self) -> String {
+        match self {
+            Self::Latency(statistic) => format!("latency_ns.{}", statistic.key()),
+            Self::Good(statistic) => format!("latency_good_ns.{}", statistic.key()),
+            Self::Service(statistic) => format!("service_ns.{}", statistic.key()),
+            Self::Errors => "errors".to_string(),
+            Self::Status(class) => format!("status.{}", class.key()),
+            Self::Rate => "rate".to_string(),
         }
     }
 
     fn parse(text: &str) -> Option<Self> {
         if let Some(statistic) = text.strip_prefix("service.") {
             return Statistic::parse(statistic).map(Self::Service);
+        }
+        if let Some(statistic) = text.strip_prefix("good.") {
+            return Statistic::parse(statistic).map(Self::Good);
         }
         match text {
             "errors" => Some(Self::Errors),
@@ -224,6 +243,11 @@ impl Figure {
 }
 
 impl Statistic {
+    /// Its name in the record, where a dot would be a path.
+    fn key(self) -> String {
+        self.to_string().replace('.', "_")
+    }
+
     fn parse(text: &str) -> Option<Self> {
         match text {
             "mean" => Some(Self::Mean),
@@ -250,6 +274,7 @@ impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Latency(statistic) => statistic.fmt(f),
+            Self::Good(statistic) => write!(f, "good.{statistic}"),
             Self::Service(statistic) => write!(f, "service.{statistic}"),
             Self::Errors => f.write_str("errors"),
             Self::Status(class) => write!(f, "status{}", class.key()),
@@ -303,10 +328,24 @@ impl Objective {
     pub fn highest_percentile(&self) -> Option<Percentile> {
         let percentile = |term: &Term| match term.figure {
             Figure::Latency(Statistic::Percentile(percentile))
+            | Figure::Good(Statistic::Percentile(percentile))
             | Figure::Service(Statistic::Percentile(percentile)) => Some(percentile),
             _ => None,
         };
         self.terms.iter().filter_map(percentile).max()
+    }
+
+    /// The same with a bound on failures, in hundredths, unless a term bounds failures, a status or
+    /// the rate already: a server that sheds load at once is fast for what it still serves.
+    pub fn bounding_failures(mut self, percent: f64) -> (Self, Option<Term>) {
+        let bounds =
+            |term: &Term| matches!(term.figure, Figure::Errors | Figure::Status(_) | Figure::Rate);
+        if self.terms.iter().any(bounds) {
+            return (self, None);
+        }
+        let added = Term { figure: Figure::Errors, relation: Relation::Below, bound: percent };
+        self.terms.push(added);
+        (self, Some(added))
     }
 }
 
@@ -467,7 +506,7 @@ mod tests {
     #[test]
     fn objectives_are_read_as_typed() {
         let all = "p99<2ms,errors<0.1%,p50<=800us,rate>=10k,mean<1.5ms,max<1s,status5xx<0.01%,\
-                   service.p99.9<3ms,p99.99<250ns,status4xx<=0%";
+                   service.p99.9<3ms,p99.99<250ns,status4xx<=0%,good.p99<1ms,good.max<2s";
         assert_eq!(shown(all), all);
         assert_eq!(shown(" p99 < 2000us , rate > 1500/s"), "p99<2ms,rate>1.5k");
         let objective: Objective = "errors<0.5%,p99.9<2ms".parse().unwrap();
@@ -475,6 +514,36 @@ mod tests {
         assert_eq!(objective.terms()[1].bound, 2e6, "nanoseconds");
         assert_eq!(objective.highest_percentile(), Some(Percentile::P99_9));
         assert_eq!("mean<1s".parse::<Objective>().unwrap().highest_percentile(), None);
+    }
+
+    #[test]
+    fn failures_are_bounded_unless_a_term_does() {
+        let bounded = |text: &str| {
+            let (objective, added) = text.parse::<Objective>().unwrap().bounding_failures(1.0);
+            (objective.to_string(), added.map(|term| term.to_string()))
+        };
+        let added = Some("errors<1%".to_string());
+        assert_eq!(bounded("p99<2ms"), ("p99<2ms,errors<1%".to_string(), added.clone()));
+        assert_eq!(bounded("good.p99<2ms").1, added);
+        for text in ["p99<2ms,errors<5%", "p99<2ms,status5xx<1%", "p99<2ms,rate>=1k"] {
+            assert_eq!(bounded(text), (text.to_string(), None));
+        }
+    }
+
+    #[test]
+    fn a_figure_has_a_place_in_the_record() {
+        let keys = "p99.9<1s,good.max<1s,service.mean<1s,errors<1%,status5xx<1%,rate>1";
+        let objective: Objective = keys.parse().unwrap();
+        let keys: Vec<String> = objective.terms().iter().map(|term| term.figure.key()).collect();
+        let expected = [
+            "latency_ns.p99_9",
+            "latency_good_ns.max",
+            "service_ns.mean",
+            "errors",
+            "status.5xx",
+            "rate",
+        ];
+        assert_eq!(keys, expected);
     }
 
     #[test]
@@ -537,6 +606,8 @@ mod tests {
                 "service.p50",
                 "service.p99.9",
                 "service.max",
+                "good.p99",
+                "good.mean",
             ]),
             prop::sample::select(vec!["<", "<="]),
             1u64..3_000_000_000_000_000,

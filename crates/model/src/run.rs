@@ -18,6 +18,7 @@ use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
 use crate::shape::ShapeFit;
+use crate::standing::Standings;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, TargetTally};
 use crate::tls::TlsInfo;
 use crate::verdict::{Gate, Verdict};
@@ -182,8 +183,12 @@ pub struct Point {
     pub lateness_ns: Option<Summary>,
     /// How long responses may have been there before they were stamped, because the generator did
     /// not run when it meant to; absent where it always did.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen_ns: Option<Summary>,
+    /// Lower bounds of the latency that a punctual generator would have seen; see
+    /// [`punctual`](crate::punctual). In closed loop only where `unseen_ns` is told.
+    #[serde(default)]
+    pub latency_punctual_ns: Option<Summary>,
     /// Latency with a lower bound in the place of every request that timed out, was unanswered or
     /// unsent; absent when none was. Its percentiles are lower bounds.
     #[serde(default)]
@@ -209,6 +214,9 @@ pub struct Point {
     pub targets: Vec<TargetResult>,
     /// Validity checks.
     pub gates: Vec<Gate>,
+    /// How far each figure may be believed; one that is absent is sound.
+    #[serde(default)]
+    pub standing: Standings,
     /// How each term of the trial's objective stands here; empty when none was given.
     #[serde(default)]
     pub expectations: Vec<Expectation>,

@@ -21,6 +21,10 @@ pub struct SearchConfig {
     pub answers_min: u64,
     /// How sure it must be that a rate holds or misses, 0.5 to 1.
     pub confidence: f64,
+    /// The bound on failures, in hundredths, that the search added to an objective that had none;
+    /// `null` when it had one.
+    #[serde(default)]
+    pub errors_added_percent: Option<f64>,
 }
 
 /// What a trial of a search is for.

@@ -20,8 +20,8 @@ pub struct Signals {
     pub is_one_host: bool,
     /// Good responses per second.
     pub rate: Option<f64>,
-    /// Half the width of the 95 % interval of the rate, as a share of it: what a gain must exceed
-    /// to be told from noise.
+    /// Half the width of the interval of the rate, as a share of it: over the visits of the
+    /// plateau, or with one visit inside its window. A gain must exceed it to be told from noise.
     pub noise: Option<f64>,
     /// Connections of the point.
     pub connections: Option<u64>,

@@ -116,21 +116,64 @@ pub enum CeilingKind {
     AtLeast,
 }
 
+/// What the interval of a ceiling says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IntervalKind {
+    /// Of the mean rate over visits, at 95 %, by Student's t over three visits or more: another
+    /// set of visits is expected in it.
+    #[serde(rename = "visits-95")]
+    Visits95,
+    /// From the lowest visit to the highest: too few for more.
+    #[serde(rename = "min-max")]
+    MinMax,
+    /// Of the mean inside one window, by batch means. It says nothing of another visit.
+    #[default]
+    #[serde(rename = "within-run")]
+    WithinRun,
+}
+
 /// The highest rate, with its interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
-    /// Completed good responses per second.
+    /// Completed good responses per second: the mean over the visits.
     pub rate: f64,
     /// What the rate is.
     pub kind: CeilingKind,
-    /// Lower end of the 95 % interval of the mean rate; `null` with too few samples.
+    /// Lower end of the interval; `null` with too few samples.
     pub low: Option<f64>,
     /// Upper end of that interval.
     pub high: Option<f64>,
+    /// What the interval is. Records of versions that pooled the batches of all visits have none
+    /// and read as `within-run`, which is what such an interval holds.
+    #[serde(default)]
+    pub interval: IntervalKind,
+    /// Visits it is the mean of; 0 in records of versions that did not tell.
+    #[serde(default)]
+    pub visits: u64,
+    /// Change of the rate from the least to the greatest load of the plateau, as a share of it,
+    /// where it is more than visits scatter. Then the mean is not the rate of any one load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<f64>,
     /// Fewest requests in flight that reach the rate; more only add latency. Absent without a
     /// ramp that became flat.
     #[serde(default)]
     pub knee_in_flight: Option<u64>,
+}
+
+impl Ceiling {
+    /// A rate without an interval.
+    pub fn at(rate: f64, kind: CeilingKind) -> Self {
+        Self {
+            rate,
+            kind,
+            low: None,
+            high: None,
+            interval: IntervalKind::default(),
+            visits: 0,
+            drift: None,
+            knee_in_flight: None,
+        }
+    }
 }
 
 /// A wall that the evidence leaves possible.
@@ -169,11 +212,4 @@ pub struct Verdict {
     pub not_tested: Vec<WallId>,
     /// Commands or actions that would settle what is open, best first.
     pub next: Vec<String>,
-}
-
-impl Verdict {
-    /// Whether the number may be used: no gate broke and the generator is not the wall.
-    pub fn is_valid(&self) -> bool {
-        !matches!(self.side, Side::Measurement | Side::Client)
-    }
 }

@@ -41,7 +41,7 @@ macro_rules! walls {
 
 walls! {
     M1 "invalid measurement", M2 "offered load is the limit", M3 "not stationary",
-    M4 "errors counted as success",
+    M4 "responses are not what was asked for",
     C1 "client CPUs", C2 "one client thread", C3 "client concurrency", C4 "client late",
     C5 "client link bandwidth", C6 "client packet rate", C7 "client ports",
     C8 "client file descriptors", C9 "client reads slowly", C10 "client receive softirq",

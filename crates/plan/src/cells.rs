@@ -2,6 +2,7 @@
 
 use crate::load::{self, Load};
 use crate::target::Targets;
+use crate::trust::masked;
 use crate::tune::{self, Tune};
 use crate::{PlanError, SCHEMA, text_error};
 use model::experiment::Foretold;
@@ -246,10 +247,14 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
     }
     let mut all = Vec::new();
     for draft in drafts {
-        for value in &vary.values {
+        for (at, value) in vary.values.iter().enumerate() {
             let mut draft = draft.clone();
             draft.tables.entry(table).or_default().insert(key.to_string(), value.clone());
-            draft.name.push(format!("{key} {}", shown(value)));
+            let value = shown(value);
+            // Names are shown; a secret is told by its number.
+            let is_secret = masked(key, &value) != value;
+            let value = if is_secret { (at + 1).to_string() } else { value };
+            draft.name.push(format!("{key} {value}"));
             all.push(draft);
         }
     }
@@ -286,7 +291,7 @@ impl Draft {
         let walls = self.walls.iter().map(wall).collect::<Result<_, _>>()?;
         let load = load::read(&self.tables["load"])?;
         let tune = tune::read(&self.tables["tune"])?;
-        if !load.url.contains("://{addr}") {
+        if !is_of_server(&load.url) {
             return Err(format!(
                 "load.url is '{}', and begins with a scheme and {{addr}}, where the server is; for \
                  example url = \"tcp://{{addr}}\"",
@@ -295,6 +300,12 @@ impl Draft {
         }
         Ok(Cell { name, server: server.resolve(targets)?, client, load, tune, walls })
     }
+}
+
+/// Whether a URL begins with a scheme and the server of the cell, and not with another host.
+fn is_of_server(url: &str) -> bool {
+    let behind = url.split_once("://").and_then(|(_, rest)| rest.strip_prefix("{addr}"));
+    behind.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
 }
 
 /// Whether a list of CPUs, which may be empty, is one.

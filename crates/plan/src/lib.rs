@@ -5,18 +5,21 @@
 //! In: the text of two files. Out: cells, targets and services, or one line that says what is wrong
 //! and what is accepted.
 //! Never: processes, files, a clock. A plan starts nothing but targets and services that the list
-//! names. Who takes a plan from somebody else together with the list takes its programs too.
+//! names; but for those it needs trust for, see [`untrusted`]. Who takes a plan from somebody else
+//! together with the list takes its programs too.
 
 mod cells;
 mod duel;
 mod load;
 mod target;
+mod trust;
 mod tune;
 
 pub use cells::{Cell, Client, Plan, Server};
 pub use duel::{Change, Duel};
 pub use load::Load;
 pub use target::{Target, Targets};
+pub use trust::{HARMLESS, untrusted, without_secrets};
 pub use tune::Tune;
 
 /// Schema of a plan file.

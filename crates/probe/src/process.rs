@@ -5,6 +5,7 @@ use crate::scan::{self, ParseError};
 use crate::source::files;
 use model::facts::Unreadable;
 use model::root::Root;
+use model::secret;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -116,13 +117,24 @@ pub fn open_files_limit(pid: u32) -> Result<(u64, u64), Unreadable> {
     read(&path(pid, "limits"), files::parse)
 }
 
-/// The command line, arguments separated by spaces; the name in brackets when there is none.
+/// The command line without its secrets, arguments separated by spaces; the name in brackets when
+/// there is none.
 pub fn command(pid: u32) -> Result<String, Unreadable> {
-    let line = read(&path(pid, "cmdline"), |bytes| {
-        let words = bytes.split(|&byte| byte == 0).map(scan::text);
-        Ok(words.collect::<Vec<_>>().join(" ").trim_end().to_string())
-    })?;
+    let line = read(&path(pid, "cmdline"), |bytes| Ok(shown(bytes)))?;
     if line.is_empty() { Ok(format!("[{}]", stat(pid)?.name)) } else { Ok(line) }
+}
+
+/// Words that end with a zero byte, as people read them. Some programs write one line in their
+/// place, with spaces.
+fn shown(bytes: &[u8]) -> String {
+    let words: Vec<String> =
+        bytes.split(|&byte| byte == 0).map(|word| scan::text(word).to_string()).collect();
+    let is_line = words.iter().filter(|word| !word.is_empty()).count() == 1;
+    let words = match words.first().filter(|_| is_line) {
+        Some(line) => line.split(' ').map(str::to_string).collect(),
+        None => words,
+    };
+    secret::words(&words).join(" ").trim_end().to_string()
 }
 
 /// Ids that are the names of entries of a folder: processes of `/proc`, threads of a `task`.
@@ -147,6 +159,18 @@ pub fn read<T>(
 mod tests {
     use super::*;
     use crate::testing::{Folder, fixture};
+
+    #[test]
+    fn a_command_line_has_no_secrets() {
+        let shown = |text: &str| shown(text.as_bytes());
+        assert_eq!(
+            shown("app\0--db\0postgres://u:s@h/d\0-n\05\0"),
+            "app --db postgres://u:***@h/d -n 5"
+        );
+        assert_eq!(shown("app\0--password\0s\0\0"), "app --password ***");
+        assert_eq!(shown("app: --token s -n 5"), "app: --token *** -n 5", "as one line");
+        assert_eq!(shown("/a b/app\0--token=s t\0"), "/a b/app --token=***");
+    }
 
     #[test]
     fn the_fields_of_stat() {

@@ -292,9 +292,12 @@ fn events() -> Vec<Column> {
 
 fn judgement() -> Vec<Column> {
     vec![
-        of_point("valid", "yes unless a gate is broken or the generator is the wall", |p| {
-            let valid = p.verdict.is_valid() && broken_gates(p).next().is_none();
-            Some(if valid { "yes" } else { "no" })
+        of_point("valid", "yes unless the rate is not known or is that of the generator", |p| {
+            Some(if p.claim().is_known() { "yes" } else { "no" })
+        }),
+        of_point("bounded", "figures that have bounds only, separated by spaces", |p| {
+            let bounded = p.standing.struck().filter(|(_, standing)| !standing.is_not_known());
+            Some(bounded.map(|(figure, _)| figure.key()).collect::<Vec<_>>().join(" "))
         }),
         column("partial", "yes when the window ended before it was over", |run, _, point| {
             (if is_partial(run, point) { "yes" } else { "no" }).to_string()

@@ -113,7 +113,7 @@ mod tests {
         let run = fixtures::ramp_invalid();
         let content = |format| String::from_utf8(render(&run, format)).unwrap();
         assert!(content(Format::Json).contains("\"ok\": false"));
-        assert!(content(Format::Csv).contains(",no,no,connections errors,"));
+        assert!(content(Format::Csv).contains(",no,,no,littles_law connections,"));
         assert!(content(Format::Hlog).contains("Tag=c1000-broken,"));
         let html = content(Format::Html);
         assert!(html.contains("<tr class=\"broken\">"), "tables");

@@ -22,6 +22,7 @@ pub mod progress;
 mod export;
 mod printable;
 mod rates;
+pub mod story;
 mod wording;
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! The words that every section and every export uses for the same thing.
 
 use crate::page::Mark;
-use model::histogram::Summary;
+use model::claim::Claim;
 use model::load::Stop;
-use model::objective::Standing;
+use model::objective;
 use model::run::{Outcome, Point, Run};
 use model::search::{SearchTrial, Trust};
+use model::standing::{Figure, Standing};
 use model::units::{NS_PER_S, show_count};
-use model::verdict::{Ceiling, Confidence, Gate, Named, Verdict};
+use model::verdict::{Ceiling, Confidence, Gate, IntervalKind, Named, Verdict};
 use model::wall::Side;
 use std::iter;
 
@@ -16,10 +17,26 @@ pub(crate) fn per_second(rate: f64) -> String {
     format!("{}/s", show_count(rate))
 }
 
-/// The 95 % interval, when there is one: `47.9k to 48.5k at 95 %`.
+/// The interval with what it is, when there is one: `47.9k to 48.5k at 95 % over 8 visits`.
 pub(crate) fn interval(ceiling: &Ceiling) -> Option<String> {
     let (low, high) = (ceiling.low?, ceiling.high?);
-    Some(format!("{} to {} at 95 %", show_count(low), show_count(high)))
+    let of = match ceiling.interval {
+        IntervalKind::Visits95 => format!("at 95 % over {} visits", ceiling.visits),
+        IntervalKind::MinMax => format!("lowest and highest of {} visits", ceiling.visits),
+        IntervalKind::WithinRun => "inside this run".to_string(),
+    };
+    Some(format!("{} to {} {of}", show_count(low), show_count(high)))
+}
+
+/// How the rate changes over the plateau, when by more than visits scatter.
+pub(crate) fn drift(ceiling: &Ceiling) -> Option<String> {
+    let drift = ceiling.drift?;
+    let word = if drift < 0.0 { "falls" } else { "rises" };
+    Some(format!(
+        "The rate {word} by {} % from the least to the greatest load of the plateau: no one load \
+         has the mean.",
+        percent(100.0 * drift.abs())
+    ))
 }
 
 /// Microseconds per request, for a column whose heading names the unit.
@@ -37,14 +54,72 @@ pub(crate) fn ns(value_ns: Option<u64>) -> String {
     or_dash(value_ns, |ns| model::units::show_ns(ns as f64))
 }
 
-/// A figure of a point's latency; `>` and its lower bound when it lies among requests that have no
-/// latency.
-pub(crate) fn latency(point: &Point, pick: fn(&Summary) -> Option<u64>) -> String {
-    let at_least = point.latency_at_least_ns.as_ref().and_then(pick);
-    match (pick(&point.latency_ns), at_least) {
-        (None, Some(bound)) => format!(">{}", ns(Some(bound))),
-        (value, _) => ns(value),
+/// A figure of a point's latency. One that lies between two bounds is told as both: `<7.8ms` when
+/// nothing is known from below, `>1.2s` when it lies among requests without a good response, `?`
+/// when nothing is known of it. A percentile that too few requests make is a dash.
+pub(crate) fn latency(point: &Point, figure: Figure) -> String {
+    let known = point.latency_ns.of(figure);
+    match point.standing.of(figure) {
+        Standing::Bounded { low, high, .. } => bounds(figure, *low, *high),
+        Standing::NotKnown { .. } if known.is_some() => "?".to_string(),
+        _ if known.is_some() => ns(known),
+        _ => {
+            let at_least = point.latency_at_least_ns.as_ref().and_then(|low| low.of(figure));
+            at_least.map_or_else(|| "-".to_string(), |bound| format!(">{}", ns(Some(bound))))
+        }
     }
+}
+
+/// Two bounds of a figure in a narrow column.
+fn bounds(figure: Figure, low: f64, high: Option<f64>) -> String {
+    match high {
+        None => format!(">{}", figure.show(low)),
+        Some(high) if low <= 0.0 => format!("<{}", figure.show(high)),
+        Some(high) => {
+            let (low, high) = (figure.show(low), figure.show(high));
+            if low == high { high } else { format!("{low}..{high}") }
+        }
+    }
+}
+
+/// The rate of a point for a column whose heading has the unit; its bounds where it has some, `?`
+/// where it is not known, a dash where nothing was measured.
+pub(crate) fn rate_cell(point: &Point) -> String {
+    let Some(rate) = rate_of(point) else { return "-".to_string() };
+    match point.standing.of(Figure::Rate) {
+        Standing::Sound => show_count(rate),
+        Standing::NotKnown { .. } => "?".to_string(),
+        Standing::Bounded { low, high, .. } => match high {
+            None => format!(">{}", show_count(*low)),
+            Some(high) => format!("{}..{}", show_count(*low), show_count(*high)),
+        },
+    }
+}
+
+/// Share of the requests of a point without a good response, by status and class, when there are
+/// any: `3.1 % of 12.3k requests failed: 5xx 3.0 %, reset 0.1 %`.
+pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
+    let requests = &point.requests;
+    let failed = requests.failed + requests.unanswered;
+    let share = |count: u64| {
+        let share = 100.0 * count as f64 / requests.sent.max(1) as f64;
+        let shown = percent(share);
+        if count > 0 && shown == "0.00" { "under 0.01".to_string() } else { shown }
+    };
+    let failing = |class: &&String| matches!(class.as_str(), "4xx" | "5xx");
+    let statuses = point.status.iter().filter(|(class, _)| failing(class));
+    let classes = ["timeout", "reset", "closed", "parse"];
+    let errors = point.errors.iter().filter(|(class, _)| classes.contains(&class.as_str()));
+    let named = |(name, count): (&String, &u64)| (name.clone(), *count);
+    let mut parts: Vec<(String, u64)> = statuses.chain(errors).map(named).collect();
+    parts.push(("failed a check".to_string(), point.mismatched));
+    parts.push(("no response".to_string(), requests.unanswered));
+    parts.retain(|(_, count)| *count > 0);
+    parts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let of = plural(requests.sent, "request");
+    let shown = |(name, count): (String, u64)| format!("{name} {} %", share(count));
+    let parts: Vec<_> = parts.into_iter().map(shown).collect();
+    (failed > 0).then(|| format!("{} % of {of} failed: {}", share(failed), parts.join(", ")))
 }
 
 /// A whole count.
@@ -187,26 +262,41 @@ pub(crate) fn is_partial(run: &Run, point: &Point) -> bool {
     }
 }
 
-/// The attention a point needs in every rendering.
+/// Figures that every table of points shows.
+const SHOWN: [Figure; 5] = [Figure::Rate, Figure::P50, Figure::P99, Figure::P99_9, Figure::Max];
+
+/// The shown figures of a point that have two bounds or are not known, though something was
+/// measured. A percentile among failed requests says so by itself.
+pub(crate) fn struck(point: &Point) -> impl Iterator<Item = (Figure, &Standing)> {
+    let standings = SHOWN.into_iter().map(|figure| (figure, point.standing.of(figure)));
+    standings.filter(|(figure, standing)| match standing {
+        Standing::Sound => false,
+        Standing::Bounded { high, .. } => high.is_some() || *figure == Figure::Rate,
+        Standing::NotKnown { .. } => {
+            *figure == Figure::Rate || point.latency_ns.of(*figure).is_some()
+        }
+    })
+}
+
+/// The attention a point needs in every rendering: its rate is not known, or a figure that is shown
+/// has bounds, is partial or is that of the generator.
 pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
-    if broken_gates(point).next().is_some() || point.verdict.side == Side::Measurement {
-        Mark::Broken
-    } else if point.verdict.side == Side::Client || is_partial(run, point) {
-        Mark::Caution
-    } else {
-        Mark::None
+    match point.claim() {
+        Claim::NotKnown(_) => Mark::Broken,
+        Claim::OfGenerator => Mark::Caution,
+        Claim::Known if is_partial(run, point) || struck(point).next().is_some() => Mark::Caution,
+        Claim::Known => Mark::None,
     }
 }
 
 /// The point to look at first: the least load whose rate lies in the interval of the ceiling, or
-/// the highest rate when there is no interval. Points with broken gates or without a rate do not
-/// count. In a search it is the trial that shows the answer.
+/// the highest rate when there is no interval. Points whose rate is not known do not count. In a search it is the trial that shows the answer.
 pub(crate) fn best_point(run: &Run) -> Option<(usize, &Point)> {
     if let Some(search) = &run.record.search {
         let answer = search.answer.as_ref().and_then(|answer| answer.rate);
         let shows = |trial: &SearchTrial| {
             Some(trial.rate) == answer
-                && trial.standing == Standing::Met
+                && trial.standing == objective::Standing::Met
                 && trial.trust != Trust::Invalid
         };
         let index = search.trials.iter().rposition(shows);
@@ -277,19 +367,38 @@ pub(crate) fn point_heading(run: &Run) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::histogram::Summary;
+    use model::verdict::CeilingKind;
+
+    #[test]
+    fn an_interval_says_what_it_is_of() {
+        let (low, high) = (Some(47_900.0), Some(48_500.0));
+        let mut ceiling = Ceiling { low, high, ..Ceiling::at(48_200.0, CeilingKind::Ceiling) };
+        let mut said = |interval, visits| {
+            (ceiling.interval, ceiling.visits) = (interval, visits);
+            super::interval(&ceiling).unwrap()
+        };
+        assert_eq!(said(IntervalKind::Visits95, 8), "47.9k to 48.5k at 95 % over 8 visits");
+        let few = said(IntervalKind::MinMax, 2);
+        assert_eq!(few, "47.9k to 48.5k lowest and highest of 2 visits");
+        assert_eq!(said(IntervalKind::WithinRun, 1), "47.9k to 48.5k inside this run");
+        assert_eq!(drift(&ceiling), None);
+        ceiling.drift = Some(-0.081);
+        assert!(drift(&ceiling).unwrap().starts_with("The rate falls by 8.1 % from"));
+    }
 
     #[test]
     fn a_percentile_among_unsent_requests_is_a_lower_bound() {
         let mut run = fixtures::load_unwatched();
         let point = &mut run.record.points[0];
-        let known = latency(point, |summary| summary.p50);
+        let known = latency(point, Figure::P50);
         assert!(!known.starts_with('>') && known != "-", "{known}");
         point.latency_ns.p99 = None;
-        assert_eq!(latency(point, |summary| summary.p99), "-");
+        assert_eq!(latency(point, Figure::P99), "-");
         let bound = Summary { p99: Some(2_000_000_000), ..Summary::default() };
         point.latency_at_least_ns = Some(bound);
-        assert_eq!(latency(point, |summary| summary.p99), ">2.00s");
-        assert_eq!(latency(point, |summary| summary.p50), known);
+        assert_eq!(latency(point, Figure::P99), ">2.00s");
+        assert_eq!(latency(point, Figure::P50), known);
     }
 
     use crate::fixtures;
@@ -301,7 +410,7 @@ mod tests {
         assert_eq!(connections(&run), Some(125));
         run.record.verdict.ceiling = None;
         assert_eq!(connections(&run), Some(2000), "the highest rate without an interval");
-        assert_eq!(connections(&fixtures::ramp_invalid()), Some(500), "broken gates do not count");
+        assert_eq!(connections(&fixtures::ramp_invalid()), None, "no rate is known");
         assert_eq!(connections(&fixtures::target_lost()), None);
     }
 

@@ -23,6 +23,9 @@ pub use write::Writer;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// A run tells what was asked of which server: that is for its owner.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 const RECORD: &str = "run.json";
 const POINTS: &str = "points.ndjson";
 const READINGS: &str = "readings.ndjson";

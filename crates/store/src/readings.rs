@@ -1,13 +1,13 @@
 //! Raw readings on disk while a run goes on: memory stays flat however long it lasts, and what was
 //! read survives the program.
 
-use crate::{StoreError, io_error, malformed};
+use crate::{FILE_MODE, StoreError, io_error, malformed};
 use model::reading::{Data, Reading};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read};
 use std::mem::{Discriminant, discriminant};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// About so many readings are loaded at once, so that a page of a long run stays drawable.
@@ -28,7 +28,7 @@ impl Readings {
     /// A new log in a file.
     pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).open(path);
+        let file = options.read(true).write(true).create_new(true).mode(FILE_MODE).open(path);
         let (file, path) = (file.map_err(io_error(path))?, path.to_path_buf());
         Ok(Self { file, path, length: 0, lines: 0, failure: None })
     }

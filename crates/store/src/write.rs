@@ -1,14 +1,18 @@
 //! Writing a run.
 
-use crate::{LATENCIES, POINTS, READINGS, RECORD, Readings, SERVER_READINGS, StoreError, io_error};
+use crate::{
+    FILE_MODE, FOLDER_MODE, LATENCIES, POINTS, READINGS, RECORD, Readings, SERVER_READINGS,
+    StoreError, io_error,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use model::histogram::Histogram;
 use model::run::{Point, Run};
 use serde::Serialize;
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A run being written.
@@ -19,12 +23,13 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes the directory of a run below `parent`, under a name not yet taken.
+    /// Makes the directory of a run below `parent`, under a name not yet taken. Only its owner
+    /// reads what is in it; `parent` is as it was.
     pub fn create(parent: &Path, name: &str) -> Result<Self, StoreError> {
         fs::create_dir_all(parent).map_err(io_error(parent))?;
         let mut directory = parent.join(name);
         for more in 2.. {
-            match fs::create_dir(&directory) {
+            match DirBuilder::new().mode(FOLDER_MODE).create(&directory) {
                 Ok(()) => break,
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     directory = parent.join(format!("{name}-{more}"));
@@ -33,7 +38,7 @@ impl Writer {
             }
         }
         let path = directory.join(POINTS);
-        let points = File::create(&path).map_err(io_error(&path))?;
+        let points = create(&path).map_err(io_error(&path))?;
         Ok(Self { directory, points })
     }
 
@@ -64,9 +69,10 @@ impl Writer {
     pub fn add_profile(&self, below: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.directory.join(below);
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(io_error(folder))?;
+            let made = DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder);
+            made.map_err(io_error(folder))?;
         }
-        fs::write(&path, bytes).map_err(io_error(&path))
+        write(&path, bytes).map_err(io_error(&path))
     }
 
     /// Removes the directory of a run that never began.
@@ -86,17 +92,26 @@ impl Writer {
     pub fn finish(self, run: &Run) -> Result<PathBuf, StoreError> {
         let path = self.directory.join(LATENCIES);
         let texts: Vec<String> = run.latencies.iter().map(encode).collect();
-        fs::write(&path, json(&path, &texts)?).map_err(io_error(&path))?;
+        write(&path, &json(&path, &texts)?).map_err(io_error(&path))?;
 
         let path = self.directory.join(RECORD);
         let draft = self.directory.join("run.json.part");
         let mut text = serde_json::to_vec_pretty(&run.record)
             .map_err(|error| crate::malformed(&path, error))?;
         text.push(b'\n');
-        fs::write(&draft, text).map_err(io_error(&draft))?;
+        write(&draft, &text).map_err(io_error(&draft))?;
         fs::rename(&draft, &path).map_err(io_error(&path))?;
         Ok(path)
     }
+}
+
+/// A file that was not there before, for its owner only.
+fn create(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).mode(FILE_MODE).open(path)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create(path)?.write_all(bytes)
 }
 
 fn json<T: Serialize>(path: &Path, value: &T) -> Result<Vec<u8>, StoreError> {
@@ -109,4 +124,40 @@ fn encode(histogram: &Histogram) -> String {
         .serialize(histogram.buckets(), &mut bytes)
         .expect("writing to memory does not fail");
     STANDARD.encode(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn only_its_owner_reads_a_run_and_no_link_is_followed() {
+        let parent = std::env::temp_dir().join(format!("store-modes-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&parent);
+        fs::create_dir(&parent).unwrap();
+        fs::set_permissions(&parent, fs::Permissions::from_mode(0o755)).unwrap();
+        let writer = Writer::create(&parent, "run").unwrap();
+        let directory = writer.directory().to_path_buf();
+        writer.readings().unwrap();
+        writer.server_readings().unwrap();
+        writer.add_profile("profiles/1/cpu.pb.gz", b"a profile").unwrap();
+        assert_eq!(mode(&parent), 0o755);
+        for folder in ["", "profiles", "profiles/1"] {
+            assert_eq!(mode(&directory.join(folder)), 0o700, "{folder}");
+        }
+        for file in [POINTS, READINGS, SERVER_READINGS, "profiles/1/cpu.pb.gz"] {
+            assert_eq!(mode(&directory.join(file)), 0o600, "{file}");
+        }
+        let victim = parent.join("victim");
+        fs::write(&victim, "as it was").unwrap();
+        symlink(&victim, directory.join(LATENCIES)).unwrap();
+        assert!(write(&directory.join(LATENCIES), b"owned").is_err());
+        assert_eq!(fs::read(&victim).unwrap(), b"as it was");
+        fs::remove_dir_all(&parent).unwrap();
+    }
 }

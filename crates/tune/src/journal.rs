@@ -13,10 +13,11 @@ pub(crate) use entry::{Begin, Ended, Entry, Header, VERSION};
 pub(crate) use story::{Open, Recorded, Story};
 
 use crate::error::TuneError;
+use crate::trust::trusted;
 use std::env;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -55,7 +56,9 @@ impl Journal {
         let journal = Self { folder: folder.to_path_buf() };
         match fs::symlink_metadata(folder) {
             Ok(about) if !about.is_dir() => Err(journal.untrusted("it is not a folder")),
-            Ok(about) => trusted(&about).map_err(|why| journal.untrusted(why)).map(|()| journal),
+            Ok(about) => {
+                trusted(&about).map_err(|why| journal.untrusted(&why.to_string())).map(|()| journal)
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(journal),
             Err(error) => Err(journal.error(folder, error)),
         }
@@ -208,14 +211,4 @@ impl Journal {
 
 fn name(number: u64) -> String {
     format!("{number}.jsonl")
-}
-
-/// Whether only its owner, and that is us, decides what is in it.
-fn trusted(about: &fs::Metadata) -> Result<(), &'static str> {
-    let own = rustix::process::geteuid().as_raw();
-    match about {
-        _ if about.uid() != own && about.uid() != 0 => Err("it belongs to somebody else"),
-        _ if about.mode() & 0o022 != 0 => Err("others can write to it; chmod go-w"),
-        _ => Ok(()),
-    }
 }

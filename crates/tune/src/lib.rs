@@ -30,6 +30,7 @@ mod status;
 
 mod clock;
 mod namespace;
+pub mod trust;
 
 mod error;
 #[cfg(test)]

@@ -127,6 +127,7 @@ struct HeadSoFar {
     length: Option<u64>,
     /// Digits of the Content-Length value under way.
     digits: Digits,
+    /// That value; in a chunked body, bytes of the line of the chunk under way.
     value: u64,
     transfer: Transfer,
     says_close: bool,
@@ -266,6 +267,7 @@ impl Http1 {
 
     fn begin_chunk(&mut self) {
         self.head.digits = Digits::None;
+        self.head.value = 0;
         self.remaining = 0;
     }
 
@@ -590,6 +592,9 @@ impl Http1 {
 
     /// One byte of chunk framing (RFC 9112 section 7.1); true when it was the last of the body.
     fn chunk_byte(&mut self, byte: u8) -> Result<bool, ProtocolError> {
+        if matches!(self.state, State::ChunkSize | State::ChunkExtension) {
+            self.chunk_line_byte()?;
+        }
         self.state = match (self.state, byte) {
             (State::ChunkSize, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F')
                 if self.head.digits != Digits::Over =>
@@ -630,6 +635,13 @@ impl Http1 {
             _ => return Err(ProtocolError::BadChunk),
         };
         Ok(false)
+    }
+
+    /// The line of a chunk is bounded like a head, so that a server cannot send one without end;
+    /// `value` is free to count its bytes.
+    fn chunk_line_byte(&mut self) -> Result<(), ProtocolError> {
+        self.head.value += 1;
+        if self.head.value > HEAD_BYTES_MAX { Err(ProtocolError::HeadTooLong) } else { Ok(()) }
     }
 
     /// Trailers are bounded like heads; `remaining` is free to count them.

@@ -127,6 +127,22 @@ fn an_endless_head_is_refused() {
 }
 
 #[test]
+fn an_endless_line_of_a_chunk_is_refused() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let long = "x".repeat(HEAD_BYTES_MAX as usize);
+    for line in
+        [format!("5;{long}"), "0".repeat(long.len() + 1), format!("5{}", " ".repeat(long.len()))]
+    {
+        let text = format!("{chunked}{line}\r\nhello\r\n0\r\n\r\n");
+        assert_eq!(whole(&text), Err(ProtocolError::HeadTooLong));
+    }
+    // Each line has the whole of it.
+    let line = &long[..long.len() / 2];
+    let chunk = format!("1;{line}\r\nx\r\n").repeat(4);
+    assert!(whole(&format!("{chunked}{chunk}0\r\n\r\n")).is_ok());
+}
+
+#[test]
 fn a_session_is_small() {
     assert!(size_of::<Http1>() <= 128, "{}", size_of::<Http1>());
 }

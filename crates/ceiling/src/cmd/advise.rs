@@ -11,11 +11,12 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory};
 use lab::experiment::{Rehearsed, way};
 use model::advice::{Advice, By, Candidate};
+use model::claim::Claim;
 use model::experiment::{Experiment, Fate, Foretold};
 use model::root::Root;
 use model::run::{Record, Run};
+use model::secret::{self, Secrets};
 use model::tuning::Basis;
-use model::wall::Side;
 use plan::{Change, Duel};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,7 +73,7 @@ pub fn run(command: Advise) -> Result<Code, Failure> {
         let (best, change) = choose(&advice, command.knob.as_deref(), &run.record, &ground)?;
         fs::write(file, written(&run, &path, best, change)?)
             .map_err(|error| Failure::File(format!("{}: {error}", file.display())))?;
-        eprintln!("ceiling: try it: ceiling run {} --allow-tune", file.display());
+        eprintln!("ceiling: try it: {}", to_try(file, &run.record));
     }
     let text = if command.json {
         String::from_utf8(report::json::json(&advice)).unwrap_or_default()
@@ -83,14 +84,26 @@ pub fn run(command: Advise) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
+/// The command that tries a plan, and what has to be put into it first.
+fn to_try(file: &Path, record: &Record) -> String {
+    let command = format!("ceiling run {} --allow-tune --trust", file.display());
+    match Secrets::missing(&Secrets::command(&record.command)) {
+        None => command,
+        Some(word) => format!(
+            "{command}; the record keeps no secrets, so first put the value of '{word}' where the \
+             plan has {}",
+            secret::MASK
+        ),
+    }
+}
+
 fn advise(run: &Run, asked: &Path, ground: &Ground) -> Result<Advice, Failure> {
     let (record, asked) = (&run.record, asked.display().to_string());
     let command = again::plain(&record.command);
-    if record.verdict.side == Side::Measurement {
+    if let Claim::NotKnown(why) = record.claim() {
         return Err(Failure::NotValid(format!(
-            "{asked}: the run is not a valid measurement ({}), and nothing can be predicted from \
-             it; measure again: {command}",
-            record.verdict.name
+            "{asked}: the run is not a valid measurement ({why}), and nothing can be predicted \
+             from it; measure again: {command}"
         )));
     }
     let mut advice = tune::advise(
@@ -241,7 +254,7 @@ fn load_of(record: &Record) -> Result<Table, Failure> {
         Failure::Usage(format!("--plan: the command of run {} is not read: {why}", record.id))
     };
     let matches = Cli::command()
-        .try_get_matches_from(&record.command)
+        .try_get_matches_from(Secrets::command(&record.command))
         .map_err(|error| unreadable(crate::cli::one_line(&error)))?;
     let Some((name, matches)) = matches.subcommand() else {
         return Err(unreadable("it has no sub-command".to_string()));
@@ -328,7 +341,7 @@ fn calibration(command: &Advise) -> Result<Code, Failure> {
     } else if record.entries.is_empty() {
         format!(
             "No prediction is kept in {}: ceiling advise RUN --plan FILE writes a plan with one, \
-             and\nceiling run FILE --allow-tune puts it to the test.\n",
+             and\nceiling run FILE --allow-tune --trust puts it to the test.\n",
             directory.display()
         )
     } else {

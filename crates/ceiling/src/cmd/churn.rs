@@ -127,6 +127,7 @@ pub fn run(command: Churn) -> Result<Code, Failure> {
         question: Question::Churn,
         levels: vec![level],
         stop: Stop::AfterNs(command.duration),
+        visits: 1,
         repeats_max: 0,
     };
     let trial = trial::resolve(&command.options, shape)?;

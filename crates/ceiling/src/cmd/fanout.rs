@@ -110,6 +110,7 @@ pub fn run(command: Fanout) -> Result<Code, Failure> {
             .map(level)
             .collect(),
         stop: Stop::AfterNs(command.duration),
+        visits: 1,
         repeats_max: 0,
     };
     let mut trial = trial::resolve(&command.options, shape)?;

@@ -17,6 +17,8 @@ use model::units::parse_rate;
 const WARMUP_NS: u64 = 300_000_000;
 /// How sure it must be that a rate holds or misses.
 const CONFIDENCE: f64 = 0.95;
+/// Failures allowed when the objective says nothing of them, in hundredths.
+const ERRORS_PERCENT: f64 = 1.0;
 
 /// Open loop. The rate doubles until the objective is missed, then the interval between a rate that
 /// holds and one that misses is halved, with trials that grow longer; both ends are repeated until
@@ -25,7 +27,10 @@ const CONFIDENCE: f64 = 0.95;
 #[command(after_help = "\
 Terms: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time (from
 the planned instant; service.p99 and so on from send), errors status3xx
-status4xx status5xx with < or <= and a share, rate with > or >=.
+status4xx status5xx with < or <= and a share, rate with > or >=. A request
+without a good response counts as slower than all others; good.p99 and so on
+are of good responses alone. errors<1% is added when no term bounds errors, a
+status or the rate.
 
 A rate that needs more connections than -c misses for want of them: latency
 counts from the planned instant, also while a request waits for a connection.
@@ -103,21 +108,24 @@ pub fn run(command: Find) -> Result<Code, Failure> {
         question: Question::Find,
         levels: vec![Level { connections, connections_max, depth, arrival, life: Life::default() }],
         stop: Stop::AfterNs(command.trial),
+        visits: 1,
         repeats_max: 0,
     };
     let mut trial = trial::resolve(&command.options, shape)?;
     if command.options.warmup.is_none() {
         trial.warmup = Warmup::ForNs(WARMUP_NS);
     }
+    let (slo, added) = command.slo.bounding_failures(ERRORS_PERCENT);
     trial.search = Some(SearchConfig {
         lowest,
         highest,
         precision: command.precision,
         budget_ns: command.budget,
         trial_ns: command.trial,
-        answers_min: answers_min(&command.slo),
+        answers_min: answers_min(&slo),
         confidence: CONFIDENCE,
+        errors_added_percent: added.map(|term| term.bound),
     });
-    trial.expect = Some(command.slo);
+    trial.expect = Some(slo);
     session::run(&trial, &command.options)
 }

@@ -20,10 +20,11 @@ const DURATION_MAX_NS: u64 = 60_000_000_000;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Expectations: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time,
-service.p99 and so on for times from send, errors status3xx status4xx status5xx
-with < or <= and a share, rate with > or >=. Errors are requests without
-a good answer, of all that were due. A percentile with too few answers, or a
-term that cannot be known, is undecided. Exit 3 when a term is missed or
+service.p99 and so on for times from send, good.p99 and so on for good responses
+alone (a request without one counts as slower than all others elsewhere), errors
+status3xx status4xx status5xx with < or <= and a share, rate with > or >=.
+Errors are requests without a good answer, of all that were due. A percentile
+with too few answers, or a term that cannot be known, is undecided. Exit 3 when a term is missed or
 undecided; a measurement that is not valid exits with 4 first.
 
 Examples:
@@ -97,6 +98,7 @@ pub fn run(command: Load) -> Result<Code, Failure> {
         question: Question::Load,
         levels: vec![Level { connections, connections_max, depth, arrival, life }],
         stop,
+        visits: 1,
         repeats_max: 0,
     };
     let mut trial = trial::resolve(&command.options, shape)?;

@@ -116,7 +116,7 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
         )));
     }
     let hands = match serve.allow_tune {
-        true => Hands::new(&serve.journal, serve.server_pid)?,
+        true => Hands::new(&serve.journal, serve.server_pid, serve.server_port)?,
         false => Hands::off(&serve.journal),
     };
     let tuner: Option<Box<dyn Tuner>> = Some(Box::new(hands));

@@ -27,15 +27,18 @@ Ranges: 50..5k doubles, 100..10k*1.5 multiplies, 500..4k+500 adds; first and
 last are visited.
 
 Expectations: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time,
-service.p99 and so on for times from send, errors status3xx status4xx status5xx
-with < or <= and a share, rate with > or >=. Times and shares must hold
-at every level, the rate must be reached at one. Exit 3 when a term is missed or
-undecided; a measurement that is not valid exits with 4 first.
+service.p99 and so on for times from send, good.p99 and so on for good responses
+alone (a request without one counts as slower than all others elsewhere), errors
+status3xx status4xx status5xx with < or <= and a share, rate with > or >=.
+Times and shares must hold at every level, the rate must be reached at one. Exit
+3 when a term is missed or undecided; a measurement that is not valid exits with
+4 first.
 
 Examples:
   ceiling ramp http://127.0.0.1:8083/read
   ceiling ramp http://127.0.0.1:8083/simple -c 10..2k*2 --cpus 1 -o ramp.html
   ceiling ramp http://127.0.0.1:8083/read -R 1k..128k*2 -c 100
+  ceiling ramp http://127.0.0.1:8083/read -c 64..256 --visits 3
   ceiling ramp http://127.0.0.1:8083/read -c 1..64 --expect 'p99<5ms,rate>=20k'")]
 pub struct Ramp {
     #[command(flatten)]
@@ -55,6 +58,10 @@ pub struct Ramp {
     /// How long to measure each level [default: 3s, or ten times its latency up to 30s]
     #[arg(short = 'd', long, value_name = "T", value_parser = duration)]
     duration: Option<u64>,
+
+    /// Visits of each level; three or more on the plateau give its rate an interval at 95 %
+    #[arg(long, value_name = "N", default_value = "1", value_parser = visits)]
+    visits: u32,
 
     /// How often a level that is not steady is repeated
     #[arg(long, value_name = "N", default_value = "2", value_parser = repeats)]
@@ -84,6 +91,11 @@ fn rates(text: &str) -> Result<Range, String> {
 fn repeats(text: &str) -> Result<u32, String> {
     let error = || format!("'{text}' is not a number from 0 to 20; for example 2");
     text.parse().ok().filter(|repeats| *repeats <= 20).ok_or_else(error)
+}
+
+fn visits(text: &str) -> Result<u32, String> {
+    let error = || format!("'{text}' is not a number from 1 to 100; for example 3");
+    text.parse().ok().filter(|visits| (1..=100).contains(visits)).ok_or_else(error)
 }
 
 pub fn run(command: Ramp) -> Result<Code, Failure> {
@@ -116,6 +128,7 @@ pub fn run(command: Ramp) -> Result<Code, Failure> {
         question: Question::Ramp,
         levels: levels?,
         stop: Stop::AfterNs(command.duration.unwrap_or(DURATION_NS)),
+        visits: command.visits,
         repeats_max: command.repeats,
     };
     let mut trial = trial::resolve(&command.options, shape)?;

@@ -1,7 +1,7 @@
 //! `ceiling run PLAN`: walks the cells of an experiment and draws them in one table.
 
 use crate::cli::{Cli, one_line};
-use crate::exit::{Code, Failure};
+use crate::exit::{self, Code, Failure};
 use crate::options::{Colour, Runs};
 use crate::outputs::Outputs;
 use crate::{session, signals};
@@ -11,13 +11,15 @@ use lab::experiment::{self, Measured, Places, Progress, Ready};
 use lab::way::WayError;
 use model::experiment::{CellResult, Experiment, Fate, Kept as KeptPrediction, SCHEMA};
 use model::run::Run as Kept;
+use model::secret::{self, Secrets};
 use plan::{Cell, Plan, Server, Targets};
 use report::Format;
 use serde_json::Value;
 use std::env;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +33,8 @@ const TARGETS: &str = "targets/targets.toml";
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A plan is TOML (docs/experiments.md): what all cells have in common, and what
-each changes. It can start only what targets/targets.toml lists.
+each changes. It can start only what targets/targets.toml lists. A plan of
+somebody else is code of somebody else: --trust says that you have read it.
 
 Exit codes: 0 all cells were measured, 3 a wall is not the one the plan expects,
 5 a cell failed, 130 interrupted.
@@ -59,6 +62,11 @@ pub struct Run {
     /// Let the plan turn knobs of this host; each is put back after its cell
     #[arg(long)]
     allow_tune: bool,
+
+    /// Carry out a plan that sets variables of servers, files, proxies or other addresses, or
+    /// changes the server; read it first as you would read a script
+    #[arg(long)]
+    trust: bool,
 
     /// Write a file, by suffix .json .html; repeatable
     #[arg(short = 'o', long = "out", value_name = "FILE")]
@@ -89,6 +97,7 @@ pub fn run(command: Run) -> Result<Code, Failure> {
         check(cell).map_err(|why| wrong(&command.plan, why))?;
     }
     refuse_tuning(&command, &plan)?;
+    refuse_untrusted(&command, &plan)?;
     if command.dry_run {
         session::to_stdout(&rehearsed(&plan))?;
         return Ok(Code::Good);
@@ -134,8 +143,8 @@ fn conduct(
     folder: &Folder,
     stop: &AtomicBool,
 ) -> Result<Experiment, Failure> {
-    fs::copy(&command.plan, folder.path.join("plan.toml"))
-        .map_err(|error| file_error(&command.plan, &error))?;
+    let text = plan::without_secrets(&read(&command.plan)?);
+    folder.write("plan.toml", text.as_bytes())?;
     let mut experiment = Experiment {
         schema: SCHEMA.to_string(),
         id: folder.id.clone(),
@@ -178,7 +187,8 @@ impl Folder {
         let mut number = 1;
         loop {
             let path = directory.join(&id);
-            match fs::create_dir(&path) {
+            // Logs of servers and commands are for its owner.
+            match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self { id, path }),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(file_error(&path, &error)),
@@ -214,7 +224,7 @@ impl Folder {
 /// machine, ends with it.
 fn measure(cell: &Cell, ready: &Ready, runs: &Path, stop: &AtomicBool) -> Measured {
     let mut words = words_of(cell, ready);
-    let shown = [&["ceiling".to_string()], &words[..]].concat();
+    let shown = Secrets::command(&[&["ceiling".to_string()], &words[..]].concat());
     words.extend(["--json".to_string(), "--quiet".to_string(), "--runs".to_string()]);
     words.push(runs.display().to_string());
     let fate = match measured(cell, &words, stop) {
@@ -270,10 +280,15 @@ fn check(cell: &Cell) -> Result<(), String> {
     let pid = matches!(cell.server, Server::Started { .. }).then_some(1);
     let ready = Ready { addr: "127.0.0.1:1".to_string(), pid };
     let words = [vec!["ceiling".to_string()], words_of(cell, &ready)].concat();
+    if let Some(word) = Secrets::missing(&words) {
+        return Err(format!("cell '{}': {}", cell.name, exit::missing(word)));
+    }
+    let kept = Secrets::of_command(&words);
     let parsed = Cli::try_parse_from(words);
     let tuned = experiment::check_tuning(cell);
     tuned.and(check_sources(cell)).map_err(|why| format!("cell '{}': {why}", cell.name))?;
-    parsed.map(|_| ()).map_err(|error| format!("cell '{}': {}", cell.name, one_line(&error)))
+    let told = |error| secret::without(&one_line(&error), &kept);
+    parsed.map(|_| ()).map_err(|error| format!("cell '{}': {}", cell.name, told(error)))
 }
 
 /// Whether the addresses to connect from can be those of the cell's server.
@@ -304,6 +319,14 @@ fn refuse_tuning(command: &Run, plan: &Plan) -> Result<(), Failure> {
     ))
 }
 
+/// Nor run programs, read files or reach other hosts.
+fn refuse_untrusted(command: &Run, plan: &Plan) -> Result<(), Failure> {
+    match plan::untrusted(&plan.cells) {
+        Some(why) if !command.trust && !command.dry_run => Err(wrong(&command.plan, why)),
+        _ => Ok(()),
+    }
+}
+
 /// The knobs of a cell in one line.
 fn knobs_of(tune: &plan::Tune) -> String {
     let values = tune.values.iter().map(|(knob, value)| format!("{knob} = {value}"));
@@ -322,7 +345,7 @@ fn rehearsed(plan: &Plan) -> String {
     for cell in &plan.cells {
         let (server, addr) = match &cell.server {
             Server::Started { target, args, cpus, services, .. } => {
-                let mut server = format!("start {target} {}", args.join(" "));
+                let mut server = format!("start {target} {}", secret::words(args).join(" "));
                 if !cpus.is_empty() {
                     server += &format!(" on CPUs {cpus}");
                 }
@@ -334,7 +357,7 @@ fn rehearsed(plan: &Plan) -> String {
             Server::Running { addr } => (format!("somebody else's at {addr}"), addr.clone()),
         };
         let ready = Ready { addr, pid: None };
-        let words = words_of(cell, &ready).join(" ");
+        let words = Secrets::command(&words_of(cell, &ready)).join(" ");
         text += &format!("\n{}\n  server  {server}\n  load    ceiling {words}\n", cell.name);
         if let Some(tune) = &cell.tune {
             text += &format!("  tune    {}\n", knobs_of(tune));

@@ -111,7 +111,8 @@ fn the_changed_cell_of_a_written_plan_changes_something() {
         let second = text.match_indices("[[cell]]").nth(2).unwrap().0;
         let rest = text.find("[[prediction]]").unwrap();
         fs::write(&plan, format!("{}{}", &text[..second], &text[rest..])).unwrap();
-        let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &runs, "--json", "-q"];
+        let arguments =
+            ["run", &plan, "--targets-file", &list(), "--runs", &runs, "--trust", "--json", "-q"];
         let said = inside(&namespace, &folder, &[&arguments[..], &["--allow-tune"]].concat());
         let changed = &said.record()["cells"][1];
         assert_eq!(changed["fate"]["fate"], "measured", "{knob}: {changed:#}");
@@ -187,7 +188,7 @@ fn a_plan_turns_a_knob_for_its_cell_and_keeps_what_it_predicted() {
     assert_ne!(before, "7777");
     let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
     fs::write(&plan, PLAN).unwrap();
-    let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &runs, "--json"];
+    let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &runs, "--trust", "--json"];
     let refused = inside(&namespace, &folder, &arguments);
     assert_eq!((refused.code, refused.stderr.lines().count()), (2, 1), "{}", refused.stderr);
     assert!(refused.stderr.contains("--allow-tune"), "{}", refused.stderr);
@@ -226,7 +227,7 @@ fn started(namespace: &Namespace, folder: &Folder, length: &str, only: &str) -> 
     let text = PLAN.replace("duration = \"1s\"", &format!("duration = \"{length}\""));
     fs::write(&plan, text).unwrap();
     let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
-    command.args(["run", &plan, "--targets-file", &list(), "--runs", &runs]);
+    command.args(["run", &plan, "--targets-file", &list(), "--runs", &runs, "--trust"]);
     command.args(["--json", "-q", "--allow-tune", "--only", only]);
     command.env("CEILING_TUNE_JOURNAL", folder.path.join("journal"));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -382,7 +383,8 @@ load = { command = "load", path = "/simple", connections = 4, duration = "1s", t
 tune = { only = ["server-cpus"], cpus = "0/1" }
 "#;
     fs::write(&plan, text).unwrap();
-    let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &runs, "--json", "-q"];
+    let arguments =
+        ["run", &plan, "--targets-file", &list(), "--runs", &runs, "--trust", "--json", "-q"];
     let said = inside(&namespace, &folder, &[&arguments[..], &["--allow-tune"]].concat());
     let cell = said.record()["cells"][0].clone();
     assert_eq!(cell["fate"]["fate"], "measured", "{cell:#}");

@@ -133,9 +133,14 @@ impl Limited {
         procs.lines().filter_map(|pid| pid.parse().ok()).collect()
     }
 
+    /// Entries about this server, in the journal that root takes; whatever XDG_RUNTIME_DIR says.
     fn journals(&self) -> usize {
-        let folder = fs::read_dir(self.runtime.path.join("ceiling"));
-        folder.map_or(0, |entries| entries.flatten().count())
+        let group = self.group.path.display().to_string();
+        let is_ours = |entry: &fs::DirEntry| {
+            fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(&group))
+        };
+        let folder = fs::read_dir("/run/ceiling");
+        folder.map_or(0, |entries| entries.flatten().filter(is_ours).count())
     }
 }
 

@@ -215,6 +215,45 @@ fn a_wrong_plan_starts_nothing() {
     assert!(!Path::new(&folder.runs()).exists());
 }
 
+#[test]
+fn a_plan_that_is_more_than_load_needs_trust() {
+    let folder = Folder::new("trust");
+    let sink = "server.target = \"sink\"\n";
+    for (text, key) in [
+        (
+            &format!("{sink}server.env = {{ LD_PRELOAD = \"/tmp/x.so\" }}")[..],
+            "server.env.LD_PRELOAD",
+        ),
+        ("server.addr = \"192.0.2.7:80\"", "server.addr"),
+        (&format!("{sink}load.proxy = \"http://127.0.0.1:9\""), "load.proxy"),
+        (&format!("{sink}load.body-file = \"/etc/hostname\""), "load.body-file"),
+        (&format!("{sink}load.connect-to = \"a:1:127.0.0.1:9\""), "load.connect-to"),
+        (&format!("{sink}load.unix-socket = \"/run/x.sock\""), "load.unix-socket"),
+        (&format!("{sink}load.confirm = true"), "load.confirm"),
+        (
+            &format!("{sink}load.header = \"A: {{{{csv:/etc/passwd:x}}}}\""),
+            "load.header with {{csv:FILE}}",
+        ),
+    ] {
+        let plan = folder.plan(text);
+        let output = ceiling(&["run", &plan, "--targets-file", &list()]).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(key) && told.contains("--trust"), "{key}: {told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        let words = ["run", &plan, "--targets-file", &list(), "--trust", "--dry-run"];
+        let trusted = ceiling(&words).output().unwrap();
+        assert_eq!(trusted.status.code(), Some(0), "{}", String::from_utf8_lossy(&trusted.stderr));
+    }
+    for url in ["http://evil.test/?://{addr}", "http://{addr}.evil.test/", "http://x@{addr}/"] {
+        let plan = folder.plan(&format!("{sink}load.url = \"{url}\""));
+        let output = ceiling(&["run", &plan, "--targets-file", &list(), "--trust"]).output();
+        let told = String::from_utf8_lossy(&output.unwrap().stderr).into_owned();
+        assert!(told.contains("begins with a scheme and {addr}"), "{told}");
+    }
+    assert!(!Path::new(&folder.runs()).exists());
+}
+
 fn children_of(pid: u32) -> Vec<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let text = fs::read_to_string(path).unwrap_or_default();

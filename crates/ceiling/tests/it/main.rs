@@ -39,5 +39,6 @@ mod profile;
 mod size;
 
 mod interrupts;
+mod secrets;
 mod steps;
 mod tune;

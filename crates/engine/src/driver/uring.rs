@@ -13,7 +13,7 @@
 use super::{Ahead, Buffer, Carrier, Driver, End, Event, Sending, SlotId, Source};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
-use io_uring::types::{Fixed, SubmitArgs, TimeoutFlags, Timespec};
+use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::collections::VecDeque;
 use std::io;
@@ -43,6 +43,8 @@ const BUFFER_GROUP: u16 = 0;
 /// Waits shorter than this get a timeout of their own; longer ones share an armed timer, which
 /// spares the kernel setting and cancelling one per wait.
 const OWN_TIMEOUT_NS: u64 = 2_000_000;
+/// How long operations may take to end when the driver goes.
+const END_WITHIN: Timespec = Timespec::new().sec(2);
 /// IORING_ENTER_GETEVENTS of io_uring_enter(2).
 const GET_EVENTS: u32 = 1;
 
@@ -104,7 +106,8 @@ struct Connection {
 
 /// See the module.
 pub struct Uring {
-    // The ring is dropped first: it ends all operations that use the memory below.
+    // Dropping a ring cancels what is under way later, by itself. So all of it is ended in `drop`,
+    // before the ring and the memory below go.
     ring: IoUring,
     buffers: SharedBuffers,
     routes: Vec<RawRoute>,
@@ -113,6 +116,8 @@ pub struct Uring {
     /// Outboxes that the kernel may still read although their slot is closed, by the tag of the
     /// send.
     orphans: Vec<(u64, Vec<u8>)>,
+    /// Completions that were taken to make room for others, the oldest first.
+    reaped: VecDeque<cqueue::Entry>,
     /// Attempts that failed before they became an operation: slot, generation, errno.
     failed: Vec<(SlotId, u32, i32)>,
     /// Connections to receive on again; those closed since are passed over.
@@ -161,6 +166,7 @@ impl Uring {
             tape: Arc::clone(&job.tape),
             connections: (0..slots).map(|_| closed()).collect(),
             orphans: Vec::new(),
+            reaped: VecDeque::with_capacity(COMPLETIONS as usize),
             failed: Vec::with_capacity(slots as usize),
             starved: VecDeque::with_capacity(slots as usize),
             vacated: Vec::with_capacity(slots as usize),
@@ -200,11 +206,43 @@ impl Uring {
     fn hand_over(&mut self) {
         // Interrupted or busy: the queue keeps what was not taken, and the next call takes it.
         while self.ring.submission().len() >= BATCH_MAX {
-            if let Err(error) = self.ring.submit() {
-                let retry = matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY));
-                assert!(retry, "io_uring does not take submissions: {error}");
+            let Err(error) = self.ring.submit() else { continue };
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // The kernel has completions that it finds no place for, or no memory until some
+                // are taken.
+                Some(libc::EBUSY | libc::EAGAIN) => self.make_room(),
+                _ => panic!("io_uring does not take submissions: {error}"),
             }
         }
+    }
+
+    /// Takes all completions out of the queue, so that the kernel can write more of them.
+    fn make_room(&mut self) {
+        self.reaped.extend(self.ring.completion());
+        // What did not fit is written when events are asked for; that it fails is seen again.
+        // SAFETY: no argument is passed.
+        let _ = unsafe { self.ring.submitter().enter::<libc::sigset_t>(0, 0, GET_EVENTS, None) };
+    }
+
+    /// Ends everything under way, and returns when the kernel uses none of our memory any more.
+    fn end_all(&self) -> io::Result<()> {
+        let all = CancelBuilder::any();
+        match self.ring.submitter().register_sync_cancel(Some(END_WITHIN), all) {
+            // There was nothing.
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+            ended => ended,
+        }
+    }
+
+    /// Gives memory up for good that the kernel may still write to or read from.
+    fn leak(&mut self) {
+        self.buffers.leak();
+        std::mem::forget(std::mem::take(&mut self.connections));
+        std::mem::forget(std::mem::take(&mut self.orphans));
+        std::mem::forget(std::mem::take(&mut self.timer));
+        std::mem::forget(std::mem::take(&mut self.routes));
+        std::mem::forget(Arc::clone(&self.tape));
     }
 
     fn receive(&mut self, slot: SlotId) {
@@ -409,6 +447,15 @@ impl Uring {
     }
 }
 
+impl Drop for Uring {
+    fn drop(&mut self) {
+        // Also on the way out of a panic, when receives are armed on buffers that go with us.
+        if self.end_all().is_err() {
+            self.leak();
+        }
+    }
+}
+
 impl Driver for Uring {
     #[inline]
     fn now_ns(&self) -> u64 {
@@ -478,7 +525,10 @@ impl Driver for Uring {
             }
         }
         loop {
-            let completion = self.ring.completion().next()?;
+            let completion = match self.reaped.pop_front() {
+                Some(completion) => completion,
+                None => self.ring.completion().next()?,
+            };
             if let Some(event) = self.event_of(&completion) {
                 return Some(event);
             }
@@ -539,8 +589,8 @@ impl SharedBuffers {
     fn new(submitter: &io_uring::Submitter<'_>, count: u16) -> io::Result<Self> {
         let entries = Mapping::new(usize::from(count) * size_of::<Entry>())?;
         let memory = Mapping::new(usize::from(count) * BUFFER_BYTES)?;
-        // SAFETY: the mapping is page aligned, large enough, and outlives the ring, which is
-        // dropped before it.
+        // SAFETY: the mapping is page aligned, large enough, and outlives all operations of the
+        // ring, which end before it goes.
         unsafe {
             let start = entries.start as u64;
             submitter.register_buf_ring_with_flags(start, count, BUFFER_GROUP, 0)?;
@@ -562,6 +612,11 @@ impl SharedBuffers {
             let start = self.memory.start.add(usize::from(buffer.id) * BUFFER_BYTES);
             std::slice::from_raw_parts(start, length)
         }
+    }
+
+    /// Keeps the memory when this is dropped.
+    fn leak(&mut self) {
+        (self.entries.length, self.memory.length) = (0, 0);
     }
 
     #[inline]
@@ -605,6 +660,9 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        if self.length == 0 {
+            return;
+        }
         // SAFETY: the mapping was made by `new` and nothing refers to it any more.
         unsafe { libc::munmap(self.start.cast(), self.length) };
     }
@@ -626,3 +684,6 @@ pub fn check() -> Result<(), String> {
         .map(drop)
         .map_err(|error| reason("buffer rings", error))
 }
+
+#[cfg(test)]
+mod tests;

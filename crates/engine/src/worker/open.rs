@@ -308,6 +308,18 @@ mod tests {
     }
 
     #[test]
+    fn a_stall_is_a_sleep_or_a_turn_that_was_a_millisecond_too_long() {
+        let ms = 1_000_000;
+        let stall = |turn, begin, until, woken| {
+            stalled(unseen_since(turn, (begin, until), woken), (begin, until), woken)
+        };
+        assert_eq!(stall(0, 10, 20 * ms, 15 * ms), 0, "a response ended the sleep");
+        assert_eq!(stall(0, 10, 20 * ms, 20 * ms + ms / 2), 0, "as late as sleeps are");
+        assert_eq!(stall(0, 10, 20 * ms, 90 * ms), 90 * ms - 10, "frozen at an unknown instant");
+        assert_eq!(stall(0, 50 * ms, 70 * ms, 50 * ms + 5), 50 * ms + 5, "frozen in a turn");
+    }
+
+    #[test]
     fn the_margin_settles_where_one_sleep_in_a_hundred_is_late() {
         let mut margin = Margin::new();
         // Sleeps end 0 to 99 us late, each as often as the others.

@@ -1,10 +1,11 @@
 //! Every connection asked for was opened, and served.
 //!
 //! Connections that are refused, starved or never accepted make a smaller load than the one that
-//! is reported.
+//! was asked for. The rate is that of the connections that were served.
 
 use super::Outcome;
 use crate::case::Case;
+use model::standing::{Figure, Standing};
 
 pub fn check(case: &Case<'_>) -> Outcome {
     let connections = &case.point.connections;
@@ -26,4 +27,12 @@ pub fn check(case: &Case<'_>) -> Outcome {
         bound: "0 missing".to_string(),
         why,
     }
+}
+
+/// The load was that of the connections that were served.
+pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
+    let connections = &case.point.connections;
+    let by = format!("{} of {} connections were served", connections.served, connections.asked);
+    let (low, high) = (connections.served as f64, Some(connections.asked as f64));
+    Some(Standing::Bounded { low, high, by })
 }

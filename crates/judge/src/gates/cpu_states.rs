@@ -1,35 +1,55 @@
 //! The states of every CPU add up to the time that passed.
 //!
 //! Columns that are left out hide work: the classic report of "85 % busy" leaves 40 % of the
-//! machine in columns nobody printed. With tick accounting a CPU that is partly idle may account
-//! for less: idle is measured, short bursts of work are missed by the sampling tick (Linux
-//! Documentation/admin-guide/cpu-load.rst). More than the time passed is never right.
+//! machine in columns that were not printed. What the sum can be depends on how the kernel accounts
+//! CPU time. Where it measures every transition, the states add up. Where it samples busy states at
+//! the timer tick, only idle time is measured: work in step with the tick is counted too often, work
+//! between two ticks not at all, and the sum is nowhere near the time that passed, on a sound host.
+//! There only the measured part can be checked: a CPU is not idle for longer than the time that
+//! passed. Busy shares are therefore what idle leaves (Linux Documentation/admin-guide/cpu-load.rst,
+//! kernel/sched/cputime.c, kernel/time/tick-sched.c).
+//!
+//! The gate strikes the CPU states of its host and the evidence taken from them. Rates, times and
+//! the CPU time of threads (schedstat) come from other counters.
 
 use super::Outcome;
 use crate::case::Case;
-use crate::observe::CpuShare;
-use model::facts::CpuAccounting;
+use crate::observe::{CpuShare, Observed};
+use model::facts::{CpuAccounting, HostFacts};
+use model::standing::{Figure, Standing};
 
-const MOST: f64 = 1.10;
-const LEAST: f64 = 0.90;
-/// For CPUs that go idle, where busy time is sampled: bursts between two ticks are not seen.
-const LEAST_SAMPLED: f64 = 0.50;
-/// A CPU that is busy for more than this share does not go idle.
-const ALWAYS_BUSY: f64 = 0.99;
+/// Least and most that precisely accounted states may add up to.
+const PRECISE: (f64, f64) = (0.90, 1.10);
+/// Share by which idle time may exceed the time passed, beside two ticks: the clock is read apart
+/// from the counters.
+const IDLE_OVER: f64 = 0.01;
 
 pub fn check(case: &Case<'_>) -> Outcome {
-    let is_precise = case.host.cpu_accounting == CpuAccounting::Precise;
-    let least = |cpu: &CpuShare| {
-        if is_precise || cpu.busy() > ALWAYS_BUSY { LEAST } else { LEAST_SAMPLED }
-    };
+    let near = check_host(case, case.host, case.observed);
+    match (case.observed.far.as_deref(), case.server_host) {
+        (Some(far), Some(host)) if near.ok != Some(false) => {
+            let far = check_host(case, host, far);
+            if far.ok == Some(false) { far } else { near }
+        }
+        _ => near,
+    }
+}
+
+fn check_host(case: &Case<'_>, host: &HostFacts, observed: &Observed) -> Outcome {
+    let is_precise = host.cpu_accounting == CpuAccounting::Precise;
     let bound = match is_precise {
         true => "90 to 110 % of the time",
-        false => "90 to 110 % of the time; 50 % where it goes idle (sampled by tick)",
+        false => "idle for at most the time that passed (busy states are sampled by tick)",
     };
-    let Some(cpus) = &case.observed.cpus else {
+    let window_ns = (case.point.load.duration_s * 1e9).max(1.0);
+    let idle_max = 1.0 + IDLE_OVER + 2.0 * host.clock_tick_ns as f64 / window_ns;
+    let Some(cpus) = &observed.cpus else {
         return Outcome::unchecked(bound, "CPU times were not read twice in the window");
     };
-    let is_off = |cpu: &&CpuShare| !(least(cpu)..=MOST).contains(&cpu.accounted);
+    let is_off = |cpu: &&CpuShare| match is_precise {
+        true => !(PRECISE.0..=PRECISE.1).contains(&cpu.accounted),
+        false => cpu.idled > idle_max,
+    };
     let distance = |cpu: &CpuShare| (cpu.accounted - 1.0).abs();
     let farthest = |left: &&CpuShare, right: &&CpuShare| distance(left).total_cmp(&distance(right));
     let off = cpus.iter().filter(is_off).max_by(farthest);
@@ -37,34 +57,62 @@ pub fn check(case: &Case<'_>) -> Outcome {
         return Outcome::unchecked(bound, "no CPU was read");
     };
     let measured = worst.accounted * 100.0;
-    let why = format!("states of CPU {} add up to {measured:.1} % of the time", worst.cpu);
+    let why = format!(
+        "states of CPU {} of {} add up to {measured:.1} % of the time, {:.1} % of it idle",
+        worst.cpu,
+        host.hostname,
+        worst.idled * 100.0
+    );
     let (ok, bound) = (Some(off.is_none()), bound.to_string());
     Outcome { ok, measured: Some(measured), bound, why }
 }
 
+/// Nothing of a host whose states do not add up; the other host is sound.
+pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
+    let (host, observed) = match figure {
+        Figure::ServerHost => (case.server_host?, case.far()),
+        _ => (case.host, case.observed),
+    };
+    let holds = check_host(case, host, observed).ok != Some(false);
+    holds.then_some(Standing::Sound)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::fixture::Fixture;
-    use model::facts::CpuAccounting;
 
-    fn holds(accounting: CpuAccounting, busy: f64, accounted: f64) -> Option<bool> {
+    fn holds(accounting: CpuAccounting, idled: f64, accounted: f64) -> Option<bool> {
         let mut fixture = Fixture::good();
         fixture.host.cpu_accounting = accounting;
-        fixture.cpu(1, busy);
         if let Some(cpus) = &mut fixture.observed.cpus {
-            cpus[1].accounted = accounted;
+            (cpus[1].idled, cpus[1].accounted) = (idled, accounted);
         }
-        super::check(&fixture.case()).ok
+        check(&fixture.case()).ok
     }
 
     #[test]
-    fn missing_time_is_forgiven_only_where_it_is_sampled() {
+    fn sampled_states_add_up_to_anything_and_measured_ones_to_the_time_that_passed() {
         let (tick, precise) = (CpuAccounting::Tick, CpuAccounting::Precise);
-        assert_eq!(holds(tick, 0.3, 0.7), Some(true));
-        assert_eq!(holds(tick, 1.0, 0.7), Some(false), "busy throughout");
-        assert_eq!(holds(precise, 0.3, 0.7), Some(false), "nothing is sampled");
-        assert_eq!(holds(tick, 0.3, 1.2), Some(false), "more than there is");
-        assert_eq!(holds(tick, 0.3, 0.3), Some(false), "far too little");
-        assert_eq!(holds(tick, 0.95, 0.80), Some(true), "short bursts");
+        for sum in [0.3, 0.7, 1.11, 1.37, 1.9] {
+            assert_eq!(holds(tick, 0.25, sum), Some(true), "{sum}: sampled");
+            assert_eq!(holds(precise, 0.25, sum), Some(false), "{sum}: measured");
+        }
+        assert_eq!(holds(tick, 1.10, 1.15), Some(false), "idle for longer than time passed");
+        assert_eq!(holds(precise, 0.25, 1.0), Some(true));
+    }
+
+    #[test]
+    fn only_the_states_of_that_host_are_struck() {
+        let mut fixture = Fixture::good();
+        fixture.apart();
+        fixture.host.cpu_accounting = CpuAccounting::Tick;
+        fixture.far().cpus.as_mut().expect("CPUs")[0].idled = 1.4;
+        fixture.check_gates();
+        let standing = &fixture.point.standing;
+        assert!(standing.of(Figure::ServerHost).is_not_known());
+        for figure in [Figure::ClientHost, Figure::Rate, Figure::P99, Figure::ServerCpu] {
+            assert!(standing.of(figure).is_sound(), "{figure:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@
 use super::Outcome;
 use crate::case::{Case, HOT};
 use model::fanout::EventInfo;
+use model::standing::{Figure, Standing};
 
 const BOUND: &str = "under 95 % of a thread, where events are missing";
 
@@ -45,6 +46,20 @@ fn judge_missing(case: &Case<'_>, events: &EventInfo, missing: u64) -> Outcome {
          {share:.0} % of the window: {rest}"
     );
     Outcome { ok: Some(load < HOT), measured: Some(share), bound: BOUND.to_string(), why }
+}
+
+/// What arrived did arrive; more may have been sent. Nothing where events are not conserved.
+pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
+    let events = case.point.events.as_ref()?;
+    let delivery = events.delivery.as_ref()?;
+    if delivery.received + delivery.late + delivery.missing != delivery.meant {
+        return None;
+    }
+    let by = "the generator had no time left for the events that are missing".to_string();
+    Some(match figure {
+        Figure::Delivery => Standing::Bounded { low: events.delivery_share?, high: Some(1.0), by },
+        _ => Standing::Bounded { low: events.rate, high: None, by },
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@
 
 use super::Outcome;
 use crate::case::Case;
+use model::histogram::SAMPLES_BEYOND;
 use model::run::Point;
+use model::standing::{Figure, Standing};
 
 const BOUND: &str = "a median at least";
 
@@ -45,6 +47,44 @@ pub fn check(case: &Case<'_>) -> Outcome {
         bound: BOUND.to_string(),
         why,
     }
+}
+
+/// Why a figure of latency is not there, and what is known of it all the same: it needs more
+/// responses, or it falls among the requests that had no good one.
+pub fn absent(point: &Point, figure: Figure) -> Option<Standing> {
+    let latency = &point.latency_ns;
+    if latency.of(figure).is_some() || point.requests.sent == 0 {
+        return None;
+    }
+    let population = latency.count + latency.censored;
+    let beyond = quantile_of(figure).map(|quantile| population as f64 * (1.0 - quantile));
+    if beyond.is_some_and(|beyond| beyond < SAMPLES_BEYOND - 1e-6) {
+        let why = format!("{} needs more than {population} requests", figure.name());
+        return Some(Standing::NotKnown { why });
+    }
+    let by = format!(
+        "{} falls among the {} of {population} requests without a good response",
+        figure.name(),
+        latency.censored
+    );
+    let low_ns = point.latency_at_least_ns.as_ref().and_then(|at_least| at_least.of(figure));
+    Some(match low_ns {
+        Some(low_ns) => Standing::Bounded { low: low_ns as f64, high: None, by },
+        None => Standing::NotKnown { why: by },
+    })
+}
+
+fn quantile_of(figure: Figure) -> Option<f64> {
+    Some(match figure {
+        Figure::P50 => 0.5,
+        Figure::P75 => 0.75,
+        Figure::P90 => 0.9,
+        Figure::P95 => 0.95,
+        Figure::P99 => 0.99,
+        Figure::P99_9 => 0.999,
+        Figure::P99_99 => 0.9999,
+        _ => return None,
+    })
 }
 
 /// Whether a lower bound in the place of what has no answer makes a median, beside that of service.

@@ -1,8 +1,12 @@
 //! The window shows one rate.
+//!
+//! A mean over a window that was not steady is still the mean over that window. What is struck is
+//! the claim that it is the ceiling: between the lowest and the highest half-second rate.
 
 use super::Outcome;
 use crate::case::Case;
 use crate::steady::{self, Steadiness};
+use model::standing::{Figure, Standing};
 
 pub fn check(case: &Case<'_>) -> Outcome {
     let bound = format!(
@@ -29,4 +33,13 @@ pub fn check(case: &Case<'_>) -> Outcome {
         }
         Steadiness::Unknown => Outcome::unchecked(&bound, "too short, or too few answers"),
     }
+}
+
+/// The lowest and the highest half-second rate.
+pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
+    let rates: Vec<f64> = steady::half_second_rates(&case.point.per_100ms);
+    let low = rates.iter().copied().reduce(f64::min)?;
+    let high = rates.iter().copied().reduce(f64::max);
+    let by = "the rate was not steady".to_string();
+    Some(Standing::Bounded { low, high, by })
 }

@@ -5,6 +5,7 @@
 
 use super::Outcome;
 use crate::case::Case;
+use model::standing::{Figure, Standing};
 
 const BOUND: &str = "at most 0.1 % not listening";
 
@@ -28,6 +29,14 @@ pub fn check(case: &Case<'_>) -> Outcome {
         bound: BOUND.to_string(),
         why,
     }
+}
+
+/// The audience was that of the streams that stayed.
+pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
+    let subscribers = &case.point.events.as_ref()?.subscribers;
+    let stayed = subscribers.accepted.saturating_sub(subscribers.lost);
+    let by = format!("{stayed} of {} streams were accepted and stayed", subscribers.asked);
+    Some(Standing::Bounded { low: stayed as f64, high: Some(subscribers.asked as f64), by })
 }
 
 #[cfg(test)]

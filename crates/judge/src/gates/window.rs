@@ -6,6 +6,7 @@
 
 use super::Outcome;
 use crate::case::Case;
+use model::standing::{Figure, Standing};
 use model::units::show_ns;
 
 const BOUND: &str = "mean latency at most 20 % of the window";
@@ -34,6 +35,19 @@ pub fn check(case: &Case<'_>) -> Outcome {
         bound: BOUND.to_string(),
         why,
     }
+}
+
+/// Requests in flight at the edges are counted or not by chance, at most all of them.
+pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
+    let point = case.point;
+    let in_flight = point.in_flight.mean.unwrap_or(point.in_flight.limit as f64);
+    let edge = in_flight / point.load.duration_s.max(f64::MIN_POSITIVE);
+    let by = format!(
+        "{in_flight:.0} requests were in flight at each end of a window of {}",
+        show_ns(point.load.duration_s * 1e9)
+    );
+    let low = (point.rate - edge).max(0.0);
+    Some(Standing::Bounded { low, high: Some(point.rate + edge), by })
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ fn server_capacity(case: &Case<'_>) -> Option<f64> {
 pub fn base_point(points: &[Point]) -> Option<usize> {
     let rank = |index: &usize| {
         let point = &points[*index];
-        (gates::broken(&point.gates).is_none(), point.rate)
+        (gates::is_rate_known(point), point.rate)
     };
     last_visits(points).into_iter().max_by(|left, right| {
         let (left, right) = (rank(left), rank(right));

@@ -41,7 +41,7 @@ fn named(wall: WallId, confidence: Confidence) -> Verdict {
         name: wall.name().to_string(),
         side: wall.side(),
         confidence,
-        ceiling: Some(Ceiling { rate: 1000.0, kind, low, high, knee_in_flight: None }),
+        ceiling: Some(Ceiling { low, high, ..Ceiling::at(1000.0, kind) }),
         ..undecided()
     }
 }
@@ -297,16 +297,10 @@ fn nothing_made_changes_nothing() {
 
 #[test]
 fn the_base_is_the_sound_point_with_the_highest_rate() {
-    let mut fixture = Fixture::good();
-    fixture.check_gates();
-    let gates = fixture.point.gates.clone();
-    let point = |connections, rate| model::run::Point {
-        gates: gates.clone(),
-        ..Fixture::point(connections, rate)
-    };
-    let mut points = vec![point(8, 1000.0), point(16, 2000.0), point(32, 1900.0)];
+    let levels = [(8, 1000.0), (16, 2000.0), (32, 1900.0)];
+    let mut points = levels.map(|(connections, rate)| Fixture::point(connections, rate)).to_vec();
     assert_eq!(base_point(&points), Some(1));
-    points[1].gates[0].ok = Some(false);
+    Fixture::strike(&mut points[1]);
     assert_eq!(base_point(&points), Some(2));
     assert_eq!(base_point(&[]), None);
 }

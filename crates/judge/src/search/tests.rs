@@ -32,6 +32,7 @@ fn config() -> SearchConfig {
         trial_ns: 5 * SECOND,
         answers_min: 1000,
         confidence: 0.95,
+        errors_added_percent: None,
     }
 }
 
@@ -350,7 +351,7 @@ fn lateness_counts_beside_the_bound_and_accounts_must_agree() {
     assert_eq!(trust(&objective, &point), Trust::Sound, "overload breaks those");
     point.verdict.side = Side::Client;
     assert_eq!(trust(&objective, &point), Trust::ClientLate);
-    point.gates.push(gate("conservation", false));
+    Fixture::strike(&mut point);
     assert_eq!(trust(&objective, &point), Trust::Invalid);
 }
 
@@ -364,4 +365,50 @@ fn what_was_never_met_is_no_answer() {
     });
     assert!(trials.iter().all(|trial| trial.standing != Standing::Met), "{trials:?}");
     assert_eq!((answer.rate, answer.confidence), (None, Confidence::Unknown));
+}
+
+/// A point of a server that answers 10k/s in 1 ms and the rest of the rate with 503 at once.
+fn shedding(rate: f64, duration_s: f64) -> Point {
+    let due = (rate * duration_s) as u64;
+    let good = due.min((10_000.0 * duration_s) as u64);
+    let mut point = Fixture::point(8, good as f64 / duration_s);
+    let mut fast = model::histogram::Histogram::new();
+    fast.record_n(1_000_000, good);
+    (point.requests.sent, point.requests.completed) = (due, good);
+    point.requests.failed = due - good;
+    point.status.insert("5xx".to_string(), due - good);
+    // As a record has it that leaves failures out of its ranks.
+    point.latency_ns = fast.summary(0);
+    point.latency_good_ns = Some(fast.summary(0));
+    point
+}
+
+#[test]
+fn a_server_that_sheds_load_is_never_confirmed_above_what_it_serves() {
+    for (asked, most) in [
+        // 1 % of failures: 10 101 of which 10 000 are good.
+        ("p99<50ms", 10_101.0),
+        ("p50<50ms", 10_101.0),
+        ("good.p99<50ms", 10_101.0),
+        ("p99<50ms,errors<10%", 10_101.0),
+        ("good.p99<50ms,errors<10%", 11_111.0),
+        // Bounded by nothing but the ranks: half of the requests are good.
+        ("p50<50ms,rate>=1", 20_000.0),
+    ] {
+        let typed: Objective = asked.parse().unwrap();
+        let (objective, added) = typed.bounding_failures(1.0);
+        let errors_added_percent = added.map(|term| term.bound);
+        let config = SearchConfig { highest: 40_000.0, errors_added_percent, ..config() };
+        let (answer, _) = search(config, |rate, duration_s| {
+            let point = shedding(rate, duration_s);
+            let stands = crate::objective::at_point(&objective, &point);
+            (Standing::of(&stands), trust(&objective, &point))
+        });
+        let rate = answer.rate.unwrap();
+        assert!((most / 1.021..=most * 1.001).contains(&rate), "{asked}: {answer:?}");
+        assert_eq!(answer.kind, CeilingKind::Ceiling);
+        assert_eq!(answer.confidence, Confidence::Confirmed);
+        let says = answer.notes.iter().any(|note| note.starts_with("errors<1% was added"));
+        assert_eq!(says, added.is_some(), "{asked}: {:?}", answer.notes);
+    }
 }

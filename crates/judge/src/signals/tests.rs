@@ -192,11 +192,7 @@ fn clocks_and_interrupts_come_from_readings() {
 fn the_best_point_is_a_valid_one() {
     let mut points = [Fixture::point(8, 1000.0), Fixture::point(16, 3000.0)];
     assert_eq!(best(&points).unwrap().load.connections, 16);
-    let mut fixture = Fixture::good();
-    fixture.check_gates();
-    let mut broken = fixture.point.gates[0].clone();
-    broken.ok = Some(false);
-    points[1].gates = vec![broken];
+    Fixture::strike(&mut points[1]);
     assert_eq!(best(&points).unwrap().load.connections, 8);
     assert!(best(&[]).is_none());
 }

@@ -4,8 +4,8 @@
 //!
 //! Signals: good responses that arrived against planned requests, requests in flight at both ends
 //! of the window, lag between due and sent.
-//! Rule: responses over planned above 99 %, no backlog that grows beyond chance, and the release lag under 1 ms at p99, or at the
-//! highest percentile below that is known.
+//! Rule: responses over planned above 99 %, no backlog that grows beyond chance, and the release
+//! lag under 1 ms at p99, or at the highest percentile below that is known.
 //! Mimics: A4, a limiter that queues.
 //! Confirm: a rate 25 % higher is reached as well.
 //! Source: Schroeder, Wierman and Harchol-Balter, Open Versus Closed: A Cautionary Tale (2006).

@@ -1,10 +1,11 @@
-//! M4: errors would be counted as success, or many requests had no good answer.
+//! M4: responses with a good status are not what was asked for.
 //!
-//! Signals: answers by status, errors by class, requests without an answer.
-//! Rule: the errors gate breaks: more than 0.1 % failed or were unanswered. The rate counts good
-//! answers only, but a server that refuses is not a server at its ceiling.
-//! Mimics: A4 (a limiter refuses on purpose, evenly; looked at first), a gain after a change.
-//! Confirm: find the errors in the server's log.
+//! Signals: responses with a status 2xx or 3xx that failed a check (--check-*).
+//! Rule: the gate `checks` breaks: more than 0.1 % of them. Such responses are failures and no part
+//! of the rate, but a server that serves something else is not at its ceiling. It is the verdict
+//! only where no other cause is known. Error statuses, resets and timeouts are results.
+//! Mimics: a check that is wrong; a login page or a maintenance page; a truncated body.
+//! Confirm: look at one response.
 //! Source: RFC 9110 section 15.
 
 use super::Test;
@@ -13,15 +14,7 @@ use crate::case::Case;
 use model::wall::WallId;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let worst = case.point.errors.iter().max_by_key(|(_, count)| **count);
-    let bad_status: u64 =
-        ["4xx", "5xx"].iter().filter_map(|class| case.point.status.get(*class)).sum();
-    let step = match worst {
-        Some((class, count)) if *count > bad_status => {
-            format!("find out why requests fail: most are '{class}'")
-        }
-        _ => format!("look at one answer: curl -i {}", case.trial.url),
-    };
+    let step = format!("look at one response: curl -i {}", case.trial.url);
     broken(case, WallId::M4).map_or(Test::NotSeen, |seen| Test::Seen(seen.next(step)))
 }
 
@@ -31,11 +24,12 @@ mod tests {
     use crate::walls::Test;
 
     #[test]
-    fn failures_over_a_thousandth_are_seen() {
+    fn responses_that_fail_a_check_are_seen_and_failures_are_not() {
         let mut fixture = Fixture::good();
-        let failed = fixture.point.requests.sent / 500;
-        fixture.point.requests.failed += failed;
-        fixture.point.requests.completed -= failed;
+        fixture.refuse(0.5);
+        fixture.check_gates();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "failures are results");
+        fixture.mismatch(0.002);
         fixture.check_gates();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert!(seen.next[0].contains("curl"), "{seen:?}");

@@ -177,7 +177,11 @@ impl Side {
         let idle = self.idle?;
         let shares = CpuShares { user, system, softirq: unprinted, idle, ..CpuShares::default() };
         let accounted = user + system + unprinted + idle;
-        Some((0..self.cpus).map(|cpu| CpuShare { cpu, shares, accounted }).collect())
+        Some(
+            (0..self.cpus)
+                .map(|cpu| CpuShare { cpu, shares, accounted, idled: shares.idle + shares.iowait })
+                .collect(),
+        )
     }
 
     fn threads(&self, name: &str) -> Option<Vec<ThreadShare>> {

@@ -1,5 +1,6 @@
 //! A target as a process: started, waited for, ended, and asked what it counted.
 
+use model::secret;
 use plan::Target;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -111,7 +112,9 @@ impl Process {
                 let value: Option<Value> = serde_json::from_str(&line).ok();
                 let value = value.filter(|value| value["event"] == event);
                 let addr = value.and_then(|value| Some(value["addr"].as_str()?.to_string()));
-                addr.ok_or_else(|| format!("its first line is no '{event}': {line}"))
+                addr.ok_or_else(|| {
+                    format!("its first line is no '{event}': {}", secret::text(&line))
+                })
             }
             Err(RecvTimeoutError::Timeout) => {
                 Err(format!("does not listen after {} s", READY_LIMIT.as_secs()))
@@ -202,6 +205,7 @@ impl Process {
         let log = String::from_utf8_lossy(&log);
         match log.lines().rev().find(|line| !line.trim().is_empty()) {
             Some(line) => {
+                let line = secret::text(line);
                 let line: String = line.chars().take(TOLD_MAX_CHARS).collect();
                 format!("{sentence}: {line}")
             }

@@ -4,7 +4,8 @@
 //! and its own would be empty, which systemd takes for the end of the service. So the group must
 //! hold the server and nobody else.
 
-use super::told;
+use super::cgroup::{Ground, Group};
+use super::{journal, told};
 use probe::{CpuGroup, Tree};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -49,22 +50,36 @@ impl CpuMax {
         Ok(Self { folder: own.folder.clone(), inode, text })
     }
 
+    /// Whether an entry of a journal can be one of ours: a place, and a limit as the kernel
+    /// writes them.
+    pub(super) fn check(&self) -> Result<(), String> {
+        journal::check_path(&self.folder)?;
+        let mut words = self.text.split(' ');
+        let is_number = |word: &str| word.len() < 20 && word.parse::<u64>().is_ok();
+        let is_limit = words.next().is_some_and(|word| word == "max" || is_number(word))
+            && words.next().is_some_and(is_number)
+            && words.next().is_none();
+        if is_limit { Ok(()) } else { Err(format!("'{}' is no limit", self.text.escape_debug())) }
+    }
+
     /// Writes another limit.
-    pub(super) fn set(&self, text: &str) -> Result<(), String> {
+    pub(super) fn set(&self, text: &str, ground: Ground) -> Result<(), String> {
         let file = self.folder.join("cpu.max");
-        write(&file, text).map_err(at(&file))
+        let written = Group::open(&self.folder, ground);
+        written.and_then(|group| group.write("cpu.max", text)).map_err(at(&file))
     }
 
     /// Writes what was there. A group that is not there any more has no limit to put back.
-    pub(super) fn put_back(&self) -> Result<(), String> {
-        match fs::metadata(&self.folder) {
+    pub(super) fn put_back(&self, ground: Ground) -> Result<(), String> {
+        let group = match Group::open(&self.folder, ground) {
             Err(error) if is_gone(&error) => return Ok(()),
-            Err(error) => return Err(at(&self.folder)(error)),
-            Ok(found) if found.ino() != self.inode => return Ok(()),
-            Ok(_) => {}
+            group => group.map_err(at(&self.folder))?,
+        };
+        if group.inode().map_err(at(&self.folder))? != self.inode {
+            return Ok(());
         }
         let file = self.folder.join("cpu.max");
-        match write(&file, &self.text) {
+        match group.write("cpu.max", &self.text) {
             Err(error) if is_gone(&error) => Ok(()),
             written => {
                 let way_out = |why: String| format!("{why}; write '{}' to it", self.text);
@@ -72,12 +87,6 @@ impl CpuMax {
             }
         }
     }
-}
-
-/// Writes to a file of the kernel's: one that it has not made is not one to make.
-pub(super) fn write(file: &Path, text: &str) -> io::Result<()> {
-    let mut open = fs::OpenOptions::new().write(true).truncate(true).open(file)?;
-    io::Write::write_all(&mut open, text.as_bytes())
 }
 
 /// Whether a file or a group is not there any more.
@@ -173,11 +182,11 @@ mod tests {
         let mut tree = Tree::of(pid).unwrap();
         let max = CpuMax::of(&group(&folder, "/server"), &mut tree).unwrap();
         let now = || fs::read_to_string(folder.path("server/cpu.max")).unwrap();
-        max.set("20000 100000").unwrap();
+        max.set("20000 100000", Ground::MadeUp).unwrap();
         assert_eq!(now(), "20000 100000");
         let journalled = serde_json::to_string(&max).unwrap();
         let max: CpuMax = serde_json::from_str(&journalled).unwrap();
-        max.put_back().unwrap();
+        max.put_back(Ground::MadeUp).unwrap();
         assert_eq!(now(), "max 100000");
         let procs = fs::read_to_string(folder.path("server/cgroup.procs")).unwrap();
         assert_eq!(procs, format!("{pid}\n"), "nobody was moved");
@@ -206,15 +215,33 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_is_as_the_kernel_writes_it() {
+        let max = |folder: &str, text: &str| CpuMax {
+            folder: folder.into(),
+            inode: 1,
+            text: text.to_string(),
+        };
+        for good in ["max 100000", "20000 100000"] {
+            assert_eq!(max("/sys/fs/cgroup/a", good).check(), Ok(()));
+        }
+        for bad in ["", "max", "20000", "1 2 3", "max 1\n/x", "-1 5", "a b", "1  2"] {
+            assert!(max("/sys/fs/cgroup/a", bad).check().is_err(), "{bad}");
+        }
+        for bad in ["a", "", "/a/../b", "/a\nb"] {
+            assert!(max(bad, "max 100000").check().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn a_group_that_is_gone_has_nothing_to_put_back() {
         let folder = Folder::new("max-gone");
         folder.write("server/cpu.max", "50000 100000\n");
         let max = CpuMax::of_group(&group(&folder, "/server")).unwrap();
         // Kept, so that its number is not given to the next.
         fs::rename(folder.path("server"), folder.path("old")).unwrap();
-        assert_eq!(max.put_back(), Ok(()));
+        assert_eq!(max.put_back(Ground::MadeUp), Ok(()));
         folder.write("server/cpu.max", "70000 100000\n");
-        assert_eq!(max.put_back(), Ok(()));
+        assert_eq!(max.put_back(Ground::MadeUp), Ok(()));
         let now = fs::read_to_string(folder.path("server/cpu.max")).unwrap();
         assert_eq!(now, "70000 100000\n", "another group by the same name");
     }

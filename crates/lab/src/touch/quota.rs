@@ -5,8 +5,9 @@
 //! other limits are in other hierarchies. In version 2 a group with processes has no groups below
 //! it, so the limit of its own group is turned, when nobody else is in there.
 
-use super::cpu_max::{self, CpuMax};
-use super::journal::{Before, Change};
+use super::cgroup::{Ground, Group};
+use super::cpu_max::CpuMax;
+use super::journal::{self, Before, Change};
 use super::{mask, told};
 use probe::{CpuGroup, Tree, cpu_groups};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,10 @@ use std::time::{Duration, Instant};
 const PERIOD_US: u64 = 100_000;
 /// Least quota the kernel takes, microseconds.
 const QUOTA_MIN_US: u64 = 1_000;
+/// The list of a group's processes.
+const PROCESSES: &str = "cgroup.procs";
+/// What the name of a group that was made begins with.
+const MADE: &str = "ceiling-";
 /// A group is empty a moment after its last process has left.
 const EMPTY_WITHIN: Duration = Duration::from_secs(2);
 
@@ -34,11 +39,30 @@ pub(super) struct Moved {
 }
 
 impl Moved {
+    /// Whether an entry of a journal can be one of ours: a group that was made below the other.
+    pub(super) fn check(&self) -> Result<(), String> {
+        journal::check_path(&self.from)?;
+        journal::check_path(&self.made)?;
+        let name = self.made.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_ours = name.strip_prefix(MADE).is_some_and(|pid| pid.parse::<u32>().is_ok());
+        if is_ours && self.made.parent() == Some(&self.from) {
+            return Ok(());
+        }
+        let (made, from) = (self.made.display(), self.from.display());
+        Err(format!("{made} is no group that ceiling makes below {from}"))
+    }
+
     /// Moves all that is in the made group back, and removes it.
-    pub(super) fn put_back(&self) -> Result<(), String> {
+    pub(super) fn put_back(&self, ground: Ground) -> Result<(), String> {
+        for folder in [&self.from, &self.made] {
+            match Group::open(folder, ground) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                opened => drop(opened.map_err(|why| format!("{}: {why}", folder.display()))?),
+            }
+        }
         let begin = Instant::now();
         loop {
-            let mut why = move_all(&self.made, &self.from).err();
+            let mut why = self.move_all(ground).err();
             match fs::remove_dir(&self.made) {
                 Ok(()) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -55,19 +79,25 @@ impl Moved {
             thread::sleep(Duration::from_millis(10));
         }
     }
-}
 
-/// Moves every process of a group to another.
-fn move_all(made: &Path, to: &Path) -> io::Result<()> {
-    let Ok(listed) = fs::read_to_string(made.join("cgroup.procs")) else { return Ok(()) };
-    listed.lines().try_for_each(|pid| join(to, pid))
+    /// Moves every process of the made group back.
+    fn move_all(&self, ground: Ground) -> io::Result<()> {
+        let made = match Group::open(&self.made, ground) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            made => made?,
+        };
+        let listed = made.read(PROCESSES)?;
+        let from = Group::open(&self.from, ground)?;
+        listed.lines().try_for_each(|pid| join(&from, pid))
+    }
 }
 
 /// Puts a process into a group; one that has ended is nowhere.
-fn join(group: &Path, pid: &str) -> io::Result<()> {
+fn join(group: &Group, pid: &str) -> io::Result<()> {
     let gone =
         |error: &io::Error| error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error());
-    match fs::write(group.join("cgroup.procs"), pid) {
+    let pid: u32 = pid.parse().map_err(|_| io::Error::other(format!("'{pid}' is no process")))?;
+    match group.write(PROCESSES, &pid.to_string()) {
         Err(error) if gone(&error) => Ok(()),
         written => written,
     }
@@ -89,7 +119,7 @@ impl ServerQuota {
         let before = match own.version {
             1 => {
                 one_group(&tree, own)?;
-                let made = own.folder.join(format!("ceiling-{}", process::id()));
+                let made = own.folder.join(format!("{MADE}{}", process::id()));
                 Before::Group(Moved { from: own.folder.clone(), made })
             }
             _ => Before::CpuMax(CpuMax::of(own, &mut tree)?),
@@ -104,11 +134,12 @@ impl ServerQuota {
         fs::create_dir(made).map_err(at_made)?;
         // A group without the controller has no such file: that is known before anybody moves.
         self.lift()?;
+        let group = Group::open(made, Ground::Kernel).map_err(at_made)?;
         // Processes that fork while they are moved are in the second list.
         for _ in 0..2 {
             self.tree.refresh().map_err(told)?;
             let mut pids = self.tree.pids().iter();
-            pids.try_for_each(|pid| join(made, &pid.to_string())).map_err(at_made)?;
+            pids.try_for_each(|pid| join(&group, &pid.to_string())).map_err(at_made)?;
         }
         Ok(())
     }
@@ -121,7 +152,7 @@ impl ServerQuota {
                 set(made, "cpu.cfs_period_us", &PERIOD_US.to_string())?;
                 set(made, "cpu.cfs_quota_us", &quota_us.to_string())
             }
-            Before::CpuMax(max) => max.set(&format!("{quota_us} {PERIOD_US}")),
+            Before::CpuMax(max) => max.set(&format!("{quota_us} {PERIOD_US}"), Ground::Kernel),
             Before::Masks(_) => Ok(()),
         }
     }
@@ -130,7 +161,7 @@ impl ServerQuota {
     pub(crate) fn lift(&self) -> Result<(), String> {
         match &self.change.before {
             Before::Group(Moved { made, .. }) => set(made, "cpu.cfs_quota_us", "-1"),
-            Before::CpuMax(max) => max.put_back(),
+            Before::CpuMax(max) => max.put_back(Ground::Kernel),
             Before::Masks(_) => Ok(()),
         }
     }
@@ -142,8 +173,8 @@ impl ServerQuota {
 }
 
 fn set(group: &Path, file: &str, value: &str) -> Result<(), String> {
-    let path = group.join(file);
-    cpu_max::write(&path, value).map_err(|error| format!("{}: {error}", path.display()))
+    let written = Group::open(group, Ground::Kernel).and_then(|group| group.write(file, value));
+    written.map_err(|error| format!("{}: {error}", group.join(file).display()))
 }
 
 /// All threads of the tree must be in one group: they are put back into one.

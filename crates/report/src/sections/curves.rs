@@ -1,9 +1,10 @@
 //! Throughput and latency over what the levels vary.
 
 use crate::page::{Axis, Block, Chart, Limit, Mark, Scale, Series, Shape, Unit, View};
-use crate::wording::{mark_of, per_second, rate_of};
+use crate::wording::{interval, mark_of, per_second, rate_of};
 use model::histogram::Summary;
 use model::run::{Point, Run};
+use model::search::Answer;
 use model::verdict::{Ceiling, CeilingKind};
 
 /// What the levels of a run vary; the horizontal axis.
@@ -82,7 +83,7 @@ pub fn curves(run: &Run) -> Vec<Block> {
     let points: Vec<&Point> = order.iter().map(|(_, index)| &points[*index]).collect();
     let rates = rate_series(&points).into_iter().chain(fitted).collect();
     vec![
-        Block::Chart(rate_chart(varied, View { limits: limits(run), ..view(rates) })),
+        Block::Chart(rate_chart(run, varied, View { limits: limits(run), ..view(rates) })),
         Block::Chart(latency_chart(varied, view(latency_series(&points)))),
     ]
 }
@@ -107,8 +108,20 @@ fn fitted_series(run: &Run, order: &[(f64, usize)]) -> Option<Series> {
     Some(Series { label: format!("fit: {}", shape.best?.name()), y })
 }
 
-/// The ceiling, as judged.
+/// The ceiling, as judged; of a search its answer, which is what the headline tells.
 fn limits(run: &Run) -> Vec<Limit> {
+    if let Some(search) = &run.record.search {
+        let answer = search.answer.as_ref().and_then(|answer| Some((answer.rate?, answer)));
+        let limit = |(rate, answer): (f64, &Answer)| Limit {
+            label: match answer.kind {
+                CeilingKind::Ceiling => format!("{} holds", per_second(rate)),
+                CeilingKind::AtLeast => format!("at least {} holds", per_second(rate)),
+            },
+            at: rate,
+            within: answer.misses_at.map(|misses_at| (rate, misses_at)),
+        };
+        return answer.into_iter().map(limit).collect();
+    }
     let limit = |ceiling: &Ceiling| Limit {
         label: match ceiling.kind {
             CeilingKind::Ceiling => format!("ceiling {}", per_second(ceiling.rate)),
@@ -128,11 +141,13 @@ fn latency_series(points: &[&Point]) -> Vec<Series> {
     PERCENTILES.into_iter().map(series_of).collect()
 }
 
-fn rate_chart(varied: Varied, view: View) -> Chart {
+fn rate_chart(run: &Run, varied: Varied, view: View) -> Chart {
+    let band = run.record.verdict.ceiling.as_ref().and_then(interval);
+    let band = band.map_or_else(String::new, |band| format!(" The band is {band}."));
     Chart {
         id: "rate-by-level".to_string(),
         title: "Throughput".to_string(),
-        note: "Completed good responses per second.".to_string(),
+        note: format!("Completed good responses per second.{band}"),
         x: varied.axis(),
         y: Axis::linear("rate", Unit::PerSecond),
         shape: Shape::Lines,

@@ -2,21 +2,22 @@
 
 use crate::page::{Block, Column, Mark, Row, Table};
 use crate::wording::{
-    broken_gates, count, is_partial, latency, mark_of, microseconds, mixed_cost, ns, or_dash,
-    point_mark, rate_of, unchecked_gates, wall_mark, wall_phrase,
+    count, is_partial, latency, mark_of, microseconds, mixed_cost, ns, or_dash, point_mark,
+    rate_cell, rate_of, struck, wall_mark, wall_phrase,
 };
+use model::claim::Claim;
 use model::run::{Point, Run};
+use model::standing::{Figure, Standing};
 use model::units::show_count;
-use model::wall::Side;
 
 /// A column and how to fill it.
-struct Figure {
+struct Cell {
     column: Column,
     cell: fn(&Point) -> String,
 }
 
-fn figure(column: Column, cell: fn(&Point) -> String) -> Figure {
-    Figure { column, cell }
+fn figure(column: Column, cell: fn(&Point) -> String) -> Cell {
+    Cell { column, cell }
 }
 
 /// One row per point; columns that say nothing in this run are left out.
@@ -42,7 +43,7 @@ pub fn levels(run: &Run) -> Vec<Block> {
     vec![Block::Table(table)]
 }
 
-fn figures(points: &[Point]) -> Vec<Figure> {
+fn figures(points: &[Point]) -> Vec<Cell> {
     let any = |has: fn(&Point) -> bool| points.iter().any(has);
     let of_events = points.iter().all(|point| point.events.is_some());
     let heading = if of_events { "subs" } else { "conns" };
@@ -56,20 +57,20 @@ fn figures(points: &[Point]) -> Vec<Figure> {
     if any(|point| point.offered_rate.is_some()) {
         figures.push(figure(Column::numbers("asked /s"), |p| or_dash(p.offered_rate, show_count)));
     }
-    figures.push(figure(Column::numbers("rate /s"), |p| or_dash(rate_of(p), show_count)));
-    figures.push(figure(Column::numbers("p50"), |point| latency(point, |s| s.p50)));
-    figures.push(figure(Column::numbers("p99"), |point| latency(point, |s| s.p99)));
+    figures.push(figure(Column::numbers("rate /s"), rate_cell));
+    figures.push(figure(Column::numbers("p50"), |point| latency(point, Figure::P50)));
+    figures.push(figure(Column::numbers("p99"), |point| latency(point, Figure::P99)));
     if any(|point| point.latency_ns.p99_9.is_some()) {
-        figures.push(figure(Column::numbers("p99.9").rank(2), |p| latency(p, |s| s.p99_9)));
-        figures.push(figure(Column::numbers("max").rank(6), |p| latency(p, |s| s.max)));
+        figures.push(figure(Column::numbers("p99.9").rank(2), |p| latency(p, Figure::P99_9)));
+        figures.push(figure(Column::numbers("max").rank(6), |p| latency(p, Figure::Max)));
     } else {
-        figures.push(figure(Column::numbers("max").rank(2), |p| latency(p, |s| s.max)));
+        figures.push(figure(Column::numbers("max").rank(2), |p| latency(p, Figure::Max)));
     }
     figures.extend(rest(points));
     figures
 }
 
-fn rest(points: &[Point]) -> Vec<Figure> {
+fn rest(points: &[Point]) -> Vec<Cell> {
     let mut figures = Vec::new();
     if !points.iter().all(is_kept_busy) {
         let in_flight = |p: &Point| or_dash(p.in_flight.mean, show_count);
@@ -91,7 +92,6 @@ fn rest(points: &[Point]) -> Vec<Figure> {
         }));
     }
     figures.push(figure(Column::words("wall").rank(1), |point| wall_mark(&point.verdict)));
-    figures.push(figure(Column::words("gates"), gates_mark));
     figures
 }
 
@@ -121,17 +121,6 @@ fn attempt_errors(point: &Point) -> u64 {
     ["connect", "tls", "ports", "fds"].into_iter().filter_map(|class| point.errors.get(class)).sum()
 }
 
-/// `ok`, `ok 2?` when two could not be checked, `BAD 1` when one is broken.
-fn gates_mark(point: &Point) -> String {
-    let unchecked = unchecked_gates(point).count();
-    match broken_gates(point).count() {
-        0 if point.gates.is_empty() => "-".to_string(),
-        0 if unchecked == 0 => "ok".to_string(),
-        0 => format!("ok {unchecked}?"),
-        broken => format!("BAD {broken}"),
-    }
-}
-
 fn notes(run: &Run) -> Vec<String> {
     let points = &run.record.points;
     let mut notes = reservations(run);
@@ -155,16 +144,6 @@ fn notes(run: &Run) -> Vec<String> {
         "Latency counts from the send (closed loop: a stall holds back later sends)."
     };
     notes.push(from.to_string());
-    let unchecked = points.iter().map(|point| unchecked_gates(point).count()).max().unwrap_or(0);
-    if unchecked > 0 {
-        notes.push(format!("ok {unchecked}?: {unchecked} of the gates could not be checked."));
-    }
-    if run.record.search.is_some() {
-        notes.push(
-            "Overload breaks gates, and a search needs overload: what was believed is said above."
-                .to_string(),
-        );
-    }
     if points.iter().any(|point| point.attempt > 1) {
         notes.push("#2: the second visit of a level.".to_string());
     }
@@ -208,22 +187,39 @@ fn reservations(run: &Run) -> Vec<String> {
     groups.into_iter().map(note).collect()
 }
 
-/// Why a row is marked.
+/// Why a row is marked: what may be claimed of it, that it is partial, and the figures that have
+/// bounds.
 fn reservation(run: &Run, point: &Point, mark: Mark) -> Option<String> {
-    let broken: Vec<_> = broken_gates(point).map(|gate| gate.id.as_str()).collect();
-    Some(match mark {
-        Mark::None => return None,
-        Mark::Broken if broken.is_empty() => wall_phrase(&point.verdict),
-        Mark::Broken => format!("not a measurement, broken: {}", broken.join(", ")),
-        Mark::Caution if point.verdict.side == Side::Client => {
-            format!("limited by the generator, {}", wall_phrase(&point.verdict))
+    if mark == Mark::None {
+        return None;
+    }
+    let mut whys = match point.claim() {
+        Claim::NotKnown(why) => vec![why],
+        Claim::OfGenerator => {
+            vec![format!("the generator is the wall, {}", wall_phrase(&point.verdict))]
         }
-        Mark::Caution if rate_of(point).is_none() => "ended before it was measured".to_string(),
-        Mark::Caution if is_partial(run, point) => {
-            format!("partial, {:.1}s were measured", point.load.duration_s)
+        Claim::Known => Vec::new(),
+    };
+    if rate_of(point).is_none() {
+        whys.push("ended before it was measured".to_string());
+    } else if is_partial(run, point) {
+        whys.push(format!("partial, {:.1}s were measured", point.load.duration_s));
+    }
+    // One cause strikes several figures.
+    let mut causes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (figure, standing) in struck(point) {
+        let Standing::Bounded { by, .. } = standing else { continue };
+        match causes.iter_mut().find(|(cause, _)| cause == by) {
+            Some(cause) => cause.1.push(figure.name()),
+            None => causes.push((by, vec![figure.name()])),
         }
-        Mark::Caution => wall_phrase(&point.verdict),
-    })
+    }
+    let bounded = |(by, figures): (&str, Vec<&str>)| {
+        let are = if figures.len() == 1 { "is" } else { "are" };
+        format!("{} {are} bounded, because {by}", figures.join(", "))
+    };
+    whys.extend(causes.into_iter().map(bounded));
+    Some(whys.join("; "))
 }
 
 #[cfg(test)]

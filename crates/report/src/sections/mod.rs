@@ -185,15 +185,16 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let said = [
-            (fixtures::ramp_quota(), "CEILING 48.3k/s (48.1k to 48.4k at 95 %)"),
+            (fixtures::ramp_quota(), "CEILING 48.3k/s (48.1k to 48.4k at 95 % over 4 visits)"),
             (
                 fixtures::ramp_generator(),
                 "NOT A SERVER MEASUREMENT: the generator is the wall (C2 one client thread).",
             ),
-            (fixtures::ramp_no_wall(), "AT LEAST 25.0k/s (24.9k to 25.1k at 95 %)"),
+            (fixtures::ramp_no_wall(), "AT LEAST 25.0k/s (24.9k to 25.1k inside this run)"),
             (
                 fixtures::ramp_invalid(),
-                "NOT A VALID MEASUREMENT: M4 errors counted as success, confirmed.",
+                "NOT A VALID MEASUREMENT: the rate is not known: littles_law: rate x mean latency = \
+                 912.0 for 456.0 in flight.",
             ),
             (
                 fixtures::target_lost(),

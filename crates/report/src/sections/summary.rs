@@ -2,15 +2,17 @@
 
 use super::search;
 use super::ways;
-use crate::page::{Banner, Block, Fact, Mark, Tone};
+use crate::page::{Banner, Block, Fact, Tone};
 use crate::rates::{STATES, shares_of};
 use crate::wording::{
-    best_point, broken_gates, count, delivered, interval, is_partial, latency, mark_of, ns,
-    or_dash, per_second, percent, plural, point_mark, point_phrase, rate_of, side_phrase,
-    wall_name, wall_phrase,
+    best_point, broken_gates, count, delivered, drift, failures_phrase, interval, is_partial,
+    latency, ns, or_dash, per_second, percent, plural, point_mark, point_phrase, rate_cell,
+    rate_of, side_phrase, wall_name, wall_phrase,
 };
+use model::claim::Claim;
 use model::load::{Arrival, Hold, Level, Life, Question};
 use model::run::{Outcome, Point, Record, Run};
+use model::standing::{Figure, Standing};
 use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{CeilingKind, Confidence, Named, Verdict};
 use model::wall::Side;
@@ -36,25 +38,38 @@ fn verdict_banner(run: &Run) -> Banner {
     if let Some(answer) = run.record.search.as_ref().and_then(|search| search.answer.as_ref()) {
         return search::banner(run, answer);
     }
-    match verdict.side {
-        Side::Measurement => measurement_banner(run),
-        Side::Client => client_banner(verdict),
-        Side::Path | Side::Server | Side::None | Side::Unknown => match run.record.trial.question {
+    let mut banner = match run.record.claim() {
+        Claim::NotKnown(why) => unknown_banner(run, &why),
+        Claim::OfGenerator => client_banner(verdict),
+        Claim::Known => match run.record.trial.question {
             Question::Load => load_banner(run),
             Question::Churn => churn_banner(run),
             Question::Fanout => fanout_banner(run),
             Question::Ramp | Question::Find => ceiling_banner(verdict),
         },
-    }
+    };
+    banner.lines.extend(failures_sentence(run));
+    banner
 }
 
-fn measurement_banner(run: &Run) -> Banner {
-    let text = format!("NOT A VALID MEASUREMENT: {}.", wall_phrase(&run.record.verdict));
+/// Failures are results: what share of the requests had no good response stands in the first lines.
+fn failures_sentence(run: &Run) -> Option<String> {
+    let (_, point) = best_point(run)?;
+    let at = if run.record.points.len() > 1 {
+        format!(" with {}", point_phrase(point))
+    } else {
+        String::new()
+    };
+    failures_phrase(point).map(|phrase| format!("Failures{at}: {phrase}."))
+}
+
+fn unknown_banner(run: &Run, why: &str) -> Banner {
+    let text = format!("NOT A VALID MEASUREMENT: {why}.");
     let mut lines = Vec::new();
     for point in &run.record.points {
-        let why = broken_gates(point)
-            .map(|gate| format!("{} at {}: {}", gate.id, point_mark(point), gate.why));
-        lines.extend(why);
+        let struck = matches!(point.claim(), Claim::NotKnown(_)).then(|| broken_gates(point));
+        let why = struck.into_iter().flatten();
+        lines.extend(why.map(|gate| format!("{} at {}: {}", gate.id, point_mark(point), gate.why)));
     }
     let hidden = lines.len().saturating_sub(LINES_MAX);
     lines.truncate(LINES_MAX);
@@ -88,7 +103,7 @@ fn tone_of(verdict: &Verdict) -> Tone {
     }
 }
 
-/// `CEILING 48.2k/s (47.9k to 48.5k at 95 %)`, or `AT LEAST ..`.
+/// `CEILING 48.2k/s (47.9k to 48.5k at 95 % over 8 visits)`, or `AT LEAST ..`.
 fn rate_phrase(verdict: &Verdict) -> Option<String> {
     let ceiling = verdict.ceiling.as_ref()?;
     let kind = match ceiling.kind {
@@ -129,7 +144,9 @@ fn without_stop(name: &str) -> &str {
 
 fn ceiling_banner(verdict: &Verdict) -> Banner {
     let rate = rate_phrase(verdict).unwrap_or_else(|| "NO CEILING WAS MEASURED".to_string());
-    Banner { tone: tone_of(verdict), text: rate, lines: vec![wall_sentence(verdict)] }
+    let mut lines = vec![wall_sentence(verdict)];
+    lines.extend(verdict.ceiling.as_ref().and_then(drift));
+    Banner { tone: tone_of(verdict), text: rate, lines }
 }
 
 /// Connections were asked about: how many came per second, or how many were held.
@@ -184,9 +201,13 @@ fn load_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
     let Some((_, point)) = best_point(run) else { return ceiling_banner(verdict) };
     let ceiling = verdict.ceiling.as_ref();
-    let rate = or_dash(ceiling.map(|ceiling| ceiling.rate).or(rate_of(point)), per_second);
+    let rate = match point.standing.of(Figure::Rate) {
+        Standing::Sound => or_dash(rate_of(point), per_second),
+        _ => format!("{}/s", rate_cell(point)),
+    };
+    let ceiling = ceiling.filter(|_| point.standing.of(Figure::Rate).is_sound());
     let around = ceiling.and_then(interval).map_or_else(String::new, |text| format!(" ({text})"));
-    let (p50, p99) = (latency(point, |s| s.p50), latency(point, |s| s.p99));
+    let (p50, p99) = (latency(point, Figure::P50), latency(point, Figure::P99));
     let load = point_phrase(point);
     let text = format!("{rate}{around}, p50 {p50}, p99 {p99}, with {load}");
     Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
@@ -225,7 +246,11 @@ fn facts(run: &Run) -> Vec<Fact> {
     facts.extend(ways::facts(&run.record.target));
     if let Some((_, point)) = best_point(run) {
         if run.record.points.len() > 1 {
-            facts.push(Fact::new("Reached", figures_phrase(run, point)));
+            let is_flat = run.record.verdict.ceiling.as_ref().is_some_and(|ceiling| {
+                ceiling.kind == CeilingKind::Ceiling && ceiling.knee_in_flight.is_some()
+            });
+            let label = if is_flat { "Plateau from" } else { "Highest" };
+            facts.push(Fact::new(label, figures_phrase(point)));
         }
         let ceiling = run.record.verdict.ceiling.as_ref();
         if let Some(knee) = ceiling.and_then(|ceiling| ceiling.knee_in_flight) {
@@ -320,21 +345,18 @@ fn life_phrase(life: &Life) -> String {
     }
 }
 
-fn figures_phrase(run: &Run, point: &Point) -> String {
+fn figures_phrase(point: &Point) -> String {
     let failed = point.requests.failed + point.requests.unanswered;
     let mut phrase = format!(
         "{} with {}: p50 {}, p99 {}, max {}",
         or_dash(rate_of(point), per_second),
         point_phrase(point),
-        latency(point, |s| s.p50),
-        latency(point, |s| s.p99),
-        latency(point, |s| s.max),
+        latency(point, Figure::P50),
+        latency(point, Figure::P99),
+        latency(point, Figure::Max),
     );
     if failed > 0 {
         phrase.push_str(&format!("; {} failed", plural(failed, "request")));
-    }
-    if mark_of(run, point) != Mark::None {
-        phrase.push_str("; see the note below the table");
     }
     phrase
 }

@@ -1,11 +1,12 @@
 //! A transaction as its lines tell it, and the file they are appended to.
 
 use super::entry::{Begin, Ended, Entry, Header, VERSION};
-use super::trusted;
 use crate::error::TuneError;
 use crate::place::Seen;
+use crate::trust;
+use rustix::fs::CWD;
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -82,7 +83,7 @@ impl Story {
     /// Reads a file. Nothing when not even its header was finished: then nothing was changed.
     pub(crate) fn read(path: &Path, number: u64) -> Result<Option<Self>, TuneError> {
         let error = |error| TuneError::Journal { path: path.to_path_buf(), error };
-        let bytes = bytes_of(path).map_err(error)?;
+        let bytes = trust::read(CWD, path, FILE_MAX_BYTES).map_err(error)?;
         Self::parse(&bytes, path, number)
     }
 
@@ -151,19 +152,6 @@ fn check(header: &Header, number: u64) -> Result<(), String> {
         }
         _ => Ok(()),
     }
-}
-
-/// A file that we can believe in: ours, no link, not too long.
-fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
-    let about = file.metadata()?;
-    trusted(&about).map_err(io::Error::other)?;
-    if !about.is_file() || about.len() > FILE_MAX_BYTES {
-        return Err(io::Error::new(ErrorKind::InvalidData, "it is no file of ours"));
-    }
-    let mut bytes = Vec::new();
-    file.take(FILE_MAX_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// A transaction that is being written.

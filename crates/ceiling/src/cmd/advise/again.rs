@@ -4,6 +4,7 @@
 
 use crate::cli::Cli;
 use clap::CommandFactory;
+use model::secret::{self, Secrets};
 
 /// What is about one run and its files only.
 const FLAGS: &[&str] = &["--json", "--quiet", "-q"];
@@ -60,6 +61,8 @@ fn is(word: &str, name: &str) -> bool {
 /// The words without the program and without these options.
 fn kept(command: &[String], flags: &[&str], valued: &[&str]) -> Vec<String> {
     let mut words = Vec::new();
+    // Records of earlier versions have them.
+    let command = Secrets::command(command);
     let mut all = command.iter().skip(1);
     while let Some(word) = all.next() {
         if valued.contains(&word.as_str()) {
@@ -71,12 +74,60 @@ fn kept(command: &[String], flags: &[&str], valued: &[&str]) -> Vec<String> {
     words
 }
 
+/// As a shell takes it. Where the record has a mask there is a variable: `$AUTHORIZATION`.
 fn typed(words: &[String]) -> String {
-    let quote = |word: &String| match word.contains([' ', '\'', '"', '$']) {
-        true => format!("'{}'", word.replace('\'', "'\\''")),
-        false => word.clone(),
+    let mut before = "";
+    let mut shown = vec!["ceiling".to_string()];
+    for word in words {
+        shown.push(match word {
+            word if word.contains(secret::MASK) => format!("\"{}\"", referred(word, before)),
+            word if word.contains([' ', '\'', '"', '$']) => {
+                format!("'{}'", word.replace('\'', "'\\''"))
+            }
+            word => word.clone(),
+        });
+        before = word;
+    }
+    shown.join(" ")
+}
+
+/// A word between double quotes, with a variable in the place of each secret.
+fn referred(word: &str, before: &str) -> String {
+    let mut parts = word.split(secret::MASK).peekable();
+    let mut text = String::new();
+    while let Some(part) = parts.next() {
+        for letter in part.chars() {
+            if "\\\"$`".contains(letter) {
+                text.push('\\');
+            }
+            text.push(letter);
+        }
+        if let Some(behind) = parts.peek() {
+            text += &format!("${{{}}}", variable(part, behind, before));
+        }
+    }
+    text
+}
+
+/// What the variable of a secret is called: as what it belongs to.
+fn variable(ahead: &str, behind: &str, before: &str) -> String {
+    let is_short = ahead.starts_with('-') && !ahead.starts_with("--");
+    let ahead = if is_short { ahead.split_once('H').map_or("", |(_, name)| name) } else { ahead };
+    let name = ahead.trim_end().strip_suffix([':', '=']);
+    let name = name.map(|name| {
+        let begin =
+            name.rfind(|letter: char| !letter.is_ascii_alphanumeric() && !"-_".contains(letter));
+        name[begin.map_or(0, |at| at + 1)..].trim_matches('-')
+    });
+    let option = before.trim_start_matches('-');
+    let name = match name {
+        _ if behind.starts_with('@') => "password",
+        Some(name) if !name.is_empty() => name,
+        _ if option == "H" => "header",
+        _ if ahead.is_empty() && option.len() > 1 && before.starts_with("--") => option,
+        _ => "body",
     };
-    format!("ceiling {}", words.iter().map(quote).collect::<Vec<_>>().join(" "))
+    name.to_ascii_uppercase().replace('-', "_")
 }
 
 #[cfg(test)]
@@ -103,6 +154,31 @@ mod tests {
         let probed = probed(&command);
         assert_eq!(probed, "ceiling load http://h/ --confirm --probe HOST:9200");
         assert!(confirmed(&command).ends_with("--confirm"), "{}", confirmed(&command));
+    }
+
+    #[test]
+    fn secrets_are_referred_to() {
+        let command = [
+            "ceiling",
+            "load",
+            "http://h/a?token=s1&n=1",
+            "-H",
+            "Authorization: Bearer s2",
+            "-kHX-Api-Key:s3",
+            "-b",
+            "s4",
+            "--proxy=http://u:s5@p:1",
+            "--header",
+            "A: $b",
+        ];
+        let command = command.map(str::to_string);
+        assert_eq!(
+            plain(&command),
+            "ceiling load \"http://h/a?token=${TOKEN}&n=1\" -H \"Authorization: ${AUTHORIZATION}\" \
+             \"-kHX-Api-Key:${X_API_KEY}\" -b \"${BODY}\" \"--proxy=http://u:${PASSWORD}@p:1\" \
+             --header 'A: $b'"
+        );
+        assert_eq!(plain(&Secrets::command(&command)), plain(&command));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use model::root::Root;
 use model::tuning::{Answer, Order, Row, Scope, Signals, Wanted};
 use probe::Tree;
 use remote::{Call, Look, Tuner};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -29,8 +30,8 @@ pub struct Hands {
 /// The server as the probe was told.
 #[derive(Debug)]
 enum Server {
-    /// It was not.
-    Untold,
+    /// It was not; a client may still name whoever listens on the port it was told.
+    Untold(Option<u16>),
     /// Its processes; once it has ended they are nobody's, whoever gets their numbers.
     Seen(Tree),
     /// Nobody had the number when the probe started, and why.
@@ -38,8 +39,8 @@ enum Server {
 }
 
 impl Server {
-    fn of(pid: Option<u32>) -> Self {
-        pid.map_or(Self::Untold, |pid| match Tree::of(pid) {
+    fn of(pid: Option<u32>, port: Option<u16>) -> Self {
+        pid.map_or(Self::Untold(port), |pid| match Tree::of(pid) {
             Ok(tree) => Self::Seen(tree),
             Err(error) => Self::Unseen(wish::told(pid, &error)),
         })
@@ -47,7 +48,7 @@ impl Server {
 
     fn pids(&mut self) -> Result<Vec<u32>, String> {
         match self {
-            Self::Untold => Ok(Vec::new()),
+            Self::Untold(_) => Ok(Vec::new()),
             Self::Seen(tree) => {
                 let refreshed = tree.refresh();
                 refreshed.map_err(|error| wish::told(tree.root(), &error))?;
@@ -57,10 +58,30 @@ impl Server {
         }
     }
 
+    /// Whether a process that a client names is one of those the probe was started to watch: over
+    /// the line nobody reaches any other.
+    fn watches(&mut self, pid: u32) -> Result<(), String> {
+        let way_out = format!("start the probe with --server-pid {pid} to allow it");
+        let is_below = self.pids().is_ok_and(|pids| pids.contains(&pid));
+        match self {
+            _ if is_below => Ok(()),
+            Self::Untold(Some(port)) if listens(*port, pid) => Ok(()),
+            Self::Untold(_) => Err(format!(
+                "process {pid} is not one that this probe was started to watch; {way_out}"
+            )),
+            Self::Seen(tree) => Err(format!(
+                "process {pid} is not below {}, which this probe was started to watch; {way_out}",
+                tree.root()
+            )),
+            Self::Unseen(why) => Err(why.clone()),
+        }
+    }
+
     /// This host with the server's processes. Without a server there is nothing of it to change,
     /// and all else is as it was.
     fn look(&mut self, wanted: &Wanted) -> Result<(Host, Wish), String> {
-        if wanted.server_pid.is_some() {
+        if let Some(pid) = wanted.server_pid {
+            self.watches(pid)?;
             return wish::resolve(wanted);
         }
         let (mut host, wish) = wish::resolve(wanted)?;
@@ -74,16 +95,27 @@ impl Server {
     }
 }
 
+/// Whether a process is of the tree that listens on a port of this host.
+fn listens(port: u16, pid: u32) -> bool {
+    let owner = probe::find_server((Ipv4Addr::LOCALHOST, port).into()).ok();
+    owner.and_then(|owner| Tree::of(owner).ok()).is_some_and(|tree| tree.pids().contains(&pid))
+}
+
 impl Hands {
     /// With the journal in this folder; fails when none can be kept there.
-    pub fn new(journal: &changes::JournalOption, server_pid: Option<u32>) -> Result<Self, Failure> {
+    pub fn new(
+        journal: &changes::JournalOption,
+        server_pid: Option<u32>,
+        server_port: Option<u16>,
+    ) -> Result<Self, Failure> {
         let journal = journal.open()?.folder().to_path_buf();
-        Ok(Self { journal, may_change: true, server: Mutex::new(Server::of(server_pid)) })
+        let server = Server::of(server_pid, server_port);
+        Ok(Self { journal, may_change: true, server: Mutex::new(server) })
     }
 
     /// Those that only look at what others changed, if they may.
     pub fn off(journal: &changes::JournalOption) -> Self {
-        let server = Mutex::new(Server::Untold);
+        let server = Mutex::new(Server::Untold(None));
         Self { journal: journal.folder(), may_change: false, server }
     }
 
@@ -199,5 +231,40 @@ pub fn all_well(answer: Answer) -> Result<Answer, Failure> {
         None => Ok(answer),
         Some(why) if answer.left > 0 => Err(Failure::Left(format!("the probe's host: {why}"))),
         Some(why) => Err(Failure::Usage(format!("the probe's host: {why}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::process::{self, Command};
+
+    fn refused(server: &mut Server, pid: u32) -> String {
+        let wanted = Wanted { server_pid: Some(pid), ..Wanted::default() };
+        server.look(&wanted).err().unwrap_or_default()
+    }
+
+    /// Process 1 is root's, and was a client's for the asking.
+    #[test]
+    fn a_client_reaches_no_process_but_those_the_probe_watches() {
+        let us = process::id();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut untold = Server::of(None, None);
+        for pid in [1, us] {
+            let why = refused(&mut untold, pid);
+            assert!(why.contains(&format!("--server-pid {pid}")), "{why}");
+        }
+        let mut ours = Server::of(Some(us), None);
+        assert_eq!(refused(&mut ours, us), "");
+        assert_eq!(refused(&mut ours, child.id()), "", "it is below");
+        let why = refused(&mut ours, 1);
+        assert!(why.contains("process 1 is not below"), "{why}");
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut by_port = Server::of(None, Some(listener.local_addr().unwrap().port()));
+        assert_eq!(refused(&mut by_port, us), "");
+        assert!(refused(&mut by_port, 1).contains("not one that this probe"));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

@@ -5,11 +5,11 @@ use crate::exit::Failure;
 use crate::options::pid;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use model::claim::Claim;
 use model::facts::Unreadable;
 use model::root::Root;
 use model::run::Run;
 use model::tuning::{Signals, Wanted};
-use model::wall::Side;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tune::{Host, Profile, Split, Wish};
@@ -86,7 +86,7 @@ pub fn told(pid: u32, error: &Unreadable) -> String {
 /// What a run says about the use of knobs: the one asked for, else the newest valid one that was
 /// kept. Nothing without a run.
 pub fn signals(asked: Option<&Path>, runs: Option<PathBuf>) -> Result<Option<Signals>, Failure> {
-    let is_valid = |run: &Run| run.record.verdict.side != Side::Measurement;
+    let is_valid = |run: &Run| !matches!(run.record.claim(), Claim::NotKnown(_));
     let asked = match asked {
         Some(none) if none.as_os_str() == "none" => return Ok(None),
         Some(asked) => show::find(asked, runs)?,

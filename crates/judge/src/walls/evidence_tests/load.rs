@@ -41,9 +41,12 @@ pub(super) const MEASUREMENT: &[Row] = &[
     Row {
         wall: WallId::M4,
         shown: |scene| {
-            scene.fixture.refuse(0.02);
+            scene.fixture.mismatch(0.02);
         },
-        without: &[("the failures", |scene| scene.fixture.refuse(0.0))],
+        without: &[
+            ("responses that fail a check", |scene| scene.fixture.mismatch(0.0)),
+            ("a good status", |scene| scene.fixture.refuse(0.02)),
+        ],
     },
 ];
 
@@ -85,14 +88,14 @@ pub(super) const CLIENT: &[Row] = &[
         shown: |scene| {
             let point = &mut scene.fixture.point;
             point.load.model = "open".to_string();
-            point.lateness_ns = Some(Summary { p99_9: point.latency_ns.p50, ..Summary::default() });
+            point.latency_punctual_ns = Some(Summary { p50: Some(0), ..Summary::default() });
         },
         without: &[
             ("late requests", |scene| {
-                let late_ns = Some(Summary { p99_9: Some(9_000), ..Summary::default() });
-                scene.fixture.point.lateness_ns = late_ns;
+                let point = &mut scene.fixture.point;
+                point.latency_punctual_ns = Some(point.latency_ns.clone());
             }),
-            ("their lateness", |scene| scene.fixture.point.lateness_ns = None),
+            ("a plan", |scene| scene.fixture.point.load.model = "closed".to_string()),
         ],
     },
     Row {

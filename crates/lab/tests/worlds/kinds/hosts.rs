@@ -1,7 +1,7 @@
 //! Hosts whose counters do not add up, as virtual machines with tick accounting and steal show them.
 
 use super::{Kind, not_ours};
-use crate::laws::{self, PUNCTUAL, Standing};
+use crate::laws::{self, PUNCTUAL};
 use crate::stage::{Drawn, closed, open, servers};
 use engine::simulate::server::Service;
 use model::load::Spacing;
@@ -23,7 +23,7 @@ pub const TICKS: Kind = Kind {
     check: |seen, findings| {
         laws::hold(findings, seen, 0, PUNCTUAL);
         for figure in ["rate", "latency_ns.p50", "latency_ns.p99"] {
-            if laws::standing(seen.point(), figure) != Standing::Sound {
+            if !laws::standing(seen.point(), figure).is_sound() {
                 findings.wrong(format!("{figure} is not sound for what the host accounts"));
             }
         }

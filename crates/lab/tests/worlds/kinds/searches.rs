@@ -65,6 +65,7 @@ fn find(seed: u64, server: engine::simulate::server::Server, arrivals: Spacing) 
         trial_ns: 3 * S,
         answers_min: 1000,
         confidence: 0.95,
+        errors_added_percent: None,
     });
     drawn
 }

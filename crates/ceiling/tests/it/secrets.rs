@@ -1,0 +1,223 @@
+//! Secrets that a user gives are in nothing that is kept, printed or sent; what others leave is not
+//! believed.
+
+use crate::harness::{Folder, Server, ceiling, program, root, run, turn};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Each is given in a place of its own; none has a meaning anywhere else.
+const SECRETS: [&str; 9] = [
+    "QZXauth1",
+    "QZXlisted2",
+    "QZXcookie3",
+    "QZXbody4",
+    "QZXurl5",
+    "QZXserver6",
+    "QZXkey7",
+    "QZXenv8",
+    "QZXarg9",
+];
+
+/// Every file below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        match entry.path() {
+            path if path.is_dir() => found.extend(files(&path)),
+            path => found.push(path),
+        }
+    }
+    found
+}
+
+/// No secret is in a text; compressed files are named by what they are.
+fn assert_clean(what: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for secret in SECRETS {
+        if let Some(at) = text.find(secret) {
+            let begin = text.floor_char_boundary(at.saturating_sub(80));
+            panic!("{secret} in {what}: {}", &text[begin..at + secret.len()]);
+        }
+    }
+}
+
+fn assert_all_clean(folder: &Path) {
+    let files = files(folder);
+    assert!(!files.is_empty());
+    for file in files {
+        assert_clean(&file.display().to_string(), &fs::read(&file).unwrap());
+    }
+}
+
+/// A server whose command line has a password, as `ps` shows it.
+fn server() -> Server {
+    let mut command = Command::new(program("target-sink"));
+    command.arg0("target-sink --db=postgres://me:QZXserver6@db/x");
+    Server::start_as(command, &["--threads", "1"])
+}
+
+/// A command with a secret in each place for one.
+fn load<'a>(url: &'a str, runs: &'a str) -> Vec<&'a str> {
+    let mut words = vec!["load", url, "-n", "50", "-c", "1", "-t", "1", "--runs", runs];
+    words.extend(["-H", "Authorization: Bearer QZXauth1", "--header=X-Mine: QZXlisted2"]);
+    words.extend(["--secret-header", "x-mine", "-qHCookie: id=QZXcookie3"]);
+    words.extend(["-H", "x-api-key: QZXkey7", "-b", "{\"name\":\"QZXbody4\"}"]);
+    words
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn secrets_of_a_run_are_in_nothing_that_is_kept_or_said() {
+    let _turn = turn();
+    let (server, folder) = (server(), Folder::new("secrets"));
+    let url = server.url("/simple?token=QZXurl5&n=1");
+    let runs = folder.file("runs");
+    let outs = ["r.html", "r.json", "r.csv", "r.hlog"].map(|name| folder.file(name));
+    let mut words = load(&url, &runs);
+    outs.iter().for_each(|out| words.extend(["-o", out]));
+    let output = ceiling(&words).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_clean("stdout", &output.stdout);
+    assert_clean("stderr", &output.stderr);
+    assert_all_clean(&folder.path);
+    let record: Value = serde_json::from_slice(&fs::read(&outs[1]).unwrap()).unwrap();
+    let request = &record["trial"]["requests"][0];
+    assert_eq!(request["path"], "/simple?token=***&n=1");
+    assert_eq!(request["headers"][0], serde_json::json!(["Authorization", "***"]));
+    assert_eq!(request["headers"][4], serde_json::json!(["Content-Length", "19"]));
+    let command = record["target"]["server"]["command"].as_str().unwrap();
+    assert!(command.contains("--db=postgres://me:***@db/x"), "{command}");
+    for file in files(Path::new(&runs)) {
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700), "{file:?}");
+    }
+    // What is made of a run later, and what it says to type.
+    let id = record["id"].as_str().unwrap();
+    for words in [
+        vec!["advise", id, "--runs", &runs],
+        vec!["advise", id, "--runs", &runs, "--json"],
+        vec!["show", id, "--runs", &runs, "-L"],
+        vec!["size", id, "--runs", &runs, "--rate", "1k"],
+        vec!["compare", id, id, "--runs", &runs],
+    ] {
+        let said = run(&words);
+        assert!(said.stderr.is_empty() || said.code != 0, "{words:?} {}", said.stderr);
+        assert!([0, 4].contains(&said.code), "{words:?} {}", said.stderr);
+        assert_clean(words[0], said.stdout.as_bytes());
+        assert_clean(words[0], said.stderr.as_bytes());
+    }
+}
+
+#[test]
+fn requests_are_kept_for_those_who_say_so() {
+    let _turn = turn();
+    let (server, folder) = (server(), Folder::new("secrets-kept"));
+    let url = server.url("/simple?token=QZXurl5");
+    let runs = folder.file("runs");
+    let mut words = load(&url, &runs);
+    words.extend(["--keep-requests", "--json"]);
+    let said = run(&words);
+    let request = &said.record()["trial"]["requests"][0];
+    assert_eq!(request["headers"][0], serde_json::json!(["Authorization", "Bearer QZXauth1"]));
+    assert_eq!(request["path"], "/simple?token=QZXurl5");
+    assert_eq!(request["body"].as_array().unwrap().len(), 19);
+    let command = said.record()["command"].to_string();
+    assert_clean("command", command.as_bytes());
+}
+
+#[test]
+fn what_is_wrong_is_told_without_the_secret_in_it() {
+    for words in [
+        &["load", "http://me:QZXurl5@h/"][..],
+        &["load", "http://h/a b?token=QZXurl5"],
+        &["load", "http://h/", "-H", "Authorization QZXauth1"],
+        &["load", "http://h/", "-H", "Authorization:", "QZXauth1"],
+        &["load", "http://h/", "-H", "Cookie: QZXcookie3\n"],
+        &["load", "http://h/", "-x", "http://me:QZXarg9@proxy"],
+        &["load", "http://h/", "-b", "QZXbody4", "-i", "targets"],
+    ] {
+        let said = run(words);
+        assert_eq!(said.code, 2, "{words:?} {}", said.stderr);
+        assert_clean(&format!("{words:?}"), said.stderr.as_bytes());
+    }
+    for word in ["Authorization: ***", "Cookie:***"] {
+        let said = run(&["load", "http://h/", "-H", word]);
+        assert_eq!(said.code, 2);
+        assert!(said.stderr.contains("stands for a secret"), "{}", said.stderr);
+    }
+}
+
+/// A probe that serves, ended with the test.
+struct Probe(Child, String);
+
+impl Probe {
+    fn start(folder: &Folder) -> Self {
+        let mut command = ceiling(&["probe", "serve", "--listen", "127.0.0.1:0", "--token-file"]);
+        let mut child = command.arg(folder.file("token")).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        Self(child, ready)
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_probe_sends_no_secrets_of_the_server() {
+    let _turn = turn();
+    let (server, folder) = (server(), Folder::new("secrets-probe"));
+    let probe = Probe::start(&folder);
+    let flags = &probe.1[probe.1.find("--probe ").expect("flags in the ready line")..];
+    let (url, runs) = (server.url("/simple"), folder.file("runs"));
+    let mut words = load(&url, &runs);
+    words.extend(flags.split_whitespace());
+    words.extend(["--json"]);
+    let said = run(&words);
+    let command = said.record()["target"]["probe"]["server"]["command"].clone();
+    assert!(command.as_str().unwrap().contains("me:***@db"), "{command}");
+    assert_clean("stdout", said.stdout.as_bytes());
+    assert_all_clean(Path::new(&runs));
+}
+
+#[test]
+fn secrets_of_a_plan_are_in_nothing_that_is_kept_or_said() {
+    let _turn = turn();
+    let folder = Folder::new("secrets-plan");
+    let plan = folder.file("plan.toml");
+    let text = "schema = \"ceiling.plan/1\"\nquestion = \"Why?\"\n\
+         server = { target = \"sink\", env = { DB_PASSWORD = \"QZXenv8\" } }\n\
+         load = { command = \"load\", url = \"http://{addr}/simple?token=QZXurl5\", requests = 50, \
+         header = [\"Authorization: QZXauth1\", \"X-Mine: QZXlisted2\"], secret-header = \
+         \"X-Mine\" }\n\
+         vary = [{ key = \"load.body\", values = [\"QZXbody4\", \"QZXarg9\"] }]\n";
+    fs::write(&plan, text).unwrap();
+    let (runs, list) = (folder.file("runs"), root().join("targets/targets.toml"));
+    let list = list.display().to_string();
+    let dry = run(&["run", &plan, "--targets-file", &list, "--dry-run"]);
+    assert_eq!(dry.code, 0, "{}", dry.stderr);
+    assert_clean("--dry-run", dry.stdout.as_bytes());
+    let refused = run(&["run", &plan, "--targets-file", &list, "--runs", &runs]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("server.env.DB_PASSWORD"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--trust") && !Path::new(&runs).exists());
+    let said = run(&["run", &plan, "--targets-file", &list, "--runs", &runs, "--trust"]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert_clean("stdout", said.stdout.as_bytes());
+    assert_clean("stderr", said.stderr.as_bytes());
+    assert_all_clean(Path::new(&runs));
+    let kept = files(Path::new(&runs));
+    assert!(kept.iter().any(|file| file.ends_with("plan.toml")), "{kept:?}");
+    assert_eq!(mode(&fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path()), 0o700);
+}

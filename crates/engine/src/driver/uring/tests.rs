@@ -1,0 +1,90 @@
+//! The driver when it goes, and when the kernel is busy.
+
+use super::*;
+use model::load::{DriverKind, Request};
+use model::route::Route;
+use std::io::Write;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+/// A driver for so many connections to a listener, where this kernel has what it takes.
+fn driver(listener: &TcpListener, slots: u32) -> Option<Uring> {
+    if let Err(why) = check() {
+        println!("skipped: {why}");
+        return None;
+    }
+    let request = Request {
+        method: "GET".to_string(),
+        path: "/".to_string(),
+        host: "test".to_string(),
+        ..Request::default()
+    };
+    let job = Job {
+        driver: DriverKind::Uring,
+        routes: vec![Route::to(listener.local_addr().unwrap())],
+        tape: Arc::new(Tape::new(&[request], 1).unwrap()),
+        threads: 1,
+        cpus: vec![],
+        connections_max: slots,
+        depth_max: 1,
+        timeout_ns: 1_000_000_000,
+        connect_timeout_ns: 1_000_000_000,
+        coalesce_ns: 0,
+        seed: 1,
+        tls: None,
+        tunnel: None,
+    };
+    Some(Uring::new(&job, slots).unwrap())
+}
+
+/// The next event; a kernel that has none for this long has none at all.
+fn next(driver: &mut Uring) -> Event {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(30) {
+        if let Some(event) = driver.next() {
+            return event;
+        }
+        let now_ns = driver.now_ns();
+        driver.wait(now_ns, now_ns + 10_000_000);
+    }
+    panic!("nothing happens");
+}
+
+/// Receives are armed on memory that goes with the driver, so they must have ended by then.
+#[test]
+fn nothing_is_under_way_when_the_memory_goes() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let Some(mut driver) = driver(&listener, 1) else { return };
+    driver.open(0, 0);
+    let (mut peer, _) = listener.accept().unwrap();
+    assert!(matches!(next(&mut driver), Event::Opened { slot: 0, .. }));
+    // The receive is handed over.
+    let now_ns = driver.now_ns();
+    driver.wait(now_ns, now_ns);
+    driver.end_all().unwrap();
+    peer.write_all(b"into whose memory?").unwrap();
+    let event = next(&mut driver);
+    assert!(matches!(event, Event::Ended { slot: 0, end: End::Reset, .. }), "{event:?}");
+    driver.end_all().unwrap();
+}
+
+/// More completions than the kernel has room for: none is lost, and handing over goes on.
+#[test]
+fn completions_without_room_are_kept() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let Some(mut driver) = driver(&listener, 1) else { return };
+    let (tag, count) = (Operation::Receive.tag(0, 0), 3 * COMPLETIONS);
+    for at in 0..count {
+        // A receive that ended: the driver makes an event of each.
+        driver.push(opcode::Nop::new().build().user_data(tag));
+        if at == 2 * COMPLETIONS {
+            driver.make_room();
+            assert!(driver.reaped.len() >= COMPLETIONS as usize, "{}", driver.reaped.len());
+        }
+    }
+    for at in 0..count {
+        let event = next(&mut driver);
+        assert!(matches!(event, Event::Ended { slot: 0, .. }), "{at} {event:?}");
+    }
+    assert!(driver.next().is_none());
+}

@@ -1,0 +1,38 @@
+//! Responses with a good status are what was asked for.
+//!
+//! A login page with status 200 in the place of every answer is fast, and no result. Responses that
+//! fail a check are failures already, and no part of the rate; when there are many of them, the
+//! load did not reach what it was meant for. Error statuses, resets and timeouts do not break this
+//! gate: they are results, and their share is shown beside the rate.
+
+use super::Outcome;
+use crate::case::Case;
+
+const BOUND: &str = "at most 0.1 % of the responses with a good status fail a check";
+
+pub fn check(case: &Case<'_>) -> Outcome {
+    let point = case.point;
+    if case.trial.targets.iter().all(|target| target.checks.is_empty()) {
+        return Outcome::unchecked(BOUND, "no check was asked for");
+    }
+    let good: u64 = ["2xx", "3xx"].iter().filter_map(|class| point.status.get(*class)).sum();
+    if good == 0 {
+        return Outcome::unchecked(BOUND, "no response had a good status");
+    }
+    let share = point.mismatched as f64 / good as f64;
+    let why = match worst(case) {
+        Some((check, count)) if point.mismatched > 0 => format!(
+            "{} of {good} responses with a good status failed a check, {count} of them '{check}'",
+            point.mismatched
+        ),
+        _ => format!("all {good} responses with a good status passed their checks"),
+    };
+    let (ok, measured) = (Some(share <= 0.001), Some(share * 100.0));
+    Outcome { ok, measured, bound: BOUND.to_string(), why }
+}
+
+/// The check that most responses failed.
+fn worst<'a>(case: &Case<'a>) -> Option<(&'a str, u64)> {
+    let failed = case.point.mismatches.iter().max_by_key(|(_, count)| **count);
+    failed.map(|(check, count)| (check.as_str(), *count))
+}

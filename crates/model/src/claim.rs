@@ -1,0 +1,93 @@
+//! What a run or a point may claim.
+//!
+//! In: standings, verdict, answer of a search. Out: one word from which exit code, headline, marks
+//! and exports are all derived, so that they cannot contradict each other.
+
+use crate::load::Question;
+use crate::run::{Point, Record};
+use crate::search::Ended;
+use crate::standing::{Figure, Standing};
+use crate::verdict::{Named, Verdict};
+use crate::wall::{Side, WallId};
+
+/// What may be said of the figure that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    /// It is known, with or without bounds.
+    Known,
+    /// The generator was the wall: the server does at least this.
+    OfGenerator,
+    /// It is not known, and why.
+    NotKnown(String),
+}
+
+impl Claim {
+    /// Whether the figure may be used.
+    pub fn is_known(&self) -> bool {
+        *self == Self::Known
+    }
+}
+
+impl Verdict {
+    /// Whether what limits is the generator, so that the rate is not that of the server. A
+    /// generator that is only late still drives the rate that was asked for; what its lateness
+    /// moves has bounds.
+    pub fn is_of_generator(&self) -> bool {
+        self.side == Side::Client && self.wall != Named::Wall(WallId::C4)
+    }
+}
+
+impl Point {
+    /// What the rate of this point may be used for.
+    pub fn claim(&self) -> Claim {
+        match self.standing.of(Figure::Rate) {
+            Standing::NotKnown { why } => Claim::NotKnown(format!("the rate is not known: {why}")),
+            _ if self.verdict.is_of_generator() => Claim::OfGenerator,
+            _ => Claim::Known,
+        }
+    }
+}
+
+impl Record {
+    /// What may be said of the figure that the command exists for: of a search its answer, of a
+    /// ramp the ceiling, else the rate.
+    pub fn claim(&self) -> Claim {
+        if let Some(answer) = self.search.as_ref().and_then(|search| search.answer.as_ref()) {
+            return match (answer.ended, answer.rate) {
+                (Ended::ClientLimited, _) => Claim::OfGenerator,
+                (Ended::Undecidable, None) => {
+                    Claim::NotKnown("no trial decided whether a rate holds".to_string())
+                }
+                _ => Claim::Known,
+            };
+        }
+        let unknown = |point: &Point| match point.claim() {
+            Claim::NotKnown(why) => Some(why),
+            _ => None,
+        };
+        let whys: Vec<String> = self.points.iter().filter_map(unknown).collect();
+        if let Some(why) = whys.first().filter(|_| whys.len() == self.points.len()) {
+            return Claim::NotKnown(why.clone());
+        }
+        if self.verdict.is_of_generator() {
+            return Claim::OfGenerator;
+        }
+        let of_ceiling = |point: &Point| point.standing.of(Figure::Ceiling).reason_unknown();
+        let last = self.points.last().filter(|_| self.trial.question == Question::Ramp);
+        match last.and_then(of_ceiling) {
+            Some(why) => Claim::NotKnown(format!("the ceiling is not known: {why}")),
+            None => Claim::Known,
+        }
+    }
+
+    /// Whether every check of the last visit of each level holds.
+    pub fn holds_all_gates(&self) -> bool {
+        let is_last = |index: &usize| {
+            let next = self.points.get(index + 1);
+            next.is_none_or(|next| next.attempt <= self.points[*index].attempt)
+        };
+        let holds =
+            |index: usize| self.points[index].gates.iter().all(|gate| gate.ok != Some(false));
+        (0..self.points.len()).filter(is_last).all(holds)
+    }
+}

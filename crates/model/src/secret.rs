@@ -1,0 +1,449 @@
+//! Secrets in what people write: which names have one, and the same text without it.
+//!
+//! Everything that is kept, shown or sent goes through here, so there is one list of names. A mask
+//! may take too much, never too little: what it takes stays in the user's own shell.
+
+use std::ops::Range;
+
+/// What is written in the place of a secret.
+pub const MASK: &str = "***";
+
+/// Any name with one of these in it, however it is spelled, has a secret.
+const WITHIN: &[&str] = &[
+    "token",
+    "secret",
+    "passw",
+    "passphrase",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "credential",
+    "cookie",
+    "authorization",
+];
+/// Any name with one of these as a word of its own.
+const WORDS: &[&str] = &[
+    "auth",
+    "bearer",
+    "jwt",
+    "pass",
+    "passwd",
+    "pw",
+    "pwd",
+    "sessid",
+    "session",
+    "sid",
+    "sig",
+    "signature",
+];
+/// Parameters of a query whose names mean something else as the name of an option.
+const IN_QUERIES: &[&str] = &["code", "hmac", "key", "otp", "pin", "sign"];
+/// Names that end so say where a secret is, or about it, and are none.
+const ABOUT: &[&str] =
+    &["dir", "file", "folder", "header", "length", "path", "ttl", "type", "uri", "url"];
+/// Options of ceiling without a value, which may stand before another in one word: `-kH'A: b'`.
+pub const FLAGS: &str = "LVhkq";
+/// Options of ceiling that take hosts and ports.
+const PLACES: &[&str] = &["connect-to", "probe", "resolve", "sni"];
+/// A secret shorter than this is not looked for in what we say: it would be found in anything.
+const SOUGHT_MIN_BYTES: usize = 4;
+
+/// Whether a header, an option or a variable of this name has a secret for a value.
+pub fn is_secret(name: &str) -> bool {
+    let words = words_of(name);
+    if words.last().is_some_and(|last| ABOUT.contains(&last.as_str())) {
+        return false;
+    }
+    let whole = words.concat();
+    WITHIN.iter().any(|part| whole.contains(part))
+        || words.iter().any(|word| WORDS.contains(&word.as_str()))
+}
+
+/// The words of a name in small letters: `xApi-Key_2` is x, api, key, 2.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for letter in name.chars() {
+        if !letter.is_ascii_alphanumeric() || (was_small && letter.is_ascii_uppercase()) {
+            words.push(String::new());
+        }
+        was_small = letter.is_ascii_lowercase();
+        if letter.is_ascii_alphanumeric() {
+            words.last_mut().expect("there is one").push(letter.to_ascii_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The text without passwords of URLs, values of secret parameters, variables and headers.
+pub fn text(text: &str) -> String {
+    masked(text, in_text(text))
+}
+
+/// A command line of any program without its secrets.
+pub fn words(words: &[String]) -> Vec<String> {
+    Secrets::default().words(words, Program::Any)
+}
+
+/// The text without any of these pieces.
+pub fn without(text: &str, pieces: &[String]) -> String {
+    pieces.iter().fold(text.to_string(), |text, piece| text.replace(piece.as_str(), MASK))
+}
+
+/// Names of headers whose values are secrets, beside those that always are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Secrets {
+    headers: Vec<String>,
+}
+
+/// Whose command line it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Program {
+    /// Ceiling's: its options are known.
+    Ceiling,
+    /// Another one's: names of options tell.
+    Any,
+}
+
+/// What an option says of its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Value {
+    /// It is like any other text.
+    Plain,
+    /// All of it is a secret.
+    Secret,
+    /// It is a header.
+    Header,
+    /// It is a name, and a password behind a colon.
+    User,
+    /// It has none, though names of hosts in it may look so.
+    Open,
+}
+
+impl Secrets {
+    /// Those that a command line of ceiling lists with `--secret-header`.
+    pub fn listed(words: &[String]) -> Self {
+        const OPTION: &str = "--secret-header";
+        let mut headers = Vec::new();
+        for (at, word) in words.iter().enumerate() {
+            let behind = word.strip_prefix(OPTION);
+            match behind {
+                Some("") => headers.extend(words.get(at + 1).cloned()),
+                Some(rest) => headers.extend(rest.strip_prefix('=').map(str::to_string)),
+                None => {}
+            }
+        }
+        Self { headers: headers.iter().map(|name| name.trim().to_ascii_lowercase()).collect() }
+    }
+
+    /// A word in which a mask stands where a secret belongs: it was copied from a record.
+    pub fn missing(words: &[String]) -> Option<&String> {
+        let kept = Self::command(words);
+        words
+            .iter()
+            .zip(kept)
+            .find(|(word, kept)| *word == kept && word.contains(MASK))
+            .map(|(word, _)| word)
+    }
+
+    fn is_header(&self, name: &str) -> bool {
+        let name = name.trim().to_ascii_lowercase();
+        self.headers.contains(&name) || is_secret(&name)
+    }
+
+    /// A command line of ceiling without its secrets, those of the body included.
+    pub fn command(words: &[String]) -> Vec<String> {
+        Self::listed(words).words(words, Program::Ceiling)
+    }
+
+    /// The secrets of a command line of ceiling, to take them out of what is said about it.
+    pub fn of_command(words: &[String]) -> Vec<String> {
+        let found = Self::listed(words).in_words(words, Program::Ceiling);
+        let pieces = words.iter().zip(found);
+        let mut pieces: Vec<String> = pieces
+            .flat_map(|(word, ranges)| ranges.into_iter().map(|range| word[range].to_string()))
+            .collect();
+        // Parts are told alone as well: the last word of `Bearer abc`, the value of `id=abc`.
+        let parts: Vec<String> = pieces
+            .iter()
+            .flat_map(|piece| [piece.rsplit_once(' '), piece.split_once('=')])
+            .flatten()
+            .map(|(_, part)| part.to_string())
+            .collect();
+        pieces.extend(parts);
+        pieces.retain(|piece| piece.len() >= SOUGHT_MIN_BYTES);
+        // The longest first, so that no part of one is left.
+        pieces.sort_by_key(|piece| std::cmp::Reverse(piece.len()));
+        pieces
+    }
+
+    fn words(&self, words: &[String], program: Program) -> Vec<String> {
+        let found = self.in_words(words, program);
+        words.iter().zip(found).map(|(word, ranges)| masked(word, ranges)).collect()
+    }
+
+    /// Where secrets are in each word.
+    fn in_words(&self, words: &[String], program: Program) -> Vec<Vec<Range<usize>>> {
+        let mut next = None;
+        let mut found = Vec::new();
+        for word in words {
+            if let Some(value) = next.take().filter(|_| !word.starts_with("--")) {
+                found.push(self.in_value(word, 0, value));
+                // Typed without quotes, its value is a word of its own.
+                let name = word.strip_suffix(':').filter(|_| value == Value::Header);
+                next = name.filter(|name| self.is_header(name)).map(|_| Value::Secret);
+                continue;
+            }
+            let (at, value) = option(word, program);
+            match at {
+                Some(at) => found.push(self.in_value(word, at, value)),
+                None => {
+                    next = (value != Value::Plain).then_some(value);
+                    found.push(in_text(word));
+                }
+            }
+        }
+        found
+    }
+
+    /// Where secrets are in a value that begins at a place of a word.
+    fn in_value(&self, word: &str, at: usize, value: Value) -> Vec<Range<usize>> {
+        let text = &word[at..];
+        let behind_colon = text.find(':').map(|colon| colon + 1);
+        let ranges = match (value, behind_colon) {
+            (Value::Plain, _) => return in_text(word),
+            (Value::Open, _) => return Vec::new(),
+            (Value::User, Some(begin)) => one(begin..text.len()),
+            (Value::User, None) => return in_text(word),
+            (Value::Header, Some(begin)) => {
+                let space = text[begin..].len() - text[begin..].trim_start().len();
+                match self.is_header(&text[..begin - 1]) {
+                    true => one(begin + space..text.len()),
+                    false => in_text(text),
+                }
+            }
+            // A header without a colon is one that was typed wrong.
+            (Value::Secret | Value::Header, _) => one(0..text.len()),
+        };
+        ranges.into_iter().map(|range| range.start + at..range.end + at).collect()
+    }
+}
+
+fn one(range: Range<usize>) -> Vec<Range<usize>> {
+    vec![range]
+}
+
+/// Where the value of an option begins in its word, if it is there, and what is known of it.
+fn option(word: &str, program: Program) -> (Option<usize>, Value) {
+    if let Some(at) = short_value(word, program) {
+        let value = match (word.as_bytes()[at - 1], program) {
+            (b'H', _) => Value::Header,
+            (b'b', Program::Ceiling) => Value::Secret,
+            (b'u', Program::Any) => Value::User,
+            _ => Value::Plain,
+        };
+        let is_equal = word[at..].starts_with('=') && program == Program::Ceiling;
+        let begin = at + usize::from(is_equal);
+        return ((begin < word.len()).then_some(begin), value);
+    }
+    let (name, at) = match word.split_once('=') {
+        Some((name, _)) => (name, Some(name.len() + 1)),
+        None => (word, None),
+    };
+    let is_option = name.starts_with('-') || at.is_some();
+    let is_name =
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:[]".contains(&byte));
+    let value = match name.trim_start_matches('-') {
+        _ if !is_option || !is_name => Value::Plain,
+        "header" => Value::Header,
+        "body" if program == Program::Ceiling => Value::Secret,
+        name if program == Program::Ceiling && PLACES.contains(&name) => Value::Open,
+        "user" | "proxy-user" if program == Program::Any => Value::User,
+        name if is_secret(name) => Value::Secret,
+        _ => Value::Plain,
+    };
+    (at, value)
+}
+
+/// Behind the letter of a short option that takes a value.
+fn short_value(word: &str, program: Program) -> Option<usize> {
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+    match program {
+        Program::Ceiling => {
+            let flags = letters.bytes().take_while(|byte| FLAGS.as_bytes().contains(byte)).count();
+            let letter = letters.as_bytes().get(flags)?;
+            letter.is_ascii_alphabetic().then_some(flags + 2)
+        }
+        // The options of other programs are not known: only those of curl are looked for.
+        Program::Any => match letters.as_bytes() {
+            [b'H' | b'u'] => Some(2),
+            [b'H', rest @ ..] if rest.contains(&b':') => Some(2),
+            _ => None,
+        },
+    }
+}
+
+/// The text with a mask for each range; they are in order and apart.
+fn masked(text: &str, ranges: Vec<Range<usize>>) -> String {
+    let (mut out, mut done) = (String::new(), 0);
+    for range in ranges {
+        out.push_str(&text[done..range.start]);
+        out.push_str(MASK);
+        done = range.end;
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
+/// Where secrets are in a text.
+fn in_text(text: &str) -> Vec<Range<usize>> {
+    let authorities = authorities(text);
+    let mut found: Vec<_> = authorities.iter().filter_map(|one| in_authority(text, one)).collect();
+    found.extend(behind_names(text, &authorities));
+    found.extend(behind_schemes(text));
+    found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    let mut apart: Vec<Range<usize>> = Vec::new();
+    for range in found.into_iter().filter(|range| !range.is_empty()) {
+        match apart.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => apart.push(range),
+        }
+    }
+    apart
+}
+
+/// Where the authorities of URLs are: user, host and port. A password with a slash in it is none
+/// by the book, and taken for one.
+fn authorities(text: &str) -> Vec<Range<usize>> {
+    let ends = |rest: &str, ends: &[char]| rest.find(ends).unwrap_or(rest.len());
+    let of = |(at, _): (usize, &str)| {
+        let begin = at + 3;
+        let rest = &text[begin..];
+        let plain = ends(rest, &['/', '?', '#', ' ', '"', '\n', '\t']);
+        let word = &rest[..ends(rest, &[' ', '"', '\n', '\t'])];
+        let word = word.split("://").next().unwrap_or_default();
+        let (_, port) = rest[..plain].split_once(':').unwrap_or(("", "0"));
+        let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+        let is_ours = rest[..plain].contains('@') || rest.starts_with('[') || is_port;
+        match word.rfind('@').filter(|_| !is_ours) {
+            Some(sign) => begin..begin + sign + 1 + ends(&word[sign + 1..], &['/', '?', '#']),
+            None => begin..begin + plain,
+        }
+    };
+    text.match_indices("://").map(of).collect()
+}
+
+/// The password of an authority. A user without one is a token where HTTP is spoken.
+fn in_authority(text: &str, authority: &Range<usize>) -> Option<Range<usize>> {
+    let (user, _) = text[authority.clone()].rsplit_once('@')?;
+    let begin = authority.start;
+    let end = begin + user.len();
+    let scheme = text[..begin - 3].to_ascii_lowercase();
+    let is_web = ["http", "https", "ws", "wss"].iter().any(|web| scheme.ends_with(web));
+    match user.split_once(':') {
+        Some((_, "" | "x-oauth-basic")) => Some(begin..end),
+        Some((name, _)) => Some(begin + name.len() + 1..end),
+        None => is_web.then_some(begin..end),
+    }
+}
+
+/// Values behind secret names: `token=..` anywhere, `key=..` in queries, `password: ..` to the end
+/// of the line.
+fn behind_names(text: &str, authorities: &[Range<usize>]) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.[]%$".contains(&byte);
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        if !is_name(bytes[at]) {
+            at += 1;
+            continue;
+        }
+        let begin = at;
+        while at < bytes.len() && is_name(bytes[at]) {
+            at += 1;
+        }
+        let name = &text[begin..at];
+        let is_parameter = begin > 0 && b"?&;".contains(&bytes[begin - 1]);
+        let last = words_of(name).pop().unwrap_or_default();
+        let is_one = is_secret(name) || (is_parameter && IN_QUERIES.contains(&last.as_str()));
+        if !is_one || authorities.iter().any(|of| of.contains(&begin)) {
+            continue;
+        }
+        let value = value_behind(text, begin, at);
+        at = value.as_ref().map_or(at, |value| value.end);
+        found.extend(value);
+    }
+    found
+}
+
+/// The value behind a name, when it is assigned one.
+fn value_behind(text: &str, name: usize, mut at: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    while matches!(byte(at), b'"' | b'\'' | b'\\') {
+        at += 1;
+    }
+    while byte(at) == b' ' && matches!(byte(at + 1), b' ' | b':' | b'=') {
+        at += 1;
+    }
+    let sign = byte(at);
+    if !matches!(sign, b'=' | b':') || text[at..].starts_with("://") {
+        return None;
+    }
+    at += 1;
+    while byte(at) == b' ' {
+        at += 1;
+    }
+    if byte(at) == b'\\' && matches!(byte(at + 1), b'"' | b'\'') {
+        at += 1;
+    }
+    if matches!(byte(at), b'"' | b'\'') {
+        return Some(at + 1..closing(bytes, at));
+    }
+    let before = &text[..name];
+    let is_query = before.contains('?');
+    let is_end = |byte: u8| match byte {
+        b'\n' => true,
+        b'"' | b'\'' => before.as_bytes().contains(&byte),
+        b'&' => is_query,
+        b' ' | b'\t' => sign == b'=',
+        _ => false,
+    };
+    let length = bytes[at..].iter().position(|byte| is_end(*byte));
+    Some(at..length.map_or(bytes.len(), |length| at + length))
+}
+
+/// Where the quote that opens here is closed; one behind a backslash is closed by another such.
+fn closing(bytes: &[u8], open: usize) -> usize {
+    let is_escaped = open > 0 && bytes[open - 1] == b'\\';
+    let mut at = open + 1;
+    while at < bytes.len() {
+        let is_quote = |at: usize| bytes.get(at) == Some(&bytes[open]);
+        match bytes[at] {
+            b'\\' if is_escaped && is_quote(at + 1) => return at,
+            b'\\' => at += 2,
+            _ if is_quote(at) && !is_escaped => return at,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// What follows the name of a scheme of HTTP: `Bearer ..`, `Basic ..`.
+fn behind_schemes(text: &str) -> Vec<Range<usize>> {
+    let small = text.to_ascii_lowercase();
+    let of = |scheme: &'static str| {
+        small.match_indices(scheme).filter_map(|(at, _)| {
+            let begin = at + scheme.len();
+            let is_word = at == 0 || !small.as_bytes()[at - 1].is_ascii_alphanumeric();
+            let rest = &small[begin..];
+            let length = rest.find([' ', '"', '\'', '\n']).unwrap_or(rest.len());
+            is_word.then_some(begin..begin + length)
+        })
+    };
+    of("bearer ").chain(of("basic ")).collect()
+}
+
+#[cfg(test)]
+mod tests;

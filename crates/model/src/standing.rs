@@ -1,0 +1,338 @@
+//! How far a figure may be believed.
+//!
+//! In: what the checks of a point found. Out: for each figure that a person reads, whether it is
+//! sound, only bounded, or not known. Never: one word for a whole run. A check that speaks about
+//! the CPU states of a host says nothing about a rate.
+
+use crate::histogram::Summary;
+use crate::units::{show_count, show_ns};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A figure of a point that has a standing of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Figure {
+    /// Good responses per second; connections of devices or events where these are counted.
+    Rate,
+    /// Share of requests without a good response.
+    Failures,
+    /// The load itself: connections, devices or subscribers that took part.
+    Load,
+    /// Mean latency.
+    Mean,
+    /// Median latency.
+    P50,
+    /// 75th percentile of latency.
+    P75,
+    /// 90th percentile of latency.
+    P90,
+    /// 95th percentile of latency.
+    P95,
+    /// 99th percentile of latency.
+    P99,
+    /// 99.9th percentile of latency.
+    P99_9,
+    /// 99.99th percentile of latency.
+    P99_99,
+    /// Longest latency.
+    Max,
+    /// Bytes received.
+    Bytes,
+    /// CPU time of the generator per response.
+    ClientCpu,
+    /// CPU time of the server per response.
+    ServerCpu,
+    /// Share of events that were delivered.
+    Delivery,
+    /// CPU states of the generator's host.
+    ClientHost,
+    /// CPU states of the server's host.
+    ServerHost,
+    /// The rate as the ceiling of the server, and its interval.
+    Ceiling,
+    /// The wall.
+    Wall,
+}
+
+/// Every figure, in the order of the record.
+pub const FIGURES: [Figure; 20] = [
+    Figure::Rate,
+    Figure::Failures,
+    Figure::Load,
+    Figure::Mean,
+    Figure::P50,
+    Figure::P75,
+    Figure::P90,
+    Figure::P95,
+    Figure::P99,
+    Figure::P99_9,
+    Figure::P99_99,
+    Figure::Max,
+    Figure::Bytes,
+    Figure::ClientCpu,
+    Figure::ServerCpu,
+    Figure::Delivery,
+    Figure::ClientHost,
+    Figure::ServerHost,
+    Figure::Ceiling,
+    Figure::Wall,
+];
+
+/// The figures of latency.
+pub const LATENCIES: [Figure; 9] = [
+    Figure::Mean,
+    Figure::P50,
+    Figure::P75,
+    Figure::P90,
+    Figure::P95,
+    Figure::P99,
+    Figure::P99_9,
+    Figure::P99_99,
+    Figure::Max,
+];
+
+impl Figure {
+    /// Its key in the record.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Failures => "failures",
+            Self::Load => "load",
+            Self::Mean => "latency.mean",
+            Self::P50 => "latency.p50",
+            Self::P75 => "latency.p75",
+            Self::P90 => "latency.p90",
+            Self::P95 => "latency.p95",
+            Self::P99 => "latency.p99",
+            Self::P99_9 => "latency.p99_9",
+            Self::P99_99 => "latency.p99_99",
+            Self::Max => "latency.max",
+            Self::Bytes => "bytes",
+            Self::ClientCpu => "cpu.client",
+            Self::ServerCpu => "cpu.server",
+            Self::Delivery => "events.delivery",
+            Self::ClientHost => "host.client",
+            Self::ServerHost => "host.server",
+            Self::Ceiling => "ceiling",
+            Self::Wall => "wall",
+        }
+    }
+
+    /// Its name in a sentence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Failures => "share of failures",
+            Self::Load => "load",
+            Self::Mean => "mean latency",
+            Self::P50 => "p50",
+            Self::P75 => "p75",
+            Self::P90 => "p90",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::P99_9 => "p99.9",
+            Self::P99_99 => "p99.99",
+            Self::Max => "max",
+            Self::Bytes => "bytes",
+            Self::ClientCpu => "client CPU per response",
+            Self::ServerCpu => "server CPU per response",
+            Self::Delivery => "delivery",
+            Self::ClientHost => "CPU states of the client's host",
+            Self::ServerHost => "CPU states of the server's host",
+            Self::Ceiling => "ceiling",
+            Self::Wall => "wall",
+        }
+    }
+
+    /// Whether it is a latency.
+    pub fn is_latency(self) -> bool {
+        LATENCIES.contains(&self)
+    }
+
+    /// A value of it with its unit.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            _ if self.is_latency() => show_ns(value),
+            Self::Rate | Self::Ceiling => format!("{}/s", show_count(value)),
+            _ => show_count(value),
+        }
+    }
+
+    fn parse(key: &str) -> Option<Self> {
+        FIGURES.into_iter().find(|figure| figure.key() == key)
+    }
+}
+
+impl Serialize for Figure {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.key())
+    }
+}
+
+impl<'de> Deserialize<'de> for Figure {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        Self::parse(&key).ok_or_else(|| serde::de::Error::custom(format!("unknown figure '{key}'")))
+    }
+}
+
+impl Summary {
+    /// A figure of latency; nothing for any other figure, or where it is absent.
+    pub fn of(&self, figure: Figure) -> Option<u64> {
+        match figure {
+            Figure::Mean => self.mean,
+            Figure::P50 => self.p50,
+            Figure::P75 => self.p75,
+            Figure::P90 => self.p90,
+            Figure::P95 => self.p95,
+            Figure::P99 => self.p99,
+            Figure::P99_9 => self.p99_9,
+            Figure::P99_99 => self.p99_99,
+            Figure::Max => self.max,
+            _ => None,
+        }
+    }
+}
+
+/// How far one figure may be believed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "kebab-case")]
+pub enum Standing {
+    /// It is what it says.
+    Sound,
+    /// The true value lies between two bounds.
+    Bounded {
+        /// Lower bound, in the unit of the figure: nanoseconds or per second.
+        low: f64,
+        /// Upper bound; `null` when the figure is only known from below.
+        high: Option<f64>,
+        /// What made it so, in one sentence.
+        by: String,
+    },
+    /// Nothing can be said.
+    NotKnown {
+        /// Why, in one sentence.
+        why: String,
+    },
+}
+
+impl Standing {
+    /// Whether the figure is what it says.
+    pub fn is_sound(&self) -> bool {
+        *self == Self::Sound
+    }
+
+    /// Whether nothing can be said of it.
+    pub fn is_not_known(&self) -> bool {
+        matches!(self, Self::NotKnown { .. })
+    }
+
+    /// The reason why it is not sound.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Sound => None,
+            Self::Bounded { by, .. } => Some(by),
+            Self::NotKnown { why } => Some(why),
+        }
+    }
+
+    /// Why nothing can be said, if so.
+    pub fn reason_unknown(&self) -> Option<String> {
+        match self {
+            Self::NotKnown { why } => Some(why.clone()),
+            Self::Sound | Self::Bounded { .. } => None,
+        }
+    }
+
+    /// What is left when two checks speak: what is not known stays so, and bounds of different
+    /// causes add up to the wider interval, because both causes may have acted.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::NotKnown { why }, _) | (_, Self::NotKnown { why }) => Self::NotKnown { why },
+            (Self::Sound, other) => other,
+            (one, Self::Sound) => one,
+            (
+                Self::Bounded { low, high, by },
+                Self::Bounded { low: other_low, high: other_high, by: other_by },
+            ) => Self::Bounded {
+                low: low.min(other_low),
+                high: high.zip(other_high).map(|(one, other)| one.max(other)),
+                by: format!("{by}; {other_by}"),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sound => "sound",
+            Self::Bounded { .. } => "bounded",
+            Self::NotKnown { .. } => "not known",
+        })
+    }
+}
+
+/// The standing of every figure that is not sound. A figure that is absent is sound.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Standings(BTreeMap<Figure, Standing>);
+
+impl Standings {
+    /// The standing of a figure.
+    pub fn of(&self, figure: Figure) -> &Standing {
+        self.0.get(&figure).unwrap_or(&Standing::Sound)
+    }
+
+    /// Adds what one check says of a figure.
+    pub fn add(&mut self, figure: Figure, standing: Standing) {
+        if standing.is_sound() {
+            return;
+        }
+        let before = self.0.remove(&figure).unwrap_or(Standing::Sound);
+        self.0.insert(figure, before.and(standing));
+    }
+
+    /// Figures that are not sound, in the order of the record.
+    pub fn struck(&self) -> impl Iterator<Item = (Figure, &Standing)> {
+        self.0.iter().map(|(figure, standing)| (*figure, standing))
+    }
+
+    /// Whether every figure is sound.
+    pub fn is_sound(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounded(low: f64, high: Option<f64>) -> Standing {
+        Standing::Bounded { low, high, by: "a test".to_string() }
+    }
+
+    #[test]
+    fn what_is_not_known_stays_so_and_bounds_widen() {
+        let unknown = || Standing::NotKnown { why: "lost".to_string() };
+        assert!(bounded(1.0, Some(2.0)).and(unknown()).is_not_known());
+        assert_eq!(Standing::Sound.and(bounded(1.0, None)), bounded(1.0, None));
+        let both = bounded(1.0, Some(2.0)).and(bounded(1.5, Some(3.0)));
+        assert!(matches!(both, Standing::Bounded { low: 1.0, high: Some(3.0), .. }), "{both:?}");
+        let open = bounded(1.0, Some(2.0)).and(bounded(1.5, None));
+        assert!(matches!(open, Standing::Bounded { low: 1.0, high: None, .. }), "{open:?}");
+    }
+
+    #[test]
+    fn a_record_without_standings_is_sound_and_one_with_them_is_read_back() {
+        let mut standings = Standings::default();
+        standings.add(Figure::Rate, Standing::Sound);
+        assert!(standings.is_sound());
+        standings.add(Figure::P99, bounded(1.0, Some(2.0)));
+        let text = serde_json::to_string(&standings).unwrap();
+        assert!(text.starts_with(r#"{"latency.p99":{"is":"bounded","low":1.0"#), "{text}");
+        assert_eq!(serde_json::from_str::<Standings>(&text).unwrap(), standings);
+        assert_eq!(standings.of(Figure::P50), &Standing::Sound);
+    }
+}

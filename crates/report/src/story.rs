@@ -1,0 +1,109 @@
+//! One run tells one story: headline, marks, charts and claim, held against each other.
+//!
+//! In: a run. Out: every contradiction between what its page says and what it may claim. For tests
+//! of this and of other rooms; a page is never changed by it.
+
+use crate::page::{Block, Mark, Tone};
+use crate::sections::{curves, summary};
+use crate::wording::{mark_of, per_second};
+use model::claim::Claim;
+use model::run::{Outcome, Point, Run};
+
+/// Every contradiction found, one sentence each.
+pub fn contradictions(run: &Run) -> Vec<String> {
+    let mut found = headline(run);
+    found.extend(marks(run));
+    found.extend(chart(run));
+    found
+}
+
+/// The headline is bad exactly when the figure that was asked for may not be used.
+fn headline(run: &Run) -> Vec<String> {
+    let record = &run.record;
+    let banners = summary::summary(run).into_iter().filter_map(|block| match block {
+        Block::Banner(banner) => Some(banner),
+        _ => None,
+    });
+    // How the run ended is said first when the target went away.
+    let at = usize::from(record.outcome == Outcome::TargetLost);
+    let Some(banner) = banners.into_iter().nth(at) else {
+        return vec!["there is no headline".to_string()];
+    };
+    let mut found = Vec::new();
+    let is_refused = banner.text.starts_with("NOT A");
+    let may_be_bad = record.search.is_some() && !record.claim().is_known();
+    if record.search.is_none() && is_refused != !record.claim().is_known() {
+        found.push(format!("'{}' for {:?}", banner.text, record.claim()));
+    }
+    if is_refused && banner.tone != Tone::Bad {
+        found.push(format!("'{}' in the tone {:?}", banner.text, banner.tone));
+    }
+    if !is_refused && !may_be_bad && record.search.is_none() && banner.tone == Tone::Bad {
+        found.push(format!("a bad tone for '{}'", banner.text));
+    }
+    if let Claim::NotKnown(_) = record.claim()
+        && (banner.text.contains("CEILING") || banner.text.contains("AT LEAST"))
+    {
+        found.push(format!("'{}' although the figure is not known", banner.text));
+    }
+    found
+}
+
+/// A row is marked as broken exactly when its rate is not known.
+fn marks(run: &Run) -> Vec<String> {
+    let wrong = |point: &&Point| {
+        let is_unknown = matches!(point.claim(), Claim::NotKnown(_));
+        (mark_of(run, point) == Mark::Broken) != is_unknown
+    };
+    let points = run.record.points.iter().filter(wrong);
+    points.map(|point| format!("the mark of {} connections", point.load.connections)).collect()
+}
+
+/// The limit that a chart draws is the rate of the headline.
+fn chart(run: &Run) -> Vec<String> {
+    let record = &run.record;
+    let answer = record.search.as_ref().and_then(|search| search.answer.as_ref()?.rate);
+    let ceiling = record.verdict.ceiling.as_ref().map(|ceiling| ceiling.rate);
+    let told = match &record.search {
+        Some(_) => answer,
+        None => ceiling,
+    };
+    let charts = curves::curves(run).into_iter().filter_map(|block| match block {
+        Block::Chart(chart) => Some(chart),
+        _ => None,
+    });
+    let limits = charts.flat_map(|chart| chart.views).flat_map(|view| view.limits);
+    let is_other = |label: &String| told.is_none_or(|rate| !label.contains(&per_second(rate)));
+    limits
+        .map(|limit| limit.label)
+        .filter(is_other)
+        .map(|label| {
+            format!(
+                "the chart says '{label}', the headline {}",
+                told.map_or("-".into(), per_second)
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use model::verdict::Ceiling;
+
+    #[test]
+    fn every_fixture_tells_one_story() {
+        for (name, run) in fixtures::all() {
+            assert_eq!(contradictions(&run), [""; 0], "{name}");
+        }
+    }
+
+    #[test]
+    fn the_chart_of_a_search_draws_its_answer_and_not_its_last_trial() {
+        let mut run = fixtures::find_answer();
+        let ceiling = fixtures::ramp_quota().record.verdict.ceiling;
+        run.record.verdict.ceiling = ceiling.map(|one| Ceiling { rate: 336.0, ..one });
+        assert_eq!(contradictions(&run), [""; 0]);
+    }
+}
