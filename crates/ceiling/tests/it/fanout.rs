@@ -309,23 +309,6 @@ fn nobody_needs_to_write_when_events_come_by_themselves() {
 }
 
 #[test]
-fn a_generator_without_time_is_not_told_as_a_server_that_drops() {
-    let _turn = turn();
-    // The server writes as fast as it is read, and that costs it a part of what reading costs.
-    let server = Server::start("target-stage", &["--thread-per-connection", "--leave-out", "10"]);
-    let url = server.url("");
-    let command = ["fanout", &url, "-c", "2", "--posts", "2", "--writers", "0", "-d", "2s"];
-    let (code, record) = measure(&[&command[..], &["--cpus", "0", "-t", "1"]].concat());
-    let (meant, missing) = conserved(&record);
-    assert!(missing.abs_diff(meant / 10) <= 2, "{missing} of {meant}");
-    assert_eq!(code, 4, "{}", shown(&record));
-    let gates = record["points"][0]["gates"].as_array().unwrap();
-    let delivery = gates.iter().find(|gate| gate["id"] == "delivery").unwrap();
-    assert_eq!(delivery["ok"], false, "{delivery}");
-    assert!(delivery["why"].as_str().unwrap().contains("may be late itself"), "{delivery}");
-}
-
-#[test]
 fn what_cannot_be_is_refused_in_one_line() {
     let url = "http://127.0.0.1:1";
     let cases: &[(&[&str], &str)] = &[

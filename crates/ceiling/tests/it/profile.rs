@@ -200,22 +200,6 @@ fn streams_are_profiled_and_their_waits_are_no_waits_of_requests() {
 }
 
 #[test]
-fn a_server_without_an_endpoint_is_sampled_by_perf() {
-    let _turn = turn();
-    let runs = Runs::new("profile-perf");
-    let server = Server::start("target-sink", &[]);
-    let (url, pid) = (server.url("/simple"), server.pid.to_string());
-    let load = ["load", &url, "-c", "8", "-d", "3", "--profile", "perf", "--server-pid", &pid];
-    let (_, record) = measure(&[&load[..], &["--runs", runs.text()]].concat());
-    assert_eq!(record["profile"]["failures"], serde_json::json!([]), "{}", record["profile"]);
-    let captures = captures(&record, "perf");
-    assert_eq!((captures.len(), &captures[0]["pid"]), (1, &server.pid.into()), "{captures:?}");
-    let file = fs::read(runs.only().join(captures[0]["file"].as_str().unwrap())).unwrap();
-    assert_eq!(file[..2], [0x1f, 0x8b], "pprof files are packed by gzip");
-    assert!(merged(&record, "perf")["total"].as_u64().unwrap() > 0, "{}", record["profile"]);
-}
-
-#[test]
 fn what_cannot_be_profiled_is_told_and_the_run_goes_on() {
     let _turn = turn();
     let server = Server::start("target-fasthttp", &[]);
