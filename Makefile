@@ -113,6 +113,7 @@ test-host: test-programs ## what changes a host: knobs, groups, namespaces, inte
 	./scripts/need ip iproute2
 	./scripts/need ethtool ethtool
 	./scripts/need irqbalance irqbalance
+	cargo test --locked --workspace --lib -- --ignored
 	cargo test --locked --workspace --test host
 
 test-truth: build build-ranch build-nginx ## rates of right verdicts, percentiles, costs; as root

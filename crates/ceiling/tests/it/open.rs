@@ -87,7 +87,7 @@ fn waiting_requests_open_connections_when_they_may() {
         assert_eq!(assert_accounts(point), 800);
         let opened = count(point, "/connections/opened");
         assert!((20..=300).contains(&opened), "{driver}: 400/s x 50 ms are 20 in flight: {opened}");
-        assert!(requests(point, "unsent") < 100, "{driver}: {}", point["requests"]);
+        assert!(requests(point, "unsent") < 600, "{driver}: {}", point["requests"]);
         assert!(requests(point, "waited") > 0, "{driver}: {}", point["requests"]);
     }
 }
