@@ -1,7 +1,11 @@
-//! What must hold for any bytes: one module for each fuzz target.
+//! What must hold for any bytes that others wrote.
 //!
-//! `make fuzz` looks for bytes for which a claim does not hold, with every crate instrumented. Here
-//! the same claims are built as all other code is, and held against the seeds in every `make test`.
+//! What this room is for: one module for each fuzz target, with what its bytes must never break.
+//! `make fuzz` looks for such bytes, with every crate instrumented; in every `make test` the claims
+//! are built as all other code is, and held against the seeds.
+//! In: bytes.
+//! Out: nothing, or a panic.
+//! Never: a file, a socket or a clock.
 
 pub mod http1_oracle;
 pub mod http1_pieces;
