@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-/// All claims by the name of their fuzz target.
-const CLAIMS: [(&str, fn(&[u8])); 8] = [
+/// A claim by the name of its fuzz target.
+type Claim = (&'static str, fn(&[u8]));
+
+const CLAIMS: [Claim; 8] = [
     ("http1_oracle", claims::http1_oracle::hold),
     ("http1_pieces", claims::http1_pieces::hold),
     ("probe_parsers", claims::probe_parsers::hold),
