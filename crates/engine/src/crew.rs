@@ -73,7 +73,15 @@ impl Role {
 struct Member {
     orders: Producer<Order>,
     feed: Feed,
-    thread: Option<JoinHandle<()>>,
+    body: Body,
+}
+
+/// What turns a worker.
+enum Body {
+    /// A thread of its own, until it is joined.
+    Thread(Option<JoinHandle<()>>),
+    /// A world in virtual time.
+    World,
 }
 
 /// Running workers. Dropping a crew ends it.
@@ -100,14 +108,20 @@ impl Crew {
             let body = move || run_member((&job, role), index, recorder, orders_out, &ready);
             let name = format!("{}-{index}", role.name());
             let thread = thread::Builder::new().name(name).spawn(body);
-            let thread = Some(thread.map_err(StartError::Thread)?);
-            crew.members.push(Member { orders, feed, thread });
+            let body = Body::Thread(Some(thread.map_err(StartError::Thread)?));
+            crew.members.push(Member { orders, feed, body });
         }
         drop(ready_in);
         let ready = ready_out.iter().take(job.threads as usize);
         let ready = ready.collect::<Result<Vec<()>, _>>()?;
         assert_eq!(ready.len(), job.threads as usize, "a worker panicked while it was set up");
         Ok(crew)
+    }
+
+    /// Workers that a world in virtual time turns: the near ends of their roads, in their order.
+    pub(crate) fn of_world(roads: Vec<(Producer<Order>, Feed)>, seed: u64) -> Self {
+        let member = |(orders, feed)| Member { orders, feed, body: Body::World };
+        Self { members: roads.into_iter().map(member).collect(), seed }
     }
 
     /// How many workers there are.
@@ -178,7 +192,10 @@ impl Crew {
 
 impl Member {
     fn is_over(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+        match &self.body {
+            Body::Thread(thread) => thread.as_ref().is_none_or(JoinHandle::is_finished),
+            Body::World => false,
+        }
     }
 }
 
@@ -189,7 +206,9 @@ impl Drop for Crew {
             let _ = member.orders.push(Order::Quit);
         }
         for member in &mut self.members {
-            if let Some(thread) = member.thread.take() {
+            if let Body::Thread(thread) = &mut member.body
+                && let Some(thread) = thread.take()
+            {
                 let _ = thread.join();
             }
         }

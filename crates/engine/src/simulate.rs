@@ -1,4 +1,13 @@
-//! One level of load on one worker in virtual time: for tests, fuzzing and nothing else.
+//! Load in virtual time: for tests, fuzzing and nothing else.
+//!
+//! Here is one level on one worker against a server that misbehaves byte by byte; [`world`] is a
+//! whole world, for runs of the lab.
+
+mod driver;
+pub mod generator;
+pub mod host;
+pub mod server;
+pub mod world;
 
 use crate::driver::sim::{BEGIN_NS, Faults, Sim, Witness};
 use crate::job::{Job, Order, Pace};

@@ -210,12 +210,27 @@ impl<D: Driver> Worker<D> {
 
     /// Runs until told to quit.
     pub fn run(&mut self) {
-        self.recorder.begin(self.driver.now_ns(), self.driver.cpu_ns());
+        self.begin();
         while self.turn() {}
     }
 
+    /// Begins the first interval.
+    pub(crate) fn begin(&mut self) {
+        self.recorder.begin(self.driver.now_ns(), self.driver.cpu_ns());
+    }
+
     /// One turn of the loop; false when it was the last.
+    #[inline]
     pub fn turn(&mut self) -> bool {
+        let Some((now_ns, until_ns)) = self.begin_turn() else { return false };
+        self.end_turn(now_ns, until_ns);
+        true
+    }
+
+    /// The part of a turn before the wait: when it began, and until when to wait. Nothing when it
+    /// was the last.
+    #[inline]
+    pub(crate) fn begin_turn(&mut self) -> Option<(u64, u64)> {
         let now_ns = self.driver.now_ns();
         let turn_ns = now_ns - self.turn_begin_ns;
         let accounting = &mut self.recorder.tick.accounting;
@@ -227,20 +242,30 @@ impl<D: Driver> Worker<D> {
         if self.quit {
             // What the closes left to hand over.
             self.driver.wait(now_ns, now_ns);
-            return false;
+            return None;
         }
+        Some((now_ns, until_ns))
+    }
+
+    /// The wait of a turn, and what happened meanwhile.
+    #[inline]
+    pub(crate) fn end_turn(&mut self, now_ns: u64, until_ns: u64) {
         let woken_ns = self.driver.wait(now_ns, until_ns);
         self.unseen_since_ns = open::unseen_since(self.turn_begin_ns, (now_ns, until_ns), woken_ns);
         self.turn_begin_ns = woken_ns;
         let Some(first) = self.driver.next() else {
-            self.account_for_wait(now_ns, until_ns, self.turn_begin_ns);
-            return true;
+            return self.account_for_wait(now_ns, until_ns, self.turn_begin_ns);
         };
+        let stalled_ns = open::stalled(self.unseen_since_ns, (now_ns, until_ns), woken_ns);
+        let before = self.recorder.tick.latency.count();
         self.handle(first);
         while let Some(event) = self.driver.next() {
             self.handle(event);
         }
-        true
+        if stalled_ns > 0 {
+            let tick = &mut self.recorder.tick;
+            tick.unseen.record_n(stalled_ns, tick.latency.count() - before);
+        }
     }
 
     fn take_orders(&mut self, now_ns: u64) {

@@ -3,6 +3,7 @@
 use crate::observe::{CpuShare, Observed, SocketCensus, ThreadShare};
 use crate::ramp::load_of;
 use model::facts::{ClockOffset, HostFacts, ServerFacts};
+use model::histogram::Summary;
 use model::load::{Hold, Life, Trial};
 use model::route::Address;
 use model::run::Point;
@@ -187,6 +188,14 @@ impl<'a> Case<'a> {
     /// its threads were not read.
     pub fn client_has_slack(&self) -> Option<bool> {
         Some(self.worker_load()? < SLACK)
+    }
+
+    /// The longest that the generator is known to have stood still, nanoseconds: as its responses
+    /// tell, and its sends.
+    pub fn longest_stall_ns(&self) -> u64 {
+        let longest = |of: &Option<Summary>| of.as_ref().and_then(|summary| summary.max);
+        let (unseen, late) = (longest(&self.point.unseen_ns), longest(&self.point.lateness_ns));
+        unseen.unwrap_or(0).max(late.unwrap_or(0))
     }
 
     /// Share of its allowed CPUs that the server used; nothing when it is not watched.

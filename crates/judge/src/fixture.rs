@@ -161,6 +161,7 @@ impl Fixture {
             release_lag_ns: None,
             lateness_ns: None,
             latency_punctual_ns: None,
+            unseen_ns: None,
             latency_at_least_ns: None,
             residence: None,
             in_flight: InFlight {

@@ -7,17 +7,19 @@ use crate::greet::{GreetError, Manners, SecretsError};
 use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, LimitError, Tables};
 use crate::profiler::{self, Profiler};
+use crate::setting::Setting;
 use crate::target::{self, Unreachable};
-use crate::watch::{Logs, Watch};
+use crate::watch::{Logs, Source, Watch};
 use crate::{confirm, definitions, mix, search, server, turnover};
+use engine::StartError;
 use engine::job::Job;
-use engine::{Crew, StartError};
 use judge::objective;
 use judge::observe::Observed;
 use judge::steady::{Steadiness, steadiness_of};
 use judge::{Context, judge_point, judge_run};
 use model::curve::Curve;
 use model::event::Event;
+use model::facts::HostFacts;
 use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, DriverKind, Level, Life, ServerProcess, Stop, Trial};
 use model::perturbation::Perturbation;
@@ -84,7 +86,8 @@ pub enum LabError {
 /// What a run gathers while it goes on.
 pub(crate) struct Bench<'a> {
     pub(crate) trial: &'a Trial,
-    host: model::facts::HostFacts,
+    pub(crate) setting: Setting<'a>,
+    host: HostFacts,
     pub(crate) target: Target,
     pub(crate) routes: Vec<Route>,
     /// Connections established by each of them.
@@ -120,36 +123,37 @@ pub fn run(
     stop: &AtomicBool,
     notify: &mut dyn FnMut(Event),
 ) -> Result<Run, LabError> {
-    let started_at = jiff::Timestamp::now();
-    let mut bench = Bench::set_up(trial, notify)?;
-    bench.before_bytes = turnover::resident_bytes().unwrap_or(0);
+    run_in(Setting::Live, trial, command, logs, stop, notify)
+}
+
+/// The same elsewhere than on this host.
+pub fn run_in(
+    setting: Setting<'_>,
+    trial: &Trial,
+    command: &[String],
+    logs: &mut Logs,
+    stop: &AtomicBool,
+    notify: &mut dyn FnMut(Event),
+) -> Result<Run, LabError> {
+    let started_at = setting.timestamp();
+    let mut bench = Bench::set_up(setting, trial, notify)?;
+    bench.before_bytes = setting.resident_bytes().unwrap_or(0);
     let tape = Tape::new(&trial.requests, depth_max(trial))?.with_checks(&mix::checks(trial));
     let job = bench.job(trial, tape);
-    let mut crew = Crew::start(&job)?;
+    let mut crew = setting.start(&job)?;
     bench.stamps = Stamps::of(trial.addresses.first(), bench.target.server.as_ref());
     let mut audience = match &trial.fanout {
         Some(fanout) => Some(fanout::start(trial, fanout, &job, &bench.stamps)?),
         None => None,
     };
-    let server_pid = bench.target.server.as_ref().map(|server| server.pid);
-    // Behind a proxy the port is that of the proxy.
-    let first = trial.addresses.first().filter(|_| trial.proxy.is_none());
-    let port = first.and_then(Address::port);
-    let ends = bench.ends();
-    let sampler = Sampler::start(Config {
-        server_pid,
-        port,
-        ends,
-        runtime: trial.runtime,
-        ..Config::default()
-    });
-    let mut watch = Watch::new(sampler, &mut logs.near);
+    let mut watch = Watch::new(bench.source(), &mut logs.near);
     if let (Some(far), Some(log)) = (bench.far.take(), &mut logs.far) {
         watch = watch.with_far(far, log);
     }
     let (crew_lent, watch_lent) = (&mut crew, &mut watch);
     let (until, notify_lent) = (trial.stop, &mut *notify);
     let mut hands = Stagehands {
+        setting,
         crew: crew_lent,
         audience: audience.as_mut(),
         watch: watch_lent,
@@ -192,40 +196,20 @@ pub(crate) fn threads(trial: &Trial) -> u32 {
 }
 
 impl<'a> Bench<'a> {
-    fn set_up(trial: &'a Trial, notify: &mut dyn FnMut(Event)) -> Result<Self, LabError> {
+    fn set_up(
+        setting: Setting<'a>,
+        trial: &'a Trial,
+        notify: &mut dyn FnMut(Event),
+    ) -> Result<Self, LabError> {
+        let mut bench = Self::bare(setting, trial)?;
+        if let Setting::Model(model) = setting {
+            bench.set_routes(&trial.addresses, notify);
+            bench.target.server = model.server();
+            return Ok(bench);
+        }
         let levels = fanout::levels(trial);
         let most = |level: &Level| u64::from(level.connections.max(level.connections_max));
         let connections = levels.iter().map(most).max().unwrap_or(1);
-        let mut bench = Self {
-            trial,
-            host: model::facts::HostFacts { tuned: drift::tuned(), ..probe::host_facts() },
-            target: Target {
-                url: trial.url.clone(),
-                addresses: trial.addresses.iter().map(ToString::to_string).collect(),
-                resolution: Some(trial.resolution.clone()),
-                addresses_used: Vec::new(),
-                sources_used: Vec::new(),
-                server: None,
-                tls: None,
-                proxy: trial.proxy.as_ref().map(|proxy| proxy.url.clone()),
-                probe: None,
-            },
-            routes: Vec::new(),
-            opened_on: Vec::new(),
-            manners: Manners::of(trial)?,
-            stamps: Stamps::of(None, None),
-            far: None,
-            points: Vec::new(),
-            observed: Vec::new(),
-            latencies: Vec::new(),
-            notices: Vec::new(),
-            outcome: Outcome::Complete,
-            before_bytes: 0,
-            search: None,
-            perturbations: Vec::new(),
-            profile: None,
-            levels: Vec::new(),
-        };
         if trial.driver == DriverKind::Null {
             bench.notices.push("driver null: no server was asked anything".to_string());
             return Ok(bench);
@@ -254,6 +238,61 @@ impl<'a> Bench<'a> {
         limits::allow_ports(&levels, &bench.routes)?;
         bench.find_server(notify)?;
         Ok(bench)
+    }
+
+    /// Before anything was looked for.
+    fn bare(setting: Setting<'a>, trial: &'a Trial) -> Result<Self, LabError> {
+        let host = match setting {
+            Setting::Live => HostFacts { tuned: drift::tuned(), ..probe::host_facts() },
+            Setting::Model(model) => model.host(),
+        };
+        Ok(Self {
+            trial,
+            setting,
+            host,
+            target: Target {
+                url: trial.url.clone(),
+                addresses: trial.addresses.iter().map(ToString::to_string).collect(),
+                resolution: Some(trial.resolution.clone()),
+                addresses_used: Vec::new(),
+                sources_used: Vec::new(),
+                server: None,
+                tls: None,
+                proxy: trial.proxy.as_ref().map(|proxy| proxy.url.clone()),
+                probe: None,
+            },
+            routes: Vec::new(),
+            opened_on: Vec::new(),
+            manners: Manners::of(trial)?,
+            stamps: Stamps::of(None, None),
+            far: None,
+            points: Vec::new(),
+            observed: Vec::new(),
+            latencies: Vec::new(),
+            notices: Vec::new(),
+            outcome: Outcome::Complete,
+            before_bytes: 0,
+            search: None,
+            perturbations: Vec::new(),
+            profile: None,
+            levels: Vec::new(),
+        })
+    }
+
+    /// Where readings of this host come from.
+    fn source(&self) -> Source<'a> {
+        if let Setting::Model(model) = self.setting {
+            return Source::Model(model);
+        }
+        // Behind a proxy the port is that of the proxy.
+        let first = self.trial.addresses.first().filter(|_| self.trial.proxy.is_none());
+        Source::live(Sampler::start(Config {
+            server_pid: self.target.server.as_ref().map(|server| server.pid),
+            port: first.and_then(Address::port),
+            ends: self.ends(),
+            runtime: self.trial.runtime,
+            ..Config::default()
+        }))
     }
 
     /// Looks at the server's processes here, or asks the probe on its host to.
@@ -541,6 +580,7 @@ pub(crate) fn make_point(
             let (lateness, censored) = (&gathered.lateness, lost + gathered.measured.unsent);
             punctual(Window { latency, service, lateness, censored })
         }),
+        unseen_ns: (!gathered.unseen.is_empty()).then(|| gathered.unseen.summary(0)),
         latency_at_least_ns: at_least(gathered),
         // The judge splits it.
         residence: None,

@@ -288,7 +288,7 @@ impl Room<'_, '_, '_> {
     /// Starts workers with room for both halves.
     fn start(&mut self, trial: &Trial) -> Result<Crew, LabError> {
         let connections = u64::from(connections_max(trial));
-        if trial.driver != DriverKind::Null {
+        if !matches!(trial.driver, DriverKind::Null | DriverKind::Sim) {
             let tables = match trial.driver {
                 DriverKind::Uring => Tables::OfWorkers(u64::from(threads(trial))),
                 _ => Tables::OfProcess,
@@ -297,7 +297,7 @@ impl Room<'_, '_, '_> {
             limits::allow_ports(&trial.levels, &self.bench.routes)?;
         }
         let tape = Tape::new(&trial.requests, depth_max(trial))?.with_checks(&mix::checks(trial));
-        Ok(Crew::start(&self.bench.job(trial, tape))?)
+        Ok(self.bench.setting.start(&self.bench.job(trial, tape))?)
     }
 
     fn visit(&mut self, crew: &mut Crew, trial: &Trial, level: &Level) -> Result<Visit, LabError> {
@@ -306,7 +306,9 @@ impl Room<'_, '_, '_> {
         let (watch, notify) = (&mut *self.watch, &mut *self.notify);
         let (audience, stop) = (None, self.stop);
         let profiler = None;
-        let mut hands = Stagehands { crew, audience, trial, until, stop, notify, watch, profiler };
+        let setting = self.bench.setting;
+        let mut hands =
+            Stagehands { setting, crew, audience, trial, until, stop, notify, watch, profiler };
         visit(&mut hands, level, self.visits)
     }
 }

@@ -167,6 +167,14 @@ const DEFINITIONS: &[(&str, &str)] = &[
          use, except for up to 1 ms inside a sleep.",
     ),
     (
+        "points[].unseen_ns",
+        "How long good responses may have been there before they were stamped, because a worker of \
+         the generator did not run when it meant to: since its last wait began where it woke over \
+         1 ms late, since its last turn began where that took over 1 ms. count is how many \
+         responses that may be; all others were stamped in time. null where there are none. A \
+         stall inside a sleep of up to 20 ms leaves no trace.",
+    ),
+    (
         "points[].latency_at_least_ns",
         "latency_ns with a lower bound in the place of requests that got no answer: timed out \
          until then, unanswered until the end of the drain, unsent until the end of the window. \

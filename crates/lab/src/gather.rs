@@ -35,6 +35,8 @@ pub struct Gathered {
     pub release_lag: Histogram,
     /// Sent minus planned, without the wait for room; open loop only.
     pub lateness: Histogram,
+    /// How long responses may have been there before they were stamped, of those that may.
+    pub unseen: Histogram,
     /// How long requests without an answer waited at least.
     pub at_least: Histogram,
     /// Time to connect.
@@ -146,6 +148,7 @@ impl Gathered {
             service: Histogram::new(),
             release_lag: Histogram::new(),
             lateness: Histogram::new(),
+            unseen: Histogram::new(),
             at_least: Histogram::new(),
             connect: Histogram::new(),
             turnover: Turnover::default(),
@@ -208,6 +211,7 @@ impl Gathered {
             (&mut self.service, &tick.service),
             (&mut self.release_lag, &tick.release_lag),
             (&mut self.lateness, &tick.lateness),
+            (&mut self.unseen, &tick.unseen),
             (&mut self.at_least, &tick.at_least),
             (&mut self.connect, &tick.connect),
             (&mut self.handshake, &tick.handshake),

@@ -6,17 +6,17 @@
 use crate::conduct::{LabError, lost_notice};
 use crate::gather::{Gathered, WindowEnds};
 use crate::profiler::Profiler;
+use crate::setting::Setting;
 use crate::settled::{self, Known};
 use crate::watch::Watch;
-use crate::{fanout, planned, turnover};
+use crate::{fanout, planned};
+use engine::Crew;
 use engine::job::Order;
-use engine::{Crew, clock};
 use judge::observe::Observed;
 use model::event::{Event, Progress};
 use model::load::{Arrival, Level, Stop, Trial, Warmup};
 use model::tick::{Connections, Counters, ErrorClass};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 /// How often the workers are listened to.
@@ -81,6 +81,8 @@ pub struct Visit {
 
 /// Everything a visit works with.
 pub struct Stagehands<'a, 'b> {
+    /// Whose time passes.
+    pub setting: Setting<'a>,
     /// The workers.
     pub crew: &'a mut Crew,
     /// Those who listen, when the trial is one of fan-out.
@@ -141,7 +143,8 @@ struct Show<'a, 'b, 'c> {
 
 impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
     fn begin(hands: &'a mut Stagehands<'b, 'c>, level: &'a Level, load: u32) -> Self {
-        let now_ns = clock::now_ns();
+        let now_ns = hands.setting.now_ns();
+        hands.setting.begin_visit(load);
         hands.watch.begin_level();
         hands.crew.order_connect(load, &fanout::asking(hands.trial, level));
         let gathered = Gathered::new(hands.crew.workers());
@@ -150,6 +153,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             Gathered::new(audience.workers())
         });
         let heard_ns = vec![now_ns; hands.crew.workers() as usize];
+        let begin_cpu_ns = hands.setting.process_cpu_ns();
         let until = hands.until;
         Self {
             hands,
@@ -159,7 +163,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             audience,
             ending: None,
             begin_ns: now_ns,
-            begin_cpu_ns: clock::process_cpu_ns(),
+            begin_cpu_ns,
             told_ns: now_ns,
             alive_ns: now_ns,
             until,
@@ -171,14 +175,14 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
     }
 
     fn now_ns(&self) -> u64 {
-        clock::now_ns()
+        self.hands.setting.now_ns()
     }
 
     /// Listens for a moment. Notices a wish to stop and a target that is gone.
     fn listen(&mut self) -> Result<u64, LabError> {
-        thread::sleep(LISTEN);
+        self.hands.setting.sleep(LISTEN);
         let (gathered, load, heard_ns) = (&mut self.gathered, self.load, &mut self.heard_ns);
-        let listened_ns = clock::now_ns();
+        let listened_ns = self.hands.setting.now_ns();
         self.hands.crew.drain(|tick| {
             heard_ns[tick.worker as usize] = listened_ns;
             if tick.load == load {
@@ -197,14 +201,14 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         if has_lost_member {
             return Err(LabError::WorkerLost);
         }
-        let now_ns = clock::now_ns();
+        let now_ns = self.now_ns();
         if self.ending.is_none() && self.hands.stop.load(Ordering::Relaxed) {
             self.ending = Some(Ending::Interrupted);
         }
         let connections = self.connections();
         if connections.open > self.gathered.most_open {
             self.gathered.most_open = connections.open;
-            self.gathered.resident_bytes = turnover::resident_bytes();
+            self.gathered.resident_bytes = self.hands.setting.resident_bytes();
         }
         if connections.open > 0 || connections.opening > 0 && self.gathered.connect.is_empty() {
             self.alive_ns = now_ns;
@@ -329,16 +333,16 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
     /// Starts devices one after the other; returns how long that took. Their load is not measured.
     fn ramp_up(&mut self) -> Result<u64, LabError> {
         self.order(&Order::Warm);
-        let begin_ns = clock::now_ns();
+        let begin_ns = self.now_ns();
         let asked = u64::from(self.level.connections);
         let ramp_ns = self.level.life.ramp_up_ns;
         loop {
             let passed_ns = self.listen()? - begin_ns;
             let opened = self.gathered.connections().opened;
-            self.tell("ramp-up", Some(passed_ns as f64 / ramp_ns.max(1) as f64), clock::now_ns());
+            self.tell("ramp-up", Some(passed_ns as f64 / ramp_ns.max(1) as f64), self.now_ns());
             let all_tried = opened >= asked || passed_ns >= ramp_ns + CONNECT_STALL_NS;
             if self.ending.is_some() || passed_ns >= ramp_ns && all_tried {
-                return Ok(clock::now_ns() - begin_ns);
+                return Ok(self.now_ns() - begin_ns);
             }
         }
     }
@@ -353,7 +357,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             return Ok(0);
         }
         self.order(&Order::Warm);
-        let begin_ns = clock::now_ns();
+        let begin_ns = self.now_ns();
         let mut tenths = Vec::new();
         let mut counted = 0;
         loop {
@@ -370,7 +374,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             }
             let settled = may_settle && is_settled(&tenths);
             if self.ending.is_some() || passed_ns >= longest_ns || settled {
-                return Ok(clock::now_ns() - begin_ns);
+                return Ok(self.now_ns() - begin_ns);
             }
         }
     }
@@ -427,7 +431,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
 
     /// Runs the measured window and the drain; returns when the window began.
     fn measure(&mut self) -> Result<u64, LabError> {
-        let begin_ns = clock::now_ns() + LEAD_NS;
+        let begin_ns = self.now_ns() + LEAD_NS;
         let (end_ns, budget) = match self.until {
             Stop::AfterNs(ns) => (begin_ns + ns, None),
             Stop::AfterRequests(count) => (u64::MAX, Some(count)),
@@ -485,7 +489,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             // Ended before the window began: the workers close their accounts all the same.
             self.begin_window(window_begin_ns, WindowEnds::WithSends);
             self.order(&Order::Stop);
-            let give_up_ns = clock::now_ns() + LAST_TICK_NS;
+            let give_up_ns = self.now_ns() + LAST_TICK_NS;
             while !self.is_over() {
                 let now_ns = self.listen()?;
                 if now_ns > give_up_ns && self.is_silent(now_ns) {
@@ -506,8 +510,8 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             ending: self.ending.unwrap_or(Ending::Complete),
             window_begin_ns,
             warmup_ns,
-            visit_ns: clock::now_ns() - self.begin_ns,
-            process_cpu_ns: clock::process_cpu_ns() - self.begin_cpu_ns,
+            visit_ns: hands.setting.now_ns() - self.begin_ns,
+            process_cpu_ns: hands.setting.process_cpu_ns() - self.begin_cpu_ns,
             profiled: hands.profiler.as_ref().is_some_and(Profiler::has_begun),
             gathered: self.gathered,
         })

@@ -22,6 +22,7 @@ mod level;
 mod mix;
 mod planned;
 mod search;
+pub mod setting;
 mod settled;
 mod watch;
 
@@ -37,7 +38,7 @@ mod server;
 
 pub use greet::{GreetError, SecretsError};
 
-pub use conduct::{LabError, run};
+pub use conduct::{LabError, run, run_in};
 pub use mix::keep_requests;
 pub use profiler::WINDOW_MIN_NS as PROFILED_WINDOW_MIN_NS;
 pub use watch::Logs;

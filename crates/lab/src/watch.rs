@@ -5,6 +5,7 @@
 //! the clocks when it is looked at.
 
 use crate::drift::DriftWatch;
+use crate::setting::Model;
 use model::facts::ClockOffset;
 use model::reading::{Data, Reading};
 use probe::Sampler;
@@ -46,10 +47,51 @@ impl<'a> Road<'a> {
     }
 }
 
+/// Where readings of this host come from.
+pub enum Source<'a> {
+    /// Threads of ours that read it.
+    Live(Sampler, Option<DriftWatch>),
+    /// A model of it.
+    Model(&'a dyn Model),
+    /// Nothing more is read.
+    Ended,
+}
+
+impl Source<'_> {
+    /// Starts to look at what is changed on this host, beside the sampler.
+    pub fn live(sampler: Sampler) -> Self {
+        Self::Live(sampler, DriftWatch::start())
+    }
+
+    /// What has arrived.
+    fn take(&self) -> Vec<Reading> {
+        match self {
+            Self::Live(sampler, drift) => {
+                let mut arrived = sampler.take();
+                if let Some(drift) = drift {
+                    arrived.extend(drift.take());
+                    arrived.sort_by_key(|reading| reading.begin_ns);
+                }
+                arrived
+            }
+            Self::Model(model) => model.take_readings(),
+            Self::Ended => Vec::new(),
+        }
+    }
+
+    /// Ends it; what was left.
+    fn stop(self) -> Vec<Reading> {
+        match self {
+            Self::Live(sampler, _) => sampler.stop(),
+            Self::Model(model) => model.take_readings(),
+            Self::Ended => Vec::new(),
+        }
+    }
+}
+
 /// The probes' readings, written down as they come.
 pub struct Watch<'a> {
-    sampler: Option<Sampler>,
-    drift: Option<DriftWatch>,
+    source: Source<'a>,
     near: Road<'a>,
     far: Option<FarWatch<'a>>,
     /// The server's threads in the last readings.
@@ -68,11 +110,9 @@ struct FarWatch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Takes readings from the sampler to the log.
-    pub fn new(sampler: Sampler, near: &'a mut Readings) -> Self {
-        let near = Road::new(near);
-        let drift = DriftWatch::start();
-        Self { sampler: Some(sampler), drift, near, far: None, recent: VecDeque::new() }
+    /// Takes readings from their source to the log.
+    pub fn new(source: Source<'a>, near: &'a mut Readings) -> Self {
+        Self { source, near: Road::new(near), far: None, recent: VecDeque::new() }
     }
 
     /// Takes readings of the server's host to a log of their own.
@@ -92,11 +132,7 @@ impl<'a> Watch<'a> {
 
     /// Writes down what has arrived. Tells when the probe on the server's host was lost meanwhile.
     pub fn take(&mut self) -> Option<&str> {
-        let mut arrived = self.sampler.as_ref().map(Sampler::take).unwrap_or_default();
-        if let Some(drift) = &self.drift {
-            arrived.extend(drift.take());
-            arrived.sort_by_key(|reading| reading.begin_ns);
-        }
+        let arrived = self.source.take();
         self.near.log.add(&arrived);
         let mut of_server = arrived;
         let far = self.far.as_mut();
@@ -111,10 +147,8 @@ impl<'a> Watch<'a> {
 
     /// Ends both roads and writes down what was left.
     pub fn stop(&mut self) {
-        if let Some(sampler) = self.sampler.take() {
-            self.near.log.add(&sampler.stop());
-            self.drift = None;
-        }
+        let source = std::mem::replace(&mut self.source, Source::Ended);
+        self.near.log.add(&source.stop());
         if let Some(far) = &mut self.far {
             far.stop();
         }
@@ -224,8 +258,8 @@ mod tests {
     fn a_short_window_whose_probe_died_at_its_beginning_is_not_whole() {
         let (begin_ns, second) = (10 * NS_PER_S, (10 * NS_PER_S, 11 * NS_PER_S));
         let (mut near, mut log) = (Readings::nameless().unwrap(), Readings::nameless().unwrap());
-        let sampler = Sampler::start(Config::default());
-        let mut watch = Watch::new(sampler, &mut near);
+        let source = Source::live(Sampler::start(Config::default()));
+        let mut watch = Watch::new(source, &mut near);
         watch.far = Some(far(&mut log, begin_ns + 200 * NS_PER_MS));
         assert_eq!(watch.far_inside(second), Some(Vec::new()));
         assert!(watch.is_behind(second), "more may come");

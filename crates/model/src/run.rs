@@ -185,6 +185,10 @@ pub struct Point {
     /// [`punctual`](crate::punctual). Open loop only.
     #[serde(default)]
     pub latency_punctual_ns: Option<Summary>,
+    /// How long responses may have been there before they were stamped, because the generator did
+    /// not run when it meant to; absent where it always did.
+    #[serde(default)]
+    pub unseen_ns: Option<Summary>,
     /// Latency with a lower bound in the place of every request that timed out, was unanswered or
     /// unsent; absent when none was. Its percentiles are lower bounds.
     #[serde(default)]

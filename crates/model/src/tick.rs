@@ -350,6 +350,9 @@ pub struct Tick {
     /// Open loop only: sent minus planned or minus the instant a connection had room, whichever
     /// was later. What is left is the generator's own lateness.
     pub lateness: Histogram,
+    /// How long good responses to measured requests may have been there before they were stamped,
+    /// because the worker did not run when it meant to: nothing of those that it took in time.
+    pub unseen: Histogram,
     /// How long measured requests without an answer have waited at least: the timed out until
     /// then, the unanswered until the end of the drain, the unsent until the end of the window.
     pub at_least: Histogram,
@@ -392,6 +395,7 @@ impl Default for Tick {
             service: Histogram::new(),
             release_lag: Histogram::new(),
             lateness: Histogram::new(),
+            unseen: Histogram::new(),
             at_least: Histogram::new(),
             connect: Histogram::new(),
             handshake: Histogram::new(),
@@ -419,6 +423,7 @@ impl Tick {
             &mut self.service,
             &mut self.release_lag,
             &mut self.lateness,
+            &mut self.unseen,
             &mut self.at_least,
             &mut self.connect,
             &mut self.handshake,

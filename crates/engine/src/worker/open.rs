@@ -66,6 +66,27 @@ pub(super) fn unseen_since(
     if waited_ns < worked_ns { turn_begin_ns } else { woken_ns.min(until_ns.max(begin_ns)) }
 }
 
+/// A worker that is later than this did not run when it meant to, nanoseconds.
+const STALL_NS: u64 = 1_000_000;
+
+/// How long the responses of a turn may have been there because the worker stood still; nothing
+/// when it ran when it meant to. Arguments are those of [`unseen_since`], and its result.
+///
+/// A sleep that ended late was a stall from some instant on that is not known: a response may have
+/// come as early as the sleep began.
+#[inline]
+pub(super) fn stalled(
+    unseen_since_ns: u64,
+    (begin_ns, until_ns): (u64, u64),
+    woken_ns: u64,
+) -> u64 {
+    if woken_ns.saturating_sub(until_ns.max(begin_ns)) > STALL_NS {
+        return woken_ns - begin_ns;
+    }
+    let unseen_ns = woken_ns.saturating_sub(unseen_since_ns);
+    if unseen_ns > STALL_NS { unseen_ns } else { 0 }
+}
+
 /// Whether unsent requests are counted to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counting {

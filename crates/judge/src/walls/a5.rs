@@ -5,8 +5,8 @@
 //! Rule: threads were found stopped in 2 to 90 % of the samples; or the runtime paused for over 2 %
 //! of the window; or at least four times, at regular distances, the answers of a tenth of a second
 //! and the server's CPU time fell under 60 % of their medians. And the slowest answers take five
-//! times the median; the generator was neither throttled nor near its limit, the server not
-//! throttled. Beside a server without CPU to spare only stops of at least a tenth of the time
+//! times the median; the generator was neither throttled nor near its limit, and never stood still
+//! for a quarter of that; the server was not throttled. Beside a server without CPU to spare only stops of at least a tenth of the time
 //! count: shorter ones cost it less than its CPU does. A thread that is always stopped is none of
 //! those that serve.
 //! Mimics: S3 (a throttled group stops too, every 100 ms; looked at first), a generator that
@@ -36,6 +36,9 @@ const DIPS_MIN: usize = 4;
 const DISTANCE_VARIATION_MAX: f64 = 0.35;
 /// The slowest answers over the median.
 const TAIL_MIN: f64 = 5.0;
+/// Where the generator stood still for more than this share of the slowest responses, the pauses may
+/// be its own.
+const OWN_MAX: f64 = 0.25;
 /// Share of periods throttled above which a group's throttling may be the pauses.
 const THROTTLED_MAX: f64 = 0.05;
 
@@ -58,6 +61,10 @@ pub fn test(case: &Case<'_>) -> Test {
     let (Some(median_ns), Some(slow_ns)) = (service.p50, service.max.or(service.p99)) else {
         return Test::Untested;
     };
+    let stalled_ns = case.longest_stall_ns();
+    if stalled_ns as f64 > OWN_MAX * slow_ns as f64 {
+        return Test::NotSeen;
+    }
     let seen = paused(case, Seen::default());
     if seen.findings.is_empty() || (slow_ns as f64) < TAIL_MIN * median_ns as f64 {
         return Test::NotSeen;

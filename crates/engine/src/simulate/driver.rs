@@ -1,0 +1,210 @@
+//! The driver of a worker in a world: bytes to and from the model server, time from its own pulse.
+
+use super::generator::Pulse;
+use super::server::{Delivery, End as Wire, Serving};
+use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
+use model::tick::ErrorClass;
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use wire::tape::Tape;
+
+/// Bytes behind an answer that answer nothing.
+const STRAY: &[u8] = b"\r\n";
+/// Bytes of a body.
+const BODY: usize = 100;
+
+/// What a worker shares with its world.
+pub(super) struct Post {
+    pub serving: RefCell<Serving>,
+    /// What is on its way to each worker.
+    pub inboxes: RefCell<Vec<Inbox>>,
+    /// The pulse of each worker.
+    pub pulses: RefCell<Vec<Pulse>>,
+}
+
+/// Deliveries by time, then by when they were sent.
+#[derive(Default)]
+pub(super) struct Inbox {
+    heap: BinaryHeap<Reverse<(u64, u64)>>,
+    kept: Vec<(Wire, Delivery)>,
+}
+
+impl Inbox {
+    pub fn push(&mut self, at_ns: u64, end: Wire, delivery: Delivery) {
+        self.heap.push(Reverse((at_ns, self.kept.len() as u64)));
+        self.kept.push((end, delivery));
+    }
+
+    pub fn next_ns(&self) -> u64 {
+        self.heap.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns)
+    }
+
+    fn pop(&mut self, until_ns: u64) -> Option<(Wire, Delivery)> {
+        if self.next_ns() > until_ns {
+            return None;
+        }
+        let Reverse((_, index)) = self.heap.pop()?;
+        Some(self.kept[index as usize])
+    }
+}
+
+/// See the module.
+pub(super) struct Wired {
+    post: Rc<Post>,
+    index: u32,
+    tape: Arc<Tape>,
+    generations: Vec<u32>,
+    /// When the sleep that ends now was due to end.
+    woken: Rc<Cell<Option<u64>>>,
+    due: VecDeque<(Wire, Delivery)>,
+    at_ns: u64,
+    text: Vec<u8>,
+    part: Range<usize>,
+    has_strays: bool,
+}
+
+impl Wired {
+    pub fn new(
+        (post, index): (Rc<Post>, u32),
+        tape: Arc<Tape>,
+        slots: u32,
+        woken: Rc<Cell<Option<u64>>>,
+    ) -> Self {
+        let has_strays = post.serving.borrow().plan.stray_bytes;
+        Self {
+            post,
+            index,
+            tape,
+            generations: vec![0; slots as usize],
+            woken,
+            due: VecDeque::new(),
+            at_ns: 0,
+            text: Vec::new(),
+            part: 0..0,
+            has_strays,
+        }
+    }
+
+    pub fn post(&self) -> Rc<Post> {
+        Rc::clone(&self.post)
+    }
+
+    fn pulse<R>(&self, ask: impl FnOnce(&mut Pulse) -> R) -> R {
+        ask(&mut self.post.pulses.borrow_mut()[self.index as usize])
+    }
+
+    fn wire(&self, slot: SlotId) -> Wire {
+        Wire { worker: self.index, slot, generation: self.generations[slot as usize] }
+    }
+
+    /// Writes part `nth` of `of` of an answer.
+    fn write(&mut self, status: u16, (nth, of): (u32, u32), closes: bool) {
+        self.text.clear();
+        let last = if closes { "Connection: close\r\n" } else { "" };
+        let reason = if status < 400 { "OK" } else { "Not" };
+        let head = format!("HTTP/1.1 {status} {reason}\r\n{last}Content-Length: {BODY}\r\n\r\n");
+        self.text.extend_from_slice(head.as_bytes());
+        self.text.resize(head.len() + BODY, b'x');
+        if self.has_strays {
+            self.text.extend_from_slice(STRAY);
+        }
+        let (length, of) = (self.text.len(), of as usize);
+        let cut = |nth: u32| length * nth as usize / of;
+        self.part = cut(nth)..cut(nth + 1);
+    }
+
+    fn event(&mut self, slot: SlotId, delivery: Delivery) -> Event {
+        let at_ns = self.at_ns;
+        match delivery {
+            Delivery::Opened => Event::Opened { slot, at_ns },
+            Delivery::Refused => Event::OpenFailed { slot, class: ErrorClass::Connect, at_ns },
+            Delivery::Closed => Event::Ended { slot, end: End::Closed, at_ns },
+            Delivery::Reset(entry) => {
+                self.take(entry);
+                Event::Ended { slot, end: End::Reset, at_ns }
+            }
+            Delivery::Answer { entry, status, nth, of, closes } => {
+                if nth + 1 == of {
+                    self.take(Some(entry));
+                }
+                self.write(status, (nth, of), closes);
+                let buffer = Buffer { id: 0, length: self.part.len() as u32 };
+                Event::Received { slot, at_ns, buffer }
+            }
+        }
+    }
+
+    /// The worker has what became of a request.
+    fn take(&self, entry: Option<u32>) {
+        if let Some(entry) = entry {
+            let kept = &mut self.post.serving.borrow_mut().account[entry as usize];
+            kept.taken_ns = self.at_ns;
+        }
+    }
+}
+
+impl Driver for Wired {
+    fn now_ns(&self) -> u64 {
+        self.pulse(|pulse| pulse.local_ns)
+    }
+
+    fn cpu_ns(&self) -> (u64, u64) {
+        let cpu_ns = self.pulse(|pulse| pulse.cpu_ns);
+        (cpu_ns / 4, cpu_ns - cpu_ns / 4)
+    }
+
+    fn open(&mut self, slot: SlotId, _route: u32) {
+        self.pulse(Pulse::send);
+        let now_ns = self.now_ns();
+        self.post.serving.borrow_mut().connect(now_ns, self.wire(slot));
+    }
+
+    fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
+        let (now_ns, end) = (self.now_ns(), self.wire(slot));
+        for _ in 0..self.tape.count(&span) {
+            self.post.serving.borrow_mut().send(now_ns, end);
+        }
+        self.pulse(Pulse::send);
+        Sending::Done
+    }
+
+    fn close(&mut self, slot: SlotId) {
+        let generation = &mut self.generations[slot as usize];
+        *generation = generation.wrapping_add(1);
+    }
+
+    fn wait(&mut self, _now_ns: u64, until_ns: u64) -> u64 {
+        let due_ns = self.woken.take().unwrap_or(until_ns);
+        self.at_ns = self.pulse(|pulse| {
+            pulse.wake(due_ns);
+            pulse.turn();
+            pulse.local_ns
+        });
+        let mut inboxes = self.post.inboxes.borrow_mut();
+        let inbox = &mut inboxes[self.index as usize];
+        while let Some(delivery) = inbox.pop(self.at_ns) {
+            self.due.push_back(delivery);
+        }
+        self.at_ns
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        while let Some((end, delivery)) = self.due.pop_front() {
+            if self.generations[end.slot as usize] == end.generation {
+                self.pulse(Pulse::event);
+                return Some(self.event(end.slot, delivery));
+            }
+        }
+        None
+    }
+
+    fn bytes(&self, _buffer: Buffer) -> &[u8] {
+        &self.text[self.part.clone()]
+    }
+
+    fn release(&mut self, _buffer: Buffer) {}
+}

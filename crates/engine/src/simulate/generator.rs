@@ -1,0 +1,146 @@
+//! What keeps a generator in virtual time from being on time, and what its work costs.
+
+use super::server::Halts;
+use model::random::Random;
+
+/// What a generator is like; the same for each of its workers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Generator {
+    /// CPU time of a turn of the loop, nanoseconds.
+    pub turn_ns: u64,
+    /// CPU time of each thing that happened, nanoseconds.
+    pub event_ns: u64,
+    /// CPU time of each send, nanoseconds.
+    pub send_ns: u64,
+    /// A sleep ends late by this at the least, and by an exponential time of this mean on top,
+    /// nanoseconds.
+    pub late_ns: (f64, f64),
+    /// Share of sleeps that end late by a further exponential time of this mean, nanoseconds.
+    pub very_late: (f64, f64),
+    /// When its workers do not run, whatever there is to do.
+    pub frozen: Halts,
+    /// CPU time that each worker may use of each tenth of a second, nanoseconds.
+    pub quota_ns: Option<u64>,
+}
+
+impl Default for Generator {
+    /// One that is on time and costs little.
+    fn default() -> Self {
+        Self {
+            turn_ns: 700,
+            event_ns: 1_500,
+            send_ns: 1_500,
+            late_ns: (0.0, 0.0),
+            very_late: (0.0, 0.0),
+            frozen: Halts::default(),
+            quota_ns: None,
+        }
+    }
+}
+
+/// Length of the periods of a quota, nanoseconds.
+const PERIOD_NS: u64 = 100_000_000;
+
+/// The time of one worker.
+#[derive(Debug, Clone)]
+pub(super) struct Pulse {
+    plan: Generator,
+    random: Random,
+    /// Its own now.
+    pub local_ns: u64,
+    /// CPU time used.
+    pub cpu_ns: u64,
+    /// Time runnable without a CPU.
+    pub wait_ns: u64,
+    /// Time throttled, and periods in which it was.
+    pub throttled: (u64, u64),
+    period: (u64, u64),
+    /// How late the sleep under way will end.
+    late_ns: u64,
+}
+
+impl Pulse {
+    pub fn new(plan: Generator, seed: u64, index: u32, now_ns: u64) -> Self {
+        let random = Random::new(seed, 100 + u64::from(index));
+        Self {
+            plan,
+            random,
+            local_ns: now_ns,
+            cpu_ns: 0,
+            wait_ns: 0,
+            throttled: (0, 0),
+            period: (0, 0),
+            late_ns: 0,
+        }
+    }
+
+    /// Works for so long.
+    fn work(&mut self, cpu_ns: u64) {
+        self.run_on();
+        self.cpu_ns += cpu_ns;
+        self.local_ns += cpu_ns;
+        let Some(quota_ns) = self.plan.quota_ns else { return };
+        let period = self.local_ns / PERIOD_NS;
+        if self.period.0 != period {
+            self.period = (period, 0);
+        }
+        self.period.1 += cpu_ns;
+        if self.period.1 >= quota_ns {
+            let until_ns = (period + 1) * PERIOD_NS;
+            self.throttled.0 += until_ns - self.local_ns;
+            self.throttled.1 += 1;
+            self.local_ns = until_ns;
+        }
+    }
+
+    /// Passes over the time in which it does not run.
+    fn run_on(&mut self) {
+        if let Some(end_ns) = self.plan.frozen.end_of(self.local_ns) {
+            self.wait_ns += end_ns - self.local_ns;
+            self.local_ns = end_ns;
+        }
+    }
+
+    pub fn turn(&mut self) {
+        self.work(self.plan.turn_ns);
+    }
+
+    pub fn event(&mut self) {
+        self.work(self.plan.event_ns);
+    }
+
+    pub fn send(&mut self) {
+        self.work(self.plan.send_ns);
+    }
+
+    /// Goes to sleep until an instant; one that has passed is no sleep.
+    pub fn sleep(&mut self, until_ns: u64) {
+        self.late_ns = 0;
+        if until_ns <= self.local_ns {
+            return;
+        }
+        let Generator { late_ns: (least, mean), very_late: (share, more), .. } = self.plan;
+        let mut late = least + self.draw(mean);
+        if self.random.uniform() < share {
+            late += self.draw(more);
+        }
+        self.late_ns = late as u64;
+    }
+
+    /// An exponential time with this mean.
+    fn draw(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.random.uniform()).ln()
+    }
+
+    /// When the sleep under way ends, if it should at this instant.
+    pub fn wake_ns(&self, due_ns: u64) -> u64 {
+        let woken_ns = due_ns.max(self.local_ns) + self.late_ns;
+        self.plan.frozen.end_of(woken_ns).unwrap_or(woken_ns)
+    }
+
+    /// Is awake from the sleep that should have ended at this instant.
+    pub fn wake(&mut self, due_ns: u64) {
+        self.local_ns = due_ns.max(self.local_ns) + self.late_ns;
+        self.run_on();
+    }
+}

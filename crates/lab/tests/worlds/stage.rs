@@ -1,0 +1,196 @@
+//! Makes a run of the real lab in a world, and keeps what the world knows beside it.
+
+use engine::Crew;
+use engine::job::Job;
+use engine::simulate::generator::Generator;
+use engine::simulate::host::Host;
+use engine::simulate::server::{Discipline, Entry, Server, Service};
+use engine::simulate::world::{Plan, Visit, World};
+use lab::Logs;
+use lab::setting::{Model, Setting};
+use model::curve::Curve;
+use model::facts::{HostFacts, ServerFacts};
+use model::load::{
+    Arrival, DriverKind, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing, Stop,
+    Trial, Warmup,
+};
+use model::reading::Reading;
+use model::route::Resolution;
+use model::run::{Point, Run};
+use std::sync::atomic::AtomicBool;
+use store::Readings;
+
+/// One microsecond, nanoseconds.
+pub const US: u64 = 1_000;
+/// One millisecond, nanoseconds.
+pub const MS: u64 = 1_000_000;
+/// One second, nanoseconds.
+pub const S: u64 = 1_000_000_000;
+
+/// A world and what is asked of it.
+#[derive(Debug, Clone)]
+pub struct Drawn {
+    /// The world.
+    pub plan: Plan,
+    /// What is asked.
+    pub trial: Trial,
+}
+
+/// What was made in a world.
+pub struct Seen {
+    /// What was drawn.
+    pub drawn: Drawn,
+    /// What the lab says.
+    pub run: Run,
+    /// Bytes of raw readings that were written down.
+    pub readings: u64,
+    /// What the server knows.
+    pub account: Vec<Entry>,
+    /// When visits began, and the server's speed in each.
+    pub visits: Vec<Visit>,
+}
+
+impl Drawn {
+    /// A world whose generator is on time, with a load of one level that is measured for two
+    /// seconds.
+    pub fn new(seed: u64, server: Server, level: Level) -> Self {
+        let (generator, host) = (Generator::default(), Host::default());
+        Self { plan: Plan { server, generator, host, seed }, trial: trial(seed, vec![level]) }
+    }
+
+    /// Measures for so long.
+    pub fn lasting(mut self, window_ns: u64) -> Self {
+        self.trial.stop = Stop::AfterNs(window_ns);
+        self
+    }
+
+    /// Makes the run.
+    pub fn play(self) -> Seen {
+        let world = InLab { world: World::new(self.plan.clone()), threads: self.trial.threads };
+        let near = Readings::nameless().expect("a file for readings");
+        let mut logs = Logs { near, far: None };
+        let (stop, setting) = (AtomicBool::new(false), Setting::Model(&world));
+        let run =
+            lab::run_in(setting, &self.trial, &[], &mut logs, &stop, &mut |_| {}).expect("a run");
+        let (account, visits) = (world.world.account(), world.world.visits());
+        let readings = logs.near.end();
+        Seen { drawn: self, run, readings, account, visits }
+    }
+}
+
+impl Seen {
+    /// The record as it is kept, byte by byte, and how much was read.
+    pub fn bytes(&self) -> (String, u64) {
+        (serde_json::to_string(&self.run.record).expect("a record is JSON"), self.readings)
+    }
+
+    /// The only point.
+    pub fn point(&self) -> &Point {
+        &self.run.record.points[0]
+    }
+}
+
+/// Closed loop.
+pub fn closed(connections: u32) -> Level {
+    Level {
+        connections,
+        connections_max: connections,
+        depth: 1,
+        arrival: Arrival::Closed,
+        life: Life::default(),
+    }
+}
+
+/// Open loop at a constant rate.
+pub fn open(connections: u32, rate: f64, arrivals: Spacing) -> Level {
+    let arrival = Arrival::Open { curve: Curve::constant(rate), arrivals };
+    Level { arrival, ..closed(connections) }
+}
+
+/// So many servers behind one queue.
+pub fn servers(count: u32, service: Service) -> Server {
+    Server::new(count, Discipline::Shared, service)
+}
+
+/// A trial as the command line would make it.
+pub fn trial(seed: u64, levels: Vec<Level>) -> Trial {
+    let request = Request {
+        method: "GET".to_string(),
+        path: "/".to_string(),
+        host: "model".to_string(),
+        ..Request::default()
+    };
+    let target = MixTarget { name: "GET /".to_string(), weight: 1, ..MixTarget::default() };
+    Trial {
+        visits: 1,
+        question: Question::Load,
+        url: "http://127.0.0.1:80/".to_string(),
+        addresses: vec!["127.0.0.1:80".parse().expect("an address")],
+        resolution: Resolution::default(),
+        sources: Vec::new(),
+        requests: vec![request],
+        targets: vec![target],
+        levels,
+        stop: Stop::AfterNs(2 * S),
+        warmup: Warmup::ForNs(300 * MS),
+        drain_ns: 10 * S,
+        timeout_ns: 10 * S,
+        repeats_max: 0,
+        threads: 1,
+        cpus: vec![0],
+        driver: DriverKind::Sim,
+        driver_reason: "a model".to_string(),
+        coalesce_ns: 0,
+        seed,
+        server: ServerProcess::ByPort,
+        runtime: None,
+        profile: None,
+        expect: None,
+        search: None,
+        tls: None,
+        proxy: None,
+        confirm: None,
+        window_max_ns: None,
+        fanout: None,
+    }
+}
+
+/// A world as the lab sees it.
+struct InLab {
+    world: World,
+    threads: u32,
+}
+
+impl Model for InLab {
+    fn now_ns(&self) -> u64 {
+        self.world.now_ns()
+    }
+
+    fn pass_ns(&self, duration_ns: u64) {
+        self.world.pass_ns(duration_ns);
+    }
+
+    fn process_cpu_ns(&self) -> u64 {
+        self.world.cpu_ns()
+    }
+
+    fn start(&self, job: &Job) -> Crew {
+        self.world.start(job)
+    }
+
+    fn begin_visit(&self, load: u32) {
+        self.world.begin_visit(load);
+    }
+
+    fn host(&self) -> HostFacts {
+        self.world.host(self.threads)
+    }
+
+    fn server(&self) -> Option<ServerFacts> {
+        self.world.server(self.threads)
+    }
+
+    fn take_readings(&self) -> Vec<Reading> {
+        self.world.take_readings()
+    }
+}

@@ -1,0 +1,154 @@
+//! What is true of a window, recomputed from the server's own account and nothing else.
+
+use crate::stage::Seen;
+use engine::schedule::Schedule;
+use engine::seed_of_visit;
+use engine::simulate::server::{Entry, Fate};
+use model::load::Arrival;
+use model::run::Point;
+use std::sync::Arc;
+
+/// The true figures of one point.
+pub struct Truth {
+    /// Good answers that could be read in the window, at the least and at the most: those within a
+    /// turn of its ends may be on either side.
+    pub arrived: (u64, u64),
+    /// Length of the window, seconds.
+    pub duration_s: f64,
+    /// Requests of the window by what became of them.
+    pub fates: Fates,
+    /// True latency of the good ones, nanoseconds, rising: from the plan in open loop.
+    pub latencies: Vec<u64>,
+    /// The same from the send.
+    pub services: Vec<u64>,
+    /// Answers to requests of the window by class of status, from 2xx.
+    pub status: [u64; 4],
+    /// Mean number in flight over the window, over its first fifth and over its last.
+    pub flying: [f64; 3],
+}
+
+/// What became of the requests of a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fates {
+    /// Sent.
+    pub sent: u64,
+    /// Answered with a status below 400 before the end of the drain.
+    pub good: u64,
+    /// Answered otherwise, reset, or timed out.
+    pub bad: u64,
+    /// None of these.
+    pub open: u64,
+    /// Of `open`, those that a time-out may have ended just before the end of the drain.
+    pub either: u64,
+}
+
+/// The truth about a point of one worker. `slack_ns` is how far from an end of the window the
+/// worker may notice it.
+pub fn of(seen: &Seen, index: usize, slack_ns: u64) -> Truth {
+    let point = &seen.run.record.points[index];
+    let (begin_ns, end_ns) = point.window_ns;
+    let duration_s = (end_ns - begin_ns) as f64 / 1e9;
+    let visit = visit_of(seen, point);
+    let is_good = |one: &&Entry| matches!(one.fate, Fate::Answered(status) if status < 400);
+    let between = |from_ns: u64, to_ns: u64| {
+        let is_inside = |one: &&Entry| (from_ns..to_ns).contains(&one.back_ns) && one.taken_ns > 0;
+        visit.iter().filter(is_good).filter(is_inside).count() as u64
+    };
+    let least = between(begin_ns + slack_ns, end_ns.saturating_sub(slack_ns));
+    let most = between(begin_ns - slack_ns, end_ns + slack_ns);
+    let sent = point.requests.sent as usize;
+    // Nothing leaves after the window, so the last ones sent are those of the window.
+    let measured = &visit[visit.len().saturating_sub(sent)..];
+    let planned = planned(seen, index, measured);
+    let until_ns = end_ns + seen.drawn.trial.drain_ns;
+    let timeout_ns = seen.drawn.trial.timeout_ns;
+    let mut fates = Fates { sent: measured.len() as u64, ..Fates::default() };
+    let (mut latencies, mut services, mut status) = (Vec::new(), Vec::new(), [0; 4]);
+    for (one, planned_ns) in measured.iter().zip(&planned) {
+        let was_taken = one.taken_ns > 0 && one.taken_ns <= until_ns + slack_ns;
+        if let (Fate::Answered(code), true) = (one.fate, was_taken) {
+            status[usize::from(code / 100 - 2)] += 1;
+        }
+        match one.fate {
+            Fate::Answered(code) if code < 400 && was_taken => {
+                fates.good += 1;
+                latencies.push(one.back_ns.saturating_sub(*planned_ns));
+                services.push(one.back_ns.saturating_sub(one.sent_ns));
+            }
+            Fate::Answered(_) | Fate::Reset if was_taken => fates.bad += 1,
+            // A time-out is looked for each tenth of a second.
+            _ if one.sent_ns + timeout_ns + 110_000_000 < until_ns => fates.bad += 1,
+            _ => {
+                fates.open += 1;
+                fates.either += u64::from(one.sent_ns + timeout_ns < until_ns + slack_ns);
+            }
+        }
+    }
+    latencies.sort_unstable();
+    services.sort_unstable();
+    let fifth_ns = (end_ns - begin_ns) / 5;
+    let parts = [(begin_ns, end_ns), (begin_ns, begin_ns + fifth_ns), (end_ns - fifth_ns, end_ns)];
+    let flying = parts.map(|part| flying(&visit, part, timeout_ns));
+    Truth { arrived: (least, most), duration_s, fates, latencies, services, status, flying }
+}
+
+/// Mean number of requests in flight between two instants.
+fn flying(visit: &[Entry], (begin_ns, end_ns): (u64, u64), timeout_ns: u64) -> f64 {
+    let overlap = |one: &Entry| {
+        let over_ns = match one.taken_ns {
+            0 => one.sent_ns + timeout_ns,
+            taken_ns => taken_ns,
+        };
+        over_ns.min(end_ns).saturating_sub(one.sent_ns.max(begin_ns)) as f64
+    };
+    visit.iter().map(overlap).sum::<f64>() / (end_ns - begin_ns) as f64
+}
+
+/// Requests of the visit that a point is of.
+pub fn visit_of(seen: &Seen, point: &Point) -> Vec<Entry> {
+    let begins = seen.visits.iter().map(|visit| visit.begin_ns);
+    let begin_ns = begins.clone().filter(|at_ns| *at_ns <= point.window_ns.0).max().unwrap_or(0);
+    let end_ns = begins.filter(|at_ns| *at_ns > point.window_ns.0).min().unwrap_or(u64::MAX);
+    let is_inside = |one: &&Entry| (begin_ns..end_ns).contains(&one.sent_ns);
+    let mut visit: Vec<Entry> = seen.account.iter().filter(is_inside).copied().collect();
+    // Workers are turned one after the other, and may be a turn apart.
+    visit.sort_by_key(|one| one.sent_ns);
+    visit
+}
+
+/// When each request was due; in closed loop when it was sent.
+fn planned(seen: &Seen, index: usize, measured: &[Entry]) -> Vec<u64> {
+    let point = &seen.run.record.points[index];
+    match level_of(seen, index) {
+        Arrival::Closed => measured.iter().map(|one| one.sent_ns).collect(),
+        Arrival::Open { curve, arrivals } => {
+            let visits = seen.visits.iter().rev();
+            let visit = { visits }.find(|visit| visit.begin_ns <= point.window_ns.0);
+            let load = visit.map_or(0, |visit| visit.load);
+            let seed = seed_of_visit(seen.drawn.trial.seed, load);
+            let mut schedule = Schedule::new(&Arc::new(curve), arrivals, seed, 0, 1);
+            let due = std::iter::from_fn(|| schedule.next_ns());
+            due.map(|ns| point.window_ns.0 + ns).take(measured.len()).collect()
+        }
+    }
+}
+
+/// How requests became due at a point.
+fn level_of(seen: &Seen, index: usize) -> Arrival {
+    let point = &seen.run.record.points[index];
+    let asked = &seen.drawn.trial.levels[0].arrival;
+    match (asked, point.load.rate) {
+        (Arrival::Open { arrivals, .. }, Some(rate)) => {
+            Arrival::Open { curve: model::curve::Curve::constant(rate), arrivals: *arrivals }
+        }
+        _ => Arrival::Closed,
+    }
+}
+
+/// The least and the most that a percentile of rising values may be when `unknown` more are larger
+/// than all, as the record defines it: the value of rank ceil(q n). Nothing where it is among those.
+pub fn percentile(values: &[u64], unknown: u64, quantile: f64) -> Option<u64> {
+    let population = values.len() as f64 + unknown as f64;
+    let rank = (quantile * population).ceil() as usize;
+    values.get(rank.max(1) - 1).copied()
+}
