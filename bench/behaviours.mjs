@@ -9,6 +9,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
+import { cpus, release } from "node:os";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { findMarks, marks, rampMarks } from "./behaviours/judge.mjs";
@@ -19,7 +20,11 @@ import { between, parseLog, wholeRun } from "./behaviours/truth.mjs";
 
 const OUT = "out/behaviours";
 const RESULTS = `${OUT}/results.json`;
+const CEILING = process.env.CEILING ?? "bin/ceiling";
 const DOC = "docs/what-other-tools-say.md";
+// What others on the machine do can spoil a figure and cannot mend one: a run with a mark is made
+// again, and the one with the fewest marks counts.
+const ATTEMPTS = { ramp: 2, find: 2, default: 3 };
 // A tool that has not ended so long after its time hangs.
 const PATIENCE_MS = { default: 6_000, load: 15_000, "load -R": 15_000, ramp: 60_000, find: 60_000 };
 
@@ -32,15 +37,28 @@ process.on("SIGINT", () => process.exit(130));
 
 // Both ends go before everything else on the machine, where the system lets them: what a neighbour
 // does to a tool is no figure of that tool.
-const FIRST = process.getuid() === 0 ? ["nice", "-n", "-20"] : [];
+const IS_ROOT = process.getuid() === 0;
+const FIRST = IS_ROOT ? ["nice", "-n", "-20"] : [];
 
 function start(cpu, program, words) {
   const [command, ...rest] = [...FIRST, "taskset", "-c", cpu, program, ...words];
-  const child = spawn(command, rest,
-    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, GOMAXPROCS: "1" } });
+  // A session of its own: where the kernel groups tasks by session, only groups are weighed.
+  const child = spawn(command, rest, { detached: true, stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, GOMAXPROCS: "1" } });
   running.add(child);
   child.on("exit", () => running.delete(child));
+  child.on("spawn", () => putFirst(child.pid));
   return child;
+}
+
+function putFirst(pid) {
+  if (!IS_ROOT) return;
+  try {
+    writeFileSync(`/proc/${pid}/autogroup`, "-20");
+  } catch (error) {
+    // Kernels without such groups have no such file, and a short command may have ended.
+    if (!["ENOENT", "EINVAL", "ESRCH"].includes(error.code)) throw error;
+  }
 }
 
 async function collected(stream) {
@@ -75,9 +93,21 @@ async function drive(program, words, patienceMs) {
   return { stdout, stderr, code };
 }
 
+async function best(name, attempt) {
+  const most = ATTEMPTS[name] ?? ATTEMPTS.default;
+  let kept;
+  for (let attempts = 1; attempts <= most; attempts += 1) {
+    const result = { ...await attempt(), attempts };
+    if (!kept || result.marks.length < kept.marks.length) kept = result;
+    if (kept.marks.length === 0) break;
+  }
+  return kept;
+}
+
 async function peer(tool, program, row, method) {
   const server = await serve(row.name);
   const ran = await drive(program, tool.words(row, server.url, method), PATIENCE_MS.default);
+  writeFileSync(`${OUT}/${row.name}-${tool.name}.txt`, ran.stdout + ran.stderr);
   const truth = wholeRun(await server.stop(), SECONDS);
   if (ran.code === null) {
     return { exit: null, truth, said: null, marks: ["hangs, and was killed"] };
@@ -92,10 +122,11 @@ async function peer(tool, program, row, method) {
 
 async function own(command, row, behaviour) {
   const server = await serve(row.name);
-  const file = `${OUT}/run.json`;
+  const file = `${OUT}/${row.name}-${command.name}.json`;
   rmSync(file, { force: true });
   const words = command.words(row, server.url, behaviour.method, file);
-  const ran = await drive(process.env.CEILING ?? "bin/ceiling", words, PATIENCE_MS[command.name]);
+  const ran = await drive(CEILING, words, PATIENCE_MS[command.name]);
+  writeFileSync(`${OUT}/${row.name}-${command.name}.txt`, ran.stdout + ran.stderr);
   const log = await server.stop();
   const result = { exit: ran.code, headline: headline(ran.stdout), marks: [] };
   if (!existsSync(file)) {
@@ -148,6 +179,10 @@ function versionOf(program, tool) {
   }
 }
 
+function tell(row, name, { marks, attempts }) {
+  console.log(`${row.name}, ${name}: ${marks.join("; ") || "right"} (run ${attempts})`);
+}
+
 const behaviours = JSON.parse(execFileSync("bin/target-behave", ["--list"], { encoding: "utf8" }));
 const asked = ROWS.map((row) => row.name).join();
 if (asked !== behaviours.map((behaviour) => behaviour.name).join()) {
@@ -163,24 +198,30 @@ for (const [at, row] of ROWS.entries()) {
   const behaviour = behaviours[at];
   const of = (results[row.name] ??= {});
   for (const command of OURS.filter((command) => isChosen(tools, command.name))) {
-    of[command.name] = await own(command, row, behaviour);
-    console.log(`${row.name}, ${command.name}: ${of[command.name].marks.join("; ") || "right"}`);
+    of[command.name] = await best(command.name, () => own(command, row, behaviour));
+    tell(row, command.name, of[command.name]);
   }
   for (const { tool, found } of peers.filter(({ tool }) => isChosen(tools, tool.name))) {
     if (!found) {
       delete of[tool.name];
       continue;
     }
-    of[tool.name] = await peer(tool, found.program, row, behaviour.method);
-    console.log(`${row.name}, ${tool.name}: ${of[tool.name].marks.join("; ") || "right"}`);
+    of[tool.name] = await best(tool.name, () => peer(tool, found.program, row, behaviour.method));
+    tell(row, tool.name, of[tool.name]);
   }
   // Infinity is a rank beyond the good responses; JSON has null for it.
   writeFileSync(RESULTS, JSON.stringify(results));
 }
 
-const versions = peers.map(({ tool, found }) => `${tool.name}: ${found?.version ?? "absent"}`);
+// Up to its number: wrk goes on with a copyright.
+const short = (version) => /^.*?\d+(\.\d+)+/.exec(version)?.[0] ?? version;
+const ceiling = execFileSync(CEILING, ["--version"], { encoding: "utf8" });
+const versions = [short(ceiling),
+  ...peers.map(({ tool, found }) => (found ? short(found.version) : `${tool.name} is absent`))];
+const facts = [`Made on ${new Date().toISOString().slice(0, 10)} with ${versions.join(", ")}`,
+  `on ${cpus().length} CPUs (${cpus()[0].model}), Linux ${release()}.`];
 if (existsSync(DOC)) {
-  const tables = page(behaviours, results, versions);
+  const tables = page(behaviours, results, facts);
   const begin = "<!-- tables: begin -->\n";
   const end = "<!-- tables: end -->";
   const [before, rest] = readFileSync(DOC, "utf8").split(begin);

@@ -29,6 +29,9 @@ function failureMark(said, truth) {
   if (truth.failedShare === null || said.failedShare === null) return [];
   const isMuch = truth.failedShare > FAILURES_MIN;
   if (isMuch && said.failedShare < truth.failedShare / 2) return ["hides failures"];
+  if (isMuch && said.success > 1 - truth.failedShare / 2) {
+    return [`calls ${(said.success * 100).toFixed(0)} % a success`];
+  }
   const most = Math.max(2 * truth.failedShare, truth.failedShare + FAILURES_MIN);
   return said.failedShare > most ? ["tells failures that were none"] : [];
 }

@@ -25,8 +25,8 @@ const figures = (said) => {
     `mean ${time(said.mean)}`;
   return `${rate(said.rate)}, ${share(said.failedShare)}, ${times}`;
 };
-const truthful = (truth) =>
-  `${rate(truth.rate)}, ${share(truth.failedShare)}, ${time(truth.good.p50)}, ${time(truth.good.p99)}`;
+const truthful = ({ rate: good, failedShare, good: { p50, p99 } }) =>
+  `${rate(good)}, ${share(failedShare)}, ${time(p50)}, ${time(p99)}`;
 const marked = (list) => (list.length ? ` **${list.join("; ")}**` : "");
 
 // When its own run went otherwise than the one shown, what was true there.
@@ -88,11 +88,11 @@ function searches(behaviours, results) {
 // How many behaviours each tool gets wrong, by what is wrong.
 function counts(names, results, tools) {
   const kinds = {
-    "wrong rate": /^rate|^prints no rate|^no point|^a ceiling|^names no|^says|^finds no|^ends below/,
-    "hidden failures": /^hides/,
+    "wrong rate": /^rate|^prints no|^no point|^a ceiling|^names no|^says|^finds no|^ends below/,
+    "hidden failures": /^hides|^calls/,
     "wrong latency": /^p50|^p99|^mean/,
     "stopped asking, or hung": /^asked nothing|^hangs|^ended with/,
-    "no figure (exit 4)": /^exit 4/,
+    "no figure (exit 4)": /^exit 4|^only/,
   };
   let text = head(["tool", ...Object.keys(kinds), "all right"]);
   for (const tool of tools) {
@@ -108,26 +108,25 @@ function counts(names, results, tools) {
 }
 
 function headlines(names, results, commands) {
-  let text = "";
+  let text = head(["behaviour", "command", "exit", "says"]);
   for (const name of names) {
-    text += `**${name}**\n\n`;
     for (const command of commands) {
       const { headline, exit } = results[name][command];
-      text += `- \`${command}\`, exit ${exit}: ${headline.join(" ") || "nothing"}\n`;
+      const said = headline.join(" ").replaceAll("|", "\\|");
+      text += row([`\`${name}\``, command, exit, said || "nothing"]);
     }
-    text += "\n";
   }
   return text;
 }
 
 // All that is generated.
-export function page(behaviours, results, versions) {
+export function page(behaviours, results, facts) {
   const there = behaviours.filter(({ name }) => results[name]);
   const names = there.map(({ name }) => name);
   const peers = ["wrk", "oha", "h2load"];
   const ours = ["load", "load -R", "ramp", "find"];
   const list = there.map(({ name, what }) => `- \`${name}\`: ${what}.\n`).join("");
-  return `\n${versions.join(", ")}.\n\n### How often\n\n` +
+  return `\n${facts.join("  \n")}\n\n### How often\n\n` +
     counts(names, results, [...ours, ...peers]) +
     "\n### The behaviours\n\n" + list +
     "\n### Closed loop, 32 connections\n\n" + closedLoop(names, results, peers) +

@@ -3,7 +3,7 @@
 import { CONNECTIONS, FIND, RAMP, SECONDS } from "./rows.mjs";
 
 // What a tool said. A figure that it does not tell is null.
-const silent = { rate: null, failedShare: null, p50: null, p99: null, mean: null };
+const silent = { rate: null, failedShare: null, success: null, p50: null, p99: null, mean: null };
 
 const UNITS = { us: 1e3, ms: 1e6, s: 1e9, m: 60e9 };
 const nanoseconds = (text) => {
@@ -39,7 +39,7 @@ export function readOha(text) {
   const scaled = (seconds) => (seconds === null || seconds === undefined ? null : seconds * 1e9);
   return {
     ...silent, rate: said.summary.requestsPerSec,
-    failedShare: share(bad, sum(statuses) + sum(errors)),
+    failedShare: share(bad, sum(statuses) + sum(errors)), success: said.summary.successRate,
     p50: scaled(said.latencyPercentiles.p50), p99: scaled(said.latencyPercentiles.p99),
   };
 }
@@ -47,9 +47,9 @@ export function readOha(text) {
 export function readH2load(text) {
   const rate = /finished in \S+, ([\d.]+) req\/s/.exec(text);
   if (!rate) return silent;
-  const counts = /requests: (\d+) total, \d+ started, (\d+) done, (\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout/
-    .exec(text).slice(1).map(Number);
-  const [total, , succeeded, failed] = counts;
+  const count = (what) => Number(new RegExp(`(\\d+) ${what}`).exec(text)[1]);
+  // What it calls errored and timed out is in its failed ones as well.
+  const [total, succeeded, failed] = ["total,", "succeeded,", "failed,"].map(count);
   const mean = /time for request:\s+\S+\s+\S+\s+(\S+)/.exec(text)?.[1];
   return {
     ...silent, rate: Number(rate[1]), failedShare: share(failed, succeeded + failed),

@@ -4,10 +4,10 @@
 export function parseLog(text) {
   const lines = text.split("\n").slice(1).filter((line) => line !== "");
   return lines.map((line) => {
-    const [number, connection, arrival, done, status, fate] = line.split("\t");
+    const [number, connection, received, arrival, done, status, fate] = line.split("\t");
     const good = fate === "answered" && Number(status) < 400;
     return { number: +number, connection: +connection, arrival: +arrival, done: +done,
-      status: +status, fate, good, service: done - arrival };
+      status: +status, fate, good, service: done - received };
   });
 }
 

@@ -33,6 +33,7 @@ type misbehaving struct {
 // entry is one line of the log.
 type entry struct {
 	number, connection uint64
+	received           time.Duration
 	arrival, done      time.Duration
 	status             int
 	fate               behave.Fate
@@ -79,6 +80,11 @@ func (m *misbehaving) stop(t *testing.T) (behave.Summary, []entry) {
 	var summary behave.Summary
 	decodeStrict(t, rest, &summary)
 	entries := readLog(t, m.log)
+	for _, e := range entries {
+		if e.received <= 0 || e.received > e.arrival || e.arrival > e.done {
+			t.Errorf("the times of %+v are in no order", e)
+		}
+	}
 	var good, stray int
 	for _, entry := range entries {
 		stray += entry.stray
@@ -105,8 +111,8 @@ func readLog(t *testing.T, path string) []entry {
 	var entries []entry
 	for line := range strings.Lines(text) {
 		var e entry
-		_, err := fmt.Sscan(line, &e.number, &e.connection, &e.arrival, &e.done, &e.status, &e.fate,
-			&e.stray)
+		_, err := fmt.Sscan(line, &e.number, &e.connection, &e.received, &e.arrival, &e.done,
+			&e.status, &e.fate, &e.stray)
 		check(t, err)
 		entries = append(entries, e)
 	}

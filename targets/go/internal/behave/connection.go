@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -21,7 +20,7 @@ const (
 // connection is served by one goroutine, one request after the other.
 type connection struct {
 	server *Server
-	socket *net.TCPConn
+	socket *socket
 	number uint64
 }
 
@@ -84,17 +83,18 @@ func read(in *bufio.Reader) (asked, error) {
 }
 
 func (c *connection) refuse() {
-	at := now()
 	refusal := []byte("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 	c.socket.Write(refusal)
-	c.server.truth.add(line{connection: c.number, arrival: at, done: now(),
+	c.server.truth.add(line{connection: c.number, received: c.socket.received,
+		arrival: c.socket.received, done: now(),
 		status: http.StatusBadRequest, fate: Refused})
 }
 
 // answer carries out what the behaviour decides, and writes down how it went.
 func (c *connection) answer(asked asked, taken uint64) ending {
 	number, arrival, plan := c.server.plan(taken)
-	entry := line{number: number, connection: c.number, arrival: arrival}
+	entry := line{number: number, connection: c.number, received: c.socket.received,
+		arrival: arrival}
 	sleepUntil(plan.due)
 	ended := c.server.whyEnded()
 	switch {

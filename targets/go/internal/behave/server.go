@@ -39,7 +39,7 @@ func New(behaviour Behaviour, seed uint64, listener net.Listener) *Server {
 // Serve accepts until the server is stopped, or dead.
 func (s *Server) Serve() error {
 	for {
-		socket, err := s.listener.Accept()
+		accepted, err := s.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return nil
 		}
@@ -48,7 +48,11 @@ func (s *Server) Serve() error {
 			time.Sleep(time.Millisecond)
 			continue
 		}
-		one := &connection{server: s, socket: socket.(*net.TCPConn), number: s.truth.accepted()}
+		stamped, err := newSocket(accepted.(*net.TCPConn))
+		if err != nil {
+			return err
+		}
+		one := &connection{server: s, socket: stamped, number: s.truth.accepted()}
 		if !s.enter(one) {
 			one.reset()
 			continue

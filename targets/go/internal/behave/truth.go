@@ -30,10 +30,11 @@ const (
 // line is one request.
 type line struct {
 	number, connection uint64
-	arrival, done      instant
-	status             int
-	fate               Fate
-	stray              int
+	// received is when the kernel had the request, arrival when this program decided about it.
+	received, arrival, done instant
+	status                  int
+	fate                    Fate
+	stray                   int
 }
 
 func (l line) isGood() bool { return l.fate == Answered && l.status < 400 }
@@ -59,7 +60,7 @@ func (t *truth) accepted() uint64 {
 }
 
 // Columns are those of the log.
-const Columns = "number\tconnection\tarrival_ns\tdone_ns\tstatus\tfate\tstray_bytes\n"
+const Columns = "number\tconnection\treceived_ns\tarrival_ns\tdone_ns\tstatus\tfate\tstray_bytes\n"
 
 // write prints one line per request, in the order of their ends.
 func (t *truth) write(out io.Writer) error {
@@ -68,8 +69,8 @@ func (t *truth) write(out io.Writer) error {
 	buffered := bufio.NewWriter(out)
 	buffered.WriteString(Columns)
 	for _, l := range t.lines {
-		fmt.Fprintf(buffered, "%d\t%d\t%d\t%d\t%d\t%s\t%d\n", l.number, l.connection, l.arrival,
-			l.done, l.status, l.fate, l.stray)
+		fmt.Fprintf(buffered, "%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\n", l.number, l.connection,
+			l.received, l.arrival, l.done, l.status, l.fate, l.stray)
 	}
 	return buffered.Flush()
 }
@@ -87,7 +88,8 @@ type Summary struct {
 	StrayBytes  int             `json:"stray_bytes"`
 	// PerSecond counts good responses by the second since the first arrival.
 	PerSecond []uint64 `json:"good_per_second"`
-	// Percentiles are those of good responses, from arrival to the last byte handed over.
+	// ServiceNS is that of good responses, from the request in the kernel to the last byte handed
+	// over.
 	ServiceNS map[string]int64 `json:"good_service_ns"`
 }
 
@@ -117,7 +119,7 @@ func (t *truth) summary(behaviour string) Summary {
 			continue
 		}
 		sum.Good++
-		services = append(services, int64(l.done-l.arrival))
+		services = append(services, int64(l.done-l.received))
 		second := int(time.Duration(l.done-first) / time.Second)
 		for len(sum.PerSecond) <= second {
 			sum.PerSecond = append(sum.PerSecond, 0)
