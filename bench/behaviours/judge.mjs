@@ -19,7 +19,7 @@ function rateMark(said, truth) {
   if (said.rate === null) return ["prints no rate"];
   const isRight = (rate) => Math.abs(said.rate - rate) <= Math.max(1, RATE_OFF * rate);
   if (isRight(truth.rate)) return [];
-  if (isRight(truth.answeredRate)) return ["rate counts failures"];
+  if ([truth.answeredRate, truth.endedRate].some(isRight)) return ["rate counts failures"];
   return [truth.rate > 0 ? `rate ${percentOff(said.rate, truth.rate)}` : "rate of nothing"];
 }
 

@@ -40,6 +40,7 @@ export function between(log, from, to) {
     ended: inside.length,
     rate: good.length / seconds,
     answeredRate: answered.length / seconds,
+    endedRate: inside.length / seconds,
     failedShare: inside.length ? 1 - good.length / inside.length : null,
     statuses,
     good: ranks(services, services.length),

@@ -186,7 +186,9 @@ func TestEveryBehaviourAnswersItsFirstRequest(t *testing.T) {
 }
 
 // The model of the capacity is written anew here: so many servers, first come first served.
-func replay(entries []entry, servers int, each time.Duration, visit func(entry, bool, time.Duration)) {
+func replay(
+	entries []entry, servers int, each time.Duration, visit func(entry, bool, time.Duration),
+) {
 	free := make([]time.Duration, servers)
 	for _, e := range entries {
 		slices.Sort(free)

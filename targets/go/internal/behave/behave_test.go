@@ -71,7 +71,8 @@ func TestSummariesCountWhatIsGood(t *testing.T) {
 	var truth truth
 	second := instant(time.Second)
 	for number, fate := range []Fate{Answered, Answered, Reset, Answered} {
-		one := line{number: uint64(number), received: second, arrival: second + 3, done: 2*second + 5, fate: fate}
+		one := line{number: uint64(number), received: second, arrival: second + 3, fate: fate}
+		one.done = 2*second + 5
 		one.status = []int{200, 503, 0, 204}[number]
 		truth.add(one)
 	}
