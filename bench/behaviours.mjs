@@ -24,7 +24,7 @@ const CEILING = process.env.CEILING ?? "bin/ceiling";
 const DOC = "docs/what-other-tools-say.md";
 // What others on the machine do can spoil a figure and cannot mend one: a run with a mark is made
 // again, and the one with the fewest marks counts.
-const ATTEMPTS = { ramp: 2, find: 2, default: 3 };
+const ATTEMPTS = 2;
 // A tool that has not ended so long after its time hangs.
 const PATIENCE_MS = { default: 6_000, load: 15_000, "load -R": 15_000, ramp: 60_000, find: 60_000 };
 
@@ -93,10 +93,9 @@ async function drive(program, words, patienceMs) {
   return { stdout, stderr, code };
 }
 
-async function best(name, attempt) {
-  const most = ATTEMPTS[name] ?? ATTEMPTS.default;
+async function best(attempt) {
   let kept;
-  for (let attempts = 1; attempts <= most; attempts += 1) {
+  for (let attempts = 1; attempts <= ATTEMPTS; attempts += 1) {
     const result = { ...await attempt(), attempts };
     if (!kept || result.marks.length < kept.marks.length) kept = result;
     if (kept.marks.length === 0) break;
@@ -147,7 +146,12 @@ async function own(command, row, behaviour) {
 }
 
 function verdictMarks(command, result, row, behaviour) {
-  const refused = result.exit === 4 ? [`exit 4: ${result.broken.join(", ")}`] : [];
+  if (row.exits !== undefined) {
+    const isRight = row.exits === result.exit;
+    return isRight ? [] : [`exit ${result.exit}, and the server died`];
+  }
+  const isGivenUp = [4, 5].includes(result.exit);
+  const refused = isGivenUp ? [`exit ${result.exit}: ${result.broken.join(", ")}`] : [];
   if (command === "find") return [...findMarks(result.answer, row.finds, FIND), ...refused];
   if (command === "ramp") {
     const found = rampMarks(result.ceiling, result.points, behaviour.capacity_per_s);
@@ -198,7 +202,7 @@ for (const [at, row] of ROWS.entries()) {
   const behaviour = behaviours[at];
   const of = (results[row.name] ??= {});
   for (const command of OURS.filter((command) => isChosen(tools, command.name))) {
-    of[command.name] = await best(command.name, () => own(command, row, behaviour));
+    of[command.name] = await best(() => own(command, row, behaviour));
     tell(row, command.name, of[command.name]);
   }
   for (const { tool, found } of peers.filter(({ tool }) => isChosen(tools, tool.name))) {
@@ -206,7 +210,7 @@ for (const [at, row] of ROWS.entries()) {
       delete of[tool.name];
       continue;
     }
-    of[tool.name] = await best(tool.name, () => peer(tool, found.program, row, behaviour.method));
+    of[tool.name] = await best(() => peer(tool, found.program, row, behaviour.method));
     tell(row, tool.name, of[tool.name]);
   }
   // Infinity is a rank beyond the good responses; JSON has null for it.

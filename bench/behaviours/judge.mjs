@@ -9,7 +9,8 @@ const FAILURES_MIN = 0.005;
 const SILENT_MIN_S = 0.3;
 
 const isNear = (said, true_, bound) =>
-  Math.abs(said - true_) <= Math.max(bound.ns, bound.share * true_);
+  // A rank beyond all good responses is no time, and none is near it.
+  Number.isFinite(true_) && Math.abs(said - true_) <= Math.max(bound.ns, bound.share * true_);
 const percentOff = (said, true_) => {
   const off = (said / true_ - 1) * 100;
   return `${off < 0 ? "" : "+"}${off.toFixed(0)} %`;
@@ -40,8 +41,10 @@ function latencyMark(name, said, truth) {
   const value = said[name];
   if (value === null || truth.ended === 0) return [];
   const bound = LATENCY[name];
-  // Both readings are honest: of good responses, and of all requests with failures at the end.
-  const honest = name === "mean" ? [truth.goodMean] : [truth.good[name], truth.all[name]];
+  // All these are honest: of good responses, or of all requests with failures at the end; of what
+  // ended in the window, or of what was sent in it.
+  const honest = name === "mean" ? [truth.goodMean] :
+    [truth.good, truth.all, truth.sent, truth.sentAll].map((ranks) => ranks[name]);
   if (honest.some((true_) => isNear(value, true_, bound))) return [];
   const mixed = name === "mean" ? truth.answeredMean : truth.answered[name];
   if (truth.failedShare > 0 && isNear(value, mixed, bound)) return [`${name} of failures too`];

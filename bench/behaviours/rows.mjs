@@ -39,5 +39,6 @@ export const ROWS = [
     finds: 400 },
   { ...usual, name: "rate-limit", rate: 1000, finds: 500 },
   { ...usual, name: "keep-alive-cap", finds: TOP },
-  { ...usual, name: "dead", finds: NONE },
+  // Exit 5 says that the target does not answer, which is all there is to say.
+  { ...usual, name: "dead", finds: NONE, exits: 5 },
 ];

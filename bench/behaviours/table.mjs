@@ -92,7 +92,7 @@ function counts(names, results, tools) {
     "hidden failures": /^hides|^calls/,
     "wrong latency": /^p50|^p99|^mean/,
     "stopped asking, or hung": /^asked nothing|^hangs|^ended with/,
-    "no figure (exit 4)": /^exit 4|^only/,
+    "refused, or only a bound": /^exit|^only/,
   };
   let text = head(["tool", ...Object.keys(kinds), "all right"]);
   for (const tool of tools) {

@@ -65,6 +65,10 @@ test("the truth of a window is of what ended in it", () => {
   assert.deepEqual(truth.statuses, { 200: 50, 503: 1, reset: 1 });
   assert.deepEqual([truth.good.p99, truth.all.p99], [10 * MS, Infinity]);
   assert.equal(between(log, 1105 * MS, 1125 * MS).rate, 100);
+  // The last of 50 began in this window and ended after it.
+  const late = between(log, 1485 * MS, 1495 * MS);
+  assert.deepEqual([late.good.p50, late.ended, late.sent.p50], [10 * MS, 1, 10 * MS]);
+  assert.equal(between(log, 1485 * MS, 1489 * MS).good.p50, Infinity);
   assert.equal(wholeRun(log, 1).rate, 50);
   assert.equal(wholeRun([], 1).rate, 0);
 });
@@ -73,6 +77,7 @@ test("the truth of a window is of what ended in it", () => {
 const HALF = { rate: 500, answeredRate: 1000, endedRate: 1100, failedShare: 0.5, ended: 3000,
   silentSeconds: 0,
   statuses: {}, good: { p50: 20 * MS, p99: 40 * MS }, all: { p50: 30 * MS, p99: Infinity },
+  sent: { p50: 25 * MS, p99: 60 * MS }, sentAll: { p50: Infinity, p99: Infinity },
   answered: { p50: 1 * MS, p99: 35 * MS }, goodMean: 20 * MS, answeredMean: 10 * MS };
 const said = (more) => ({ rate: 500, failedShare: 0.5, success: null, p50: null, p99: null,
   mean: null, ...more });
@@ -80,6 +85,7 @@ const said = (more) => ({ rate: 500, failedShare: 0.5, success: null, p50: null,
 test("honest figures have no mark, of good responses or of all", () => {
   assert.deepEqual(marks(said({ p50: 20.5 * MS, p99: 42 * MS }), HALF), []);
   assert.deepEqual(marks(said({ p50: 30 * MS, rate: 520, mean: 20 * MS }), HALF), []);
+  assert.deepEqual(marks(said({ p50: 25 * MS, p99: 60 * MS }), HALF), []);
 });
 
 test("what failures do to a figure is named", () => {

@@ -6,7 +6,7 @@ export function parseLog(text) {
   return lines.map((line) => {
     const [number, connection, received, arrival, done, status, fate] = line.split("\t");
     const good = fate === "answered" && Number(status) < 400;
-    return { number: +number, connection: +connection, arrival: +arrival, done: +done,
+    return { number: +number, connection: +connection, received: +received, arrival: +arrival, done: +done,
       status: +status, fate, good, service: done - received };
   });
 }
@@ -28,6 +28,10 @@ export function between(log, from, to) {
   const good = inside.filter((line) => line.good);
   const answered = inside.filter((line) => line.fate === "answered");
   const services = good.map((line) => line.service);
+  // In an open loop a latency belongs to the time of its request: those that ended later count.
+  const sent = log.filter((line) => line.received >= from && line.received < to &&
+    line.fate !== "stopped");
+  const sentServices = sent.filter((line) => line.good).map((line) => line.service);
   const statuses = {};
   for (const line of inside) {
     const what = line.fate === "answered" ? line.status : line.fate;
@@ -46,6 +50,8 @@ export function between(log, from, to) {
     good: ranks(services, services.length),
     // A failure is slower than every good response.
     all: ranks(services, inside.length),
+    sent: ranks(sentServices, sentServices.length),
+    sentAll: ranks(sentServices, sent.length),
     // What one gets when failures are taken for responses.
     answered: ranks(answered.map((line) => line.service), answered.length),
     goodMean: services.reduce((sum, ns) => sum + ns, 0) / services.length,
