@@ -152,7 +152,9 @@ function verdictMarks(command, result, row, behaviour) {
   }
   const isGivenUp = [4, 5].includes(result.exit);
   const refused = isGivenUp ? [`exit ${result.exit}: ${result.broken.join(", ")}`] : [];
-  if (command === "find") return [...findMarks(result.answer, row.finds, FIND), ...refused];
+  if (command === "find") {
+    return [...findMarks(result.answer, row.finds, FIND, result.points), ...refused];
+  }
   if (command === "ramp") {
     const found = rampMarks(result.ceiling, result.points, behaviour.capacity_per_s);
     return [...found, ...refused];

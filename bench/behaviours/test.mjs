@@ -120,15 +120,19 @@ test("ramps and searches are held to the construction", () => {
   assert.deepEqual(rampMarks(null, levels, 400), ["names no rate"]);
   const range = { lowest: 50, highest: 800 };
   const answer = (rate, more) => ({ rate, kind: "ceiling", misses_at: null, ...more });
-  assert.deepEqual(findMarks(answer(800, { kind: "at-least" }), "top", range), []);
-  assert.deepEqual(findMarks(answer(400), "top", range), ["ends below the top of its range"]);
-  assert.deepEqual(findMarks(null, "none", range), []);
-  assert.deepEqual(findMarks(answer(800), "none", range), ["says 800/s where none holds"]);
-  assert.deepEqual(findMarks(answer(380, { misses_at: 560 }), 400, range), []);
-  assert.deepEqual(findMarks(answer(800), 400, range), ["rate +100 %"]);
-  assert.deepEqual(findMarks(answer(300, { kind: "at-least" }), 400, range),
+  assert.deepEqual(findMarks(answer(800, { kind: "at-least" }), "top", range, []), []);
+  assert.deepEqual(findMarks(answer(400), "top", range, []), ["ends below the top of its range"]);
+  assert.deepEqual(findMarks(null, "none", range, []), []);
+  assert.deepEqual(findMarks(answer(800), "none", range, []), ["says 800/s where none holds"]);
+  assert.deepEqual(findMarks(answer(380, { misses_at: 560 }), 400, range, []), []);
+  assert.deepEqual(findMarks(answer(800), 400, range, []), ["rate +100 %"]);
+  assert.deepEqual(findMarks(answer(300, { kind: "at-least" }), 400, range, []),
     ['only "at least 300/s"']);
-  assert.deepEqual(findMarks(null, 400, range), ["finds no rate"]);
+  assert.deepEqual(findMarks(null, 400, range, []), ["finds no rate"]);
+  const missed = (failedShare) => [{ said: { asked: { rate: 350 } }, truth: { failedShare } }];
+  const early = answer(330, { misses_at: 350 });
+  assert.deepEqual(findMarks(early, 400, range, missed(0)), ["rate -18 %"]);
+  assert.deepEqual(findMarks(early, 400, range, missed(0.04)), []);
 });
 
 test("figures are written with their units, and what is not known as a dash", () => {
