@@ -1,5 +1,6 @@
 // The tables of docs/what-other-tools-say.md.
 import { ROWS } from "./rows.mjs";
+import { OURS, PEERS } from "./tools.mjs";
 
 const ABSENT = "absent";
 
@@ -122,10 +123,11 @@ function headlines(names, results, commands) {
 
 // All that is generated.
 export function page(behaviours, results, facts) {
-  const there = behaviours.filter(({ name }) => results[name]);
+  const peers = PEERS.map(({ name }) => name);
+  const ours = OURS.map(({ name }) => name);
+  // Rows of which a part has not been run yet are left out.
+  const there = behaviours.filter(({ name }) => ours.every((one) => results[name]?.[one]));
   const names = there.map(({ name }) => name);
-  const peers = ["wrk", "oha", "h2load"];
-  const ours = ["load", "load -R", "ramp", "find"];
   const list = there.map(({ name, what }) => `- \`${name}\`: ${what}.\n`).join("");
   return `\n${facts.join("  \n")}\n\n### How often\n\n` +
     counts(names, results, [...ours, ...peers]) +
