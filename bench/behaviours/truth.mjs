@@ -6,8 +6,8 @@ export function parseLog(text) {
   return lines.map((line) => {
     const [number, connection, received, arrival, done, status, fate] = line.split("\t");
     const good = fate === "answered" && Number(status) < 400;
-    return { number: +number, connection: +connection, received: +received, arrival: +arrival, done: +done,
-      status: +status, fate, good, service: done - received };
+    return { number: +number, connection: +connection, received: +received, arrival: +arrival,
+      done: +done, status: +status, fate, good, service: done - received };
   });
 }
 
