@@ -24,6 +24,7 @@ FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: build-ranch build-nginx ranch
+.PHONY: behaviours test-bench
 .PHONY: walls walls-fit spectrum services bench-bare bench-database bench-size bench-steering
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
 
@@ -40,7 +41,7 @@ build-rust:
 
 build-go:
 	mkdir -p bin
-	for name in nethttp fasthttp fiber nginx certs; do \
+	for name in nethttp fasthttp fiber nginx certs behave; do \
 	  go build -C targets/go -trimpath -o ../../bin/target-$$name ./cmd/$$name; \
 	done
 
@@ -71,7 +72,7 @@ spectrum: build services build-nginx build-ranch ## every kind of request, in on
 
 check: format tidy test-unit ## the inner loop: format, lint, tidy, unit, golden, property, usage
 
-test: format tidy test-rust test-go test-web ## everything a change must pass; any user, no root
+test: format tidy test-rust test-go test-bench test-web ## everything a change must pass; any user, no root
 
 format:
 	cargo fmt --all --check
@@ -143,6 +144,16 @@ bench-steering: build ## RPS and RFS: what a run predicts of them beside what th
 
 bench-truth: build ## what load generators say beside what is true
 	cargo run --quiet --release --locked -p xtask -- bench-truth
+
+behaviours: build ## what ceiling, wrk, oha and h2load say of 20 servers: ONLY=a,b TOOLS=wrk,find
+	./scripts/need wrk wrk
+	./scripts/need h2load nghttp2-client
+	test -x .cache/peers/bin/oha || cargo install oha --locked --root .cache/peers || \
+	  echo "oha cannot be had here, and is left out"
+	node bench/behaviours.mjs
+
+test-bench: ## the parts of the comparison that could make a tool look wrong
+	node --test bench/behaviours/test.mjs
 
 walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; as root
 	./scripts/need ip iproute2
