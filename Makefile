@@ -14,15 +14,19 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
 
+ALL_TESTS := --test host --test truth
+
 DRAWS ?= 1
+TRUTH_DRAWS ?= 10
 SEED ?= 1
 CONFIRM_EVERY ?= 5
 FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: build-ranch build-nginx ranch
+.PHONY: behaviours test-bench
 .PHONY: walls walls-fit spectrum services bench-bare bench-database bench-size bench-steering
-.PHONY: test-rust test-go test-web
+.PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -37,7 +41,7 @@ build-rust:
 
 build-go:
 	mkdir -p bin
-	for name in nethttp fasthttp fiber nginx certs; do \
+	for name in nethttp fasthttp fiber nginx certs behave; do \
 	  go build -C targets/go -trimpath -o ../../bin/target-$$name ./cmd/$$name; \
 	done
 
@@ -62,7 +66,13 @@ spectrum: build services build-nginx build-ranch ## every kind of request, in on
 	bin/ceiling run experiments/spectrum/plan.toml --runs out/runs -o out/spectrum.html || \
 	  [ $$? = 3 ]
 
-test: format tidy test-go test-rust fuzz test-web ## everything a reviewer must run
+# Tests, in tiers. `check` and `test` are for any user and change nothing on the host; what they
+# assert does not depend on how fast the machine is or on what else runs there. All Rust code in
+# them is built once, by cargo's profile for development.
+
+check: format tidy test-unit ## the inner loop: format, lint, tidy, unit, golden, property, usage
+
+test: format tidy test-rust test-go test-bench test-web ## everything a change must pass; any user, no root
 
 format:
 	cargo fmt --all --check
@@ -71,31 +81,50 @@ format:
 tidy: ## the repository checks itself
 	cargo run --quiet --locked -p xtask -- tidy
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	cargo clippy --quiet --locked --workspace $(ALL_TESTS) -- -D warnings
+
+# The whole workspace each time, with a filter: cargo would build a part of it with other features,
+# which is a second build.
+test-unit:
+	cargo test --quiet --locked --workspace --lib --bins
+	cargo test --quiet --locked --workspace --test it -- usage::
 
 services: ## installs PostgreSQL and etcd for the parts of the targets; starts none
 	./scripts/need pg_ctlcluster postgresql
 	./scripts/need etcd etcd-server
 
+# Servers for tests. Those in Rust are where cargo puts them.
+test-programs: build-go build-ranch build-nginx
+	cargo test --quiet --locked --workspace --no-run
+
+test-rust: test-programs
+	cargo test --locked --workspace
+
 test-go: build-go build-ranch build-nginx services
 	cd targets/go && go vet ./... && go test ./...
 
-test-rust: build build-ranch build-nginx
+test-web:
+	./scripts/need chromium chromium
+	rm -rf out/pages && mkdir -p out/pages
+	REPORT_PAGES=$(CURDIR)/out/pages cargo test --quiet --locked --workspace --lib files_are_left
+	node crates/report/tests/browser.mjs out/pages/*.html
+
+test-host: test-programs ## what changes a host: knobs, groups, namespaces, interrupts; as root
 	./scripts/need perf linux-perf
 	./scripts/need ip iproute2
 	./scripts/need ethtool ethtool
 	./scripts/need irqbalance irqbalance
-	cargo test --locked --workspace
+	cargo test --locked --workspace --lib -- --ignored
+	cargo test --locked --workspace --test host
+
+test-truth: build build-ranch build-nginx ## rates of right verdicts, percentiles, costs; as root
+	./scripts/need ip iproute2
+	./scripts/rates $(TRUTH_DRAWS)
 
 fuzz: ## each fuzz target for FUZZ_SECONDS
 	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" \
 	  cargo build --quiet --release --locked --target $(HOST)
 	for name in $(FUZZ_TARGETS); do ./scripts/fuzz $$name $(HOST) $(FUZZ_SECONDS); done
-
-test-web: build
-	./scripts/need chromium chromium
-	rm -rf out/pages && mkdir -p out/pages
-	REPORT_PAGES=$(CURDIR)/out/pages cargo test --locked --quiet -p report files_are_left
-	node crates/report/tests/browser.mjs out/pages/*.html
 
 bench: build ## ceiling against its peers and the floor; prints ratios
 	cargo run --quiet --release --locked -p xtask -- bench
@@ -115,6 +144,16 @@ bench-steering: build ## RPS and RFS: what a run predicts of them beside what th
 
 bench-truth: build ## what load generators say beside what is true
 	cargo run --quiet --release --locked -p xtask -- bench-truth
+
+behaviours: build ## what ceiling, wrk, oha and h2load say of 20 servers: ONLY=a,b TOOLS=wrk,find
+	./scripts/need wrk wrk
+	./scripts/need h2load nghttp2-client
+	test -x .cache/peers/bin/oha || cargo install oha --locked --root .cache/peers || \
+	  echo "oha cannot be had here, and is left out"
+	node bench/behaviours.mjs
+
+test-bench: ## the parts of the comparison that could make a tool look wrong
+	node --test bench/behaviours/test.mjs
 
 walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; as root
 	./scripts/need ip iproute2

@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| probe::fuzzing::parse_as_everything(bytes));
+fuzz_target!(|bytes: &[u8]| claims::probe_parsers::hold(bytes));

@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| profile::fuzzing::profiles(bytes));
+fuzz_target!(|bytes: &[u8]| claims::profiles::hold(bytes));

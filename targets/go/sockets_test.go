@@ -129,7 +129,7 @@ func TestSlowAcceptorFillsTheQueue(t *testing.T) {
 
 // connectLimit is much longer than a connect on the loopback takes, and shorter than the kernel
 // waits before its first SYN retry.
-const connectLimit = 500 * time.Millisecond
+const connectLimit = 900 * time.Millisecond
 
 func TestAcceptDelayIsSleptForEach(t *testing.T) {
 	for _, way := range variants[:4] {

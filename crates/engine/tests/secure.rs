@@ -203,7 +203,7 @@ fn an_open_loop_runs_over_tls() {
 
 #[test]
 fn connecting_and_the_handshake_are_told_apart() {
-    const PAUSE: Duration = Duration::from_millis(200);
+    const PAUSE: Duration = Duration::from_secs(1);
     let (config, recipe) = certificate();
     let address = listen(move |stream| {
         thread::sleep(PAUSE);

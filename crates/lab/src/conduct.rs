@@ -549,6 +549,7 @@ pub(crate) fn make_point(
     let lost = gathered.measured.unanswered + gathered.measured.failed;
     let latency_ns = gathered.latency.summary(lost + gathered.measured.unsent);
     let is_open = matches!(level.arrival, Arrival::Open { .. });
+    let stood_still = !gathered.unseen.is_empty() || !is_open && !gathered.lateness.is_empty();
     let requests = requests_info(trial, level, visit);
     let planned_rate = |planned: u64| per_second(planned as f64, duration_s);
     Point {
@@ -575,8 +576,8 @@ pub(crate) fn make_point(
         latency_good_ns: Some(gathered.latency.summary(0)),
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
-        unseen_ns: (!gathered.unseen.is_empty()).then(|| gathered.unseen.summary(0)),
-        latency_punctual_ns: (is_open || !gathered.unseen.is_empty()).then(|| {
+        unseen_ns: stood_still.then(|| gathered.unseen.summary(0)),
+        latency_punctual_ns: (is_open || stood_still).then(|| {
             let latency = &gathered.latency;
             let service = if is_open { &gathered.service } else { latency };
             let (lateness, unseen) = (&gathered.lateness, &gathered.unseen);

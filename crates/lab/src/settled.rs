@@ -11,7 +11,7 @@ use model::objective::{Figure, Objective, Statistic, Term};
 
 /// The shortest drain of a trial that leaves requests in flight, nanoseconds: they hold connections
 /// that the next trial needs.
-pub const DRAIN_MIN_NS: u64 = 1_000_000_000;
+pub const DRAIN_MIN_NS: u64 = 2_000_000_000;
 
 /// What is known of the requests of a window that is over.
 #[derive(Debug, Clone, Copy)]

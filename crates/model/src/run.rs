@@ -183,7 +183,7 @@ pub struct Point {
     pub lateness_ns: Option<Summary>,
     /// How long responses may have been there before they were stamped, because the generator did
     /// not run when it meant to; absent where it always did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub unseen_ns: Option<Summary>,
     /// Lower bounds of the latency that a punctual generator would have seen; see
     /// [`punctual`](crate::punctual). In closed loop only where `unseen_ns` is told.

@@ -139,11 +139,14 @@ impl Secrets {
 
     /// A word in which a mask stands where a secret belongs: it was copied from a record.
     pub fn missing(words: &[String]) -> Option<&String> {
-        let kept = Self::command(words);
+        let found = Self::listed(words).in_words(words, Program::Ceiling);
+        let is_mask = |word: &str, ranges: Vec<Range<usize>>| {
+            ranges.into_iter().any(|range| &word[range] == MASK)
+        };
         words
             .iter()
-            .zip(kept)
-            .find(|(word, kept)| *word == kept && word.contains(MASK))
+            .zip(found)
+            .find(|(word, ranges)| is_mask(word, ranges.clone()))
             .map(|(word, _)| word)
     }
 

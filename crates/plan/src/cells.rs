@@ -2,7 +2,7 @@
 
 use crate::load::{self, Load};
 use crate::target::Targets;
-use crate::trust::masked;
+use crate::trust::{masked, secret_headers};
 use crate::tune::{self, Tune};
 use crate::{PlanError, SCHEMA, text_error};
 use model::experiment::Foretold;
@@ -247,12 +247,13 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
     }
     let mut all = Vec::new();
     for draft in drafts {
+        let listed = draft.tables.get("load").map(secret_headers).unwrap_or_default();
         for (at, value) in vary.values.iter().enumerate() {
             let mut draft = draft.clone();
             draft.tables.entry(table).or_default().insert(key.to_string(), value.clone());
             let value = shown(value);
             // Names are shown; a secret is told by its number.
-            let is_secret = masked(key, &value) != value;
+            let is_secret = masked(key, &value, &listed) != value;
             let value = if is_secret { (at + 1).to_string() } else { value };
             draft.name.push(format!("{key} {value}"));
             all.push(draft);

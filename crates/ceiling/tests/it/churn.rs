@@ -1,12 +1,8 @@
 //! Connections that come and go: all of them are accounted for, on both sides.
 
-use crate::harness::{
-    Namespace, Said, Server, ceiling, count, is_root, measure, measure_wall, program, shown,
-    signal, turn, wall,
-};
+use crate::harness::{Said, Server, ceiling, count, measure, shown, signal, turn};
 use serde_json::Value;
-use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -80,54 +76,6 @@ fn a_server_that_closes_first_is_told_from_us() {
 }
 
 #[test]
-fn connections_that_the_server_does_not_accept_are_k1_with_syns_repeated() {
-    let _turn = turn();
-    let arguments = ["--backlog", "8", "--accept-delay", "20ms"];
-    let server = Server::start("target-nethttp", &arguments);
-    let url = format!("tcp://127.0.0.1:{}", server.port);
-    let churn = ["churn", &url, "--devices", "150", "--hold", "200ms", "-d", "3"];
-    let (_, record) = measure_wall(&["K1"], &churn);
-    assert_eq!(record["verdict"]["side"], "server", "{}", shown(&record));
-    assert_accounts(point(&record));
-    let evidence = record["verdict"]["evidence"].to_string();
-    assert!(evidence.contains("ListenOverflows"), "{evidence}");
-    let retries = point(&record)["turnover"]["syn_retries"].as_object().unwrap();
-    let repeated: u64 = retries.values().filter_map(Value::as_u64).sum();
-    assert!(retries.contains_key("1s") && repeated > 10, "{retries:?}");
-}
-
-#[test]
-fn twenty_thousand_a_second_need_more_than_five_hundred_ports() {
-    let _turn = turn();
-    if !is_root("twenty_thousand_a_second_need_more_than_five_hundred_ports") {
-        return;
-    }
-    let namespace = Namespace::new("churn");
-    namespace.sysctl("net.ipv4.ip_local_port_range", "40000 40499");
-    let server = Server::start_as(namespace.command(&program("target-nethttp")), &[]);
-    let url = format!("tcp://127.0.0.1:{}", server.port);
-    let churn = |more: &[&str]| {
-        let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
-        command.args(["churn", &url, "--devices", "400", "--hold", "20ms", "-d", "1"]).args(more);
-        Said::of(command.env("CEILING_RUNS", "none").output().unwrap())
-    };
-    let refused = churn(&[]);
-    assert_eq!(refused.code, 2, "{}{}", refused.stdout, refused.stderr);
-    assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
-    // A second of 20,000 in TIME_WAIT and 400 that are open, on 499 ports each.
-    for word in ["C7", "of 500 are free", "needs 41 source addresses: --source auto"] {
-        assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
-    }
-    let solved = churn(&["--source", "auto", "--json"]);
-    let record = solved.record();
-    assert!(assert_accounts(point(&record)) > 0);
-    assert_eq!(count(point(&record), "/errors/ports"), 0, "{}", point(&record)["errors"]);
-    assert_ne!(wall(&record), "C7", "{}", shown(&record));
-    let sources = record["target"]["sources_used"].as_array().unwrap();
-    assert!(sources.len() >= 41, "{}", sources.len());
-}
-
-#[test]
 fn connections_end_after_their_requests() {
     let _turn = turn();
     for (limit, driver, least, most) in [("10", "uring", 10, 10), ("5:15", "epoll", 5, 15)] {
@@ -148,62 +96,6 @@ fn connections_end_after_their_requests() {
     }
 }
 
-/// Most memory that a process ever had resident, bytes.
-fn most_resident(child: &Child) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
-}
-
-/// Holds so many connections for a moment; gives the record and the most memory seen from outside.
-/// On a busy machine some may open late, or the run may be no valid measurement: then once more.
-fn hold(connections: u64) -> (Value, u64) {
-    let (count_of, hold) = (connections.to_string(), ["--hold", "forever", "-d", "500ms"]);
-    for _ in 0..5 {
-        let server = Server::start("target-nethttp", &[]);
-        let url = format!("tcp://127.0.0.1:{}", server.port);
-        let churn = ["churn", &url, "-c", &count_of, "--ramp-up", "1s", "--json"];
-        let mut command = ceiling(&[&churn[..], &hold].concat());
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut most = 0;
-        while child.try_wait().unwrap().is_none() {
-            most = most_resident(&child).unwrap_or(most);
-            thread::sleep(Duration::from_millis(20));
-        }
-        let said = Said::of(child.wait_with_output().unwrap());
-        assert!(said.code == 0 || said.code == 4, "{}{}", said.stdout, said.stderr);
-        let (record, end) = (said.record(), server.stop());
-        if said.code == 0 && assert_accounts(point(&record)) == 0 {
-            assert_eq!(count(&end, "/connections_accepted"), connections + 1);
-            return (record, most);
-        }
-    }
-    panic!("five times {connections} connections were not open before the window");
-}
-
-#[test]
-fn thousands_of_idle_connections_are_held_for_little_memory() {
-    let _turn = turn();
-    let (_, few) = hold(100);
-    let (record, many) = hold(5000);
-    let point = point(&record);
-    let turnover = &point["turnover"];
-    assert_eq!(count(turnover, "/open_before"), 5000, "{turnover}");
-    assert_eq!(count(turnover, "/open_after"), 5000, "{turnover}");
-    // That others use the server's CPUs may be said on a shared machine; no other wall is there.
-    assert!(matches!(wall(&record), "none" | "unknown" | "S6"), "{}", shown(&record));
-    for errors in point["errors"].as_object().unwrap().values() {
-        assert_eq!(errors.as_u64(), Some(0), "{}", point["errors"]);
-    }
-    // What is told is all that was taken for the load, whatever the number of connections, so of
-    // 5000 each has its part. Seen from outside, one more costs the rest.
-    let told = turnover["client_bytes_each"].as_f64().unwrap();
-    let seen_each = (many - few) as f64 / 4900.0;
-    assert!((100.0..2048.0).contains(&seen_each), "{seen_each}");
-    assert!(told > seen_each * 0.9 && told * 5000.0 < many as f64, "{told}, but {seen_each}");
-}
-
 #[test]
 fn ctrl_c_ends_each_phase_with_a_record() {
     let _turn = turn();
@@ -218,11 +110,12 @@ fn ctrl_c_ends_each_phase_with_a_record() {
         let churn = ["churn", &url, "--devices", "50", "--hold", "300ms", "--json"];
         let mut command = ceiling(&[&churn[..], &spans].concat());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        thread::sleep(Duration::from_secs(2));
+        // In the middle of the phase that goes on for a minute.
+        thread::sleep(Duration::from_secs(5));
         let asked = Instant::now();
         signal(child.id(), "INT");
         let said = Said::of(child.wait_with_output().unwrap());
-        assert!(asked.elapsed() < Duration::from_secs(8), "{phase}: {:?}", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(30), "{phase}: {:?}", asked.elapsed());
         assert_eq!(said.code, 130, "{phase}: {}", said.stderr);
         let record = said.record();
         assert_eq!(record["outcome"], "interrupted", "{phase}");

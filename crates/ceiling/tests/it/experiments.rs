@@ -1,6 +1,6 @@
 //! Plans of the repository, and what becomes of cells whose servers fail.
 
-use crate::harness::{ceiling, root, turn};
+use crate::harness::{ceiling, root, targets_file, turn};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -36,10 +36,6 @@ impl Drop for Folder {
     }
 }
 
-fn list() -> String {
-    root().join("targets/targets.toml").display().to_string()
-}
-
 fn all_plans() -> Vec<PathBuf> {
     let folders = fs::read_dir(root().join("experiments")).unwrap();
     let folders = folders.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
@@ -72,7 +68,8 @@ fn an_experiment_leaves_its_table_its_page_and_its_runs() {
          vary = [{ key = \"load.depth\", values = [1, 4] }]\n",
     );
     let page = folder.0.join("out.html");
-    let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &folder.runs(), "--json"];
+    let arguments =
+        ["run", &plan, "--targets-file", &targets_file(), "--runs", &folder.runs(), "--json"];
     let output = ceiling(&arguments).arg("-o").arg(&page).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     let document: Value = serde_json::from_slice(&output.stdout).expect(&told);
@@ -108,7 +105,8 @@ fn a_server_that_is_killed_leaves_no_number() {
         "server = { target = \"sink\" }\n\
          load = { command = \"load\", path = \"/simple\", duration = \"30s\", timeout = \"1s\" }\n",
     );
-    let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &folder.runs(), "--json"];
+    let arguments =
+        ["run", &plan, "--targets-file", &targets_file(), "--runs", &folder.runs(), "--json"];
     let child = ceiling(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let sink = loop {
         // The child of ours that is the server, once it is measured.
@@ -136,7 +134,7 @@ fn nothing_that_was_started_outlives_a_ceiling_that_is_killed() {
         "server = { target = \"sink\" }\nclient.neighbours = \"0\"\n\
          load = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
     );
-    let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &folder.runs()];
+    let arguments = ["run", &plan, "--targets-file", &targets_file(), "--runs", &folder.runs()];
     let mut child =
         ceiling(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // Server, neighbour, and the process that measures.
@@ -168,7 +166,8 @@ fn an_interrupt_ends_the_cell_under_way_and_then_the_experiment() {
          load = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n\
          vary = [{ key = \"load.depth\", values = [1, 4] }]\n",
     );
-    let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &folder.runs(), "--json"];
+    let arguments =
+        ["run", &plan, "--targets-file", &targets_file(), "--runs", &folder.runs(), "--json"];
     let child = ceiling(&arguments)
         .process_group(0)
         .stdout(Stdio::piped())
@@ -207,7 +206,7 @@ fn a_wrong_plan_starts_nothing() {
         ("server.target = \"sink\"\nload.duration = \"4 parsecs\"", "4 parsecs"),
     ] {
         let plan = folder.plan(text);
-        let output = ceiling(&["run", &plan, "--targets-file", &list()]).output().unwrap();
+        let output = ceiling(&["run", &plan, "--targets-file", &targets_file()]).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{told}");
         assert!(told.contains(said) && told.lines().count() == 1, "{told}");
@@ -236,18 +235,19 @@ fn a_plan_that_is_more_than_load_needs_trust() {
         ),
     ] {
         let plan = folder.plan(text);
-        let output = ceiling(&["run", &plan, "--targets-file", &list()]).output().unwrap();
+        let output = ceiling(&["run", &plan, "--targets-file", &targets_file()]).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{told}");
         assert!(told.contains(key) && told.contains("--trust"), "{key}: {told}");
         assert_eq!(told.lines().count(), 1, "{told}");
-        let words = ["run", &plan, "--targets-file", &list(), "--trust", "--dry-run"];
+        let words = ["run", &plan, "--targets-file", &targets_file(), "--trust", "--dry-run"];
         let trusted = ceiling(&words).output().unwrap();
         assert_eq!(trusted.status.code(), Some(0), "{}", String::from_utf8_lossy(&trusted.stderr));
     }
     for url in ["http://evil.test/?://{addr}", "http://{addr}.evil.test/", "http://x@{addr}/"] {
         let plan = folder.plan(&format!("{sink}load.url = \"{url}\""));
-        let output = ceiling(&["run", &plan, "--targets-file", &list(), "--trust"]).output();
+        let output =
+            ceiling(&["run", &plan, "--targets-file", &targets_file(), "--trust"]).output();
         let told = String::from_utf8_lossy(&output.unwrap().stderr).into_owned();
         assert!(told.contains("begins with a scheme and {addr}"), "{told}");
     }
@@ -263,57 +263,4 @@ fn children_of(pid: u32) -> Vec<u32> {
 fn words(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ")
-}
-
-#[test]
-fn a_full_disk_loses_neither_the_table_nor_the_reason() {
-    let _turn = turn();
-    let folder = Folder::new("full");
-    let disk = Disk::of(&folder.0.join("disk"), "1m");
-    // Nothing fits any more but the folders.
-    let filler = Command::new("dd")
-        .args(["if=/dev/zero", "bs=4k", "status=none"])
-        .arg(format!("of={}", disk.0.join("filler").display()))
-        .stderr(Stdio::null())
-        .status();
-    assert!(filler.is_ok());
-    fs::OpenOptions::new()
-        .write(true)
-        .open(disk.0.join("filler"))
-        .unwrap()
-        .set_len(940 << 10)
-        .unwrap();
-    let plan = folder.plan(
-        "server = { target = \"sink\" }\n\
-         load = { command = \"load\", path = \"/simple\", requests = 2000 }\n\
-         vary = [{ key = \"load.depth\", values = [1, 4] }]\n",
-    );
-    let runs = disk.0.display().to_string();
-    let arguments = ["run", &plan, "--targets-file", &list(), "--runs", &runs, "-q"];
-    let output = ceiling(&arguments).output().unwrap();
-    let (said, told) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(1), "{said}{told}");
-    assert!(said.contains("depth 1") && said.contains("depth 4"), "{said}{told}");
-    assert!(told.contains("No space left") && told.lines().count() == 1, "{told}");
-}
-
-/// A small disk of its own.
-struct Disk(PathBuf);
-
-impl Disk {
-    fn of(path: &Path, size: &str) -> Self {
-        fs::create_dir(path).unwrap();
-        let size = format!("size={size}");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(path).status();
-        assert!(mounted.unwrap().success());
-        Self(path.to_path_buf())
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
 }

@@ -1,44 +1,29 @@
-//! The command against real servers: the only integration binary.
+//! The command against real servers on loopback: what is counted, and what is said.
 //!
-//! Tests take turns: load from two of them at once would make both wrong. They use the programs in
-//! `bin/` for servers (`make build`), and the command as cargo has just built it.
+//! Any user may run these, nothing of the host is changed, and nothing depends on how fast anything
+//! is: requests, statuses, bytes, records, exit codes and texts are compared, and never a rate, a
+//! latency or a verdict. Those are in `tests/truth`; what changes a host is in `tests/host`.
 
-mod advise;
+#[path = "../harness/mod.rs"]
 mod harness;
 
-mod usage;
-
-mod targets;
-
-mod verdicts;
-
-mod routes;
-
-mod latency;
-mod mixes;
-
-mod tls;
-
+mod advise;
+mod churn;
 mod endings;
-
 mod expect;
 mod experiments;
-
+mod fanout;
 mod find;
-
+mod limits;
+mod mixes;
 mod open;
 mod probe;
-mod ranch;
-
-mod churn;
-mod fanout;
-mod far_tune;
-
-mod confirm;
 mod profile;
-mod size;
-
-mod interrupts;
+mod ranch;
+mod routes;
 mod secrets;
-mod steps;
+mod size;
+mod targets;
+mod tls;
 mod tune;
+mod usage;

@@ -1,13 +1,10 @@
 //! Where connections go to and come from: sources and their ports, names, IPv6, unix sockets.
 
-use crate::harness::{
-    Folder, Namespace, Said, Server, count, is_root, measure, program, run, turn,
-};
+use crate::harness::{Folder, Server, count, measure, run, turn};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
 use std::thread;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
@@ -103,66 +100,6 @@ fn few_connections_that_are_opened_again_use_every_source() {
     let uses = uses(&record, "sources_used");
     assert_eq!(uses.len(), 4);
     assert!(uses.iter().all(|(_, connections)| (250..=251).contains(connections)), "{uses:?}");
-}
-
-/// The command in a namespace.
-fn inside(namespace: &Namespace, arguments: &[&str]) -> Said {
-    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
-    Said::of(command.args(arguments).env("CEILING_RUNS", "none").output().unwrap())
-}
-
-#[test]
-fn six_hundred_connections_need_two_sources_of_five_hundred_ports() {
-    let _turn = turn();
-    if !is_root("six_hundred_connections_need_two_sources_of_five_hundred_ports") {
-        return;
-    }
-    let namespace = Namespace::new("routes");
-    namespace.sysctl("net.ipv4.ip_local_port_range", "40000 40499");
-    let server = Server::start_as(namespace.command(&program("target-nethttp")), &[]);
-    let url = server.url("/simple");
-    let load = ["load", &url, "-c", "600", "-n", "1000", "-t", "1"];
-    let refused = inside(&namespace, &load);
-    assert_eq!(refused.code, 2, "{}", refused.stderr);
-    assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
-    // No connection can have the port of the server, nor that of whoever just asked if it answers.
-    for word in ["C7", "498 of 500", "this needs 2 source addresses: --source auto", "-c 498"] {
-        assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
-    }
-    let one = inside(&namespace, &[&load[..], &["--source", "127.0.0.5"]].concat());
-    assert_eq!(one.code, 2, "{}", one.stderr);
-    assert!(one.stderr.contains("127.0.0.5 to 127.0.0.1"), "{}", one.stderr);
-
-    for (source, expected) in [("auto", vec![200; 3]), ("127.0.0.1,127.0.0.2", vec![300; 2])] {
-        let said = inside(&namespace, &[&load[..], &["--source", source, "--json"]].concat());
-        let record = said.record();
-        assert_served(&record);
-        let connections: Vec<_> = uses(&record, "sources_used").iter().map(|used| used.1).collect();
-        assert_eq!(connections, expected, "{source}");
-        assert_eq!(count(&record["points"][0], "/errors/ports"), 0, "{source}");
-    }
-}
-
-#[test]
-fn ports_that_are_taken_already_are_no_budget() {
-    let _turn = turn();
-    if !is_root("ports_that_are_taken_already_are_no_budget") {
-        return;
-    }
-    let namespace = Namespace::new("taken");
-    namespace.sysctl("net.ipv4.ip_local_port_range", "40000 40099");
-    namespace.sysctl("net.ipv4.ip_local_reserved_ports", "40000-40009");
-    // Nothing in TIME_WAIT may be taken again.
-    namespace.sysctl("net.ipv4.tcp_tw_reuse", "0");
-    let server = Server::start_as(namespace.command(&program("target-nethttp")), &[]);
-    let url = server.url("/simple");
-    let first = inside(&namespace, &["load", &url, "-c", "50", "-n", "1000", "--json"]);
-    assert_served(&first.record());
-    let refused = inside(&namespace, &["load", &url, "-c", "50", "-n", "1000"]);
-    assert_eq!(refused.code, 2, "{}{}", refused.stdout, refused.stderr);
-    assert!(refused.stderr.contains("of 90 are free"), "{}", refused.stderr);
-    let other = ["load", &url, "-c", "50", "-n", "1000", "--source", "127.0.0.2", "--json"];
-    assert_served(&inside(&namespace, &other).record());
 }
 
 #[test]

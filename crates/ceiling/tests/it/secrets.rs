@@ -84,7 +84,9 @@ fn secrets_of_a_run_are_in_nothing_that_is_kept_or_said() {
     let mut words = load(&url, &runs);
     outs.iter().for_each(|out| words.extend(["-o", out]));
     let output = ceiling(&words).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    // Whether so few requests are a measurement does not matter here.
+    let is_made = [Some(0), Some(4)].contains(&output.status.code());
+    assert!(is_made, "{}", String::from_utf8_lossy(&output.stderr));
     assert_clean("stdout", &output.stdout);
     assert_clean("stderr", &output.stderr);
     assert_all_clean(&folder.path);
@@ -139,7 +141,7 @@ fn what_is_wrong_is_told_without_the_secret_in_it() {
         &["load", "http://h/a b?token=QZXurl5"],
         &["load", "http://h/", "-H", "Authorization QZXauth1"],
         &["load", "http://h/", "-H", "Authorization:", "QZXauth1"],
-        &["load", "http://h/", "-H", "Cookie: QZXcookie3\n"],
+        &["load", "http://h/", "-H", "Cookie: a\nQZXcookie3"],
         &["load", "http://h/", "-x", "http://me:QZXarg9@proxy"],
         &["load", "http://h/", "-b", "QZXbody4", "-i", "targets"],
     ] {

@@ -67,7 +67,7 @@ pub(super) fn unseen_since(
 }
 
 /// A worker that is later than this did not run when it meant to, nanoseconds.
-const STALL_NS: u64 = 1_000_000;
+pub(super) const STALL_NS: u64 = 1_000_000;
 
 /// How long the responses of a turn may have been there because the worker stood still; nothing
 /// when it ran when it meant to. Arguments are those of [`unseen_since`], and its result.

@@ -2,7 +2,7 @@
 //!
 //! A stamp can be late by the length of a turn of the worker's loop. When turns are as long as
 //! half the median latency, much of the latency is the generator's own: the true one lies between
-//! the figure less the longest turn and the figure.
+//! the figure less two of the longest turn and the figure.
 
 use super::Outcome;
 use crate::case::Case;
@@ -23,11 +23,11 @@ pub fn check(case: &Case<'_>) -> Outcome {
     Outcome { ok: Some(share <= 0.5), measured: Some(share * 100.0), bound: BOUND.to_string(), why }
 }
 
-/// A stamp is late by at most the longest turn.
+/// A request leaves up to a turn after its stamp, and its response is stamped up to a turn late.
 pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     let value_ns = case.point.latency_ns.of(figure)? as f64;
     let turn_ns = case.point.client_loop.turn_max_ns as f64;
     let by = format!("a response is stamped up to {} late", show_ns(turn_ns));
-    let low = (value_ns - turn_ns).max(0.0);
+    let low = (value_ns - 2.0 * turn_ns).max(0.0);
     Some(Standing::Bounded { low, high: Some(value_ns), by })
 }

@@ -6,6 +6,7 @@
 
 use super::Outcome;
 use crate::case::Case;
+use model::load::Stop;
 use model::standing::{Figure, Standing};
 use model::units::show_ns;
 
@@ -25,7 +26,8 @@ pub fn check(case: &Case<'_>) -> Outcome {
     let (mean, window) = (show_ns(mean_ns as f64), show_ns(window_ns));
     let mut why = format!("mean latency {mean} in a window of {window}");
     let longest_ns = mean_ns.max(point.service_ns.p50.unwrap_or(0)) as f64;
-    if longest_ns > SHARE_GOOD * window_ns {
+    let is_timed = matches!(case.trial.stop, Stop::AfterNs(_));
+    if is_timed && longest_ns > SHARE_GOOD * window_ns {
         let seconds = (longest_ns / SHARE_GOOD / 1e9).ceil();
         why += &format!("; ten times the latency would do: -d {seconds}");
     }

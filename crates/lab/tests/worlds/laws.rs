@@ -72,7 +72,9 @@ pub fn hold(findings: &mut Findings, seen: &Seen, index: usize, allowed: Allowed
     let point = &seen.run.record.points[index];
     conserved(findings, point, &truth);
     rate_holds(findings, point, &truth);
-    in_flight_holds(findings, point, &truth);
+    if allowed.of == Of::Plan {
+        in_flight_holds(findings, point, &truth);
+    }
     percentiles_hold(findings, point, &truth, allowed);
     truth
 }

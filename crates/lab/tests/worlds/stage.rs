@@ -122,6 +122,7 @@ pub fn trial(seed: u64, levels: Vec<Level>) -> Trial {
     };
     let target = MixTarget { name: "GET /".to_string(), weight: 1, ..MixTarget::default() };
     Trial {
+        visits: 1,
         question: Question::Load,
         url: "http://127.0.0.1:80/".to_string(),
         addresses: vec!["127.0.0.1:80".parse().expect("an address")],

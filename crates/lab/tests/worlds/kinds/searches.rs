@@ -64,6 +64,7 @@ fn find(seed: u64, server: engine::simulate::server::Server, arrivals: Spacing) 
         budget_ns: 90 * S,
         trial_ns: 3 * S,
         answers_min: 1000,
+        errors_added_percent: None,
         confidence: 0.95,
         errors_added_percent: None,
     });

@@ -1,7 +1,7 @@
 //! Interrupts of this very host: they can be moved, that can be seen, and somebody else who moves
 //! them is caught. Needs root, and a network device with interrupts of its own.
 
-use crate::harness::{Folder, Said, is_root, turn};
+use crate::harness::{Folder, Said, must_be_root, turn};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -95,7 +95,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 #[test]
 fn interrupts_of_this_host_move_and_who_moves_them_too_is_caught() {
     let _turn = turn();
-    assert!(is_root("interrupts"), "it needs root");
+    must_be_root();
     let _affinities = Affinities::now();
     let folder = Folder::new("interrupts");
     let planned = tune(&folder, &["plan", "--only", "irq-affinity", "--json"]).record();
@@ -150,7 +150,7 @@ fn interrupts_of_this_host_move_and_who_moves_them_too_is_caught() {
 #[test]
 fn a_paused_daemon_goes_on_afterwards() {
     let _turn = turn();
-    assert!(is_root("irqbalance"), "it needs root");
+    must_be_root();
     let _affinities = Affinities::now();
     let folder = Folder::new("irqbalance");
     let daemon = Irqbalance::start();

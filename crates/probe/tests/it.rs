@@ -2,78 +2,22 @@
 //!
 //! Nothing here depends on how fast anything is: conditions are waited for, up to half a minute.
 
+mod guards;
+
+use guards::{Guard, config, wait_for, wait_for_reading};
 use model::reading::{Data, Reading};
 use probe::made_up::{SERVER_PID, Size, write_host};
 use probe::{Config, FindError, Root, Sampler, find_server, server_facts};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
-
-/// A child that is killed when the test is over, with those it started.
-struct Guard(Child);
-
-impl Guard {
-    /// Runs a shell script; its standard output is `output`.
-    fn sh(script: &str, output: impl Into<Stdio>) -> Self {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]).stdin(Stdio::null()).stdout(output).stderr(Stdio::null());
-        Self(command.spawn().expect("run sh"))
-    }
-
-    fn id(&self) -> u32 {
-        self.0.id()
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let pids =
-            server_facts(self.id(), Some(1), "test").map(|facts| facts.pids).unwrap_or_default();
-        for pid in pids.iter().rev().map(ToString::to_string) {
-            let _ = Command::new("kill").args(["-9", &pid]).stderr(Stdio::null()).status();
-        }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        if let Some(value) = condition() {
-            return value;
-        }
-        assert!(Instant::now() < deadline, "waited 30 s: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Waits until `pick` finds something in the readings that arrive, and gives all of them too.
-fn wait_for_reading<T>(
-    sampler: &Sampler,
-    what: &str,
-    mut pick: impl FnMut(&Data) -> Option<T>,
-) -> (T, Vec<Reading>) {
-    let mut readings = Vec::new();
-    let found = wait_for(what, || {
-        let arrived = sampler.take();
-        let found = arrived.iter().find_map(|reading| pick(&reading.data));
-        readings.extend(arrived);
-        found
-    });
-    (found, readings)
-}
 
 fn listen() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("listen on loopback");
     let address = listener.local_addr().expect("address of a listener");
     (listener, address)
-}
-
-fn config() -> Config {
-    Config { period_ns: 20_000_000, ..Config::default() }
 }
 
 #[test]
@@ -262,109 +206,6 @@ fn both_ends_of_connections_are_sampled() {
     assert!(connections.iter().any(|end| !end.server_side && end.cwnd > 0));
     assert!(connections[0].cookie != connections[1].cookie);
     drop((server, client));
-}
-
-/// A version 1 CPU group that is removed when the test is over.
-struct CpuGroup(PathBuf);
-
-impl CpuGroup {
-    /// A fifth of one CPU, or why this host does not let us.
-    fn create() -> std::io::Result<Self> {
-        let folder = Path::new("/sys/fs/cgroup/cpu");
-        if !folder.join("cpu.cfs_quota_us").exists() {
-            return Err(std::io::Error::other("no version 1 cpu hierarchy at its usual place"));
-        }
-        let folder = folder.join(format!("ceiling-probe-test-{}", std::process::id()));
-        std::fs::create_dir(&folder)?;
-        let group = Self(folder);
-        std::fs::write(group.0.join("cpu.cfs_period_us"), "100000")?;
-        std::fs::write(group.0.join("cpu.cfs_quota_us"), "20000")?;
-        Ok(group)
-    }
-}
-
-impl Drop for CpuGroup {
-    fn drop(&mut self) {
-        // A process that was just killed leaves its group a moment later.
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while std::fs::remove_dir(&self.0).is_err() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-#[test]
-fn a_quota_of_the_server_is_seen_throttling() {
-    let group = match CpuGroup::create() {
-        Ok(group) => group,
-        Err(why) => {
-            eprintln!("skipped: cannot make a CPU group here ({why}); parsing is tested elsewhere");
-            return;
-        }
-    };
-    // Declared after the group, so that it ends before the group is removed.
-    let server = Guard::sh("while :; do :; done", Stdio::null());
-    std::fs::write(group.0.join("cgroup.procs"), server.id().to_string()).expect("join the group");
-
-    let sampler = Sampler::start(Config { server_pid: Some(server.id()), ..config() });
-    let throttled = |data: &Data| match data {
-        Data::ServerQuota(chain) if chain.first()?.throttled_periods >= 2 => Some(chain.clone()),
-        _ => None,
-    };
-    let (chain, _) = wait_for_reading(&sampler, "two throttled periods", throttled);
-    assert_eq!((chain[0].quota_us, chain[0].period_us), (Some(20_000), Some(100_000)));
-    assert!(chain[0].throttled_ns > 0 && chain[0].periods >= chain[0].throttled_periods);
-    assert!(chain[0].group.contains("ceiling-probe-test"));
-    assert_eq!(chain.last().map(|root| root.quota_us), Some(None), "the root has no limit");
-
-    let facts = server_facts(server.id(), Some(1), "test").unwrap();
-    assert_eq!((facts.quotas[0].quota_us, facts.quotas[0].version), (Some(20_000), 1));
-}
-
-/// Runs `test` in a network namespace of its own, which ends with its thread.
-fn in_namespace(test: impl FnOnce() + Send) {
-    let run = || {
-        // SAFETY: unshare takes no pointers, and moves this thread only.
-        if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-            let why = std::io::Error::last_os_error();
-            eprintln!("skipped: no network namespace of our own here ({why})");
-            return;
-        }
-        test();
-    };
-    std::thread::scope(|scope| scope.spawn(run).join().expect("the test in the namespace"));
-}
-
-/// Runs a line of a shell, in the network namespace of the calling thread.
-fn shell(line: &str) -> bool {
-    Command::new("sh").args(["-c", line]).status().expect("run sh").success()
-}
-
-#[test]
-fn packets_that_a_queueing_discipline_drops_are_counted() {
-    in_namespace(|| {
-        let link = "ip link add v0 type veth peer name v1 && ip addr add 10.9.9.1/24 dev v0 && \
-                    ip link set v0 up && ip link set v1 up && \
-                    ip neigh add 10.9.9.2 lladdr 02:00:00:00:00:01 dev v0";
-        let bucket = "tc qdisc add dev v0 root handle 10: tbf rate 8kbit burst 2kb limit 3kb";
-        if !shell(link) || !shell(bucket) {
-            eprintln!("skipped: no veth or no tbf here; parsing is tested elsewhere");
-            return;
-        }
-        let socket = std::net::UdpSocket::bind("10.9.9.1:0").unwrap();
-        for _ in 0..40 {
-            // Refused when the queue is full, which is the point.
-            let _ = socket.send_to(&[0; 400], "10.9.9.2:9");
-        }
-        let sampler = Sampler::start(config());
-        let dropping = |data: &Data| match data {
-            Data::Qdiscs(qdiscs) => qdiscs.iter().find(|qdisc| qdisc.drops >= 20).cloned(),
-            _ => None,
-        };
-        let (qdisc, _) = wait_for_reading(&sampler, "drops", dropping);
-        assert_eq!((qdisc.interface.as_str(), qdisc.kind.as_str()), ("v0", "tbf"));
-        assert!(qdisc.handle == 0x10 << 16 && qdisc.overlimits > 0, "{qdisc:?}");
-    });
 }
 
 /// A folder that is removed when the test is over.

@@ -1,7 +1,7 @@
 //! Knobs of another host, over the line of its probe: who may, what comes back, and what happens
 //! when the line is cut after a change that can cut it.
 
-use crate::harness::{Folder, Namespace, Said, Server, is_root, program, turn};
+use crate::harness::{Folder, Namespace, Said, Server, must_be_root, program, turn};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -22,7 +22,7 @@ struct Ground {
 
 impl Ground {
     fn new(name: &str, serve: &[&str]) -> Self {
-        assert!(is_root(name), "{name}: it needs root for namespaces");
+        must_be_root();
         let here = Namespace::new(&format!("{name}-c"));
         let there = Namespace::new(&format!("{name}-s"));
         let queues = ["numrxqueues", "4", "numtxqueues", "4"];
@@ -288,12 +288,4 @@ fn a_host_is_put_back_also_when_its_server_has_ended() {
     let said = ground.tune(&["plan", "--only", "server-cpus"]);
     assert_eq!(said.code, 2, "{}{}", said.stdout, said.stderr);
     assert!(said.stderr.contains(&format!("--server-pid {pid}")), "{}", said.stderr);
-}
-
-#[test]
-fn far_knobs_need_all_flags() {
-    let said = Command::new(CEILING).args(["tune", "status", "--probe", "127.0.0.1:1"]).output();
-    let said = Said::of(said.unwrap());
-    assert_eq!(said.code, 2);
-    assert!(said.stderr.contains("--probe-token-file"), "{}", said.stderr);
 }

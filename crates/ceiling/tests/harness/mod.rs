@@ -1,12 +1,17 @@
-//! Servers, control groups and network namespaces that end with their test, and the command.
+//! Servers, control groups and network namespaces that end with their test, and the command: what
+//! the tests of all tiers share.
+
+#![allow(dead_code, reason = "each tier is a program of its own and uses its part")]
+
+pub mod limited;
+pub mod probing;
 
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 static TURN: Mutex<()> = Mutex::new(());
@@ -21,11 +26,38 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// A program of `bin/`.
+/// A server under test. Those in Rust are the ones that cargo built beside the command, with the
+/// same profile; the others are in `bin/`.
 pub fn program(name: &str) -> PathBuf {
-    let path = root().join("bin").join(name);
-    assert!(path.exists(), "{} is missing: run make build", path.display());
+    let path = match name {
+        "target-sink" | "target-stage" => built().join(name),
+        _ => root().join("bin").join(name),
+    };
+    assert!(path.exists(), "{} is missing: run make test-programs", path.display());
     path
+}
+
+/// Where cargo put the command under test.
+fn built() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_ceiling")).parent().unwrap().to_path_buf()
+}
+
+/// The targets of the repository, with programs where [`program`] finds them.
+pub fn targets_file() -> String {
+    static WRITTEN: OnceLock<String> = OnceLock::new();
+    let write = || {
+        let text = fs::read_to_string(root().join("targets/targets.toml")).unwrap();
+        let sink = program("target-sink").display().to_string();
+        let bin = root().join("bin").display().to_string();
+        let text = text.replace("\"bin/target-sink\"", &format!("\"{sink}\""));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let (draft, path) = (format!("targets-{}", std::process::id()), "targets.toml");
+        let (draft, path) = (folder.join(draft), folder.join(path));
+        fs::write(&draft, text.replace("\"bin/", &format!("\"{bin}/"))).unwrap();
+        fs::rename(&draft, &path).unwrap();
+        path.display().to_string()
+    };
+    WRITTEN.get_or_init(write).clone()
 }
 
 /// The command under test; it keeps no runs unless a test asks.
@@ -80,24 +112,9 @@ pub fn shown(record: &Value) -> String {
     format!("{:#}\ngates {:#}", record["verdict"], record["points"][0]["gates"])
 }
 
-/// Measures until the verdict is one of the expected walls. On a machine shared with others it may
-/// be honest to say that nothing can be known: then it waits a little longer each time, and five
-/// times is enough. Another wall is never right, but that others use the server's CPUs (S6) is what
-/// disturbs.
+/// Measures once; the verdict must be one of the expected walls. How often it is, `scripts/rates`
+/// counts.
 pub fn measure_wall(expected: &[&str], arguments: &[&str]) -> (i32, Value) {
-    for attempt in 0..4 {
-        let (code, record) = measure(arguments);
-        let found = wall(&record);
-        let is_valid = code == 0 || record["verdict"]["side"] == "client";
-        if expected.contains(&found) && is_valid {
-            return (code, record);
-        }
-        let is_honest = expected.contains(&found)
-            || matches!(found, "unknown" | "S6")
-            || found.starts_with('M');
-        assert!(is_honest, "{expected:?}, not {}", shown(&record));
-        thread::sleep(Duration::from_secs(attempt));
-    }
     let (code, record) = measure(arguments);
     assert!(expected.contains(&wall(&record)), "{expected:?}, not {}", shown(&record));
     (code, record)
@@ -164,14 +181,14 @@ pub fn signal(pid: u32, name: &str) {
     assert!(status.unwrap().success());
 }
 
-/// Whether the test may change control groups and namespaces; says so when not.
-pub fn is_root(test: &str) -> bool {
-    let uid = Command::new("id").arg("-u").output().unwrap();
-    let is_root = uid.stdout.starts_with(b"0\n");
-    if !is_root {
-        println!("{test}: skipped, it needs root for control groups or namespaces");
-    }
-    is_root
+/// Whether root runs the tests.
+pub fn is_root() -> bool {
+    Command::new("id").arg("-u").output().unwrap().stdout.starts_with(b"0\n")
+}
+
+/// Ends a test that changes control groups or namespaces and may not.
+pub fn must_be_root() {
+    assert!(is_root(), "this test makes control groups and network namespaces: run it as root");
 }
 
 /// A control group with a CPU quota, removed at the end. Version 1 and 2 hosts are both served.
@@ -290,6 +307,23 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// How long something may take that has to happen; only a hang takes longer.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until the only run in a directory of runs has a finished point.
+pub fn await_point(runs: &str) {
+    let begin = Instant::now();
+    let has_point = || {
+        let run = fs::read_dir(runs).ok()?.next()?.ok()?;
+        let text = fs::read_to_string(run.path().join("points.ndjson")).ok()?;
+        text.contains('\n').then_some(())
+    };
+    while has_point().is_none() {
+        assert!(begin.elapsed() < PATIENCE, "no point in {runs}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

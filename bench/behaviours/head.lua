@@ -1,0 +1,2 @@
+-- wrk asks with HEAD.
+wrk.method = "HEAD"

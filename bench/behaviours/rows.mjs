@@ -1,0 +1,44 @@
+// What is asked of each behaviour, and what `find` would have to answer. Names and construction are
+// those of `target-behave --list`; a name that is here and not there, or the other way round, ends
+// the bench.
+
+// Closed loop: enough to fill what has a capacity, so that the server decides the rate.
+export const CONNECTIONS = 32;
+export const SECONDS = 3;
+export const RAMP = "4..32";
+export const FIND = { lowest: 50, highest: 800, connections: 200 };
+
+// An open loop finds a free connection for each request, unless the row says so.
+const usual = { rate: 400, openConnections: 200, slo: "p95<100ms,errors<1%" };
+
+// What `find` has to answer: a rate, TOP (every rate of the range holds) or NONE.
+export const TOP = "top";
+export const NONE = "none";
+
+export const ROWS = [
+  { ...usual, name: "slow-constant", finds: TOP },
+  { ...usual, name: "exponential", finds: TOP },
+  { ...usual, name: "bimodal", finds: TOP },
+  { ...usual, name: "heavy-tail", finds: TOP },
+  { ...usual, name: "shedding-fast", rate: 800, finds: 400 },
+  { ...usual, name: "failing-late", finds: NONE },
+  { ...usual, name: "resetting", finds: NONE },
+  { ...usual, name: "closing", finds: TOP },
+  { ...usual, name: "stray-bytes", finds: TOP },
+  { ...usual, name: "chunked", finds: TOP },
+  { ...usual, name: "no-content", finds: TOP },
+  { ...usual, name: "head", finds: TOP },
+  { ...usual, name: "large-bodies", rate: 150, slo: "p95<60ms,errors<1%", finds: 200 },
+  { ...usual, name: "slow-bytes", finds: TOP },
+  // Three requests in ten wait for up to 300 ms: one in twenty for 250 ms and more.
+  { ...usual, name: "stalls", finds: NONE },
+  // Its first requests take 100 ms; whoever asks later has 10.
+  { ...usual, name: "slow-start", slo: "p95<150ms,errors<1%", finds: TOP },
+  // More than it can do: 480/s of 400/s.
+  { ...usual, name: "pool", rate: 480, openConnections: 800, slo: "p95<50ms,errors<1%",
+    finds: 400 },
+  { ...usual, name: "rate-limit", rate: 1000, finds: 500 },
+  { ...usual, name: "keep-alive-cap", finds: TOP },
+  // Exit 5 says that the target does not answer, which is all there is to say.
+  { ...usual, name: "dead", finds: NONE, exits: 5 },
+];

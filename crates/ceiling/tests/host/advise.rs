@@ -1,0 +1,387 @@
+//! Plans that turn knobs of a namespace, and what is kept of predictions.
+
+use crate::harness::{
+    Folder, Namespace, Said, Server, must_be_root, program, run, signal, targets_file, turn,
+};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A server in a namespace with a device, and the directory of a short run against it there.
+fn measured_inside(namespace: &Namespace, folder: &Folder) -> (Server, String) {
+    let device = ["link", "add", "line0", "type", "veth", "peer", "name", "line1"];
+    namespace.ip(&device);
+    let sink = namespace.command(&program("target-sink"));
+    let server = Server::start_as(sink, &["--threads", "1", "--delay", "fixed:5ms"]);
+    let (url, runs) = (server.url("/simple"), folder.file("kept"));
+    let load = ["load", &url, "-c", "4", "-d", "1s", "-t", "1", "-q", "--json", "--runs", &runs];
+    let said = inside(namespace, folder, &load);
+    let directory = format!("{runs}/{}", said.record()["id"].as_str().unwrap());
+    (server, directory)
+}
+
+#[test]
+fn the_plan_that_is_written_can_be_run_and_keeps_the_load() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-p"), Folder::new("advise-plan"));
+    let (_server, run) = measured_inside(&namespace, &folder);
+    let plan = folder.file("plan.toml");
+    let advise = |knob: &str| {
+        inside(&namespace, &folder, &["advise", &run, "--plan", &plan, "--knob", knob])
+    };
+    let said = advise("rps");
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let rehearse = ["run", &plan, "--targets-file", &targets_file(), "--dry-run"];
+    let said = inside(&namespace, &folder, &rehearse);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert_eq!(said.stdout.matches("tune    rps").count(), 4, "{}", said.stdout);
+    assert_eq!(said.stdout.matches("--connections=4").count(), 8, "{}", said.stdout);
+    let order: Vec<_> = said.stdout.lines().filter(|line| line.ends_with(", 1")).collect();
+    assert_eq!(order, ["as it is, 1", "rps, 1"]);
+    fs::remove_file(&plan).unwrap();
+    for (knob, words) in [
+        ("nothing", "is no knob"),
+        ("T", "is no knob"),
+        ("queues", "can cut connections"),
+        ("tcp-abort-on-overflow", "nothing would change"),
+        ("busy-poll", "no plan tests it on this host"),
+        ("somaxconn", "starts afterwards"),
+        ("server-cpus", "nothing would change"),
+    ] {
+        let said = advise(knob);
+        assert_eq!((said.code, said.stderr.lines().count()), (2, 1), "{knob}: {}", said.stderr);
+        assert!(said.stderr.contains(words), "{knob}: {}", said.stderr);
+        assert!(!Path::new(&plan).exists(), "{knob}: no plan is written");
+    }
+}
+
+/// What is offered as testable really is turned: one by another profile than the default one.
+#[test]
+fn the_changed_cell_of_a_written_plan_changes_something() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-w"), Folder::new("advise-ways"));
+    let (_server, run) = measured_inside(&namespace, &folder);
+    for knob in ["rps", "tcp-slow-start-after-idle", "tcp-max-syn-backlog"] {
+        let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
+        let said = inside(&namespace, &folder, &["advise", &run, "--plan", &plan, "--knob", knob]);
+        assert_eq!(said.code, 0, "{knob}: {}", said.stderr);
+        let text = fs::read_to_string(&plan).unwrap();
+        // The other cells are the same.
+        let second = text.match_indices("[[cell]]").nth(2).unwrap().0;
+        let rest = text.find("[[prediction]]").unwrap();
+        fs::write(&plan, format!("{}{}", &text[..second], &text[rest..])).unwrap();
+        let arguments = [
+            "run",
+            &plan,
+            "--targets-file",
+            &targets_file(),
+            "--runs",
+            &runs,
+            "--trust",
+            "--json",
+            "-q",
+        ];
+        let said = inside(&namespace, &folder, &[&arguments[..], &["--allow-tune"]].concat());
+        let changed = &said.record()["cells"][1];
+        assert_eq!(changed["fate"]["fate"], "measured", "{knob}: {changed:#}");
+        let tuned = changed["tuned"].as_array().unwrap();
+        assert!(!tuned.is_empty(), "{knob}: {changed:#}");
+        assert!(tuned.iter().all(|row| row["fate"] == "reverted"), "{knob}: {changed:#}");
+    }
+}
+
+/// Inside a namespace of its own, with a journal of its own.
+fn inside(namespace: &Namespace, folder: &Folder, arguments: &[&str]) -> Said {
+    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
+    let journal = folder.path.join("journal");
+    command.args(arguments).env("CEILING_TUNE_JOURNAL", journal);
+    Said::of(command.output().unwrap())
+}
+
+fn somaxconn(namespace: &Namespace) -> String {
+    let mut command = namespace.command(Path::new("cat"));
+    let output = command.arg("/proc/sys/net/core/somaxconn").output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_string()
+}
+
+const PLAN: &str = r#"
+schema = "ceiling.plan/1"
+question = "Does a longer accept queue help whom it does not overflow?"
+[server]
+target = "sink"
+args = ["--threads", "1", "--delay", "fixed:5ms"]
+[load]
+command = "load"
+path = "/simple"
+connections = 4
+duration = "1s"
+warmup = "200ms"
+threads = 1
+[[cell]]
+name = "as it is, 1"
+[[cell]]
+name = "longer, 1"
+tune = { only = ["somaxconn"], values = { somaxconn = 7777 } }
+[[cell]]
+name = "longer, 2"
+tune = { only = ["somaxconn"], values = { somaxconn = 7777 } }
+[[cell]]
+name = "as it is, 2"
+[[prediction]]
+knob = "T29"
+baseline = "as it is"
+change = "longer"
+low = -0.5
+high = 0.5
+why = "0 handshakes refused"
+run = "made up"
+"#;
+
+#[test]
+fn a_plan_turns_a_knob_for_its_cell_and_keeps_what_it_predicted() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise"), Folder::new("advise-tuned"));
+    let before = somaxconn(&namespace);
+    assert_ne!(before, "7777");
+    let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
+    fs::write(&plan, PLAN).unwrap();
+    let arguments =
+        ["run", &plan, "--targets-file", &targets_file(), "--runs", &runs, "--trust", "--json"];
+    let refused = inside(&namespace, &folder, &arguments);
+    assert_eq!((refused.code, refused.stderr.lines().count()), (2, 1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--allow-tune"), "{}", refused.stderr);
+    assert!(!Path::new(&runs).exists(), "nothing was started");
+
+    let said = inside(&namespace, &folder, &[&arguments[..], &["--allow-tune"]].concat());
+    let document = said.record();
+    assert_eq!(somaxconn(&namespace), before, "it is put back");
+    let folder_of = Path::new(&runs).join(document["id"].as_str().unwrap()).join("runs");
+    for cell in document["cells"].as_array().unwrap() {
+        assert_eq!(cell["fate"]["fate"], "measured", "{cell}");
+        let run = folder_of.join(cell["fate"]["run"].as_str().unwrap()).join("run.json");
+        let record: Value = serde_json::from_slice(&fs::read(run).unwrap()).unwrap();
+        let is_tuned = cell["name"].as_str().unwrap().starts_with("longer");
+        let during = &record["host"]["sysctls"]["net.core.somaxconn"];
+        assert_eq!(during, if is_tuned { "7777" } else { &before }, "{cell}");
+        let fates: Vec<_> =
+            cell["tuned"].as_array().unwrap().iter().map(|row| row["fate"].clone()).collect();
+        assert_eq!(fates, vec![Value::from("reverted"); usize::from(is_tuned)], "{cell}");
+    }
+    let kept = &document["predictions"][0];
+    assert_eq!((kept["inside"].as_bool(), kept["pairs"].as_u64()), (Some(true), Some(2)), "{kept}");
+
+    let said = run(&["advise", "--calibration", "--runs", &runs]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert!(said.stdout.contains("1 OF 1 DECIDED PREDICTIONS HELD"), "{}", said.stdout);
+    assert!(said.stdout.contains("-50.0 % to +50.0 %"), "{}", said.stdout);
+}
+
+/// Starts the plan with cells of such a length, and waits until the knob is turned; gives what it
+/// was before.
+fn started(namespace: &Namespace, folder: &Folder, length: &str, only: &str) -> (Child, String) {
+    let before = somaxconn(namespace);
+    assert_ne!(before, "7777");
+    let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
+    let text = PLAN.replace("duration = \"1s\"", &format!("duration = \"{length}\""));
+    fs::write(&plan, text).unwrap();
+    let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
+    command.args(["run", &plan, "--targets-file", &targets_file(), "--runs", &runs]);
+    command.args(["--json", "-q", "--allow-tune", "--only", only]);
+    command.env("CEILING_TUNE_JOURNAL", folder.path.join("journal"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while somaxconn(namespace) != "7777" {
+        thread::sleep(Duration::from_millis(2));
+    }
+    (child, before)
+}
+
+/// Records of all runs of an experiment.
+fn records(folder: &Folder, document: &Value) -> Vec<Value> {
+    let kept = Path::new(&folder.file("runs")).join(document["id"].as_str().unwrap()).join("runs");
+    let read = |run: std::io::Result<fs::DirEntry>| {
+        let text = fs::read(run.unwrap().path().join("run.json")).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    };
+    fs::read_dir(kept).unwrap().map(read).collect()
+}
+
+/// The gate of the only point of a run.
+fn gate(record: &Value) -> Option<&Value> {
+    record["points"][0]["gates"].as_array().unwrap().iter().find(|gate| gate["id"] == "tuning")
+}
+
+/// Somebody else changes the value while the cell is measured: no number, and nothing more is
+/// measured on a host that is not as it was.
+#[test]
+fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("drift"), Folder::new("advise-drift"));
+    let (child, _) = started(&namespace, &folder, "3s", "as it is,longer");
+    namespace.sysctl("net.core.somaxconn", "8888");
+    let said = Said::of(child.wait_with_output().unwrap());
+    let document = said.record();
+    let fates: Vec<_> = document["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cell| cell["fate"]["why"].as_str().unwrap_or("").to_string())
+        .collect();
+    assert!(fates[1].contains("tuning drifted"), "{fates:?}");
+    assert!(fates[1].contains("8888"), "{fates:?}");
+    assert!(fates[2..].iter().all(|why| why.contains("not as it was before")), "{fates:?}");
+    assert_eq!(somaxconn(&namespace), "8888", "what others set is left alone");
+    assert_eq!(said.code, 5);
+    let records = records(&folder, &document);
+    let tuned =
+        |record: &&Value| record["host"]["tuned"].as_array().is_some_and(|all| !all.is_empty());
+    let record = records.iter().find(tuned).expect("the run of the cell knows what was tuned");
+    let gate = gate(record).expect("something is tuned");
+    assert_eq!(gate["ok"], false, "{gate}");
+    assert_eq!(record["verdict"]["wall"], "M3", "{}", record["verdict"]);
+}
+
+/// Waits until a process has started so many others; gives them.
+fn children(of: u32, count: usize) -> Vec<String> {
+    let children = format!("/proc/{of}/task/{of}/children");
+    let mut started = Vec::new();
+    while started.len() < count {
+        let text = fs::read_to_string(&children).unwrap();
+        started = text.split_whitespace().map(str::to_string).collect();
+        thread::sleep(Duration::from_millis(2));
+    }
+    started
+}
+
+/// Somebody puts the knob back while the cell is measured: the host is as it was, and the cell is
+/// not what it is called.
+#[test]
+fn a_knob_that_is_put_back_in_order_voids_its_cell_and_no_other() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-b"), Folder::new("advise-back"));
+    let (child, _) = started(&namespace, &folder, "6s", "longer");
+    // The server and the generator, which soon measures.
+    children(child.id(), 2);
+    thread::sleep(Duration::from_secs(3));
+    let reverted = inside(&namespace, &folder, &["tune", "revert"]);
+    assert_eq!(reverted.code, 0, "{}", reverted.stderr);
+    let document = Said::of(child.wait_with_output().unwrap()).record();
+    let cells = &document["cells"];
+    let why = cells[0]["fate"]["why"].as_str().unwrap();
+    assert!(why.contains("tuning drifted") && why.contains("put back meanwhile"), "{why}");
+    assert_eq!(cells[1]["fate"]["fate"], "measured", "{cells:#}");
+    let records = records(&folder, &document);
+    let mut gates: Vec<_> =
+        records.iter().map(|record| gate(record).unwrap()["ok"].clone()).collect();
+    gates.sort_by_key(|ok| ok.as_bool());
+    assert_eq!(gates, [false, true], "the first cell and the second one");
+}
+
+/// The watchdog puts back what nobody kept while a load goes on.
+#[test]
+fn what_the_watchdog_puts_back_in_mid_run_is_no_measurement() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-g"), Folder::new("advise-guard"));
+    let sink = namespace.command(&program("target-sink"));
+    let server = Server::start_as(sink, &["--threads", "1", "--delay", "fixed:5ms"]);
+    let before = somaxconn(&namespace);
+    let apply = ["tune", "apply", "--only", "somaxconn", "--profile", "seeds", "--deadline", "4s"];
+    let applied = inside(&namespace, &folder, &apply);
+    assert_eq!(applied.code, 0, "{}", applied.stderr);
+    assert_ne!(somaxconn(&namespace), before);
+    let url = server.url("/simple");
+    let load = ["load", &url, "-c", "4", "-d", "6s", "-t", "1", "-q", "--json", "--runs", "none"];
+    let said = inside(&namespace, &folder, &load);
+    assert_eq!(somaxconn(&namespace), before);
+    let record = said.record();
+    assert_eq!(record["host"]["tuned"].as_array().unwrap().len(), 1, "as it began");
+    let gate = gate(&record).expect("it was tuned");
+    assert_eq!(gate["ok"], false, "{gate}");
+    assert!(gate["why"].as_str().unwrap().contains("put back since the run began"), "{gate}");
+    assert_eq!((said.code, &record["verdict"]["wall"]), (4, &Value::from("M3")));
+}
+
+/// Workers are forked before anything beside the server is turned, and they do the work.
+#[test]
+fn the_knobs_of_a_server_that_forks_are_turned_for_its_workers() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-f"), Folder::new("advise-forks"));
+    let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
+    let text = r#"
+schema = "ceiling.plan/1"
+question = "Does it matter where its workers run?"
+server = { target = "fiber-prefork", args = ["--workers", "2"] }
+load = { command = "load", path = "/simple", connections = 4, duration = "1s", threads = 1 }
+tune = { only = ["server-cpus"], cpus = "0/1" }
+"#;
+    fs::write(&plan, text).unwrap();
+    let arguments =
+        ["run", &plan, "--targets-file", &targets_file(), "--runs", &runs, "--json", "-q"];
+    let said = inside(&namespace, &folder, &[&arguments[..], &["--allow-tune"]].concat());
+    let cell = said.record()["cells"][0].clone();
+    assert_eq!(cell["fate"]["fate"], "measured", "{cell:#}");
+    let tuned = cell["tuned"].as_array().unwrap();
+    assert_eq!(tuned.len(), 3, "the first process and two workers: {cell:#}");
+    assert!(tuned.iter().all(|row| row["wanted"] == "1"), "{cell:#}");
+}
+
+#[test]
+fn ctrl_c_in_a_tuned_cell_puts_the_knob_back_and_keeps_what_was_measured() {
+    must_be_root();
+    let _turn = turn();
+    let namespace = Namespace::new("advise-c");
+    // The second press would end at once, if nothing were changed.
+    for presses in [1, 2] {
+        let folder = Folder::new("advise-ctrl-c");
+        let (child, before) = started(&namespace, &folder, "60s", "longer");
+        thread::sleep(Duration::from_secs(2));
+        for _ in 0..presses {
+            signal(child.id(), "INT");
+            thread::sleep(Duration::from_millis(20));
+        }
+        let said = Said::of(child.wait_with_output().unwrap());
+        assert_eq!(said.code, 130, "{}", said.stderr);
+        assert_eq!(somaxconn(&namespace), before, "{}", said.stderr);
+        let document = said.record();
+        let first = &document["cells"][0];
+        let fates = first["tuned"].as_array().unwrap().iter().map(|row| row["fate"].clone());
+        assert_eq!(fates.collect::<Vec<_>>(), ["reverted"], "{first:#}");
+        // Nobody but the run was told; it told the generator.
+        let why = first["fate"]["why"].as_str().unwrap();
+        assert!(why.starts_with("interrupted; what was measured is run"), "{first:#}");
+        let status = inside(&namespace, &folder, &["tune", "status"]);
+        assert!(status.stdout.contains("Nothing is changed"), "{}", status.stdout);
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_its_knob_in_the_journal_and_revert_puts_it_back() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-k"), Folder::new("advise-killed"));
+    let (mut child, before) = started(&namespace, &folder, "60s", "longer");
+    // The server, and soon the generator.
+    let started = children(child.id(), 2);
+    signal(child.id(), "KILL");
+    child.wait().unwrap();
+    let begin = Instant::now();
+    while started.iter().any(|pid| Path::new("/proc").join(pid).join("exe").read_link().is_ok()) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "one of {started:?} goes on");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(somaxconn(&namespace), "7777", "nobody is left to put it back");
+    let status = inside(&namespace, &folder, &["tune", "status"]);
+    assert!(status.stdout.contains("somaxconn"), "{}", status.stdout);
+    let reverted = inside(&namespace, &folder, &["tune", "revert"]);
+    assert_eq!(reverted.code, 0, "{}", reverted.stderr);
+    assert_eq!(somaxconn(&namespace), before);
+}

@@ -1,0 +1,37 @@
+//! Heads mean what an independent parser says they mean.
+
+use wire::Shapes;
+use wire::answer::{Expect, ProtocolError};
+use wire::http1::Http1;
+
+/// What our session makes of one head, given whole.
+fn ours(head: &[u8]) -> Result<Option<u16>, ProtocolError> {
+    let mut rest = head;
+    let answer = Http1::new().receive(&mut rest, Expect::HeadOnly, &mut Shapes::new())?;
+    Ok(answer.map(|answer| answer.status))
+}
+
+/// Ends with a panic where one of them does not hold.
+pub fn hold(input: &[u8]) {
+    let mut headers = [httparse::EMPTY_HEADER; 128];
+    let mut theirs = httparse::Response::new(&mut headers);
+    match theirs.parse(input) {
+        Ok(httparse::Status::Complete(length)) => {
+            let status = theirs.code.unwrap_or(0);
+            match ours(&input[..length]) {
+                Ok(Some(code)) => assert_eq!(code, status),
+                Ok(None) => assert!((100..200).contains(&status), "unfinished: {status}"),
+                Err(ProtocolError::NotHttp | ProtocolError::BadHeader) => {
+                    panic!("refused what is well formed")
+                }
+                // Rules beyond syntax: status range, lengths.
+                Err(_) => {}
+            }
+        }
+        Ok(httparse::Status::Partial) => {
+            assert!(matches!(ours(input), Ok(None) | Err(ProtocolError::BadLength)));
+        }
+        Err(httparse::Error::TooManyHeaders) => {}
+        Err(_) => assert!(!matches!(ours(input), Ok(Some(_))), "accepted what is malformed"),
+    }
+}

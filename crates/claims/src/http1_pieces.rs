@@ -1,0 +1,56 @@
+//! Any split of any bytes means the same, with and without learned shapes.
+
+use arbitrary::{Arbitrary, Unstructured};
+use wire::Shapes;
+use wire::answer::{Answer, Expect, ProtocolError};
+use wire::http1::{Http1, Witness};
+
+/// Keeps bodies, one after the other.
+#[derive(Default)]
+struct Bodies(Vec<u8>);
+
+impl Witness for Bodies {
+    fn body(&mut self, piece: &[u8]) {
+        self.0.extend_from_slice(piece);
+    }
+}
+
+/// The answers, and all bytes of their bodies.
+fn answers(
+    input: &[u8],
+    piece_max: usize,
+    expect: Expect,
+    shapes: &mut Shapes,
+) -> Result<(Vec<Answer>, Vec<u8>), ProtocolError> {
+    let mut session = Http1::new();
+    let (mut answers, mut bodies) = (Vec::new(), Bodies::default());
+    for piece in input.chunks(piece_max) {
+        let mut piece = piece;
+        while !piece.is_empty() {
+            answers.extend(session.receive_before(&mut piece, expect, shapes, &mut bodies)?);
+        }
+    }
+    answers.extend(session.end()?);
+    Ok((answers, bodies.0))
+}
+
+/// Ends with a panic where one of them does not hold.
+pub fn hold(bytes: &[u8]) {
+    let input = <(u8, &[u8])>::arbitrary_take_rest(Unstructured::new(bytes));
+    let Ok((choice, bytes)) = input else { return };
+    if bytes.is_empty() {
+        return;
+    }
+    let expect = if choice & 1 == 0 { Expect::Body } else { Expect::HeadOnly };
+    let piece_max = usize::from(choice >> 1) + 1;
+    let mut shapes = Shapes::new();
+    let whole = answers(bytes, bytes.len(), expect, &mut shapes);
+    assert_eq!(whole, answers(bytes, bytes.len(), expect, &mut shapes), "learning changed it");
+    assert_eq!(whole, answers(bytes, piece_max, expect, &mut shapes), "pieces changed it");
+    assert_eq!(whole, answers(bytes, 1, expect, &mut Shapes::new()), "single bytes changed it");
+    if let Ok((answers, bodies)) = whole {
+        let total: u64 = answers.iter().map(|answer| answer.bytes).sum();
+        assert_eq!(total, bytes.len() as u64, "every byte belongs to an answer");
+        assert!(bodies.len() as u64 <= total, "bodies are parts of answers");
+    }
+}

@@ -1,0 +1,110 @@
+//! The whole worker against a server with arbitrary faults: requests are conserved.
+
+use arbitrary::Unstructured;
+use engine::driver::sim::Faults;
+use engine::job::Job;
+use engine::simulate::{Level, simulate};
+use model::load::{DriverKind, Hold, Life, Request, Spacing};
+use model::route::Route;
+use std::sync::Arc;
+use wire::tape::Tape;
+
+const MS: u64 = 1_000_000;
+
+fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults)> {
+    let mut source = Unstructured::new(bytes);
+    let seed = source.arbitrary()?;
+    let mut fault = || source.int_in_range(0..=400u64);
+    let faults = Faults {
+        refused: fault()?,
+        no_port: fault()?,
+        unheard: fault()?,
+        partial_send: fault()?,
+        reset: fault()?,
+        cut: fault()?,
+        silent: fault()?,
+        garbage: fault()?,
+        error_status: fault()?,
+        chunked: fault()?,
+        until_close: fault()?,
+        last_answer: fault()?,
+        pieces: fault()?,
+        bytewise: fault()?,
+        unsolicited: fault()?,
+        service_ns: (10_000, 10_000 + fault()? * 10_000),
+        ..Faults::default()
+    };
+    let spacing = *source.choose(&[Spacing::Fixed, Spacing::Poisson, Spacing::Uniform])?;
+    let rate = source.arbitrary::<Option<u16>>()?;
+    let connections = source.int_in_range(1..=6)?;
+    let life = Life {
+        requests: source.arbitrary::<Option<u8>>()?.map(|most| (1, 1 + u32::from(most))),
+        hold: source
+            .arbitrary::<Option<u8>>()?
+            .map(|tenths| Hold::For { ns: u64::from(tenths) * MS / 10, jitter: 0.5 }),
+        ramp_up_ns: source.int_in_range(0..=3 * MS)?,
+        ramp_down_ns: source.int_in_range(0..=3 * MS)?,
+    };
+    let budget = source.arbitrary::<Option<u8>>()?;
+    let level = Level {
+        connections,
+        connections_max: connections + source.int_in_range(0..=3)?,
+        rate: rate.map(|rate| (f64::from(rate) * 10.0, spacing)),
+        life,
+        depth: source.int_in_range(1..=6)?,
+        connect_ns: source.int_in_range(0..=2 * MS)?,
+        warmup_ns: source.int_in_range(0..=3 * MS)?,
+        window_ns: source.int_in_range(1..=10 * MS)?,
+        // A budget that is never spent has no end: devices send as they live, a rate of 0 nothing.
+        budget: budget
+            .filter(|_| life.hold.is_none() && rate != Some(0))
+            .map(|budget| u64::from(budget) + 1),
+        drain_ns: source.int_in_range(0..=5 * MS)?,
+    };
+    Ok((seed, level, faults))
+}
+
+/// Ends with a panic where one of them does not hold.
+pub fn hold(bytes: &[u8]) {
+    let Ok((seed, level, faults)) = drawn(bytes) else { return };
+    let request = Request {
+        method: "GET".to_string(),
+        path: "/".to_string(),
+        host: "sim".to_string(),
+        ..Request::default()
+    };
+    let job = Job {
+        driver: DriverKind::Sim,
+        routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
+        tape: Arc::new(Tape::new(&[request], level.depth).expect("a plain request")),
+        threads: 1,
+        cpus: vec![],
+        connections_max: level.connections_max,
+        depth_max: level.depth,
+        timeout_ns: 4 * MS,
+        connect_timeout_ns: 3 * MS,
+        coalesce_ns: 0,
+        seed,
+        tls: None,
+        tunnel: None,
+    };
+    // With a budget the level lasts until it is spent, which a dead server never lets happen.
+    let faults = if level.budget.is_some() {
+        Faults { refused: faults.refused / 2, no_port: 0, unheard: 0, ..faults }
+    } else {
+        faults
+    };
+    let account = simulate(&job, level, faults);
+    for counters in [&account.measured, &account.unmeasured] {
+        assert_eq!(counters.sent, counters.completed + counters.failed + counters.unanswered);
+        let (status, errors) = (counters.status, counters.errors);
+        assert_eq!(counters.completed, status[0] + status[1]);
+        assert_eq!(counters.failed, status[2] + status[3] + errors.requests());
+    }
+    assert_eq!(account.latency.count, account.measured.completed);
+    let completed = account.measured.completed + account.unmeasured.completed;
+    assert!(completed <= account.witness.good_answers, "an answer was invented");
+    if let Some(budget) = level.budget {
+        assert_eq!(account.measured.sent, budget);
+    }
+}

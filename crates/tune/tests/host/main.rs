@@ -1,0 +1,10 @@
+//! Knobs and places on the kernel that is there, as root: `make test-host`.
+
+#[path = "../bitmap/mod.rs"]
+mod bitmap;
+
+mod kernel;
+mod masks;
+mod namespace;
+mod places;
+mod shared;

@@ -1,0 +1,135 @@
+package behave
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// Server shows one behaviour to all that connect.
+type Server struct {
+	behaviour Behaviour
+	listener  net.Listener
+	truth     truth
+
+	planning sync.Mutex
+	planner  planner
+	requests uint64
+	first    instant
+
+	mu          sync.Mutex
+	connections map[*connection]struct{}
+	// ended is the fate of requests that have no answer yet, once the server takes no more.
+	ended   Fate
+	serving sync.WaitGroup
+}
+
+// New makes a server of a behaviour. Draws follow the seed.
+func New(behaviour Behaviour, seed uint64, listener net.Listener) *Server {
+	return &Server{
+		behaviour:   behaviour,
+		listener:    listener,
+		planner:     behaviour.begin(seed),
+		connections: map[*connection]struct{}{},
+	}
+}
+
+// Serve accepts until the server is stopped, or dead.
+func (s *Server) Serve() error {
+	for {
+		accepted, err := s.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			// Descriptors may run out; those who have one go on.
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		stamped, err := newSocket(accepted.(*net.TCPConn))
+		if err != nil {
+			return err
+		}
+		one := &connection{server: s, socket: stamped, number: s.truth.accepted()}
+		if !s.enter(one) {
+			one.reset()
+			continue
+		}
+		go func() {
+			defer s.leave(one)
+			one.serve()
+		}()
+	}
+}
+
+// Stop closes everything, waits until all requests have their fate, and tells what happened.
+func (s *Server) Stop(log io.Writer) (Summary, error) {
+	s.end(Stopped)
+	s.serving.Wait()
+	if log != nil {
+		if err := s.truth.write(log); err != nil {
+			return Summary{}, err
+		}
+	}
+	return s.truth.summary(s.behaviour.Name), nil
+}
+
+// end resets every connection, and lets none in any more. The first reason stays.
+func (s *Server) end(reason Fate) {
+	s.listener.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended == "" {
+		s.ended = reason
+	}
+	for one := range s.connections {
+		one.reset()
+	}
+}
+
+// whyEnded is empty while the server serves.
+func (s *Server) whyEnded() Fate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
+func (s *Server) enter(one *connection) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended != "" {
+		return false
+	}
+	s.connections[one] = struct{}{}
+	s.serving.Add(1)
+	return true
+}
+
+func (s *Server) leave(one *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.connections, one)
+	s.serving.Done()
+}
+
+// plan gives a request its number and asks the behaviour.
+func (s *Server) plan(onConnection uint64) (uint64, instant, plan) {
+	s.planning.Lock()
+	defer s.planning.Unlock()
+	// Read under the lock, so that numbers and arrivals have one order.
+	arrival := now()
+	s.requests++
+	if s.requests == 1 {
+		s.first = arrival
+		if s.behaviour.Name == dead {
+			time.AfterFunc(deadAfter, func() { s.end(Died) })
+		}
+	}
+	asked := request{
+		number: s.requests, onConnection: onConnection, arrival: arrival,
+		sinceFirst: time.Duration(arrival - s.first),
+	}
+	return s.requests, arrival, s.planner(asked)
+}

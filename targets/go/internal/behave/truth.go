@@ -1,0 +1,136 @@
+package behave
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Fate is what became of a request, as far as the server did it.
+type Fate string
+
+const (
+	// Answered means that the kernel took the last byte of the response.
+	Answered Fate = "answered"
+	// Reset means that the server sent a reset instead.
+	Reset Fate = "reset"
+	// Died means that the server was dead before it answered.
+	Died Fate = "died"
+	// Stopped means that the server was told to end before it answered: no part of the behaviour.
+	Stopped Fate = "stopped"
+	// Gone means that the client left first.
+	Gone Fate = "gone"
+	// Refused means that the bytes were no request of the kind that this server takes.
+	Refused Fate = "refused"
+)
+
+// line is one request.
+type line struct {
+	number, connection uint64
+	// received is when the kernel had the request, arrival when this program decided about it.
+	received, arrival, done instant
+	status                  int
+	fate                    Fate
+	stray                   int
+}
+
+func (l line) isGood() bool { return l.fate == Answered && l.status < 400 }
+
+// truth is all that happened. It keeps every request: whoever compares chooses the window.
+type truth struct {
+	mu          sync.Mutex
+	lines       []line
+	connections uint64
+}
+
+func (t *truth) add(one line) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = append(t.lines, one)
+}
+
+func (t *truth) accepted() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.connections++
+	return t.connections
+}
+
+// Columns are those of the log.
+const Columns = "number\tconnection\treceived_ns\tarrival_ns\tdone_ns\tstatus\tfate\tstray_bytes\n"
+
+// write prints one line per request, in the order of their ends.
+func (t *truth) write(out io.Writer) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	buffered := bufio.NewWriter(out)
+	buffered.WriteString(Columns)
+	for _, l := range t.lines {
+		fmt.Fprintf(buffered, "%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\n", l.number, l.connection,
+			l.received, l.arrival, l.done, l.status, l.fate, l.stray)
+	}
+	return buffered.Flush()
+}
+
+// Summary is the last line of the program.
+type Summary struct {
+	Event       string          `json:"event"`
+	Target      string          `json:"target"`
+	Behaviour   string          `json:"behaviour"`
+	Connections uint64          `json:"connections_accepted"`
+	Requests    uint64          `json:"requests"`
+	Good        uint64          `json:"good"`
+	Statuses    map[int]uint64  `json:"statuses"`
+	Fates       map[Fate]uint64 `json:"fates"`
+	StrayBytes  int             `json:"stray_bytes"`
+	// PerSecond counts good responses by the second since the first arrival.
+	PerSecond []uint64 `json:"good_per_second"`
+	// ServiceNS is that of good responses, from the request in the kernel to the last byte handed
+	// over.
+	ServiceNS map[string]int64 `json:"good_service_ns"`
+}
+
+func (t *truth) summary(behaviour string) Summary {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sum := Summary{
+		Event: "stopped", Target: "behave", Behaviour: behaviour,
+		Connections: t.connections, Requests: uint64(len(t.lines)),
+		Statuses: map[int]uint64{}, Fates: map[Fate]uint64{},
+		PerSecond: []uint64{}, ServiceNS: map[string]int64{},
+	}
+	var services []int64
+	var first instant
+	for i, l := range t.lines {
+		if i == 0 || l.arrival < first {
+			first = l.arrival
+		}
+	}
+	for _, l := range t.lines {
+		sum.Fates[l.fate]++
+		sum.StrayBytes += l.stray
+		if l.fate == Answered {
+			sum.Statuses[l.status]++
+		}
+		if !l.isGood() {
+			continue
+		}
+		sum.Good++
+		services = append(services, int64(l.done-l.received))
+		second := int(time.Duration(l.done-first) / time.Second)
+		for len(sum.PerSecond) <= second {
+			sum.PerSecond = append(sum.PerSecond, 0)
+		}
+		sum.PerSecond[second]++
+	}
+	slices.Sort(services)
+	for name, share := range map[string]float64{"p50": 0.5, "p99": 0.99} {
+		if len(services) > 0 {
+			sum.ServiceNS[name] = services[int(share*float64(len(services)-1))]
+		}
+	}
+	return sum
+}
