@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 pub struct Findings {
     /// What does not hold.
     pub wrong: Vec<String>,
+    /// The wall that the run names.
+    pub named: &'static str,
     /// How often an interval was stated, and how often it held the truth.
     pub stated: BTreeMap<&'static str, (u64, u64)>,
 }

@@ -2,6 +2,7 @@
 //!
 //! Conductor, search, gates, judge and the engine's workers are the real ones. Each world is drawn
 //! from a kind and a seed, and says the same again: `cargo test -p lab --test worlds -- KIND SEED`.
+//! With `WORLDS_MORE=1` it tells how long each kind took and which walls were named.
 
 mod kinds;
 mod laws;
@@ -105,17 +106,23 @@ fn tell(made: &[Made]) -> usize {
     for (name, count) in shown {
         println!("{name}: {count} worlds failed");
     }
-    if std::env::var_os("WORLDS_TIMES").is_some() {
-        let mut times: BTreeMap<&str, (u32, f64)> = BTreeMap::new();
-        for (name, _, _, took) in made {
-            let sum = times.entry(name).or_default();
-            *sum = (sum.0 + 1, sum.1 + took.as_secs_f64());
-        }
-        for (name, (count, seconds)) in times {
-            println!("{name}: {count} worlds, {seconds:.1} s");
-        }
+    if std::env::var_os("WORLDS_MORE").is_some() {
+        tell_more(made);
     }
     wrong().count()
+}
+
+/// How long each kind took, and which walls were named in it.
+fn tell_more(made: &[Made]) {
+    let mut kinds: BTreeMap<&str, (f64, BTreeMap<&str, u32>)> = BTreeMap::new();
+    for (name, _, findings, took) in made {
+        let (seconds, walls) = kinds.entry(name).or_default();
+        *seconds += took.as_secs_f64();
+        *walls.entry(findings.named).or_default() += 1;
+    }
+    for (name, (seconds, walls)) in kinds {
+        println!("{name}: {seconds:.1} s, {walls:?}");
+    }
 }
 
 /// Adds up intervals that were stated, and tells whether each kind held the truth as often as it

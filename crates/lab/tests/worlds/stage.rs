@@ -136,7 +136,6 @@ pub fn trial(seed: u64, levels: Vec<Level>) -> Trial {
         drain_ns: 10 * S,
         timeout_ns: 10 * S,
         repeats_max: 0,
-        visits: 1,
         threads: 1,
         cpus: vec![0],
         driver: DriverKind::Sim,

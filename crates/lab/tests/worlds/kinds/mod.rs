@@ -11,7 +11,7 @@ mod ramps;
 mod searches;
 mod workers;
 
-use crate::laws::Findings;
+use crate::laws::{self, Findings};
 use crate::stage::{Drawn, Seen};
 use model::random::Random;
 use model::wall::Side;
@@ -76,6 +76,7 @@ impl Kind {
         let drawn = (self.draw)(&mut Dice { seed, random: Random::new(seed, 7) });
         let seen = drawn.clone().play();
         (self.check)(&seen, &mut findings);
+        findings.named = seen.run.record.verdict.wall.word();
         if seed.is_multiple_of(8) && drawn.play().bytes() != seen.bytes() {
             findings.wrong("the same seed gives another record".to_string());
         }
@@ -112,5 +113,10 @@ fn not_ours(seen: &Seen, findings: &mut Findings) {
     let verdict = &seen.run.record.verdict;
     if matches!(verdict.side, Side::Client | Side::Measurement) {
         findings.wrong(format!("{} is named for a generator on time", verdict.wall.word()));
+    }
+    for point in &seen.run.record.points {
+        if laws::standing(point, "rate").is_not_known() {
+            findings.wrong(format!("the rate is not known: {:?}", point.standing));
+        }
     }
 }

@@ -66,7 +66,6 @@ fn find(seed: u64, server: engine::simulate::server::Server, arrivals: Spacing) 
         answers_min: 1000,
         errors_added_percent: None,
         confidence: 0.95,
-        errors_added_percent: None,
     });
     drawn
 }
