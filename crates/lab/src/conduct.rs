@@ -28,7 +28,7 @@ use model::punctual::{Window, punctual};
 use model::route::{self, Address, Route};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, EndUse, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
-    Point, Record, RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors,
+    Point, Record, RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_codes, count_errors,
     count_mismatches, count_requests, count_status,
 };
 use model::search::SearchRecord;
@@ -562,6 +562,7 @@ pub(crate) fn make_point(
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
         status: count_status(&gathered.measured),
+        error_codes: count_codes(&gathered.error_codes),
         mismatched: gathered.measured.mismatches.sum(),
         mismatches: count_mismatches(&gathered.measured),
         errors: count_errors(&gathered.measured),
@@ -575,10 +576,11 @@ pub(crate) fn make_point(
         latency_good_ns: Some(gathered.latency.summary(0)),
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
-        latency_punctual_ns: is_open.then(|| {
-            let (latency, service) = (&gathered.latency, &gathered.service);
-            let (lateness, censored) = (&gathered.lateness, lost + gathered.measured.unsent);
-            punctual(Window { latency, service, lateness, censored })
+        latency_punctual_ns: (is_open || !gathered.unseen.is_empty()).then(|| {
+            let Gathered { latency, service, lateness, unseen, .. } = gathered;
+            let service = if is_open { service } else { latency };
+            let censored = lost + gathered.measured.unsent;
+            punctual(Window { latency, service, lateness, unseen, censored })
         }),
         unseen_ns: (!gathered.unseen.is_empty()).then(|| gathered.unseen.summary(0)),
         latency_at_least_ns: at_least(gathered),

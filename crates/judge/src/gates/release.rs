@@ -9,8 +9,9 @@
 
 use super::Outcome;
 use crate::case::Case;
+use crate::objective::latency_of;
 use model::histogram::Summary;
-use model::objective::{self, Percentile, Statistic};
+use model::objective;
 use model::run::Point;
 use model::standing::{Figure, LATENCIES, Standing};
 use model::units::show_ns;
@@ -108,18 +109,10 @@ pub(crate) fn moved_asked(case: &Case<'_>) -> Option<Moved> {
 
 /// The latency that a term bounds.
 fn figure_of(figure: objective::Figure) -> Option<Figure> {
-    let objective::Figure::Latency(statistic) = figure else { return None };
-    Some(match statistic {
-        Statistic::Mean => Figure::Mean,
-        Statistic::Max => Figure::Max,
-        Statistic::Percentile(Percentile::P50) => Figure::P50,
-        Statistic::Percentile(Percentile::P75) => Figure::P75,
-        Statistic::Percentile(Percentile::P90) => Figure::P90,
-        Statistic::Percentile(Percentile::P95) => Figure::P95,
-        Statistic::Percentile(Percentile::P99) => Figure::P99,
-        Statistic::Percentile(Percentile::P99_9) => Figure::P99_9,
-        Statistic::Percentile(Percentile::P99_99) => Figure::P99_99,
-    })
+    match figure {
+        objective::Figure::Latency(statistic) => Some(latency_of(statistic)),
+        _ => None,
+    }
 }
 
 /// The highest percentile of the lateness that is known, up to p99.9; of very few requests the
