@@ -239,6 +239,9 @@ impl Ledger {
     #[inline(never)]
     fn bad_answer(&mut self, tick: &mut Tick, at_ns: u64, epoch: Epoch, answer: Answer) {
         self.note_fate(tick, at_ns, epoch);
+        if self.is_window(epoch) {
+            tick.error_codes.add(answer.status);
+        }
         if let Some(counters) = self.land(tick, epoch, 1) {
             counters.failed += 1;
             counters.status[usize::from(answer.status / 100 - 2)] += 1;

@@ -149,6 +149,7 @@ impl Fixture {
                 arrived: None,
             },
             status: BTreeMap::from([("2xx".to_string(), completed), ("5xx".to_string(), 0)]),
+            error_codes: BTreeMap::new(),
             mismatched: 0,
             mismatches: count_mismatches(&Counters::default()),
             errors: BTreeMap::new(),

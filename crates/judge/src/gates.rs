@@ -189,7 +189,7 @@ pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
     let is_asked = |listed: &&Listed| match listed.id {
         // Where nothing was changed nothing can drift.
         "tuning" => tuning::is_asked(case),
-        "release" => case.is_open() || case.point.unseen_ns.is_some(),
+        "release" => case.is_open(),
         "checks" => case.trial.targets.iter().any(|target| !target.checks.is_empty()),
         "window" => matches!(case.trial.stop, Stop::AfterNs(_)),
         "steadiness" => case.point.load.curve.is_none(),

@@ -6,13 +6,14 @@
 //! counts of requests, so it holds as well for records whose percentiles leave failures out. A
 //! percentile without enough values beyond it is open, never met.
 //!
-//! Gates have no part here. [`at_point_known`] takes what is known of each figure.
+//! What gates leave of a figure counts: see `model::standing`.
 
 use model::histogram::{SAMPLES_BEYOND, Summary};
 use model::objective::{
     Expectation, Figure, Objective, PERCENTILES, Percentile, Relation, Statistic, Term, Unit,
 };
 use model::run::{Point, RequestInfo};
+use model::standing::{self, Standing};
 use model::units::{show_count, show_ns};
 
 /// What was found for one term.
@@ -32,48 +33,53 @@ impl Finding {
     }
 }
 
-/// What is known of a figure of a point.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Known {
-    /// It is as recorded.
-    Sound,
-    /// It lies between two values, in the unit of the figure.
-    Bounded {
-        /// At least this.
-        low: f64,
-        /// At most this.
-        high: f64,
-        /// What leaves it open, to follow the two values.
-        by: String,
-    },
-    /// Nothing can be said of it.
-    NotKnown {
-        /// Why, as a clause.
-        why: String,
-    },
-}
-
-/// How each term stands at a point, in the order of the terms, when every figure is as recorded.
+/// How each term stands at a point, in the order of the terms. A figure with two bounds decides a
+/// term where both ends do; one that is not known decides nothing.
 pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
-    at_point_known(objective, point, |_| Known::Sound)
-}
-
-/// The same with what is known of each figure. A bounded one decides a term where both ends do.
-pub fn at_point_known(
-    objective: &Objective,
-    point: &Point,
-    known: impl Fn(Figure) -> Known,
-) -> Vec<Expectation> {
-    let found = |term: &Term| match known(term.figure) {
-        Known::Sound => find(term, point),
-        Known::Bounded { low, high, by } => {
-            let mut found = between(term, low, high);
+    let found = |term: &Term| match standing_of(term.figure, point) {
+        Standing::Bounded { low, high: Some(high), by } => {
+            let mut found = between(term, *low, *high);
             found.why = format!("{}: {by}", found.why);
             found
         }
-        Known::NotKnown { why } => Finding::open(format!("{} is not known: {why}", term.figure)),
+        Standing::NotKnown { why } => Finding::open(format!("{} is not known: {why}", term.figure)),
+        // Known from below: what it falls among says more.
+        Standing::Bounded { high: None, .. } | Standing::Sound => find(term, point),
     };
     objective.terms().iter().map(|term| expectation(term, found(term))).collect()
+}
+
+/// The standing of what a term bounds. A percentile that is absent has a reason of its own.
+fn standing_of(figure: Figure, point: &Point) -> &Standing {
+    let struck = match figure {
+        Figure::Latency(statistic) => Some(latency_of(statistic)),
+        // Counts of fates and stamps stand or fall together.
+        Figure::Good(statistic) | Figure::Service(statistic) => {
+            Some(latency_of(statistic)).filter(|figure| point.standing.of(*figure).is_not_known())
+        }
+        Figure::Errors | Figure::Status(_) => Some(standing::Figure::Failures),
+        Figure::Rate => Some(standing::Figure::Rate),
+    };
+    let is_absent =
+        |figure: &standing::Figure| figure.is_latency() && point.latency_ns.of(*figure).is_none();
+    struck
+        .filter(|figure| !is_absent(figure))
+        .map_or(&Standing::Sound, |one| point.standing.of(one))
+}
+
+/// The latency that a statistic is of.
+pub(crate) fn latency_of(statistic: Statistic) -> standing::Figure {
+    match statistic {
+        Statistic::Mean => standing::Figure::Mean,
+        Statistic::Max => standing::Figure::Max,
+        Statistic::Percentile(Percentile::P50) => standing::Figure::P50,
+        Statistic::Percentile(Percentile::P75) => standing::Figure::P75,
+        Statistic::Percentile(Percentile::P90) => standing::Figure::P90,
+        Statistic::Percentile(Percentile::P95) => standing::Figure::P95,
+        Statistic::Percentile(Percentile::P99) => standing::Figure::P99,
+        Statistic::Percentile(Percentile::P99_9) => standing::Figure::P99_9,
+        Statistic::Percentile(Percentile::P99_99) => standing::Figure::P99_99,
+    }
 }
 
 fn expectation(term: &Term, found: Finding) -> Expectation {
@@ -439,21 +445,22 @@ mod tests {
     #[test]
     fn what_is_known_of_a_figure_decides_its_term_alone() {
         let objective: Objective = "p99<9ms,p50<9ms,errors<1%".parse().unwrap();
-        let stands = |known: Known| {
-            let of = |figure: Figure| match figure.key().as_str() {
-                "latency_ns.p99" => known.clone(),
-                _ => Known::Sound,
-            };
-            at_point_known(&objective, &point(), of)
+        use model::standing::Standing as Left;
+        let stands = |known: Left| {
+            let mut point = point();
+            point.standing.add(standing::Figure::P99, known);
+            at_point(&objective, &point)
         };
-        let bounded =
-            |low, high| Known::Bounded { low, high, by: "the generator was late".to_string() };
+        let bounded = |low, high| {
+            let by = "the generator was late".to_string();
+            Left::Bounded { low, high: Some(high), by }
+        };
         for (known, met) in [
-            (Known::Sound, Some(true)),
+            (Left::Sound, Some(true)),
             (bounded(7e6, 8.5e6), Some(true)),
             (bounded(8e6, 9.5e6), None),
             (bounded(9e6, 12e6), Some(false)),
-            (Known::NotKnown { why: "no clock".to_string() }, None),
+            (Left::NotKnown { why: "no clock".to_string() }, None),
         ] {
             let found = stands(known.clone());
             assert_eq!(found[0].met, met, "{known:?}: {found:?}");
@@ -461,7 +468,7 @@ mod tests {
         }
         let open = &stands(bounded(8e6, 9.5e6))[0];
         assert_eq!(open.why, "between 8.00ms and 9.50ms: the generator was late");
-        let unknown = &stands(Known::NotKnown { why: "no clock".to_string() })[0];
+        let unknown = &stands(Left::NotKnown { why: "no clock".to_string() })[0];
         assert_eq!(unknown.why, "p99 is not known: no clock");
     }
 

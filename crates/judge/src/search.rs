@@ -16,13 +16,14 @@
 mod evidence;
 
 use crate::gates;
+use crate::objective::latency_of;
 use evidence::{Evidence, Tested};
 use model::objective::{Figure, Objective, Standing, Term};
 use model::run::Point;
 use model::search::{Answer, Check, Ended, Purpose, SearchConfig, SearchTrial, Trust};
+use model::standing;
 use model::units::show_count;
-use model::verdict::{CeilingKind, Confidence, Named, Verdict};
-use model::wall::{Side, WallId};
+use model::verdict::{CeilingKind, Confidence};
 
 /// Each growing step multiplies the rate by this.
 const GROWTH: f64 = 2.0;
@@ -106,44 +107,30 @@ impl Confirming {
     }
 }
 
-/// Gates that a generator breaks that does not keep up.
-const PUNCTUAL: [&str; 2] = ["release", "resolution"];
-
-/// Lateness up to this share of the tightest bound on latency cannot have made a miss.
-const LATENESS_MAX: f64 = 0.05;
-
-/// Whether a judged point may be believed as a trial. Gates that overload of the target breaks
-/// (steadiness, errors) do not matter: the objective itself judges it. A generator is late for it
-/// when its lateness matters beside the bound, however small the median is.
+/// Whether a judged point may be believed as a trial. Gates that overload of the target breaks do
+/// not matter: the objective itself judges it. A generator is late for a trial when a term is open
+/// because lateness moved its figure across the bound; a count is not moved by it.
 pub fn trust(objective: &Objective, point: &Point) -> Trust {
-    let is_broken = |names: &[&str]| {
-        let mut gates = point.gates.iter().filter(|gate| gate.ok == Some(false));
-        gates.any(|gate| names.contains(&gate.id.as_str()))
-    };
     if !gates::is_rate_known(point) {
         Trust::Invalid
-    } else if is_broken(&PUNCTUAL) && lateness_matters(objective, point)
-        || is_limited(&point.verdict)
-    {
+    } else if lateness_matters(objective, point) || point.verdict.is_of_generator() {
         Trust::ClientLate
     } else {
         Trust::Sound
     }
 }
 
-/// A wall of the generator, other than the lateness that is looked at by itself.
-fn is_limited(verdict: &Verdict) -> bool {
-    verdict.side == Side::Client && verdict.wall != Named::Wall(WallId::C4)
-}
-
 fn lateness_matters(objective: &Objective, point: &Point) -> bool {
-    let is_time = |term: &&Term| matches!(term.figure, Figure::Latency(_) | Figure::Good(_));
-    let bounds = objective.terms().iter().filter(is_time).map(|term| term.bound);
-    let tightest_ns = bounds.fold(f64::INFINITY, f64::min);
-    let late_ns = point.lateness_ns.as_ref().and_then(|late| late.p99_9.or(late.max));
-    // Without a bound on latency or a figure of lateness the gate alone decides.
-    let is_known = tightest_ns.is_finite() && late_ns.is_some();
-    !is_known || late_ns.unwrap_or(0) as f64 > LATENESS_MAX * tightest_ns
+    let is_open = |term: &Term| {
+        let Figure::Latency(statistic) = term.figure else { return false };
+        match point.standing.of(latency_of(statistic)) {
+            standing::Standing::Bounded { low, high: Some(high), .. } => {
+                term.relation.holds(*low, term.bound) != term.relation.holds(*high, term.bound)
+            }
+            _ => false,
+        }
+    };
+    objective.terms().iter().any(is_open)
 }
 
 /// A search under way.

@@ -28,7 +28,7 @@ use model::punctual::{Window, punctual};
 use model::route::{self, Address, Route};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, EndUse, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
-    Point, Record, RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_errors,
+    Point, Record, RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_codes, count_errors,
     count_mismatches, count_requests, count_status,
 };
 use model::search::SearchRecord;
@@ -563,6 +563,7 @@ pub(crate) fn make_point(
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
         status: count_status(&gathered.measured),
+        error_codes: count_codes(&gathered.error_codes),
         mismatched: gathered.measured.mismatches.sum(),
         mismatches: count_mismatches(&gathered.measured),
         errors: count_errors(&gathered.measured),
@@ -578,9 +579,8 @@ pub(crate) fn make_point(
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
         unseen_ns: stood_still.then(|| gathered.unseen.summary(0)),
         latency_punctual_ns: (is_open || stood_still).then(|| {
-            let latency = &gathered.latency;
-            let service = if is_open { &gathered.service } else { latency };
-            let (lateness, unseen) = (&gathered.lateness, &gathered.unseen);
+            // In closed loop there is no service beside the latency.
+            let Gathered { latency, service, lateness, unseen, .. } = gathered;
             let censored = lost + gathered.measured.unsent;
             punctual(Window { latency, service, lateness, unseen, censored })
         }),

@@ -3,7 +3,7 @@
 use model::fanout::{EventCounts, Subscription};
 use model::histogram::Histogram;
 use model::run::{Second, Spread};
-use model::tick::{Connections, Counters, Loop, Phase, TargetTally, Tick, Turnover};
+use model::tick::{Connections, Counters, ErrorCodes, Loop, Phase, TargetTally, Tick, Turnover};
 use model::tls::TlsTally;
 use std::collections::VecDeque;
 
@@ -17,6 +17,8 @@ const TENTH_NS: u64 = 100_000_000;
 pub struct Gathered {
     /// Requests of the window.
     pub measured: Counters,
+    /// Responses of the window with an error status, by code.
+    pub error_codes: ErrorCodes,
     /// All other requests.
     pub unmeasured: Counters,
     /// Good responses that arrived in the window, whenever they were asked for.
@@ -139,6 +141,7 @@ impl Gathered {
     pub fn new(workers: u32) -> Self {
         Self {
             measured: Counters::default(),
+            error_codes: ErrorCodes::default(),
             unmeasured: Counters::default(),
             arrived: 0,
             answered: 0,
@@ -197,6 +200,7 @@ impl Gathered {
     /// Adds a tick of this level.
     pub fn add(&mut self, tick: &Tick) {
         self.measured += &tick.measured;
+        self.error_codes.merge(&tick.error_codes);
         self.unmeasured += &tick.unmeasured;
         self.level_loop += &tick.accounting;
         self.tls += &tick.tls;

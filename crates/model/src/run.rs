@@ -19,7 +19,7 @@ use crate::route::Resolution;
 use crate::search::SearchRecord;
 use crate::shape::ShapeFit;
 use crate::standing::Standings;
-use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, TargetTally};
+use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, ErrorCodes, TargetTally};
 use crate::tls::TlsInfo;
 use crate::verdict::{Gate, Verdict};
 use serde::{Deserialize, Serialize};
@@ -154,6 +154,9 @@ pub struct Point {
     pub requests: RequestInfo,
     /// Complete answers by status class.
     pub status: BTreeMap<String, u64>,
+    /// Complete responses with an error status, by code.
+    #[serde(default)]
+    pub error_codes: BTreeMap<String, u64>,
     /// Answers with status 2xx or 3xx that failed a check: part of `requests.failed`.
     pub mismatched: u64,
     /// The same by the first check that failed.
@@ -181,14 +184,14 @@ pub struct Point {
     /// that has room. Open loop only.
     #[serde(default)]
     pub lateness_ns: Option<Summary>,
+    /// Lower bounds of the latency that a generator would have seen that is always on time; see
+    /// [`punctual`](crate::punctual). Of open loops, and of closed ones whose generator stood still.
+    #[serde(default)]
+    pub latency_punctual_ns: Option<Summary>,
     /// How long responses may have been there before they were stamped, because the generator did
     /// not run when it meant to; absent where it always did.
     #[serde(default)]
     pub unseen_ns: Option<Summary>,
-    /// Lower bounds of the latency that a punctual generator would have seen; see
-    /// [`punctual`](crate::punctual). In closed loop only where `unseen_ns` is told.
-    #[serde(default)]
-    pub latency_punctual_ns: Option<Summary>,
     /// Latency with a lower bound in the place of every request that timed out, was unanswered or
     /// unsent; absent when none was. Its percentiles are lower bounds.
     #[serde(default)]
@@ -625,6 +628,11 @@ pub fn count_requests(counters: &Counters) -> RequestInfo {
 pub fn count_status(counters: &Counters) -> BTreeMap<String, u64> {
     let names = ["2xx", "3xx", "4xx", "5xx"];
     names.iter().zip(counters.status).map(|(name, count)| ((*name).to_string(), count)).collect()
+}
+
+/// Error statuses by code.
+pub fn count_codes(codes: &ErrorCodes) -> BTreeMap<String, u64> {
+    codes.counted().map(|(code, count)| (code.to_string(), count)).collect()
 }
 
 /// Mismatches by check.

@@ -115,6 +115,45 @@ impl Mismatches {
     }
 }
 
+/// Codes from 400 to 599.
+const ERROR_CODES: usize = 200;
+
+/// Responses by their status code, 400 to 599.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorCodes([u64; ERROR_CODES]);
+
+impl Default for ErrorCodes {
+    fn default() -> Self {
+        Self([0; ERROR_CODES])
+    }
+}
+
+impl ErrorCodes {
+    /// Adds a response; one whose status is no error is left out.
+    pub fn add(&mut self, status: u16) {
+        let place = usize::from(status).checked_sub(400);
+        if let Some(count) = place.and_then(|place| self.0.get_mut(place)) {
+            *count += 1;
+        }
+    }
+
+    /// Adds those of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, part)| *sum += part);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// Codes that came, with how often.
+    pub fn counted(&self) -> impl Iterator<Item = (u16, u64)> {
+        let codes = (400u16..).zip(self.0);
+        codes.filter(|(_, count)| *count > 0)
+    }
+}
+
 /// What became of the requests of one target in one measured window.
 #[derive(Debug, Clone, Default)]
 pub struct TargetTally {
@@ -330,6 +369,8 @@ pub struct Tick {
     /// Requests of the measured part, credited in the interval in which things happened. Failed
     /// connection attempts count here from the order to connect on.
     pub measured: Counters,
+    /// Responses to measured requests with an error status, by code.
+    pub error_codes: ErrorCodes,
     /// All other requests: of the warm-up, and answers later than the drain.
     pub unmeasured: Counters,
     /// Connections as they stand.
@@ -387,6 +428,7 @@ impl Default for Tick {
             last: false,
             fate_ns: 0,
             measured: Counters::default(),
+            error_codes: ErrorCodes::default(),
             unmeasured: Counters::default(),
             connections: Connections::default(),
             turnover: Turnover::default(),
@@ -415,6 +457,7 @@ impl Tick {
         self.last = false;
         self.fate_ns = 0;
         self.measured = Counters::default();
+        self.error_codes.clear();
         self.unmeasured = Counters::default();
         self.tls = TlsTally::default();
         self.accounting = Loop::default();

@@ -175,6 +175,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             ..model::run::count_requests(&Default::default())
         },
         status,
+        error_codes: Default::default(),
         mismatched: 0,
         mismatches: count_mismatches(&Default::default()),
         errors,

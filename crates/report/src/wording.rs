@@ -107,11 +107,15 @@ pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
         if count > 0 && shown == "0.00" { "under 0.01".to_string() } else { shown }
     };
     let failing = |class: &&String| matches!(class.as_str(), "4xx" | "5xx");
-    let statuses = point.status.iter().filter(|(class, _)| failing(class));
+    // Records of before codes were counted have classes.
+    let statuses: Vec<(&String, &u64)> = match point.error_codes.is_empty() {
+        true => point.status.iter().filter(|(class, _)| failing(class)).collect(),
+        false => point.error_codes.iter().collect(),
+    };
     let classes = ["timeout", "reset", "closed", "parse"];
     let errors = point.errors.iter().filter(|(class, _)| classes.contains(&class.as_str()));
     let named = |(name, count): (&String, &u64)| (name.clone(), *count);
-    let mut parts: Vec<(String, u64)> = statuses.chain(errors).map(named).collect();
+    let mut parts: Vec<(String, u64)> = statuses.into_iter().chain(errors).map(named).collect();
     parts.push(("failed a check".to_string(), point.mismatched));
     parts.push(("no response".to_string(), requests.unanswered));
     parts.retain(|(_, count)| *count > 0);

@@ -6,14 +6,12 @@
 //! percentile whose two figures agree within 5 % or 50 us is sound; the others are told as both.
 //! One late request in a thousand therefore leaves the median alone. A request that waited for a
 //! free connection is not late: that wait is the server's.
-//!
-//! A generator that stands still also takes its responses late, in closed loop as well: those that
-//! may have been there unseen (`unseen_ns`) widen the bound in the same way.
 
 use super::Outcome;
 use crate::case::Case;
+use crate::objective::latency_of;
 use model::histogram::Summary;
-use model::objective::{self, Percentile, Statistic};
+use model::objective;
 use model::run::Point;
 use model::standing::{Figure, LATENCIES, Standing};
 use model::units::show_ns;
@@ -43,17 +41,16 @@ impl Moved {
 
 pub fn check(case: &Case<'_>) -> Outcome {
     let point = case.point;
-    if !case.is_open() && point.unseen_ns.is_none() {
-        return Outcome::unchecked(
-            BOUND,
-            "closed loop: nothing is planned, and nothing was unseen",
-        );
+    if !case.is_open() {
+        return Outcome::unchecked(BOUND, "closed loop: nothing is planned");
     }
     if point.latency_ns.count == 0 {
         return Outcome::unchecked(BOUND, "no request had a good response");
     }
     let worst = moved(point).max_by(|left, right| left.share().total_cmp(&right.share()));
-    let late = own_delays(point);
+    let late = point.lateness_ns.as_ref().and_then(highest).map_or_else(String::new, |late| {
+        format!("; it sent requests up to {} late at {}", show_ns(late.1 as f64), late.0)
+    });
     let (ok, measured, why) = match worst {
         None => (true, 0.0, format!("the generator is on time for every percentile{late}")),
         Some(worst) => {
@@ -67,27 +64,12 @@ pub fn check(case: &Case<'_>) -> Outcome {
     Outcome { ok: Some(ok), measured: Some(measured), bound: BOUND.to_string(), why }
 }
 
-/// How late the generator was, for a sentence.
-fn own_delays(point: &Point) -> String {
-    let late = point.lateness_ns.as_ref().and_then(highest).map_or_else(String::new, |late| {
-        format!("; it sent requests up to {} late at {}", show_ns(late.1 as f64), late.0)
-    });
-    let unseen = point.unseen_ns.as_ref().and_then(|unseen| Some((unseen.count, unseen.max?)));
-    let unseen = unseen.map_or_else(String::new, |(count, most_ns)| {
-        format!("; {count} responses may have waited up to {} for it", show_ns(most_ns as f64))
-    });
-    late + &unseen
-}
-
 /// The two figures, where they do not agree.
 pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     let Some(moved) = moved(case.point).find(|moved| moved.figure == figure) else {
         return Some(Standing::Sound);
     };
-    let by = match case.point.unseen_ns {
-        Some(_) => "the generator stood still (C4)".to_string(),
-        None => "the generator sent requests late (C4)".to_string(),
-    };
+    let by = "the generator sent requests late (C4)".to_string();
     let (low, high) = (moved.low_ns as f64, Some(moved.known_ns as f64));
     Some(Standing::Bounded { low, high, by })
 }
@@ -127,18 +109,10 @@ pub(crate) fn moved_asked(case: &Case<'_>) -> Option<Moved> {
 
 /// The latency that a term bounds.
 fn figure_of(figure: objective::Figure) -> Option<Figure> {
-    let objective::Figure::Latency(statistic) = figure else { return None };
-    Some(match statistic {
-        Statistic::Mean => Figure::Mean,
-        Statistic::Max => Figure::Max,
-        Statistic::Percentile(Percentile::P50) => Figure::P50,
-        Statistic::Percentile(Percentile::P75) => Figure::P75,
-        Statistic::Percentile(Percentile::P90) => Figure::P90,
-        Statistic::Percentile(Percentile::P95) => Figure::P95,
-        Statistic::Percentile(Percentile::P99) => Figure::P99,
-        Statistic::Percentile(Percentile::P99_9) => Figure::P99_9,
-        Statistic::Percentile(Percentile::P99_99) => Figure::P99_99,
-    })
+    match figure {
+        objective::Figure::Latency(statistic) => Some(latency_of(statistic)),
+        _ => None,
+    }
 }
 
 /// The highest percentile of the lateness that is known, up to p99.9; of very few requests the
@@ -206,19 +180,6 @@ mod tests {
         assert_eq!(check(&fixture.case()).ok, Some(true), "none was later than 20 us");
         fixture.point.lateness_ns = Some(Summary { max: Some(900_000), ..Summary::default() });
         assert_eq!(check(&fixture.case()).ok, Some(false));
-    }
-
-    #[test]
-    fn a_generator_that_stood_still_is_late_in_closed_loop_too() {
-        let mut fixture = open(summary(1_000_000, 80_000_000), summary(1_000_000, 3_000_000));
-        fixture.point.load.model = "closed".to_string();
-        assert_eq!(check(&fixture.case()).ok, None, "it never stood still");
-        fixture.point.unseen_ns =
-            Some(Summary { count: 8, max: Some(80_000_000), ..Summary::default() });
-        fixture.check_gates();
-        assert_eq!(check(&fixture.case()).ok, Some(false));
-        assert!(fixture.point.standing.of(Figure::P50).is_sound());
-        assert!(!fixture.point.standing.of(Figure::P99).is_sound());
     }
 
     #[test]

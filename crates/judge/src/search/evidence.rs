@@ -76,6 +76,7 @@ impl Evidence {
             // Overload shows early, so a short miss says more than a short hold.
             (Standing::Missed, Trust::Sound) => tested.leaning += miss * (1.0 + share) / 2.0,
             (Standing::Missed, Trust::ClientLate) => tested.late += 1,
+            (Standing::Undecided, Trust::ClientLate) => tested.late += 1,
             (Standing::Undecided, _) if purpose == Purpose::Grow => tested.leaning += hold * HINT,
             (Standing::Undecided, _) => tested.undecided += 1,
         }

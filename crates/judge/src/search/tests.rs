@@ -2,9 +2,7 @@
 
 use super::*;
 use crate::fixture::Fixture;
-use model::histogram::Summary;
 use model::search::Purpose;
-use model::verdict::Gate;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -328,28 +326,23 @@ fn rates_too_low_for_a_percentile_get_longer_trials() {
 }
 
 #[test]
-fn lateness_counts_beside_the_bound_and_accounts_must_agree() {
+fn lateness_counts_where_it_moves_a_figure_across_its_bound() {
     let objective: Objective = "p99<100ms,errors<1%".parse().unwrap();
-    let mut point = Fixture::point(8, 1000.0);
-    let gate = |id: &str, ok| Gate {
-        id: id.to_string(),
-        ok: Some(ok),
-        measured: None,
-        bound: String::new(),
-        why: String::new(),
+    let between = |low: f64, high: f64| {
+        let mut point = Fixture::point(8, 1000.0);
+        let by = "the generator sent requests late".to_string();
+        let standing = standing::Standing::Bounded { low, high: Some(high), by };
+        point.standing.add(standing::Figure::P99, standing);
+        point
     };
-    point.gates = vec![gate("release", false), gate("steadiness", false), gate("errors", false)];
-    let mut late = |late_ns| {
-        point.lateness_ns = Some(Summary { p99_9: Some(late_ns), ..Summary::default() });
-        trust(&objective, &point)
-    };
-    assert_eq!(late(5_000_000), Trust::Sound, "5 ms beside 100 ms");
-    assert_eq!(late(6_000_000), Trust::ClientLate);
+    assert_eq!(trust(&objective, &between(80e6, 99e6)), Trust::Sound, "both ends hold");
+    assert_eq!(trust(&objective, &between(101e6, 150e6)), Trust::Sound, "both ends miss");
+    let mut point = between(80e6, 120e6);
+    assert_eq!(trust(&objective, &point), Trust::ClientLate);
     let rate_only: Objective = "rate>=1k".parse().unwrap();
-    assert_eq!(trust(&rate_only, &point), Trust::ClientLate, "the gate alone decides");
-    point.gates = vec![gate("steadiness", false), gate("errors", false)];
-    assert_eq!(trust(&objective, &point), Trust::Sound, "overload breaks those");
-    point.verdict.side = Side::Client;
+    assert_eq!(trust(&rate_only, &point), Trust::Sound, "lateness moves no count");
+    point = Fixture::point(8, 1000.0);
+    point.verdict.side = model::wall::Side::Client;
     assert_eq!(trust(&objective, &point), Trust::ClientLate);
     Fixture::strike(&mut point);
     assert_eq!(trust(&objective, &point), Trust::Invalid);

@@ -152,3 +152,20 @@ pub fn percentile(values: &[u64], unknown: u64, quantile: f64) -> Option<u64> {
     let rank = (quantile * population).ceil() as usize;
     values.get(rank.max(1) - 1).copied()
 }
+
+/// Standard deviation over mean of the true rates of half seconds of the first window.
+pub fn restlessness(seen: &Seen) -> f64 {
+    let (begin_ns, end_ns) = seen.point().window_ns;
+    let mut halves = vec![0.0; ((end_ns - begin_ns) / 500_000_000).max(1) as usize];
+    for one in visit_of(seen, seen.point()) {
+        let at = one.back_ns.checked_sub(begin_ns).map(|since_ns| since_ns / 500_000_000);
+        if let (Some(at), Fate::Answered(..400)) = (at, one.fate)
+            && let Some(count) = halves.get_mut(at as usize)
+        {
+            *count += 1.0;
+        }
+    }
+    let mean = halves.iter().sum::<f64>() / halves.len() as f64;
+    let squares = halves.iter().map(|count| (count - mean).powi(2)).sum::<f64>();
+    (squares / halves.len() as f64).sqrt() / mean.max(f64::MIN_POSITIVE)
+}
