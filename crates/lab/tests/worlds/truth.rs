@@ -4,6 +4,7 @@ use crate::stage::Seen;
 use engine::schedule::Schedule;
 use engine::seed_of_visit;
 use engine::simulate::server::{Entry, Fate};
+use model::curve::Curve;
 use model::load::Arrival;
 use model::run::Point;
 use std::sync::Arc;
@@ -133,15 +134,14 @@ fn planned(seen: &Seen, index: usize, measured: &[Entry]) -> Vec<u64> {
     }
 }
 
-/// How requests became due at a point.
+/// How requests became due at a point: a search asks for another rate in each.
 fn level_of(seen: &Seen, index: usize) -> Arrival {
-    let point = &seen.run.record.points[index];
-    let asked = &seen.drawn.trial.levels[0].arrival;
-    match (asked, point.load.rate) {
-        (Arrival::Open { arrivals, .. }, Some(rate)) => {
-            Arrival::Open { curve: model::curve::Curve::constant(rate), arrivals: *arrivals }
+    let (trial, point) = (&seen.drawn.trial, &seen.run.record.points[index]);
+    match (&trial.levels[0].arrival, point.load.rate) {
+        (Arrival::Open { arrivals, .. }, Some(rate)) if trial.search.is_some() => {
+            Arrival::Open { curve: Curve::constant(rate), arrivals: *arrivals }
         }
-        _ => Arrival::Closed,
+        (arrival, _) => arrival.clone(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Kinds of worlds, one file each.
 
 mod constant;
+mod curves;
 mod failures;
 mod generators;
 mod habits;
@@ -33,6 +34,7 @@ pub struct Kind {
 pub const KINDS: &[Kind] = &[
     constant::CLOSED,
     constant::SLOW,
+    curves::SHAPES,
     queues::MM1,
     queues::MMC,
     queues::MD1,
