@@ -85,7 +85,9 @@ fn gates_page(tree: &Tree) -> Result<String> {
     for (name, docs) in headers_below(tree, "crates/judge/src/gates/")? {
         let listed = gates::listed(source, keys, &name)
             .with_context(|| format!("gate {name} is not listed in GATES"))?;
-        page += &section(&format!("`{name}`"), &format!("{docs}\n\n{listed}"));
+        let listed: String = listed.iter().map(|line| format!("\n{}\n", wrapped(line))).collect();
+        let listed = listed.trim_end();
+        page += &section(&format!("`{name}`"), &format!("{docs}\n{listed}"));
     }
     Ok(page)
 }
