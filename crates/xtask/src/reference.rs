@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_page_is_red_until_it_says_what_the_code_says() {
-        let fresh = gates(&tree("")).unwrap();
+        let fresh = gates_page(&tree("")).unwrap();
         assert!(fresh.contains("## `sum`\n\nIt adds up.\n\nSee `x`.\n"), "{fresh}");
         let stale = |page: &str| {
             check(&tree(page)).iter().any(|finding| finding.path == "docs/reference/gates.md")
