@@ -227,6 +227,12 @@ mod tests {
     fn tree(page: &str) -> Tree {
         Tree::sample(&[
             ("crates/judge/src/gates/sum.rs", "//! It adds up.\n//!\n//! See [`x`].\nfn f() {}\n"),
+            (
+                "crates/judge/src/gates.rs",
+                "pub const GATES: &[Listed] = &[\n    \
+                 gate(\"sum\", W, sum::check, &[Figure::Rate], Leaves::Nothing),\n];\n",
+            ),
+            ("crates/model/src/standing.rs", "            Self::Rate => \"rate\",\n"),
             ("docs/reference/gates.md", page),
         ])
     }
@@ -235,6 +241,7 @@ mod tests {
     fn a_page_is_red_until_it_says_what_the_code_says() {
         let fresh = gates_page(&tree("")).unwrap();
         assert!(fresh.contains("## `sum`\n\nIt adds up.\n\nSee `x`.\n"), "{fresh}");
+        assert!(fresh.contains("\nStrikes: `rate`.\n\nLeaves: nothing.\n"), "{fresh}");
         let stale = |page: &str| {
             check(&tree(page)).iter().any(|finding| finding.path == "docs/reference/gates.md")
         };
