@@ -175,11 +175,12 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].standing",
-        "How far each figure may be believed, by its key. bounded: the true value is between low \
-         and high (null: known from below only), for the reason in by. not-known: nothing can be \
-         said, for the reason in why. A figure that is not listed is sound. Gates say which figures \
-         they strike (docs/reference/gates.md); a percentile that too few requests make, or that \
-         falls among requests without a good response, is listed with that reason.",
+        "How far each figure may be believed, by its key. bounded: the true value is between \
+         low and high (null: known from below only), for the reason in by. not-known: nothing \
+         can be said, for the reason in why. A figure that is not listed is sound. Gates say \
+         which figures they strike (docs/reference/gates.md); a percentile that too few \
+         requests make, or that falls among requests without a good response, is listed with \
+         that reason.",
     ),
     (
         "points[].error_codes",

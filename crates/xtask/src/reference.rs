@@ -85,7 +85,9 @@ fn gates_page(tree: &Tree) -> Result<String> {
     for (name, docs) in headers_below(tree, "crates/judge/src/gates/")? {
         let listed = gates::listed(source, keys, &name)
             .with_context(|| format!("gate {name} is not listed in GATES"))?;
-        page += &section(&format!("`{name}`"), &format!("{docs}\n\n{listed}"));
+        let listed: String = listed.iter().map(|line| format!("\n{}\n", wrapped(line))).collect();
+        let listed = listed.trim_end();
+        page += &section(&format!("`{name}`"), &format!("{docs}\n{listed}"));
     }
     Ok(page)
 }
@@ -225,14 +227,21 @@ mod tests {
     fn tree(page: &str) -> Tree {
         Tree::sample(&[
             ("crates/judge/src/gates/sum.rs", "//! It adds up.\n//!\n//! See [`x`].\nfn f() {}\n"),
+            (
+                "crates/judge/src/gates.rs",
+                "pub const GATES: &[Listed] = &[\n    \
+                 gate(\"sum\", W, sum::check, &[Figure::Rate], Leaves::Nothing),\n];\n",
+            ),
+            ("crates/model/src/standing.rs", "            Self::Rate => \"rate\",\n"),
             ("docs/reference/gates.md", page),
         ])
     }
 
     #[test]
     fn a_page_is_red_until_it_says_what_the_code_says() {
-        let fresh = gates(&tree("")).unwrap();
+        let fresh = gates_page(&tree("")).unwrap();
         assert!(fresh.contains("## `sum`\n\nIt adds up.\n\nSee `x`.\n"), "{fresh}");
+        assert!(fresh.contains("\nStrikes: `rate`.\n\nLeaves: nothing.\n"), "{fresh}");
         let stale = |page: &str| {
             check(&tree(page)).iter().any(|finding| finding.path == "docs/reference/gates.md")
         };

@@ -1,14 +1,16 @@
 //! What a gate strikes and leaves, read from the table of gates.
 
-/// `Strikes: ... Leaves: ...` of one gate; nothing when the table does not have it.
-pub fn listed(source: &str, keys: &str, id: &str) -> Option<String> {
+/// `Strikes: ...` and `Leaves: ...` of one gate; nothing when the table does not have it.
+pub fn listed(source: &str, keys: &str, id: &str) -> Option<Vec<String>> {
     let table = source.split_once("pub const GATES")?.1.split_once("\n];")?.0;
     let entry = table.split("gate(").find(|entry| entry.trim_start().starts_with(&quoted(id)))?;
     let strikes = figures(source, keys, entry);
     let leaves = sentence(entry).unwrap_or_else(|| "nothing".to_string());
     Some(match strikes.as_slice() {
-        [] => "Strikes no figure.".to_string(),
-        strikes => format!("Strikes: {}.\n\nLeaves: {leaves}.", strikes.join(", ")),
+        [] => vec!["Strikes no figure.".to_string()],
+        strikes => {
+            vec![format!("Strikes: {}.", strikes.join(", ")), format!("Leaves: {leaves}.")]
+        }
     })
 }
 
@@ -58,10 +60,10 @@ mod tests {
 
     #[test]
     fn figures_and_what_is_left_are_read_from_the_table() {
-        let of = |id: &str| listed(SOURCE, KEYS, id);
-        assert_eq!(of("all").unwrap(), "Strikes: `rate`, `latency.p50`.\n\nLeaves: nothing.");
+        let of = |id: &str| listed(SOURCE, KEYS, id).map(|lines| lines.join(" "));
+        assert_eq!(of("all").unwrap(), "Strikes: `rate`, `latency.p50`. Leaves: nothing.");
         assert_eq!(of("none").unwrap(), "Strikes no figure.");
-        assert_eq!(of("one").unwrap(), "Strikes: `rate`.\n\nLeaves: a bound.");
+        assert_eq!(of("one").unwrap(), "Strikes: `rate`. Leaves: a bound.");
         assert_eq!(of("other"), None);
     }
 }

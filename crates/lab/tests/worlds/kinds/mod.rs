@@ -67,11 +67,6 @@ pub const KINDS: &[Kind] = &[
     workers::OPEN,
 ];
 
-/// What worlds show that is not mended yet: a kind (all, when empty), a part of what is said, and
-/// what should be. An entry that nothing needs any more fails.
-pub const EXPECTS: &[(&str, &str, &str)] =
-    &[("find-mm1", "", "the true rate is a band: trials of some seconds scatter")];
-
 impl Kind {
     /// Makes the world of a seed, and looks at it.
     pub fn make(&self, seed: u64) -> Findings {
