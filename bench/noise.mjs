@@ -27,19 +27,27 @@ const node = (file) => [process.execPath, "bench/noise/server.mjs", file];
 const works = (file) => ["bin/target-sink", "--threads", "1", "--burn", "200us",
   "--log-arrivals", file, "--log-capacity", "1000000"];
 
-const OPEN = ["-R", "500", "-c", "16", "-d", "2s"];
+const OF_CPU = ["S1", "S2", "S6"];
+const OPEN = ["-R", "500", "-c", "16", "-d", "1s"];
 const SLO = "p95<30ms,errors<1%";
-// `allows` are walls of the server that are there. The server that works is busy for a fifth of
-// one CPU at 1000/s.
+const search = (rates) => ["find", "-R", rates, "-c", "100", "--slo", SLO, "--budget", "15s",
+  "--trial", "500ms"];
+// The server that works has one thread, which each request keeps busy for 200 us: at 1000/s it has
+// room, in closed loop and in a search it has none, and a wall of its CPU is there. `p50: "least"`
+// is a server that waits for a CPU before its clock begins.
 const SCENES = [
   { name: "load", server: sleeps, words: ["load", "-c", "16", "-d", "1s"] },
   { name: "load -R", server: sleeps, words: ["load", ...OPEN] },
   { name: "load -R node", server: node, words: ["load", ...OPEN] },
-  { name: "load -R works", server: works, words: ["load", "-R", "1000", "-c", "16", "-d", "2s"] },
-  { name: "ramp", server: sleeps, words: ["ramp", "-c", "4..32", "-d", "1s"] },
-  { name: "find", server: sleeps, top: 1600,
-    words: ["find", "-R", "100..1600", "-c", "100", "--slo", SLO, "--budget", "15s", "--trial",
-      "500ms"] },
+  { name: "load -R works", server: works, p50: "least",
+    words: ["load", "-R", "1000", "-c", "16", "-d", "1s"] },
+  { name: "load busy", server: works, p50: "least", allows: OF_CPU,
+    words: ["load", "-c", "16", "-d", "1s"] },
+  { name: "ramp", server: sleeps, words: ["ramp", "-c", "8..32", "-d", "1s"] },
+  { name: "find", server: sleeps, finds: { least: 1600, most: 1600 },
+    words: search("400..1600") },
+  { name: "find busy", server: works, p50: "least", allows: OF_CPU, finds: { least: 1, most: 5000 },
+    words: search("1k..8k") },
 ];
 
 const running = new Set();

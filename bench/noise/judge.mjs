@@ -14,24 +14,26 @@ const standing = (point, figure) => point.standing?.[figure] ?? { is: "sound" };
 
 // A figure is right when the truth lies within what is said of it: its bounds, or a margin of what
 // a server cannot know.
-function holds(said, { is, low, high }, truth, margin) {
+function holds(said, { is, low, high }, truth, { below, above }) {
   if (is === "bounded") {
-    return truth >= low - margin && (high === null || truth <= high + margin);
+    return truth >= low - above && (high === null || truth <= high + below);
   }
-  return is === "sound" && said !== null && Math.abs(said - truth) <= margin;
+  return is === "sound" && said !== null && said <= truth + above && said >= truth - below;
 }
 
-function checkPoint(point, truth) {
+function checkPoint(scene, point, truth) {
   const [from, to] = point.window_ns;
   const seconds = (to - from) / 1e9;
   const count = arrivedBetween(truth.arrivals, from, to, truth.p50 ?? 0);
   const rate = count / seconds;
   // At each end of the window as many requests are between the two ends as can be in flight.
   const edge = point.in_flight.limit / seconds;
+  const off = Math.max(RATE_OFF * rate, edge);
   const isRateRight =
-    holds(point.rate, standing(point, "rate"), rate, Math.max(RATE_OFF * rate, edge));
+    holds(point.rate, standing(point, "rate"), rate, { below: off, above: off });
   const said = point.latency_ns.p50;
-  const margin = Math.max(P50_OFF.ns, P50_OFF.share * truth.p50);
+  const below = Math.max(P50_OFF.ns, P50_OFF.share * truth.p50);
+  const margin = { below, above: scene.p50 === "least" ? Infinity : below };
   const isP50Right = said === null || truth.p50 === null ||
     holds(said, standing(point, "latency.p50"), truth.p50, margin);
   return { isRateRight, isP50Right, rateOff: Math.abs(point.rate / rate - 1),
@@ -55,8 +57,8 @@ function tell(record) {
   return `${wall} (${name}), ${side}, ${confidence} ${points.join(" ")}${search}`;
 }
 
-// A wall of the server, its kernel or its application.
-const isOfServer = ({ wall }) => /^[SKA]\d/.test(wall);
+// A wall of the server, its kernel or its application, that is not there.
+const isBlamed = (scene, { wall }) => /^[SKA]\d/.test(wall) && !scene.allows?.includes(wall);
 
 // The worst of a figure over all points.
 const worst = (checked, name) => checked.reduce((most, one) =>
@@ -67,19 +69,21 @@ export function judge(scene, exit, record, truth) {
     return { exit, isKnown: false, isRateRight: false, isP50Right: false, blames: false,
       rateOff: null, p50Off: null, lateNs: null, faults: [`exit ${exit}, no record`], said: "" };
   }
-  const checked = record.points.map((point) => checkPoint(point, truth));
+  const checked = record.points.map((point) => checkPoint(scene, point, truth));
   const answer = record.search?.answer;
-  const isAnswered = scene.top === undefined || answer?.rate >= scene.top * (1 - RATE_OFF);
+  const { least, most } = scene.finds ?? {};
+  const isAnswered = scene.finds === undefined ||
+    answer?.rate >= least * (1 - RATE_OFF) && answer.rate <= most * (1 + RATE_OFF);
   const isFalseCeiling = scene.words[0] === "ramp" && record.verdict.ceiling?.kind === "ceiling";
   const isKnown = exit === 0 && isAnswered &&
     !record.points.every((point) => standing(point, "rate").is === "not-known");
   const isRateRight = checked.every((one) => one.isRateRight);
   const isP50Right = checked.every((one) => one.isP50Right);
-  const blames = isOfServer(record.verdict);
+  const blames = isBlamed(scene, record.verdict);
   const wrong = (name) => checked.filter((one) => !one[name]).map((one) => one.shown).join(", ");
   const faults = [
     exit === 0 ? [] : `exit ${exit}`,
-    isAnswered ? [] : `find says ${answer?.rate}, and ${scene.top} holds`,
+    isAnswered ? [] : `find says ${answer?.rate} (${least} to ${most})`,
     isFalseCeiling ? `a ceiling of ${record.verdict.ceiling.rate} where none is` : [],
     isRateRight ? [] : `rate at ${wrong("isRateRight")}`,
     isP50Right ? [] : `p50 at ${wrong("isP50Right")}`,

@@ -25,6 +25,9 @@ test("an exit code, a wall of the server and an absent record are faults", () =>
     assert.deepEqual(faults(load, 0, record([point()], { wall })), [`names ${wall}`]);
   }
   assert.deepEqual(faults(load, 0, record([point()], { wall: "C4" })), [], "not the server");
+  const busy = { ...load, allows: ["S2"] };
+  assert.deepEqual(faults(busy, 0, record([point()], { wall: "S2" })), []);
+  assert.deepEqual(faults(busy, 0, record([point()], { wall: "A2" })), ["names A2"]);
   assert.deepEqual(faults(load, 1, null), ["exit 1, no record"]);
 });
 
@@ -47,14 +50,19 @@ test("a median is held against that of the server, within its bounds if it has a
   assert.equal(said(9e6, { "latency.p50": { is: "bounded", low: 6.5e6, high: 9e6 } }), 1);
   assert.equal(said(4.5e6), 0);
   assert.equal(said(3.9e6), 1, "faster than the server");
+  const least = { ...load, p50: "least" };
+  const above = (p50) => faults(least, 0, record([point({ latency_ns: { p50 } })])).length;
+  assert.equal(above(9e6), 0, "it waited for a CPU before its clock began");
+  assert.equal(above(3.9e6), 1);
 });
 
 test("a search that ends too low and a ceiling where none is are faults", () => {
-  const find = { words: ["find"], top: 1600 };
+  const find = { words: ["find"], finds: { least: 1600, most: 1600 } };
   const searched = (rate) => record([point()], {}, { trials: [],
     answer: { rate, ended: "narrowed", notes: [] } });
   assert.deepEqual(faults(find, 0, searched(1600)), []);
   assert.equal(faults(find, 0, searched(800)).length, 1);
+  assert.equal(faults(find, 0, searched(2000)).length, 1);
   const ramp = { words: ["ramp"] };
   const of = (kind) => record([point()], { ceiling: { rate: 1000, kind } });
   assert.deepEqual(faults(ramp, 0, of("at-least")), []);
