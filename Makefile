@@ -72,7 +72,7 @@ spectrum: build services build-nginx build-ranch ## every kind of request, in on
 
 check: format tidy test-unit ## the inner loop: format, lint, tidy, unit, golden, property, usage
 
-test: format tidy test-rust test-go test-bench test-web ## everything a change must pass; any user, no root
+test: format tidy test-rust test-go test-bench test-web ## what a change must pass; any user
 
 format:
 	cargo fmt --all --check

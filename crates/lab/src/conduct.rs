@@ -576,23 +576,12 @@ pub(crate) fn make_point(
         latency_good_ns: Some(gathered.latency.summary(0)),
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
-        latency_punctual_ns: (is_open || !gathered.unseen.is_empty()).then(|| {
-            let Gathered { latency, service, lateness, unseen, .. } = gathered;
-            let service = if is_open { service } else { latency };
-            let censored = lost + gathered.measured.unsent;
-            punctual(Window { latency, service, lateness, unseen, censored })
-        }),
+        latency_punctual_ns: punctual_latency(level, gathered),
         unseen_ns: (!gathered.unseen.is_empty()).then(|| gathered.unseen.summary(0)),
         latency_at_least_ns: at_least(gathered),
         // The judge splits it.
         residence: None,
-        in_flight: InFlight {
-            mean: (duration_s > 0.0)
-                .then(|| gathered.window_loop.in_flight_ns as f64 / 1e9 / duration_s),
-            first: gathered.in_flight_at_ends().map(|(first, _)| first),
-            last: gathered.in_flight_at_ends().map(|(_, last)| last),
-            limit: u64::from(level.connections.max(level.connections_max)) * u64::from(level.depth),
-        },
+        in_flight: in_flight(level, gathered, duration_s),
         cpu: cpu_cost(visit, duration_s, observed),
         client_loop: loop_info(trial, level, gathered, duration_s),
         series: series(level, gathered),
@@ -608,6 +597,27 @@ pub(crate) fn make_point(
         fingerprints: Vec::new(),
         // Until the judge has spoken.
         verdict: judge::undecided(),
+    }
+}
+
+/// What a generator would have seen at least that is always on time; nothing where it was.
+fn punctual_latency(level: &Level, gathered: &Gathered) -> Option<Summary> {
+    let is_open = matches!(level.arrival, Arrival::Open { .. });
+    let Gathered { latency, service, lateness, unseen, measured, .. } = gathered;
+    let service = if is_open { service } else { latency };
+    let censored = measured.unanswered + measured.failed + measured.unsent;
+    let window = Window { latency, service, lateness, unseen, censored };
+    (is_open || !unseen.is_empty()).then(|| punctual(window))
+}
+
+fn in_flight(level: &Level, gathered: &Gathered, duration_s: f64) -> InFlight {
+    let ends = gathered.in_flight_at_ends();
+    let mean = || gathered.window_loop.in_flight_ns as f64 / 1e9 / duration_s;
+    InFlight {
+        mean: (duration_s > 0.0).then(mean),
+        first: ends.map(|(first, _)| first),
+        last: ends.map(|(_, last)| last),
+        limit: u64::from(level.connections.max(level.connections_max)) * u64::from(level.depth),
     }
 }
 

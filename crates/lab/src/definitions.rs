@@ -167,6 +167,26 @@ const DEFINITIONS: &[(&str, &str)] = &[
          use, except for up to 1 ms inside a sleep.",
     ),
     (
+        "points[].latency_punctual_ns",
+        "Lower bounds of latency_ns: what a generator would have seen at least that sends each \
+         request when it is due and stamps each response when it comes. Calculated from the \
+         distributions of latency, service, lateness and unseen time; no bound exceeds the truth. \
+         Open loop, and closed loop where the generator stood still; else null.",
+    ),
+    (
+        "points[].standing",
+        "How far each figure may be believed, by its key. bounded: the true value is between \
+         low and high (null: known from below only), for the reason in by. not-known: nothing \
+         can be said, for the reason in why. A figure that is not listed is sound. Gates say \
+         which figures they strike (docs/reference/gates.md); a percentile that too few \
+         requests make, or that falls among requests without a good response, is listed with \
+         that reason.",
+    ),
+    (
+        "points[].error_codes",
+        "Complete responses to requests of the window with a status from 400 to 599, by code.",
+    ),
+    (
         "points[].unseen_ns",
         "How long good responses may have been there before they were stamped, because a worker of \
          the generator did not run when it meant to: since its last wait began where it woke over \

@@ -4,11 +4,12 @@
 //! instant, so it holds the generator's own lateness. And a response that came while the generator
 //! did not run is stamped late. Take a request away from both and what is left is what a punctual
 //! generator would have seen. Of its distribution much can be said without another stamp on each
-//! request. Let `n` requests have been more than `d` late. Of the requests whose latency less their
-//! own lateness is at most `x`, at most `n` were that late, and the latency of all others is at most
-//! `x + d`. So the value of rank `r` is at least the latency of rank `r - n`, less `d`, for every
-//! `d`; the largest of these bounds is taken. One late request in a thousand therefore hardly moves
-//! a median. Service time, from the send, is another bound: only late stamps are in it.
+//! request. Let `n` requests have been more than `d` late. Of the requests whose latency less
+//! their own lateness is at most `x`, at most `n` were that late, and the latency of all others is
+//! at most `x + d`. So the value of rank `r` is at least the latency of rank `r - n`, less `d`,
+//! for every `d`; the largest of these bounds is taken. One late request in a thousand therefore
+//! hardly moves a median. Service time, from the send, is another bound: only late stamps are in
+//! it.
 
 use crate::histogram::{Histogram, Summary};
 

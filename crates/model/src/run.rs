@@ -185,7 +185,8 @@ pub struct Point {
     #[serde(default)]
     pub lateness_ns: Option<Summary>,
     /// Lower bounds of the latency that a generator would have seen that is always on time; see
-    /// [`punctual`](crate::punctual). Of open loops, and of closed ones whose generator stood still.
+    /// [`punctual`](crate::punctual). Of open loops, and of closed ones whose generator stood
+    /// still.
     #[serde(default)]
     pub latency_punctual_ns: Option<Summary>,
     /// How long responses may have been there before they were stamped, because the generator did

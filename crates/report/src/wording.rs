@@ -294,7 +294,8 @@ pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
 }
 
 /// The point to look at first: the least load whose rate lies in the interval of the ceiling, or
-/// the highest rate when there is no interval. Points whose rate is not known do not count. In a search it is the trial that shows the answer.
+/// the highest rate when there is no interval. Points whose rate is not known do not count.
+/// In a search it is the trial that shows the answer.
 pub(crate) fn best_point(run: &Run) -> Option<(usize, &Point)> {
     if let Some(search) = &run.record.search {
         let answer = search.answer.as_ref().and_then(|answer| answer.rate);

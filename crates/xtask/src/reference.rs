@@ -4,6 +4,7 @@
 //! in `lab`. The pages repeat them for readers without the code, and tidy says when they are
 //! stale, so that no reader meets an old definition.
 
+mod gates;
 mod knobs;
 
 use crate::finding::Finding;
@@ -24,7 +25,7 @@ struct Page {
 }
 
 const PAGES: &[Page] = &[
-    Page { path: "docs/reference/gates.md", text: gates },
+    Page { path: "docs/reference/gates.md", text: gates_page },
     Page { path: "docs/reference/knobs.md", text: knobs::page },
     Page { path: "docs/reference/walls.md", text: walls },
     Page { path: "docs/reference/record.md", text: record },
@@ -69,16 +70,24 @@ fn top(title: &str, about: &str) -> String {
     format!("# {title}\n\n{NOTE}\n\n{}\n", wrapped(about))
 }
 
-fn gates(tree: &Tree) -> Result<String> {
+fn gates_page(tree: &Tree) -> Result<String> {
     let mut page = top(
         "Gates",
-        "A gate decides whether a number may be believed at all. A broken gate makes the verdict \
-         of its point a measurement wall (M1, M3 or M4), unless a limit with a count explains it, \
-         and makes `load` and `ramp` exit with code 4. A gate that could not be checked says why \
-         and is `null` in the record.",
+        "A gate compares accounts that must agree. A broken one strikes the figures that it lists, \
+         and no others: each of them is not known then, or keeps a bound. The standing of each \
+         figure is in `points[].standing` of the record. A command exits with code 4 only when the \
+         figure that it exists for is not known or is that of the generator; with `--strict`, when \
+         any gate is broken. A gate that could not be checked says why and is `null` in the \
+         record; one that does not apply to a point is absent.",
     );
+    let source = text_of(tree, "crates/judge/src/gates.rs").context("the list of gates")?;
+    let keys = text_of(tree, "crates/model/src/standing.rs").context("the figures")?;
     for (name, docs) in headers_below(tree, "crates/judge/src/gates/")? {
-        page += &section(&format!("`{name}`"), &docs);
+        let listed = gates::listed(source, keys, &name)
+            .with_context(|| format!("gate {name} is not listed in GATES"))?;
+        let listed: String = listed.iter().map(|line| format!("\n{}\n", wrapped(line))).collect();
+        let listed = listed.trim_end();
+        page += &section(&format!("`{name}`"), &format!("{docs}\n{listed}"));
     }
     Ok(page)
 }
@@ -218,14 +227,21 @@ mod tests {
     fn tree(page: &str) -> Tree {
         Tree::sample(&[
             ("crates/judge/src/gates/sum.rs", "//! It adds up.\n//!\n//! See [`x`].\nfn f() {}\n"),
+            (
+                "crates/judge/src/gates.rs",
+                "pub const GATES: &[Listed] = &[\n    \
+                 gate(\"sum\", W, sum::check, &[Figure::Rate], Leaves::Nothing),\n];\n",
+            ),
+            ("crates/model/src/standing.rs", "            Self::Rate => \"rate\",\n"),
             ("docs/reference/gates.md", page),
         ])
     }
 
     #[test]
     fn a_page_is_red_until_it_says_what_the_code_says() {
-        let fresh = gates(&tree("")).unwrap();
+        let fresh = gates_page(&tree("")).unwrap();
         assert!(fresh.contains("## `sum`\n\nIt adds up.\n\nSee `x`.\n"), "{fresh}");
+        assert!(fresh.contains("\nStrikes: `rate`.\n\nLeaves: nothing.\n"), "{fresh}");
         let stale = |page: &str| {
             check(&tree(page)).iter().any(|finding| finding.path == "docs/reference/gates.md")
         };

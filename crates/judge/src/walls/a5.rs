@@ -6,7 +6,8 @@
 //! of the window; or at least four times, at regular distances, the answers of a tenth of a second
 //! and the server's CPU time fell under 60 % of their medians. And the slowest answers take five
 //! times the median; the generator was neither throttled nor near its limit, and never stood still
-//! for a quarter of that; the server was not throttled. Beside a server without CPU to spare only stops of at least a tenth of the time
+//! for a quarter of that; the server was not throttled. Beside a server without CPU to
+//! spare only stops of at least a tenth of the time
 //! count: shorter ones cost it less than its CPU does. A thread that is always stopped is none of
 //! those that serve.
 //! Mimics: S3 (a throttled group stops too, every 100 ms; looked at first), a generator that
@@ -36,8 +37,8 @@ const DIPS_MIN: usize = 4;
 const DISTANCE_VARIATION_MAX: f64 = 0.35;
 /// The slowest answers over the median.
 const TAIL_MIN: f64 = 5.0;
-/// Where the generator stood still for more than this share of the slowest responses, the pauses may
-/// be its own.
+/// Where the generator stood still for more than this share of the slowest responses, the pauses
+/// may be its own.
 const OWN_MAX: f64 = 0.25;
 /// Share of periods throttled above which a group's throttling may be the pauses.
 const THROTTLED_MAX: f64 = 0.05;

@@ -146,7 +146,8 @@ fn level_of(seen: &Seen, index: usize) -> Arrival {
 }
 
 /// The least and the most that a percentile of rising values may be when `unknown` more are larger
-/// than all, as the record defines it: the value of rank ceil(q n). Nothing where it is among those.
+/// than all, as the record defines it: the value of rank ceil(q n). Nothing where it is
+/// among those.
 pub fn percentile(values: &[u64], unknown: u64, quantile: f64) -> Option<u64> {
     let population = values.len() as f64 + unknown as f64;
     let rank = (quantile * population).ceil() as usize;

@@ -193,8 +193,8 @@ mod tests {
             (fixtures::ramp_no_wall(), "AT LEAST 25.0k/s (24.9k to 25.1k inside this run)"),
             (
                 fixtures::ramp_invalid(),
-                "NOT A VALID MEASUREMENT: the rate is not known: littles_law: rate x mean latency = \
-                 912.0 for 456.0 in flight.",
+                "NOT A VALID MEASUREMENT: the rate is not known: littles_law: rate x mean latency \
+                 = 912.0 for 456.0 in flight.",
             ),
             (
                 fixtures::target_lost(),

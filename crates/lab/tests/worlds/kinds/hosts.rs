@@ -1,4 +1,4 @@
-//! Hosts whose counters do not add up, as virtual machines with tick accounting and steal show them.
+//! Hosts whose counters do not add up, as virtual machines with tick accounting and steal show.
 
 use super::{Kind, not_ours};
 use crate::laws::{self, PUNCTUAL, Standing};

@@ -1,0 +1,69 @@
+//! What a gate strikes and leaves, read from the table of gates.
+
+/// `Strikes: ...` and `Leaves: ...` of one gate; nothing when the table does not have it.
+pub fn listed(source: &str, keys: &str, id: &str) -> Option<Vec<String>> {
+    let table = source.split_once("pub const GATES")?.1.split_once("\n];")?.0;
+    let entry = table.split("gate(").find(|entry| entry.trim_start().starts_with(&quoted(id)))?;
+    let strikes = figures(source, keys, entry);
+    let leaves = sentence(entry).unwrap_or_else(|| "nothing".to_string());
+    Some(match strikes.as_slice() {
+        [] => vec!["Strikes no figure.".to_string()],
+        strikes => {
+            vec![format!("Strikes: {}.", strikes.join(", ")), format!("Leaves: {leaves}.")]
+        }
+    })
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
+/// The figures that an entry names, by themselves or by a list that has a name.
+fn figures(source: &str, keys: &str, entry: &str) -> Vec<String> {
+    let list = |name: &str, text: &str| {
+        let list = text.split_once(&format!("const {name}: "))?.1.split_once(" = ")?.1;
+        Some(list.split_once("];")?.0.to_string())
+    };
+    let lists = [("OF_REQUESTS", source), ("LATENCIES", keys)];
+    let named = lists.iter().find(|(name, _)| entry.contains(name));
+    let text = named.and_then(|(name, text)| list(name, text)).unwrap_or(entry.to_string());
+    let variants = text.split("Figure::").skip(1).map(|rest| {
+        rest.chars().take_while(|one| one.is_alphanumeric() || *one == '_').collect::<String>()
+    });
+    variants.filter_map(|variant| key_of(keys, &variant)).collect()
+}
+
+/// The key of a figure, from the function that gives it.
+fn key_of(keys: &str, variant: &str) -> Option<String> {
+    let arm = keys.split_once(&format!("Self::{variant} => \""))?.1;
+    Some(format!("`{}`", arm.split_once('"')?.0))
+}
+
+/// The last text in quotes of an entry behind its id, on one line.
+fn sentence(entry: &str) -> Option<String> {
+    let mut quotes = entry.split('"').skip(1).step_by(2).skip(1);
+    let text = quotes.next()?.replace("\\\n", " ");
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: &str = "const LATENCIES: [Figure; 1] = [Figure::P50];\n\
+                        Self::Rate => \"rate\",\n Self::P50 => \"latency.p50\",";
+    const SOURCE: &str = "const OF_REQUESTS: &[Figure] = &[Figure::Rate, Figure::P50];\n\
+                          pub const GATES: &[Listed] = &[\n\
+                          gate(\"all\", W, c, OF_REQUESTS, Leaves::Nothing),\n\
+                          gate(\"none\", W, c, &[], Leaves::Nothing),\n\
+                          gate(\"one\", W, c, &[Figure::Rate], Leaves::Bound(f, \"a bound\")),\n];";
+
+    #[test]
+    fn figures_and_what_is_left_are_read_from_the_table() {
+        let of = |id: &str| listed(SOURCE, KEYS, id).map(|lines| lines.join(" "));
+        assert_eq!(of("all").unwrap(), "Strikes: `rate`, `latency.p50`. Leaves: nothing.");
+        assert_eq!(of("none").unwrap(), "Strikes no figure.");
+        assert_eq!(of("one").unwrap(), "Strikes: `rate`. Leaves: a bound.");
+        assert_eq!(of("other"), None);
+    }
+}
