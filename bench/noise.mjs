@@ -21,10 +21,10 @@ const SHARE = 0.3;
 // A command that takes so long hangs.
 const PATIENCE_MS = 60_000;
 
-const sleeps = (file) => ["bin/target-sink", "--threads", "1", "--delay", "fixed:5ms",
-  "--log-arrivals", file, "--log-capacity", "1000000"];
+const sleeps = (file) => ["bin/target-sink", "--port", "0", "--threads", "1", "--delay",
+  "fixed:5ms", "--log-arrivals", file, "--log-capacity", "1000000"];
 const node = (file) => [process.execPath, "bench/noise/server.mjs", file];
-const works = (file) => ["bin/target-sink", "--threads", "1", "--burn", "200us",
+const works = (file) => ["bin/target-sink", "--port", "0", "--threads", "1", "--burn", "200us",
   "--log-arrivals", file, "--log-capacity", "1000000"];
 
 const OF_CPU = ["S1", "S2", "S6"];
@@ -73,7 +73,9 @@ async function serve(scene) {
   const [program, ...words] = scene.server(file);
   const child = start(program, words, ["ignore", "pipe", "inherit"]);
   const lines = createInterface({ input: child.stdout });
-  const { addr } = JSON.parse((await once(lines, "line"))[0]);
+  const gone = once(child, "exit").then(() => { throw new Error(`${program} has ended`); });
+  const { addr } = JSON.parse((await Promise.race([once(lines, "line"), gone]))[0]);
+  gone.catch(() => {});
   const stop = async () => {
     const [last] = await Promise.all([once(lines, "line"), once(child, "exit"),
       child.kill("SIGTERM")]);
