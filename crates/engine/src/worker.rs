@@ -135,6 +135,8 @@ pub struct Worker<D> {
     in_backoff: u64,
 
     turn_begin_ns: u64,
+    /// Measured requests of this tick that were sent before the turn under way.
+    sent_before_turn: u64,
     /// Since when what happens in this turn may have been there without being seen.
     unseen_since_ns: u64,
     /// Until when requests in flight were added up.
@@ -195,6 +197,7 @@ impl<D: Driver> Worker<D> {
             to_open: VecDeque::with_capacity(slots as usize),
             in_backoff: 0,
             turn_begin_ns: now_ns,
+            sent_before_turn: 0,
             unseen_since_ns: now_ns,
             counted_until_ns: now_ns,
             next_tick_ns: now_ns + TICK_NS,
@@ -237,6 +240,9 @@ impl<D: Driver> Worker<D> {
         accounting.turns += 1;
         accounting.turn_sum_ns += turn_ns;
         accounting.turn_max_ns = accounting.turn_max_ns.max(turn_ns);
+        if turn_ns > open::STALL_NS && self.release.is_none() {
+            self.sent_late(turn_ns);
+        }
         self.take_orders(now_ns);
         let until_ns = self.do_what_is_due(now_ns);
         if self.quit {
@@ -256,6 +262,7 @@ impl<D: Driver> Worker<D> {
         let Some(first) = self.driver.next() else {
             return self.account_for_wait(now_ns, until_ns, self.turn_begin_ns);
         };
+        self.sent_before_turn = self.recorder.tick.measured.sent;
         let stalled_ns = open::stalled(self.unseen_since_ns, (now_ns, until_ns), woken_ns);
         let before = self.recorder.tick.latency.count();
         self.handle(first);
@@ -266,6 +273,15 @@ impl<D: Driver> Worker<D> {
             let tick = &mut self.recorder.tick;
             tick.unseen.record_n(stalled_ns, tick.latency.count() - before);
         }
+    }
+
+    /// The turn that ended was so long that it stood still: in closed loop what left in it bears
+    /// the stamp of its begin, and may have left as late as its end.
+    #[cold]
+    fn sent_late(&mut self, turn_ns: u64) {
+        let tick = &mut self.recorder.tick;
+        let sent = tick.measured.sent.saturating_sub(self.sent_before_turn);
+        tick.lateness.record_n(turn_ns, sent);
     }
 
     fn take_orders(&mut self, now_ns: u64) {

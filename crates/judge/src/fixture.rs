@@ -161,8 +161,8 @@ impl Fixture {
             service_ns: latency(completed, mean_ns),
             release_lag_ns: None,
             lateness_ns: None,
-            latency_punctual_ns: None,
             unseen_ns: None,
+            latency_punctual_ns: None,
             latency_at_least_ns: None,
             residence: None,
             in_flight: InFlight {

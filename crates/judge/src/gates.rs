@@ -113,7 +113,10 @@ pub const GATES: &[Listed] = &[
         WallId::M1,
         resolution::check,
         &LATENCIES,
-        Leaves::Bound(resolution::leaves, "from the figure less the longest turn, to the figure"),
+        Leaves::Bound(
+            resolution::leaves,
+            "from the figure less two of the longest turn, to the figure",
+        ),
     ),
     gate(
         "release",

@@ -577,7 +577,7 @@ pub(crate) fn make_point(
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
         latency_punctual_ns: punctual_latency(level, gathered),
-        unseen_ns: (!gathered.unseen.is_empty()).then(|| gathered.unseen.summary(0)),
+        unseen_ns: stood_still(level, gathered).then(|| gathered.unseen.summary(0)),
         latency_at_least_ns: at_least(gathered),
         // The judge splits it.
         residence: None,
@@ -600,14 +600,25 @@ pub(crate) fn make_point(
     }
 }
 
-/// What a generator would have seen at least that is always on time; nothing where it was.
+/// Whether the generator did not run when it meant to, as far as that is not told by how late its
+/// requests left the plan.
+fn stood_still(level: &Level, gathered: &Gathered) -> bool {
+    let is_closed = matches!(level.arrival, Arrival::Closed);
+    !gathered.unseen.is_empty() || is_closed && !gathered.lateness.is_empty()
+}
+
+/// What a generator that is always on time would have seen at least; nothing in closed loop where
+/// this one was.
 fn punctual_latency(level: &Level, gathered: &Gathered) -> Option<Summary> {
     let is_open = matches!(level.arrival, Arrival::Open { .. });
-    let Gathered { latency, service, lateness, unseen, measured, .. } = gathered;
-    let service = if is_open { service } else { latency };
+    if !is_open && !stood_still(level, gathered) {
+        return None;
+    }
+    let measured = &gathered.measured;
     let censored = measured.unanswered + measured.failed + measured.unsent;
-    let window = Window { latency, service, lateness, unseen, censored };
-    (is_open || !unseen.is_empty()).then(|| punctual(window))
+    // In closed loop there is no service beside the latency.
+    let Gathered { latency, service, lateness, unseen, .. } = gathered;
+    Some(punctual(Window { latency, service, lateness, unseen, censored }))
 }
 
 fn in_flight(level: &Level, gathered: &Gathered, duration_s: f64) -> InFlight {

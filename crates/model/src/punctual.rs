@@ -21,9 +21,10 @@ const TRIED: [f64; 8] = [0.5, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
 pub struct Window<'a> {
     /// From the planned instant in open loop, from the send in closed loop.
     pub latency: &'a Histogram,
-    /// From the send.
+    /// From the send; empty in closed loop.
     pub service: &'a Histogram,
-    /// From when a request could leave to when it left; empty in closed loop.
+    /// From when a request could leave to when it left; in closed loop of those that left in a
+    /// turn that stood still, whose stamp is that of its begin.
     pub lateness: &'a Histogram,
     /// How long responses may have been there before they were stamped, of those that were late.
     pub unseen: &'a Histogram,

@@ -388,8 +388,9 @@ pub struct Tick {
     pub service: Histogram,
     /// Open loop only: sent minus planned.
     pub release_lag: Histogram,
-    /// Open loop only: sent minus planned or minus the instant a connection had room, whichever
-    /// was later. What is left is the generator's own lateness.
+    /// Open loop: sent minus planned or minus the instant a connection had room, whichever
+    /// was later. What is left is the generator's own lateness. In closed loop only that of
+    /// requests sent in a turn of the loop that took over 1 ms: they bear the stamp of its begin.
     pub lateness: Histogram,
     /// How long good responses to measured requests may have been there before they were stamped,
     /// because the worker did not run when it meant to: nothing of those that it took in time.

@@ -187,8 +187,8 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         service_ns: summary.clone(),
         release_lag_ns: None,
         lateness_ns: None,
-        latency_punctual_ns: None,
         unseen_ns: None,
+        latency_punctual_ns: None,
         latency_at_least_ns: None,
         residence: None,
         in_flight: InFlight {

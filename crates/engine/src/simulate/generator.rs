@@ -12,10 +12,10 @@ pub struct Generator {
     pub event_ns: u64,
     /// CPU time of each send, nanoseconds.
     pub send_ns: u64,
-    /// A sleep ends late by this at the least, and by an exponential time of this mean on top,
-    /// nanoseconds.
+    /// A sleep that nothing but the time ends ends late by this at the least, and by an exponential
+    /// time of this mean on top, nanoseconds.
     pub late_ns: (f64, f64),
-    /// Share of sleeps that end late by a further exponential time of this mean, nanoseconds.
+    /// Share of those sleeps that end late by a further exponential time of this mean, nanoseconds.
     pub very_late: (f64, f64),
     /// When its workers do not run, whatever there is to do.
     pub frozen: Halts,
@@ -55,7 +55,8 @@ pub(super) struct Pulse {
     /// Time throttled, and periods in which it was.
     pub throttled: (u64, u64),
     period: (u64, u64),
-    /// How late the sleep under way will end.
+    /// Until when the sleep under way should last, and how late it will end if nothing else ends it.
+    until_ns: u64,
     late_ns: u64,
 }
 
@@ -70,6 +71,7 @@ impl Pulse {
             wait_ns: 0,
             throttled: (0, 0),
             period: (0, 0),
+            until_ns: 0,
             late_ns: 0,
         }
     }
@@ -124,7 +126,7 @@ impl Pulse {
         if self.random.uniform() < share {
             late += self.draw(more);
         }
-        self.late_ns = late as u64;
+        (self.until_ns, self.late_ns) = (until_ns, late as u64);
     }
 
     /// An exponential time with this mean.
@@ -132,15 +134,20 @@ impl Pulse {
         -mean * (1.0 - self.random.uniform()).ln()
     }
 
+    /// How late a sleep is that ends for what was due then: only its own end comes late.
+    fn late(&self, due_ns: u64) -> u64 {
+        if due_ns >= self.until_ns { self.late_ns } else { 0 }
+    }
+
     /// When the sleep under way ends, if it should at this instant.
     pub fn wake_ns(&self, due_ns: u64) -> u64 {
-        let woken_ns = due_ns.max(self.local_ns) + self.late_ns;
+        let woken_ns = due_ns.max(self.local_ns) + self.late(due_ns);
         self.plan.frozen.end_of(woken_ns).unwrap_or(woken_ns)
     }
 
     /// Is awake from the sleep that should have ended at this instant.
     pub fn wake(&mut self, due_ns: u64) {
-        self.local_ns = due_ns.max(self.local_ns) + self.late_ns;
+        self.local_ns = due_ns.max(self.local_ns) + self.late(due_ns);
         self.run_on();
     }
 }

@@ -423,7 +423,7 @@ impl Serving {
             Discipline::Sharing => self.share(now_ns, job),
             Discipline::Shared => {
                 self.queues[0].push_back(job);
-                if let Some(free) = self.at_work.iter().position(Option::is_none) {
+                if let Some(free) = self.least_used() {
                     self.begin(now_ns, free);
                 }
             }
@@ -435,6 +435,12 @@ impl Serving {
                 }
             }
         }
+    }
+
+    /// The free server that has worked least.
+    fn least_used(&self) -> Option<usize> {
+        let free = (0..self.at_work.len()).filter(|server| self.at_work[*server].is_none());
+        free.min_by(|left, right| self.cpu_ns[*left].total_cmp(&self.cpu_ns[*right]))
     }
 
     /// Takes a token out of the bucket, if there is one.

@@ -66,8 +66,10 @@ pub(super) fn unseen_since(
     if waited_ns < worked_ns { turn_begin_ns } else { woken_ns.min(until_ns.max(begin_ns)) }
 }
 
+/// A sleep that ends later than this took what came meanwhile late, nanoseconds.
+const LATE_NS: u64 = 50_000;
 /// A worker that is later than this did not run when it meant to, nanoseconds.
-const STALL_NS: u64 = 1_000_000;
+pub(super) const STALL_NS: u64 = 1_000_000;
 
 /// How long the responses of a turn may have been there because the worker stood still; nothing
 /// when it ran when it meant to. Arguments are those of [`unseen_since`], and its result.
@@ -80,8 +82,12 @@ pub(super) fn stalled(
     (begin_ns, until_ns): (u64, u64),
     woken_ns: u64,
 ) -> u64 {
-    if woken_ns.saturating_sub(until_ns.max(begin_ns)) > STALL_NS {
+    let late_ns = woken_ns.saturating_sub(until_ns.max(begin_ns));
+    if late_ns > STALL_NS {
         return woken_ns - begin_ns;
+    }
+    if late_ns > LATE_NS {
+        return late_ns;
     }
     let unseen_ns = woken_ns.saturating_sub(unseen_since_ns);
     if unseen_ns > STALL_NS { unseen_ns } else { 0 }
@@ -305,6 +311,19 @@ mod tests {
         assert_eq!(since(0, 10_000, 20_000, 10_005), 0, "a long turn, and no sleep after it");
         assert_eq!(since(0, 10, 1000, 9000), 1000, "a sleep that ended too late");
         assert_eq!(since(8, 10, 5, 12), 10, "an instant that had passed before the wait");
+    }
+
+    #[test]
+    fn a_stall_is_a_sleep_or_a_turn_that_was_a_millisecond_too_long() {
+        let ms = 1_000_000;
+        let stall = |turn, begin, until, woken| {
+            stalled(unseen_since(turn, (begin, until), woken), (begin, until), woken)
+        };
+        assert_eq!(stall(0, 10, 20 * ms, 15 * ms), 0, "a response ended the sleep");
+        assert_eq!(stall(0, 10, 20 * ms, 20 * ms + ms / 30), 0, "as late as sleeps are");
+        assert_eq!(stall(0, 10, 20 * ms, 20 * ms + ms / 2), ms / 2, "late, and not frozen");
+        assert_eq!(stall(0, 10, 20 * ms, 90 * ms), 90 * ms - 10, "frozen at an unknown instant");
+        assert_eq!(stall(0, 50 * ms, 70 * ms, 50 * ms + 5), 50 * ms + 5, "frozen in a turn");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Responses are stamped when they come.
 //!
-//! A stamp can be late by the length of a turn of the worker's loop. When turns are as long as half
-//! the median latency, much of the latency is the generator's own: the true one lies between the
-//! figure less the longest turn and the figure. And a worker that stood still stamps late what came
-//! meanwhile; how long is known (`unseen_ns`), so each percentile keeps a bound (`model::punctual`)
-//! and is sound where the two agree within 5 % or 50 us.
+//! A stamp can be late by the length of a turn of the worker's loop, and a request can leave as much
+//! after its own. When turns are as long as half the median latency, much of the latency is the
+//! generator's own: the true one lies between the figure less two of the longest turn and the
+//! figure. And a worker that stood still stamps late what came meanwhile; how long is known
+//! (`unseen_ns`), so each percentile keeps a bound (`model::punctual`) and is sound where the two
+//! agree within 5 % or 50 us.
 
 use super::{Outcome, release};
 use crate::case::Case;
@@ -40,7 +41,8 @@ pub fn check(case: &Case<'_>) -> Outcome {
 /// Longest mean turn as a share of the median latency.
 const TURN_MAX: f64 = 0.5;
 
-/// A stamp is late by at most the longest turn, and by what was unseen.
+/// A request leaves up to a turn after its stamp and its response is stamped up to a turn late; and
+/// by what was unseen.
 pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     let point = case.point;
     let value_ns = point.latency_ns.of(figure)? as f64;
@@ -54,7 +56,7 @@ pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     if point.client_loop.turn_mean_ns.is_some_and(|turn_ns| turn_ns / p50_ns > TURN_MAX) {
         let turn_ns = point.client_loop.turn_max_ns as f64;
         let by = format!("a response is stamped up to {} late", show_ns(turn_ns));
-        let low = (value_ns - turn_ns).max(0.0);
+        let low = (value_ns - 2.0 * turn_ns).max(0.0);
         left = left.and(Standing::Bounded { low, high: Some(value_ns), by });
     }
     Some(left)

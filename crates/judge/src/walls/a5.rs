@@ -150,6 +150,7 @@ fn is_regular(dips: &[usize]) -> bool {
 mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use model::histogram::Summary;
     use model::reading::Doing;
     use std::collections::BTreeMap;
 
@@ -215,6 +216,19 @@ mod tests {
         fixture.observed.runtime = paused(0.5);
         fixture.worker(0.9, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the generator may pause");
+    }
+
+    #[test]
+    fn pauses_of_the_generator_are_not_the_servers() {
+        let mut fixture = jerky();
+        fixture.stopped(0.1);
+        let longest = |ns| Some(Summary { count: 9, max: Some(ns), ..Summary::default() });
+        fixture.point.unseen_ns = longest(5_000_000);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "far shorter");
+        fixture.point.unseen_ns = longest(50_000_000);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        (fixture.point.unseen_ns, fixture.point.lateness_ns) = (None, longest(50_000_000));
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "its sends tell the same");
     }
 
     #[test]

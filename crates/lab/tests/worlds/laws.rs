@@ -4,6 +4,7 @@ use crate::stage::{MS, Seen, US};
 use crate::truth::{self, Fates, Truth, percentile};
 use model::histogram::Summary;
 use model::run::Point;
+use model::standing::{FIGURES, Figure, Standing};
 use std::collections::BTreeMap;
 
 /// What was found in one world.
@@ -11,6 +12,8 @@ use std::collections::BTreeMap;
 pub struct Findings {
     /// What does not hold.
     pub wrong: Vec<String>,
+    /// The wall that the run names.
+    pub named: &'static str,
     /// How often an interval was stated, and how often it held the truth.
     pub stated: BTreeMap<&'static str, (u64, u64)>,
 }
@@ -29,35 +32,17 @@ impl Findings {
     }
 }
 
-/// How a figure stands.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Standing {
-    /// It is as shown.
-    Sound,
-    /// It lies between these.
-    Bounded(f64, f64),
-    /// It is not known.
-    NotKnown,
+/// The figure of the record that one of these stands by. What has no standing of its own is sound.
+fn figure_of(name: &str) -> Option<Figure> {
+    // Service and the latency of good responses are taken with the same stamps.
+    let name = name.replace("service_ns.", "latency.").replace("latency_good_ns.", "latency.");
+    let name = name.replace("_ns.", ".");
+    FIGURES.into_iter().find(|figure| figure.key() == name)
 }
 
-/// How a figure of a point stands: sound where the record does not say.
-pub fn standing(point: &Point, figure: &str) -> Standing {
-    let value = serde_json::to_value(point).unwrap_or_default();
-    let Some(all) = value.get("standing") else {
-        // Before figures stood by themselves a broken gate took them all.
-        let is_broken = point.gates.iter().any(|gate| gate.ok == Some(false));
-        return if is_broken { Standing::NotKnown } else { Standing::Sound };
-    };
-    // `latency_ns.p50` stands as `latency.p50`; what has no standing of its own is sound.
-    let Some(kept) = all.get(figure.replace("_ns.", ".")) else { return Standing::Sound };
-    match kept["is"].as_str() {
-        Some("sound") => Standing::Sound,
-        Some("bounded") => {
-            let low = kept["low"].as_f64().unwrap_or(f64::NEG_INFINITY);
-            Standing::Bounded(low, kept["high"].as_f64().unwrap_or(f64::INFINITY))
-        }
-        _ => Standing::NotKnown,
-    }
+/// How a figure of a point stands.
+pub fn standing(point: &Point, name: &str) -> Standing {
+    figure_of(name).map_or(Standing::Sound, |figure| point.standing.of(figure).clone())
 }
 
 /// How far from the truth a figure may be that is called sound.
@@ -89,7 +74,9 @@ pub fn hold(findings: &mut Findings, seen: &Seen, index: usize, allowed: Allowed
     let point = &seen.run.record.points[index];
     conserved(findings, point, &truth);
     rate_holds(findings, point, &truth);
-    in_flight_holds(findings, point, &truth);
+    if allowed.of == Of::Plan {
+        in_flight_holds(findings, point, &truth);
+    }
     percentiles_hold(findings, point, &truth, allowed);
     truth
 }
@@ -209,8 +196,10 @@ fn holds(
 ) {
     let (low, high) = match standing(point, figure) {
         Standing::Sound => (shown, shown),
-        Standing::Bounded(low, high) => (low, high),
-        Standing::NotKnown => return,
+        // The bounds are those of the latency itself.
+        Standing::Bounded { .. } if !figure.starts_with("latency_ns") && figure != "rate" => return,
+        Standing::Bounded { low, high, .. } => (low, high.unwrap_or(f64::INFINITY)),
+        Standing::NotKnown { .. } => return,
     };
     let rounding = 1e-6 * most.abs().max(1.0);
     if high < least - rounding || low > most + rounding {

@@ -4,6 +4,7 @@ use crate::stage::Seen;
 use engine::schedule::Schedule;
 use engine::seed_of_visit;
 use engine::simulate::server::{Entry, Fate};
+use model::curve::Curve;
 use model::load::Arrival;
 use model::run::Point;
 use std::sync::Arc;
@@ -133,15 +134,14 @@ fn planned(seen: &Seen, index: usize, measured: &[Entry]) -> Vec<u64> {
     }
 }
 
-/// How requests became due at a point.
+/// How requests became due at a point: a search asks for another rate in each.
 fn level_of(seen: &Seen, index: usize) -> Arrival {
-    let point = &seen.run.record.points[index];
-    let asked = &seen.drawn.trial.levels[0].arrival;
-    match (asked, point.load.rate) {
-        (Arrival::Open { arrivals, .. }, Some(rate)) => {
-            Arrival::Open { curve: model::curve::Curve::constant(rate), arrivals: *arrivals }
+    let (trial, point) = (&seen.drawn.trial, &seen.run.record.points[index]);
+    match (&trial.levels[0].arrival, point.load.rate) {
+        (Arrival::Open { arrivals, .. }, Some(rate)) if trial.search.is_some() => {
+            Arrival::Open { curve: Curve::constant(rate), arrivals: *arrivals }
         }
-        _ => Arrival::Closed,
+        (arrival, _) => arrival.clone(),
     }
 }
 
@@ -152,4 +152,21 @@ pub fn percentile(values: &[u64], unknown: u64, quantile: f64) -> Option<u64> {
     let population = values.len() as f64 + unknown as f64;
     let rank = (quantile * population).ceil() as usize;
     values.get(rank.max(1) - 1).copied()
+}
+
+/// Standard deviation over mean of the true rates of half seconds of the first window.
+pub fn restlessness(seen: &Seen) -> f64 {
+    let (begin_ns, end_ns) = seen.point().window_ns;
+    let mut halves = vec![0.0; ((end_ns - begin_ns) / 500_000_000).max(1) as usize];
+    for one in visit_of(seen, seen.point()) {
+        let at = one.back_ns.checked_sub(begin_ns).map(|since_ns| since_ns / 500_000_000);
+        if let (Some(at), Fate::Answered(..400)) = (at, one.fate)
+            && let Some(count) = halves.get_mut(at as usize)
+        {
+            *count += 1.0;
+        }
+    }
+    let mean = halves.iter().sum::<f64>() / halves.len() as f64;
+    let squares = halves.iter().map(|count| (count - mean).powi(2)).sum::<f64>();
+    (squares / halves.len() as f64).sqrt() / mean.max(f64::MIN_POSITIVE)
 }

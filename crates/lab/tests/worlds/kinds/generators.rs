@@ -58,7 +58,10 @@ pub const SLOW: Kind = Kind {
         drawn.plan.generator.send_ns = 20 * US;
         drawn
     },
-    check: |seen, findings| blameless(seen, findings, 30 * MS),
+    check: |seen, findings| {
+        blameless(seen, findings, 30 * MS);
+        is_named(seen, findings);
+    },
 };
 
 /// It may use a tenth to a half of a CPU and wants more.
@@ -75,8 +78,20 @@ pub const STARVED: Kind = Kind {
         drawn.plan.generator.quota_ns = Some(dice.scale(5e6, 12e6) as u64);
         drawn
     },
-    check: |seen, findings| blameless(seen, findings, 120 * MS),
+    check: |seen, findings| {
+        blameless(seen, findings, 120 * MS);
+        is_named(seen, findings);
+    },
 };
+
+/// A generator that limits the rate is the wall.
+fn is_named(seen: &Seen, findings: &mut Findings) {
+    let verdict = &seen.run.record.verdict;
+    if verdict.side != Side::Client {
+        let wall = verdict.wall.word();
+        findings.wrong(format!("{wall} is named where the generator is the wall"));
+    }
+}
 
 /// What holds beside any fault of the generator.
 fn blameless(seen: &Seen, findings: &mut Findings, edge_ns: u64) {

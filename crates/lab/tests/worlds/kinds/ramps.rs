@@ -25,9 +25,18 @@ pub const NOISY: Kind = Kind {
             laws::hold(findings, seen, index, PUNCTUAL);
         }
         not_ours(seen, findings);
+        cpus_are_full(seen, findings);
         covers(seen, findings);
     },
 };
+
+/// All of its time of service is CPU time, and no other CPU is its own.
+fn cpus_are_full(seen: &Seen, findings: &mut laws::Findings) {
+    let wall = seen.run.record.verdict.wall.word();
+    if !["S1", "S2", "S4"].contains(&wall) {
+        findings.wrong(format!("{wall} is named where the server's CPUs are full"));
+    }
+}
 
 /// The interval of the ceiling, against the capacity that visits scatter around.
 fn covers(seen: &Seen, findings: &mut laws::Findings) {
@@ -55,6 +64,7 @@ pub const QUIET: Kind = Kind {
             laws::hold(findings, seen, index, PUNCTUAL);
         }
         not_ours(seen, findings);
+        cpus_are_full(seen, findings);
         let capacity = seen.drawn.plan.server.capacity();
         match &seen.run.record.verdict.ceiling {
             Some(ceiling) if (ceiling.rate / capacity - 1.0).abs() < 0.06 => {}
