@@ -121,7 +121,7 @@ fn load(point: &Point) -> String {
 fn side(run: &Record, at: usize) -> PointSide {
     let point = &run.points[at];
     let rate = point.headline_rate();
-    let rates = steady::independent_rates(&point.per_100ms, rate);
+    let rates = steady::independent_rates_of(point);
     let same = load(point);
     let broken = point.gates.iter().filter(|gate| gate.ok == Some(false));
     PointSide {

@@ -80,7 +80,7 @@ pub fn ceiling(visits: &[&Point], kind: CeilingKind) -> Option<Ceiling> {
     let found = plateau::estimate(&levels(visits))?;
     let inside = |point: &Point| {
         let rate = point.headline_rate();
-        let batches = steady::independent_rates(&point.per_100ms, rate);
+        let batches = steady::independent_rates_of(point);
         let (low, high) = stats::mean_interval(&batches)?;
         Some((low.min(rate), high.max(rate), IntervalKind::WithinRun))
     };

@@ -64,7 +64,7 @@ fn in_flight_of(point: &Point) -> f64 {
 }
 
 fn level_of(point: &Point) -> Level {
-    let rates = steady::independent_rates(&point.per_100ms, point.rate);
+    let rates = steady::independent_rates_of(point);
     let half = stats::mean_interval(&rates).map_or(0.0, |(low, high)| (high - low) / 2.0);
     Level {
         in_flight: in_flight_of(point),

@@ -98,7 +98,7 @@ fn cost(best: &Point, busy: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Op
     let (mut low, mut high) = (value, value);
     for point in busy {
         let Some(us) = of(point) else { continue };
-        let rates = steady::independent_rates(&point.per_100ms, point.rate);
+        let rates = steady::independent_rates_of(point);
         let (least, most) = stats::mean_interval(&rates).unwrap_or((point.rate, point.rate));
         low = low.min(us * point.rate / most.max(f64::MIN_POSITIVE));
         high = high.max(us * point.rate / least.max(point.rate / 2.0));

@@ -44,10 +44,7 @@ pub enum Steadiness {
 /// than four rounds tells nothing.
 pub fn steadiness_of(point: &Point) -> Steadiness {
     let tenths = &point.per_100ms;
-    let is_stepped = point.load.model == "closed" && !point.is_churn() && point.events.is_none();
-    let round_ns = point.service_ns.p50.filter(|_| is_stepped).unwrap_or(0);
-    let round = (round_ns as f64 / 1e8).round() as usize;
-    match round {
+    match round_of(point) {
         0 | 1 => steadiness(tenths),
         round if 4 * round > tenths.len() => Steadiness::Unknown,
         round => {
@@ -93,13 +90,46 @@ pub fn half_second_rates(tenths: &[u64]) -> Vec<f64> {
     stats::batch_means(&counts, BATCH_MAX).into_iter().map(|mean| mean * 10.0).collect()
 }
 
-/// Nearly independent rates per second of parts of a window, scaled so that their mean is `rate`.
-pub fn independent_rates(tenths: &[u64], rate: f64) -> Vec<f64> {
+/// Nearly independent rates per second of parts of a point's window. Responses that come in rounds
+/// are counted over four rounds at a time; a window with fewer than five such parts has none.
+pub fn independent_rates_of(point: &Point) -> Vec<f64> {
+    let rate = point.headline_rate();
+    match round_of(point) {
+        0 => independent_rates(&point.per_100ms, rate),
+        round => {
+            let counts: Vec<f64> = whole_tenths(&point.per_100ms);
+            let parts = stats::batch_means(&counts, ROUNDS * round);
+            if parts.len() < PARTS_MIN { Vec::new() } else { scaled(parts, rate) }
+        }
+    }
+}
+
+/// Rounds that are counted together.
+const ROUNDS: usize = 4;
+/// Parts of a window that say how much it varies.
+const PARTS_MIN: usize = 5;
+
+/// Tenths of a second of one round, where responses come in rounds; 0 where they do not. In closed
+/// loop requests that were sent at once come back at once.
+fn round_of(point: &Point) -> usize {
+    let is_stepped = point.load.model == "closed" && !point.is_churn() && point.events.is_none();
+    let round_ns = point.service_ns.p50.filter(|_| is_stepped).unwrap_or(0);
+    (round_ns as f64 / 1e8).round() as usize
+}
+
+/// The last tenth is cut off by the end of the window.
+fn whole_tenths(tenths: &[u64]) -> Vec<f64> {
     let whole = &tenths[..tenths.len().saturating_sub(1)];
-    let counts: Vec<f64> = whole.iter().map(|count| *count as f64).collect();
-    let batches = stats::independent_batches(&counts);
-    // The series holds answers that arrived in the window, the rate all answers to requests sent
-    // in it; they differ by the edges.
+    whole.iter().map(|count| *count as f64).collect()
+}
+
+/// The same for any series.
+fn independent_rates(tenths: &[u64], rate: f64) -> Vec<f64> {
+    scaled(stats::independent_batches(&whole_tenths(tenths)), rate)
+}
+
+/// Scaled so that their mean is `rate`: a cut tenth is not in them.
+fn scaled(batches: Vec<f64>, rate: f64) -> Vec<f64> {
     let Some(mean) = stats::mean(&batches).filter(|mean| *mean > 0.0) else { return Vec::new() };
     batches.into_iter().map(|batch| batch / mean * rate).collect()
 }

@@ -58,6 +58,7 @@ pub const HARMLESS: &[&str] = &[
     "tls-resume",
     "tls-version",
     "trial",
+    "visits",
     "warmup",
     "write-rate",
     "writers",

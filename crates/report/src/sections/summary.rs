@@ -209,6 +209,10 @@ fn load_banner(run: &Run) -> Banner {
     let around = ceiling.and_then(interval).map_or_else(String::new, |text| format!(" ({text})"));
     let (p50, p99) = (latency(point, Figure::P50), latency(point, Figure::P99));
     let load = point_phrase(point);
+    if point.requests.sent > 0 && point.requests.completed == 0 && point.rate == 0.0 {
+        let text = format!("NO GOOD RESPONSE, with {load}");
+        return Banner { tone: Tone::Caution, text, lines: vec![wall_sentence(verdict)] };
+    }
     let text = format!("{rate}{around}, p50 {p50}, p99 {p99}, with {load}");
     Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
 }

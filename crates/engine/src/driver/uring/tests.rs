@@ -56,8 +56,9 @@ fn nothing_is_under_way_when_the_memory_goes() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let Some(mut driver) = driver(&listener, 1) else { return };
     driver.open(0, 0);
-    let (mut peer, _) = listener.accept().unwrap();
+    // It is only a wait that hands the connect over.
     assert!(matches!(next(&mut driver), Event::Opened { slot: 0, .. }));
+    let (mut peer, _) = listener.accept().unwrap();
     // The receive is handed over.
     let now_ns = driver.now_ns();
     driver.wait(now_ns, now_ns);
