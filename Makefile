@@ -24,7 +24,7 @@ FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: build-ranch build-nginx ranch
-.PHONY: behaviours test-bench
+.PHONY: behaviours noise test-bench
 .PHONY: walls walls-fit spectrum services bench-bare bench-database bench-size bench-steering
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
 
@@ -152,8 +152,11 @@ behaviours: build ## what ceiling, wrk, oha and h2load say of 20 servers: ONLY=a
 	  echo "oha cannot be had here, and is left out"
 	node bench/behaviours.mjs
 
-test-bench: ## the parts of the comparison that could make a tool look wrong
-	node --test bench/behaviours/test.mjs
+noise: build ## load, ramp and find on a host that others use: RUNS=40 ONLY=load,find NOISE=0
+	node bench/noise.mjs
+
+test-bench: ## the parts of the comparisons that could make a tool look wrong
+	node --test bench/behaviours/test.mjs bench/noise/test.mjs
 
 walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; as root
 	./scripts/need ip iproute2
