@@ -164,7 +164,7 @@ mod tests {
     fn a_command_line_has_no_secrets() {
         let shown = |text: &str| shown(text.as_bytes());
         assert_eq!(
-            shown("app\0--db\0postgres://u:s@h/d\0-n\05\0"),
+            shown("app\0--db\0postgres://u:s@h/d\0-n\x005\0"),
             "app --db postgres://u:***@h/d -n 5"
         );
         assert_eq!(shown("app\0--password\0s\0\0"), "app --password ***");

@@ -32,7 +32,7 @@ fn headline(run: &Run) -> Vec<String> {
     let mut found = Vec::new();
     let is_refused = banner.text.starts_with("NOT A");
     let may_be_bad = record.search.is_some() && !record.claim().is_known();
-    if record.search.is_none() && is_refused != !record.claim().is_known() {
+    if record.search.is_none() && is_refused == record.claim().is_known() {
         found.push(format!("'{}' for {:?}", banner.text, record.claim()));
     }
     if is_refused && banner.tone != Tone::Bad {
