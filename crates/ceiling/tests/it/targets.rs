@@ -71,7 +71,8 @@ fn pipelines_bodies_and_other_routes() {
     assert_eq!(count(&missing, "/status/4xx"), 2000);
     assert_eq!(count(&missing, "/requests/failed"), 2000, "an error status is not a success");
     assert_eq!(missing["rate"], 0.0);
-    assert_eq!(missing["verdict"]["wall"], "M4");
+    assert_eq!(missing["error_codes"], serde_json::json!({ "404": 2000 }));
+    assert!(missing["standing"].get("rate").is_none(), "failures are results");
 }
 
 #[test]
