@@ -190,9 +190,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].unseen_ns",
         "How long good responses may have been there before they were stamped, because a worker of \
          the generator did not run when it meant to: since its last wait began where it woke over \
-         1 ms late, since that should have ended where it woke over 50 us late, since its last turn began where that took over 1 ms. count is how many \
-         responses that may be; all others were stamped in time. null where there are none. A \
-         stall inside a sleep of up to 20 ms leaves no trace.",
+         1 ms late, since that should have ended where it woke over 50 us late, since its last \
+         turn began where that took over 1 ms. count is how many responses that may be; all others \
+         were stamped in time. null where there are none. A stall inside a sleep of up to 20 ms \
+         leaves no trace.",
     ),
     (
         "points[].latency_at_least_ns",

@@ -117,7 +117,7 @@ mod tests {
         assert!(content(Format::Hlog).contains("Tag=c1000-broken,"));
         let html = content(Format::Html);
         assert!(html.contains("<tr class=\"broken\">"), "tables");
-        assert!(html.contains("\"x_marks\":[\"none\""), "curves");
+        assert!(html.contains("\"x_marks\":[\"broken\""), "curves");
         assert!(html.contains("\"mark\":\"broken\""), "views and windows");
         let text = crate::text(&run, crate::Detail::Summary, crate::Style::Plain);
         assert!(text.contains("\n!   1000 "), "{text}");

@@ -55,7 +55,7 @@ pub(super) struct Pulse {
     /// Time throttled, and periods in which it was.
     pub throttled: (u64, u64),
     period: (u64, u64),
-    /// Until when the sleep under way should last, and how late it will end if nothing else ends it.
+    /// Until when the sleep under way should last, and how late it ends if nothing else ends it.
     until_ns: u64,
     late_ns: u64,
 }

@@ -1,8 +1,8 @@
 //! Responses are stamped when they come.
 //!
-//! A stamp can be late by the length of a turn of the worker's loop, and a request can leave as much
-//! after its own. When turns are as long as half the median latency, much of the latency is the
-//! generator's own: the true one lies between the figure less two of the longest turn and the
+//! A stamp can be late by the length of a turn of the worker's loop, and a request can leave as
+//! much after its own. When turns are as long as half the median latency, much of the latency is
+//! the generator's own: the true one lies between the figure less two of the longest turn and the
 //! figure. And a worker that stood still stamps late what came meanwhile; how long is known
 //! (`unseen_ns`), so each percentile keeps a bound (`model::punctual`) and is sound where the two
 //! agree within 5 % or 50 us.

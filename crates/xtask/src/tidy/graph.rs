@@ -75,11 +75,6 @@ const ROOMS: &[Room] = &[
         why: "a far probe carries facts and readings over a line and reads no more than a near one",
     },
     Room {
-        folder: "fuzz",
-        may_use: &["crates/claims"],
-        why: "what must hold for any bytes is in claims, which other tests hold as well",
-    },
-    Room {
         folder: "crates/lab",
         may_use: &[
             "crates/model",
@@ -136,6 +131,11 @@ const ROOMS: &[Room] = &[
             "crates/remote",
         ],
         why: "it feeds bytes to whatever reads what others wrote; only fuzz targets use it",
+    },
+    Room {
+        folder: "fuzz",
+        may_use: &["crates/claims"],
+        why: "what must hold for any bytes is in claims, which other tests hold as well",
     },
     Room {
         folder: "crates/xtask",
