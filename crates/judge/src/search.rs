@@ -381,7 +381,9 @@ impl Search {
         }
         let agrees =
             |check: &Option<Check>| check.as_ref().is_some_and(|check| check.agrees == Some(true));
-        let is_confirmed = agrees(&checks[0]) && (agrees(&checks[1]) || is_limited);
+        // Where the generator gave way first, the highest rate is not known, only that it is more.
+        let is_above = agrees(&checks[1]) || ended == Ended::HighestHolds;
+        let is_confirmed = agrees(&checks[0]) && is_above;
         if is_confirmed { Confidence::Confirmed } else { Confidence::Probable }
     }
 

@@ -277,7 +277,7 @@ fn a_miss_of_a_late_client_ends_the_search_there() {
         true => (Standing::Met, Trust::Sound),
         false => (Standing::Missed, Trust::ClientLate),
     });
-    assert_eq!(answer.ended, Ended::ClientLimited);
+    assert_eq!((answer.ended, answer.confidence), (Ended::ClientLimited, Confidence::Probable));
     assert_eq!((answer.rate, answer.kind), (Some(1600.0), CeilingKind::AtLeast));
     assert_eq!(answer.misses_at, None, "it is not known what the target does there");
     assert!(answer.notes[0].contains("3200/s"), "{answer:?}");

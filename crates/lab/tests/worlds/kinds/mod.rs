@@ -75,6 +75,8 @@ impl Kind {
         let seen = drawn.clone().play();
         (self.check)(&seen, &mut findings);
         findings.named = seen.run.record.verdict.wall.word();
+        // Headline, marks and charts say what the record may claim.
+        report::story::contradictions(&seen.run).into_iter().for_each(|one| findings.wrong(one));
         if seed.is_multiple_of(8) && drawn.play().bytes() != seen.bytes() {
             findings.wrong("the same seed gives another record".to_string());
         }
