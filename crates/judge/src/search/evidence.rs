@@ -134,9 +134,38 @@ impl Evidence {
     }
 
     /// The lowest rate that the generator could not make in time, while nothing shows that the
-    /// target misses it.
+    /// target misses it. A trial that is met shows that the generator can make the rate, so late
+    /// ones must be more than those: a host that others use holds it up now and then.
     pub fn client_limit(&self) -> Option<f64> {
-        let is_limit = |tested: &&Tested| tested.late >= LATE_MAX && tested.leaning <= 0.0;
+        let hold = ((1.0 - BAD_MISSES) / (1.0 - GOOD_MISSES)).ln();
+        let is_limit = |tested: &&Tested| {
+            let met = tested.leaning / hold;
+            tested.late >= LATE_MAX && met >= 0.0 && f64::from(tested.late) > met
+        };
         self.tested.iter().find(is_limit).map(|tested| tested.rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generator_that_is_late_now_and_then_is_no_limit() {
+        let with = |trials: &[(Standing, Trust)]| {
+            let mut evidence = Evidence::new(0.95);
+            for (standing, trust) in trials {
+                let (standing, trust) = (*standing, *trust);
+                let result = TrialResult { standing, trust, duration_ns: 0, elapsed_ns: 0 };
+                evidence.add(400.0, 1.0, Purpose::Verify, &result);
+            }
+            evidence.client_limit()
+        };
+        let (met, late) = ((Standing::Met, Trust::Sound), (Standing::Missed, Trust::ClientLate));
+        assert_eq!(with(&[late, late]), Some(400.0));
+        assert_eq!(with(&[met, met, met, late, late]), None, "it can make the rate");
+        assert_eq!(with(&[met, late, late]), Some(400.0), "by luck");
+        let missed = (Standing::Missed, Trust::Sound);
+        assert_eq!(with(&[missed, late, late]), None, "the target misses it");
     }
 }
