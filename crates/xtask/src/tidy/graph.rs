@@ -16,6 +16,13 @@ struct Room {
     why: &'static str,
 }
 
+/// Edges that tests alone may use, with the reason.
+const IN_TESTS: &[(&str, &str, &str)] = &[(
+    "crates/lab",
+    "crates/report",
+    "in every world of the tests, the page tells no other story than the record",
+)];
+
 /// The whole graph. A new edge is its own commit, with its reason here.
 const ROOMS: &[Room] = &[
     Room { folder: "crates/model", may_use: &[], why: "the nouns depend on nobody" },
@@ -200,7 +207,15 @@ fn unknown(package: &Package) -> Finding {
 }
 
 fn edges_outside_the_table(room: &Room, package: &Package) -> Vec<Finding> {
-    let outside = package.uses.iter().filter(|used| !room.may_use.contains(&used.folder.as_str()));
+    let is_of_tests = |used: &manifest::Dependency| {
+        let is_it =
+            |(from, to, _): &&(&str, &str, &str)| (*from, *to) == (room.folder, &used.folder);
+        used.section == Section::Dev && IN_TESTS.iter().any(|edge| is_it(&edge))
+    };
+    let is_known = |used: &manifest::Dependency| {
+        room.may_use.contains(&used.folder.as_str()) || is_of_tests(used)
+    };
+    let outside = package.uses.iter().filter(|used| !is_known(used));
     let finding = |used: &manifest::Dependency| {
         Finding::new(
             &package.manifest,
@@ -304,6 +319,18 @@ mod tests {
         let wrongs: Vec<_> = check(&tree).into_iter().map(|finding| finding.wrong).collect();
         assert_eq!(wrongs.len(), 2);
         assert!(wrongs[1].contains("closes a cycle"));
+    }
+
+    #[test]
+    fn an_edge_of_tests_is_none_of_the_product() {
+        let edge = |section: &str| {
+            let lab =
+                manifest("lab", &format!("[{section}]\nreport = {{ path = \"../report\" }}\n"));
+            let report = manifest("report", "");
+            let files = [("crates/lab/Cargo.toml", &*lab), ("crates/report/Cargo.toml", &*report)];
+            check(&Tree::sample(&files)).len()
+        };
+        assert_eq!((edge("dev-dependencies"), edge("dependencies")), (0, 1));
     }
 
     #[test]
