@@ -24,8 +24,9 @@ service.p99 and so on for times from send, good.p99 and so on for good responses
 alone (a request without one counts as slower than all others elsewhere), errors
 status3xx status4xx status5xx with < or <= and a share, rate with > or >=.
 Errors are requests without a good answer, of all that were due. A percentile
-with too few answers, or a term that cannot be known, is undecided. Exit 3 when a term is missed or
-undecided; a measurement that is not valid exits with 4 first.
+with too few responses, or a term that cannot be known, is undecided. Exit 3
+when a term is missed or undecided. Exit 4 comes first, when the rate is not
+known or the generator was the wall; with --strict, when any check is broken.
 
 Examples:
   ceiling load http://127.0.0.1:8083/read
