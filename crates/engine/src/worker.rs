@@ -578,7 +578,7 @@ impl<D: Driver> Worker<D> {
         let mut cause = None;
         while !input.is_empty() {
             let Some(&run) = self.flights.oldest(slot) else {
-                cause = unasked(input, books.tick, &mut self.connections);
+                // Dealt with behind the loop, which is the shorter for it.
                 break;
             };
             let place = if K::IS_MIXED { tally::place(&self.tape, run.position) } else { 0 };
@@ -612,6 +612,9 @@ impl<D: Driver> Worker<D> {
             }
         }
         books.ledger.settle(books.tick, &mut streak, at_ns);
+        if cause.is_none() && !input.is_empty() {
+            cause = unasked(input, &mut self.recorder.tick, &mut self.connections);
+        }
         cause
     }
 
@@ -866,6 +869,7 @@ impl<D: Driver> Worker<D> {
 /// the session does before a response (RFC 9112, 2.2); whatever else comes answers nothing, so the
 /// place in the stream is lost and the connection is of no more use.
 #[cold]
+#[inline(never)]
 fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Option<Cause> {
     tick.accounting.stray_bytes += input.len() as u64;
     if input.iter().all(|byte| matches!(byte, b'\r' | b'\n')) {
