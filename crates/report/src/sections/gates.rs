@@ -2,9 +2,16 @@
 
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{mark_of, or_dash, plural, point_mark};
+use model::claim::Claim;
 use model::run::{Point, Run};
 use model::units::show_count;
 use model::verdict::Gate;
+
+/// A gate that leaves the rate known is no reason to put the row aside.
+fn mark_of_open(point: &Point, gate: &Gate) -> Mark {
+    let is_rate_known = !matches!(point.claim(), Claim::NotKnown(_));
+    if gate.ok.is_none() || is_rate_known { Mark::Caution } else { Mark::Broken }
+}
 
 /// Gates that are broken or could not be checked; when all hold, one sentence that says which.
 pub fn summary(run: &Run) -> Vec<Block> {
@@ -25,7 +32,7 @@ pub fn summary(run: &Run) -> Vec<Block> {
         table.push(group.mark, group.cells(points.len()));
     }
     let mut blocks = vec![Block::Table(table)];
-    if open.iter().all(|group| group.mark != Mark::Broken) {
+    if open.iter().all(|group| group.gate.ok.is_none()) {
         blocks.push(Block::Text(format!("All others hold: {}.", holding_names(run).join(", "))));
     }
     blocks
@@ -65,7 +72,7 @@ impl OpenGate<'_> {
         } else {
             self.points.join(" ")
         };
-        let state = if self.mark == Mark::Broken { "BROKEN" } else { "not checked" };
+        let state = if self.gate.ok.is_some() { "BROKEN" } else { "not checked" };
         let Gate { id, measured, bound, why, .. } = self.gate;
         let why = match measured {
             Some(value) => format!("{why}; measured {}, bound: {bound}", show_count(*value)),
@@ -86,12 +93,12 @@ fn open_gates(run: &Run) -> Vec<OpenGate<'_>> {
                 None => open.push(OpenGate {
                     gate,
                     points: vec![point_mark(point)],
-                    mark: if gate.ok.is_none() { Mark::Caution } else { Mark::Broken },
+                    mark: mark_of_open(point, gate),
                 }),
             }
         }
     }
-    open.sort_by_key(|group| group.mark != Mark::Broken);
+    open.sort_by_key(|group| group.gate.ok.is_none());
     open
 }
 

@@ -207,7 +207,7 @@ fn load_banner(run: &Run) -> Banner {
     };
     let ceiling = ceiling.filter(|_| point.standing.of(Figure::Rate).is_sound());
     let around = ceiling.and_then(interval).map_or_else(String::new, |text| format!(" ({text})"));
-    let (p50, p99) = (latency(point, Figure::P50), latency(point, Figure::P99));
+    let (p50, p99) = (told(point, Figure::P50), told(point, Figure::P99));
     let load = point_phrase(point);
     if point.requests.sent > 0 && point.requests.completed == 0 && point.rate == 0.0 {
         let text = format!("NO GOOD RESPONSE, with {load}");
@@ -215,6 +215,16 @@ fn load_banner(run: &Run) -> Banner {
     }
     let text = format!("{rate}{around}, p50 {p50}, p99 {p99}, with {load}");
     Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
+}
+
+/// A percentile; that of good responses where it falls among requests without one.
+fn told(point: &Point, figure: Figure) -> String {
+    let good_ns = point.latency_good_ns.as_ref().and_then(|good| good.of(figure));
+    let at_least_ns = point.latency_at_least_ns.as_ref().and_then(|low| low.of(figure));
+    match (point.latency_ns.of(figure).or(at_least_ns), good_ns) {
+        (None, Some(good_ns)) => format!("{} of good responses", ns(Some(good_ns))),
+        _ => latency(point, figure),
+    }
 }
 
 fn outcome_banner(run: &Run) -> Option<Banner> {
