@@ -1,7 +1,7 @@
 //! Secrets that a user gives are in nothing that is kept, printed or sent; what others leave is not
 //! believed.
 
-use crate::harness::{Folder, Server, ceiling, program, root, run, turn};
+use crate::harness::{Folder, Server, ceiling, program, run, targets_file, turn};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -205,8 +205,7 @@ fn secrets_of_a_plan_are_in_nothing_that_is_kept_or_said() {
          \"X-Mine\" }\n\
          vary = [{ key = \"load.body\", values = [\"QZXbody4\", \"QZXarg9\"] }]\n";
     fs::write(&plan, text).unwrap();
-    let (runs, list) = (folder.file("runs"), root().join("targets/targets.toml"));
-    let list = list.display().to_string();
+    let (runs, list) = (folder.file("runs"), targets_file());
     let dry = run(&["run", &plan, "--targets-file", &list, "--dry-run"]);
     assert_eq!(dry.code, 0, "{}", dry.stderr);
     assert_clean("--dry-run", dry.stdout.as_bytes());
