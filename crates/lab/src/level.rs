@@ -34,6 +34,9 @@ const LEAD_NS: u64 = 60_000_000;
 const CONNECT_STALL_NS: u64 = 2_500_000_000;
 /// Without any connection for this long the target counts as lost, nanoseconds.
 const LOST_NS: u64 = 1_500_000_000;
+/// The same for the end of a window, nanoseconds: longer than the longest wait of a refused
+/// connection before it is tried again, which is a second.
+const LOST_AT_END_NS: u64 = 1_100_000_000;
 /// A worker may be this late with its last tick, or with any, nanoseconds.
 const LAST_TICK_NS: u64 = 5_000_000_000;
 /// A window should be so many times as long as the latency, so that its edges do not matter.
@@ -218,12 +221,21 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             errors.get(ErrorClass::Connect) + errors.get(ErrorClass::Tls)
         };
         let refused = refusals(&self.gathered) + self.audience.as_ref().map_or(0, refusals) > 0;
-        // Devices that have ended are not lost.
-        let is_over = now_ns > self.sends_end_ns;
-        if self.ending.is_none() && refused && !is_over && now_ns - self.alive_ns > LOST_NS {
+        if self.ending.is_none() && refused && self.is_lost(now_ns) {
             self.ending = Some(Ending::TargetLost);
         }
         Ok(now_ns)
+    }
+
+    /// Whether no connection was open for so long that the target is gone. A window that ends
+    /// without one needs less: nothing comes any more that could show otherwise. Devices that have
+    /// ended are not lost.
+    fn is_lost(&self, now_ns: u64) -> bool {
+        if now_ns <= self.sends_end_ns {
+            return now_ns - self.alive_ns > LOST_NS;
+        }
+        let is_churn = self.level.life.hold.is_some();
+        !is_churn && self.sends_end_ns.saturating_sub(self.alive_ns) > LOST_AT_END_NS
     }
 
     /// An order to all workers, of both kinds.
