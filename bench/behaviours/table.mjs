@@ -78,7 +78,7 @@ function searches(behaviours, results) {
     const { ramp, find } = results[name];
     const asked = ROWS.find((one) => one.name === name);
     const best = Math.max(0, ...ramp.points.map((point) => point.truth.rate));
-    const open = asked.exits ? "it dies" : `${rate(best)} at the most, no wall`;
+    const open = asked.exits ? "it dies" : `${rate(best)} at most, no wall`;
     const true_ = capacity ? `${capacity}/s` : open;
     const said = (result) => `${result.headline[0] ?? "nothing"}${marked(result.marks)}`;
     text += row([`\`${name}\``, true_, said(ramp), ramp.exit, `\`${asked.slo}\``,

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code.into(),
         Err(failure) => {
-            // What is wrong with a secret is told without it.
+            // Messages about a secret do not show it.
             let told = secret::without(&failure.to_string(), &Secrets::of_command(&words));
             eprintln!("ceiling: {told}");
             failure.code().into()

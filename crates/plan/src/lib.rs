@@ -5,7 +5,7 @@
 //! In: the text of two files. Out: cells, targets and services, or one line that says what is wrong
 //! and what is accepted.
 //! Never: processes, files, a clock. A plan starts nothing but targets and services that the list
-//! names; but for those it needs trust for, see [`untrusted`]. Who takes a plan from somebody else
+//! names; but for those it needs trust for, see [`untrusted`]. Who takes a plan of another person
 //! together with the list takes its programs too.
 
 mod cells;

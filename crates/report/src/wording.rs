@@ -54,9 +54,9 @@ pub(crate) fn ns(value_ns: Option<u64>) -> String {
     or_dash(value_ns, |ns| model::units::show_ns(ns as f64))
 }
 
-/// A figure of a point's latency. One that lies between two bounds is told as both: `<7.8ms` when
-/// nothing is known from below, `>1.2s` when it lies among requests without a good response, `?`
-/// when nothing is known of it. A percentile that too few requests make is a dash.
+/// A figure of a point's latency. One that lies between two bounds is printed as both: `<7.8ms`
+/// when nothing is known from below, `>1.2s` when it lies among requests without a good response,
+/// `?` when nothing is known of it. A percentile that too few requests make is a dash.
 pub(crate) fn latency(point: &Point, figure: Figure) -> String {
     let known = point.latency_ns.of(figure);
     match point.standing.of(figure) {

@@ -34,7 +34,7 @@ const TARGETS: &str = "targets/targets.toml";
 #[command(after_help = "\
 A plan is TOML (docs/experiments.md): what all cells have in common, and what
 each changes. It can start only what targets/targets.toml lists. A plan of
-somebody else is code of somebody else: --trust says that you have read it.
+another person is that person's code: --trust says that you have read it.
 
 Exit codes: 0 all cells were measured, 3 a wall is not the one the plan expects,
 5 a cell failed, 130 interrupted.

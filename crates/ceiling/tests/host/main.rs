@@ -1,6 +1,6 @@
 //! What changes a host: knobs, control groups, namespaces, interrupts, mounts.
 //!
-//! These need root, and a host that nobody else needs meanwhile: `make test-host`. They look at
+//! These need root and a host that is free: `make test-host`. They look at
 //! counts and effects, and at nothing that depends on time.
 
 #[path = "../harness/mod.rs"]

@@ -3,7 +3,7 @@
 //! Latency counts from the planned instant, so a generator that is late adds its own lateness to
 //! the server's latency. What a punctual generator would have seen lies between two figures: the
 //! latency from the plan, and a lower bound without the lateness (see `model::punctual`). A
-//! percentile whose two figures agree within 5 % or 50 us is sound; the others are told as both.
+//! percentile whose two figures agree within 5 % or 50 us is sound; of the others both are printed.
 //! One late request in a thousand therefore leaves the median alone. A request that waited for a
 //! free connection is not late: that wait is the server's.
 
