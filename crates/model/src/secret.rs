@@ -167,7 +167,7 @@ impl Secrets {
         let mut pieces: Vec<String> = pieces
             .flat_map(|(word, ranges)| ranges.into_iter().map(|range| word[range].to_string()))
             .collect();
-        // Parts are told alone as well: the last word of `Bearer abc`, the value of `id=abc`.
+        // Parts are masked alone as well: the last word of `Bearer abc`, the value of `id=abc`.
         let parts: Vec<String> = pieces
             .iter()
             .flat_map(|piece| [piece.rsplit_once(' '), piece.split_once('=')])

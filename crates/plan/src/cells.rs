@@ -252,7 +252,7 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
             let mut draft = draft.clone();
             draft.tables.entry(table).or_default().insert(key.to_string(), value.clone());
             let value = shown(value);
-            // Names are shown; a secret is told by its number.
+            // Names are shown; a secret is shown by its number.
             let is_secret = masked(key, &value, &listed) != value;
             let value = if is_secret { (at + 1).to_string() } else { value };
             draft.name.push(format!("{key} {value}"));

@@ -130,7 +130,7 @@ pub struct Server {
     pub noise: f64,
     /// Bytes of an answer's body come in so many pieces with this pause between them.
     pub pieces: (u32, u64),
-    /// Bytes of nobody's answer behind each answer.
+    /// Bytes that belong to no response, behind each response.
     pub stray_bytes: bool,
     /// Way of a request to it, and of an answer back, nanoseconds.
     pub path_ns: u64,

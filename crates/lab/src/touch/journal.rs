@@ -46,7 +46,7 @@ impl Before {
         }
     }
 
-    /// Whether it can be an entry of ours. Threads are told by number and start, and a mask is all
+    /// Whether it can be an entry of ours. Threads are known by number and start, and a mask is all
     /// that they are given.
     fn check(&self) -> Result<(), String> {
         match self {
@@ -296,7 +296,7 @@ mod tests {
         Entry { owner_pid: u32::MAX - 1, owner_started_ticks: 1, before }
     }
 
-    /// What is told of one file.
+    /// What the caller learns of one file.
     fn of(file: &Path) -> Option<String> {
         let folder = trust::open_folder(file.parent().unwrap()).unwrap();
         put_back_file(&folder, file, Ground::MadeUp)

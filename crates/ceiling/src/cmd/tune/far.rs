@@ -59,7 +59,7 @@ impl Server {
     }
 
     /// Whether a process that a client names is one of those the probe was started to watch: over
-    /// the line nobody reaches any other.
+    /// the line a client reaches no other.
     fn watches(&mut self, pid: u32) -> Result<(), String> {
         let way_out = format!("start the probe with --server-pid {pid} to allow it");
         let is_below = self.pids().is_ok_and(|pids| pids.contains(&pid));
