@@ -4,47 +4,47 @@
 //! sorted into families. How many families are needed, and what to say when two walls show, is
 //! decided in one place, `verdict.rs`.
 
-mod a1;
-mod a10;
-mod a2;
-mod a3;
-mod a4;
-mod a5;
-mod a6;
-mod a7;
-mod a8;
-mod a9;
-mod c1;
-mod c2;
-mod c3;
-mod c4;
-mod c5;
-mod c7;
-mod c8;
-mod c9;
-mod k1;
-mod k10;
-mod k12;
-mod k14;
-mod k2;
-mod k3;
-mod k4;
-mod k5;
-mod k8;
-mod k9;
-mod m1;
-mod m2;
-mod m3;
-mod m4;
-mod n1;
-mod n2;
-mod n4;
-mod s1;
-mod s2;
-mod s3;
-mod s4;
-mod s6;
-mod s7;
+mod accept_queue;
+mod application_lock;
+mod blocked_log;
+mod client_cpu;
+mod client_files;
+mod client_link;
+mod client_ports;
+mod client_reads;
+mod client_thread;
+mod conntrack;
+mod cpu_mask;
+mod cpu_quota;
+mod delayed_acks;
+mod downstream;
+mod in_flight;
+mod late_generator;
+mod limiter;
+mod memory;
+mod neighbours;
+mod not_a_rate;
+mod offered_rate;
+mod packet_loss;
+mod packet_rate;
+mod pauses;
+mod provider_limit;
+mod receive_backlog;
+mod receive_cpu;
+mod round_trip;
+mod server_cpu;
+mod server_files;
+mod server_link;
+mod server_thread;
+mod short_connections;
+mod socket_buffer;
+mod spinning;
+mod storage;
+mod syn_queue;
+mod uneven_load;
+mod unsteady;
+mod worker_pool;
+mod wrong_responses;
 
 #[cfg(test)]
 mod evidence_tests;
@@ -157,83 +157,83 @@ pub struct Group {
 /// imitate all others.
 pub const COUNTED: Group = Group {
     walls: &[
-        Listed { wall: WallId::C8, test: c8::test },
-        Listed { wall: WallId::C7, test: c7::test },
-        Listed { wall: WallId::K3, test: k3::test },
-        Listed { wall: WallId::K10, test: k10::test },
-        Listed { wall: WallId::K1, test: k1::test },
-        Listed { wall: WallId::K2, test: k2::test },
-        Listed { wall: WallId::S3, test: s3::test },
-        Listed { wall: WallId::N4, test: n4::test },
-        Listed { wall: WallId::K8, test: k8::test },
-        Listed { wall: WallId::K9, test: k9::test },
-        Listed { wall: WallId::C5, test: c5::test },
-        Listed { wall: WallId::K5, test: k5::test },
-        Listed { wall: WallId::A5, test: a5::test },
-        Listed { wall: WallId::A4, test: a4::test },
+        Listed { wall: WallId::C8, test: client_files::test },
+        Listed { wall: WallId::C7, test: client_ports::test },
+        Listed { wall: WallId::K3, test: server_files::test },
+        Listed { wall: WallId::K10, test: conntrack::test },
+        Listed { wall: WallId::K1, test: accept_queue::test },
+        Listed { wall: WallId::K2, test: syn_queue::test },
+        Listed { wall: WallId::S3, test: cpu_quota::test },
+        Listed { wall: WallId::N4, test: provider_limit::test },
+        Listed { wall: WallId::K8, test: server_link::test },
+        Listed { wall: WallId::K9, test: packet_rate::test },
+        Listed { wall: WallId::C5, test: client_link::test },
+        Listed { wall: WallId::K5, test: receive_backlog::test },
+        Listed { wall: WallId::A5, test: pauses::test },
+        Listed { wall: WallId::A4, test: limiter::test },
     ],
 };
 
 /// The measurement itself.
 pub const MEASUREMENT: Group = Group {
     walls: &[
-        Listed { wall: WallId::M1, test: m1::test },
-        Listed { wall: WallId::M4, test: m4::test },
-        Listed { wall: WallId::M3, test: m3::test },
+        Listed { wall: WallId::M1, test: not_a_rate::test },
+        Listed { wall: WallId::M4, test: wrong_responses::test },
+        Listed { wall: WallId::M3, test: unsteady::test },
     ],
 };
 
 /// The generator's punctuality and CPU, and how fast it reads.
 pub const CLIENT: Group = Group {
     walls: &[
-        Listed { wall: WallId::C4, test: c4::test },
-        Listed { wall: WallId::C1, test: c1::test },
-        Listed { wall: WallId::C2, test: c2::test },
-        Listed { wall: WallId::C9, test: c9::test },
+        Listed { wall: WallId::C4, test: late_generator::test },
+        Listed { wall: WallId::C1, test: client_cpu::test },
+        Listed { wall: WallId::C2, test: client_thread::test },
+        Listed { wall: WallId::C9, test: client_reads::test },
     ],
 };
 
 /// The server's CPU and memory.
 pub const SERVER: Group = Group {
     walls: &[
-        Listed { wall: WallId::A9, test: a9::test },
-        Listed { wall: WallId::S6, test: s6::test },
-        Listed { wall: WallId::K4, test: k4::test },
-        Listed { wall: WallId::S7, test: s7::test },
-        Listed { wall: WallId::S4, test: s4::test },
-        Listed { wall: WallId::K14, test: k14::test },
-        Listed { wall: WallId::S1, test: s1::test },
-        Listed { wall: WallId::S2, test: s2::test },
+        Listed { wall: WallId::A9, test: memory::test },
+        Listed { wall: WallId::S6, test: neighbours::test },
+        Listed { wall: WallId::K4, test: receive_cpu::test },
+        Listed { wall: WallId::S7, test: spinning::test },
+        Listed { wall: WallId::S4, test: cpu_mask::test },
+        Listed { wall: WallId::K14, test: uneven_load::test },
+        Listed { wall: WallId::S1, test: server_cpu::test },
+        Listed { wall: WallId::S2, test: server_thread::test },
     ],
 };
 
 /// What the application waits for while nothing is busy.
 pub const APPLICATION: Group = Group {
     walls: &[
-        Listed { wall: WallId::A8, test: a8::test },
-        Listed { wall: WallId::A3, test: a3::test },
-        Listed { wall: WallId::A6, test: a6::test },
-        Listed { wall: WallId::A10, test: a10::test },
-        Listed { wall: WallId::A1, test: a1::test },
-        Listed { wall: WallId::A2, test: a2::test },
-        Listed { wall: WallId::A7, test: a7::test },
+        Listed { wall: WallId::A8, test: short_connections::test },
+        Listed { wall: WallId::A3, test: downstream::test },
+        Listed { wall: WallId::A6, test: storage::test },
+        Listed { wall: WallId::A10, test: blocked_log::test },
+        Listed { wall: WallId::A1, test: application_lock::test },
+        Listed { wall: WallId::A2, test: worker_pool::test },
+        Listed { wall: WallId::A7, test: delayed_acks::test },
     ],
 };
 
 /// What is between the hosts, while nothing is busy.
 pub const PATH: Group = Group {
     walls: &[
-        Listed { wall: WallId::N2, test: n2::test },
-        Listed { wall: WallId::K12, test: k12::test },
+        Listed { wall: WallId::N2, test: packet_loss::test },
+        Listed { wall: WallId::K12, test: socket_buffer::test },
     ],
 };
 
 /// Not a wall: the load itself is the limit.
 pub const OFFERED: Group = Group {
     walls: &[
-        Listed { wall: WallId::M2, test: m2::test },
-        Listed { wall: WallId::N1, test: n1::test },
-        Listed { wall: WallId::C3, test: c3::test },
+        Listed { wall: WallId::M2, test: offered_rate::test },
+        Listed { wall: WallId::N1, test: round_trip::test },
+        Listed { wall: WallId::C3, test: in_flight::test },
     ],
 };
 

@@ -101,22 +101,24 @@ fn walls(tree: &Tree) -> Result<String> {
     );
     let mut headers = headers_below(tree, "crates/judge/src/walls/")?;
     let all = walls_of(text_of(tree, "crates/model/src/wall.rs").context("the list of walls")?)?;
+    let mut untested = Vec::new();
     for (id, name) in &all {
-        let is_it = |(file, _): &(String, String)| *file == id.to_lowercase();
-        let Some(at) = headers.iter().position(is_it) else { continue };
-        let (_, docs) = headers.swap_remove(at);
+        let is_it = |(_, docs): &(String, String)| docs.starts_with(&format!("{id}: "));
+        let Some(at) = headers.iter().position(is_it) else {
+            untested.push((id, name));
+            continue;
+        };
+        let (file, docs) = headers.swap_remove(at);
         let mut docs = docs.trim_start_matches(&format!("{id}: ")).to_string();
         for part in PARTS {
             if !docs.contains(&format!("\n{part}: ")) {
-                bail!("the header of {} has no part `{part}:`", id.to_lowercase());
+                bail!("the header of {file}.rs has no part `{part}:`");
             }
             docs = docs.replace(&format!("\n{part}:"), &format!("\n\n{part}:"));
         }
         let docs = docs.replace("\n\n\n", "\n\n");
         page += &section(&format!("{id}, {name}"), &docs);
     }
-    let has_test = |id: &str| tree.get(&format!("crates/judge/src/walls/{id}.rs")).is_some();
-    let untested: Vec<_> = all.iter().filter(|(id, _)| !has_test(&id.to_lowercase())).collect();
     page += "\n## Walls without a test\n\n";
     for (id, name) in untested {
         page += &format!("- {id}, {name}\n");
@@ -262,7 +264,7 @@ mod tests {
                       //! Confirm: c.\n//! Source: o.\n";
         let sample = |header: &str| {
             Tree::sample(&[
-                ("crates/judge/src/walls/k8.rs", header),
+                ("crates/judge/src/walls/server_link.rs", header),
                 ("crates/judge/src/walls/helper.rs", "//! No wall.\n"),
                 ("crates/model/src/wall.rs", "\nwalls! {\n    K7 \"ring\", K8 \"link\",\n}\n"),
             ])

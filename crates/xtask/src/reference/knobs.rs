@@ -24,8 +24,8 @@ pub fn page(tree: &Tree) -> Result<String> {
     for (file, docs) in headers_below(tree, FOLDER)? {
         let source = text_of(tree, &format!("{FOLDER}{file}.rs")).context("its source")?;
         let knob = Constants::of(source).with_context(|| format!("{file}.rs"))?;
-        if knob.id.to_lowercase() != id_of(&file) {
-            bail!("{file}.rs holds {}", knob.id);
+        if knob.name.replace('-', "_") != file {
+            bail!("{file}.rs holds {}", knob.name);
         }
         let docs = parted(&file, &docs)?;
         knobs.push((number(&knob.id)?, knob, docs));
@@ -42,12 +42,6 @@ pub fn page(tree: &Tree) -> Result<String> {
         page += &section(&format!("{id}, `{name}`"), &format!("{docs}\n\n{last}"));
     }
     Ok(page)
-}
-
-/// `t05` is the file of `T5`.
-fn id_of(file: &str) -> String {
-    let digits = file.trim_start_matches('t').trim_start_matches('0');
-    format!("t{digits}")
 }
 
 fn number(id: &str) -> Result<u32> {
@@ -135,7 +129,7 @@ mod tests {
 
     fn sample(knob: &str) -> Tree {
         Tree::sample(&[
-            ("crates/tune/src/knobs/t05.rs", knob),
+            ("crates/tune/src/knobs/rps.rs", knob),
             (INTRODUCTION, "# Title\n\nRules first.\n"),
         ])
     }
@@ -158,10 +152,10 @@ mod tests {
         let without = |part: &str| page(&sample(&KNOB.replace(part, "Else:"))).unwrap_err();
         for part in PARTS {
             let error = without(&format!("{part}:")).to_string();
-            assert!(error.contains(part) && error.contains("t05"), "{error}");
+            assert!(error.contains(part) && error.contains("rps"), "{error}");
         }
         let swapped = KNOB.replace("Risk: r", "X").replace("//! With", "//! Risk: r.\n//! With");
         assert!(page(&sample(&swapped)).is_err(), "the words keep their order");
-        assert!(page(&sample(&KNOB.replace("\"T5\"", "\"T6\""))).is_err());
+        assert!(page(&sample(&KNOB.replace("\"rps\"", "\"rfs\""))).is_err());
     }
 }

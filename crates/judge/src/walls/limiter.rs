@@ -15,8 +15,8 @@
 //! Source: RFC 6585 section 4 (429), RFC 9110 section 15.6.4 (503); Turner, New directions in
 //! communications (1986), the leaky bucket.
 
-use super::a2::EXPLAINED_MIN;
 use super::waiting::{Waiting, asleep_at_light_load};
+use super::worker_pool::EXPLAINED_MIN;
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use crate::stats;

@@ -56,7 +56,7 @@ pub fn test(case: &Case<'_>) -> Test {
             percent(busy),
             "over 85 %",
         );
-    let seen = super::s1::with_unread(case, seen);
+    let seen = super::server_cpu::with_unread(case, seen);
     Test::Seen(
         seen.next("profile the server (perf top): a lock that spins, or waits for memory (S8)?")
             .next("let it use fewer CPUs: the same rate or more means it spins"),

@@ -15,7 +15,7 @@
 //! Confirm: a lower rate, more threads or a second host: the lateness collapses.
 //! Source: G. Tene, How NOT to Measure Latency; Nighthawk's and fortio's counters of late sends.
 
-use super::{Family, Seen, Test, c1, c2};
+use super::{Family, Seen, Test, client_cpu, client_thread};
 use crate::case::{Case, percent};
 use crate::gates::release::{self, Moved};
 use crate::objective::latency_of;
@@ -26,7 +26,8 @@ use model::units::{show_count, show_ns};
 pub fn test(case: &Case<'_>) -> Test {
     let is_full = |test: fn(&Case<'_>) -> Test| matches!(test(case), Test::Seen(_));
     if !case.is_open()
-        && (case.point.unseen_ns.is_none() || [c1::test, c2::test].map(is_full).contains(&true))
+        && (case.point.unseen_ns.is_none()
+            || [client_cpu::test, client_thread::test].map(is_full).contains(&true))
     {
         return Test::NotSeen;
     }

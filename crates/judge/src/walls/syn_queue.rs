@@ -12,7 +12,7 @@
 //! trip.
 //! Source: Linux net/ipv4/tcp_input.c (tcp_conn_request), networking/ip-sysctl.rst.
 
-use super::{Family, Seen, Test, k1};
+use super::{Family, Seen, Test, accept_queue};
 use crate::case::Case;
 
 /// Share of the dropped SYNs that the accept queue may leave unexplained: both counters are not
@@ -31,7 +31,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let unexplained = drops.saturating_sub(overflows);
     let is_unexplained = unexplained as f64 > UNEXPLAINED_MIN * drops as f64;
     let is_full = dropped + cookies > 0 || is_unexplained;
-    if !is_full || overflows > 0 || !k1::connecting_is_slow(case) {
+    if !is_full || overflows > 0 || !accept_queue::connecting_is_slow(case) {
         return Test::NotSeen;
     }
     let mut seen = Seen::default().with(
@@ -42,7 +42,7 @@ pub fn test(case: &Case<'_>) -> Test {
         format!("+{dropped}, +{cookies}, +{unexplained}"),
         "any",
     );
-    seen = k1::with_slow_connects(case, seen);
+    seen = accept_queue::with_slow_connects(case, seen);
     if dropped + cookies == 0 {
         seen.against.push("SYNs are also dropped for want of memory or of a route".to_string());
     }

@@ -70,7 +70,7 @@ pub fn test(case: &Case<'_>) -> Test {
             "more than chance: something else sends them there",
         );
     Test::Seen(
-        super::s1::with_unread(case, seen).next(more_connections(case)).next(
+        super::server_cpu::with_unread(case, seen).next(more_connections(case)).next(
             "connect again: with other source ports another worker should become the hot one",
         ),
     )

@@ -41,8 +41,8 @@ pub fn test(case: &Case<'_>) -> Test {
         percent(share),
         "one CPU's worth",
     );
-    seen = super::s1::with_unread(case, seen);
-    seen.next.extend(super::a8::step(case).map(str::to_string));
+    seen = super::server_cpu::with_unread(case, seen);
+    seen.next.extend(super::short_connections::step(case).map(str::to_string));
     let others: f64 = 1.0 - busy;
     if others < 0.10 {
         seen.against.push(format!("the CPUs it may use are {} busy as well", percent(busy)));

@@ -9,7 +9,7 @@
 //! Source: RFC 9110 section 15.
 
 use super::Test;
-use super::m1::broken;
+use super::not_a_rate::broken;
 use crate::case::Case;
 use model::wall::WallId;
 

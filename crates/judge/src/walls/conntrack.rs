@@ -9,7 +9,7 @@
 //! Confirm: a larger nf_conntrack_max, or no tracking of the port (notrack), ends it.
 //! Source: Linux networking/nf_conntrack-sysctl.rst, net/netfilter/nf_conntrack_core.c.
 
-use super::{Family, Seen, Test, k1};
+use super::{Family, Seen, Test, accept_queue};
 use crate::case::Case;
 use crate::observe::ConntrackUse;
 
@@ -25,7 +25,8 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     let is_full = |(_, table): &(&str, ConntrackUse)| {
         let share = table.count as f64 / table.max.max(1) as f64;
-        table.dropped + table.early_dropped > 0 || (share > FULL && k1::connecting_is_slow(case))
+        table.dropped + table.early_dropped > 0
+            || (share > FULL && accept_queue::connecting_is_slow(case))
     };
     let Some((host, table)) = far.into_iter().chain(near).find(is_full) else {
         return Test::NotSeen;
@@ -47,7 +48,7 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{} of {}", table.count, table.max),
             "over 90 %",
         );
-    if !k1::connecting_is_slow(case) {
+    if !accept_queue::connecting_is_slow(case) {
         seen.against.push("connecting was neither slow nor failed".to_string());
     }
     let max = table.max * 4;

@@ -14,7 +14,7 @@
 //! rises.
 //! Source: Linux Documentation/scheduler/sched-stats.rst; Gregg, The USE Method.
 
-use super::{Family, Seen, Test, s3};
+use super::{Family, Seen, Test, cpu_quota};
 use crate::case::{Case, HOT, percent};
 use crate::observe::ThreadShare;
 
@@ -37,7 +37,8 @@ pub fn test(case: &Case<'_>) -> Test {
     let wanted = (run + wait) / cpus.len().max(1) as f64;
     let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
     let wants_all = wanted >= WANTED_MIN || hottest >= HOT;
-    let is_throttled = s3::throttled(case.far().server_quotas.as_deref(), "server").is_some();
+    let is_throttled =
+        cpu_quota::throttled(case.far().server_quotas.as_deref(), "server").is_some();
     if others < OTHERS_MIN || waiting < WAITING_MIN || !wants_all || is_throttled {
         return Test::NotSeen;
     }
@@ -58,7 +59,7 @@ pub fn test(case: &Case<'_>) -> Test {
             percent(waiting),
             "over 10 %",
         );
-    let seen = super::s1::with_unread(case, seen);
+    let seen = super::server_cpu::with_unread(case, seen);
     Test::Seen(
         seen.next("stop or move what else runs on the server's CPUs (top), and repeat")
             .next("give the server's group more weight (cpu.shares, cpu.weight)"),

@@ -8,7 +8,7 @@
 //! Source: Law and Kelton, Simulation Modeling and Analysis, chapter 9.
 
 use super::Test;
-use super::m1::broken;
+use super::not_a_rate::broken;
 use crate::case::Case;
 use model::wall::WallId;
 

@@ -13,7 +13,7 @@
 //! Confirm: a rate 25 % higher is reached as well.
 //! Source: Schroeder, Wierman and Harchol-Balter, Open Versus Closed: A Cautionary Tale (2006).
 
-use super::{Family, Seen, Test, c4};
+use super::{Family, Seen, Test, late_generator};
 use crate::backlog::keeps_up;
 use crate::case::{Case, percent};
 use model::load::Hold;
@@ -33,7 +33,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let lag_ns = lag.p99.or(lag.p95).or(lag.p90);
     let is_prompt = lag_ns.is_some_and(|lag_ns| lag_ns <= LAG_MAX_NS);
     let found_room = case.queued_share().is_some_and(|share| share <= QUEUED_MAX);
-    let is_harmless = found_room && c4::test(case) == Test::NotSeen;
+    let is_harmless = found_room && late_generator::test(case) == Test::NotSeen;
     if keeps_up(case) != Some(true) || !(is_prompt || is_harmless) {
         return Test::NotSeen;
     }

@@ -38,7 +38,7 @@ pub fn test(case: &Case<'_>) -> Test {
         "over 92 %; over 5 %, or all CPUs wanted",
     );
     let mut seen = with_unread(case, seen);
-    seen.next.extend(super::a8::step(case).map(str::to_string));
+    seen.next.extend(super::short_connections::step(case).map(str::to_string));
     Test::Seen(seen.next("profile the server; a cheaper request or another CPU moves this wall"))
 }
 

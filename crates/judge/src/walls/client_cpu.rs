@@ -18,7 +18,9 @@ use crate::case::{Case, HOT, Host, WARM, percent};
 const WAITS: f64 = 0.5;
 
 pub fn test(case: &Case<'_>) -> Test {
-    if let Some(seen) = super::s3::throttled(case.observed.client_quotas.as_deref(), "client") {
+    if let Some(seen) =
+        super::cpu_quota::throttled(case.observed.client_quotas.as_deref(), "client")
+    {
         return Test::Seen(
             seen.next(
                 "raise the CPU quota of the generator's group, or run it outside of the group",
