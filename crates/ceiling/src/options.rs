@@ -48,7 +48,7 @@ pub struct Options {
     #[arg(long, value_name = "T|auto", value_parser = warmup)]
     pub warmup: Option<WarmupChoice>,
 
-    /// A request without a complete answer after this time failed
+    /// A request without a complete response after this time failed
     #[arg(short = 'T', long, value_name = "T", default_value = "10s", value_parser = duration)]
     pub timeout: u64,
 
@@ -158,7 +158,7 @@ impl Options {
     }
 }
 
-/// What a good answer must be like; an answer that is not so failed.
+/// What a good response must be like; a response that is not so failed.
 #[derive(Debug, Args)]
 pub struct CheckOptions {
     /// Statuses that are good: 200 or 2xx,304

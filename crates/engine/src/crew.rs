@@ -47,7 +47,7 @@ pub enum StartError {
 /// What the connections of a crew are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// They send requests and await answers.
+    /// They send requests and await responses.
     Asking,
     /// They listen to streams of events, each to one of the tape's requests.
     Listening {

@@ -60,8 +60,8 @@ pub struct Slot {
     pub retry_ns: u64,
     /// Connections in a row that failed or ended before they served anything.
     pub fruitless: u32,
-    /// Answers on this connection.
-    pub answers: u64,
+    /// Responses on this connection.
+    pub responses: u64,
     /// Measured requests answered in this level, with any status.
     pub served: u64,
     /// Receiving side.
@@ -83,7 +83,7 @@ impl Slot {
             opening_ns: 0,
             retry_ns: 0,
             fruitless: 0,
-            answers: 0,
+            responses: 0,
             served: 0,
             session: Http1::new(),
         }

@@ -1,4 +1,4 @@
-//! One worker whose connections listen: each sends one request, and its answer never ends.
+//! One worker whose connections listen: each sends one request, and its response never ends.
 //!
 //! The loop is that of [`crate::worker`] without what belongs to requests: nothing is sent but the
 //! subscription, nothing is awaited but the next event, and there are no deadlines after the
@@ -48,7 +48,7 @@ enum Stage {
 #[derive(Debug, Clone)]
 struct Stream {
     sse: Sse,
-    /// The answer under way is a stream of events.
+    /// The response under way is a stream of events.
     is_stream: bool,
     /// This connection's stream was counted as accepted.
     is_counted: bool,
@@ -365,7 +365,7 @@ impl<D: Driver> Subscriber<D> {
         }
         let class = match received {
             Ok(None) => None,
-            Ok(Some(answer)) if answer.status != 200 => {
+            Ok(Some(response)) if response.status != 200 => {
                 self.recorder.tick.events.refused += 1;
                 Some(ErrorClass::Closed)
             }

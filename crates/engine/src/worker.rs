@@ -2,8 +2,8 @@
 //!
 //! A turn: take orders, do what is due by the clock, let the driver hand over and wait, then deal
 //! with each thing that happened. [`Stage`] says whether requests may leave, and the ledger knows
-//! to which account they and their answers belong. In closed loop an answer makes room for the next
-//! request; in open loop the clock decides ([`open`]).
+//! to which account they and their responses belong. In closed loop a response makes room for the
+//! next request; in open loop the clock decides ([`open`]).
 //!
 //! Hot: runs for every request.
 
@@ -30,8 +30,8 @@ use rtrb::Consumer;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wire::Shapes;
-use wire::answer::ProtocolError;
 use wire::http1::Http1;
+use wire::response::ProtocolError;
 use wire::tape::Tape;
 
 /// Length of a tick, nanoseconds.
@@ -76,7 +76,7 @@ struct Window {
 /// Why a connection is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
-    /// In order: the answer said so, or the peer closed while nothing was due.
+    /// In order: the response said so, or the peer closed while nothing was due.
     Order,
     /// Its time or its requests are used up.
     Planned,
@@ -93,7 +93,7 @@ pub struct Worker<D> {
     shapes: Vec<Shapes>,
     checks: Checks,
     tally: Tally,
-    /// One target and nothing to check: the shortest way through an answer.
+    /// One target and nothing to check: the shortest way through a response.
     is_plain: bool,
     slots: Vec<Slot>,
     flights: Flights,
@@ -127,8 +127,8 @@ pub struct Worker<D> {
     window: Option<Window>,
     /// When the last measured window ended for sends.
     window_end_ns: u64,
-    /// The window has a budget, so it lasts until the last answer.
-    ends_with_answers: bool,
+    /// The window has a budget, so it lasts until the last response.
+    ends_with_responses: bool,
     ledger: Ledger,
     connections: Connections,
     to_open: VecDeque<SlotId>,
@@ -191,7 +191,7 @@ impl<D: Driver> Worker<D> {
             stage: Stage::Idle,
             window: None,
             window_end_ns: 0,
-            ends_with_answers: false,
+            ends_with_responses: false,
             ledger: Ledger::default(),
             connections: Connections::default(),
             to_open: VecDeque::with_capacity(slots as usize),
@@ -295,7 +295,7 @@ impl<D: Driver> Worker<D> {
                 }
                 Order::Warm => self.begin_warmup(now_ns),
                 Order::Measure { begin_ns, end_ns, budget, drain_ns } => {
-                    self.ends_with_answers = budget.is_some();
+                    self.ends_with_responses = budget.is_some();
                     let budget = budget.unwrap_or(u64::MAX);
                     self.window = Some(Window { begin_ns, end_ns, budget, drain_ns });
                 }
@@ -465,7 +465,7 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Closes the accounts of a level: what has no answer now is unanswered, and what comes later
+    /// Closes the accounts of a level: what has no response now is unanswered, and what comes later
     /// belongs to nothing.
     fn finish(&mut self, now_ns: u64) {
         self.end_schedule();
@@ -515,7 +515,7 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn count_in_flight(&mut self, now_ns: u64) {
         let passed_ns = now_ns.saturating_sub(self.counted_until_ns);
-        let until_answered = self.ends_with_answers && matches!(self.stage, Stage::Drain { .. });
+        let until_answered = self.ends_with_responses && matches!(self.stage, Stage::Drain { .. });
         if self.stage == Stage::Measure || until_answered {
             let in_flight_ns = u128::from(self.ledger.in_flight()) * u128::from(passed_ns);
             self.recorder.tick.accounting.in_flight_ns += in_flight_ns;
@@ -551,9 +551,9 @@ impl<D: Driver> Worker<D> {
     fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
         self.recorder.tick.accounting.socket_bytes += u64::from(buffer.length);
         let cause = if self.is_plain {
-            self.read_answers::<Plain>(slot, at_ns, buffer)
+            self.read_responses::<Plain>(slot, at_ns, buffer)
         } else {
-            self.read_answers::<Mixed>(slot, at_ns, buffer)
+            self.read_responses::<Mixed>(slot, at_ns, buffer)
         };
         self.driver.release(buffer);
         match cause {
@@ -563,9 +563,14 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Takes all answers out of a buffer; says why when the connection is of no more use.
+    /// Takes all responses out of a buffer; says why when the connection is of no more use.
     #[inline]
-    fn read_answers<K: Kind>(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) -> Option<Cause> {
+    fn read_responses<K: Kind>(
+        &mut self,
+        slot: SlotId,
+        at_ns: u64,
+        buffer: Buffer,
+    ) -> Option<Cause> {
         let mut input = self.driver.bytes(buffer);
         let state = &mut self.slots[slot as usize];
         let mut books = Books {
@@ -590,16 +595,16 @@ impl<D: Driver> Worker<D> {
                 state.session.receive(&mut input, self.tape.expect(run.position), shapes)
             };
             match received {
-                Ok(Some(answer)) => {
+                Ok(Some(response)) => {
                     self.flights.pop(slot, self.tape.advance(run.position, 1));
-                    state.answers += 1;
+                    state.responses += 1;
                     state.served += if K::IS_MIXED {
-                        books.answer(&mut streak, slot, &run, at_ns, answer)
+                        books.response(&mut streak, slot, &run, at_ns, response)
                     } else {
                         let stamp = stamp_of(&run);
-                        books.ledger.answer(books.tick, &mut streak, at_ns, stamp, answer)
+                        books.ledger.response(books.tick, &mut streak, at_ns, stamp, response)
                     };
-                    if !answer.reusable {
+                    if !response.reusable {
                         cause = Some(Cause::Order);
                         break;
                     }
@@ -705,7 +710,7 @@ impl<D: Driver> Worker<D> {
         self.recorder.tick.opened_on[state.route as usize] += 1;
         state.link = Link::Open;
         state.session = Http1::new();
-        (state.sending, state.answers) = (false, 0);
+        (state.sending, state.responses) = (false, 0);
         self.checks.restart(slot);
         self.connections.opening -= 1;
         self.connections.open += 1;
@@ -744,13 +749,13 @@ impl<D: Driver> Worker<D> {
             return self.abandon(slot, Cause::Order, at_ns);
         };
         match state.session.end() {
-            Ok(Some(answer)) if end == End::Closed => {
+            Ok(Some(response)) if end == End::Closed => {
                 self.flights.pop(slot, self.tape.advance(run.position, 1));
-                state.answers += 1;
+                state.responses += 1;
                 let (tick, mut streak) = (&mut *self.recorder.tick, Streak::default());
                 let (checks, ledger) = (&mut self.checks, &mut self.ledger);
                 let mut books = Books { checks, ledger, tally: &mut self.tally, tick };
-                state.served += books.answer(&mut streak, slot, &run, at_ns, answer);
+                state.served += books.response(&mut streak, slot, &run, at_ns, response);
                 books.ledger.settle(books.tick, &mut streak, at_ns);
                 self.abandon(slot, Cause::Order, at_ns);
             }
@@ -769,7 +774,7 @@ impl<D: Driver> Worker<D> {
         self.fail(Run { count: 1, ..run }, class, at_ns);
     }
 
-    /// Books requests that failed without an answer.
+    /// Books requests that failed without a response.
     fn fail(&mut self, run: Run, class: ErrorClass, at_ns: u64) {
         if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
             self.tally.fail(&run, class);
@@ -780,7 +785,7 @@ impl<D: Driver> Worker<D> {
 
     /// Closes a connection, fails what was in flight on it, and arranges for its successor.
     fn abandon(&mut self, slot: SlotId, cause: Cause, now_ns: u64) {
-        // Requests behind an answer that announced the end are lost as well.
+        // Requests behind a response that announced the end are lost as well.
         let class = match cause {
             Cause::Order | Cause::Planned => ErrorClass::Closed,
             Cause::Unsolicited => ErrorClass::Parse,
@@ -797,7 +802,7 @@ impl<D: Driver> Worker<D> {
         self.driver.close(slot);
         self.alarms.clear(slot);
         let state = &mut self.slots[slot as usize];
-        let was_fruitful = state.link == Link::Open && state.answers > 0;
+        let was_fruitful = state.link == Link::Open && state.responses > 0;
         if state.link == Link::Open {
             let turnover = &mut self.recorder.tick.turnover;
             turnover.closed_by_us += u64::from(!state.peer_ended);
@@ -866,8 +871,8 @@ impl<D: Driver> Worker<D> {
 }
 
 /// Bytes came while no request was in flight on their connection. Empty lines are passed over, as
-/// the session does before a response (RFC 9112, 2.2); whatever else comes answers nothing, so the
-/// place in the stream is lost and the connection is of no more use.
+/// the session does before a response (RFC 9112, 2.2); whatever else comes responses nothing, so
+/// the place in the stream is lost and the connection is of no more use.
 #[cold]
 #[inline(never)]
 fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Option<Cause> {

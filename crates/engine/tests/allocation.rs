@@ -60,7 +60,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\n\r\nhi";
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\n\r\nhi";
 
 /// Answers every request on every connection.
 fn serve(tls: Option<Arc<ServerConfig>>) -> SocketAddr {
@@ -73,10 +73,10 @@ fn serve(tls: Option<Arc<ServerConfig>>) -> SocketAddr {
             thread::spawn(move || {
                 IS_EXEMPT.set(true);
                 match tls {
-                    None => answer_all(stream),
+                    None => respond_all(stream),
                     Some(config) => {
                         let session = ServerConnection::new(config).unwrap();
-                        answer_all(StreamOwned::new(session, stream));
+                        respond_all(StreamOwned::new(session, stream));
                     }
                 }
             });
@@ -85,12 +85,12 @@ fn serve(tls: Option<Arc<ServerConfig>>) -> SocketAddr {
     address
 }
 
-fn answer_all(mut stream: impl Read + Write) {
+fn respond_all(mut stream: impl Read + Write) {
     let mut input = [0; 4096];
-    let answers = ANSWER.repeat(64);
+    let responses = RESPONSE.repeat(64);
     while let Ok(length @ 1..) = stream.read(&mut input) {
         let requests = input[..length].windows(4).filter(|four| *four == b"\r\n\r\n").count();
-        if stream.write_all(&answers[..requests * ANSWER.len()]).is_err() {
+        if stream.write_all(&responses[..requests * RESPONSE.len()]).is_err() {
             return;
         }
     }
@@ -120,7 +120,7 @@ fn serve_events() -> SocketAddr {
     address
 }
 
-/// One request, and a mix of two whose answers are held against every kind of check.
+/// One request, and a mix of two whose responses are held against every kind of check.
 fn tapes(depth: u32) -> [Tape; 2] {
     let request = |path: &str, target: u32| Request {
         method: "GET".to_string(),

@@ -23,13 +23,13 @@ fn serve(more: &'static str) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || answer(stream, more));
+            thread::spawn(move || respond(stream, more));
         }
     });
     address
 }
 
-fn answer(mut stream: TcpStream, more: &str) {
+fn respond(mut stream: TcpStream, more: &str) {
     let response = format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok{more}");
     let (mut seen, mut input) = (Vec::new(), [0; 4096]);
     while let Ok(length @ 1..) = stream.read(&mut input) {

@@ -63,7 +63,7 @@ fn of_verdict(verdict: &Verdict, run: &str) -> Signals {
 
 fn of_case(case: &Case<'_>, verdict: &Verdict) -> Signals {
     let point = case.point;
-    let answers: u64 = point.status.values().sum();
+    let responses: u64 = point.status.values().sum();
     let each = |bytes: u64, count: u64| (count > 0).then(|| bytes as f64 / count as f64);
     let rate = Some(point.headline_rate()).filter(|rate| *rate > 0.0);
     Signals {
@@ -73,7 +73,7 @@ fn of_case(case: &Case<'_>, verdict: &Verdict) -> Signals {
         connections: Some(u64::from(point.load.connections)),
         connection_rate: connection_rate(case),
         p50_ns: point.latency_ns.p50,
-        bytes_per_response: each(point.bytes.received, answers),
+        bytes_per_response: each(point.bytes.received, responses),
         bytes_per_request: each(point.bytes.sent, point.requests.sent),
         rtt_us: case.census().and_then(|census| census.client_rtt_us()),
         server: server(case),

@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_at_all_is_said_as_such() {
+    fn no_response_at_all_is_said_as_such() {
         let mut fixture = Fixture::good();
         fixture.point.requests.completed = 0;
         fixture.point.status.clear();

@@ -50,7 +50,7 @@ pub enum LabError {
     Unreachable(#[from] Unreachable),
     /// No source is of the family of an address that answers.
     #[error(
-        "no --source is of the address family of a target that answers; give one that is, for \
+        "no --source is of the address family of a target that responses; give one that is, for \
          example --source 127.0.0.1,::1"
     )]
     NoRoute,
@@ -483,7 +483,7 @@ impl<'a> Bench<'a> {
         let verdict = judge_run(self.context(), &self.points, &self.observed);
         let shape = judge::shape::of_ramp(self.trial, &self.points);
         let fingerprints = judge::fingerprints::of_ramp(self.trial, &self.points);
-        // A search makes trials that miss on purpose; its answer stands for them all.
+        // A search makes trials that miss on purpose; its response stands for them all.
         let expect = self.trial.expect.as_ref().filter(|_| self.search.is_none());
         let expectations =
             expect.map_or_else(Vec::new, |expect| objective::over_run(expect, &self.points));
@@ -656,7 +656,7 @@ fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
     info
 }
 
-/// The latency distribution with lower bounds in it, when requests are without an answer. What
+/// The latency distribution with lower bounds in it, when requests are without a response. What
 /// failed in another way is beyond every value: no time is a bound of what it never got.
 fn at_least(gathered: &Gathered) -> Option<Summary> {
     if gathered.at_least.is_empty() {
@@ -743,8 +743,8 @@ fn handshakes(trial: &Trial, gathered: &Gathered) -> Handshakes {
     info
 }
 
-/// What was done for answers that came to nothing was done too: all answers of the window share its
-/// CPU time, and whoever answers many errors cheaply is not told as dear.
+/// What was done for responses that came to nothing was done too: all responses of the window
+/// share its CPU time, and whoever answers many errors cheaply is not told as dear.
 fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
     let (mut window, mut level) = (visit.gathered.window_loop, visit.gathered.level_loop);
     if let Some(audience) = &visit.audience {
@@ -756,11 +756,11 @@ fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
     let beside_ns =
         visit.process_cpu_ns.saturating_sub(level.cpu_user_ns + level.cpu_system_ns) as f64;
     let beside_ns = beside_ns * duration_s * 1e9 / visit.visit_ns.max(1) as f64;
-    let answers = visit.gathered.answered;
-    let each_us = |ns: f64| (answers > 0).then(|| ns / 1e3 / answers as f64);
+    let responses = visit.gathered.answered;
+    let each_us = |ns: f64| (responses > 0).then(|| ns / 1e3 / responses as f64);
     let server_cpus = observed.far.as_deref().unwrap_or(observed).server_cpus();
     CpuCost {
-        answers: Some(answers),
+        responses: Some(responses),
         client_us_per_request: each_us(worker_ns + beside_ns),
         // Sampled by the tick: in a short window none may have hit user code.
         client_usr_us_per_request: each_us(window.cpu_user_ns as f64).filter(|us| *us > 0.0),

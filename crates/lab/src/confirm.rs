@@ -117,7 +117,7 @@ impl Sides {
     }
 }
 
-/// Asks for another path instead. What was expected of the answers is not expected of its own.
+/// Asks for another path instead. What was expected of the responses is not expected of its own.
 fn ask(trial: &mut Trial, route: &str) {
     trial.requests.truncate(1);
     trial.targets.truncate(1);
@@ -134,7 +134,7 @@ fn ask(trial: &mut Trial, route: &str) {
 struct Blocks {
     base: Vec<f64>,
     changed: Vec<f64>,
-    /// Bytes per answer in both halves.
+    /// Bytes per response in both halves.
     base_bytes: Vec<f64>,
     changed_bytes: Vec<f64>,
     /// Shares of the generator's CPUs that were used up in the changed blocks.
@@ -160,7 +160,7 @@ impl Blocks {
         let mean = judge::stats::mean;
         match change {
             Change::Burn { .. } => mean(&self.burned).map(|burned| 1.0 - burned),
-            // Room for answers grows as they shrink.
+            // Room for responses grows as they shrink.
             Change::Route(_) => Some(mean(&self.base_bytes)? / mean(&self.changed_bytes)?),
             _ => None,
         }
@@ -175,7 +175,7 @@ impl Blocks {
         let found = found.filter(|_| failure.is_none());
         let (low, high) = found.and_then(|found| found.interval).unzip();
         let too_little = || {
-            let text = "the capacity changed too little, or a block had no good answer";
+            let text = "the capacity changed too little, or a block had no good response";
             text.to_string()
         };
         let made = Perturbation {
@@ -190,7 +190,7 @@ impl Blocks {
             says: Says::Open,
             failure: failure.or_else(|| found.is_none().then(too_little)),
         };
-        Perturbation { says: perturb::answer(&made), ..made }
+        Perturbation { says: perturb::response(&made), ..made }
     }
 }
 
@@ -376,7 +376,7 @@ mod tests {
 
     fn finished(change: Change, blocks: Blocks) -> Perturbation {
         let what = "a change".to_string();
-        let resource = Resource::AnswerBytes;
+        let resource = Resource::ResponseBytes;
         blocks.outcome(&Experiment { resource, change, what, factor: None }, None)
     }
 

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::tls::{Client, Failure, Identity, Recipe, RecipeError, Session, Settings, certificates};
-use wire::tunnel::{self, Answer};
+use wire::tunnel::{self, Response};
 
 /// How long a server that asked for our certificate may take to refuse it after the handshake.
 const REFUSAL: Duration = Duration::from_secs(1);
@@ -81,10 +81,10 @@ pub enum GreetError {
         address: Address,
         /// The target.
         target: String,
-        /// Its answer.
+        /// Its response.
         status: u16,
     },
-    /// What came is not the answer of a proxy.
+    /// What came is not the response of a proxy.
     #[error(
         "{address} does not answer CONNECT as an HTTP proxy does; for example -x http://HOST:3128"
     )]
@@ -142,15 +142,15 @@ impl Manners {
         };
         let mut stream = Socket::connect(address, timeout).map_err(failed("connect"))?;
         if let (Some(request), Some(proxy)) = (&self.tunnel, &trial.proxy) {
-            let answer = ask(&mut stream, request).map_err(failed("asking for a tunnel"))?;
-            match answer {
-                Answer::Open => {}
-                Answer::Refused(status) => {
+            let response = ask(&mut stream, request).map_err(failed("asking for a tunnel"))?;
+            match response {
+                Response::Open => {}
+                Response::Refused(status) => {
                     let target = proxy.target.clone();
                     let address = address.clone();
                     return Err(GreetError::Refused { address, target, status });
                 }
-                Answer::Partial | Answer::Malformed => {
+                Response::Partial | Response::Malformed => {
                     return Err(GreetError::NotAProxy { address: address.clone() });
                 }
             }
@@ -164,7 +164,7 @@ impl Manners {
                 Err(GreetError::Tls { address: address.clone(), what, advice, failure })
             }
             Err(ShakeError::Io(error)) if is_timeout(&error) => {
-                let waited = format!("no answer in {:.1} s", begin.elapsed().as_secs_f64());
+                let waited = format!("no response in {:.1} s", begin.elapsed().as_secs_f64());
                 Err(failed("TLS handshake")(io::Error::new(ErrorKind::TimedOut, waited)))
             }
             Err(ShakeError::Io(error)) => Err(failed("TLS handshake")(error)),
@@ -282,16 +282,16 @@ impl Write for Socket {
     }
 }
 
-/// Asks for a tunnel and reads the answer, no byte further.
-fn ask(stream: &mut Socket, request: &[u8]) -> io::Result<Answer> {
+/// Asks for a tunnel and reads the response, no byte further.
+fn ask(stream: &mut Socket, request: &[u8]) -> io::Result<Response> {
     stream.write_all(request)?;
     let (mut head, mut piece) = (Vec::new(), [0; 4096]);
     loop {
         let length = stream.read(&mut piece)?;
         head.extend_from_slice(&piece[..length]);
-        match tunnel::answer(&head) {
-            Answer::Partial if length > 0 => {}
-            answer => return Ok(answer),
+        match tunnel::response(&head) {
+            Response::Partial if length > 0 => {}
+            response => return Ok(response),
         }
     }
 }

@@ -393,7 +393,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
 
     /// Lengthens the window when no length was given and the latency of the warm-up is
     /// over a tenth of it. By Little's law that latency is the time requests spent in flight over
-    /// how many were answered; with no answer it is longer than the warm-up.
+    /// how many were answered; with no response it is longer than the warm-up.
     fn fit_window(&mut self, warmup_ns: u64) {
         let (Stop::AfterNs(ns), Some(most_ns)) = (self.until, self.hands.trial.window_max_ns)
         else {

@@ -36,7 +36,7 @@ const BEGIN_NS: u64 = 100 * NS_PER_MS;
 const END_NS: u64 = 200 * NS_PER_MS;
 /// Shortest window that has room for a profile, whose length is whole seconds, nanoseconds.
 pub const WINDOW_MIN_NS: u64 = NS_PER_S + BEGIN_NS + END_NS;
-/// How long answers are awaited after their time: names are looked up then, and text is made.
+/// How long responses are awaited after their time: names are looked up then, and text is made.
 const LATE: Duration = Duration::from_secs(20);
 /// Why waits and costs of a server of events are not held against requests.
 const OF_STREAMS: &str = "streams wait for events: their waits are not waits of requests, and a \
@@ -58,14 +58,14 @@ pub(crate) struct Profiler {
 
 /// Profiles under way.
 struct Taking {
-    answers: Receiver<Answer>,
+    responses: Receiver<Response>,
     awaited: usize,
     given_up: Arc<AtomicBool>,
     until: Instant,
 }
 
 /// What came of one question, and when it was asked.
-struct Answer {
+struct Response {
     source: String,
     begin_ns: u64,
     raw: Result<Raw, String>,
@@ -118,7 +118,7 @@ impl Profiler {
             self.failures.push("the window is too short for a profile".to_string());
             return;
         }
-        let (sender, answers) = channel();
+        let (sender, responses) = channel();
         let given_up = Arc::new(AtomicBool::new(false));
         let mut awaited = 0;
         for source in &self.sources {
@@ -129,7 +129,7 @@ impl Profiler {
             }
         }
         let until = Instant::now() + Duration::from_nanos(length_ns) + LATE;
-        self.taking = Some(Taking { answers, awaited, given_up, until });
+        self.taking = Some(Taking { responses, awaited, given_up, until });
     }
 
     /// Whether anybody was asked.
@@ -137,26 +137,26 @@ impl Profiler {
         self.taking.as_ref().is_some_and(|taking| taking.awaited > 0)
     }
 
-    /// Waits for the answers and takes them apart. Of a visit that ended early none is awaited.
+    /// Waits for the responses and takes them apart. Of a visit that ended early none is awaited.
     fn finish(mut self, ending: Ending) -> Finished {
         let failures = std::mem::take(&mut self.failures);
         let mut finished = Finished { failures, ..Finished::default() };
         let Some(taking) = self.taking.take() else { return finished };
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         for _ in 0..taking.awaited {
             let left = match ending {
                 Ending::Complete => taking.until.saturating_duration_since(Instant::now()),
                 _ => Duration::ZERO,
             };
-            let Ok(answer) = taking.answers.recv_timeout(left) else {
+            let Ok(response) = taking.responses.recv_timeout(left) else {
                 finished.failures.push("a profile did not end with the visit".to_string());
                 break;
             };
-            answers.push(answer);
+            responses.push(response);
         }
         taking.given_up.store(true, Ordering::Relaxed);
         let until = Instant::now() + LATE;
-        answers.into_iter().for_each(|answer| finished.add(answer, until));
+        responses.into_iter().for_each(|response| finished.add(response, until));
         let by = |capture: &Capture| (capture.kind, capture.pid, capture.source.clone());
         finished.taken.sort_by_key(|(capture, _)| by(capture));
         finished
@@ -164,8 +164,8 @@ impl Profiler {
 }
 
 impl Finished {
-    fn add(&mut self, answer: Answer, until: Instant) {
-        let Answer { source, begin_ns, raw } = answer;
+    fn add(&mut self, response: Response, until: Instant) {
+        let Response { source, begin_ns, raw } = response;
         let covered = raw.as_ref().map(Raw::covers).ok();
         match raw.and_then(|raw| raw.take_apart(until)) {
             Ok(taken) => {
@@ -262,7 +262,7 @@ impl Inquiry {
         self,
         begin_ns: u64,
         seconds: u64,
-        answers: Sender<Answer>,
+        responses: Sender<Response>,
         given_up: Arc<AtomicBool>,
     ) {
         thread::spawn(move || {
@@ -278,7 +278,7 @@ impl Inquiry {
                 Self::Beside(pids) => record(&pids).map(Raw::Beside),
             };
             // Nobody listens any more after a visit that ended early.
-            let _ = answers.send(Answer { source, begin_ns, raw });
+            let _ = responses.send(Response { source, begin_ns, raw });
         });
     }
 }

@@ -188,19 +188,19 @@ impl Ways {
     pub fn find(&self, host: &str, port: u16) -> Result<(Resolution, Vec<Address>), WayError> {
         if let Some(path) = &self.unix_socket {
             let address = Address::Unix(path.clone());
-            let (name, answers) = (path.display().to_string(), vec![address.to_string()]);
-            return Ok((Resolution { name, how: Lookup::UnixSocket, answers }, vec![address]));
+            let (name, addresses) = (path.display().to_string(), vec![address.to_string()]);
+            return Ok((Resolution { name, how: Lookup::UnixSocket, addresses }, vec![address]));
         }
         let (host, port) = self.connected_to(host, port);
         let (how, found) = match self.given_for(&host, port) {
             Some(addresses) => (Lookup::Given, addresses),
             None => resolve(&host, port)?,
         };
-        let addresses: Vec<_> = without_repeats(found).into_iter().map(Address::Tcp).collect();
+        let found: Vec<_> = without_repeats(found).into_iter().map(Address::Tcp).collect();
         let name =
             if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
-        let answers = addresses.iter().map(ToString::to_string).collect();
-        Ok((Resolution { name, how, answers }, addresses))
+        let addresses = found.iter().map(ToString::to_string).collect();
+        Ok((Resolution { name, how, addresses }, found))
     }
 
     fn connected_to(&self, host: &str, port: u16) -> (String, u16) {
@@ -308,7 +308,7 @@ mod tests {
     fn found(ways: &Ways, host: &str, port: u16) -> String {
         let (resolution, addresses) = ways.find(host, port).unwrap();
         let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
-        assert_eq!(addresses, resolution.answers);
+        assert_eq!(addresses, resolution.addresses);
         format!("{} {:?} {}", resolution.name, resolution.how, addresses.join(" "))
     }
 

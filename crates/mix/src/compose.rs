@@ -29,7 +29,7 @@ pub struct Recipe {
     pub headers: Vec<(String, String)>,
     /// Body.
     pub body: Option<Vec<u8>>,
-    /// What a good answer must be like.
+    /// What a good response must be like.
     pub checks: Checks,
     /// Where it was written, for errors.
     pub place: String,

@@ -1,7 +1,7 @@
-//! What a good answer must be like, as asked.
+//! What a good response must be like, as asked.
 //!
 //! A check is asked in the words of the command line and of target files, and those words are
-//! what a record keeps. An answer with status 400 or more is a failure whatever is checked.
+//! what a record keeps. A response with status 400 or more is a failure whatever is checked.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -42,7 +42,7 @@ impl Checks {
     }
 }
 
-/// A check, for counting which one failed. An answer is counted under the first that failed, in
+/// A check, for counting which one failed. A response is counted under the first that failed, in
 /// this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {

@@ -178,7 +178,7 @@ pub struct Subscribers {
     pub accepted: u64,
     /// Never opened.
     pub failed: u64,
-    /// Answers with another status, attempts that were repeated included.
+    /// Responses with another status, attempts that were repeated included.
     pub refused: u64,
     /// Streams that ended in the window.
     pub lost: u64,

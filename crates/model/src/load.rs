@@ -19,9 +19,9 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "lowercase")]
 pub enum Arrival {
-    /// The next request leaves when an answer frees its place. Latency counts from the send.
+    /// The next request leaves when a response frees its place. Latency counts from the send.
     Closed,
-    /// Requests are due on a schedule that does not wait for answers. Latency counts from the
+    /// Requests are due on a schedule that does not wait for responses. Latency counts from the
     /// planned instant.
     Open {
         /// Asked rate over time, over all workers.
@@ -118,7 +118,7 @@ pub enum DriverKind {
     Uring,
     /// Linux epoll with non-blocking sockets.
     Epoll,
-    /// No sockets: answers appear at once. Measures our own user code.
+    /// No sockets: responses appear at once. Measures our own user code.
     Null,
     /// No sockets, virtual time, seeded faults. Tests only.
     Sim,
@@ -177,7 +177,7 @@ pub struct MixTarget {
     pub name: String,
     /// Its share of the requests, as a part of the sum of all weights; at least 1.
     pub weight: u32,
-    /// What a good answer must be like.
+    /// What a good response must be like.
     pub checks: Checks,
 }
 
@@ -206,7 +206,7 @@ pub enum ServerProcess {
     Unwatched,
 }
 
-/// What kind of question a trial answers.
+/// What kind of question a trial responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Question {
@@ -253,13 +253,13 @@ pub struct Trial {
     pub stop: Stop,
     /// What precedes each measured window.
     pub warmup: Warmup,
-    /// How long answers are awaited after the last send, nanoseconds.
+    /// How long responses are awaited after the last send, nanoseconds.
     pub drain_ns: u64,
     /// The longest window that the latency of the warm-up may make of `stop`, nanoseconds; none
     /// where the length was given.
     #[serde(default)]
     pub window_max_ns: Option<u64>,
-    /// A request without a complete answer after this time failed, nanoseconds.
+    /// A request without a complete response after this time failed, nanoseconds.
     pub timeout_ns: u64,
     /// How often each level is visited.
     #[serde(default = "one")]

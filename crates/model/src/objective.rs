@@ -49,9 +49,9 @@ pub enum Figure {
     /// Of `service_ns`: from send, without the wait for a place. A request that was sent and got
     /// no good response counts as slower than all.
     Service(Statistic),
-    /// Requests without a good answer, of those that were due.
+    /// Requests without a good response, of those that were due.
     Errors,
-    /// Answers with this class of status, of the requests that were due.
+    /// Responses with this class of status, of the requests that were due.
     Status(StatusClass),
     /// Completed good responses per second.
     Rate,
@@ -324,7 +324,7 @@ impl Objective {
         &self.terms
     }
 
-    /// The highest percentile that is asked about: it says how many answers a trial needs.
+    /// The highest percentile that is asked about: it says how many responses a trial needs.
     pub fn highest_percentile(&self) -> Option<Percentile> {
         let percentile = |term: &Term| match term.figure {
             Figure::Latency(Statistic::Percentile(percentile))
@@ -452,8 +452,8 @@ impl<'de> Deserialize<'de> for Objective {
 pub struct Expectation {
     /// The term, as [`Objective`] writes it.
     pub term: String,
-    /// The figure in `unit`; `null` when it was not measured or lies among requests without an
-    /// answer.
+    /// The figure in `unit`; `null` when it was not measured or lies among requests without a
+    /// response.
     pub measured: Option<f64>,
     /// What it was compared with, in `unit`.
     pub bound: f64,

@@ -18,8 +18,9 @@ pub enum Resource {
     ClientCpu,
     /// Event loops (threads) of the generator.
     ClientLoops,
-    /// Bytes per answer: capacity grows as they shrink.
-    AnswerBytes,
+    /// Bytes per response: capacity grows as they shrink.
+    #[serde(rename = "answer_bytes")]
+    ResponseBytes,
     /// CPU time the server may use.
     ServerCpu,
     /// CPUs the server may run on.
@@ -43,7 +44,7 @@ pub enum Touch {
 pub struct Confirm {
     /// What may be changed.
     pub touch: Touch,
-    /// Path on the same server with answers of another size; absent when there is none.
+    /// Path on the same server with responses of another size; absent when there is none.
     pub route: Option<String>,
     /// Pairs of a base block and a changed one in each experiment.
     pub pairs: u32,

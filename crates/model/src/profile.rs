@@ -91,7 +91,7 @@ pub struct ProfileRecord {
     pub in_flight: Option<f64>,
     /// Its median latency, nanoseconds.
     pub p50_ns: Option<u64>,
-    /// CPU time of the server per answer of that visit, good or not, microseconds; absent where
+    /// CPU time of the server per response of that visit, good or not, microseconds; absent where
     /// the server was not watched, and of streams of events.
     pub server_us_per_request: Option<f64>,
     /// What was taken, process by process.

@@ -331,8 +331,8 @@ pub struct Connection {
     /// Part of them that was not sent yet, bytes.
     #[serde(default)]
     pub unsent: u32,
-    /// Smoothed round trip, microseconds. An end that acknowledges with its answer makes it as long
-    /// as the answer takes.
+    /// Smoothed round trip, microseconds. An end that acknowledges with its response makes it as
+    /// long as the response takes.
     pub rtt_us: u32,
     /// Shortest round trip of the last minutes, microseconds: the path alone.
     #[serde(default)]

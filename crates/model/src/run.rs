@@ -152,12 +152,12 @@ pub struct Point {
     pub events: Option<EventInfo>,
     /// What became of requests sent in the window.
     pub requests: RequestInfo,
-    /// Complete answers by status class.
+    /// Complete responses by status class.
     pub status: BTreeMap<String, u64>,
     /// Complete responses with an error status, by code.
     #[serde(default)]
     pub error_codes: BTreeMap<String, u64>,
-    /// Answers with status 2xx or 3xx that failed a check: part of `requests.failed`.
+    /// Responses with status 2xx or 3xx that failed a check: part of `requests.failed`.
     pub mismatched: u64,
     /// The same by the first check that failed.
     #[serde(default)]
@@ -168,7 +168,7 @@ pub struct Point {
     pub rate: f64,
     /// Planned requests per second; open loop only.
     pub offered_rate: Option<f64>,
-    /// Bytes of requests sent and of answers received.
+    /// Bytes of requests sent and of responses received.
     pub bytes: Bytes,
     /// Latency; see `definitions`.
     pub latency_ns: Summary,
@@ -176,7 +176,7 @@ pub struct Point {
     /// before it was told apart.
     #[serde(default)]
     pub latency_good_ns: Option<Summary>,
-    /// From send to answer.
+    /// From send to response.
     pub service_ns: Summary,
     /// Sent minus planned; open loop only.
     pub release_lag_ns: Option<Summary>,
@@ -237,7 +237,7 @@ impl Point {
         self.load.life.is_some_and(|life| life.hold.is_some())
     }
 
-    /// Whether nobody said anything: no answer, good or bad; of devices that only hold their
+    /// Whether nobody said anything: no response, good or bad; of devices that only hold their
     /// connection, whether none was opened.
     pub fn is_silent(&self) -> bool {
         if self.events.as_ref().is_some_and(|events| events.subscribers.accepted > 0) {
@@ -259,16 +259,16 @@ impl Point {
         }
     }
 
-    /// Answers of the window per second, good or not: CPU time per request times this is the CPU
+    /// Responses of the window per second, good or not: CPU time per request times this is the CPU
     /// time that was used. The rate of good ones where a record did not count them.
     pub fn answered_rate(&self) -> f64 {
         let duration_s = Some(self.load.duration_s).filter(|duration_s| *duration_s > 0.0);
-        let counted = self.cpu.answers.zip(duration_s);
-        counted.map_or(self.rate, |(answers, duration_s)| answers as f64 / duration_s)
+        let counted = self.cpu.responses.zip(duration_s);
+        counted.map_or(self.rate, |(responses, duration_s)| responses as f64 / duration_s)
     }
 
-    /// Requests of the window with an answer, and those of them whose answer was good.
-    pub fn answers(&self) -> (u64, u64) {
+    /// Requests of the window with a response, and those of them whose response was good.
+    pub fn responses(&self) -> (u64, u64) {
         (self.status.values().sum(), self.requests.completed)
     }
 
@@ -333,7 +333,7 @@ pub struct ConnectionInfo {
     /// TLS and tunnels.
     #[serde(flatten)]
     pub handshakes: Handshakes,
-    /// Answers per connection, with any status.
+    /// Responses per connection, with any status.
     pub requests_each: Spread,
 }
 
@@ -417,7 +417,7 @@ pub struct RequestInfo {
     /// Sent, but due while no connection had room; open loop only, else 0.
     #[serde(default)]
     pub waited: u64,
-    /// Without an answer when the drain ended.
+    /// Without a response when the drain ended.
     pub unanswered: u64,
     /// Good responses that arrived in the window, whenever they were asked for: what the rate
     /// counts. Absent in records of before it was counted.
@@ -434,13 +434,13 @@ pub struct TargetResult {
     pub weight: u64,
     /// What became of its requests.
     pub requests: Fates,
-    /// Its complete answers by status class.
+    /// Its complete responses by status class.
     pub status: BTreeMap<String, u64>,
-    /// Its answers that failed a check.
+    /// Its responses that failed a check.
     pub mismatched: u64,
-    /// Its requests that failed without an answer, by class.
+    /// Its requests that failed without a response, by class.
     pub errors: BTreeMap<String, u64>,
-    /// Bytes of its complete answers: head, framing and body.
+    /// Bytes of its complete responses: head, framing and body.
     pub bytes_received: u64,
     /// Latency of its requests; those that failed or were unanswered count as slower than all.
     pub latency_ns: Summary,
@@ -458,7 +458,7 @@ pub struct Fates {
     pub completed: u64,
     /// Answered otherwise, or failed.
     pub failed: u64,
-    /// Without an answer when the drain ended.
+    /// Without a response when the drain ended.
     pub unanswered: u64,
 }
 
@@ -467,7 +467,7 @@ pub struct Fates {
 pub struct Bytes {
     /// Of requests.
     pub sent: u64,
-    /// Of complete answers: head, framing and body.
+    /// Of complete responses: head, framing and body.
     pub received: u64,
 }
 
@@ -490,7 +490,7 @@ pub struct InFlight {
 /// both sides. The parts add up to the mean number in flight when the server is watched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Residence {
-    /// Answers that had arrived and were not read by the generator yet.
+    /// Responses that had arrived and were not read by the generator yet.
     pub client_unread: Option<f64>,
     /// On the wire: rate times the shortest round trip of TCP.
     pub wire: Option<f64>,
@@ -500,14 +500,14 @@ pub struct Residence {
     pub inside_server: Option<f64>,
 }
 
-/// CPU time in the window, and per answer in microseconds: of both sides
-/// `us per request x answers = CPUs x length of the window`.
+/// CPU time in the window, and per response in microseconds: of both sides
+/// `us per request x responses = CPUs x length of the window`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuCost {
-    /// Whole answers that arrived in the window, with any status, whenever their requests were
+    /// Whole responses that arrived in the window, with any status, whenever their requests were
     /// sent: what CPU time is divided by. Absent in records of before it was counted.
-    #[serde(default)]
-    pub answers: Option<u64>,
+    #[serde(default, rename = "answers")]
+    pub responses: Option<u64>,
     /// Generator process, user and kernel.
     pub client_us_per_request: Option<f64>,
     /// Generator process, user mode only.
@@ -533,7 +533,7 @@ pub struct LoopInfo {
     /// loop only.
     #[serde(default)]
     pub spin_share: Option<f64>,
-    /// Bytes read from sockets in the window, answers or not.
+    /// Bytes read from sockets in the window, responses or not.
     pub socket_bytes: u64,
     /// Those of them that came while no request was in flight on their connection.
     #[serde(default)]
@@ -569,10 +569,10 @@ pub struct Unmeasured {
     pub completed: u64,
     /// Failed, in it or later.
     pub failed: u64,
-    /// Without an answer when the drain ended.
+    /// Without a response when the drain ended.
     #[serde(default)]
     pub unanswered: u64,
-    /// Bytes of those answers.
+    /// Bytes of those responses.
     pub bytes_received: u64,
 }
 

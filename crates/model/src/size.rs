@@ -1,4 +1,4 @@
-//! How many machines make a rate: the answer of `ceiling size`, with its arithmetic.
+//! How many machines make a rate: the response of `ceiling size`, with its arithmetic.
 
 use crate::shape::Estimate;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub struct Traffic {
     pub answer_packets: f64,
 }
 
-/// The answer.
+/// The response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sizing {
     /// What was asked.

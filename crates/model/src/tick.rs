@@ -16,13 +16,13 @@ use std::ops::AddAssign;
 pub enum ErrorClass {
     /// A connection attempt was refused, unreachable or too slow. Counts attempts.
     Connect,
-    /// No complete answer within the time-out. Counts requests.
+    /// No complete response within the time-out. Counts requests.
     Timeout,
-    /// The connection was reset while an answer was due. Counts requests.
+    /// The connection was reset while a response was due. Counts requests.
     Reset,
-    /// The peer closed the connection while an answer was due. Counts requests.
+    /// The peer closed the connection while a response was due. Counts requests.
     Closed,
-    /// The answer was not HTTP, truncated or oversized. Counts requests.
+    /// The response was not HTTP, truncated or oversized. Counts requests.
     Parse,
     /// A TLS handshake failed. Counts attempts.
     Tls,
@@ -82,7 +82,7 @@ impl Errors {
         self.0[class as usize]
     }
 
-    /// Requests that failed without an answer: timeout, reset, closed and parse.
+    /// Requests that failed without a response: timeout, reset, closed and parse.
     pub fn requests(&self) -> u64 {
         let classes = ERROR_CLASSES.into_iter().filter(|class| class.is_of_requests());
         classes.map(|class| self.get(class)).sum()
@@ -94,17 +94,17 @@ impl Errors {
     }
 }
 
-/// Answers that failed a check, by the first check that failed.
+/// Responses that failed a check, by the first check that failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mismatches([u64; CHECKS.len()]);
 
 impl Mismatches {
-    /// Adds `count` answers that failed a check.
+    /// Adds `count` responses that failed a check.
     pub fn add(&mut self, check: Check, count: u64) {
         self.0[check as usize] += count;
     }
 
-    /// Answers that failed a check.
+    /// Responses that failed a check.
     pub fn get(&self, check: Check) -> u64 {
         self.0[check as usize]
     }
@@ -187,27 +187,28 @@ pub struct Counters {
     pub completed: u64,
     /// Answered with another status or with a failed check, or not answered because of an error.
     pub failed: u64,
-    /// Without an answer when the drain ended.
+    /// Without a response when the drain ended.
     pub unanswered: u64,
     /// Due in the window and never sent; open loop only.
     pub unsent: u64,
     /// Requests that were due while no connection had room, and waited for one; open loop only.
     pub waited: u64,
-    /// Complete answers by status class: 2xx, 3xx, 4xx, 5xx. Interim answers (1xx) do not count.
+    /// Complete responses by status class: 2xx, 3xx, 4xx, 5xx. Interim responses (1xx) do not
+    /// count.
     pub status: [u64; 4],
-    /// Answers with status 2xx or 3xx that failed a check: part of `failed`.
+    /// Responses with status 2xx or 3xx that failed a check: part of `failed`.
     pub mismatches: Mismatches,
     /// Bytes of the requests sent.
     pub bytes_sent: u64,
-    /// Bytes of the complete answers, head, framing and body.
+    /// Bytes of the complete responses, head, framing and body.
     pub bytes_received: u64,
     /// Why attempts and requests failed.
     pub errors: Errors,
 }
 
 impl Counters {
-    /// Complete answers with any status.
-    pub fn answers(&self) -> u64 {
+    /// Complete responses with any status.
+    pub fn responses(&self) -> u64 {
         self.status.iter().sum()
     }
 }
@@ -244,7 +245,7 @@ pub enum Phase {
     Warmup,
     /// Load that is measured.
     Measure,
-    /// No new requests; answers to measured ones are awaited.
+    /// No new requests; responses to measured ones are awaited.
     Drain,
 }
 
@@ -324,7 +325,7 @@ pub struct Loop {
     pub cpu_system_ns: u64,
     /// Integral of requests in flight over time, request-nanoseconds.
     pub in_flight_ns: u128,
-    /// Bytes read from sockets, whether or not they became answers.
+    /// Bytes read from sockets, whether or not they became responses.
     pub socket_bytes: u64,
     /// Those of them that came while no request was in flight on their connection.
     pub stray_bytes: u64,
@@ -371,7 +372,7 @@ pub struct Tick {
     pub measured: Counters,
     /// Responses to measured requests with an error status, by code.
     pub error_codes: ErrorCodes,
-    /// All other requests: of the warm-up, and answers later than the drain.
+    /// All other requests: of the warm-up, and responses later than the drain.
     pub unmeasured: Counters,
     /// Connections as they stand.
     pub connections: Connections,
@@ -395,14 +396,14 @@ pub struct Tick {
     /// How long good responses to measured requests may have been there before they were stamped,
     /// because the worker did not run when it meant to: nothing of those that it took in time.
     pub unseen: Histogram,
-    /// How long measured requests without an answer have waited at least: the timed out until
+    /// How long measured requests without a response have waited at least: the timed out until
     /// then, the unanswered until the end of the drain, the unsent until the end of the window.
     pub at_least: Histogram,
     /// Time to connect of every attempt that succeeded, without its TLS handshake.
     pub connect: Histogram,
     /// Time of every TLS handshake that succeeded.
     pub handshake: Histogram,
-    /// Answers to measured requests per connection, with any status; filled in the last tick of a
+    /// Responses to measured requests per connection, with any status; filled in the last tick of a
     /// load order.
     pub per_connection: Histogram,
     /// Connections established by each route of the job.

@@ -203,7 +203,7 @@ pub struct TlsTally {
     pub failures: [u64; TLS_CAUSES.len()],
     /// Tunnels that the proxy refused.
     pub refused: u64,
-    /// Status of the latest refusal; 0 when it was no HTTP answer or there was none.
+    /// Status of the latest refusal; 0 when it was no HTTP response or there was none.
     pub refused_status: u16,
 }
 

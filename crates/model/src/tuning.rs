@@ -30,6 +30,7 @@ pub struct Signals {
     /// Median latency, nanoseconds.
     pub p50_ns: Option<u64>,
     /// Bytes received per good response.
+    #[serde(rename = "bytes_per_answer")]
     pub bytes_per_response: Option<f64>,
     /// Bytes sent per request.
     pub bytes_per_request: Option<f64>,
@@ -146,7 +147,7 @@ pub struct Prediction {
     pub high: Option<f64>,
     /// How it was calculated, with the figures.
     pub arithmetic: String,
-    /// Which counter, at which value, would change this answer.
+    /// Which counter, at which value, would change this response.
     pub reconsider: String,
 }
 
@@ -311,7 +312,7 @@ pub enum Order {
 
 /// What became of an order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct Response {
     /// Id of the transaction that was made.
     pub transaction: Option<String>,
     /// One row per place.

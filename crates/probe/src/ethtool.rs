@@ -45,7 +45,7 @@ impl Ethtool {
         Ok(Self { socket: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    /// Asks with these words, and gives as many back; a driver without the answer refuses.
+    /// Asks with these words, and gives as many back; a driver without the response refuses.
     fn ask(&self, interface: &str, question: &[u32], bytes: usize) -> io::Result<Vec<u8>> {
         let mut data = vec![0; bytes];
         for (word, value) in data.chunks_exact_mut(4).zip(question) {
@@ -66,9 +66,9 @@ impl Ethtool {
         let pointer = data.as_mut_ptr().cast();
         let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_data: pointer };
         let mut request = libc::ifreq { ifr_name: name, ifr_ifru };
-        // SAFETY: the request and the data it points to outlive the call. Most answers are as long
-        // as the question. Names and values are as many as the driver has, whatever the question
-        // says: callers have asked for their number just before and leave room for more.
+        // SAFETY: the request and the data it points to outlive the call. Most responses are as
+        // long as the question. Names and values are as many as the driver has, whatever the
+        // question says: callers have asked for their number just before and leave room for more.
         let result = unsafe {
             libc::ioctl(self.socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request)
         };
@@ -111,18 +111,18 @@ impl Ethtool {
     /// What the driver tells of its settings.
     pub fn settings(&self, interface: &str) -> NicSettings {
         let words = |command: u32, count: usize| {
-            let answer = self.ask(interface, &[command], count * 4).ok()?;
-            let words = answer.chunks_exact(4).map(|word| Fields(word).u32(0).unwrap_or(0));
+            let response = self.ask(interface, &[command], count * 4).ok()?;
+            let words = response.chunks_exact(4).map(|word| Fields(word).u32(0).unwrap_or(0));
             Some(words.collect::<Vec<u32>>())
         };
-        let switch = |command| words(command, 2).map(|answer| answer[1] != 0);
+        let switch = |command| words(command, 2).map(|response| response[1] != 0);
         let ring = words(GET_RING, 9);
         let channels = words(GET_CHANNELS, 9);
         let coalesce = words(GET_COALESCE, 23);
         // A driver without one of the two says 0 of 0.
-        let setting = |answer: &Option<Vec<u32>>, now: usize, max: usize| {
-            let answer = answer.as_ref()?;
-            (answer[max] > 0).then(|| Setting { now: answer[now], max: answer[max] })
+        let setting = |response: &Option<Vec<u32>>, now: usize, max: usize| {
+            let response = response.as_ref()?;
+            (response[max] > 0).then(|| Setting { now: response[now], max: response[max] })
         };
         NicSettings {
             rx_ring: setting(&ring, 5, 1),
@@ -130,11 +130,11 @@ impl Ethtool {
             rx_channels: setting(&channels, 5, 1),
             tx_channels: setting(&channels, 6, 2),
             combined_channels: setting(&channels, 8, 4),
-            rx_coalesce_us: coalesce.as_ref().map(|answer| answer[1]),
-            tx_coalesce_us: coalesce.as_ref().map(|answer| answer[5]),
-            adaptive_rx_coalesce: coalesce.as_ref().map(|answer| answer[10] != 0),
+            rx_coalesce_us: coalesce.as_ref().map(|response| response[1]),
+            tx_coalesce_us: coalesce.as_ref().map(|response| response[5]),
+            adaptive_rx_coalesce: coalesce.as_ref().map(|response| response[10] != 0),
             gro: switch(GET_GRO),
-            lro: words(GET_FLAGS, 2).map(|answer| answer[1] & FLAG_LRO != 0),
+            lro: words(GET_FLAGS, 2).map(|response| response[1] & FLAG_LRO != 0),
             gso: switch(GET_GSO),
             tso: switch(GET_TSO),
         }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_answers_are_refused() {
+    fn cut_responses_are_refused() {
         assert_eq!(parse_names(b""), Ok(Vec::new()));
         let one = [[0u32, 1, 1].map(u32::to_ne_bytes).concat(), b"rx_drops".to_vec()].concat();
         assert!(parse_names(&one).is_err());

@@ -37,7 +37,7 @@ pub fn parse_as_everything(bytes: &[u8]) {
     let _ = memory::parse_limit(bytes);
     let _ = numa::parse(bytes);
     let _ = server_runtime::parse(bytes);
-    let _ = server_runtime::parse_answer(bytes);
+    let _ = server_runtime::parse_response(bytes);
     let _ = cpu_clocks::parse(bytes);
     let _ = conntrack::parse(bytes);
     let _ = conntrack::parse_number(bytes);

@@ -115,7 +115,7 @@ pub fn parse_memory(bytes: &[u8]) -> Result<u64, ParseError> {
 pub fn clock_tick_ns() -> u64 {
     // SAFETY: sysconf takes no pointers.
     let ticks_per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    // Linux answers 100 and cannot fail here; 100 is also what the kernel prints with.
+    // Linux responses 100 and cannot fail here; 100 is also what the kernel prints with.
     NS_PER_S / u64::try_from(ticks_per_s).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
 }
 

@@ -1,4 +1,4 @@
-//! Netlink: questions to the kernel whose answers come as a stream of messages with attributes.
+//! Netlink: questions to the kernel whose responses come as a stream of messages with attributes.
 //!
 //! `include/uapi/linux/netlink.h`; numbers are in the byte order of the machine.
 
@@ -15,7 +15,7 @@ const ATTRIBUTE_FLAGS: u16 = 0xc000;
 /// The kernel fills chunks up to the size of the buffer offered, and not above 32 KiB.
 pub const CHUNK_BYTES: usize = 32 << 10;
 
-/// Whether an answer goes on after a chunk.
+/// Whether a response goes on after a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum More {
     /// Another chunk follows.
@@ -113,7 +113,7 @@ pub fn dump_header(length: usize, kind: u16) -> [u8; MESSAGE_HEADER_BYTES] {
     header
 }
 
-/// Asks, and gives the answer chunk by chunk to `on`, which says whether it wants more; what the
+/// Asks, and gives the response chunk by chunk to `on`, which says whether it wants more; what the
 /// kernel has not produced by then it never does.
 pub fn dump(
     protocol: i32,
@@ -152,7 +152,7 @@ fn send(netlink: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// One chunk. The kernel produces it before `send`, or the receive before this one, returns, so
-/// there is nothing to wait for and an answer that is not there yet is an error.
+/// there is nothing to wait for and a response that is not there yet is an error.
 fn receive(netlink: &OwnedFd, chunk: &mut [u8]) -> io::Result<usize> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
     // SAFETY: pointer and length are those of `chunk`, which is writable and outlives the call.
@@ -161,7 +161,7 @@ fn receive(netlink: &OwnedFd, chunk: &mut [u8]) -> io::Result<usize> {
     match usize::try_from(length) {
         Err(_) => Err(io::Error::last_os_error()),
         // MSG_TRUNC makes recv return the true length, also when it did not fit.
-        Ok(length) if length > chunk.len() => Err(io::Error::other("an answer was cut")),
+        Ok(length) if length > chunk.len() => Err(io::Error::other("a response was cut")),
         Ok(length) => Ok(length),
     }
 }

@@ -88,7 +88,7 @@ pub fn stat_on(host: &Root, pid: u32) -> Result<Stat, Unreadable> {
 }
 
 /// The same of a process or a thread that may have ended: nothing when there is none any more. What
-/// cannot be read for another reason is no such answer.
+/// cannot be read for another reason is no such response.
 pub fn stat_if_there(id: u32) -> Result<Option<Stat>, Unreadable> {
     stat_if_there_on(&Root::default(), id)
 }

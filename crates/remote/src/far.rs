@@ -1,6 +1,6 @@
 //! Our end: a session with the probe on the server's host.
 //!
-//! A thread of its own listens, so that answers to pings are timed when they come. It hands
+//! A thread of its own listens, so that responses to pings are timed when they come. It hands
 //! readings over through a queue of bounded memory; while that fills it stops listening, so that
 //! the probe's own queue fills, refuses readings and says so, with the times of its host.
 
@@ -211,7 +211,7 @@ fn greet(call: &Call, token: String, purpose: Purpose) -> Result<(Line, Welcome)
                 return Err(FarError::NotAProbe { address: address(), why });
             }
             Ok(None) if begin.elapsed() > HELLO_WITHIN => {
-                let why = format!("no answer within {} s", HELLO_WITHIN.as_secs());
+                let why = format!("no response within {} s", HELLO_WITHIN.as_secs());
                 return Err(silent(why));
             }
             Ok(None) => {}

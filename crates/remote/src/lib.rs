@@ -24,7 +24,7 @@
 //! | probe | `reading` | as they come, in the order read |
 //! | client | `stop` | asks for one last round of everything |
 //! | client | `tune` | in a session whose hello said so: plan, apply, status, revert or keep |
-//! | probe | `tuned` | the answer to that, when the probe was started to allow it |
+//! | probe | `tuned` | the response to that, when the probe was started to allow it |
 //! | probe | `bye` | last: why there is no more |
 //!
 //! A client's message has at most [`TO_PROBE_BYTES_MAX`] bytes, a probe's at most

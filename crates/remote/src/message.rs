@@ -2,7 +2,7 @@
 
 use model::facts::{HostFacts, Privilege, ServerFacts};
 use model::reading::Reading;
-use model::tuning::{Answer, Order};
+use model::tuning::{Order, Response};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
@@ -69,19 +69,19 @@ impl fmt::Debug for Hello {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FromProbe {
-    /// The answer to a hello.
+    /// The response to a hello.
     Welcome(Box<Welcome>),
-    /// The other answer to a hello.
+    /// The other response to a hello.
     Refused {
         /// Why.
         why: Refusal,
     },
-    /// The answer to a ping.
+    /// The response to a ping.
     Pong(Pong),
     /// One reading, with the probe's own times.
     Reading(Reading),
-    /// The answer to an order.
-    Tuned(Box<Answer>),
+    /// The response to an order.
+    Tuned(Box<Response>),
     /// The end.
     Bye {
         /// Why there is no more.
@@ -104,14 +104,14 @@ pub struct Welcome {
     pub privilege: Privilege,
 }
 
-/// Times of one answer, nanoseconds.
+/// Times of one response, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pong {
     /// As it came with the ping, on the client's clock.
     pub sent_ns: u64,
     /// When the ping was read, on the probe's.
     pub received_ns: u64,
-    /// When the answer was written, on the probe's.
+    /// When the response was written, on the probe's.
     pub answered_ns: u64,
 }
 

@@ -26,7 +26,7 @@ const TURN: Duration = Duration::from_millis(100);
 /// The latest reading of each source, by its name.
 type Latest = BTreeMap<&'static str, Reading>;
 
-/// Answers Prometheus.
+/// Responses Prometheus.
 #[derive(Debug)]
 pub struct Exporter {
     listener: TcpListener,
@@ -46,7 +46,7 @@ impl Exporter {
         self.listener.local_addr().unwrap_or(unknown)
     }
 
-    /// Reads and answers until told to stop. One asker at a time: each has a deadline.
+    /// Reads and responses until told to stop. One asker at a time: each has a deadline.
     pub fn run(&self, stop: &AtomicBool) {
         let (mut sampler, mut server_pid) = (None, None);
         let mut looked: Option<Instant> = None;
@@ -67,7 +67,7 @@ impl Exporter {
                 let now_ns = monotonic_ns();
                 latest.retain(|_, reading| reading.end_ns + OLD_NS > now_ns);
                 // An asker that went away is no trouble of ours.
-                let _ = http::answer(&socket, || text::text(&latest, clock_tick_ns));
+                let _ = http::respond(&socket, || text::text(&latest, clock_tick_ns));
             }
         }
     }

@@ -7,7 +7,7 @@
 
 use model::facts::ClockOffset;
 
-/// Times of one question and its answer, nanoseconds.
+/// Times of one question and its response, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
     /// Sent, our clock.
@@ -34,7 +34,7 @@ impl Bounds {
 }
 
 impl RoundTrip {
-    /// Nothing for times that cannot be: an answer before its question.
+    /// Nothing for times that cannot be: a response before its question.
     fn bounds(&self) -> Option<Bounds> {
         let passed = self.back_ns.checked_sub(self.sent_ns)?;
         let held = self.answered_ns.checked_sub(self.received_ns)?;

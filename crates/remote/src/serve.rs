@@ -14,7 +14,7 @@ use crate::printable::printable;
 use crate::token::{self, TokenError};
 use door::Door;
 use model::reading::Reading;
-use model::tuning::{Answer, Order};
+use model::tuning::{Order, Response};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::Session;
 use std::io::{self, ErrorKind};
@@ -40,7 +40,7 @@ pub trait Tuner: Send + Sync + std::fmt::Debug {
     fn may_change(&self) -> bool;
 
     /// Carries out one order. It may take seconds; only one is carried out at a time.
-    fn carry_out(&self, order: &Order) -> Answer;
+    fn carry_out(&self, order: &Order) -> Response;
 
     /// Begins to look at what is changed, for one client.
     fn watch(&self) -> Look;

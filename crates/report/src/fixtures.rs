@@ -198,7 +198,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             limit: u64::from(connections),
         },
         cpu: CpuCost {
-            answers: Some(completed),
+            responses: Some(completed),
             client_us_per_request: Some(scene.client_us),
             client_usr_us_per_request: Some(scene.client_us * 0.3),
             server_us_per_request: server(scene.server_us),
@@ -512,11 +512,11 @@ fn run(scene: &Scene, question: Question) -> Run {
 
 fn definitions() -> BTreeMap<String, String> {
     [
-        ("points[].rate", "Complete answers with status 2xx or 3xx per second of measured time."),
-        ("points[].latency_ns", "From the send of a request to the last byte of its answer."),
+        ("points[].rate", "Complete responses with status 2xx or 3xx per second of measured time."),
+        ("points[].latency_ns", "From the send of a request to the last byte of its response."),
         (
             "points[].cpu.client_us_per_request",
-            "CPU time of the generator's process in the window, divided by answers of any status.",
+            "CPU time of the generator's process in the window, divided by responses of any kind.",
         ),
     ]
     .into_iter()

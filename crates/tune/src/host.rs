@@ -64,7 +64,7 @@ pub enum Profile {
     /// The most requests per second.
     #[default]
     Throughput,
-    /// The shortest answers at moderate load.
+    /// The shortest responses at moderate load.
     Latency,
     /// Many connections that come and go.
     Churn,

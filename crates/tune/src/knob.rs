@@ -81,7 +81,7 @@ impl Ask<'_> {
     }
 }
 
-/// The answer.
+/// The response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proposal {
     /// This value, normalised.

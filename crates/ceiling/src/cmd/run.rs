@@ -257,7 +257,7 @@ fn measured(cell: &Cell, words: &[String], stop: &AtomicBool) -> Result<String, 
             Some("interrupted") => Err(format!("interrupted; what was measured is run {id}")),
             Some("target-lost") => Err("the target stopped answering".to_string()),
             _ if output.status.code() == Some(Code::Unreachable as i32) => {
-                Err("the target gave no answer".to_string())
+                Err("the target gave no response".to_string())
             }
             _ => Ok(id.to_string()),
         };

@@ -144,7 +144,7 @@ fn show_plan(command: &Plan) -> Result<Code, Failure> {
     let signals = wish::signals(command.run.as_deref(), command.runs.directory())?;
     let order = Order::Plan { wanted: command.wish.wanted() };
     let rows: Vec<Row> = match far::order(&command.probe, order)? {
-        Some(answer) => far::predicted(far::all_well(answer)?.rows, signals.as_ref()),
+        Some(response) => far::predicted(far::all_well(response)?.rows, signals.as_ref()),
         None => {
             let (host, wish) = command.wish.resolve()?;
             let planned = tune::plan(&host, &wish, signals.as_ref());

@@ -93,7 +93,7 @@ impl Hub {
     }
 }
 
-/// Bytes of a stream in chunks, when the answer is chunked.
+/// Bytes of a stream in chunks, when the response is chunked.
 fn framed(bytes: &[u8], habit: &Habit) -> Vec<u8> {
     if habit.chunk_bytes == 0 {
         return bytes.to_vec();
@@ -113,13 +113,13 @@ fn serve(habit: Habit) -> (String, Arc<Mutex<Hub>>) {
         for stream in listener.incoming().flatten() {
             let (hub, habit) = (Arc::clone(&served), habit.clone());
             stream.set_nodelay(true).unwrap();
-            thread::spawn(move || answer(stream, &hub, &habit));
+            thread::spawn(move || respond(stream, &hub, &habit));
         }
     });
     (url, hub)
 }
 
-fn answer(mut stream: TcpStream, hub: &Mutex<Hub>, habit: &Habit) {
+fn respond(mut stream: TcpStream, hub: &Mutex<Hub>, habit: &Habit) {
     let (mut input, mut piece) = (Vec::new(), [0; 4096]);
     while let Ok(length @ 1..) = stream.read(&mut piece) {
         input.extend_from_slice(&piece[..length]);

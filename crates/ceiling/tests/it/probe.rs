@@ -228,19 +228,19 @@ fn prometheus_reads_counters_and_nothing_else() {
     let ask = |request: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     };
     let begin = Instant::now();
-    let mut answer = String::new();
-    let is_whole = |answer: &str| {
-        answer.contains("listener_backlog{") && answer.contains("# TYPE ceiling_netstat ")
+    let mut response = String::new();
+    let is_whole = |response: &str| {
+        response.contains("listener_backlog{") && response.contains("# TYPE ceiling_netstat ")
     };
-    while !is_whole(&answer) && begin.elapsed() < Duration::from_secs(20) {
-        answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    while !is_whole(&response) && begin.elapsed() < Duration::from_secs(20) {
+        response = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     }
-    let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+    let (head, text) = response.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
     assert!(head.contains(&format!("Content-Length: {}", text.len())), "{head}");
     for metric in ["cpu_seconds_total", "softnet_dropped_total", "netstat", "listener_backlog"] {

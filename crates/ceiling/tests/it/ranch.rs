@@ -41,7 +41,7 @@ fn every_way_to_take_connections_counts_what_the_devices_opened() {
 }
 
 #[test]
-fn ranch_and_nginx_answer_what_was_asked() {
+fn ranch_and_nginx_respond_with_what_was_asked() {
     let _turn = turn();
     for (target, more) in [
         ("target-ranch", &[][..]),

@@ -3,7 +3,7 @@
 //! A device is a slot that opens its connection, may send a few requests, holds it, closes it and
 //! begins anew. Starts are spread over the ramp-up and ends over the ramp-down, by the number of
 //! the slot, so that connections open evenly and not in bursts. A connection that has used up its
-//! requests is closed when the last answer is there. Connections that are kept have no alarm and
+//! requests is closed when the last response is there. Connections that are kept have no alarm and
 //! pay nothing.
 
 use super::{Cause, Stage, Worker, next_random};
@@ -22,7 +22,7 @@ impl<D: Driver> Worker<D> {
         self.life.hold.is_some()
     }
 
-    /// Whether a connection ends with its last answer: always, unless it is held.
+    /// Whether a connection ends with its last response: always, unless it is held.
     fn ends_with_requests(&self) -> bool {
         matches!(self.life.hold, None | Some(Hold::For { ns: 0, .. }))
     }

@@ -2,7 +2,7 @@
 //!
 //! The three figures come from three separate accounts (workers' integral, counters, histogram), so
 //! a rate that counts batches, or latencies that miss a queue, cannot satisfy it by accident.
-//! Requests without an answer have no latency, yet were in flight, each for the whole window at
+//! Requests without a response have no latency, yet were in flight, each for the whole window at
 //! most: as much of the difference as they can explain is theirs. The rate counts responses that
 //! arrived in the window; requests of the window that were answered after it were in flight in it
 //! for as long as they took at most. Where as many came from before the window they cancel out, and
@@ -40,7 +40,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
     let ratio = (implied + explained) / in_flight.max(f64::MIN_POSITIVE);
     let mut why = format!("rate x mean latency = {implied:.1} for {in_flight:.1} in flight");
     if explained >= 0.1 {
-        why += &format!(", {explained:.1} of them without an answer to a request of the window");
+        why += &format!(", {explained:.1} of them without a response to a request of the window");
     } else if explained <= -0.1 {
         why += &format!(", and {:.1} after the window", -explained);
     }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_without_an_answer_explain_no_more_than_themselves() {
+    fn requests_without_a_response_explain_no_more_than_themselves() {
         let mut fixture = Fixture::good();
         fixture.point.in_flight.mean = Some(16.0);
         assert_eq!(holds(&fixture), Some(false), "eight too many in flight");

@@ -31,7 +31,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
             let why = format!("half-second rates vary by {:.0} %", variation * 100.0);
             Outcome { ok: Some(false), measured: Some(variation * 100.0), bound, why }
         }
-        Steadiness::Unknown => Outcome::unchecked(&bound, "too short, or too few answers"),
+        Steadiness::Unknown => Outcome::unchecked(&bound, "too short, or too few responses"),
     }
 }
 

@@ -17,7 +17,7 @@ pub struct SocketCensus {
     pub server_held_back: u64,
     /// Client-side sockets looked at.
     pub client: u64,
-    /// Of them, with unread bytes: answers the generator has not read.
+    /// Of them, with unread bytes: responses the generator has not read.
     pub client_unread: u64,
     /// Time between the first and the last look at the same connection of the server,
     /// microseconds, over all that were seen twice.
@@ -50,7 +50,7 @@ impl Census {
     pub(super) fn add(&mut self, at_ns: u64, sockets: &[Connection]) {
         let sum = self.sum.get_or_insert_default();
         for socket in sockets {
-            // The end of a connection counts as a byte; no request or answer is that short.
+            // The end of a connection counts as a byte; no request or response is that short.
             let unread = u64::from(socket.receive_queue > 1);
             if !socket.server_side {
                 sum.client += 1;
@@ -190,7 +190,7 @@ pub struct DownstreamUse {
     pub to: String,
     /// Connections, mean over reads.
     pub connections: f64,
-    /// Of them, waiting for an answer, mean over reads.
+    /// Of them, waiting for a response, mean over reads.
     pub waiting: f64,
 }
 

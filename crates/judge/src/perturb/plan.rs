@@ -183,9 +183,9 @@ fn design(resource: Resource, facts: &Facts, confirm: &Confirm) -> Option<Experi
         Resource::Connections => connections(facts)?,
         Resource::ClientLoops => client_loops(facts)?,
         Resource::ClientCpu => client_cpu(facts)?,
-        Resource::AnswerBytes => {
+        Resource::ResponseBytes => {
             let route = confirm.route.clone()?;
-            (Change::Route(route.clone()), format!("answers of {route}"), None)
+            (Change::Route(route.clone()), format!("responses of {route}"), None)
         }
         Resource::ServerCpu if confirm.touch == Touch::Server => server_cpu(facts)?,
         Resource::ServerCpus if confirm.touch == Touch::Server => server_cpus(facts)?,

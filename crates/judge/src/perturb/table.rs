@@ -1,7 +1,7 @@
 //! What each wall predicts: the resource the rate must follow, and those it must not.
 
 use model::perturbation::Resource::{
-    self, AnswerBytes, ClientCpu, ClientLoops, Connections, InFlight, OfferedRate, ServerCpu,
+    self, ClientCpu, ClientLoops, Connections, InFlight, OfferedRate, ResponseBytes, ServerCpu,
     ServerCpus,
 };
 use model::verdict::Named;
@@ -46,7 +46,7 @@ pub(super) fn of(wall: Named) -> Option<Prediction> {
             Some(Prediction { follows: &[ClientLoops, ClientCpu], stays: &[LOAD_OR_SERVER] })
         }
         WallId::M2 | WallId::C3 | WallId::N1 => Some(LOAD_LIMITS),
-        WallId::C5 | WallId::K8 => prediction(&[AnswerBytes]),
+        WallId::C5 | WallId::K8 => prediction(&[ResponseBytes]),
         WallId::K9 | WallId::K14 | WallId::A8 => prediction(&[Connections]),
         WallId::A1 | WallId::A2 | WallId::A3 | WallId::A4 => Some(SOMETHING_WAITS),
         _ => None,
@@ -63,7 +63,7 @@ pub(super) fn wall_of(resource: Resource) -> WallId {
         Connections => WallId::K9,
         ClientCpu => WallId::C1,
         ClientLoops => WallId::C2,
-        AnswerBytes => WallId::K8,
+        ResponseBytes => WallId::K8,
         ServerCpu | ServerCpus => WallId::S1,
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn name_of(resource: Resource) -> &'static str {
         Connections => "connections at the same number in flight",
         ClientCpu => "the generator's CPU time",
         ClientLoops => "the generator's threads",
-        AnswerBytes => "bytes per answer",
+        ResponseBytes => "bytes per response",
         ServerCpu => "the server's CPU time",
         ServerCpus => "the server's CPUs",
     }

@@ -185,7 +185,7 @@ fn a_measurement_that_is_not_valid_and_a_counted_limit_have_no_experiment() {
 
 #[test]
 fn an_interval_says_what_a_resource_does_or_nothing() {
-    let said = |value, spread| answer(&made(Resource::ServerCpu, value, spread));
+    let said = |value, spread| response(&made(Resource::ServerCpu, value, spread));
     assert_eq!([said(0.75, 0.1), said(1.25, 0.6)], [Says::Limits; 2]);
     assert_eq!([said(0.5, 0.2), said(0.3, 0.1)], [Says::LimitsInPart; 2]);
     assert_eq!([said(0.0, 0.2), said(-0.1, 0.1)], [Says::DoesNotLimit; 2]);
@@ -223,7 +223,7 @@ fn a_resource_that_does_not_matter_contradicts_its_wall() {
 }
 
 #[test]
-fn confirmed_answers_doubt_about_slack_and_no_other() {
+fn confirmed_responses_doubt_about_slack_and_no_other() {
     let made = [follows(Resource::ServerCpu), stays(Resource::InFlight)];
     let mut verdict = named(WallId::S3, Confidence::Suspected);
     verdict.against = vec!["the generator is not known to have had slack".to_string()];

@@ -47,7 +47,7 @@ pub fn test(case: &Case<'_>) -> Test {
     )
 }
 
-/// Connections that are open and never had an answer.
+/// Connections that are open and never had a response.
 fn unserved(case: &Case<'_>) -> u64 {
     let connections = &case.point.connections;
     if case.point.is_churn() { 0 } else { connections.opened.saturating_sub(connections.served) }

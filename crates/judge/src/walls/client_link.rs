@@ -8,7 +8,7 @@
 //! called K8.
 //! Mimics: K8 (the same on the server's host, which is looked at first), C6 (packets, not bytes),
 //! N3, a generator whose CPUs cannot take in more (C1).
-//! Confirm: shorter answers raise the rate as bytes fall; a second client host doubles it.
+//! Confirm: shorter responses raise the rate as bytes fall; a second client host doubles it.
 //! Source: Linux net/sched/sch_tbf.c, tc(8).
 
 use super::Test;
@@ -41,7 +41,7 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     Test::Seen(
         seen.next("use a second client host, or one with a faster link")
-            .next("ask for shorter answers: if the rate rises as bytes fall, it is the link"),
+            .next("ask for shorter responses: if the rate rises as bytes fall, it is the link"),
     )
 }
 

@@ -1,13 +1,13 @@
 //! C9: the generator does not read its sockets fast enough, and its window stops the server.
 //!
 //! Signals: the time in which the server's connections were limited by the generator's window, and
-//! answers that lie unread in the generator's sockets.
-//! Rule: limited by the window for more than 20 % of the time with answers outstanding (which is at
-//! least 20 % of all time), and more than 10 % of the generator's sampled sockets hold unread
-//! answers.
+//! responses that lie unread in the generator's sockets.
+//! Rule: limited by the window for more than 20 % of the time with responses outstanding (which is
+//! at least 20 % of all time), and more than 10 % of the generator's sampled sockets hold unread
+//! responses.
 //! Mimics: K12 (a window that is too small for the round trip: nothing is unread), C1 and C2 (a
 //! generator out of CPU reads slowly as well; they are looked at first).
-//! Confirm: shorter answers, or no checking of bodies: the rate rises.
+//! Confirm: shorter responses, or no checking of bodies: the rate rises.
 //! Source: RFC 4898 (TCP extended statistics), Linux include/uapi/linux/tcp.h
 //! (tcpi_rwnd_limited).
 
@@ -26,7 +26,7 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::HardCounter,
             "server",
             "sock_diag",
-            "time the generator's window held answers back, of that with answers outstanding",
+            "time the generator's window held responses back, of that with responses outstanding",
             percent(limited.by_window),
             "over 20 %",
         )
@@ -34,13 +34,13 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::QueueLocation,
             "client",
             "sock_diag",
-            "sampled connections with answers the generator has not read",
+            "sampled connections with responses the generator has not read",
             percent(unread),
             "over 10 %",
         );
     Test::Seen(
         seen.next("give the generator more CPUs (--cpus, -t) or a second host")
-            .next("ask for shorter answers: if the rate rises, it is what reads them"),
+            .next("ask for shorter responses: if the rate rises, it is what reads them"),
     )
 }
 
@@ -50,7 +50,7 @@ mod tests {
     use crate::walls::Test;
 
     #[test]
-    fn unread_answers_behind_a_closed_window_are_seen() {
+    fn unread_responses_behind_a_closed_window_are_seen() {
         let mut fixture = Fixture::good();
         fixture.limited(0.9, 0.6, 0.0);
         fixture.unread_at_client(0.4);
@@ -62,7 +62,7 @@ mod tests {
         fixture.limited(0.9, 0.1, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the window is open");
         fixture.limited(0.05, 0.6, 0.0);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "answers leave at once");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "responses leave at once");
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! A7: small writes wait for acknowledgements that the other side delays.
 //!
 //! Signals: latency that gathers at 40 ms (the shortest delay of an acknowledgement in Linux) or at
-//! 200 ms (other systems), acknowledgements that the generator delayed, answers that lie in the
+//! 200 ms (other systems), acknowledgements that the generator delayed, responses that lie in the
 //! server's sockets.
-//! Rule: both sides have CPU to spare, the median, p75, p90 or p95 of the time to answer lies
+//! Rule: both sides have CPU to spare, the median, p75, p90 or p95 of the response time lies
 //! between 38 and 48 ms (or 195 and 215 ms, when nothing was sent again), acknowledgements were
-//! delayed for at least half as many answers as lie there, and as many of the server's sampled
+//! delayed for at least half as many responses as lie there, and as many of the server's sampled
 //! sockets hold bytes that TCP has not sent yet (bytes that are only not acknowledged lie there
 //! whenever the generator delays its acknowledgements). Without these samples it is named only when
 //! each side counts its own acknowledgements.
 //! Mimics: a server that takes 40 ms (then it is the server that delays acknowledgements, and its
 //! sockets are empty; A2, A3), N2 (a segment is sent again after 200 ms).
-//! Confirm: TCP_NODELAY in the server, or one write per answer, ends it.
+//! Confirm: TCP_NODELAY in the server, or one write per response, ends it.
 //! Source: RFC 896 (Nagle), RFC 1122 section 4.2.3.2, Linux include/net/tcp.h (TCP_DELACK_MIN).
 
 use super::{Family, Seen, Test, loss};
@@ -19,10 +19,10 @@ use crate::case::Case;
 use model::units::show_ns;
 
 const MS_NS: u64 = 1_000_000;
-/// Where latency gathers when each answer waits for one delayed acknowledgement.
+/// Where latency gathers when each response waits for one delayed acknowledgement.
 const MODES_NS: [std::ops::RangeInclusive<u64>; 2] =
     [38 * MS_NS..=48 * MS_NS, 195 * MS_NS..=215 * MS_NS];
-/// What the other signs must be at least, as a part of the share of answers at the mode.
+/// What the other signs must be at least, as a part of the share of responses at the mode.
 const PART_MIN: f64 = 0.5;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -31,12 +31,12 @@ pub fn test(case: &Case<'_>) -> Test {
     else {
         return Test::Untested;
     };
-    let per_answer = delayed as f64 / case.point.requests.completed.max(1) as f64;
+    let per_response = delayed as f64 / case.point.requests.completed.max(1) as f64;
     let Some((name, at_ns, share)) = mode(case) else { return Test::NotSeen };
     let unsent = case.census().filter(|census| census.server > 0);
     let unsent = unsent.map(|census| census.server_held_back as f64 / census.server as f64);
     let is_stuck = unsent.map_or(!case.is_one_host(), |unsent| unsent >= PART_MIN * share);
-    if per_answer < PART_MIN * share || !client_slack || !server_slack || !is_stuck {
+    if per_response < PART_MIN * share || !client_slack || !server_slack || !is_stuck {
         return Test::NotSeen;
     }
     let seen = Seen::default()
@@ -44,7 +44,7 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::RampShape,
             "client",
             "engine",
-            &format!("time to answer at {name}"),
+            &format!("response time at {name}"),
             show_ns(at_ns as f64),
             "38 to 48 ms, or 195 to 215 ms",
         )
@@ -52,18 +52,18 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::HardCounter,
             "client",
             "/proc/net/netstat",
-            "TcpExt.DelayedACKs per answer",
-            format!("{per_answer:.2}"),
+            "TcpExt.DelayedACKs per response",
+            format!("{per_response:.2}"),
             &format!("over {:.2}", PART_MIN * share),
         );
     let seen = super::shaping::with_unsent(case, seen);
     Test::Seen(
-        seen.next("set TCP_NODELAY in the server, or write each answer at once")
-            .next("strace -e trace=network,write: are there two small writes per answer?"),
+        seen.next("set TCP_NODELAY in the server, or write each response at once")
+            .next("strace -e trace=network,write: are there two small writes per response?"),
     )
 }
 
-/// The percentile at which latency gathers at a mode, and the share of answers from there on.
+/// The percentile at which latency gathers at a mode, and the share of responses from there on.
 fn mode(case: &Case<'_>) -> Option<(&'static str, u64, f64)> {
     let service = &case.point.service_ns;
     let percentiles = [
@@ -100,12 +100,12 @@ mod tests {
     }
 
     #[test]
-    fn answers_after_a_delayed_acknowledgement_are_seen() {
+    fn responses_after_a_delayed_acknowledgement_are_seen() {
         let mut fixture = stalled();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.families(), 3);
         fixture.tcp("TcpExt.DelayedACKs", 900);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "of half of the answers a few");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "of half of the responses a few");
         let mut fixture = stalled();
         fixture.unsent_at_server(0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a server that takes 40 ms");

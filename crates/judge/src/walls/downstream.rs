@@ -2,10 +2,10 @@
 //!
 //! Signals: the server's own connections to other services, and how many of them wait for an
 //! answer; requests that wait unread in its sockets.
-//! Rule: both sides have CPU to spare, and the connections that wait for an answer are over 70 % of
-//! the requests that the server has read (and not over 150 %), on average over all reads. Requests
-//! wait unread, or the rate no longer follows the load: a proxy that is asked for little waits for
-//! its service as well.
+//! Rule: both sides have CPU to spare, and the connections that wait for a response are over 70 %
+//! of the requests that the server has read (and not over 150 %), on average over all reads.
+//! Requests wait unread, or the rate no longer follows the load: a proxy that is asked for little
+//! waits for its service as well.
 //! Mimics: A2 (workers that wait for something else), A1 (threads that wait for a free connection),
 //! a long poll or a subscription, which waits for ever and is no request.
 //! Confirm: a route that does not call that service is faster; a slower service lowers the rate.
@@ -37,7 +37,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let seen = waiting
         .seen(
             "sock_diag",
-            &format!("the server's connections to {to} that wait for an answer"),
+            &format!("the server's connections to {to} that wait for a response"),
             downstream,
             "over 70 % of the requests it has read",
         )

@@ -1,8 +1,8 @@
 //! A4: a limiter in the application refuses requests, or makes them wait for their turn.
 //!
-//! Signals: share of answers with status 4xx or 5xx, how evenly the good answers come, threads that
-//! sleep for a time, over a ramp the time a request takes at light load.
-//! Rule: both sides have CPU to spare, and either 5 to 99.5 % of the answers are refusals, while
+//! Signals: share of responses with status 4xx or 5xx, how evenly the good responses come, threads
+//! that sleep for a time, over a ramp the time a request takes at light load.
+//! Rule: both sides have CPU to spare, and either 5 to 99.5 % of the responses are refusals, while
 //! the good ones come at least twice as evenly as if chance chose which request is refused (of a
 //! mix of targets, when none is refused twice as often as all together: a wrong path comes as
 //! evenly as the mix does). Or, over a ramp, the rate no longer follows the load, threads that
@@ -10,8 +10,8 @@
 //! requests take less than half of that.
 //! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep alike at any load), S3 and
 //! K8 (limits of the host; looked at first), C3 (the rate follows the load).
-//! Confirm: neither body size, CPUs nor connections move the rate of good answers, but another key
-//! (address, header, account) does.
+//! Confirm: neither body size, CPUs nor connections move the rate of good responses, but another
+//! key (address, header, account) does.
 //! Source: RFC 6585 section 4 (429), RFC 9110 section 15.6.4 (503); Turner, New directions in
 //! communications (1986), the leaky bucket.
 
@@ -24,13 +24,13 @@ use model::reading::Doing;
 use model::units::show_count;
 use std::collections::BTreeMap;
 
-/// Share of answers refused: fewer are errors, with all of them there is nothing to limit.
+/// Share of responses refused: fewer are errors, with all of them there is nothing to limit.
 const REFUSED: std::ops::RangeInclusive<f64> = 0.05..=0.995;
 /// A target that is refused so many times as often as all together is the cause.
 const CONCENTRATED: f64 = 2.0;
-/// Variance of the good answers over what chance would make it.
+/// Variance of the good responses over what chance would make it.
 const UNEVEN_MAX: f64 = 0.5;
-/// Good answers in a tenth of a second, on average, that show how even they are.
+/// Good responses in a tenth of a second, on average, that show how even they are.
 const GOOD_MIN: f64 = 5.0;
 /// Share of the requests inside the server that sleepers must hold.
 const HELD_MIN: f64 = 0.70;
@@ -54,8 +54,8 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 fn refusing(case: &Case<'_>) -> Option<Seen> {
-    let (refused, answers) = refusals(&case.point.status);
-    let share = refused as f64 / answers.max(1) as f64;
+    let (refused, responses) = refusals(&case.point.status);
+    let share = refused as f64 / responses.max(1) as f64;
     let tenths = &case.point.per_100ms;
     let whole = &tenths[..tenths.len().saturating_sub(1)];
     let counts: Vec<f64> = whole.iter().map(|count| *count as f64).collect();
@@ -75,7 +75,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
             Family::HardCounter,
             "client",
             "engine",
-            "answers with status 4xx or 5xx",
+            "responses with status 4xx or 5xx",
             format!("{refused}, {}", percent(share)),
             "over 5 %, while neither side is busy",
         )
@@ -84,7 +84,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
             "client",
             "engine",
             &format!(
-                "variance of good answers in a tenth of a second over chance, at {}/s",
+                "variance of good responses in a tenth of a second over chance, at {}/s",
                 show_count(case.point.rate)
             ),
             format!("{uneven:.2}"),
@@ -93,7 +93,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
     Some(seen)
 }
 
-/// Answers with status 4xx or 5xx, and all answers.
+/// Responses with status 4xx or 5xx, and all responses.
 fn refusals(status: &BTreeMap<String, u64>) -> (u64, u64) {
     let class = |name: &str| status.get(name).copied().unwrap_or(0);
     (class("4xx") + class("5xx"), status.values().sum())
@@ -134,7 +134,7 @@ mod tests {
     use model::reading::Doing;
     use model::run::TargetResult;
 
-    /// A tenth of the answers refused, good ones at an even rate.
+    /// A tenth of the responses refused, good ones at an even rate.
     fn refusing() -> Fixture {
         let mut fixture = Fixture::good();
         fixture.refuse(0.3);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn even_good_answers_beside_refusals_are_seen() {
+    fn even_good_responses_beside_refusals_are_seen() {
         let mut fixture = refusing();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.families(), 2);

@@ -1,6 +1,6 @@
 //! M1: the number is not a rate of completed work.
 //!
-//! Signals: requests in flight against rate x latency, bytes against answers, counts against each
+//! Signals: requests in flight against rate x latency, bytes against responses, counts against each
 //! other, the generator's stamps against its turns.
 //! Rule: a gate breaks that leaves nothing of the rate: two independent accounts of the same thing
 //! disagree. It is the verdict only where no cause on the generator is known.

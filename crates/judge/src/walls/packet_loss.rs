@@ -1,7 +1,7 @@
 //! N2: packets are lost between the hosts, and connections wait for them to be sent again.
 //!
 //! Signals: segments sent again on both hosts, drops at every place of both hosts where packets can
-//! be dropped, answers that took as long as a retransmission.
+//! be dropped, responses that took as long as a retransmission.
 //! Rule: more than 0.1 % of segments (and at least 10) were sent again, SYNs left out, while the
 //! queueing disciplines, interfaces, drivers, CPU backlogs and tracking tables of both hosts
 //! dropped less than half as many; both sides had CPU to spare; and the slow end of the latency is
@@ -51,8 +51,8 @@ pub fn test(case: &Case<'_>) -> Test {
         format!("{resent}, {} of those sent", percent(share)),
         "over 0.1 %, and less than half as many drops on the hosts",
     );
-    // The counters are of the whole namespace: if no answer waited, the loss is that of others.
-    let Some(mut seen) = with_slow_answers(case, seen) else { return Test::NotSeen };
+    // The counters are of the whole namespace: if no response waited, the loss is that of others.
+    let Some(mut seen) = with_slow_responses(case, seen) else { return Test::NotSeen };
     for (place, count) in places {
         seen.against.push(format!("{count} packets were dropped at {place}"));
     }
@@ -67,7 +67,7 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 /// Adds the slow end of the latency; nothing where it is shorter than a retry takes.
-fn with_slow_answers(case: &Case<'_>, seen: Seen) -> Option<Seen> {
+fn with_slow_responses(case: &Case<'_>, seen: Seen) -> Option<Seen> {
     let service = &case.point.service_ns;
     let slow_ns = service.p99_9.or(service.max).unwrap_or(0);
     let median_ns = service.p50.unwrap_or(0);
@@ -76,7 +76,7 @@ fn with_slow_answers(case: &Case<'_>, seen: Seen) -> Option<Seen> {
             Family::RampShape,
             "client",
             "engine",
-            "slow end of the time to answer, and the median",
+            "slow end of the response time, and the median",
             format!("{}, {}", show_ns(slow_ns as f64), show_ns(median_ns as f64)),
             "over 200 ms: as long as a segment takes to be sent again",
         ));

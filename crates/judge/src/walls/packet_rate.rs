@@ -1,12 +1,12 @@
 //! K9: the server's side lets no more packets through, however small they are.
 //!
 //! Signals: the counters, the backlog and the mean packet of the server's queueing disciplines.
-//! Rule: a discipline that carries the load's answers held packets back in the window, and packets
-//! waited in it in more than half of the reads or were dropped (over 0.1 %), and its packets are
-//! under 300 bytes on average.
+//! Rule: a discipline that carries the load's responses held packets back in the window, and
+//! packets waited in it in more than half of the reads or were dropped (over 0.1 %), and its
+//! packets are under 300 bytes on average.
 //! Mimics: K8 with a very low limit (listed against it: the kernel does not tell a discipline's
 //! unit), N4 (a provider's allowance of packets).
-//! Confirm: longer answers, or several requests per packet (-p): packets stay, bytes and requests
+//! Confirm: longer responses, or several requests per packet (-p): packets stay, bytes and requests
 //! grow.
 //! Source: Linux net/sched/sch_tbf.c (mpu), tc(8).
 
@@ -19,8 +19,8 @@ pub fn test(case: &Case<'_>) -> Test {
     let Some(server) = case.server_side().filter(|server| server.qdiscs.is_some()) else {
         return Test::Untested;
     };
-    let answers_bytes_s = case.point.bytes.received as f64 / case.window_s();
-    let qdisc = shaping::at_limit(case, server, answers_bytes_s);
+    let responses_bytes_s = case.point.bytes.received as f64 / case.window_s();
+    let qdisc = shaping::at_limit(case, server, responses_bytes_s);
     let Some(qdisc) = qdisc.filter(|qdisc| shaping::unit(qdisc) == Unit::Packets) else {
         return Test::NotSeen;
     };
@@ -32,7 +32,7 @@ pub fn test(case: &Case<'_>) -> Test {
     ));
     let depth = case.point.load.depth * 4;
     Test::Seen(
-        seen.next("ask for longer answers: if the rate stays, packets are the limit")
+        seen.next("ask for longer responses: if the rate stays, packets are the limit")
             .next(format!("send several requests at once: -p {depth}")),
     )
 }

@@ -1,12 +1,12 @@
 //! A5: the whole application stops now and then: a collector, a freezer, a stop signal.
 //!
 //! Signals: threads of the server found stopped, its CPU time from read to read, pauses that its
-//! runtime tells of, answers in each tenth of a second, the slow end of the latency.
+//! runtime tells of, responses in each tenth of a second, the slow end of the latency.
 //! Rule: threads were found stopped in 2 to 90 % of the samples; or the runtime paused for over 2 %
-//! of the window; or at least four times, at regular distances, the answers of a tenth of a second
-//! and the server's CPU time fell under 60 % of their medians. And the slowest answers take five
-//! times the median; the generator was neither throttled nor near its limit, and never stood still
-//! for a quarter of that; the server was not throttled. Beside a server without CPU to
+//! of the window; or at least four times, at regular distances, the responses of a tenth of a
+//! second and the server's CPU time fell under 60 % of their medians. And the slowest responses
+//! take five times the median; the generator was neither throttled nor near its limit, and never
+//! stood still for a quarter of that; the server was not throttled. Beside a server without CPU to
 //! spare only stops of at least a tenth of the time
 //! count: shorter ones cost it less than its CPU does. A thread that is always stopped is none of
 //! those that serve.
@@ -35,7 +35,7 @@ const DIP: f64 = 0.60;
 const DIPS_MIN: usize = 4;
 /// Variation of the distances between regular dips, at most.
 const DISTANCE_VARIATION_MAX: f64 = 0.35;
-/// The slowest answers over the median.
+/// The slowest responses over the median.
 const TAIL_MIN: f64 = 5.0;
 /// Where the generator stood still for more than this share of the slowest responses, the pauses
 /// may be its own.
@@ -74,7 +74,7 @@ pub fn test(case: &Case<'_>) -> Test {
         Family::RampShape,
         "client",
         "engine",
-        "slowest answers, and the median",
+        "slowest responses, and the median",
         format!("{}, {}", show_ns(slow_ns as f64), show_ns(median_ns as f64)),
         "five times the median: some waited for the end of a pause",
     );
@@ -104,16 +104,16 @@ fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
     }
     let tenths: Vec<f64> = case.point.per_100ms.iter().map(|count| *count as f64).collect();
     let whole = &tenths[..tenths.len().saturating_sub(1)];
-    let (answers, cpus) = (dips(whole), dips(&far.server_cpus_series));
-    let dipped = answers.len() as f64 / whole.len().max(1) as f64;
-    if is_regular(&answers) && is_regular(&cpus) && dipped >= least {
-        let every = (whole.len() as f64 / answers.len() as f64) / 10.0;
+    let (responses, cpus) = (dips(whole), dips(&far.server_cpus_series));
+    let dipped = responses.len() as f64 / whole.len().max(1) as f64;
+    if is_regular(&responses) && is_regular(&cpus) && dipped >= least {
+        let every = (whole.len() as f64 / responses.len() as f64) / 10.0;
         seen = seen.with(
             Family::QueueLocation,
             "both",
             "engine, schedstat",
-            "dips of the answers, and of the server's CPU time",
-            format!("{}, {}, one every {every:.1} s", answers.len(), cpus.len()),
+            "dips of the responses, and of the server's CPU time",
+            format!("{}, {}, one every {every:.1} s", responses.len(), cpus.len()),
             "regular, under 60 % of the median",
         );
     }
@@ -154,7 +154,7 @@ mod tests {
     use model::reading::Doing;
     use std::collections::BTreeMap;
 
-    /// Slow answers, nothing that says why.
+    /// Slow responses, nothing that says why.
     fn jerky() -> Fixture {
         let mut fixture = Fixture::good();
         fixture.point.service_ns.max = Some(60_000_000);
@@ -187,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn regular_dips_of_answers_and_of_the_servers_time_are_seen_together() {
+    fn regular_dips_of_responses_and_of_the_servers_time_are_seen_together() {
         let mut fixture = jerky();
         let dip = |count: &u64, share: f64| (*count as f64 * share) as u64;
-        let answers = fixture.point.per_100ms.clone();
+        let responses = fixture.point.per_100ms.clone();
         fixture.observed.server_cpus_series = dip_every(50, 10);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the answers did not dip");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the responses did not dip");
         fixture.point.per_100ms =
-            answers.iter().zip(dip_every(50, 10)).map(|(count, one)| dip(count, one)).collect();
+            responses.iter().zip(dip_every(50, 10)).map(|(count, one)| dip(count, one)).collect();
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.observed.server_cpus_series = vec![1.0; 50];
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the server ran on");

@@ -49,7 +49,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     Test::Seen(
         seen.next("use an instance with a larger network allowance, or more instances")
-            .next("see which one it is: several requests at once (-p) or shorter answers"),
+            .next("see which one it is: several requests at once (-p) or shorter responses"),
     )
 }
 

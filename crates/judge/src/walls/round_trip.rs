@@ -1,14 +1,15 @@
-//! N1: an answer takes little more than the round trip; more requests at once are the only cure.
+//! N1: a response takes little more than the round trip; more requests at once are the only cure.
 //!
 //! It is a property of the load, not a wall: the verdict is "none, at least this rate".
 //!
-//! Signals: time to connect (the kernels answer it, no program), shortest round trip of the
+//! Signals: time to connect (the kernels response it, no program), shortest round trip of the
 //! generator's sockets, latency.
 //! Rule: the median time to connect is at least a millisecond and at least 80 % of the mean time to
-//! answer, so is the shortest round trip where it was read, and both sides have CPU to spare. The
-//! smoothed round trip would not do: a kernel that waits with its acknowledgement for an answer (up
-//! to 40 ms) makes it as long as the server takes.
-//! Mimics: C3 (the same without the round trip as the cause), K12 (several round trips per answer).
+//! response, so is the shortest round trip where it was read, and both sides have CPU to spare. The
+//! smoothed round trip would not do: a kernel that waits with its acknowledgement for a response
+//! (up to 40 ms) makes it as long as the server takes.
+//! Mimics: C3 (the same without the round trip as the cause), K12 (several round trips per
+//! response).
 //! Confirm: twice the connections double the rate.
 //! Source: Linux net/ipv4/tcp_input.c (tcp_rtt_estimator), RFC 1122 section 4.2.3.2.
 
@@ -16,7 +17,7 @@ use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use model::units::show_ns;
 
-/// Share of the time to answer that the round trip must be.
+/// Share of the response time that the round trip must be.
 const SHARE_MIN: f64 = 0.80;
 /// Below this the way through both kernels is as long as the way between them.
 const SHORTEST_NS: u64 = 1_000_000;
@@ -44,7 +45,7 @@ pub fn test(case: &Case<'_>) -> Test {
         Family::QueueLocation,
         "client",
         "connect(), sock_diag",
-        &format!("round trip, of {} to answer on average", show_ns(mean_ns as f64)),
+        &format!("round trip, of {} response time on average", show_ns(mean_ns as f64)),
         format!("{}, {}", show_ns(rtt_ns), percent(share)),
         "over 80 %: requests are on the way, not waiting",
     );
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_as_long_as_the_round_trip_are_seen() {
+    fn responses_as_long_as_the_round_trip_are_seen() {
         let mut fixture = distant();
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.point.connections.connect_ns.p50 = Some(4_000_000);

@@ -1,14 +1,14 @@
 //! K8: the server's link is full, or a queueing discipline on its side lets no more bytes through.
 //!
 //! Signals: the counters and the backlog of the server's queueing disciplines; bytes on its links
-//! against their speed; answers that wait in its sockets to be sent or acknowledged.
-//! Rule: a discipline that carries the load's answers held packets back in the window, and packets
-//! waited in it in more than half of the reads or were dropped (over 0.1 %), and its packets are
-//! 500 bytes or more on average. Or bytes on the wire over 90 % of a link's speed, where the driver
-//! is one whose speed means something.
+//! against their speed; responses that wait in its sockets to be sent or acknowledged.
+//! Rule: a discipline that carries the load's responses held packets back in the window, and
+//! packets waited in it in more than half of the reads or were dropped (over 0.1 %), and its
+//! packets are 500 bytes or more on average. Or bytes on the wire over 90 % of a link's speed,
+//! where the driver is one whose speed means something.
 //! Mimics: K9 (the same counters with small packets), N2 (drops of a shaper are retransmitted: the
 //! loss is a symptom), C5 (the same on the generator's host), K12.
-//! Confirm: answers half as long double the rate.
+//! Confirm: responses half as long double the rate.
 //! Source: Linux net/sched/sch_tbf.c, tc(8); Gregg, Systems Performance, chapter 10.
 
 use super::shaping::{self, Unit, Way};
@@ -20,9 +20,9 @@ pub fn test(case: &Case<'_>) -> Test {
     if !shaping::was_read(case.server_host, server) {
         return Test::Untested;
     }
-    let answers_bytes_s = case.point.bytes.received as f64 / case.window_s();
+    let responses_bytes_s = case.point.bytes.received as f64 / case.window_s();
     let host = case.server_host_name();
-    let mut seen = match shaping::at_limit(case, server, answers_bytes_s) {
+    let mut seen = match shaping::at_limit(case, server, responses_bytes_s) {
         Some(qdisc) if shaping::unit(qdisc) == Unit::Packets => return Test::NotSeen,
         Some(qdisc) => {
             let mut seen = shaping::held_back(qdisc, host);
@@ -37,7 +37,7 @@ pub fn test(case: &Case<'_>) -> Test {
         },
     };
     seen = shaping::with_unsent(case, seen);
-    Test::Seen(seen.next("ask for shorter answers: half the bytes, twice the rate").next(
+    Test::Seen(seen.next("ask for shorter responses: half the bytes, twice the rate").next(
         "raise the limit of that discipline (tc qdisc show), or use a faster link, or compress",
     ))
 }
@@ -77,7 +77,7 @@ mod tests {
             qdisc.bytes_s /= 100.0;
             qdisc.packets_s /= 100.0;
         }
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "our answers go another way");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "our responses go another way");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! A8: the server closes connections after few requests, and each new one costs a handshake.
 //!
-//! Signals: connections opened again per answer, requests per connection, connections in the accept
-//! queue, time to connect.
-//! Rule: more than one connection was opened again per 100 answers, although the load asks for none
-//! to be closed, both sides have CPU to spare, and connecting is what takes time: as many requests
-//! as wait in the accept queue on average are over 10 % of those in flight, or connecting takes
-//! over 10 % of the time of a connection.
+//! Signals: connections opened again per response, requests per connection, connections in the
+//! accept queue, time to connect.
+//! Rule: more than one connection was opened again per 100 responses, although the load asks for
+//! none to be closed, both sides have CPU to spare, and connecting is what takes time: as many
+//! requests as wait in the accept queue on average are over 10 % of those in flight, or connecting
+//! takes over 10 % of the time of a connection.
 //! Mimics: S1, S2 (handshakes make requests dear; the CPU is the wall then, and this is named
 //! beside it), A2 (requests on connections that nobody accepts yet wait unread as well), K1, K2, C7
 //! (walls that it leads to; looked at first), a server that fails and closes (M4).
@@ -16,7 +16,7 @@ use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use model::units::show_ns;
 
-/// Connections opened again per answer.
+/// Connections opened again per response.
 const REOPENED_MIN: f64 = 0.01;
 /// Share of the requests, or of the time, that opening must take.
 const COST_MIN: f64 = 0.10;
@@ -42,7 +42,7 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::HardCounter,
             "client",
             "engine",
-            "connections opened again per answer; requests per connection, median",
+            "connections opened again per response; requests per connection, median",
             format!("{reopened:.3}; {}", each.map_or("-".to_string(), |each| each.to_string())),
             "over 0.01, and the load asks for none",
         )
@@ -60,13 +60,13 @@ pub fn test(case: &Case<'_>) -> Test {
 const STEP: &str =
     "let the server keep connections longer (keep-alive, its limit of requests per connection)";
 
-/// Connections opened again per answer, when that is many and the load did not ask for it.
+/// Connections opened again per response, when that is many and the load did not ask for it.
 fn closed_by_server(case: &Case<'_>) -> Option<f64> {
     let asked = case.life().is_some_and(|life| life.requests.is_some() || life.hold.is_some());
     let point = case.point;
-    // The count is of the whole level, so its answers are as well.
-    let answers = point.requests.completed + point.unmeasured.completed;
-    let reopened = point.connections.reopened as f64 / answers.max(1) as f64;
+    // The count is of the whole level, so its responses are as well.
+    let responses = point.requests.completed + point.unmeasured.completed;
+    let reopened = point.connections.reopened as f64 / responses.max(1) as f64;
     (!asked && !point.is_churn() && reopened > REOPENED_MIN).then_some(reopened)
 }
 
@@ -89,7 +89,7 @@ mod tests {
     use crate::walls::Test;
     use model::load::Life;
 
-    /// The server closes after ten answers; six connections wait to be accepted.
+    /// The server closes after ten responses; six connections wait to be accepted.
     fn capped() -> Fixture {
         let mut fixture = Fixture::good();
         fixture.point.connections.reopened = fixture.point.requests.completed / 10;

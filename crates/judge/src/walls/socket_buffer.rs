@@ -1,17 +1,18 @@
-//! K12: a socket buffer is smaller than what is on the way: each answer takes several round trips.
+//! K12: a socket buffer is smaller than what is on the way: each response takes several round
+//! trips.
 //!
 //! Signals: the time in which the server's connections were limited by their send buffer, or by a
 //! window of the generator that it keeps empty.
-//! Rule: one of both for more than 20 % of the time with answers outstanding (which is at least
+//! Rule: one of both for more than 20 % of the time with responses outstanding (which is at least
 //! 20 % of all time); in case of the window, less than 10 % of the generator's sampled sockets hold
-//! unread answers; and both sides have CPU to spare. Or: for at least half of the requests in
+//! unread responses; and both sides have CPU to spare. Or: for at least half of the requests in
 //! flight a thread of the server is blocked in a send, all that its sockets hold is on the way
-//! (nothing is unsent: neither the window nor congestion control holds it back), and an answer
+//! (nothing is unsent: neither the window nor congestion control holds it back), and a response
 //! takes over one and a half round trips of at least a millisecond.
 //! Mimics: C9 (a generator that does not read closes its window), K8 (a shaper's queue fills the
 //! send buffer; looked at first), N1 (the round trip alone).
-//! Confirm: twice the buffer (SO_SNDBUF, tcp_wmem; tcp_rmem) shortens the answers. A buffer set by
-//! the program switches the kernel's own tuning off.
+//! Confirm: twice the buffer (SO_SNDBUF, tcp_wmem; tcp_rmem) shortens the responses. A buffer set
+//! by the program switches the kernel's own tuning off.
 //! Source: Linux networking/ip-sysctl.rst (tcp_rmem, tcp_wmem), include/uapi/linux/tcp.h
 //! (tcpi_sndbuf_limited).
 
@@ -46,7 +47,7 @@ pub fn test(case: &Case<'_>) -> Test {
         Family::HardCounter,
         "server",
         "sock_diag",
-        &format!("time {what} held answers back, of that with answers outstanding"),
+        &format!("time {what} held responses back, of that with responses outstanding"),
         percent(share),
         "over 20 %",
     );
@@ -59,13 +60,13 @@ pub fn test(case: &Case<'_>) -> Test {
                 Family::QueueLocation,
                 "client",
                 "sock_diag, engine",
-                "round trips that an answer takes on average",
+                "round trips that a response takes on average",
                 format!("{trips:.1} ({mean} / {rtt})"),
                 "over 1.5: part of it waits for room",
             );
         }
     }
-    Test::Seen(seen.next(cure).next("shorter answers: below the buffer they take one round trip"))
+    Test::Seen(seen.next(cure).next("shorter responses: below the buffer they take one round trip"))
 }
 
 /// Share of the requests in flight whose thread is blocked in a send.
@@ -98,7 +99,7 @@ fn blocked_in_send(case: &Case<'_>, client_unread: Option<f64>) -> Option<Seen> 
         Family::QueueLocation,
         "both",
         "sock_diag, engine",
-        "sampled connections with answers on the way; round trips that an answer takes",
+        "sampled connections with responses on the way; round trips that a response takes",
         format!("{}; {trips:.1}", percent(on_the_way)),
         "over 50 %; over 1.5: the rest waits for room in the buffer",
     ))
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_lie_unread_are_another_wall() {
+    fn responses_that_lie_unread_are_another_wall() {
         let mut fixture = Fixture::good();
         fixture.limited(0.9, 0.5, 0.0);
         fixture.unread_at_client(0.5);

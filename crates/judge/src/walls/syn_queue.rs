@@ -7,7 +7,7 @@
 //! backlog alone; without them a quarter of tcp_max_syn_backlog stays reserved, and that cut is
 //! counted as ListenDrops only.
 //! Mimics: K1 (a full accept queue fills this one as well; looked at first), a flood of SYNs, lost
-//! answers to SYNs (the same queue fills, the path is at fault).
+//! responses to SYNs (the same queue fills, the path is at fault).
 //! Confirm: half the connections per second, or a shorter round trip: the queue holds rate x round
 //! trip.
 //! Source: Linux net/ipv4/tcp_input.c (tcp_conn_request), networking/ip-sysctl.rst.

@@ -1,6 +1,6 @@
 //! M3: the window does not show one rate, so it has no ceiling either.
 //!
-//! Signals: good answers in each tenth of a second.
+//! Signals: good responses in each tenth of a second.
 //! Rule: the steadiness gate breaks. Causes: warm-up, burst credit, a neighbour, caches filling.
 //! Mimics: A5 (pauses of the server, which are regular; looked at first), C1 (a throttled
 //! generator).

@@ -65,7 +65,7 @@ fn tree(pid: u32) -> Vec<u32> {
     probe::Tree::of(pid).map_or_else(|_| Vec::new(), |tree| tree.pids().to_vec())
 }
 
-/// The addresses of some processes that answer as net/http/pprof does. What is under test is not
+/// The addresses of some processes that response as net/http/pprof does. What is under test is not
 /// asked: it counts its requests.
 fn endpoints(pids: &[u32], tested: &BTreeSet<u16>) -> Result<BTreeMap<SocketAddr, u32>, String> {
     let found = probe::listened_by(pids).map_err(|failed| {

@@ -178,7 +178,7 @@ fn unreadable(what: &str, why: &dyn std::fmt::Display) -> Unreadable {
     Unreadable { source: format!("ethtool {what}"), why: why.to_string() }
 }
 
-// The fixtures are answers in the byte order of the machine they were taken on.
+// The fixtures are responses in the byte order of the machine they were taken on.
 #[cfg(all(test, target_endian = "little"))]
 mod tests {
     use super::*;

@@ -76,7 +76,7 @@ impl FarError {
 /// What the system says, in words.
 pub fn io_reason(error: &io::Error) -> String {
     match error.kind() {
-        ErrorKind::TimedOut => "no answer in time".to_string(),
+        ErrorKind::TimedOut => "no response in time".to_string(),
         _ => error.to_string(),
     }
 }

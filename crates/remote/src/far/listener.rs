@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const TURN: Duration = Duration::from_millis(20);
 /// Time between pings while load runs.
 const PING: Duration = Duration::from_secs(1);
-/// How long the answer to one ping is waited for before load.
+/// How long the response to one ping is waited for before load.
 const PONG_WITHIN: Duration = Duration::from_secs(1);
 /// Round trips after load.
 const TRIPS_AFTER: u32 = 8;
@@ -26,8 +26,8 @@ fn trip(pong: Pong) -> RoundTrip {
     RoundTrip { sent_ns, received_ns, answered_ns, back_ns: monotonic_ns() }
 }
 
-/// One ping and its answer, before anything else is listened to. Readings that come in between are
-/// of the time before load, which nobody asks about.
+/// One ping and its response, before anything else is listened to. Readings that come in between
+/// are of the time before load, which nobody asks about.
 pub fn exchange(line: &mut Line) -> Result<Option<RoundTrip>, String> {
     line.send(&ToProbe::Ping { sent_ns: monotonic_ns() });
     let begin = Instant::now();

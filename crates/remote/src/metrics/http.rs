@@ -4,13 +4,13 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// How long an asker may take to ask, and to take the answer.
+/// How long an asker may take to ask, and to take the response.
 const WITHIN: Duration = Duration::from_secs(2);
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
-/// Answers one request and closes.
-pub fn answer(socket: &TcpStream, text: impl FnOnce() -> String) -> io::Result<()> {
+/// Responses one request and closes.
+pub fn respond(socket: &TcpStream, text: impl FnOnce() -> String) -> io::Result<()> {
     socket.set_nonblocking(false)?;
     let head = read_head(socket)?;
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
@@ -27,11 +27,11 @@ pub fn answer(socket: &TcpStream, text: impl FnOnce() -> String) -> io::Result<(
          Content-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    let answer = [head, body].concat();
-    write_all(socket, answer.as_bytes())
+    let response = [head, body].concat();
+    write_all(socket, response.as_bytes())
 }
 
-/// How much is left of the time, which is for all of a head or all of an answer.
+/// How much is left of the time, which is for all of a head or all of a response.
 fn left(begin: Instant) -> io::Result<Duration> {
     let left = WITHIN.saturating_sub(begin.elapsed());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
@@ -93,7 +93,7 @@ mod tests {
                     thread::sleep(Duration::from_millis(50));
                 }
             });
-            let answered = answer(&socket, || "x".repeat(64 << 20));
+            let answered = respond(&socket, || "x".repeat(64 << 20));
             is_left.store(true, Ordering::Relaxed);
             drop(socket);
             assert!(answered.is_err(), "it took more than its time");

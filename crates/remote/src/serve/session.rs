@@ -168,10 +168,10 @@ impl Session<'_> {
             match line.next(TURN) {
                 Ok(Some(ToProbe::Tune(order))) => {
                     self.log.tell(&format!("{peer}: orders {}", ordered(&order)));
-                    let answer = tuner.carry_out(&order);
-                    let became = answer.error.as_deref().unwrap_or("done");
+                    let response = tuner.carry_out(&order);
+                    let became = response.error.as_deref().unwrap_or("done");
                     self.log.tell(&format!("{peer}: {}: {became}", ordered(&order)));
-                    say(line, &FromProbe::Tuned(Box::new(answer)));
+                    say(line, &FromProbe::Tuned(Box::new(response)));
                     heard = Instant::now();
                 }
                 Ok(Some(_)) => heard = Instant::now(),
@@ -264,7 +264,7 @@ impl Stream {
             if ends_after.is_some_and(|after| begin.elapsed() >= after) {
                 return Ok(Farewell::Over);
             }
-            // Nobody is listened to who does not listen: answers would pile up.
+            // Nobody is listened to who does not listen: responses would pile up.
             if self.line.is_blocked() {
                 self.line.flush(TURN)?;
                 if taken.elapsed() > STUCK_MAX {

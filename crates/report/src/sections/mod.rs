@@ -25,7 +25,7 @@ pub mod search;
 pub mod levels;
 mod shape;
 
-pub mod answers;
+pub mod responses;
 
 pub mod confirmation;
 mod connecting;
@@ -99,9 +99,9 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
     Section { heading: "Levels", depths: ALWAYS, draw: shape::sentence },
     Section { heading: "Turnover", depths: ALWAYS, draw: turnover::turnover },
-    Section { heading: "Answers", depths: ALWAYS, draw: answers::remarks },
-    Section { heading: "Answers", depths: UNTIL_EVERYTHING, draw: answers::of_best_point },
-    Section { heading: "Answers", depths: FULLY, draw: answers::of_all_points },
+    Section { heading: "Responses", depths: ALWAYS, draw: responses::remarks },
+    Section { heading: "Responses", depths: UNTIL_EVERYTHING, draw: responses::of_best_point },
+    Section { heading: "Responses", depths: FULLY, draw: responses::of_all_points },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
     Section { heading: "Evidence", depths: ALWAYS, draw: evidence::evidence },
     Section { heading: "Evidence", depths: ALWAYS, draw: fingerprints::table },

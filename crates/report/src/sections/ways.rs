@@ -32,16 +32,16 @@ fn resolution_phrase(target: &Target) -> Option<String> {
         Lookup::Resolver => "by the resolver, asked once",
         Lookup::Given => "by --resolve",
     };
-    let used = |answer: &String| {
-        let found = target.addresses_used.iter().find(|used| used.address == *answer);
+    let used = |address: &String| {
+        let found = target.addresses_used.iter().find(|used| used.address == *address);
         let use_of = match found {
             Some(used) => plural(used.connections, "connection"),
             None => "not used".to_string(),
         };
-        format!("{answer} ({use_of})")
+        format!("{address} ({use_of})")
     };
-    let answers: Vec<_> = resolution.answers.iter().map(used).collect();
-    Some(format!("{} {how}: {}", resolution.name, some_of(&answers)))
+    let addresses: Vec<_> = resolution.addresses.iter().map(used).collect();
+    Some(format!("{} {how}: {}", resolution.name, some_of(&addresses)))
 }
 
 /// Where connections came from; nothing when the kernel chose.
@@ -76,7 +76,7 @@ mod tests {
         let resolution = |how| Resolution {
             name: "a.test:80".to_string(),
             how,
-            answers: vec!["[::1]:80".to_string(), "127.0.0.1:80".to_string()],
+            addresses: vec!["[::1]:80".to_string(), "127.0.0.1:80".to_string()],
         };
         let mut target = Target {
             resolution: Some(resolution(Lookup::Resolver)),

@@ -2,8 +2,8 @@
 //!
 //! Path: `/proc/sys/net/core/busy_poll`, microseconds in poll and select, and `busy_read`, in
 //! reads of sockets opened afterwards; zero is off.
-//! Matters when: answers take less than 100 us, CPUs idle, and a real device is polled.
-//! Predicts: at most half of the time that an answer takes; a loss where CPUs limit.
+//! Matters when: responses take less than 100 us, CPUs idle, and a real device is polled.
+//! Predicts: at most half of the time that a response takes; a loss where CPUs limit.
 //! Risk: CPUs look busy and are; where they limit, requests pay for it.
 //! Verify: BusyPollRxPackets of /proc/net/netstat.
 //! With: use of CPUs means nothing any more; idle states (T52) are not entered.
@@ -29,11 +29,11 @@ pub const KNOB: Knob = Knob {
     predict,
 };
 
-/// Walls of concurrency: a shorter answer is a higher rate there.
+/// Walls of concurrency: a shorter response is a higher rate there.
 const RELIEVES: &[WallId] = &[WallId::C3, WallId::N1, WallId::S9];
 /// What guides advise.
 const POLL_US: u64 = 50;
-/// Answers that take longer wait for something else.
+/// Responses that take longer wait for something else.
 const SHORT_NS: u64 = 100_000;
 /// Mean use of CPUs above which nobody has time to ask.
 const IDLE_MIN: f64 = 0.7;
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn it_helps_short_answers_and_harms_full_cpus() {
+    fn it_helps_short_responses_and_harms_full_cpus() {
         let mut limit = testing::at(WallId::C3, 0.3, 0.1);
         limit.p50_ns = Some(60_000);
         let mut idle = limit.clone();

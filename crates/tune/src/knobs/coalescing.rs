@@ -2,11 +2,11 @@
 //!
 //! Path: `ethtool -C`, by SIOCETHTOOL: `adaptive-rx`, `rx-usecs`, `tx-usecs` and frames.
 //! Matters when: CPUs limit and more than a tenth of their time goes to interrupts (raise it), or
-//! answers take less than 200 us on idle CPUs (lower it).
+//! responses take less than 200 us on idle CPUs (lower it).
 //! Predicts: at most half the share of softirq; nothing below a tenth, or while CPUs have time.
-//! Risk: throughput against the longest answers; some drivers restart their queues.
+//! Risk: throughput against the longest responses; some drivers restart their queues.
 //! Verify: packets per interrupt.
-//! With: busy polling (T20) and deferred interrupts (T19) answer the same question.
+//! With: busy polling (T20) and deferred interrupts (T19) response the same question.
 //! Source: ethtool(8).
 
 use crate::host::{Host, Profile, Wish};
@@ -24,7 +24,7 @@ pub const KNOB: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: true,
     relieves: &[WallId::S1, WallId::K4],
-    risk: "longer answers; some drivers restart their queues",
+    risk: "longer responses; some drivers restart their queues",
     act: Act::Settable { places, propose, sign: None },
     predict,
 };

@@ -2,8 +2,8 @@
 //!
 //! Path: `/sys/devices/system/cpu/cpuN/cpuidle/stateM/disable`, 0 or 1. The other way,
 //! `/dev/cpu_dma_latency`, holds only while a process keeps it open.
-//! Matters when: answers are slower at a low rate than at a higher one: CPUs wake from deep sleep.
-//! At saturation no CPU sleeps.
+//! Matters when: responses are slower at a low rate than at a higher one: CPUs wake from deep
+//! sleep. At saturation no CPU sleeps.
 //! Predicts: nothing where CPUs are more than half busy; else unknown, as nobody measures wake-ups
 //! here.
 //! Risk: power and heat; less boost for busy CPUs.

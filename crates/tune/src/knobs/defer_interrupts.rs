@@ -4,7 +4,7 @@
 //! nanoseconds; zero is off, and one without the other does nothing.
 //! Matters when: CPUs limit, traffic is steady, and interrupts dominate.
 //! Predicts: at most half the share of softirq; nothing while CPUs have time.
-//! Risk: answers take up to the timeout longer.
+//! Risk: responses take up to the timeout longer.
 //! Verify: interrupts per second fall while packets stay.
 //! With: coalescing (T16) does it in the device; busy polling (T20) needs it.
 //! Source: Linux Documentation/networking/napi.rst.
@@ -24,7 +24,7 @@ pub const KNOB: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: false,
     relieves: &[WallId::S1, WallId::K4],
-    risk: "answers take up to the timeout longer",
+    risk: "responses take up to the timeout longer",
     act: Act::Settable { places, propose, sign: None },
     predict,
 };
@@ -49,7 +49,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
         _ if !is_hardware => Proposal::Leave("no hardware interrupts here".to_string()),
         Profile::Throughput => Proposal::at_least(ask.now, number),
         Profile::Seeds | Profile::Latency | Profile::Churn => {
-            Proposal::Leave("answers would wait for the timer".to_string())
+            Proposal::Leave("responses would wait for the timer".to_string())
         }
     }
 }

@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn it_can_raise_the_rate_as_far_as_the_server_idles() {
-        let answer = predict(&testing::seeds());
-        assert!((answer.high.unwrap() - 49.0).abs() < 1e-6, "{answer:?}");
+        let response = predict(&testing::seeds());
+        assert!((response.high.unwrap() - 49.0).abs() < 1e-6, "{response:?}");
     }
 }

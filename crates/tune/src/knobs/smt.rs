@@ -46,13 +46,13 @@ fn propose(_: &Ask<'_>) -> Proposal {
 }
 
 fn predict(signals: &Signals) -> Prediction {
-    let answer = predict::only_at(
+    let response = predict::only_at(
         signals,
         WALLS,
         "less contention, and half of the CPUs",
         "contention or spin in a profile (S7, S8)",
     );
-    Prediction { low: answer.low.map(|low| low.min(-LOSS)), ..answer }
+    Prediction { low: response.low.map(|low| low.min(-LOSS)), ..response }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! T33: what a full accept queue answers, tcp_abort_on_overflow.
+//! T33: what a full accept queue responses, tcp_abort_on_overflow.
 //!
 //! Path: `/proc/sys/net/ipv4/tcp_abort_on_overflow`, 0 or 1.
 //! Matters when: never for the rate. It turns a silent second of waiting into a visible error: a
 //! diagnosis.
-//! Predicts: nothing; with overflows errors instead of late answers.
+//! Predicts: nothing; with overflows errors instead of late responses.
 //! Risk: clients see resets in a burst that they would have survived.
 //! Verify: resets at the client while ListenOverflows grows.
 //! With: somaxconn (T29) and the backlog (T30), which are the remedy.

@@ -2,8 +2,8 @@
 //!
 //! Path: `/proc/sys/net/ipv4/tcp_autocorking`, 0 or 1; TCP_NODELAY and TCP_QUICKACK are the
 //! programs' own.
-//! Matters when: answers come in several writes and stall for a delayed acknowledgement (A7), or in
-//! more segments than their bytes need.
+//! Matters when: responses come in several writes and stall for a delayed acknowledgement (A7), or
+//! in more segments than their bytes need.
 //! Predicts: nothing when the median time is too short to hold a stall of 40 ms.
 //! Risk: more and smaller segments.
 //! Verify: TCPAutoCorking of /proc/net/netstat stands still; the stall of 40 ms is gone.
@@ -43,9 +43,9 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     match (ask.wish.profile, ask.now) {
         (Profile::Latency, "0") => Proposal::Leave("it is off".to_string()),
         (Profile::Latency, _) => Proposal::Set("0".to_string()),
-        (Profile::Seeds | Profile::Throughput | Profile::Churn, _) => {
-            Proposal::Leave("it saves segments, and one write per answer is never held".to_string())
-        }
+        (Profile::Seeds | Profile::Throughput | Profile::Churn, _) => Proposal::Leave(
+            "it saves segments, and one write per response is never held".to_string(),
+        ),
     }
 }
 

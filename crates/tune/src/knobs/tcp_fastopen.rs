@@ -77,8 +77,8 @@ mod tests {
             rtt_us,
             ..Signals::default()
         };
-        let answer = predict(&run(Some(10_000.0)));
-        assert!((answer.high.unwrap() - 1.0 / 3.0).abs() < 1e-6, "{answer:?}");
+        let response = predict(&run(Some(10_000.0)));
+        assert!((response.high.unwrap() - 1.0 / 3.0).abs() < 1e-6, "{response:?}");
         assert_eq!(predict(&run(Some(100.0))).basis, Basis::NoEffect);
         assert_eq!(predict(&run(None)).basis, Basis::Unknown);
         let files = [("/proc/sys/net/ipv4/tcp_fastopen", "1")];

@@ -4,7 +4,7 @@
 //! Matters when: orphans in FIN_WAIT_2 pile up because peers do not close. It does not shorten
 //! TIME_WAIT, which is 60 s by the source of the kernel.
 //! Predicts: nothing, and no port comes back sooner.
-//! Risk: peers that answer late find a reset.
+//! Risk: peers that response late find a reset.
 //! Verify: the number of sockets in FIN_WAIT_2.
 //! With: ports (T34, T35), for which it is turned in vain.
 //! Source: Linux Documentation/networking/ip-sysctl.rst, include/net/tcp.h, TCP_TIMEWAIT_LEN.
@@ -23,7 +23,7 @@ pub const KNOB: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: false,
     relieves: WALLS,
-    risk: "peers that answer late find a reset",
+    risk: "peers that response late find a reset",
     act: Act::Advice { now, advice: ADVICE },
     predict,
 };
@@ -53,9 +53,9 @@ mod tests {
     #[test]
     fn it_frees_no_port() {
         let signals = Signals { connection_rate: Some(100.0), ..Signals::default() };
-        let answer = predict(&signals);
-        assert_eq!(answer.basis, model::tuning::Basis::NoEffect);
-        assert!(answer.arithmetic.contains("6000 sockets"), "{}", answer.arithmetic);
+        let response = predict(&signals);
+        assert_eq!(response.basis, model::tuning::Basis::NoEffect);
+        assert!(response.arithmetic.contains("6000 sockets"), "{}", response.arithmetic);
         let files = [("/proc/sys/net/ipv4/tcp_fin_timeout", "15")];
         assert_eq!(testing::now(&KNOB, &files).unwrap(), "15 s");
     }

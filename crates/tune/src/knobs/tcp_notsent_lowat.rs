@@ -1,8 +1,8 @@
 //! T42: unsent bytes a socket may hold, tcp_notsent_lowat.
 //!
 //! Path: `/proc/sys/net/ipv4/tcp_notsent_lowat`, bytes; 4294967295 is no bound.
-//! Matters when: large streams, or several in one connection as with HTTP/2, where an urgent answer
-//! waits behind written bytes.
+//! Matters when: large streams, or several in one connection as with HTTP/2, where an urgent
+//! response waits behind written bytes.
 //! Predicts: nothing for the rate; less waiting behind large bodies.
 //! Risk: more wake-ups of the writer.
 //! Verify: notsent of `ss -ti` stays below it.

@@ -90,8 +90,8 @@ mod tests {
             bytes_per_response: Some(50_000.0),
             ..Signals::default()
         };
-        let answer = predict(&run(Some(1_000)));
-        assert!((answer.high.unwrap() - 1.0 / 3.0).abs() < 1e-6, "{answer:?}");
+        let response = predict(&run(Some(1_000)));
+        assert!((response.high.unwrap() - 1.0 / 3.0).abs() < 1e-6, "{response:?}");
         assert_eq!(predict(&run(Some(10))).basis, Basis::NoEffect);
         assert_eq!(predict(&run(None)).basis, Basis::Unknown);
         assert_eq!(predict(&testing::seeds()).basis, Basis::NoEffect);

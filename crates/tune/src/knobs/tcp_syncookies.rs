@@ -18,7 +18,7 @@ use model::wall::WallId;
 pub const KNOB: Knob = Knob {
     id: "T32",
     name: "tcp-syncookies",
-    about: "answers to SYNs that find no room",
+    about: "responses to SYNs that find no room",
     scope: Scope::Namespace,
     takes_effect: TakesEffect::Now,
     is_disruptive: false,

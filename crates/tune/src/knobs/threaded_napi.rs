@@ -5,7 +5,7 @@
 //! Predicts: about the ratio of the fullest CPU to the mean of all; nothing elsewhere.
 //! Risk: longer and less even latency; threads compete like any other.
 //! Verify: kernel threads named `napi/DEVICE-...` exist.
-//! With: another answer to what T1 and T5 answer; try one of them at a time.
+//! With: another response to what T1 and T5 response; try one of them at a time.
 //! Source: Linux Documentation/networking/napi.rst.
 
 use crate::host::{Host, Profile, Wish};

@@ -5,7 +5,7 @@
 //! its profile.
 //! Predicts: with m microseconds of copies of c per request, at most c / (c - m) - 1; unknown
 //! without a profile.
-//! Risk: for answers below some 10 kB zero copy costs more than the copy.
+//! Risk: for responses below some 10 kB zero copy costs more than the copy.
 //! Verify: the share of copies in a profile, before and after.
 //! With: none.
 //! Source: Linux Documentation/networking/msg_zerocopy.rst.
@@ -19,12 +19,12 @@ use model::wall::WallId;
 pub const KNOB: Knob = Knob {
     id: "T48",
     name: "zero-copy",
-    about: "copies and system calls per answer",
+    about: "copies and system calls per response",
     scope: Scope::Process,
     takes_effect: TakesEffect::Restart,
     is_disruptive: false,
     relieves: WALLS,
-    risk: "small answers cost more than their copy",
+    risk: "small responses cost more than their copy",
     act: Act::Advice { now, advice: ADVICE },
     predict,
 };

@@ -259,7 +259,7 @@ impl<'a> Driver<'a> {
         Ok(Self { device, socket: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    /// The first word is the command; the answer takes the place of the question.
+    /// The first word is the command; the response takes the place of the question.
     fn ask(&self, data: &mut [u32]) -> io::Result<i32> {
         let mut ifr_name = [0; libc::IFNAMSIZ];
         if self.device.len() >= ifr_name.len() {
@@ -271,7 +271,7 @@ impl<'a> Driver<'a> {
         let pointer = data.as_mut_ptr().cast();
         let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_data: pointer };
         let mut request = libc::ifreq { ifr_name, ifr_ifru };
-        // SAFETY: the request and the data it points to outlive the call. Answers are as long as
+        // SAFETY: the request and the data it points to outlive the call. Responses are as long as
         // the question, or as the number of entries it names; names of features are as many as
         // the kernel said just before, and their number does not change while it runs.
         let result = unsafe {

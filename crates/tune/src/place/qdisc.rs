@@ -133,8 +133,8 @@ fn kind_of(attributes: &[u8]) -> String {
 }
 
 fn request(kind: u16, flags: i32, index: u32, handle: u32, of: Option<&str>) -> Vec<u8> {
-    let answer = if kind == GET { 0 } else { libc::NLM_F_ACK };
-    let flags = (libc::NLM_F_REQUEST | flags | answer) as u16;
+    let response = if kind == GET { 0 } else { libc::NLM_F_ACK };
+    let flags = (libc::NLM_F_REQUEST | flags | response) as u16;
     let mut bytes = Vec::with_capacity(64);
     bytes.extend([0; 4]);
     bytes.extend(kind.to_ne_bytes());
@@ -155,7 +155,7 @@ fn request(kind: u16, flags: i32, index: u32, handle: u32, of: Option<&str>) -> 
     bytes
 }
 
-/// Sends a request and gives each message of the answer, kind and body, to `on`.
+/// Sends a request and gives each message of the response, kind and body, to `on`.
 fn ask(request: &[u8], on: &mut dyn FnMut(u16, &[u8])) -> io::Result<()> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
     // SAFETY: socket takes no pointers.
@@ -173,7 +173,7 @@ fn ask(request: &[u8], on: &mut dyn FnMut(u16, &[u8])) -> io::Result<()> {
     let mut chunk = vec![0_u8; 32 << 10];
     loop {
         // SAFETY: pointer and length are those of the chunk, which is writable and outlives the
-        // call. The kernel answers before `send` or the receive before this one returns.
+        // call. The kernel responses before `send` or the receive before this one returns.
         let length =
             unsafe { libc::recv(fd, chunk.as_mut_ptr().cast(), chunk.len(), libc::MSG_DONTWAIT) };
         let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
@@ -186,8 +186,8 @@ fn ask(request: &[u8], on: &mut dyn FnMut(u16, &[u8])) -> io::Result<()> {
     }
 }
 
-/// Cuts a chunk into messages. The errno with which the answer ends, zero when all is well; nothing
-/// when more follows.
+/// Cuts a chunk into messages. The errno with which the response ends, zero when all is well;
+/// nothing when more follows.
 fn messages(chunk: &[u8], on: &mut dyn FnMut(u16, &[u8])) -> Option<i32> {
     let mut rest = chunk;
     while let Some(header) = rest.get(..HEADER_BYTES) {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_answer_is_an_error_and_no_panic() {
+    fn a_cut_response_is_an_error_and_no_panic() {
         let whole = request(GET, 0, 1, 0, Some("fq"));
         for length in 1..whole.len() {
             messages(&whole[..length], &mut |_, body| drop(kind_of(body)));

@@ -101,7 +101,7 @@ impl Contender {
             Self::Peer(peer) => Count { requests: (peer.count)(output)?, ..Count::default() },
         };
         if count.requests == 0 {
-            return Err("it counted no good answer".into());
+            return Err("it counted no good response".into());
         }
         Ok(count)
     }

@@ -1,30 +1,30 @@
 //! What a session says about the bytes it was given.
 
-/// One complete answer.
+/// One complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
-    /// Status code, 200 to 599. Interim answers (1xx) are passed over.
+pub struct Response {
+    /// Status code, 200 to 599. Interim responses (1xx) are passed over.
     pub status: u16,
-    /// Bytes of the whole answer: head, framing and body, interim answers before it included.
+    /// Bytes of the whole response: head, framing and body, interim responses before it included.
     pub bytes: u64,
     /// Whether the connection can carry another request.
     pub reusable: bool,
 }
 
-/// What a session must know about the request whose answer comes next.
+/// What a session must know about the request whose response comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
-    /// An answer that may have a body.
+    /// A response that may have a body.
     Body,
-    /// An answer to HEAD: its head describes a body that does not follow.
+    /// A response to HEAD: its head describes a body that does not follow.
     HeadOnly,
 }
 
-/// Why bytes are not an answer.
+/// Why bytes are not a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// The status line is not that of HTTP/1.0 or HTTP/1.1.
-    #[error("the answer does not start with an HTTP/1.x status line")]
+    #[error("the response does not start with an HTTP/1.x status line")]
     NotHttp,
     /// The status code is outside 100 to 599.
     #[error("the status code is not between 100 and 599")]
@@ -33,7 +33,7 @@ pub enum ProtocolError {
     #[error("a header line is malformed")]
     BadHeader,
     /// The head is longer than [`HEAD_BYTES_MAX`](crate::http1::HEAD_BYTES_MAX).
-    #[error("the head of the answer is too long")]
+    #[error("the head of the response is too long")]
     HeadTooLong,
     /// Content-Length is not a number, is given twice with different values, or stands beside
     /// Transfer-Encoding.
@@ -45,10 +45,10 @@ pub enum ProtocolError {
     /// 101: the peer wants to speak something else.
     #[error("the server switched protocols")]
     Switched,
-    /// The connection ended inside an answer.
-    #[error("the connection ended inside an answer")]
+    /// The connection ended inside a response.
+    #[error("the connection ended inside a response")]
     Truncated,
-    /// Bytes came that answer no request.
-    #[error("bytes arrived that answer no request")]
+    /// Bytes came that response no request.
+    #[error("bytes arrived that response no request")]
     Unsolicited,
 }

@@ -1,16 +1,16 @@
-//! What goes out, as a pure function from an answer and a position to bytes.
+//! What goes out, as a pure function from a response and a position to bytes.
 //!
-//! Because every answer can be written again from any byte on, a connection that cannot send keeps
-//! a number and no buffer, and a body of 64 MiB takes no memory. The common answers are constants;
-//! the others format their head into a small array. There is no `Date` field: it would be the only
-//! part that changes, and the ruler should answer the same bytes every time.
+//! Because every response can be written again from any byte on, a connection that cannot send
+//! keeps a number and no buffer, and a body of 64 MiB takes no memory. The common responses are
+//! constants; the others format their head into a small array. There is no `Date` field: it would
+//! be the only part that changes, and the ruler should answer the same bytes every time.
 
 use crate::head::{Persistence, Wants};
 use crate::prebuilt;
 
-/// One answer.
+/// One response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     /// What it says.
     pub content: Content,
     /// How much of it is sent.
@@ -19,7 +19,7 @@ pub struct Answer {
     pub persistence: Persistence,
 }
 
-/// What an answer says.
+/// What a response says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// 200 with the 16 bytes of every target.
@@ -36,13 +36,13 @@ pub enum Content {
     Status(u16),
     /// 200 with a text that the connection keeps, in JSON.
     Text,
-    /// The interim answer `100 Continue`.
+    /// The interim response `100 Continue`.
     Continue,
     /// Bytes that are not HTTP.
     Garbage,
 }
 
-/// How much of an answer is sent.
+/// How much of a response is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// All of it.
@@ -86,8 +86,8 @@ const fn pattern() -> [u8; PATTERN_BYTES] {
     bytes
 }
 
-impl Answer {
-    /// The bytes of an answer that needs no formatting.
+impl Response {
+    /// The bytes of a response that needs no formatting.
     #[inline]
     pub fn prebuilt(&self) -> Option<&'static [u8]> {
         let whole = match self.content {
@@ -128,7 +128,7 @@ impl Answer {
         }
     }
 
-    /// Where in the answer a body begins that is [`PATTERN`] to its end, if it has one.
+    /// Where in the response a body begins that is [`PATTERN`] to its end, if it has one.
     pub fn pattern_begin(&self) -> Option<u64> {
         match self.content {
             Content::Bytes(_) | Content::UntilClose(_) if self.extent != Extent::HeadOnly => {
@@ -139,7 +139,7 @@ impl Answer {
     }
 }
 
-/// An answer laid out as head and body.
+/// A response laid out as head and body.
 struct Layout<'a> {
     head: HeadBytes,
     body: Body<'a>,
@@ -153,9 +153,9 @@ enum Body<'a> {
 }
 
 impl<'a> Layout<'a> {
-    fn of(answer: &Answer, text: &'a [u8]) -> Self {
+    fn of(response: &Response, text: &'a [u8]) -> Self {
         let mut head = HeadBytes::new();
-        let (status, kind, body) = match answer.content {
+        let (status, kind, body) = match response.content {
             Content::Bytes(size) | Content::UntilClose(size) => {
                 (200, "application/octet-stream", Body::Pattern(size.into()))
             }
@@ -168,7 +168,7 @@ impl<'a> Layout<'a> {
             }
         };
         head.text("HTTP/1.1 ").number(status.into()).text(" ").text(reason(status)).text("\r\n");
-        let length = match answer.content {
+        let length = match response.content {
             Content::Chunked(_) => {
                 head.text("Transfer-Encoding: chunked\r\n");
                 None
@@ -184,7 +184,7 @@ impl<'a> Layout<'a> {
         if let Some(length) = length {
             head.text("Content-Length: ").number(length).text("\r\n");
         }
-        head.text(connection_line(answer.persistence)).text("\r\n");
+        head.text(connection_line(response.persistence)).text("\r\n");
         Self { head, body }
     }
 
@@ -211,7 +211,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Where a truncated answer ends.
+/// Where a truncated response ends.
 fn half(whole: usize, body: usize) -> usize {
     if body == 0 { whole / 2 } else { whole - body + body / 2 }
 }
@@ -404,5 +404,5 @@ fn reason(status: u16) -> &'static str {
 }
 
 #[cfg(test)]
-#[path = "answer_tests.rs"]
+#[path = "response_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! What the answers were like beyond good and bad: redirects, failed checks, and the results of
+//! What the responses were like beyond good and bad: redirects, failed checks, and the results of
 //! each target of a mix.
 
 use crate::page::{Block, Column, Mark, Table};
@@ -21,12 +21,12 @@ fn redirects(run: &Run) -> Option<String> {
         format!(
             "{} of {} had a status of 3xx. Redirects are not followed.",
             count(redirects),
-            plural(answered, "answer")
+            plural(answered, "response")
         )
     })
 }
 
-/// How many answers failed a check, and which.
+/// How many responses failed a check, and which.
 fn mismatches(run: &Run) -> Option<String> {
     let points = &run.record.points;
     let failed: u64 = points.iter().map(|point| point.mismatched).sum();
@@ -52,7 +52,7 @@ fn mismatches(run: &Run) -> Option<String> {
     Some(format!(
         "{} of {} with a good status failed a check and count as failed: {}.",
         count(failed),
-        plural(good, "answer"),
+        plural(good, "response"),
         by_check.join(", ")
     ))
 }
