@@ -1,8 +1,8 @@
 //! Two simple rules that everybody has, to be better than.
 
-use crate::again::{best, raw};
-use judge::again::observe;
+use crate::rejudge::{best, raw};
 use judge::observe::{CpuShare, Observed, QuotaShare, ThreadShare};
+use judge::rejudge::observe;
 use model::reading::Data;
 use model::run::{Point, Run};
 use model::verdict::Named;

@@ -1,10 +1,10 @@
 //! Options that `load` and `ramp` share. Names are those fingers know from wrk, then curl.
 
 use crate::confirm::ConfirmOptions;
+use crate::endpoints::WayOptions;
 use crate::exit::Strictness;
-use crate::far::ProbeOptions;
+use crate::remote_probe::ProbeOptions;
 use crate::secure::Secure;
-use crate::ways::WayOptions;
 use clap::{Args, ValueEnum};
 use model::check::{Digest, Lengths, Needle, Statuses};
 use model::objective::{Objective, ObjectiveError};

@@ -22,7 +22,7 @@ mod verdict;
 
 pub mod odds;
 
-pub mod again;
+pub mod rejudge;
 
 mod residence;
 
@@ -37,10 +37,10 @@ pub mod size;
 pub mod stats;
 pub mod steady;
 
-pub mod foretold;
+pub mod prediction;
 pub mod search;
 
-pub use again::again;
+pub use rejudge::again;
 pub mod perturb;
 
 pub mod signals;

@@ -3,9 +3,9 @@
 //! In: a run with its readings. Out: [`Signals`]. What was not read stays absent, so that whoever
 //! predicts from it says "unknown" and not "zero".
 
-use crate::again::{self, Raw};
 use crate::case::{Case, Host};
 use crate::observe::{CpuShare, LinkUse, Observed, QuotaShare, SocketCensus, ThreadShare};
+use crate::rejudge::{self, Raw};
 use crate::walls::resent;
 use crate::{gates, stats, steady, verdict::Context, verdict::last_visits};
 use model::facts::{HostFacts, Nic};
@@ -25,8 +25,8 @@ pub fn signals(run: &Run) -> Signals {
     let record = &run.record;
     let Some(point) = best(&record.points) else { return of_verdict(&record.verdict, &record.id) };
     let raw = Raw { near: &run.readings, far: &run.server_readings };
-    let observed = again::observe(record, point, raw);
-    let signals = of_point(again::context_of(record), point, &observed, &record.verdict);
+    let observed = rejudge::observe(record, point, raw);
+    let signals = of_point(rejudge::context_of(record), point, &observed, &record.verdict);
     Signals { run: record.id.clone(), ..signals }
 }
 

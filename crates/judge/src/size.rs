@@ -9,8 +9,8 @@
 use crate::{gates, last_visits, stats, steady};
 use model::claim::Claim;
 use model::facts::{CpuQuota, HostFacts};
+use model::ramp_fit::Estimate;
 use model::run::{Point, Record};
-use model::shape::Estimate;
 use model::size::{Machines, Sizing, Step, Traffic, Wish};
 use model::units::{show_bytes, show_count};
 use model::verdict::{CeilingKind, Confidence};

@@ -3,9 +3,9 @@
 use crate::drift;
 use crate::fanout::{self, AudienceError, Stamps};
 use crate::gather::Gathered;
-use crate::greet::{GreetError, Manners, SecretsError};
 use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, LimitError, Tables};
+use crate::preflight::{GreetError, Manners, SecretsError};
 use crate::profiler::{self, Profiler};
 use crate::setting::Setting;
 use crate::target::{self, Unreachable};

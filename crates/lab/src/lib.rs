@@ -10,17 +10,17 @@ mod fanout;
 pub mod target;
 mod turnover;
 
+pub mod endpoints;
 pub mod limits;
 pub mod ports;
-pub mod way;
 
 mod conduct;
 pub mod drift;
 mod gather;
-mod greet;
 mod level;
 mod mix;
 mod planned;
+mod preflight;
 mod search;
 pub mod setting;
 mod settled;
@@ -36,7 +36,7 @@ pub mod experiment;
 mod definitions;
 mod server;
 
-pub use greet::{GreetError, SecretsError};
+pub use preflight::{GreetError, SecretsError};
 
 pub use conduct::{LabError, run, run_in};
 pub use mix::keep_requests;
@@ -44,4 +44,4 @@ pub use profiler::WINDOW_MIN_NS as PROFILED_WINDOW_MIN_NS;
 pub use watch::Logs;
 
 #[cfg(test)]
-mod made_up;
+mod fake_host;

@@ -1,6 +1,6 @@
 //! How many machines make a rate: the response of `ceiling size`, with its arithmetic.
 
-use crate::shape::Estimate;
+use crate::ramp_fit::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// What is asked.

@@ -33,9 +33,9 @@ mod sysctl;
 
 pub mod cost;
 #[doc(hidden)]
-pub mod fuzzing;
+pub mod fake_host;
 #[doc(hidden)]
-pub mod made_up;
+pub mod fuzzing;
 
 #[cfg(test)]
 mod never_panics;

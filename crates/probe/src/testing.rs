@@ -1,6 +1,6 @@
 //! What the tests of this crate share: fixtures, folders, and child processes.
 
-pub use crate::made_up::*;
+pub use crate::fake_host::*;
 use crate::process;
 use crate::tree::Tree;
 use std::path::{Path, PathBuf};

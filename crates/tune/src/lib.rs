@@ -20,9 +20,9 @@ mod plan;
 mod wanted;
 
 mod apply;
+mod children;
 mod export;
 mod guard;
-mod heirs;
 mod journal;
 mod reach;
 mod revert;

@@ -1,9 +1,9 @@
 //! Putting back: newest first, in reverse order, by compare and swap.
 
 use crate::apply::shown;
+use crate::children;
 use crate::clock;
 use crate::error::TuneError;
-use crate::heirs;
 use crate::host::Host;
 use crate::journal::{Begin, Ended, Entry, Journal, Lock, Open, Recorded, Story};
 use crate::namespace;
@@ -220,7 +220,7 @@ impl Around<'_> {
         change: &Recorded,
         (now, note): (Option<String>, String),
     ) -> (Option<String>, Fate, String) {
-        match heirs::put_back(self.reach.host, change) {
+        match children::put_back(self.reach.host, change) {
             Ok(heirs) => (now, Fate::Reverted, format!("{note}{}", heirs.unwrap_or_default())),
             Err(why) => (now, Fate::Failed, why),
         }

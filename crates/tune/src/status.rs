@@ -1,8 +1,8 @@
 //! What is applied and not put back, whether it works, and whether it is still what was written.
 
 use crate::apply::effect;
+use crate::children;
 use crate::error::TuneError;
-use crate::heirs;
 use crate::host::Host;
 use crate::journal::{Begin, Journal, Recorded, Story};
 use crate::knob::Effect;
@@ -94,7 +94,7 @@ fn row(reach: &Reach<'_>, change: &Recorded) -> Row {
         return begin.row(now, Fate::Drifted, drifted(begin, &present.value));
     }
     match effect(host, begin) {
-        None => begin.row(now, Fate::Applied, heirs::told(host, change).unwrap_or_default()),
+        None => begin.row(now, Fate::Applied, children::told(host, change).unwrap_or_default()),
         Some(Effect::Seen(what) | Effect::NotYet(what)) => begin.row(now, Fate::Applied, what),
         // The value stands, and the kernel does something else: an interrupt that goes elsewhere.
         Some(Effect::Missing(why)) => begin.row(now, Fate::Drifted, format!("no effect: {why}")),

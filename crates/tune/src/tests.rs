@@ -1,7 +1,7 @@
 //! Changing, crashing and putting back on hosts made up of files.
 
+mod children;
 mod elsewhere;
-mod heirs;
 
 use crate::apply::{Disruption, Options, apply};
 use crate::error::TuneError;

@@ -6,9 +6,9 @@ use crate::options::{Colour, Runs};
 use crate::outputs::Outputs;
 use crate::{session, signals};
 use clap::{Args, Parser};
-use judge::foretold::Cell as Cells;
+use judge::prediction::Cell as Cells;
+use lab::endpoints::WayError;
 use lab::experiment::{self, Measured, Places, Progress, Ready};
-use lab::way::WayError;
 use model::experiment::{CellResult, Experiment, Fate, Kept as KeptPrediction, SCHEMA};
 use model::run::Run as Kept;
 use model::secret::{self, Secrets};
@@ -389,7 +389,7 @@ fn kept_predictions(plan: &Plan, of: &Experiment, runs: &[Option<Kept>]) -> Vec<
         .zip(runs)
         .map(|(cell, run)| Cells { name: &cell.name, run: run.as_ref().map(|run| &run.record) })
         .collect();
-    plan.predictions.iter().map(|one| judge::foretold::keep(one, &cells)).collect()
+    plan.predictions.iter().map(|one| judge::prediction::keep(one, &cells)).collect()
 }
 
 fn kept(cell: &CellResult, runs: &Path) -> Option<Kept> {

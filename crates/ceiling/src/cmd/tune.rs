@@ -6,8 +6,8 @@ mod watch;
 mod wish;
 
 use crate::exit::{Code, Failure};
-use crate::far::ProbeOptions;
 use crate::options::{Colour, Runs};
+use crate::remote_probe::ProbeOptions;
 use crate::session;
 use clap::{Args, Subcommand, ValueEnum};
 use model::tuning::{Order, Row};

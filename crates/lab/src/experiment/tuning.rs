@@ -4,10 +4,10 @@
 //! after it. Each change is in the journal of `tune` before it is made, so that what a killed
 //! process leaves behind is put back by `ceiling tune revert`.
 
+mod access;
 mod values;
-mod way;
 
-pub use way::{Rehearsed, way};
+pub use access::{Rehearsed, way};
 
 use model::root::Root;
 use model::tuning::{Fate, Row, Scope, TakesEffect};

@@ -51,8 +51,8 @@ pub mod profile;
 
 pub mod notices;
 
+mod endpoints;
 pub mod machine;
-mod ways;
 
 pub mod tuning;
 

@@ -1,7 +1,7 @@
 //! The verdict in plain words, and the figures at the best point.
 
+use super::endpoints;
 use super::search;
-use super::ways;
 use crate::page::{Banner, Block, Fact, Tone};
 use crate::rates::{STATES, shares_of};
 use crate::wording::{
@@ -257,7 +257,7 @@ fn outcome_banner(run: &Run) -> Option<Banner> {
 
 fn facts(run: &Run) -> Vec<Fact> {
     let mut facts = vec![Fact::new("Load", load_phrase(&run.record))];
-    facts.extend(ways::facts(&run.record.target));
+    facts.extend(endpoints::facts(&run.record.target));
     if let Some((_, point)) = best_point(run) {
         if run.record.points.len() > 1 {
             let is_flat = run.record.verdict.ceiling.as_ref().is_some_and(|ceiling| {

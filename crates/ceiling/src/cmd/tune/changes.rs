@@ -3,8 +3,8 @@
 use super::wish::WishOptions;
 use super::{far, print, watch};
 use crate::exit::{Code, Failure};
-use crate::far::ProbeOptions;
 use crate::options::Colour;
+use crate::remote_probe::ProbeOptions;
 use crate::session;
 use crate::signals::patient_flag;
 use clap::Args;

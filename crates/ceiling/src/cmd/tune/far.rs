@@ -6,7 +6,7 @@
 use super::changes::which;
 use super::{changes, watch, wish};
 use crate::exit::Failure;
-use crate::far::ProbeOptions;
+use crate::remote_probe::ProbeOptions;
 use lab::drift::Looks;
 use model::root::Root;
 use model::tuning::{Order, Response, Row, Scope, Signals, Wanted};

@@ -1,7 +1,7 @@
 //! Options about the way to the target: where connections go to and come from.
 
 use clap::Args;
-use lab::way::{ConnectTo, Given, Sources, Ways};
+use lab::endpoints::{ConnectTo, Given, Sources, Ways};
 use std::path::PathBuf;
 
 /// Instead of what the URL's host and port resolve to, and from where.

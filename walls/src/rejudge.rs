@@ -1,7 +1,7 @@
 //! A kept run, judged again with what the judge knows today.
 
-use judge::again::{Raw, again};
 use judge::odds::Speaking;
+use judge::rejudge::{Raw, again};
 use model::reading::{Data, Reading};
 use model::run::{Point, Record, Run};
 
@@ -41,7 +41,7 @@ pub fn judged(run: &Run, sight: Sight, experiments: Experiments) -> Record {
 /// Which tests spoke about the run.
 pub fn speaking(run: &Run) -> Option<Speaking> {
     let record = judged(run, Sight::Both, Experiments::Hidden);
-    judge::again::speaking(&record, raw(run))
+    judge::rejudge::speaking(&record, raw(run))
 }
 
 /// The point with the highest rate.
