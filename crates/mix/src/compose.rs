@@ -157,9 +157,7 @@ fn too_large(fit: usize, expansions: Option<u64>) -> MixError {
         None => "use smaller bodies or rounder weights, for example 3 and 1".to_string(),
     };
     let mib = BYTES_MAX >> 20;
-    MixError(format!(
-        "the requests take more than the {mib} MiB that are allowed for them; {fit} fit; {less}"
-    ))
+    MixError(format!("the requests exceed the limit of {mib} MiB; {fit} fit; {less}"))
 }
 
 impl Mould {

@@ -127,7 +127,7 @@ fn json_line(line: &str, place: &str, read: ReadFile) -> Result<Recipe, MixError
         (None, None, None) => None,
         (Some(packed), None, None) => Some(BASE64_STANDARD.decode(packed).map_err(|why| {
             let hint = "write body_text for text";
-            error(format!("body is base64, and this is not ({why}); {hint}"))
+            error(format!("body is not base64 ({why}); {hint}"))
         })?),
         (None, Some(text), None) => Some(text.into_bytes()),
         (None, None, Some(file)) => Some(read(&file).map_err(error)?),

@@ -396,7 +396,7 @@ impl FromStr for Term {
         let is_upper = figure != Figure::Rate;
         if relation.is_upper() != is_upper {
             let (wrong, example) = if is_upper {
-                ("bounds from below what can only be bounded from above", EXAMPLE)
+                ("sets a lower bound on a figure that takes only an upper bound", EXAMPLE)
             } else {
                 ("bounds the rate from above; it is bounded from below", "'rate>=10k'")
             };
@@ -411,7 +411,7 @@ impl FromStr for Term {
             Unit::Ns => ("needs a time with its unit (ns, us, ms, s, m, h)", "'p99<2ms'"),
             Unit::Percent => ("needs a share from 0% to 100%, with its sign", "'errors<0.1%'"),
             Unit::PerSecond => {
-                ("needs a rate per second above zero, with k, M or G if you like", "'rate>=10k'")
+                ("needs a rate per second above zero, optionally with k, M or G", "'rate>=10k'")
             }
         };
         let value = value.ok_or_else(|| refused(text, wrong, example))?;

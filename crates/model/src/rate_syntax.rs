@@ -149,7 +149,7 @@ pub fn parse_recording(text: &str) -> Result<Curve, RecordingError> {
         |pair: &[(f64, f64)]| level(((pair[1].0 - pair[0].0) * 1e9).round() as u64, pair[0].1);
     let legs: Vec<Leg> = rows.windows(2).map(leg).collect();
     if legs.iter().all(|leg| leg.from == 0.0) {
-        let wrong = "ends a recording that asks for no request";
+        let wrong = "ends a recording that plans no request";
         return Err(RecordingError { line: last_line, wrong });
     }
     Ok(Curve::of_legs(legs))

@@ -362,7 +362,7 @@ mod tests {
         let hostile = deep(PLACES_MAX as u64 / DEPTH_MAX as u64 + 1, 20);
         assert!(hostile.len() < 200_000, "{} bytes", hostile.len());
         let refused = decode(&hostile, ProfileKind::Cpu).unwrap_err();
-        assert_eq!(refused.to_string(), "its stacks have more than 8 million places together");
+        assert_eq!(refused.to_string(), "its stacks have more than 8 million frames together");
         // One stack too long is cut, as before.
         let cut = decode(&deep(3, 20), ProfileKind::Cpu).unwrap();
         assert_eq!((cut.stacks.len(), cut.stacks[0].spots.len()), (1, DEPTH_MAX));

@@ -8,7 +8,7 @@ pub const PLACES_MAX: usize = 8_000_000;
 
 /// More places than are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("its stacks have more than 8 million places together")]
+#[error("its stacks have more than 8 million frames together")]
 pub struct TooDeep;
 
 /// A place in a program.

@@ -101,7 +101,8 @@ impl Far {
             trip.iter().for_each(|trip| estimator.add(Part::Before, trip));
         }
         let clock_before = estimator.offset();
-        let clock_before = clock_before.ok_or_else(|| silent("no ping came back".to_string()))?;
+        let clock_before =
+            clock_before.ok_or_else(|| silent("it did not respond to a ping".to_string()))?;
         let shared = Arc::new(Mutex::new(Shared { estimator, lost: None }));
         let stop = Arc::new(AtomicBool::new(false));
         let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
@@ -138,7 +139,7 @@ impl Far {
             }
             // A panic in it would be our error, and is told as the loss that it is.
             if thread.join().is_err() {
-                lock(&self.shared).lost = Some("our thread that listens ended".to_string());
+                lock(&self.shared).lost = Some("our reader thread ended".to_string());
             }
         }
         readings.extend(self.arrived.take());
@@ -158,7 +159,7 @@ fn reach(call: &Call) -> Result<TcpStream, FarError> {
     let unreachable = |why: String| FarError::Unreachable { address: call.address.clone(), why };
     let found = call.address.to_socket_addrs();
     let found: Vec<SocketAddr> = found.map_err(|error| unreachable(error.to_string()))?.collect();
-    let mut why = "its name has no address".to_string();
+    let mut why = "the name has no address".to_string();
     for address in found {
         match TcpStream::connect_timeout(&address, CONNECT_WITHIN) {
             Ok(socket) => return Ok(socket),
@@ -207,7 +208,7 @@ fn greet(call: &Call, token: String, purpose: Purpose) -> Result<(Line, Welcome)
                 return Err(FarError::Refused { address: address(), why });
             }
             Ok(Some(_)) => {
-                let why = "it sent something else than a welcome".to_string();
+                let why = "its first message is not a welcome".to_string();
                 return Err(FarError::NotAProbe { address: address(), why });
             }
             Ok(None) if begin.elapsed() > HELLO_WITHIN => {

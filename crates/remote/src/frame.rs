@@ -10,7 +10,7 @@ const LENGTH_BYTES: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Longer than allowed, or not a length at all.
-    #[error("a message of {bytes} bytes, where at most {bytes_max} are allowed")]
+    #[error("a message of {bytes} bytes, above the limit of {bytes_max}")]
     TooLong {
         /// As announced.
         bytes: u32,
@@ -18,7 +18,7 @@ pub enum FrameError {
         bytes_max: usize,
     },
     /// Not what belongs here.
-    #[error("a message that cannot be understood: {0}")]
+    #[error("a malformed message: {0}")]
     Malformed(String),
 }
 
@@ -74,7 +74,7 @@ impl Frames {
     }
 }
 
-/// A message from its JSON. The error may quote what came, so nothing in it drives a terminal.
+/// A message from its JSON. The error may quote the bytes, so control characters are escaped.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
     let malformed = |error: serde_json::Error| FrameError::Malformed(printable(&error.to_string()));
     serde_json::from_slice(bytes).map_err(malformed)

@@ -1,6 +1,6 @@
-//! The latest counters as text that Prometheus reads, over plain HTTP, to whoever asks.
+//! The latest counters as text for Prometheus, over plain HTTP, without a token.
 //!
-//! No token is asked for, so the address should be one that only this host reaches. The text is
+//! So the address should be one that only this host reaches. The text is
 //! that of the exposition format 0.0.4.
 
 mod http;
@@ -14,19 +14,19 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often counters are read: what Prometheus asks for at most, nanoseconds.
+/// How often counters are read, nanoseconds: as often as Prometheus scrapes at most.
 const PERIOD_NS: u64 = 1_000_000_000;
-/// Values older than this are not told: their source is gone.
+/// Values older than this are left out: their source is gone.
 const OLD_NS: u64 = 5_000_000_000;
-/// How often the server is looked for.
+/// How often the exporter looks for the server.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// How soon a wish to stop is noticed, and readings are taken.
+/// How often the stop flag is checked, and readings are taken.
 const TURN: Duration = Duration::from_millis(100);
 
 /// The latest reading of each source, by its name.
 type Latest = BTreeMap<&'static str, Reading>;
 
-/// Responses Prometheus.
+/// Serves Prometheus.
 #[derive(Debug)]
 pub struct Exporter {
     listener: TcpListener,
@@ -46,7 +46,7 @@ impl Exporter {
         self.listener.local_addr().unwrap_or(unknown)
     }
 
-    /// Reads and responses until told to stop. One asker at a time: each has a deadline.
+    /// Reads and serves until `stop` is set. One scrape at a time: each has a deadline.
     pub fn run(&self, stop: &AtomicBool) {
         let (mut sampler, mut server_pid) = (None, None);
         let mut looked: Option<Instant> = None;
@@ -66,7 +66,7 @@ impl Exporter {
             if let Ok(Some((socket, _))) = accept(&self.listener, TURN) {
                 let now_ns = monotonic_ns();
                 latest.retain(|_, reading| reading.end_ns + OLD_NS > now_ns);
-                // An asker that went away is no trouble of ours.
+                // A client that closed early is not an error of ours.
                 let _ = http::respond(&socket, || text::text(&latest, clock_tick_ns));
             }
         }

@@ -26,13 +26,13 @@ pub enum TokenError {
         error: io::Error,
     },
     /// Others may read the secret.
-    #[error("{0}: others may read it; for example chmod 600 {0}", path.display())]
+    #[error("{0}: other users can read it; for example chmod 600 {0}", path.display())]
     Open {
         /// Which file.
         path: PathBuf,
     },
     /// Somebody else can change or replace what is read.
-    #[error("{}: it is {what}, and a secret is kept in a file of our own", path.display())]
+    #[error("{}: it is {what}; a secret must be in a regular file of this user", path.display())]
     Foreign {
         /// Which file.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum TokenError {
     },
     /// Not a token.
     #[error(
-        "{}: it does not hold a token, which is {CHARACTERS_MIN} to {CHARACTERS_MAX} printed \
+        "{}: it holds no token, which is {CHARACTERS_MIN} to {CHARACTERS_MAX} printable \
          characters without blanks in one line", path.display()
     )]
     NoToken {
@@ -100,7 +100,7 @@ pub fn open_secret(path: &Path) -> Result<File, TokenError> {
     };
     let found = file.metadata().map_err(io_error(path))?;
     if !found.is_file() {
-        return Err(foreign("no regular file"));
+        return Err(foreign("not a regular file"));
     }
     if found.mode() & 0o077 != 0 {
         return Err(TokenError::Open { path: path.to_path_buf() });
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(read(&link).unwrap(), token, "a client may keep its copy where it likes");
         let inside = folder.join("folder");
         fs::create_dir(&inside).unwrap();
-        assert!(refused(&inside).contains("no regular file"), "{}", refused(&inside));
+        assert!(refused(&inside).contains("not a regular file"), "{}", refused(&inside));
         if chown(&path, Some(65_534), None).is_err() {
             println!("skipped: only root can give a file to another user");
         } else {

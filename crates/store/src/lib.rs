@@ -64,7 +64,7 @@ pub enum StoreError {
     },
     /// The record was written by another version.
     #[error(
-        "{}: schema '{found}' is not known here, this version reads '{known}'",
+        "{}: unknown schema '{found}'; this version reads '{known}'",
         path.display()
     )]
     Schema {

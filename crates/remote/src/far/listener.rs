@@ -112,7 +112,7 @@ impl Listener {
                 self.take(part, message)
             }
             Ok(None) if self.heard.elapsed() > SILENCE_MAX => {
-                Err(Over::Lost(format!("nothing was heard of it for {} s", SILENCE_MAX.as_secs())))
+                Err(Over::Lost(format!("it sent nothing for {} s", SILENCE_MAX.as_secs())))
             }
             Ok(None) => Ok(()),
             Err(LineEnd::Closed) => Err(Over::Lost("it closed the connection".to_string())),
@@ -152,6 +152,6 @@ impl Listener {
         while begin.elapsed() < STOP_WITHIN {
             self.turn(Part::After)?;
         }
-        Err(Over::Lost("it did not end when asked".to_string()))
+        Err(Over::Lost("it did not stop when asked".to_string()))
     }
 }
