@@ -6,7 +6,7 @@
 use crate::curve::{Curve, Leg};
 use crate::units::{LEVELS_MAX, RATE_MAX, Range, UnitError, parse_duration_ns, parse_rate};
 
-/// Straight pieces that one period of a wave is drawn with; they leave it by less than a
+/// Straight pieces that approximate one period of a wave; they differ from it by less than a
 /// thousandth of its height.
 const WAVE_PIECES: u32 = 100;
 /// Longest recording and longest wave that are read, legs.
@@ -116,7 +116,7 @@ pub struct RecordingError {
 
 /// A recording of rates, CSV with the columns t (seconds) and rate (per second): each rate holds
 /// until the next line, and the last line only says when it ends. A first line of names, empty
-/// lines and lines that begin with # are passed over.
+/// lines and lines that begin with # are skipped.
 pub fn parse_recording(text: &str) -> Result<Curve, RecordingError> {
     let mut rows: Vec<(f64, f64)> = Vec::new();
     let mut last_line = 1;

@@ -1,7 +1,7 @@
 //! Raw counters as a host gave them, with the time window of the read.
 //!
-//! Readings are observations: cumulative counters and states, never rates. Rates are derived by
-//! whoever compares two of them, and can be derived again by a better version.
+//! Readings are observations: cumulative counters and states, never rates. The comparison of two
+//! readings derives rates, and a better version can derive them again.
 
 use crate::facts::Unreadable;
 use crate::tuning::Row;
@@ -81,30 +81,30 @@ pub enum Data {
     Memory(BTreeMap<String, u64>),
     /// `/sys/devices/system/node/node*/numastat`, `node0.numa_miss` and so on.
     Numa(BTreeMap<String, u64>),
-    /// Clock and thermal state of CPUs, where the kernel tells.
+    /// Clock and thermal state of CPUs, where the kernel reports them.
     CpuClocks(Vec<CpuClock>),
-    /// What the server's language runtime tells about itself (Go: runtime/metrics), by name.
+    /// Figures of the server's language runtime (Go: runtime/metrics), by name.
     ServerRuntime(BTreeMap<String, f64>),
     /// The source exists and could not be read.
     Unreadable(Unreadable),
-    /// What `ceiling tune` changed on this host, looked at again.
+    /// What `ceiling tune` changed on this host, read again.
     Tuning(TuningNow),
-    /// What reading cost us since the run began.
+    /// Cost of the readings since the run began.
     ProbeCost(ProbeCost),
 }
 
 /// Values that were changed, and those of them that are no longer as they were written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TuningNow {
-    /// Places that were looked at.
+    /// Places that were read.
     pub places: u32,
-    /// Those that are no longer as at the first look: changed by somebody else, not readable any
-    /// more, put back, or changed only since.
+    /// Those that differ from the first look: changed by another program, no longer readable,
+    /// restored, or changed only since.
     pub drifted: Vec<Row>,
 }
 
 impl TuningNow {
-    /// Source of the [`Unreadable`] that stands where whether anything is changed is not known.
+    /// Source of the [`Unreadable`] reading when it is not known whether anything is changed.
     pub const SOURCE: &str = "tuning";
 }
 
@@ -290,7 +290,7 @@ pub struct QuotaUse {
     pub throttled_periods: u64,
     /// Sum of the time tasks were throttled, nanoseconds.
     pub throttled_ns: u64,
-    /// CPU time used, nanoseconds, when the group tells.
+    /// CPU time used, nanoseconds, when the group reports it.
     pub usage_ns: Option<u64>,
 }
 

@@ -1,7 +1,7 @@
 //! Numbers as people type and read them: counts, durations, ranges.
 //!
-//! Parsing never guesses: a value that is not understood says what is accepted and gives an
-//! example, so that a command-line error needs no manual.
+//! Parsing never guesses: an error says what is accepted and gives an example, so that it needs no
+//! manual.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub const NS_PER_MS: u64 = 1_000_000;
 /// Nanoseconds in one microsecond.
 pub const NS_PER_US: u64 = 1_000;
 
-/// Largest rate that can be asked for, per second. No host sends as much, and every planned request
+/// Largest rate that can be requested, per second. No host sends as much, and every planned request
 /// is counted, sent or not.
 pub const RATE_MAX: f64 = 100e6;
 
