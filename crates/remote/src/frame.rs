@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 const LENGTH_BYTES: usize = 4;
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Longer than allowed, or not a length at all.
@@ -17,7 +17,7 @@ pub enum FrameError {
         /// The limit.
         bytes_max: usize,
     },
-    /// Not what belongs here.
+    /// Not a message of this protocol.
     #[error("a malformed message: {0}")]
     Malformed(String),
 }
@@ -50,7 +50,7 @@ impl Frames {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The bytes of the next whole message. After an error the stream is of no more use.
+    /// The bytes of the next whole message. After an error the stream is useless.
     pub fn next_bytes(&mut self) -> Result<Option<Vec<u8>>, FrameError> {
         let Some((length, behind)) = self.buffer.split_first_chunk::<LENGTH_BYTES>() else {
             return Ok(None);
