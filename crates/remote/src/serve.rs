@@ -1,8 +1,8 @@
 //! The probe's end: it accepts connections and runs a session for each client.
 //!
-//! A connection is a stranger until it has shown its token. The probe holds few strangers at a time,
-//! for a few seconds, with a few kilobytes each; one too many closes the oldest, so that silent
-//! strangers never keep a client out.
+//! A connection is a stranger until it has shown its token. The probe holds few strangers at a
+//! time, for a few seconds, with a few kilobytes each; one too many closes the oldest, so that
+//! silent strangers never keep a client out.
 
 mod door;
 mod files;
