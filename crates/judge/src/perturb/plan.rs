@@ -3,7 +3,6 @@
 use super::table::{self, Prediction};
 use crate::case::{Case, Host};
 use crate::gates;
-use crate::observe::{Observed, ThreadShare};
 use crate::verdict::{Context, last_visits};
 use model::curve::Curve;
 use model::load::{Arrival, Level};
@@ -11,6 +10,7 @@ use model::perturbation::{Confirm, Resource, Touch};
 use model::route::Address;
 use model::run::Point;
 use model::verdict::{Named, Verdict};
+use observe::{Observed, ThreadShare};
 
 /// Share of a CPU resource that is left while it is changed.
 const CUT: f64 = 0.8;

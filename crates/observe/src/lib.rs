@@ -1,13 +1,19 @@
 //! What the readings of one window say: deltas and shares, with nothing decided.
 //!
+//! What this room is for: making rates of counters, once, for verdicts and for pages.
+//! In: raw readings and the windows of points. Out: what each host did in them.
+//! Never: an opinion on a figure, IO, a clock; a zero where nothing was read.
+//!
 //! Cumulative counters are differenced between the first and the last reading of each source that
 //! lie wholly inside the window, over the time between those two reads.
 
 mod network;
 mod server;
+mod window;
 
 pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
 pub use server::{DoingShares, DownstreamUse, SocketCensus};
+pub use window::Raw;
 
 use model::facts::Unreadable;
 use model::reading::{
