@@ -17,7 +17,8 @@ pub(crate) use self::runs::*;
 use model::check::Check;
 use model::curve::Curve;
 use model::facts::{
-    CpuAccounting, CpuQuota, HostFacts, Nic, NicSettings, ProcessFacts, ServerFacts, Unreadable,
+    ClockOffset, CpuAccounting, CpuQuota, FarHost, HostFacts, Nic, NicSettings, Privilege,
+    ProcessFacts, ServerFacts, Unreadable,
 };
 use model::fanout::{Delivery, EventInfo, Fanout, Subscribers};
 use model::histogram::{Histogram, Summary};
@@ -49,6 +50,7 @@ use std::collections::BTreeMap;
 pub(crate) fn all() -> Vec<(&'static str, Run)> {
     vec![
         ("ramp_quota", ramp_quota()),
+        ("ramp_two_hosts", ramp_two_hosts()),
         ("ramp_generator", ramp_generator()),
         ("ramp_no_wall", ramp_no_wall()),
         ("ramp_unknown", ramp_unknown()),

@@ -14,9 +14,9 @@
 
 use super::Outcome;
 use crate::case::Case;
-use crate::observe::{CpuShare, Observed};
 use model::facts::{CpuAccounting, HostFacts};
 use model::standing::{Figure, Standing};
+use observe::{CpuShare, Observed};
 
 /// Least and most that precisely accounted states may add up to.
 const PRECISE: (f64, f64) = (0.90, 1.10);

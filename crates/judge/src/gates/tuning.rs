@@ -11,10 +11,10 @@
 
 use super::Outcome;
 use crate::case::Case;
-use crate::observe::{Observed, TuningSeen};
 use model::facts::Unreadable;
 use model::reading::TuningNow;
 use model::tuning::{Fate, Row};
+use observe::{Observed, TuningSeen};
 
 const BOUND: &str = "every value that ceiling tune wrote is as written";
 
@@ -100,10 +100,10 @@ fn suspects(row: &Row) -> &'static str {
 mod tests {
     use crate::fixture::Fixture;
     use crate::gates;
-    use crate::observe::Observed;
     use model::facts::{TunedValue, Unreadable};
     use model::reading::{Data, Reading, TuningNow};
     use model::tuning::{Fate, Row, Scope, TakesEffect};
+    use observe::Observed;
 
     fn row(place: &str) -> Row {
         Row {

@@ -3,7 +3,6 @@
 use super::table;
 use crate::case::{Case, Host};
 use crate::gates;
-use crate::observe::{Observed, ThreadShare};
 use crate::verdict::{Context, last_visits};
 use crate::walls::Predicts;
 use model::curve::Curve;
@@ -12,6 +11,7 @@ use model::perturbation::{Confirm, Resource, Touch};
 use model::route::Address;
 use model::run::Point;
 use model::verdict::{Named, Verdict};
+use observe::{Observed, ThreadShare};
 
 /// Share of a CPU resource that is left while it is changed.
 const CUT: f64 = 0.8;

@@ -52,8 +52,13 @@ const ROOMS: &[Room] = &[
         why: "a knob is changed and restored without knowing what for",
     },
     Room {
-        folder: "crates/judge",
+        folder: "crates/observe",
         may_use: &["crates/model"],
+        why: "counters become rates in one place, for verdicts and for pages",
+    },
+    Room {
+        folder: "crates/judge",
+        may_use: &["crates/model", "crates/observe"],
         why: "a verdict is a pure function of a run",
     },
     Room {
@@ -63,7 +68,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/report",
-        may_use: &["crates/model"],
+        may_use: &["crates/model", "crates/observe"],
         why: "a page is drawn from values, wherever they come from",
     },
     Room {
@@ -161,7 +166,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "walls",
-        may_use: &["crates/model", "crates/judge", "crates/store"],
+        may_use: &["crates/model", "crates/observe", "crates/judge", "crates/store"],
         why: "labels are compared with what the judge says of kept runs",
     },
     Room {

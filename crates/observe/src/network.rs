@@ -82,7 +82,7 @@ pub struct InterruptUse {
     pub per_s: f64,
 }
 
-pub(super) fn interrupts(pair: &Pair<'_, Vec<Interrupt>>) -> Vec<InterruptUse> {
+pub(crate) fn interrupts(pair: &Pair<'_, Vec<Interrupt>>) -> Vec<InterruptUse> {
     let sum = |one: &Interrupt| one.per_cpu.iter().sum::<u64>();
     let of_interrupt = |last: &Interrupt| {
         let first = pair.first.iter().find(|first| first.irq == last.irq)?;
@@ -94,10 +94,10 @@ pub(super) fn interrupts(pair: &Pair<'_, Vec<Interrupt>>) -> Vec<InterruptUse> {
 
 /// Lowest share of its highest clock that each CPU was seen at.
 #[derive(Debug, Default)]
-pub(super) struct Clocks(Option<BTreeMap<u32, f64>>);
+pub(crate) struct Clocks(Option<BTreeMap<u32, f64>>);
 
 impl Clocks {
-    pub(super) fn add(&mut self, clocks: &[CpuClock]) {
+    pub(crate) fn add(&mut self, clocks: &[CpuClock]) {
         for clock in clocks {
             let known = clock.now_khz.zip(clock.max_khz.filter(|max_khz| *max_khz > 0));
             let Some((now_khz, max_khz)) = known else { continue };
@@ -107,12 +107,12 @@ impl Clocks {
         }
     }
 
-    pub(super) fn finish(self) -> Option<BTreeMap<u32, f64>> {
+    pub(crate) fn finish(self) -> Option<BTreeMap<u32, f64>> {
         self.0
     }
 }
 
-pub(super) fn softnet(pair: &Pair<'_, Vec<Softnet>>) -> Vec<SoftnetUse> {
+pub(crate) fn softnet(pair: &Pair<'_, Vec<Softnet>>) -> Vec<SoftnetUse> {
     let of_cpu = |last: &Softnet| {
         let first = pair.first.iter().find(|first| first.cpu == last.cpu)?;
         let processed = last.processed.wrapping_sub(first.processed);
@@ -127,7 +127,7 @@ pub(super) fn softnet(pair: &Pair<'_, Vec<Softnet>>) -> Vec<SoftnetUse> {
     pair.last.iter().filter_map(of_cpu).collect()
 }
 
-pub(super) fn links(pair: &Pair<'_, Vec<Interface>>) -> Vec<LinkUse> {
+pub(crate) fn links(pair: &Pair<'_, Vec<Interface>>) -> Vec<LinkUse> {
     let of_link = |last: &Interface| {
         let first = pair.first.iter().find(|first| first.name == last.name)?;
         let per_s = |field: fn(&Interface) -> u64| {
@@ -151,10 +151,10 @@ pub(super) fn links(pair: &Pair<'_, Vec<Interface>>) -> Vec<LinkUse> {
 
 /// How often packets were seen waiting in a discipline.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(BTreeMap<(String, u32), (u32, u32)>);
+pub(crate) struct Waiting(BTreeMap<(String, u32), (u32, u32)>);
 
 impl Waiting {
-    pub(super) fn add(&mut self, qdiscs: &[Qdisc]) {
+    pub(crate) fn add(&mut self, qdiscs: &[Qdisc]) {
         for qdisc in qdiscs {
             let reads = self.0.entry((qdisc.interface.clone(), qdisc.handle)).or_default();
             reads.0 += u32::from(qdisc.backlog_packets > 0);
@@ -168,7 +168,7 @@ impl Waiting {
     }
 }
 
-pub(super) fn qdiscs(pair: &Pair<'_, Vec<Qdisc>>, waiting: &Waiting) -> Vec<QdiscUse> {
+pub(crate) fn qdiscs(pair: &Pair<'_, Vec<Qdisc>>, waiting: &Waiting) -> Vec<QdiscUse> {
     let of_qdisc = |last: &Qdisc| {
         let is_same = |one: &&Qdisc| (&one.interface, one.handle) == (&last.interface, last.handle);
         let first = pair.first.iter().find(is_same)?;
@@ -185,7 +185,7 @@ pub(super) fn qdiscs(pair: &Pair<'_, Vec<Qdisc>>, waiting: &Waiting) -> Vec<Qdis
     pair.last.iter().filter_map(of_qdisc).collect()
 }
 
-pub(super) fn conntrack(pair: &Pair<'_, Conntrack>, count: u64) -> ConntrackUse {
+pub(crate) fn conntrack(pair: &Pair<'_, Conntrack>, count: u64) -> ConntrackUse {
     ConntrackUse {
         count,
         max: pair.last.max,
@@ -195,7 +195,7 @@ pub(super) fn conntrack(pair: &Pair<'_, Conntrack>, count: u64) -> ConntrackUse 
 }
 
 /// Increase of every counter of every driver.
-pub(super) fn drivers(
+pub(crate) fn drivers(
     pair: &Pair<'_, BTreeMap<String, BTreeMap<String, u64>>>,
 ) -> BTreeMap<String, BTreeMap<String, u64>> {
     let of_link = |(name, last): (&String, &BTreeMap<String, u64>)| {

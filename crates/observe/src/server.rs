@@ -39,7 +39,7 @@ const FOLLOWED_MAX: usize = 20_000;
 
 /// The census while readings pass by.
 #[derive(Debug, Default)]
-pub(super) struct Census {
+pub(crate) struct Census {
     sum: Option<SocketCensus>,
     /// First and last cumulative times of a server-side socket, by cookie; the first of them is the
     /// clock, microseconds.
@@ -47,7 +47,7 @@ pub(super) struct Census {
 }
 
 impl Census {
-    pub(super) fn add(&mut self, at_ns: u64, sockets: &[Connection]) {
+    pub(crate) fn add(&mut self, at_ns: u64, sockets: &[Connection]) {
         let sum = self.sum.get_or_insert_default();
         for socket in sockets {
             // The end of a connection counts as a byte; no request or response is that short.
@@ -76,7 +76,7 @@ impl Census {
         }
     }
 
-    pub(super) fn finish(self) -> Option<SocketCensus> {
+    pub(crate) fn finish(self) -> Option<SocketCensus> {
         let mut sum = self.sum?;
         for (first, last) in self.followed.values() {
             let passed = |at: usize| last[at].saturating_sub(first[at]);
@@ -155,13 +155,13 @@ impl DoingShares {
 
 /// The shares while readings pass by.
 #[derive(Debug, Default)]
-pub(super) struct DoingSum {
+pub(crate) struct DoingSum {
     shares: DoingShares,
     futexes: BTreeMap<(u32, u64), u64>,
 }
 
 impl DoingSum {
-    pub(super) fn add(&mut self, threads: &[ThreadNow]) {
+    pub(crate) fn add(&mut self, threads: &[ThreadNow]) {
         self.shares.rounds += 1;
         for thread in threads {
             self.shares.samples += 1;
@@ -176,7 +176,7 @@ impl DoingSum {
         self.shares.still_rounds += u64::from(is_still);
     }
 
-    pub(super) fn finish(self) -> Option<DoingShares> {
+    pub(crate) fn finish(self) -> Option<DoingShares> {
         let threads = self.shares.by_thread.len();
         let same_futex = self.futexes.values().copied().max().unwrap_or(0);
         (self.shares.rounds > 0).then_some(DoingShares { threads, same_futex, ..self.shares })
@@ -196,13 +196,13 @@ pub struct DownstreamUse {
 
 /// The downstreams while readings pass by.
 #[derive(Debug, Default)]
-pub(super) struct DownstreamSum {
+pub(crate) struct DownstreamSum {
     reads: u32,
     sums: BTreeMap<String, (u64, u64)>,
 }
 
 impl DownstreamSum {
-    pub(super) fn add(&mut self, downstreams: &[Downstream]) {
+    pub(crate) fn add(&mut self, downstreams: &[Downstream]) {
         self.reads += 1;
         for one in downstreams {
             let sums = self.sums.entry(one.to.clone()).or_default();
@@ -212,7 +212,7 @@ impl DownstreamSum {
     }
 
     /// The busiest first.
-    pub(super) fn finish(self) -> Option<Vec<DownstreamUse>> {
+    pub(crate) fn finish(self) -> Option<Vec<DownstreamUse>> {
         let mean = |sum: u64| sum as f64 / f64::from(self.reads.max(1));
         let used = |(to, (connections, waiting)): (String, (u64, u64))| DownstreamUse {
             to,
@@ -226,7 +226,7 @@ impl DownstreamSum {
 }
 
 /// Share of the window in which the busiest disk had requests in flight.
-pub(super) fn disk_busy(pair: &Pair<'_, Vec<Disk>>) -> f64 {
+pub(crate) fn disk_busy(pair: &Pair<'_, Vec<Disk>>) -> f64 {
     let busy = |last: &Disk| {
         let first = pair.first.iter().find(|first| first.name == last.name)?;
         Some(last.busy_ms.saturating_sub(first.busy_ms) as f64 / 1e3 / pair.seconds)

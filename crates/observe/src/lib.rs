@@ -1,13 +1,21 @@
 //! What the readings of one window say: deltas and shares, with nothing decided.
 //!
+//! What this room is for: making rates of counters, once, for verdicts and for pages.
+//! In: raw readings and the windows of points. Out: what each host did in them.
+//! Never: an opinion on a figure, IO, a clock; a zero where nothing was read.
+//!
 //! Cumulative counters are differenced between the first and the last reading of each source that
 //! lie wholly inside the window, over the time between those two reads.
 
 mod network;
+mod series;
 mod server;
+mod window;
 
 pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
+pub use series::{Process, shares_over_time, threads_over_time};
 pub use server::{DoingShares, DownstreamUse, SocketCensus};
+pub use window::Raw;
 
 use model::facts::Unreadable;
 use model::reading::{
@@ -37,6 +45,22 @@ impl CpuShare {
     pub fn busy(&self) -> f64 {
         self.shares.busy()
     }
+}
+
+/// CPU states in the order they are shown. Together they are all of the time.
+pub const STATES: [&str; 7] = ["usr", "sys", "softirq", "irq", "steal", "iowait", "idle"];
+
+/// Shares of CPU time by state, percent, in the order of [`STATES`].
+pub type Shares = [f64; STATES.len()];
+
+/// Mean shares over CPUs, each of the same weight; none without a CPU.
+pub fn mean_shares(cpus: &[CpuShare]) -> Option<Shares> {
+    let mut sum = [0.0; STATES.len()];
+    for CpuShare { shares: of, .. } in cpus {
+        let each = [of.user, of.system, of.softirq, of.irq, of.steal, of.iowait, of.idle];
+        sum.iter_mut().zip(each).for_each(|(sum, share)| *sum += 100.0 * share);
+    }
+    (!cpus.is_empty()).then(|| sum.map(|share| share / cpus.len() as f64))
 }
 
 /// How one thread spent the window, shares of its length.
