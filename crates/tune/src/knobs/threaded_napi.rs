@@ -10,8 +10,9 @@
 
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Effect, Knob, Proposal, Sign};
-use crate::place::{Format, Place, process};
+use crate::place::{Format, Place};
 use crate::predict;
+use crate::process;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -51,7 +52,8 @@ fn threads(host: &Host, place: &Place) -> Option<String> {
     let is_its = |pid: &u32| {
         host.text(&format!("/proc/{pid}/comm")).is_some_and(|name| name.starts_with(&start))
     };
-    Some(process::numbers(host, "/proc").iter().filter(|pid| is_its(pid)).count().to_string())
+    let all = process::ids(&host.root.path("/proc")).ok()?;
+    Some(all.iter().filter(|pid| is_its(pid)).count().to_string())
 }
 
 fn judge(_: &str, now: &str, wanted: &str) -> Effect {
