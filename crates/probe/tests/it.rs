@@ -6,8 +6,9 @@ mod guards;
 
 use guards::{Guard, config, wait_for, wait_for_reading};
 use model::reading::{Data, Reading};
+use model::root::Root;
 use probe::fake_host::{SERVER_PID, Size, write_host};
-use probe::{Config, FindError, Root, Sampler, find_server, server_facts};
+use probe::{Config, FindError, Sampler, find_server, server_facts};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};

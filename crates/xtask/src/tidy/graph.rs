@@ -37,8 +37,13 @@ const ROOMS: &[Room] = &[
         why: "the data plane knows no files, no host and no screen",
     },
     Room {
-        folder: "crates/probe",
+        folder: "crates/host",
         may_use: &["crates/model"],
+        why: "how a kernel is asked is written once, for those who read and for who changes it",
+    },
+    Room {
+        folder: "crates/probe",
+        may_use: &["crates/model", "crates/host"],
         why: "a probe reads the host and has no opinion",
     },
     Room {
@@ -48,7 +53,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/tune",
-        may_use: &["crates/model"],
+        may_use: &["crates/model", "crates/host"],
         why: "a knob is changed and restored without knowing what for",
     },
     Room {
@@ -91,6 +96,7 @@ const ROOMS: &[Room] = &[
         may_use: &[
             "crates/model",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/profile",
             "crates/remote",
@@ -118,6 +124,7 @@ const ROOMS: &[Room] = &[
             "crates/model",
             "crates/wire",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/remote",
             "crates/tune",
@@ -138,6 +145,7 @@ const ROOMS: &[Room] = &[
             "crates/model",
             "crates/wire",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/profile",
             "crates/remote",

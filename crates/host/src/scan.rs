@@ -100,7 +100,7 @@ pub fn cpu_list(bytes: &[u8]) -> Result<Vec<u32>, ParseError> {
         if span.is_empty() {
             continue;
         }
-        let mut ends = span.splitn(2, |&byte| byte == b'-');
+        let mut ends = span.splitn(2, |&byte| byte == b'-').map(<[u8]>::trim_ascii);
         let first = ends.next().and_then(number).ok_or_else(error)?;
         let last = ends.next().map_or(Some(first), number).ok_or_else(error)?;
         if last < first || last >= CPUS_MAX {

@@ -3,26 +3,46 @@
 //! `/proc/sys/net` follows the process. `/sys/class/net` belongs to whoever mounted it: after a
 //! bare `nsenter --net` it still shows the devices of the host, and a write would land there.
 
-use crate::host::Host;
+use crate::Root;
 use std::collections::BTreeSet;
 use std::fs;
 
+fn text(root: &Root, path: &str) -> Option<String> {
+    fs::read_to_string(root.path(path)).ok()
+}
+
+/// A namespace, `net` or `pid`, of this thread as the kernel names it: `/proc/sys/net` follows the
+/// thread, not its process.
+pub fn of(root: &Root, kind: &str) -> Option<String> {
+    link(root, "thread-self", kind)
+}
+
+/// The same of the first process that is seen from here.
+pub fn of_first_process(root: &Root, kind: &str) -> Option<String> {
+    link(root, "1", kind)
+}
+
+fn link(root: &Root, process: &str, kind: &str) -> Option<String> {
+    let link = fs::read_link(root.path(format!("/proc/{process}/ns/{kind}"))).ok()?;
+    Some(link.display().to_string())
+}
+
 /// Why `/sys` must not be used from here; nothing when it shows the devices of this process.
-pub(crate) fn foreign_sys(host: &Host) -> Option<String> {
-    let table = host.text("/proc/self/net/dev")?;
+pub fn foreign_sys(root: &Root) -> Option<String> {
+    let table = text(root, "/proc/self/net/dev")?;
     let own: BTreeSet<String> = table
         .lines()
         .filter_map(|line| Some(line.split_once(':')?.0.trim().to_string()))
         .filter(|name| !name.contains('|'))
         .collect();
-    let entries = fs::read_dir(host.root.path("/sys/class/net")).ok()?;
+    let entries = fs::read_dir(root.path("/sys/class/net")).ok()?;
     let shown: BTreeSet<String> = entries
         .flatten()
         .filter(|entry| entry.path().join("ifindex").exists())
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
     // Two namespaces may have devices of the same names, and lo always: their numbers differ.
-    let is_same = own == shown && own.iter().all(|name| has_its_number(host, name));
+    let is_same = own == shown && own.iter().all(|name| has_its_number(root, name));
     (!is_same).then(|| {
         "/sys here shows the devices of another network namespace; enter it with ip netns exec \
          NAME, which brings its own /sys"
@@ -31,10 +51,10 @@ pub(crate) fn foreign_sys(host: &Host) -> Option<String> {
 }
 
 /// Whether a device has the number in `/sys` that the kernel tells this process.
-fn has_its_number(host: &Host, name: &str) -> bool {
-    let shown = host.text(&format!("/sys/class/net/{name}/ifindex"));
+fn has_its_number(root: &Root, name: &str) -> bool {
+    let shown = text(root, &format!("/sys/class/net/{name}/ifindex"));
     let shown = shown.and_then(|text| text.trim().parse::<u32>().ok());
-    let told = host.text("/proc/self/net/igmp");
+    let told = text(root, "/proc/self/net/igmp");
     let line = told.iter().flat_map(|text| text.lines()).find(|line| {
         let mut words = line.split_whitespace();
         let number = words.next();
@@ -49,23 +69,17 @@ fn has_its_number(host: &Host, name: &str) -> bool {
 /// (`PROC_PID_INIT_INO` of the kernel).
 const ALL_PROCESSES: &str = "pid:[4026531836]";
 
-/// Whether a network namespace is that of the first process that is seen from here.
-pub(crate) fn is_of_first_process(host: &Host, namespace: &str) -> bool {
-    let first = fs::read_link(host.root.path("/proc/1/ns/net"));
-    first.is_ok_and(|link| link.to_string_lossy() == namespace)
-}
-
 /// Whether a network namespace still has a process or a name; also when that cannot be told,
-/// because not all processes of the host are seen from here.
-pub(crate) fn is_alive(host: &Host, namespace: &str) -> bool {
-    if !host.pid_namespace.is_empty() && host.pid_namespace != ALL_PROCESSES {
+/// because not all processes of the host are seen from this PID namespace.
+pub fn is_alive(root: &Root, pid_namespace: &str, namespace: &str) -> bool {
+    if !pid_namespace.is_empty() && pid_namespace != ALL_PROCESSES {
         return true;
     }
-    let mounts = host.text("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = text(root, "/proc/self/mountinfo").unwrap_or_default();
     if mounts.lines().any(|line| line.split(' ').any(|word| word == namespace)) {
         return true;
     }
-    let Ok(processes) = fs::read_dir(host.root.path("/proc")) else { return true };
+    let Ok(processes) = fs::read_dir(root.path("/proc")) else { return true };
     let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
     let mut links = processes
         .flatten()

@@ -2,7 +2,7 @@
 
 use crate::kept::{is_gone, unreadable};
 use crate::scan::{self, ParseError};
-use crate::source::files;
+use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::root::Root;
 use model::secret;
@@ -112,11 +112,6 @@ pub fn cpus_allowed(pid: u32) -> Result<Vec<u32>, Unreadable> {
     })
 }
 
-/// Soft and hard limit of open files of the process.
-pub fn open_files_limit(pid: u32) -> Result<(u64, u64), Unreadable> {
-    read(&path(pid, "limits"), files::parse)
-}
-
 /// The command line without its secrets, arguments separated by spaces; the name in brackets when
 /// there is none.
 pub fn command(pid: u32) -> Result<String, Unreadable> {
@@ -135,6 +130,34 @@ fn shown(bytes: &[u8]) -> String {
         None => words,
     };
     secret::words(&words).join(" ").trim_end().to_string()
+}
+
+/// The same process as then, and alive; nothing when it is not, or cannot be told.
+pub fn same(host: &Root, pid: u32, started_ticks: u64) -> Option<Stat> {
+    let stat = stat_if_there_on(host, pid).ok().flatten();
+    stat.filter(|stat| stat.started_ticks == started_ticks && stat.state != b'Z')
+}
+
+/// The first process with a name, and when it started.
+pub fn named(host: &Root, name: &str) -> Option<(u32, u64)> {
+    let is_it = |pid: &u32| {
+        let comm = std::fs::read(host.process(*pid, "comm"));
+        comm.is_ok_and(|comm| comm.trim_ascii() == name.as_bytes())
+    };
+    let mut all = ids(&host.path("/proc")).ok()?;
+    all.sort_unstable();
+    let pid = all.into_iter().find(is_it)?;
+    Some((pid, stat_on(host, pid).ok()?.started_ticks))
+}
+
+/// Processes below one, each with its start, by number; our own is left out.
+pub fn descendants(host: &Root, pid: u32) -> Vec<(u32, u64)> {
+    let tree = Tree::on(host, pid);
+    let below = tree.iter().flat_map(Tree::pids).filter(|below| **below != pid);
+    let started = |pid: &u32| Some((*pid, stat_on(host, *pid).ok()?.started_ticks));
+    let mut found: Vec<(u32, u64)> = below.filter_map(started).collect();
+    found.sort_unstable();
+    found
 }
 
 /// Ids that are the names of entries of a folder: processes of `/proc`, threads of a `task`.
@@ -239,6 +262,17 @@ mod tests {
         // A folder in its place cannot be read, which a file can also not be without descriptors.
         host.write("proc/8/stat/none", "");
         assert!(stat_if_there_on(&root, 8).is_err());
+    }
+
+    #[test]
+    fn a_process_is_itself_only_with_its_start() {
+        let (root, pid) = (Root::default(), std::process::id());
+        let started = stat(pid).unwrap().started_ticks;
+        assert!(same(&root, pid, started).is_some());
+        assert!(same(&root, pid, started + 1).is_none() && same(&root, 0, 0).is_none());
+        let name = stat(pid).unwrap().name;
+        assert!(named(&root, &name).is_some());
+        assert_eq!(named(&root, "no such name"), None);
     }
 
     #[test]

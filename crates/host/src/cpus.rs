@@ -5,30 +5,19 @@
 //! of a CPU that cannot be: `lib/bitmap-str.c`, `bitmap_parse`. So a mask is always written as
 //! wide as the file that takes it shows its own.
 
+use crate::scan;
 use std::collections::BTreeSet;
 
 /// CPUs by number; or queues, where a file has a mask of those.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CpuSet(BTreeSet<u32>);
 
-/// Numbers believed: kernels are built for 8192 CPUs at most.
-const CPUS_MAX: u32 = 1 << 16;
-
 impl CpuSet {
     /// What a list such as `0-3,8` holds; an empty text is the empty set.
     pub fn parse_list(text: &str) -> Result<Self, String> {
         let wrong = || format!("'{text}' is no list of CPUs; for example 0-3,8");
-        let mut set = BTreeSet::new();
-        for part in text.trim().split(',').filter(|part| !part.is_empty()) {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let number = |word: &str| word.trim().parse::<u32>().ok().filter(|n| *n < CPUS_MAX);
-            let (first, last) = number(first).zip(number(last)).ok_or_else(wrong)?;
-            if first > last {
-                return Err(wrong());
-            }
-            set.extend(first..=last);
-        }
-        Ok(Self(set))
+        let cpus = scan::cpu_list(text.as_bytes()).map_err(|_| wrong())?;
+        Ok(Self(cpus.into_iter().collect()))
     }
 
     /// What a mask holds.

@@ -4,8 +4,9 @@ use crate::nic::Speeds;
 use crate::process;
 use crate::scan::{self, ParseError};
 use crate::source::{REGISTRY, Round, Scope, cgroup};
-use crate::{accounting, nic, sysctl};
+use crate::{accounting, limits, nic, sysctl};
 use model::facts::{CpuAccounting, HostFacts, Unreadable};
+use model::root::Root;
 use model::units::NS_PER_S;
 use std::path::Path;
 
@@ -41,7 +42,7 @@ pub fn host_facts() -> HostFacts {
     collector.unreadable.extend(unreadable_sysctls);
     let online = Path::new("/sys/devices/system/cpu/online");
     let clock_source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let open_files_limit = collector.keep(process::open_files_limit(pid));
+    let open_files_limit = collector.keep(limits::open_files(&Root::default(), pid));
     HostFacts {
         hostname: collector.line("/proc/sys/kernel/hostname").unwrap_or_default(),
         kernel,
@@ -115,7 +116,7 @@ pub fn parse_memory(bytes: &[u8]) -> Result<u64, ParseError> {
 pub fn clock_tick_ns() -> u64 {
     // SAFETY: sysconf takes no pointers.
     let ticks_per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    // Linux responses 100 and cannot fail here; 100 is also what the kernel prints with.
+    // Linux says 100 and cannot fail here; 100 is also what the kernel prints with.
     NS_PER_S / u64::try_from(ticks_per_s).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
 }
 

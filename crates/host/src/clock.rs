@@ -1,22 +1,31 @@
-//! The two clocks of the probe.
+//! Clocks: monotonic for readings and ticks, since the boot for deadlines, since 1970 for people.
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Monotonic time, nanoseconds: the clock behind `std::time::Instant`, which does not show its
 /// number, so that readings and ticks can be laid on one axis.
 pub fn monotonic_ns() -> u64 {
-    read_ns(libc::CLOCK_MONOTONIC)
+    ns(clock_gettime(ClockId::Monotonic))
 }
 
 /// CPU time of the calling thread, nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
-    read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+    ns(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-fn read_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid, writable timespec for the length of the call.
-    let result = unsafe { libc::clock_gettime(clock, &mut time) };
-    // Both clocks exist on every Linux this compiles for, so failure is a programmer's error.
-    assert_eq!(result, 0, "clock_gettime refused clock {clock}");
+/// Milliseconds since the boot, those included in which the host slept.
+pub fn boot_ms() -> u64 {
+    ns(clock_gettime(ClockId::Boottime)) / 1_000_000
+}
+
+/// Milliseconds since 1970.
+pub fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
+fn ns(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

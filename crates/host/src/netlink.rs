@@ -1,10 +1,14 @@
 //! Netlink: questions to the kernel whose responses come as a stream of messages with attributes.
 //!
-//! `include/uapi/linux/netlink.h`; numbers are in the byte order of the machine.
+//! `include/uapi/linux/netlink.h`; numbers are in the byte order of the machine. Messages are taken
+//! apart here and not by a crate: those that do copy each attribute, and sock_diag alone responds
+//! with fifty thousand messages in one round.
 
 use crate::scan::ParseError;
+use rustix::net::{self, AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::num::NonZeroU32;
+use std::os::fd::OwnedFd;
 
 /// What stands before every message.
 pub const MESSAGE_HEADER_BYTES: usize = 16;
@@ -37,23 +41,28 @@ impl More {
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl Fields<'_> {
+    /// So many bytes.
     pub fn take<const N: usize>(&self, at: usize) -> Result<[u8; N], ParseError> {
         let bytes = self.0.get(at..at + N).and_then(|bytes| bytes.try_into().ok());
         bytes.ok_or_else(|| ParseError::new("a longer netlink message", b"its end"))
     }
 
+    /// 16 bits in the order of the machine.
     pub fn u16(&self, at: usize) -> Result<u16, ParseError> {
         self.take(at).map(u16::from_ne_bytes)
     }
 
+    /// 16 bits, the highest byte first.
     pub fn u16_network(&self, at: usize) -> Result<u16, ParseError> {
         self.take(at).map(u16::from_be_bytes)
     }
 
+    /// 32 bits in the order of the machine.
     pub fn u32(&self, at: usize) -> Result<u32, ParseError> {
         self.take(at).map(u32::from_ne_bytes)
     }
 
+    /// 64 bits in the order of the machine.
     pub fn u64(&self, at: usize) -> Result<u64, ParseError> {
         self.take(at).map(u64::from_ne_bytes)
     }
@@ -105,8 +114,13 @@ fn aligned(length: usize) -> usize {
 
 /// The first bytes of a question that is `length` bytes long and asks for all there is.
 pub fn dump_header(length: usize, kind: u16) -> [u8; MESSAGE_HEADER_BYTES] {
+    header(length, kind, libc::NLM_F_DUMP)
+}
+
+/// The first bytes of a request that is `length` bytes long, with `NLM_F_` flags.
+pub fn header(length: usize, kind: u16, flags: i32) -> [u8; MESSAGE_HEADER_BYTES] {
     let mut header = [0; MESSAGE_HEADER_BYTES];
-    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    let flags = (libc::NLM_F_REQUEST | flags) as u16;
     header[..4].copy_from_slice(&(length as u32).to_ne_bytes());
     header[4..6].copy_from_slice(&kind.to_ne_bytes());
     header[6..8].copy_from_slice(&flags.to_ne_bytes());
@@ -114,54 +128,32 @@ pub fn dump_header(length: usize, kind: u16) -> [u8; MESSAGE_HEADER_BYTES] {
 }
 
 /// Asks, and gives the response chunk by chunk to `on`, which says whether it wants more; what the
-/// kernel has not produced by then it never does.
+/// kernel has not produced by then it never does. A confirmation is a refusal with errno 0.
 pub fn dump(
     protocol: i32,
     question: &[u8],
     chunk: &mut [u8],
     mut on: impl FnMut(&[u8]) -> Result<More, ParseError>,
 ) -> io::Result<()> {
-    let netlink = open(protocol)?;
-    send(&netlink, question)?;
+    let protocol = NonZeroU32::new(protocol as u32).map(Protocol::from_raw);
+    let flags = SocketFlags::CLOEXEC;
+    let netlink = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?;
+    net::send(&netlink, question, SendFlags::empty())?;
     loop {
         let length = receive(&netlink, chunk)?;
         match on(&chunk[..length]).map_err(io::Error::other)? {
             More::Follows => {}
-            More::Nothing => return Ok(()),
+            More::Nothing | More::Refused(0) => return Ok(()),
             More::Refused(errno) => return Err(io::Error::from_raw_os_error(errno)),
         }
     }
 }
 
-fn open(protocol: i32) -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: socket takes no pointers.
-    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, protocol) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just opened and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-fn send(netlink: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
-    // SAFETY: pointer and length are those of `bytes`, which outlives the call. An unconnected
-    // netlink socket sends to the kernel.
-    let sent = unsafe { libc::send(netlink.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
 /// One chunk. The kernel produces it before `send`, or the receive before this one, returns, so
 /// there is nothing to wait for and a response that is not there yet is an error.
 fn receive(netlink: &OwnedFd, chunk: &mut [u8]) -> io::Result<usize> {
-    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-    // SAFETY: pointer and length are those of `chunk`, which is writable and outlives the call.
-    let length =
-        unsafe { libc::recv(netlink.as_raw_fd(), chunk.as_mut_ptr().cast(), chunk.len(), flags) };
-    match usize::try_from(length) {
-        Err(_) => Err(io::Error::last_os_error()),
-        // MSG_TRUNC makes recv return the true length, also when it did not fit.
-        Ok(length) if length > chunk.len() => Err(io::Error::other("a response was cut")),
-        Ok(length) => Ok(length),
-    }
+    let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+    let (_, length) = net::recv(netlink, &mut *chunk, flags)?;
+    // TRUNC makes recv return the true length, also when it did not fit.
+    if length > chunk.len() { Err(io::Error::other("a response was cut")) } else { Ok(length) }
 }

@@ -36,8 +36,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// A tree that nobody has looked at yet.
-    pub(crate) fn unseen(host: &Root, root: u32) -> Self {
+    /// A tree that was not looked at yet.
+    pub fn unseen(host: &Root, root: u32) -> Self {
         let pids = vec![root];
         Self { host: host.clone(), root, root_started_ticks: None, has_ended: false, pids }
     }
@@ -68,7 +68,7 @@ impl Tree {
         self.root_started_ticks = known_ticks;
         self.pids.clear();
         self.pids.push(self.root);
-        let parents = if self.has_children_files() { None } else { Some(parents()?) };
+        let parents = if self.has_children_files() { None } else { Some(parents(&self.host)?) };
         let mut next = 0;
         while next < self.pids.len() {
             let pid = self.pids[next];
@@ -132,18 +132,19 @@ fn seen<T: Default>(path: &Path, read: io::Result<T>) -> Result<T, Unreadable> {
     }
 }
 
-/// The parent of every process of this host that we can see.
-pub fn parents() -> Result<BTreeMap<u32, u32>, Unreadable> {
-    let proc = Path::new("/proc");
-    let ids = process::ids(proc).map_err(|why| unreadable(proc, why))?;
+/// The parent of every process of a host that we can see.
+pub fn parents(host: &Root) -> Result<BTreeMap<u32, u32>, Unreadable> {
+    let proc = host.path("/proc");
+    let ids = process::ids(&proc).map_err(|why| unreadable(&proc, why))?;
     let mut parents = BTreeMap::new();
     for pid in ids {
-        match fs::read(process::path(pid, "stat")) {
+        let path = host.process(pid, "stat");
+        match fs::read(&path) {
             Ok(bytes) => {
                 parents.extend(process::parse_stat(&bytes).map(|stat| (pid, stat.parent)).ok());
             }
             Err(why) if is_gone(&why) => {}
-            Err(why) => return Err(unreadable(&process::path(pid, "stat"), why)),
+            Err(why) => return Err(unreadable(&path, why)),
         }
     }
     Ok(parents)
@@ -163,7 +164,7 @@ mod tests {
         let mut tree = Tree::of(child.id()).unwrap();
         assert_eq!(tree.pids().len(), 4, "{tree:?}");
         assert_eq!(tree.pids()[0], child.id());
-        let parents = parents().unwrap();
+        let parents = parents(&Root::default()).unwrap();
         assert_eq!(parents[&tree.pids()[1]], child.id());
         tree.refresh().unwrap();
         assert_eq!(tree.pids().len(), 4);
