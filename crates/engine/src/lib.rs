@@ -17,13 +17,13 @@ mod alarms;
 mod flight;
 mod ledger;
 mod places;
+mod pool;
 mod start;
 mod tally;
 
 mod checks;
 mod recorder;
 pub mod schedule;
-mod slot;
 
 pub mod clock;
 pub mod driver;
