@@ -144,7 +144,7 @@ impl Load {
         let (connections, depth) = (self.connections, self.depth);
         let arrival = self.arrival;
         let life = Life::default();
-        let level = Level { connections, connections_max: connections, depth, arrival, life };
+        let level = Level { connections, spare: 0, depth, arrival, life };
         crew.order_connect(1, &level);
         let begin_ns = clock::now_ns() + 300_000_000;
         let end_ns = if self.requests > 0 { u64::MAX } else { begin_ns + 300_000_000 };

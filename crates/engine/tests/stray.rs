@@ -68,8 +68,8 @@ fn run(driver: DriverKind, depth: u32, more: &'static str) -> (Counters, Connect
     };
     let mut crew = Crew::start(&job).unwrap();
     let (arrival, life) = (Arrival::Closed, Life::default());
-    let (connections, connections_max) = (CONNECTIONS, CONNECTIONS);
-    crew.order_connect(1, &Level { connections, connections_max, depth, arrival, life });
+    let (connections, spare) = (CONNECTIONS, 0);
+    crew.order_connect(1, &Level { connections, spare, depth, arrival, life });
     crew.order(|_| Order::Measure {
         begin_ns: engine::clock::now_ns(),
         end_ns: u64::MAX,

@@ -276,7 +276,7 @@ fn trial() -> Trial {
         }],
         levels: vec![Level {
             connections: 8,
-            connections_max: 8,
+            spare: 0,
             depth: 1,
             arrival: Arrival::Closed,
             life: Life::default(),

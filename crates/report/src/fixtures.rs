@@ -415,7 +415,7 @@ fn server() -> ServerFacts {
 fn trial(scene: &Scene, question: Question) -> Trial {
     let level = |connections: &u32| Level {
         connections: *connections,
-        connections_max: *connections,
+        spare: 0,
         depth: 1,
         arrival: Arrival::Closed,
         life: Life::default(),

@@ -206,7 +206,7 @@ fn in_flight(facts: &Facts) -> Option<Design> {
     let is_far = facts.knee_in_flight.is_some_and(|knee| load >= knee * FAR_BEYOND);
     let then =
         if is_far { now / 2 } else { ((f64::from(now) * GROWTH).round() as u32).max(now + 1) };
-    let changed = Level { connections: then, connections_max: then, ..level.clone() };
+    let changed = Level { connections: then, spare: 0, ..level.clone() };
     let in_flight = |connections: u32| u64::from(connections) * u64::from(depth);
     let what = format!("{} instead of {} requests in flight", in_flight(then), in_flight(now));
     Some((Change::Load(changed), what, Some(f64::from(then) / f64::from(now))))
@@ -229,7 +229,7 @@ fn connections(facts: &Facts) -> Option<Design> {
     let then = level.connections / 2;
     let changed = Level {
         connections: then,
-        connections_max: level.connections_max / 2,
+        spare: level.spare / 2,
         depth,
         ..level.clone()
     };
