@@ -8,7 +8,7 @@ use super::contender::{Contender, Count};
 use super::install::{self, Peers};
 use super::load::{Load, Transport};
 use super::machine::{self, Instantaneous};
-use super::options::Options;
+use super::options::Setting;
 use super::rows::{Place, Row};
 use super::server::{self, Server};
 use super::slot::{Measured, RowResult, Slot};
@@ -16,7 +16,7 @@ use super::statistics::Random;
 use super::supervise::{Exit, Supervisor};
 use super::veth::{self, Namespaces};
 use super::words::{Words, pinned};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ const SLOT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// All that a row needs.
 pub struct Bench {
-    pub options: Options,
+    pub setting: Setting,
     pub supervisor: Supervisor,
     pub peers: Peers,
     pub random: Random,
@@ -45,12 +45,20 @@ struct Stage {
 impl Bench {
     /// A file that nobody needs afterwards.
     pub fn scratch(&self, name: &str) -> PathBuf {
-        self.options.scratch().join(name)
+        self.setting.scratch().join(name)
+    }
+
+    /// Listens for signals and makes the folder for files; no peer has been looked for yet.
+    pub fn new(setting: Setting) -> Result<Self> {
+        let scratch = setting.scratch();
+        std::fs::create_dir_all(&scratch)
+            .with_context(|| format!("{} cannot be made", scratch.display()))?;
+        let random = Random::new(setting.seed);
+        Ok(Self { setting, supervisor: Supervisor::new()?, peers: Peers::default(), random })
     }
 
     /// Measures one row.
-    pub fn row(&mut self, row: &'static Row) -> Result<RowResult> {
-        let contenders = row.contenders(&self.peers);
+    pub fn row(&mut self, row: &'static Row, contenders: &[Contender]) -> Result<RowResult> {
         let mut result = RowResult {
             row,
             contenders: Vec::new(),
@@ -64,17 +72,17 @@ impl Bench {
         let stage = self.set_up(row)?;
         let load = self.load(row, &stage);
         self.warm_up(&load, &stage)?;
-        for contender in &contenders {
-            let line = contender.line(&load, &self.options.programs, &self.peers);
+        for contender in contenders {
+            let line = contender.line(&load, &self.setting.programs, &self.peers);
             result.contenders.push((contender.name(), stage.on_client(line).join(" ")));
         }
-        for round in 1..=self.options.rounds {
+        for round in 1..=self.setting.rounds {
             let mut order: Vec<&Contender> = contenders.iter().collect();
             self.random.shuffle(&mut order);
             for (turn, contender) in (0..).zip(order) {
                 let measured = self.slot(contender, &load, &stage)?;
                 let slot = Slot { round, turn, contender: contender.name(), result: measured };
-                eprintln!("bench: {}", progress(row, &slot, self.options.rounds));
+                eprintln!("bench: {}", progress(row, &slot, self.setting.rounds));
                 result.slots.push(slot);
             }
         }
@@ -92,8 +100,7 @@ impl Bench {
         if !rustix::process::geteuid().is_root() {
             return Ok(Some("network namespaces need root".into()));
         }
-        let (missing, scratch) = (self.options.missing, self.options.scratch());
-        let absent = install::need(&mut self.supervisor, &veth::NEEDED, missing, &scratch)?;
+        let absent = install::need(&mut self.supervisor, &self.setting, &veth::NEEDED)?;
         Ok((!absent.is_empty()).then(|| format!("{} is not installed", absent.join(" and "))))
     }
 
@@ -107,14 +114,14 @@ impl Bench {
             self.make_certificates()?;
         }
         let certificates = self.certificates();
-        let Some(line) = server::line(row.target, &self.options.programs, ip, &certificates) else {
+        let Some(line) = server::line(row.target, &self.setting.programs, ip, &certificates) else {
             return Ok(Stage { namespaces, server: None, url: "http://null/".into() });
         };
         let line = match &namespaces {
             Some(namespaces) => namespaces.on_server(line),
             None => pinned(SERVER_CPU, line),
         };
-        let server = Server::start(&mut self.supervisor, line, &self.options.scratch())?;
+        let server = Server::start(&mut self.supervisor, line, &self.setting.scratch())?;
         let url = server.url(row.transport, row.path);
         Ok(Stage { namespaces, url, server: Some(server) })
     }
@@ -124,7 +131,7 @@ impl Bench {
     }
 
     fn make_certificates(&mut self) -> Result<()> {
-        let program = self.options.programs.certs.to_string_lossy().into_owned();
+        let program = self.setting.programs.certs.to_string_lossy().into_owned();
         let line = vec![program, "--out".into(), self.certificates().to_string_lossy().into()];
         let stderr = self.scratch("certificates.stderr");
         let process = self.supervisor.start(line, &self.scratch("certificates.stdout"), &stderr)?;
@@ -142,8 +149,8 @@ impl Bench {
             depth: row.depth,
             transport: row.transport,
             reuse: row.reuse,
-            seconds: self.options.seconds,
-            scratch: self.options.scratch(),
+            slot_ms: self.setting.slot_ms,
+            scratch: self.setting.scratch(),
         }
     }
 
@@ -152,7 +159,7 @@ impl Bench {
         if stage.server.is_none() {
             return Ok(());
         }
-        let load = Load { seconds: 1, ..load.clone() };
+        let load = Load { slot_ms: 1_000, ..load.clone() };
         std::fs::write(self.scratch("target.txt"), format!("GET {}\n", load.url))?;
         if load.transport == Transport::Tls {
             // The floor speaks no TLS; whoever comes first finds the server cold.
@@ -172,14 +179,14 @@ impl Bench {
         load: &Load,
         stage: &Stage,
     ) -> Result<Result<Measured, String>> {
-        let line = contender.line(load, &self.options.programs, &self.peers);
+        let line = contender.line(load, &self.setting.programs, &self.peers);
         let (stdout, stderr) = (self.scratch("slot.stdout"), self.scratch("slot.stderr"));
         let (others, before) = (stage.others_cpu_time(), Instantaneous::now()?);
         let started = match self.supervisor.start(stage.on_client(line), &stdout, &stderr) {
             Ok(process) => process,
             Err(error) => return Ok(Err(format!("{error:#}"))),
         };
-        let deadline = Instant::now() + Duration::from_secs(load.seconds.into()) + SLOT_PATIENCE;
+        let deadline = Instant::now() + Duration::from_millis(load.slot_ms.into()) + SLOT_PATIENCE;
         let exit = self.supervisor.wait(started, deadline)?;
         let (busy, others) =
             (before.until(&Instantaneous::now()?), stage.others_cpu_time().saturating_sub(others));

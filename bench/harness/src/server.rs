@@ -104,7 +104,7 @@ fn listening(line: &str) -> Option<(String, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::options::{self, Invocation};
+    use crate::options::tests::built;
 
     #[test]
     fn the_address_stands_in_the_listening_line() {
@@ -116,9 +116,8 @@ mod tests {
 
     #[test]
     fn targets_listen_on_a_free_port() {
-        let Ok(Invocation::Run(options)) = options::parse(&[], 0) else { panic!() };
         let line = |target| {
-            let line = line(target, &options.programs, "10.0.0.2", Path::new("c"));
+            let line = line(target, &built(), "10.0.0.2", Path::new("c"));
             line.map(|line| line.join(" "))
         };
         let secure = "bin/target-nethttp --addr 10.0.0.2 --port 0 --tls-cert c/server.pem \

@@ -135,7 +135,7 @@ mod tests {
 
     macro_rules! fixture {
         ($name:literal) => {
-            include_str!(concat!("../../../../bench/fixtures/", $name))
+            include_str!(concat!("../../fixtures/", $name))
         };
     }
 

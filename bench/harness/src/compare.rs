@@ -2,7 +2,7 @@
 
 use super::contender::Contender;
 use super::slot::{Measured, RowResult};
-use super::statistics::Spread;
+use super::statistics::{self, Spread};
 
 /// A row whose slots are compared.
 pub struct Comparison<'r> {
@@ -64,6 +64,13 @@ impl<'r> Comparison<'r> {
         self.ratio(above, below, |measured| Some(measured.cost_ns(figure)))
     }
 
+    /// The same as one value for each round that has both.
+    pub fn cost_ratios(&self, above: &str, below: &str) -> Vec<f64> {
+        let figure = self.result.row.figure;
+        let costs = |name| self.values(name, |measured| Some(measured.cost_ns(figure)));
+        statistics::ratios(&costs(above), &costs(below))
+    }
+
     /// User-mode share over user-mode share, within rounds.
     pub fn user_share_ratio(&self, above: &str, below: &str) -> Result<Spread, String> {
         self.ratio(above, below, |measured| Some(measured.user_share()))
@@ -94,7 +101,8 @@ impl<'r> Comparison<'r> {
         }
     }
 
-    fn cost(&self, contender: &str) -> Option<Spread> {
+    /// Nanoseconds per request over the rounds.
+    pub fn cost(&self, contender: &str) -> Option<Spread> {
         let figure = self.result.row.figure;
         let values = self.values(contender, |measured| Some(measured.cost_ns(figure)));
         Spread::of(values.into_iter().flatten())
@@ -154,8 +162,8 @@ pub fn is_coalesced(summary: &Summary, subject: &Contender) -> bool {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::bench::rows::ROWS;
-    use crate::bench::slot::Slot;
+    use crate::rows::ROWS;
+    use crate::slot::Slot;
     use serde_json::Value;
 
     /// Two rounds of the first row, with these costs in nanoseconds per request.

@@ -199,7 +199,7 @@ fn text(x: f64, y: f64, class: &str, content: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::compare::tests::sample;
+    use crate::compare::tests::sample;
 
     fn drawn() -> String {
         let result = sample(&[

@@ -1,7 +1,7 @@
 //! The rows of the table, with the bounds that `ceiling` is held to.
 
 use super::bounds::{Bound, Measure};
-use super::contender::{Contender, Driver};
+use super::contender::{Contender, Driver, Ours};
 use super::install::Peers;
 use super::load::{Reuse, Transport};
 use super::peers::{Depth, PEERS};
@@ -183,7 +183,7 @@ pub const ROWS: &[Row] = &[
 impl Row {
     /// What bounds are about.
     pub fn subject(&self) -> Contender {
-        Contender::Ceiling { driver: self.driver, coalesce_us: 0 }
+        Contender::Ceiling(Ours::plain(self.driver))
     }
 
     /// Everybody who takes part, in the order of the table.
@@ -195,10 +195,10 @@ impl Row {
         // The floor keeps its connections and speaks no TLS.
         let has_floor = self.reuse == Reuse::Kept && self.transport == Transport::Tcp;
         let floors = both.map(Contender::Floor).into_iter().filter(|_| has_floor);
-        let ours = both.map(|driver| Contender::Ceiling { driver, coalesce_us: 0 });
-        let coalesced = self.coalesce_us.iter();
-        let coalesced =
-            coalesced.map(|us| Contender::Ceiling { driver: self.driver, coalesce_us: *us });
+        let ours = both.map(|driver| Contender::Ceiling(Ours::plain(driver)));
+        let coalesced = self.coalesce_us.iter().map(|coalesce_us| {
+            Contender::Ceiling(Ours { coalesce_us: *coalesce_us, ..Ours::plain(self.driver) })
+        });
         let others = PEERS.iter().filter(|peer| {
             let is_wanted = match self.peers {
                 Who::Everybody => self.depth == 1 || peer.depth == Depth::Any,
@@ -215,7 +215,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::peers;
+    use crate::peers;
 
     #[test]
     fn names_are_unique_and_bounds_speak_of_peers_that_exist() {

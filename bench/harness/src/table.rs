@@ -149,7 +149,7 @@ fn cut(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::compare::tests::sample;
+    use crate::compare::tests::sample;
 
     fn rendered() -> String {
         let result = sample(&[

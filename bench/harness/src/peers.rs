@@ -222,7 +222,7 @@ fn line(load: &Load, template: &str) -> Words {
     let filled = |word: &str| {
         word.replace("{connections}", &load.connections.to_string())
             .replace("{depth}", &load.depth.to_string())
-            .replace("{seconds}", &load.seconds.to_string())
+            .replace("{seconds}", &load.seconds().to_string())
             .replace("{scratch}", &load.scratch.to_string_lossy())
             .replace("{url}", &load.url)
     };
