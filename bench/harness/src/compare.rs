@@ -22,6 +22,8 @@ pub struct Summary {
     pub over_floor: Option<Spread>,
     /// The cost of the subject over its own.
     pub subject_over: Option<Spread>,
+    /// Share of TLS handshakes that continued a session.
+    pub resumed: Option<Spread>,
     pub p50_ns: Option<Spread>,
     pub p99_ns: Option<Spread>,
     /// The first of its failures, when it has any.
@@ -92,9 +94,10 @@ impl<'r> Comparison<'r> {
             contender: name.to_owned(),
             cost_ns: self.cost(name),
             user_share: spread(|measured| Some(measured.user_share())),
-            rate: spread(|measured| Some(measured.rate())),
+            rate: spread(|measured| Some(measured.rate)),
             over_floor,
             subject_over: self.cost_ratio(&self.subject, name).ok(),
+            resumed: spread(|measured| measured.resumed),
             p50_ns: spread(|measured| measured.p50_ns.map(|ns| ns as f64)),
             p99_ns: spread(|measured| measured.p99_ns.map(|ns| ns as f64)),
             failure: self.failure(name),
@@ -176,6 +179,7 @@ pub mod tests {
                     user_ns: 100 * 1000,
                     system_ns: (cost - 100) * 1000,
                     elapsed_ns: 10_000_000,
+                    rate: 100_000.0,
                     foreign_ns: 1_000_000,
                     ..Measured::default()
                 };

@@ -1,12 +1,13 @@
 //! Who takes part in a row: the floor, `ceiling` in its variants, and the peers.
 
-use super::count;
+use super::count::{self, Count};
 use super::install::Peers;
 use super::load::{Load, Reuse, Transport};
 use super::options::Programs;
 use super::peers::Peer;
 use super::words::{Words, words};
 use std::path::Path;
+use std::process::ExitStatus;
 
 /// How bytes move, as the `--driver` of ours calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,20 +46,15 @@ pub struct Ours {
     pub coalesce_us: u32,
 }
 
+/// The exit code of `ceiling` for a run that broke its own gates.
+const NO_MEASUREMENT: i32 = 4;
+
 /// One that takes part.
 #[derive(Clone, Copy)]
 pub enum Contender {
     Floor(Driver),
     Ceiling(Ours),
     Peer(&'static Peer),
-}
-
-/// What a contender says it did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
-    pub requests: u64,
-    pub p50_ns: Option<u64>,
-    pub p99_ns: Option<u64>,
 }
 
 impl Ours {
@@ -98,31 +94,24 @@ impl Contender {
         Some(behind(&peers.program(peer), (peer.report?)(load)))
     }
 
-    /// Whether an exit code means that there is something to count. A run of ours that breaks a
-    /// gate of its own exits with 4, and its counters stand.
-    pub fn accepts(&self, code: Option<i32>) -> bool {
-        match self {
-            Self::Ceiling(_) => matches!(code, Some(0 | 4)),
-            _ => code == Some(0),
+    /// Why there is nothing to count, when it did not end well. A run of ours that broke a gate of
+    /// its own has counters, but it says itself that they are no measurement.
+    pub fn failure(&self, status: ExitStatus, output: &str, error: &str) -> String {
+        match (self, status.code()) {
+            (Self::Ceiling(_), Some(NO_MEASUREMENT)) => count::broken_gates(output),
+            _ => format!("{status}: {}", last_line(error, output)),
         }
     }
 
     /// Reads what it printed.
     pub fn count(&self, output: &str) -> Result<Count, String> {
         let count = match self {
-            Self::Floor(_) => Count { requests: count::floor(output)?, ..Count::default() },
-            Self::Ceiling(_) => {
-                let recorded = count::ceiling(output)?;
-                if recorded.unopened > 0 {
-                    return Err(format!("{} connections were not opened", recorded.unopened));
-                }
-                let (p50_ns, p99_ns) = (recorded.p50_ns, recorded.p99_ns);
-                Count { requests: recorded.requests, p50_ns, p99_ns }
-            }
-            Self::Peer(peer) => Count { requests: (peer.count)(output)?, ..Count::default() },
-        };
+            Self::Floor(_) => count::floor(output),
+            Self::Ceiling(_) => count::ceiling(output),
+            Self::Peer(peer) => (peer.count)(output),
+        }?;
         if count.requests == 0 {
-            return Err("it counted no good answer".into());
+            return Err("it counted no good response".into());
         }
         Ok(count)
     }
@@ -159,6 +148,13 @@ fn ceiling(programs: &Programs, ours: Ours, load: &Load) -> Words {
     }
     line.push(load.url.clone());
     line
+}
+
+/// The last thing a program said before it failed.
+pub fn last_line(error: &str, output: &str) -> String {
+    let lines = error.lines().rev().chain(output.lines().rev());
+    let line = lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
+    line.chars().take(200).collect()
 }
 
 fn behind(program: &str, arguments: Words) -> Words {
@@ -204,16 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_broke_its_own_gate_still_counts() {
-        let ceiling = Contender::Ceiling(Ours::plain(Driver::Uring));
-        assert!(ceiling.accepts(Some(4)) && !ceiling.accepts(Some(5)) && !ceiling.accepts(None));
-        assert!(!Contender::Floor(Driver::Uring).accepts(Some(4)));
+    fn a_failure_tells_the_last_words() {
+        assert_eq!(last_line("a\nb\n\n", "c"), "b");
+        assert_eq!(last_line("", "c\n"), "c");
+        assert_eq!(last_line("", ""), "it said nothing");
     }
 
     #[test]
     fn nothing_counted_is_a_failure() {
         let floor = Contender::Floor(Driver::Uring);
-        assert!(floor.count("{\"requests\":0}").is_err());
-        assert_eq!(floor.count("{\"requests\":7}").unwrap().requests, 7);
+        assert!(floor.count("{\"requests\":0,\"seconds\":1.0}").is_err());
+        assert_eq!(floor.count("{\"requests\":7,\"seconds\":1.0}").unwrap().requests, 7);
     }
 }

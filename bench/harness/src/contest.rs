@@ -11,7 +11,7 @@ use crate::options::{self, Missing, Programs, Setting};
 use crate::record::Report;
 use crate::rounds::Bench;
 use crate::slot::RowResult;
-use crate::{chart, rows, table};
+use crate::{rows, table};
 use anyhow::{Result, ensure};
 use clap::Args;
 use std::fs;
@@ -42,7 +42,7 @@ pub struct Options {
     /// Leave missing peers alone
     #[arg(long)]
     no_install: bool,
-    /// Where bench.json and bench.svg go
+    /// Where bench.json goes
     #[arg(long, value_name = "DIR", default_value = "out/bench")]
     out: PathBuf,
     #[command(flatten)]
@@ -72,7 +72,7 @@ impl Options {
     }
 }
 
-/// Measures, prints, and writes bench.json and bench.svg.
+/// Measures, prints, and writes bench.json.
 pub fn run(options: Options) -> Result<ExitCode> {
     check(&options)?;
     let mut bench = Bench::new(options.setting())?;
@@ -139,8 +139,6 @@ impl Outcome {
         let report = Report { bench, results, memory: self.memory.as_ref(), judged };
         let record = serde_json::to_string_pretty(&report.record())? + "\n";
         fs::write(setting.out.join("bench.json"), record)?;
-        let svg = chart::svg(results, setting.rounds, setting.seconds(), judged);
-        fs::write(setting.out.join("bench.svg"), svg)?;
         Ok(())
     }
 
@@ -182,8 +180,7 @@ fn closing(bench: &Bench, outcome: &Outcome) -> String {
         )
     });
     format!(
-        "\n{noise}bounds: {} met, {} missed, {} not measured\nwrote {out}/bench.json and \
-         {out}/bench.svg",
+        "\n{noise}bounds: {} met, {} missed, {} not measured\nwrote {out}/bench.json",
         count(|verdict| *verdict == Verdict::Met),
         count(|verdict| *verdict == Verdict::Missed),
         count(|verdict| matches!(verdict, Verdict::NotMeasured(_))),

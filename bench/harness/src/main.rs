@@ -31,7 +31,6 @@ mod compare;
 mod count;
 mod statistics;
 
-mod chart;
 mod record;
 mod table;
 

@@ -155,7 +155,7 @@ fn run(bench: &mut Bench, driver: Driver, plan: &Plan) -> Result<Result<Vec<Look
         return Ok(Err("it did not end in time".into()));
     };
     server.stop(&mut bench.supervisor)?;
-    if !contender.accepts(exit.status.code()) {
+    if !exit.status.success() {
         let reason = std::fs::read_to_string(stderr).unwrap_or_default();
         let reason = reason.trim().lines().last().unwrap_or_default().to_owned();
         return Ok(Err(format!("{}: {reason}", exit.status)));

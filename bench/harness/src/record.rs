@@ -90,6 +90,7 @@ fn summary(summary: &Summary) -> Value {
         "rate": summary.rate.map(spread),
         "over_floor": summary.over_floor.map(spread),
         "subject_over": summary.subject_over.map(spread),
+        "resumed": summary.resumed.map(spread),
         "p50_ns": summary.p50_ns.map(spread),
         "p99_ns": summary.p99_ns.map(spread),
         "failed": summary.failure,

@@ -4,9 +4,10 @@
 //! so ratios are taken within rounds; and since the order is drawn anew each time, nobody always
 //! runs behind the same other.
 
-use super::contender::{Contender, Count};
+use super::contender::Contender;
+use super::count::Count;
 use super::install::{self, Peers};
-use super::load::{Load, Transport};
+use super::load::{Load, Reuse, Transport};
 use super::machine::{self, Instantaneous};
 use super::options::Setting;
 use super::rows::{Place, Row};
@@ -38,8 +39,9 @@ pub struct Bench {
 /// Where a row is played: the server, and the way to it.
 struct Stage {
     namespaces: Option<Namespaces>,
+    /// How the server is started; nothing where there is none.
+    line: Option<Words>,
     server: Option<Server>,
-    url: String,
 }
 
 impl Bench {
@@ -69,26 +71,32 @@ impl Bench {
         if result.skipped.is_some() {
             return Ok(result);
         }
-        let stage = self.set_up(row)?;
+        let mut stage = self.set_up(row)?;
         let load = self.load(row, &stage);
         self.warm_up(&load, &stage)?;
         for contender in contenders {
             let line = contender.line(&load, &self.setting.programs, &self.peers);
             result.contenders.push((contender.name(), stage.on_client(line).join(" ")));
         }
+        let counts_handshakes = row.transport == Transport::Tls && row.reuse == Reuse::Closed;
         for round in 1..=self.setting.rounds {
             let mut order: Vec<&Contender> = contenders.iter().collect();
             self.random.shuffle(&mut order);
             for (turn, contender) in (0..).zip(order) {
-                let measured = self.slot(contender, &load, &stage)?;
+                if counts_handshakes {
+                    self.start_anew(&mut stage)?;
+                }
+                let load = self.load(row, &stage);
+                let mut measured = self.slot(contender, &load, &stage)?;
+                if let (true, Ok(measured)) = (counts_handshakes, &mut measured) {
+                    measured.resumed = resumed(&self.stop(&mut stage)?);
+                }
                 let slot = Slot { round, turn, contender: contender.name(), result: measured };
                 eprintln!("bench: {}", progress(row, &slot, self.setting.rounds));
                 result.slots.push(slot);
             }
         }
-        if let Some(server) = stage.server {
-            result.served = server.stop(&mut self.supervisor)?;
-        }
+        result.served = self.stop(&mut stage)?;
         Ok(result)
     }
 
@@ -114,16 +122,29 @@ impl Bench {
             self.make_certificates()?;
         }
         let certificates = self.certificates();
-        let Some(line) = server::line(row.target, &self.setting.programs, ip, &certificates) else {
-            return Ok(Stage { namespaces, server: None, url: "http://null/".into() });
-        };
-        let line = match &namespaces {
+        let line = server::line(row.target, &self.setting.programs, ip, &certificates);
+        let line = line.map(|line| match &namespaces {
             Some(namespaces) => namespaces.on_server(line),
             None => pinned(SERVER_CPU, line),
-        };
-        let server = Server::start(&mut self.supervisor, line, &self.setting.scratch())?;
-        let url = server.url(row.transport, row.path);
-        Ok(Stage { namespaces, url, server: Some(server) })
+        });
+        let mut stage = Stage { namespaces, line, server: None };
+        self.start_anew(&mut stage)?;
+        Ok(stage)
+    }
+
+    /// Starts the server of a row, after stopping the one that runs.
+    fn start_anew(&mut self, stage: &mut Stage) -> Result<()> {
+        self.stop(stage)?;
+        let scratch = self.setting.scratch();
+        let Some(line) = stage.line.clone() else { return Ok(()) };
+        stage.server = Some(Server::start(&mut self.supervisor, line, &scratch)?);
+        Ok(())
+    }
+
+    /// Stops the server of a row; gives its last line.
+    fn stop(&mut self, stage: &mut Stage) -> Result<Value> {
+        let server = stage.server.take();
+        server.map_or(Ok(Value::Null), |server| server.stop(&mut self.supervisor))
     }
 
     fn certificates(&self) -> PathBuf {
@@ -143,8 +164,10 @@ impl Bench {
     }
 
     fn load(&self, row: &Row, stage: &Stage) -> Load {
+        let url = stage.server.as_ref().map(|server| server.url(row.transport, row.path));
+        let url = url.unwrap_or_else(|| "http://null/".into());
         Load {
-            url: stage.url.clone(),
+            url,
             connections: row.connections,
             depth: row.depth,
             transport: row.transport,
@@ -208,9 +231,9 @@ impl Bench {
     ) -> Result<Result<Count, String>> {
         let (stdout, stderr) = (self.scratch("slot.stdout"), self.scratch("slot.stderr"));
         let text = |path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into();
-        if !contender.accepts(exit.status.code()) {
+        if !exit.status.success() {
             let (output, error): (String, String) = (text(stdout), text(stderr));
-            return Ok(Err(format!("{}: {}", exit.status, last_line(&error, &output))));
+            return Ok(Err(contender.failure(exit.status, &output, &error)));
         }
         let Some(line) = contender.report(load, &self.peers) else {
             let output: String = text(stdout);
@@ -248,6 +271,12 @@ impl Stage {
     }
 }
 
+/// The share of handshakes that continued an earlier session, in the last line of a server.
+fn resumed(served: &Value) -> Option<f64> {
+    let all = served["tls_handshakes"].as_f64().filter(|all| *all > 0.0)?;
+    Some(served["tls_resumed"].as_f64()? / all)
+}
+
 fn measured(count: Count, exit: Exit, busy: &machine::Busy, others: Duration) -> Measured {
     let ns = |time: Duration| time.as_nanos() as u64;
     let ours = exit.user + exit.system + others;
@@ -255,6 +284,8 @@ fn measured(count: Count, exit: Exit, busy: &machine::Busy, others: Duration) ->
     let client_cpu = busy.cpus.get(CLIENT_CPU as usize).copied().unwrap_or_default();
     Measured {
         requests: count.requests,
+        rate: count.rate,
+        resumed: None,
         user_ns: ns(exit.user),
         system_ns: ns(exit.system),
         elapsed_ns: ns(busy.elapsed),
@@ -263,13 +294,6 @@ fn measured(count: Count, exit: Exit, busy: &machine::Busy, others: Duration) ->
         p50_ns: count.p50_ns,
         p99_ns: count.p99_ns,
     }
-}
-
-/// The last thing a program said before it failed.
-pub fn last_line(error: &str, output: &str) -> String {
-    let lines = error.lines().rev().chain(output.lines().rev());
-    let line = lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
-    line.chars().take(200).collect()
 }
 
 fn progress(row: &Row, slot: &Slot, rounds: u32) -> String {
@@ -296,12 +320,5 @@ mod tests {
         assert_eq!(measured.foreign_ns, 150_000_000);
         assert_eq!(measured.client_cpu_busy_ns, 700_000_000);
         assert_eq!((measured.user_ns, measured.system_ns), (100_000_000, 500_000_000));
-    }
-
-    #[test]
-    fn a_failure_tells_the_last_words() {
-        assert_eq!(last_line("a\nb\n\n", "c"), "b");
-        assert_eq!(last_line("", "c\n"), "c");
-        assert_eq!(last_line("", ""), "it said nothing");
     }
 }

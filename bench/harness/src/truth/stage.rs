@@ -1,9 +1,10 @@
 //! One sink, one generator, one measurement: what was printed, and what really happened.
 
 use super::schedule::Stalls;
+use crate::contender::last_line;
 use crate::load::Transport;
 use crate::options::Setting;
-use crate::rounds::{CLIENT_CPU, SERVER_CPU, last_line};
+use crate::rounds::{CLIENT_CPU, SERVER_CPU};
 use crate::server::Server;
 use crate::supervise::{Exit, Supervisor};
 use crate::words::{Words, pinned, with_open_files, words};
