@@ -3,6 +3,8 @@
 //! Of the network namespace of the calling thread. What a driver does not have is absent. A host
 //! made up of files has them below `/ethtool/DEVICE/`, and the most of each in `SETTING.most`.
 
+#![allow(unsafe_code, reason = "settings of network drivers")]
+
 use super::{PlaceError, Seen, link};
 use crate::host::Host;
 use serde::{Deserialize, Serialize};

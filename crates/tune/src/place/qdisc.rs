@@ -5,6 +5,8 @@
 //! its default again. What somebody else put there is named with its handle and left alone.
 //! Of the network namespace of the calling thread. A host made up of files has `/qdisc/DEVICE`.
 
+#![allow(unsafe_code, reason = "messages to the kernel's routing")]
+
 use super::{PlaceError, Seen, link};
 use crate::host::Host;
 use std::fs;
