@@ -1,6 +1,9 @@
 //! After warm-up the data plane does not allocate while it measures, on any live driver. With TLS
 //! only rustls does: a buffer or two for each record, and nothing else.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests may wait")]
+#![allow(unsafe_code, reason = "an allocator that counts")]
+
 use engine::job::{Job, Order};
 use engine::{Crew, Role, clock};
 use model::check::Checks;

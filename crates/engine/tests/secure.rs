@@ -1,6 +1,8 @@
 //! Drivers inside TLS and behind a proxy, against real servers: what is sent arrives whole, and
 //! each bad end has its class and cause. The servers are rustls on blocking sockets.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests may wait")]
+
 use engine::job::Job;
 use engine::{Crew, clock};
 use model::curve::Curve;

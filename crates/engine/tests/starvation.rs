@@ -1,6 +1,8 @@
 //! Many connections answered at once, by far more bytes than there are receive buffers: every
 //! response is taken, on every driver of real sockets.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests may wait")]
+
 use engine::Crew;
 use engine::job::{Job, Order};
 use model::load::{Arrival, DriverKind, Level, Life, Request};

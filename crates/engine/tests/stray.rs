@@ -1,6 +1,8 @@
 //! Servers that send more than they said, on every driver of real sockets: empty lines change
 //! nothing, other bytes are counted.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests may wait")]
+
 use engine::Crew;
 use engine::job::{Job, Order};
 use model::load::{Arrival, DriverKind, Level, Life, Request};

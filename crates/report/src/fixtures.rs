@@ -152,6 +152,7 @@ fn seconds(rate: f64, summary: &Summary, duration_s: f64) -> Vec<Second> {
         .collect()
 }
 
+#[allow(clippy::too_many_lines, reason = "every figure of a point once")]
 fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
     let rate = scene.rate(connections);
     let duration_s = WINDOW_NS as f64 / NS_PER_S as f64;

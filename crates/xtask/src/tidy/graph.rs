@@ -109,16 +109,6 @@ const ROOMS: &[Room] = &[
         why: "the conductor brings the rooms together and draws nothing",
     },
     Room {
-        folder: "crates/fleet",
-        may_use: &["crates/model", "crates/lab"],
-        why: "a fleet is the local crew behind a subject",
-    },
-    Room {
-        folder: "crates/ui",
-        may_use: &["crates/model", "crates/report"],
-        why: "watching must not reach the engine",
-    },
-    Room {
         folder: "crates/ceiling",
         may_use: &[
             "crates/model",
@@ -134,8 +124,6 @@ const ROOMS: &[Room] = &[
             "crates/mix",
             "crates/plan",
             "crates/lab",
-            "crates/fleet",
-            "crates/ui",
         ],
         why: "the binary connects every room and holds no logic",
     },
@@ -176,6 +164,11 @@ const ROOMS: &[Room] = &[
         folder: "walls",
         may_use: &["crates/model", "crates/observe", "crates/judge", "crates/store"],
         why: "labels are compared with what the judge says of kept runs",
+    },
+    Room {
+        folder: "bench/harness",
+        may_use: &[],
+        why: "programs are compared from outside, as their users run them",
     },
     Room {
         folder: "bench/floor",

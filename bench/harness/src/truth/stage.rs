@@ -1,12 +1,13 @@
 //! One sink, one generator, one measurement: what was printed, and what really happened.
 
-use super::super::load::Transport;
-use super::super::rounds::{CLIENT_CPU, SERVER_CPU, last_line};
-use super::super::server::Server;
-use super::super::supervise::{Exit, Supervisor};
-use super::super::words::{Words, pinned, with_open_files, words};
-use super::options::Options;
 use super::schedule::Stalls;
+use crate::contender::last_line;
+use crate::load::Transport;
+use crate::options::Setting;
+use crate::rounds::{CLIENT_CPU, SERVER_CPU};
+use crate::server::Server;
+use crate::supervise::{Exit, Supervisor};
+use crate::words::{Words, pinned, with_open_files, words};
 use anyhow::{Context, Result, ensure};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
@@ -52,10 +53,10 @@ impl Play<'_> {
 }
 
 /// Starts a sink, lets the generator run, and stops the sink.
-pub fn play(supervisor: &mut Supervisor, options: &Options, play: &Play) -> Result<Played> {
-    let scratch = options.scratch();
+pub fn play(supervisor: &mut Supervisor, setting: &Setting, play: &Play) -> Result<Played> {
+    let scratch = setting.scratch();
     let log = scratch.join("arrivals.u64");
-    let server = start(supervisor, options, play, &log)?;
+    let server = start(supervisor, setting, play, &log)?;
     let url = server.url(Transport::Tcp, "/simple");
     std::fs::write(scratch.join("target.txt"), format!("GET {url}\n"))?;
     let line = pinned(CLIENT_CPU, with_open_files(play.open_files(), (play.line)(&url)));
@@ -67,7 +68,7 @@ pub fn play(supervisor: &mut Supervisor, options: &Options, play: &Play) -> Resu
     let printed = match supervisor.start(line, &stdout, &stderr) {
         Err(error) => Err(format!("{error:#}")),
         Ok(process) => {
-            let exit = finish(supervisor, process, options.seconds)?;
+            let exit = finish(supervisor, process, setting.seconds())?;
             let text = |path: &Path| {
                 String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
             };
@@ -93,17 +94,17 @@ pub fn play(supervisor: &mut Supervisor, options: &Options, play: &Play) -> Resu
 
 fn start(
     supervisor: &mut Supervisor,
-    options: &Options,
+    setting: &Setting,
     play: &Play,
     log: &Path,
 ) -> Result<Server> {
     let capacity = (play.expected * 2 + 65_536).to_string();
-    let program = options.sink.to_string_lossy();
+    let program = setting.programs.sink.to_string_lossy();
     let fixed = [&*program, "--addr", "127.0.0.1", "--port", "0", "--threads", "1"];
     let logged = ["--log-capacity", &capacity, "--log-arrivals", &log.to_string_lossy()];
     let line = [&fixed[..], &logged, play.sink].concat();
     let line = with_open_files(play.open_files(), words(&line));
-    Server::start(supervisor, pinned(SERVER_CPU, line), &options.scratch())
+    Server::start(supervisor, pinned(SERVER_CPU, line), &setting.scratch())
 }
 
 fn finish(supervisor: &mut Supervisor, process: u32, seconds: u32) -> Result<Option<Exit>> {

@@ -5,7 +5,7 @@
 //! allows; then there are that many fewer connections, and the table says how many.
 
 use super::bounds::{Bound, Judged, Measure};
-use super::contender::{Contender, Driver};
+use super::contender::{Contender, Driver, Ours};
 use super::load::{Load, Reuse, Transport};
 use super::machine;
 use super::rounds::{Bench, CLIENT_CPU, SERVER_CPU};
@@ -76,9 +76,8 @@ struct Plan {
 type Look = (Duration, u64);
 
 /// Measures both.
-pub fn measure(bench: &mut Bench) -> Result<Memory> {
-    let rounds = bench.options.rounds.min(ROUNDS_MAX);
-    let watch_seconds = bench.options.watch_seconds;
+pub fn measure(bench: &mut Bench, watch_seconds: u32) -> Result<Memory> {
+    let rounds = bench.setting.rounds.min(ROUNDS_MAX);
     let open_files = open_files();
     let many = MANY_MAX.min(open_files.saturating_sub(OTHER_FILES)).max(2 * FEW);
     let mut memory = Memory { peaks: Vec::new(), watched: Vec::new(), many, watch_seconds };
@@ -86,7 +85,7 @@ pub fn measure(bench: &mut Bench) -> Result<Memory> {
         let mut order = [FEW, many].map(|count| DRIVERS.map(|driver| (driver, count))).concat();
         bench.random.shuffle(&mut order);
         for (driver, connections) in order {
-            let plan = Plan { open_files, connections, depth: 1, seconds: bench.options.seconds };
+            let plan = Plan { open_files, connections, depth: 1, seconds: bench.setting.seconds() };
             let looks = run(bench, driver, &plan)?;
             let result = looks.map(|looks| looks.iter().map(|look| look.1).max().unwrap_or(0));
             eprintln!("bench: {NAME} {round}/{rounds} {}", show_peak(driver, connections, &result));
@@ -118,10 +117,10 @@ fn open_files() -> u32 {
 
 /// Runs `ceiling` against a server of its own and looks at its memory all the while.
 fn run(bench: &mut Bench, driver: Driver, plan: &Plan) -> Result<Result<Vec<Look>, String>> {
-    let line = server::line(Target::Sink, &bench.options.programs, "127.0.0.1", Path::new(""));
+    let line = server::line(Target::Sink, &bench.setting.programs, "127.0.0.1", Path::new(""));
     let line = line.expect("the sink is a program");
     let line = with_open_files(plan.open_files, pinned(SERVER_CPU, line));
-    let server = match Server::start(&mut bench.supervisor, line, &bench.options.scratch()) {
+    let server = match Server::start(&mut bench.supervisor, line, &bench.setting.scratch()) {
         Ok(server) => server,
         Err(error) => return Ok(Err(format!("{error:#}"))),
     };
@@ -131,11 +130,11 @@ fn run(bench: &mut Bench, driver: Driver, plan: &Plan) -> Result<Result<Vec<Look
         url: server.url(Transport::Tcp, "/simple"),
         connections: plan.connections,
         depth: plan.depth,
-        seconds: plan.seconds,
-        scratch: bench.options.scratch(),
+        slot_ms: plan.seconds * 1_000,
+        scratch: bench.setting.scratch(),
     };
-    let contender = Contender::Ceiling { driver, coalesce_us: 0 };
-    let line = contender.line(&load, &bench.options.programs, &bench.peers);
+    let contender = Contender::Ceiling(Ours::plain(driver));
+    let line = contender.line(&load, &bench.setting.programs, &bench.peers);
     let line = with_open_files(plan.open_files, pinned(CLIENT_CPU, line));
     let (stdout, stderr) = (bench.scratch("slot.stdout"), bench.scratch("slot.stderr"));
     let started = Instant::now();
@@ -156,7 +155,7 @@ fn run(bench: &mut Bench, driver: Driver, plan: &Plan) -> Result<Result<Vec<Look
         return Ok(Err("it did not end in time".into()));
     };
     server.stop(&mut bench.supervisor)?;
-    if !contender.accepts(exit.status.code()) {
+    if !exit.status.success() {
         let reason = std::fs::read_to_string(stderr).unwrap_or_default();
         let reason = reason.trim().lines().last().unwrap_or_default().to_owned();
         return Ok(Err(format!("{}: {reason}", exit.status)));
@@ -266,7 +265,7 @@ fn show_peak(driver: Driver, connections: u32, result: &Result<u64, String>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::bounds::Verdict;
+    use crate::bounds::Verdict;
 
     fn peak(round: u32, connections: u32, result: Result<u64, String>) -> Peak {
         Peak { round, driver: Driver::Uring, connections, result }

@@ -1,23 +1,24 @@
-//! `cargo xtask bench-truth`: do load generators tell the truth?
+//! `bench truth`: do load generators tell the truth?
 //!
 //! A sink that stalls for 100 ms in every second makes each request wait for a time that follows
 //! from when it was planned. So the true percentiles can be computed, and what each generator says
 //! is put beside them. A second part asks whether `ceiling` releases requests when they are due.
 
+mod arguments;
 mod gaps;
 mod generators;
-mod options;
 mod release;
 mod schedule;
 mod stage;
 mod table;
 
-use super::install::Peers;
-use super::supervise::{Interrupted, Supervisor};
-use super::words::Words;
-use anyhow::{Context, Result, ensure};
+use crate::install::Peers;
+use crate::options::{self, Setting};
+use crate::supervise::Supervisor;
+use crate::words::Words;
+use anyhow::{Context, Result};
+pub use arguments::Options;
 use generators::{Arrivals, Ask, GENERATORS, Generator, Percentiles, Program, SHARES};
-use options::{Invocation, Options};
 use release::Release;
 use schedule::{Stalls, percentile};
 use serde_json::{Value, json};
@@ -25,63 +26,42 @@ use stage::{Play, Played, play};
 use std::process::ExitCode;
 use table::Line;
 
-/// One line for the usage text.
-pub const ABOUT: &str = "put what generators say beside what is true";
-
 const STALL_MS: u32 = 100;
 const LENGTH_NS: u64 = 100_000_000;
 const PERIOD_NS: u64 = 1_000_000_000;
 const STALL: &str = "stall:100ms/1s";
 
-/// Measures, prints, and writes truth.json.
-pub fn run(arguments: &[String]) -> Result<ExitCode> {
-    let options = match options::parse(arguments)? {
-        Invocation::Run(options) => options,
-        Invocation::Help => {
-            print!("{}", options::USAGE);
-            return Ok(ExitCode::SUCCESS);
-        }
-    };
-    match measure(options) {
-        Err(error) if error.is::<Interrupted>() => {
-            eprintln!("bench-truth: interrupted; nothing is left running");
-            Ok(ExitCode::from(super::INTERRUPTED))
-        }
-        other => other,
-    }
-}
-
 /// All that a measurement needs.
 struct Truth {
     options: Options,
+    setting: Setting,
     supervisor: Supervisor,
     peers: Peers,
 }
 
-fn measure(options: Options) -> Result<ExitCode> {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    ensure!(cpus >= 2, "sink and generator need a CPU each, and this process may use {cpus}");
-    for program in [&options.ceiling, &options.sink] {
-        ensure!(program.is_file(), "{} is not there; `make build` makes it", program.display());
-    }
-    let scratch = options.scratch();
+/// Measures, prints, and writes truth.json.
+pub fn run(options: Options) -> Result<ExitCode> {
+    options::check_cpus()?;
+    let setting = options.setting();
+    options::check_programs([&setting.programs.ceiling, &setting.programs.sink])?;
+    let scratch = setting.scratch();
     std::fs::create_dir_all(&scratch).with_context(|| format!("{}", scratch.display()))?;
     let mut supervisor = Supervisor::new()?;
     let wanted = GENERATORS.iter().filter(|generator| options.wants(generator.name));
     let wanted: Vec<_> = wanted.filter_map(Generator::peer).collect();
-    let peers = Peers::gather_only(&mut supervisor, &wanted, options.missing, &scratch)?;
-    let mut truth = Truth { options, supervisor, peers };
+    let peers = Peers::gather_only(&mut supervisor, &setting, &wanted)?;
+    let mut truth = Truth { options, setting, supervisor, peers };
     print!("{}", truth.opening());
     let stalled = truth.stalled()?;
     let released = truth.released()?;
     let record = json!({
         "schema": "ceiling.truth/1",
-        "seconds": truth.options.seconds,
+        "seconds": truth.setting.seconds(),
         "delay": STALL,
         "stalled": stalled,
         "released": released,
     });
-    let path = truth.options.out.join("truth.json");
+    let path = truth.setting.out.join("truth.json");
     std::fs::write(&path, serde_json::to_string_pretty(&record)? + "\n")?;
     println!("\nwrote {}", path.display());
     Ok(ExitCode::SUCCESS)
@@ -105,7 +85,7 @@ impl Truth {
         let mut records = Vec::new();
         for rate in self.options.rates.clone() {
             let connections = self.options.connections(rate, STALL_MS);
-            print!("{}", table::heading(rate, self.options.seconds, connections));
+            print!("{}", table::heading(rate, self.setting.seconds(), connections));
             for generator in GENERATORS {
                 if !self.options.wants(generator.name) || !self.has(generator) {
                     continue;
@@ -119,7 +99,7 @@ impl Truth {
     }
 
     fn ask(&self, rate: u32, connections: u32, url: &str) -> Ask {
-        let (seconds, scratch) = (self.options.seconds, self.options.scratch());
+        let (seconds, scratch) = (self.setting.seconds(), self.setting.scratch());
         Ask { url: url.to_owned(), rate, connections, seconds, scratch }
     }
 
@@ -131,7 +111,7 @@ impl Truth {
     ) -> Result<Line> {
         let ask = self.ask(rate, connections, "");
         let program = match generator.program {
-            Program::Ceiling => self.options.ceiling.to_string_lossy().into_owned(),
+            Program::Ceiling => self.setting.programs.ceiling.to_string_lossy().into_owned(),
             Program::Peer(_) => {
                 generator.peer().map_or(String::new(), |peer| self.peers.program(peer))
             }
@@ -140,7 +120,7 @@ impl Truth {
         let planned = u64::from(rate) * u64::from(ask.seconds);
         let played = play(
             &mut self.supervisor,
-            &self.options,
+            &self.setting,
             &Play {
                 sink: &["--delay", STALL],
                 line: &|url| {
@@ -190,14 +170,14 @@ impl Truth {
 
     fn released_by(&mut self, rate: u32, line: &dyn Fn(&Ask) -> Words) -> Result<Played> {
         let ask = self.ask(rate, release::CONNECTIONS, "");
-        let program = self.options.ceiling.to_string_lossy().into_owned();
+        let program = self.setting.programs.ceiling.to_string_lossy().into_owned();
         let line = |url: &str| {
             let arguments = line(&Ask { url: url.to_owned(), ..ask.clone() });
             std::iter::once(program.clone()).chain(arguments).collect()
         };
         play(
             &mut self.supervisor,
-            &self.options,
+            &self.setting,
             &Play {
                 sink: &[],
                 line: &line,

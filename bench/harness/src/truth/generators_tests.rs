@@ -36,7 +36,7 @@ fn templates_are_filled_and_peers_exist() {
 
 #[test]
 fn percentiles_are_read_from_what_each_program_printed() {
-    let oha = oha(include_str!("../../../../../bench/fixtures/oha.json")).unwrap();
+    let oha = oha(include_str!("../../../fixtures/oha.json")).unwrap();
     assert_eq!(oha, [Some(241_692), Some(897_541), Some(3_004_529), Some(4_869_342)]);
 
     let printed = "  Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000%  780.00us\n \
@@ -49,11 +49,11 @@ fn percentiles_are_read_from_what_each_program_printed() {
     let expected = [Some(51_000), Some(61_000), Some(89_900_000), Some(99_000_000)];
     assert_eq!(vegeta(plot).unwrap(), expected);
 
-    let metrics = include_str!("../../../../../bench/fixtures/k6-truth.json");
+    let metrics = include_str!("../../../fixtures/k6-truth.json");
     let expected = [Some(137_994), Some(7_957_692), Some(91_051_973), Some(100_091_610)];
     assert_eq!(k6(metrics).unwrap(), expected);
 
-    let log = include_str!("../../../../../bench/fixtures/h2load-log.tsv");
+    let log = include_str!("../../../fixtures/h2load-log.tsv");
     assert_eq!(h2load(log).unwrap(), [Some(172_000), None, None, None]);
     let log: String = (1..=1_000).map(|us| format!("170000000\t200\t{us}\n")).collect();
     let expected = [Some(500_000), Some(900_000), Some(990_000), None];

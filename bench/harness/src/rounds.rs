@@ -4,11 +4,12 @@
 //! so ratios are taken within rounds; and since the order is drawn anew each time, nobody always
 //! runs behind the same other.
 
-use super::contender::{Contender, Count};
+use super::contender::Contender;
+use super::count::Count;
 use super::install::{self, Peers};
-use super::load::{Load, Transport};
+use super::load::{Load, Reuse, Transport};
 use super::machine::{self, Instantaneous};
-use super::options::Options;
+use super::options::Setting;
 use super::rows::{Place, Row};
 use super::server::{self, Server};
 use super::slot::{Measured, RowResult, Slot};
@@ -16,7 +17,7 @@ use super::statistics::Random;
 use super::supervise::{Exit, Supervisor};
 use super::veth::{self, Namespaces};
 use super::words::{Words, pinned};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ const SLOT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// All that a row needs.
 pub struct Bench {
-    pub options: Options,
+    pub setting: Setting,
     pub supervisor: Supervisor,
     pub peers: Peers,
     pub random: Random,
@@ -38,19 +39,28 @@ pub struct Bench {
 /// Where a row is played: the server, and the way to it.
 struct Stage {
     namespaces: Option<Namespaces>,
+    /// How the server is started; nothing where there is none.
+    line: Option<Words>,
     server: Option<Server>,
-    url: String,
 }
 
 impl Bench {
     /// A file that nobody needs afterwards.
     pub fn scratch(&self, name: &str) -> PathBuf {
-        self.options.scratch().join(name)
+        self.setting.scratch().join(name)
+    }
+
+    /// Listens for signals and makes the folder for files; no peer has been looked for yet.
+    pub fn new(setting: Setting) -> Result<Self> {
+        let scratch = setting.scratch();
+        std::fs::create_dir_all(&scratch)
+            .with_context(|| format!("{} cannot be made", scratch.display()))?;
+        let random = Random::new(setting.seed);
+        Ok(Self { setting, supervisor: Supervisor::new()?, peers: Peers::default(), random })
     }
 
     /// Measures one row.
-    pub fn row(&mut self, row: &'static Row) -> Result<RowResult> {
-        let contenders = row.contenders(&self.peers);
+    pub fn row(&mut self, row: &'static Row, contenders: &[Contender]) -> Result<RowResult> {
         let mut result = RowResult {
             row,
             contenders: Vec::new(),
@@ -61,26 +71,32 @@ impl Bench {
         if result.skipped.is_some() {
             return Ok(result);
         }
-        let stage = self.set_up(row)?;
+        let mut stage = self.set_up(row)?;
         let load = self.load(row, &stage);
         self.warm_up(&load, &stage)?;
-        for contender in &contenders {
-            let line = contender.line(&load, &self.options.programs, &self.peers);
+        for contender in contenders {
+            let line = contender.line(&load, &self.setting.programs, &self.peers);
             result.contenders.push((contender.name(), stage.on_client(line).join(" ")));
         }
-        for round in 1..=self.options.rounds {
+        let counts_handshakes = row.transport == Transport::Tls && row.reuse == Reuse::Closed;
+        for round in 1..=self.setting.rounds {
             let mut order: Vec<&Contender> = contenders.iter().collect();
             self.random.shuffle(&mut order);
             for (turn, contender) in (0..).zip(order) {
-                let measured = self.slot(contender, &load, &stage)?;
+                if counts_handshakes {
+                    self.start_anew(&mut stage)?;
+                }
+                let load = self.load(row, &stage);
+                let mut measured = self.slot(contender, &load, &stage)?;
+                if let (true, Ok(measured)) = (counts_handshakes, &mut measured) {
+                    measured.resumed = resumed(&self.stop(&mut stage)?);
+                }
                 let slot = Slot { round, turn, contender: contender.name(), result: measured };
-                eprintln!("bench: {}", progress(row, &slot, self.options.rounds));
+                eprintln!("bench: {}", progress(row, &slot, self.setting.rounds));
                 result.slots.push(slot);
             }
         }
-        if let Some(server) = stage.server {
-            result.served = server.stop(&mut self.supervisor)?;
-        }
+        result.served = self.stop(&mut stage)?;
         Ok(result)
     }
 
@@ -92,8 +108,7 @@ impl Bench {
         if !rustix::process::geteuid().is_root() {
             return Ok(Some("network namespaces need root".into()));
         }
-        let (missing, scratch) = (self.options.missing, self.options.scratch());
-        let absent = install::need(&mut self.supervisor, &veth::NEEDED, missing, &scratch)?;
+        let absent = install::need(&mut self.supervisor, &self.setting, &veth::NEEDED)?;
         Ok((!absent.is_empty()).then(|| format!("{} is not installed", absent.join(" and "))))
     }
 
@@ -107,16 +122,29 @@ impl Bench {
             self.make_certificates()?;
         }
         let certificates = self.certificates();
-        let Some(line) = server::line(row.target, &self.options.programs, ip, &certificates) else {
-            return Ok(Stage { namespaces, server: None, url: "http://null/".into() });
-        };
-        let line = match &namespaces {
+        let line = server::line(row.target, &self.setting.programs, ip, &certificates);
+        let line = line.map(|line| match &namespaces {
             Some(namespaces) => namespaces.on_server(line),
             None => pinned(SERVER_CPU, line),
-        };
-        let server = Server::start(&mut self.supervisor, line, &self.options.scratch())?;
-        let url = server.url(row.transport, row.path);
-        Ok(Stage { namespaces, url, server: Some(server) })
+        });
+        let mut stage = Stage { namespaces, line, server: None };
+        self.start_anew(&mut stage)?;
+        Ok(stage)
+    }
+
+    /// Starts the server of a row, after stopping the one that runs.
+    fn start_anew(&mut self, stage: &mut Stage) -> Result<()> {
+        self.stop(stage)?;
+        let scratch = self.setting.scratch();
+        let Some(line) = stage.line.clone() else { return Ok(()) };
+        stage.server = Some(Server::start(&mut self.supervisor, line, &scratch)?);
+        Ok(())
+    }
+
+    /// Stops the server of a row; gives its last line.
+    fn stop(&mut self, stage: &mut Stage) -> Result<Value> {
+        let server = stage.server.take();
+        server.map_or(Ok(Value::Null), |server| server.stop(&mut self.supervisor))
     }
 
     fn certificates(&self) -> PathBuf {
@@ -124,7 +152,7 @@ impl Bench {
     }
 
     fn make_certificates(&mut self) -> Result<()> {
-        let program = self.options.programs.certs.to_string_lossy().into_owned();
+        let program = self.setting.programs.certs.to_string_lossy().into_owned();
         let line = vec![program, "--out".into(), self.certificates().to_string_lossy().into()];
         let stderr = self.scratch("certificates.stderr");
         let process = self.supervisor.start(line, &self.scratch("certificates.stdout"), &stderr)?;
@@ -136,14 +164,16 @@ impl Bench {
     }
 
     fn load(&self, row: &Row, stage: &Stage) -> Load {
+        let url = stage.server.as_ref().map(|server| server.url(row.transport, row.path));
+        let url = url.unwrap_or_else(|| "http://null/".into());
         Load {
-            url: stage.url.clone(),
+            url,
             connections: row.connections,
             depth: row.depth,
             transport: row.transport,
             reuse: row.reuse,
-            seconds: self.options.seconds,
-            scratch: self.options.scratch(),
+            slot_ms: self.setting.slot_ms,
+            scratch: self.setting.scratch(),
         }
     }
 
@@ -152,7 +182,7 @@ impl Bench {
         if stage.server.is_none() {
             return Ok(());
         }
-        let load = Load { seconds: 1, ..load.clone() };
+        let load = Load { slot_ms: 1_000, ..load.clone() };
         std::fs::write(self.scratch("target.txt"), format!("GET {}\n", load.url))?;
         if load.transport == Transport::Tls {
             // The floor speaks no TLS; whoever comes first finds the server cold.
@@ -172,14 +202,14 @@ impl Bench {
         load: &Load,
         stage: &Stage,
     ) -> Result<Result<Measured, String>> {
-        let line = contender.line(load, &self.options.programs, &self.peers);
+        let line = contender.line(load, &self.setting.programs, &self.peers);
         let (stdout, stderr) = (self.scratch("slot.stdout"), self.scratch("slot.stderr"));
         let (others, before) = (stage.others_cpu_time(), Instantaneous::now()?);
         let started = match self.supervisor.start(stage.on_client(line), &stdout, &stderr) {
             Ok(process) => process,
             Err(error) => return Ok(Err(format!("{error:#}"))),
         };
-        let deadline = Instant::now() + Duration::from_secs(load.seconds.into()) + SLOT_PATIENCE;
+        let deadline = Instant::now() + Duration::from_millis(load.slot_ms.into()) + SLOT_PATIENCE;
         let exit = self.supervisor.wait(started, deadline)?;
         let (busy, others) =
             (before.until(&Instantaneous::now()?), stage.others_cpu_time().saturating_sub(others));
@@ -201,9 +231,9 @@ impl Bench {
     ) -> Result<Result<Count, String>> {
         let (stdout, stderr) = (self.scratch("slot.stdout"), self.scratch("slot.stderr"));
         let text = |path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into();
-        if !contender.accepts(exit.status.code()) {
+        if !exit.status.success() {
             let (output, error): (String, String) = (text(stdout), text(stderr));
-            return Ok(Err(format!("{}: {}", exit.status, last_line(&error, &output))));
+            return Ok(Err(contender.failure(exit.status, &output, &error)));
         }
         let Some(line) = contender.report(load, &self.peers) else {
             let output: String = text(stdout);
@@ -241,6 +271,12 @@ impl Stage {
     }
 }
 
+/// The share of handshakes that continued an earlier session, in the last line of a server.
+fn resumed(served: &Value) -> Option<f64> {
+    let all = served["tls_handshakes"].as_f64().filter(|all| *all > 0.0)?;
+    Some(served["tls_resumed"].as_f64()? / all)
+}
+
 fn measured(count: Count, exit: Exit, busy: &machine::Busy, others: Duration) -> Measured {
     let ns = |time: Duration| time.as_nanos() as u64;
     let ours = exit.user + exit.system + others;
@@ -248,6 +284,8 @@ fn measured(count: Count, exit: Exit, busy: &machine::Busy, others: Duration) ->
     let client_cpu = busy.cpus.get(CLIENT_CPU as usize).copied().unwrap_or_default();
     Measured {
         requests: count.requests,
+        rate: count.rate,
+        resumed: None,
         user_ns: ns(exit.user),
         system_ns: ns(exit.system),
         elapsed_ns: ns(busy.elapsed),
@@ -256,13 +294,6 @@ fn measured(count: Count, exit: Exit, busy: &machine::Busy, others: Duration) ->
         p50_ns: count.p50_ns,
         p99_ns: count.p99_ns,
     }
-}
-
-/// The last thing a program said before it failed.
-pub fn last_line(error: &str, output: &str) -> String {
-    let lines = error.lines().rev().chain(output.lines().rev());
-    let line = lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
-    line.chars().take(200).collect()
 }
 
 fn progress(row: &Row, slot: &Slot, rounds: u32) -> String {
@@ -289,12 +320,5 @@ mod tests {
         assert_eq!(measured.foreign_ns, 150_000_000);
         assert_eq!(measured.client_cpu_busy_ns, 700_000_000);
         assert_eq!((measured.user_ns, measured.system_ns), (100_000_000, 500_000_000));
-    }
-
-    #[test]
-    fn a_failure_tells_the_last_words() {
-        assert_eq!(last_line("a\nb\n\n", "c"), "b");
-        assert_eq!(last_line("", "c\n"), "c");
-        assert_eq!(last_line("", ""), "it said nothing");
     }
 }

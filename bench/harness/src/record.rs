@@ -22,21 +22,21 @@ pub struct Report<'r> {
 impl Report<'_> {
     /// The whole document.
     pub fn record(&self) -> Value {
-        let options = &self.bench.options;
+        let setting = &self.bench.setting;
         let peers: Map<String, Value> = self
             .bench
             .peers
             .versions()
             .map(|(name, version)| (name.to_owned(), json!(version)))
             .collect();
-        let rows = self.results.iter().map(|result| row(result, options.rounds));
+        let rows = self.results.iter().map(|result| row(result, setting.rounds));
         let rows: Vec<Value> = rows.collect();
         json!({
             "schema": "ceiling.bench/1",
             "written_at_unix_s": unix_seconds(),
-            "rounds": options.rounds,
-            "seconds": options.seconds,
-            "seed": options.seed,
+            "rounds": setting.rounds,
+            "seconds": setting.seconds(),
+            "seed": setting.seed,
             "host": host(),
             "peers": peers,
             "absent": self.bench.peers.absent().collect::<Vec<_>>(),
@@ -90,6 +90,7 @@ fn summary(summary: &Summary) -> Value {
         "rate": summary.rate.map(spread),
         "over_floor": summary.over_floor.map(spread),
         "subject_over": summary.subject_over.map(spread),
+        "resumed": summary.resumed.map(spread),
         "p50_ns": summary.p50_ns.map(spread),
         "p99_ns": summary.p99_ns.map(spread),
         "failed": summary.failure,
@@ -125,7 +126,7 @@ fn spread(spread: Spread) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::compare::tests::sample;
+    use crate::compare::tests::sample;
 
     #[test]
     fn every_slot_is_kept() {

@@ -1,7 +1,7 @@
 //! The rows of the table, with the bounds that `ceiling` is held to.
 
 use super::bounds::{Bound, Measure};
-use super::contender::{Contender, Driver};
+use super::contender::{Contender, Driver, Ours};
 use super::install::Peers;
 use super::load::{Reuse, Transport};
 use super::peers::{Depth, PEERS};
@@ -10,13 +10,21 @@ use super::peers::{Depth, PEERS};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     Fasthttp,
-    /// net/http with TLS and its session tickets.
-    NethttpTls,
+    /// net/http with TLS, and with session tickets or without.
+    NethttpTls(Tickets),
     Sink,
     /// The responder of the floor, so that the server is not the wall.
     Floor,
     /// Nothing is asked: the null driver answers itself.
     Nobody,
+}
+
+/// Whether a server lets a client continue an earlier TLS session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tickets {
+    Offered,
+    /// Each handshake is a full one, whatever the client would do.
+    Off,
 }
 
 /// Where client and server meet.
@@ -36,16 +44,6 @@ pub enum Figure {
     WholeCpu,
 }
 
-/// Which peers take part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
-    /// All that can have so many requests in flight.
-    Everybody,
-    Only(&'static str),
-    /// `ceiling` alone, without the floor.
-    Nobody,
-}
-
 /// One row.
 pub struct Row {
     pub name: &'static str,
@@ -60,7 +58,6 @@ pub struct Row {
     pub figure: Figure,
     /// The driver that bounds are about: what `--driver auto` takes on a kernel that has it.
     pub driver: Driver,
-    pub peers: Who,
     /// Pauses of `--coalesce` that are tried, microseconds.
     pub coalesce_us: &'static [u32],
     pub bounds: &'static [Bound],
@@ -78,7 +75,6 @@ const SIMPLE: Row = Row {
     place: Place::Loopback,
     figure: Figure::ProcessCpu,
     driver: Driver::Uring,
-    peers: Who::Everybody,
     coalesce_us: &[],
     bounds: &[],
 };
@@ -87,7 +83,6 @@ const VETH: Row = Row {
     target: Target::Floor,
     place: Place::Veth,
     figure: Figure::WholeCpu,
-    peers: Who::Only("wrk"),
     coalesce_us: &[50, 100, 200],
     ..SIMPLE
 };
@@ -102,7 +97,7 @@ const CHURN: Row = Row {
 const TLS: Row = Row {
     name: "tls-1",
     title: "net/http /simple over TLS, 50 connections, depth 1",
-    target: Target::NethttpTls,
+    target: Target::NethttpTls(Tickets::Offered),
     transport: Transport::Tls,
     ..SIMPLE
 };
@@ -111,7 +106,6 @@ const NULL: Row = Row {
     target: Target::Nobody,
     path: "",
     driver: Driver::Null,
-    peers: Who::Nobody,
     bounds: &[Bound::at_least(Measure::RequestsPerCpuSecond, 10e6)],
     ..SIMPLE
 };
@@ -166,8 +160,17 @@ pub const ROWS: &[Row] = &[
     CHURN,
     TLS,
     Row {
-        name: "tls-churn",
-        title: "net/http /simple over TLS, 50 at a time, a connection for each request",
+        name: "tls-churn-full",
+        title: "net/http /simple over TLS without tickets, 50 at a time, a connection for each \
+                request and each handshake a full one",
+        target: Target::NethttpTls(Tickets::Off),
+        reuse: Reuse::Closed,
+        ..TLS
+    },
+    Row {
+        name: "tls-churn-resumed",
+        title: "net/http /simple over TLS with tickets, 50 at a time, a connection for each \
+                request; clients may resume their sessions",
         reuse: Reuse::Closed,
         ..TLS
     },
@@ -183,29 +186,25 @@ pub const ROWS: &[Row] = &[
 impl Row {
     /// What bounds are about.
     pub fn subject(&self) -> Contender {
-        Contender::Ceiling { driver: self.driver, coalesce_us: 0 }
+        Contender::Ceiling(Ours::plain(self.driver))
     }
 
     /// Everybody who takes part, in the order of the table.
     pub fn contenders(&self, peers: &Peers) -> Vec<Contender> {
-        if self.peers == Who::Nobody {
+        if self.target == Target::Nobody {
             return vec![self.subject()];
         }
         let both = [Driver::Uring, Driver::Epoll];
         // The floor keeps its connections and speaks no TLS.
         let has_floor = self.reuse == Reuse::Kept && self.transport == Transport::Tcp;
         let floors = both.map(Contender::Floor).into_iter().filter(|_| has_floor);
-        let ours = both.map(|driver| Contender::Ceiling { driver, coalesce_us: 0 });
-        let coalesced = self.coalesce_us.iter();
-        let coalesced =
-            coalesced.map(|us| Contender::Ceiling { driver: self.driver, coalesce_us: *us });
+        let ours = both.map(|driver| Contender::Ceiling(Ours::plain(driver)));
+        let coalesced = self.coalesce_us.iter().map(|coalesce_us| {
+            Contender::Ceiling(Ours { coalesce_us: *coalesce_us, ..Ours::plain(self.driver) })
+        });
         let others = PEERS.iter().filter(|peer| {
-            let is_wanted = match self.peers {
-                Who::Everybody => self.depth == 1 || peer.depth == Depth::Any,
-                Who::Only(name) => peer.name == name,
-                Who::Nobody => false,
-            };
-            is_wanted && peer.can(self.transport, self.reuse) && peers.has(peer)
+            let is_deep = self.depth == 1 || peer.depth == Depth::Any;
+            is_deep && peer.can(self.transport, self.reuse) && peers.has(peer)
         });
         let others = others.map(Contender::Peer);
         floors.chain(ours).chain(coalesced).chain(others).collect()
@@ -215,7 +214,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::peers;
+    use crate::peers;
 
     #[test]
     fn names_are_unique_and_bounds_speak_of_peers_that_exist() {

@@ -2,7 +2,7 @@
 
 use super::contender::Contender;
 use super::slot::{Measured, RowResult};
-use super::statistics::Spread;
+use super::statistics::{self, Spread};
 
 /// A row whose slots are compared.
 pub struct Comparison<'r> {
@@ -22,6 +22,8 @@ pub struct Summary {
     pub over_floor: Option<Spread>,
     /// The cost of the subject over its own.
     pub subject_over: Option<Spread>,
+    /// Share of TLS handshakes that continued a session.
+    pub resumed: Option<Spread>,
     pub p50_ns: Option<Spread>,
     pub p99_ns: Option<Spread>,
     /// The first of its failures, when it has any.
@@ -64,6 +66,13 @@ impl<'r> Comparison<'r> {
         self.ratio(above, below, |measured| Some(measured.cost_ns(figure)))
     }
 
+    /// The same as one value for each round that has both.
+    pub fn cost_ratios(&self, above: &str, below: &str) -> Vec<f64> {
+        let figure = self.result.row.figure;
+        let costs = |name| self.values(name, |measured| Some(measured.cost_ns(figure)));
+        statistics::ratios(&costs(above), &costs(below))
+    }
+
     /// User-mode share over user-mode share, within rounds.
     pub fn user_share_ratio(&self, above: &str, below: &str) -> Result<Spread, String> {
         self.ratio(above, below, |measured| Some(measured.user_share()))
@@ -85,16 +94,18 @@ impl<'r> Comparison<'r> {
             contender: name.to_owned(),
             cost_ns: self.cost(name),
             user_share: spread(|measured| Some(measured.user_share())),
-            rate: spread(|measured| Some(measured.rate())),
+            rate: spread(|measured| Some(measured.rate)),
             over_floor,
             subject_over: self.cost_ratio(&self.subject, name).ok(),
+            resumed: spread(|measured| measured.resumed),
             p50_ns: spread(|measured| measured.p50_ns.map(|ns| ns as f64)),
             p99_ns: spread(|measured| measured.p99_ns.map(|ns| ns as f64)),
             failure: self.failure(name),
         }
     }
 
-    fn cost(&self, contender: &str) -> Option<Spread> {
+    /// Nanoseconds per request over the rounds.
+    pub fn cost(&self, contender: &str) -> Option<Spread> {
         let figure = self.result.row.figure;
         let values = self.values(contender, |measured| Some(measured.cost_ns(figure)));
         Spread::of(values.into_iter().flatten())
@@ -154,8 +165,8 @@ pub fn is_coalesced(summary: &Summary, subject: &Contender) -> bool {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::bench::rows::ROWS;
-    use crate::bench::slot::Slot;
+    use crate::rows::ROWS;
+    use crate::slot::Slot;
     use serde_json::Value;
 
     /// Two rounds of the first row, with these costs in nanoseconds per request.
@@ -168,6 +179,7 @@ pub mod tests {
                     user_ns: 100 * 1000,
                     system_ns: (cost - 100) * 1000,
                     elapsed_ns: 10_000_000,
+                    rate: 100_000.0,
                     foreign_ns: 1_000_000,
                     ..Measured::default()
                 };

@@ -3,9 +3,9 @@
 //! A generator is one row in [`GENERATORS`]. Peers keep their own schedule and their own idea of
 //! latency: where one has an option that corrects for its own lateness it is switched on.
 
-use super::super::peers;
-use super::super::words::{Words, words};
 use super::schedule::percentile;
+use crate::peers;
+use crate::words::{Words, words};
 use serde_json::Value;
 use std::path::PathBuf;
 

@@ -27,9 +27,17 @@ pub struct Load {
     pub depth: u32,
     pub transport: Transport,
     pub reuse: Reuse,
-    pub seconds: u32,
+    /// How long it goes on. Peers take whole seconds.
+    pub slot_ms: u32,
     /// Where a contender may leave a file.
     pub scratch: PathBuf,
+}
+
+impl Load {
+    /// For programs that take whole seconds.
+    pub fn seconds(&self) -> u32 {
+        self.slot_ms / 1_000
+    }
 }
 
 #[cfg(test)]
@@ -42,7 +50,7 @@ impl Load {
             depth,
             transport: Transport::Tcp,
             reuse: Reuse::Kept,
-            seconds: 3,
+            slot_ms: 3_000,
             scratch: "out/bench".into(),
         }
     }

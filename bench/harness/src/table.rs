@@ -3,6 +3,7 @@
 use super::bounds::{Judged, Verdict};
 use super::compare::{Comparison, Summary, is_coalesced};
 use super::load::Reuse;
+use super::peers::PEERS;
 use super::rows::{Figure, Row};
 use super::slot::RowResult;
 use super::statistics::Spread;
@@ -29,7 +30,22 @@ pub fn row(result: &RowResult, rounds: u32, judged: &[Judged]) -> String {
         let without = plain.iter().find(|summary| summary.contender == comparison.subject());
         text += &pauses(without.copied(), &coalesced);
     }
-    text + &bounds(judged)
+    text + &notes(result.row, &plain) + &bounds(judged)
+}
+
+/// What a reader must know of some of the figures.
+fn notes(row: &Row, summaries: &[&Summary]) -> String {
+    let is_there = |name| summaries.iter().any(|summary| summary.contender == name);
+    let deep = PEERS.iter().filter(|peer| row.depth > 1 && is_there(peer.name));
+    let mut notes: Vec<String> = deep.filter_map(|p| p.deep_note.map(str::to_owned)).collect();
+    let resumed = summaries.iter().filter_map(|summary| {
+        Some(format!("{} {:.0} %", summary.contender, summary.resumed?.median * 100.0))
+    });
+    let resumed: Vec<String> = resumed.collect();
+    if !resumed.is_empty() {
+        notes.push(format!("handshakes that resumed a session: {}", resumed.join(", ")));
+    }
+    notes.iter().map(|note| wrapped("  note: ", note)).collect()
 }
 
 /// The bounds of a row, each with its figure.
@@ -39,9 +55,14 @@ pub fn bounds(judged: &[Judged]) -> String {
 
 /// The heading of a row.
 pub fn title(name: &str, title: &str) -> String {
-    let mut text = format!("\n{name}: ");
-    let mut column = name.len() + 2;
-    for word in title.split(' ') {
+    wrapped(&format!("\n{name}: "), title)
+}
+
+/// Words after a beginning, in lines that are indented from the second one on.
+fn wrapped(begin: &str, words: &str) -> String {
+    let mut text = begin.to_owned();
+    let mut column = begin.trim_start_matches('\n').len();
+    for word in words.split(' ') {
         if column + word.len() > WIDTH {
             text += "\n    ";
             column = 4;
@@ -83,6 +104,8 @@ fn line(summary: &Summary, reuse: Reuse) -> String {
         Reuse::Kept => median(summary.over_floor, 1.0, 3),
         Reuse::Closed => format!("{:.1}", 1e6 / cost.median),
     };
+    // A handshake takes long enough for a few hundred a second to be all.
+    let rate_digits = if reuse == Reuse::Closed { 1 } else { 0 };
     let mut text = cells(&[
         &summary.contender,
         &format!("{:.3}", cost.median / 1e3),
@@ -90,7 +113,7 @@ fn line(summary: &Summary, reuse: Reuse) -> String {
         &user,
         &beside,
         &median(summary.subject_over, 1.0, 3),
-        &median(summary.rate, 1e-3, 0),
+        &median(summary.rate, 1e-3, rate_digits),
     ]);
     if let Some(reason) = &summary.failure {
         text += &cut(&format!("    failed in a round: {reason}"));
@@ -149,7 +172,8 @@ fn cut(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::compare::tests::sample;
+    use crate::compare::tests::sample;
+    use crate::rows::ROWS;
 
     fn rendered() -> String {
         let result = sample(&[
@@ -194,6 +218,18 @@ depth-1: fasthttp /simple, 50 connections, depth 1
         let long = title("memory", &"word ".repeat(40));
         assert!(long.lines().all(|line| line.chars().count() <= WIDTH));
         assert_eq!(long.matches("word").count(), 40);
+    }
+
+    #[test]
+    fn notes_say_how_figures_came_about() {
+        let mut result = sample(&[("wrk", [Some(1000), Some(1000)])]);
+        let note = "  note: wrk sends a batch";
+        assert!(!row(&result, 2, &[]).contains(note));
+        result.row = ROWS.iter().find(|row| row.name == "depth-100").unwrap();
+        assert!(row(&result, 2, &[]).contains(note));
+        let slots = result.slots.iter_mut().filter_map(|slot| slot.result.as_mut().ok());
+        slots.for_each(|measured| measured.resumed = Some(0.5));
+        assert!(row(&result, 2, &[]).contains("resumed a session: wrk 50 %\n"));
     }
 
     #[test]

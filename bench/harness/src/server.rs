@@ -2,7 +2,7 @@
 
 use super::load::Transport;
 use super::options::Programs;
-use super::rows::Target;
+use super::rows::{Target, Tickets};
 use super::supervise::Supervisor;
 use super::words::{Words, words};
 use anyhow::{Context, Result, bail};
@@ -33,11 +33,13 @@ pub fn line(target: Target, programs: &Programs, ip: &str, certificates: &Path) 
     };
     match target {
         Target::Fasthttp => line(&programs.fasthttp, &["--addr", ip, "--port", "0"]),
-        Target::NethttpTls => {
+        Target::NethttpTls(tickets) => {
             let file = |name| certificates.join(name).to_string_lossy().into_owned();
             let (chain, key) = (file("server.pem"), file("server.key"));
-            let secure = ["--tls-cert", &chain, "--tls-key", &key];
-            line(&programs.nethttp, &[&["--addr", ip, "--port", "0"], &secure[..]].concat())
+            let tickets = if tickets == Tickets::Offered { "on" } else { "off" };
+            let place = ["--addr", ip, "--port", "0"];
+            let secure = ["--tls-cert", &chain, "--tls-key", &key, "--tls-tickets", tickets];
+            line(&programs.nethttp, &[&place[..], &secure].concat())
         }
         Target::Sink => line(&programs.sink, &["--addr", ip, "--port", "0", "--threads", "1"]),
         Target::Floor => line(&programs.floor, &["--serve", &format!("{ip}:0")]),
@@ -104,7 +106,7 @@ fn listening(line: &str) -> Option<(String, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::options::{self, Invocation};
+    use crate::options::tests::built;
 
     #[test]
     fn the_address_stands_in_the_listening_line() {
@@ -116,14 +118,13 @@ mod tests {
 
     #[test]
     fn targets_listen_on_a_free_port() {
-        let Ok(Invocation::Run(options)) = options::parse(&[], 0) else { panic!() };
         let line = |target| {
-            let line = line(target, &options.programs, "10.0.0.2", Path::new("c"));
+            let line = line(target, &built(), "10.0.0.2", Path::new("c"));
             line.map(|line| line.join(" "))
         };
         let secure = "bin/target-nethttp --addr 10.0.0.2 --port 0 --tls-cert c/server.pem \
-                      --tls-key c/server.key";
-        assert_eq!(line(Target::NethttpTls).as_deref(), Some(secure));
+                      --tls-key c/server.key --tls-tickets off";
+        assert_eq!(line(Target::NethttpTls(Tickets::Off)).as_deref(), Some(secure));
         let sink = "bin/target-sink --addr 10.0.0.2 --port 0 --threads 1";
         assert_eq!(line(Target::Sink).as_deref(), Some(sink));
         assert_eq!(line(Target::Floor).as_deref(), Some("bin/floor --serve 10.0.0.2:0"));

@@ -1,12 +1,13 @@
 //! Who takes part in a row: the floor, `ceiling` in its variants, and the peers.
 
-use super::count;
+use super::count::{self, Count};
 use super::install::Peers;
 use super::load::{Load, Reuse, Transport};
 use super::options::Programs;
 use super::peers::Peer;
 use super::words::{Words, words};
 use std::path::Path;
+use std::process::ExitStatus;
 
 /// How bytes move, as the `--driver` of ours calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,24 +28,40 @@ impl Driver {
     }
 }
 
+/// Which program of ours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Build {
+    #[default]
+    This,
+    /// An older one, which `bench guard` compares with.
+    Base,
+}
+
+/// A variant of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ours {
+    pub build: Build,
+    pub driver: Driver,
+    /// The bounded pause, microseconds; 0 is off.
+    pub coalesce_us: u32,
+}
+
+/// The exit code of `ceiling` for a run that broke its own gates.
+const NO_MEASUREMENT: i32 = 4;
+
 /// One that takes part.
 #[derive(Clone, Copy)]
 pub enum Contender {
     Floor(Driver),
-    Ceiling {
-        driver: Driver,
-        /// The bounded pause, microseconds; 0 is off.
-        coalesce_us: u32,
-    },
+    Ceiling(Ours),
     Peer(&'static Peer),
 }
 
-/// What a contender says it did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
-    pub requests: u64,
-    pub p50_ns: Option<u64>,
-    pub p99_ns: Option<u64>,
+impl Ours {
+    /// This build without a pause.
+    pub fn plain(driver: Driver) -> Self {
+        Self { build: Build::This, driver, coalesce_us: 0 }
+    }
 }
 
 impl Contender {
@@ -52,9 +69,11 @@ impl Contender {
     pub fn name(&self) -> String {
         match self {
             Self::Floor(driver) => format!("floor {}", driver.name()),
-            Self::Ceiling { driver, coalesce_us: 0 } => format!("ceiling {}", driver.name()),
-            Self::Ceiling { driver, coalesce_us } => {
-                format!("ceiling {} +{coalesce_us}us", driver.name())
+            Self::Ceiling(Ours { build, driver, coalesce_us }) => {
+                let name = if *build == Build::Base { "base" } else { "ceiling" };
+                let pause = format!(" +{coalesce_us}us");
+                let pause = if *coalesce_us > 0 { pause.as_str() } else { "" };
+                format!("{name} {}{pause}", driver.name())
             }
             Self::Peer(peer) => peer.name.to_owned(),
         }
@@ -64,9 +83,7 @@ impl Contender {
     pub fn line(&self, load: &Load, programs: &Programs, peers: &Peers) -> Words {
         match self {
             Self::Floor(driver) => floor(&programs.floor, *driver, load),
-            Self::Ceiling { driver, coalesce_us } => {
-                ceiling(&programs.ceiling, *driver, *coalesce_us, load)
-            }
+            Self::Ceiling(ours) => ceiling(programs, *ours, load),
             Self::Peer(peer) => behind(&peers.program(peer), peer.line(load)),
         }
     }
@@ -77,29 +94,22 @@ impl Contender {
         Some(behind(&peers.program(peer), (peer.report?)(load)))
     }
 
-    /// Whether an exit code means that there is something to count. A run of ours that breaks a
-    /// gate of its own exits with 4, and its counters stand.
-    pub fn accepts(&self, code: Option<i32>) -> bool {
-        match self {
-            Self::Ceiling { .. } => matches!(code, Some(0 | 4)),
-            _ => code == Some(0),
+    /// Why there is nothing to count, when it did not end well. A run of ours that broke a gate of
+    /// its own has counters, but it says itself that they are no measurement.
+    pub fn failure(&self, status: ExitStatus, output: &str, error: &str) -> String {
+        match (self, status.code()) {
+            (Self::Ceiling(_), Some(NO_MEASUREMENT)) => count::broken_gates(output),
+            _ => format!("{status}: {}", last_line(error, output)),
         }
     }
 
     /// Reads what it printed.
     pub fn count(&self, output: &str) -> Result<Count, String> {
         let count = match self {
-            Self::Floor(_) => Count { requests: count::floor(output)?, ..Count::default() },
-            Self::Ceiling { .. } => {
-                let recorded = count::ceiling(output)?;
-                if recorded.unopened > 0 {
-                    return Err(format!("{} connections were not opened", recorded.unopened));
-                }
-                let (p50_ns, p99_ns) = (recorded.p50_ns, recorded.p99_ns);
-                Count { requests: recorded.requests, p50_ns, p99_ns }
-            }
-            Self::Peer(peer) => Count { requests: (peer.count)(output)?, ..Count::default() },
-        };
+            Self::Floor(_) => count::floor(output),
+            Self::Ceiling(_) => count::ceiling(output),
+            Self::Peer(peer) => (peer.count)(output),
+        }?;
         if count.requests == 0 {
             return Err("it counted no good response".into());
         }
@@ -109,7 +119,7 @@ impl Contender {
 
 fn floor(program: &Path, driver: Driver, load: &Load) -> Words {
     let (connections, depth) = (load.connections.to_string(), load.depth.to_string());
-    let seconds = load.seconds.to_string();
+    let seconds = load.seconds().to_string();
     let flags =
         ["--driver", driver.name(), "-c", &connections, "-p", &depth, "-d", &seconds, &load.url];
     behind(&program.to_string_lossy(), words(&flags))
@@ -117,12 +127,14 @@ fn floor(program: &Path, driver: Driver, load: &Load) -> Words {
 
 /// One thread, because there is one CPU, and no warm-up, because peers have none: all that it
 /// does is counted and charged.
-fn ceiling(program: &Path, driver: Driver, coalesce_us: u32, load: &Load) -> Words {
+fn ceiling(programs: &Programs, ours: Ours, load: &Load) -> Words {
+    let Ours { build, driver, coalesce_us } = ours;
+    let program = if build == Build::Base { &programs.base } else { &programs.ceiling };
     let (connections, depth) = (load.connections.to_string(), load.depth.to_string());
-    let (seconds, coalesce) = (format!("{}s", load.seconds), format!("{coalesce_us}us"));
+    let (slot, coalesce) = (format!("{}ms", load.slot_ms), format!("{coalesce_us}us"));
     let mut line = behind(&program.to_string_lossy(), words(&["load", "-t", "1"]));
     line.extend(words(&["--driver", driver.name(), "-c", &connections, "-p", &depth]));
-    line.extend(words(&["-d", &seconds, "--warmup", "0", "--runs", "none", "-q", "--json"]));
+    line.extend(words(&["-d", &slot, "--warmup", "0", "--runs", "none", "-q", "--json"]));
     if load.reuse == Reuse::Closed {
         // As the peers do: the server closes first and keeps the TIME_WAIT. A cap of ours would
         // leave it here, and each connect would search for a port among tens of thousands.
@@ -138,6 +150,13 @@ fn ceiling(program: &Path, driver: Driver, coalesce_us: u32, load: &Load) -> Wor
     line
 }
 
+/// The last thing a program said before it failed.
+pub fn last_line(error: &str, output: &str) -> String {
+    let lines = error.lines().rev().chain(output.lines().rev());
+    let line = lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
+    line.chars().take(200).collect()
+}
+
 fn behind(program: &str, arguments: Words) -> Words {
     std::iter::once(program.to_owned()).chain(arguments).collect()
 }
@@ -145,10 +164,12 @@ fn behind(program: &str, arguments: Words) -> Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::tests::built;
 
     #[test]
     fn names_tell_variants_apart() {
-        let ceiling = |coalesce_us| Contender::Ceiling { driver: Driver::Uring, coalesce_us };
+        let ceiling =
+            |coalesce_us| Contender::Ceiling(Ours { coalesce_us, ..Ours::plain(Driver::Uring) });
         assert_eq!(ceiling(0).name(), "ceiling uring");
         assert_eq!(ceiling(50).name(), "ceiling uring +50us");
         assert_eq!(Contender::Floor(Driver::Epoll).name(), "floor epoll");
@@ -156,17 +177,17 @@ mod tests {
 
     #[test]
     fn lines_carry_the_load() {
-        let load = Load::sample(1);
+        let (load, ours) = (Load::sample(1), Ours::plain(Driver::Uring));
         let url = "http://127.0.0.1:8083/simple";
         assert_eq!(
             floor(Path::new("f"), Driver::Epoll, &load).join(" "),
             format!("f --driver epoll -c 50 -p 1 -d 3 {url}")
         );
         assert_eq!(
-            ceiling(Path::new("c"), Driver::Uring, 50, &load).join(" "),
+            ceiling(&built(), Ours { coalesce_us: 50, ..ours }, &load).join(" "),
             format!(
-                "c load -t 1 --driver uring -c 50 -p 1 -d 3s --warmup 0 --runs none -q --json \
-                 --coalesce 50us {url}"
+                "bin/ceiling load -t 1 --driver uring -c 50 -p 1 -d 3000ms --warmup 0 --runs \
+                 none -q --json --coalesce 50us {url}"
             )
         );
     }
@@ -174,21 +195,21 @@ mod tests {
     #[test]
     fn lines_say_what_becomes_of_a_connection_and_what_lies_below() {
         let load = Load { reuse: Reuse::Closed, transport: Transport::Tls, ..Load::sample(1) };
-        let line = ceiling(Path::new("c"), Driver::Epoll, 0, &load).join(" ");
+        let line = ceiling(&built(), Ours::plain(Driver::Epoll), &load).join(" ");
         assert!(line.contains("-H Connection: close -k http"), "{line}");
     }
 
     #[test]
-    fn a_run_that_broke_its_own_gate_still_counts() {
-        let ceiling = Contender::Ceiling { driver: Driver::Uring, coalesce_us: 0 };
-        assert!(ceiling.accepts(Some(4)) && !ceiling.accepts(Some(5)) && !ceiling.accepts(None));
-        assert!(!Contender::Floor(Driver::Uring).accepts(Some(4)));
+    fn a_failure_tells_the_last_words() {
+        assert_eq!(last_line("a\nb\n\n", "c"), "b");
+        assert_eq!(last_line("", "c\n"), "c");
+        assert_eq!(last_line("", ""), "it said nothing");
     }
 
     #[test]
     fn nothing_counted_is_a_failure() {
         let floor = Contender::Floor(Driver::Uring);
-        assert!(floor.count("{\"requests\":0}").is_err());
-        assert_eq!(floor.count("{\"requests\":7}").unwrap().requests, 7);
+        assert!(floor.count("{\"requests\":0,\"seconds\":1.0}").is_err());
+        assert_eq!(floor.count("{\"requests\":7,\"seconds\":1.0}").unwrap().requests, 7);
     }
 }

@@ -3,7 +3,7 @@
 //! A new peer is one row in [`PEERS`], a function that reads its own count of good answers, and a
 //! fixture with what it printed.
 
-use super::count;
+use super::count::{self, Count};
 use super::load::{Load, Reuse, Transport};
 use super::words::{Words, words};
 
@@ -41,8 +41,10 @@ pub struct Peer {
     pub arguments: fn(&Load) -> Words,
     /// Arguments of a second call, not charged, which prints what the first one did.
     pub report: Option<fn(&Load) -> Words>,
-    /// Reads the number of good answers from standard output.
-    pub count: fn(&str) -> Result<u64, String>,
+    /// Reads what it counted from standard output.
+    pub count: fn(&str) -> Result<Count, String>,
+    /// What a reader must know of its figures with many requests in flight.
+    pub deep_note: Option<&'static str>,
 }
 
 /// Every peer. The first three are those that bounds speak of most.
@@ -57,6 +59,10 @@ pub const PEERS: &[Peer] = &[
         arguments: wrk,
         report: None,
         count: count::wrk,
+        deep_note: Some(
+            "wrk sends a batch and waits for all of its responses before the next; the others \
+             refill one by one",
+        ),
     },
     Peer {
         name: "oha",
@@ -70,6 +76,7 @@ pub const PEERS: &[Peer] = &[
         },
         report: None,
         count: count::oha,
+        deep_note: None,
     },
     Peer {
         name: "autocannon",
@@ -81,6 +88,7 @@ pub const PEERS: &[Peer] = &[
         arguments: |load| line(load, "-j {more} -c {connections} -p {depth} -d {seconds} {url}"),
         report: None,
         count: count::autocannon,
+        deep_note: None,
     },
     Peer {
         name: "h2load",
@@ -100,6 +108,7 @@ pub const PEERS: &[Peer] = &[
         },
         report: None,
         count: count::h2load,
+        deep_note: None,
     },
     Peer {
         name: "hey",
@@ -111,6 +120,7 @@ pub const PEERS: &[Peer] = &[
         arguments: |load| line(load, "{more} -c {connections} -z {seconds}s {url}"),
         report: None,
         count: count::hey,
+        deep_note: None,
     },
     Peer {
         name: "ab",
@@ -127,6 +137,7 @@ pub const PEERS: &[Peer] = &[
         },
         report: None,
         count: count::ab,
+        deep_note: None,
     },
     Peer {
         name: "wrk2",
@@ -139,17 +150,7 @@ pub const PEERS: &[Peer] = &[
         arguments: |load| line(load, "{more} -t1 -c{connections} -d{seconds}s -R10000000 {url}"),
         report: None,
         count: count::wrk,
-    },
-    Peer {
-        name: "bombardier",
-        version: (&["--version"], "bombardier version"),
-        source: Source::Nowhere,
-        depth: Depth::One,
-        closed: Some(&["-H", "Connection: close"]),
-        tls: Some(&["--insecure"]),
-        arguments: |load| line(load, "{more} -c {connections} -d {seconds}s -p r -o json {url}"),
-        report: None,
-        count: count::bombardier,
+        deep_note: None,
     },
     Peer {
         name: "k6",
@@ -165,6 +166,7 @@ pub const PEERS: &[Peer] = &[
         },
         report: None,
         count: count::k6,
+        deep_note: None,
     },
     Peer {
         name: "vegeta",
@@ -180,6 +182,7 @@ pub const PEERS: &[Peer] = &[
         },
         report: Some(|load| line(load, "report -type json {scratch}/vegeta.bin")),
         count: count::vegeta,
+        deep_note: None,
     },
 ];
 
@@ -222,7 +225,7 @@ fn line(load: &Load, template: &str) -> Words {
     let filled = |word: &str| {
         word.replace("{connections}", &load.connections.to_string())
             .replace("{depth}", &load.depth.to_string())
-            .replace("{seconds}", &load.seconds.to_string())
+            .replace("{seconds}", &load.seconds().to_string())
             .replace("{scratch}", &load.scratch.to_string_lossy())
             .replace("{url}", &load.url)
     };

@@ -4,13 +4,17 @@ use super::rows::{Figure, Row};
 use serde_json::{Value, json};
 
 /// Raw counters of a slot that went well.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Measured {
     /// Good answers, as counted by the contender.
     pub requests: u64,
     /// CPU time of the client's process and its children.
     pub user_ns: u64,
     pub system_ns: u64,
+    /// Responses per second of the window that the contender measured itself.
+    pub rate: f64,
+    /// The share of TLS handshakes that continued an earlier session, as the server counted them.
+    pub resumed: Option<f64>,
     /// From before the start of the process to after its end.
     pub elapsed_ns: u64,
     /// Time in which the client's CPU was not idle.
@@ -64,11 +68,6 @@ impl Measured {
         self.user_ns as f64 / self.process_ns() as f64
     }
 
-    /// Requests per second of the whole slot.
-    pub fn rate(&self) -> f64 {
-        self.requests as f64 / self.elapsed_ns as f64 * 1e9
-    }
-
     /// How much of one CPU somebody else had.
     pub fn foreign_share(&self) -> f64 {
         self.foreign_ns as f64 / self.elapsed_ns as f64
@@ -86,6 +85,8 @@ impl Slot {
         match &self.result {
             Ok(measured) => {
                 record["requests"] = json!(measured.requests);
+                record["rate"] = json!(measured.rate);
+                record["resumed"] = json!(measured.resumed);
                 record["cpu_user_ns"] = json!(measured.user_ns);
                 record["cpu_system_ns"] = json!(measured.system_ns);
                 record["elapsed_ns"] = json!(measured.elapsed_ns);
@@ -106,6 +107,8 @@ mod tests {
 
     const MEASURED: Measured = Measured {
         requests: 1000,
+        rate: 110_000.0,
+        resumed: None,
         user_ns: 1_000_000,
         system_ns: 3_000_000,
         elapsed_ns: 10_000_000,
@@ -119,7 +122,7 @@ mod tests {
     fn figures_follow_from_the_counters() {
         assert_eq!(MEASURED.cost_ns(Figure::ProcessCpu), 4000.0);
         assert_eq!(MEASURED.cost_ns(Figure::WholeCpu), 5000.0);
-        assert_eq!((MEASURED.user_share(), MEASURED.rate()), (0.25, 100_000.0));
+        assert_eq!(MEASURED.user_share(), 0.25);
         assert_eq!(MEASURED.foreign_share(), 0.05);
     }
 

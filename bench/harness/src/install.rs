@@ -3,7 +3,7 @@
 //! What apt does not have goes into `.cache/peers`, so nothing of the machine changes but the
 //! packages of apt. A peer that cannot be had is absent, and that is no error.
 
-use super::options::Missing;
+use super::options::{Missing, Setting};
 use super::peers::{PEERS, Peer, Source};
 use super::supervise::Supervisor;
 use super::words::{Words, words};
@@ -31,18 +31,18 @@ pub struct Peers {
 
 impl Peers {
     /// Looks for all peers, and installs missing ones if told to.
-    pub fn gather(supervisor: &mut Supervisor, missing: Missing, scratch: &Path) -> Result<Self> {
+    pub fn gather(supervisor: &mut Supervisor, setting: &Setting) -> Result<Self> {
         let all: Vec<&Peer> = PEERS.iter().collect();
-        Self::gather_only(supervisor, &all, missing, scratch)
+        Self::gather_only(supervisor, setting, &all)
     }
 
     /// The same for some of them.
     pub fn gather_only(
         supervisor: &mut Supervisor,
+        setting: &Setting,
         wanted: &[&Peer],
-        missing: Missing,
-        scratch: &Path,
     ) -> Result<Self> {
+        let (missing, scratch) = (setting.missing, &setting.scratch());
         let mut peers = Self::default();
         for peer in wanted {
             let mut found = find(supervisor, peer, scratch)?;
@@ -82,13 +82,12 @@ impl Peers {
 /// Makes sure that programs which the harness itself needs are there; says which are not.
 pub fn need(
     supervisor: &mut Supervisor,
+    setting: &Setting,
     programs: &[(&'static str, &'static str)],
-    missing: Missing,
-    scratch: &Path,
 ) -> Result<Vec<&'static str>> {
     for (program, package) in programs {
-        if lookup(program).is_none() && missing == Missing::Install {
-            install(supervisor, program, Source::Apt(package), scratch)?;
+        if lookup(program).is_none() && setting.missing == Missing::Install {
+            install(supervisor, program, Source::Apt(package), &setting.scratch())?;
         }
     }
     Ok(programs.iter().map(|(name, _)| *name).filter(|name| lookup(name).is_none()).collect())
@@ -195,7 +194,7 @@ mod tests {
     #[test]
     fn a_program_of_another_kind_is_not_a_peer() {
         let mut supervisor = Supervisor::new().unwrap();
-        let scratch = std::env::temp_dir().join(format!("xtask-find-{}", std::process::id()));
+        let scratch = std::env::temp_dir().join(format!("bench-find-{}", std::process::id()));
         std::fs::create_dir_all(&scratch).unwrap();
         let peer = |known_by| Peer {
             name: "sh",

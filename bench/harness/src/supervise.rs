@@ -173,7 +173,7 @@ impl Drop for Supervisor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::words::words;
+    use crate::words::words;
 
     fn start(supervisor: &mut Supervisor, script: &str) -> u32 {
         let null = Path::new("/dev/null");
