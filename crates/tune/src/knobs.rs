@@ -40,6 +40,7 @@ mod tcp_notsent_lowat;
 mod tcp_slow_start_after_idle;
 mod tcp_syncookies;
 mod tcp_tw_reuse;
+mod threaded_napi;
 mod transparent_hugepages;
 mod xps;
 
@@ -56,7 +57,7 @@ pub const REGISTRY: &[&Knob] = &[
     &xps::KNOB,
     &rps_default::KNOB,
     &left_alone::FLOW_LIMIT,
-    &left_alone::THREADED_NAPI,
+    &threaded_napi::KNOB,
     &server_cpus::KNOB,
     &advice::LISTENERS,
     &advice::LISTENER_BY_CPU,
