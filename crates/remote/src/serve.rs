@@ -280,7 +280,7 @@ impl Log<'_> {
         match budget.1 {
             ..=TOLD_PER_MINUTE => self.tell(line),
             told if told == TOLD_PER_MINUTE + 1 => {
-                self.tell("more connections are turned away than are told in a minute");
+                self.tell("more connections are turned away than this log reports in a minute");
             }
             _ => {}
         }

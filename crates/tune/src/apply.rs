@@ -229,7 +229,7 @@ fn deadline(todo: &[Todo<'_>], options: &Options<'_>) -> Result<Option<Duration>
         Some(deadline) if deadline.is_zero() => {
             refuse("a deadline of nothing leaves no time to keep it; for example --deadline 30s")
         }
-        Some(_) if options.watch.is_none() => refuse("there is nobody to start it"),
+        Some(_) if options.watch.is_none() => refuse("the watchdog cannot be started"),
         deadline => Ok(deadline),
     }
 }
@@ -352,7 +352,7 @@ impl Under<'_, '_> {
 /// A value that is not the one from before this transaction must not be put back as such.
 fn moved(seen: &Seen, now: &Seen) -> String {
     format!(
-        "it was '{}' when all was looked at and is '{}' now: somebody else set it, or a change \
+        "it was '{}' at the first look and is '{}' now: another program set it, or a change \
          before it in this plan moves it; then apply one after the other, with --only",
         seen.value, now.value
     )

@@ -93,7 +93,7 @@ pub enum PlaceError {
 /// What the errors of these files mean, which their names do not say.
 fn meaning(error: &io::Error) -> String {
     let why = match error.raw_os_error() {
-        Some(libc::EIO) => "the kernel manages this interrupt itself, nobody can move it",
+        Some(libc::EIO) => "the kernel manages this interrupt itself and does not let it be moved",
         Some(libc::EOVERFLOW) => "the mask names CPUs that this kernel cannot have",
         Some(libc::EROFS) => "the file system is read-only, as in a container; use the host",
         Some(libc::EACCES | libc::EPERM) => "not allowed; it takes root of the host",

@@ -58,7 +58,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
         return Outcome::unchecked(BOUND, &why);
     }
     let Some(reads) = seen.iter().map(|seen| seen.reads).min() else {
-        return Outcome::unchecked(BOUND, "nobody looked at it in the window");
+        return Outcome::unchecked(BOUND, "the settings were not read in the window");
     };
     let places: u64 = seen.iter().map(|seen| u64::from(seen.places)).sum();
     let why = format!("{places} places as written, looked at {reads} times");
@@ -83,7 +83,9 @@ fn numbers(case: &Case<'_>) -> Option<(u32, u32)> {
 /// Who is known to change such a place.
 fn suspects(row: &Row) -> &'static str {
     match row.fate {
-        Fate::Reverted => return "ceiling tune revert, or the watchdog of what nobody kept",
+        Fate::Reverted => {
+            return "ceiling tune revert, or the watchdog of a change that was not kept";
+        }
         Fate::Applied => return "another ceiling tune apply",
         _ => {}
     }

@@ -194,7 +194,7 @@ pub const TCP_ABORT_ON_OVERFLOW: Knob = Knob {
     risk: "clients see resets in bursts that they would have survived",
     act: Act::Settable {
         places: |_, _| vec![Place::number("/proc/sys/net/ipv4/tcp_abort_on_overflow")],
-        propose: |_| leave("only for diagnosis: it makes room for nobody"),
+        propose: |_| leave("only for diagnosis: it frees no room"),
         sign: None,
     },
     predict: |signals| {
