@@ -337,8 +337,8 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
 }
 
 /// All that can be said of a flat ramp when only the generator was watched.
-const BEYOND: &str = "the wall is beyond the generator: on the path or at the server, which nobody \
-                      watched";
+const BEYOND: &str = "the wall is beyond the generator: on the path or at the server, which was \
+                      not watched";
 
 /// One level of a closed loop cannot tell the number in flight from a smaller number of places
 /// inside the server: both are full.

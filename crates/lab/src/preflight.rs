@@ -392,7 +392,7 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
     let or_any = "or take any certificate with -k";
     match cause {
         TlsCause::UnknownIssuer => {
-            ("nobody we trust signed its certificate", format!("{trusted}, {or_any}"))
+            ("no trusted authority signed its certificate", format!("{trusted}, {or_any}"))
         }
         TlsCause::Expired => {
             ("its certificate has expired", format!("renew it on the server, {or_any}"))

@@ -75,7 +75,7 @@ impl Exit {
         if refused > 0 {
             readings.push(notice(
                 "probe queue",
-                format!("{refused} readings were lost: the queue was full, nobody took them"),
+                format!("{refused} readings were lost: the queue was full, its reader fell behind"),
             ));
         }
         readings

@@ -119,7 +119,7 @@ pub(crate) fn put_back_all(
     absent: Absent,
     tell: &mut dyn FnMut(&Row),
 ) -> Vec<Row> {
-    let foreign = namespace::foreign_sys(host);
+    let foreign = namespace::foreign_sys(&host.root);
     let changes: Vec<Recorded> = open.story.open_changes().rev().cloned().collect();
     let mut rows = Vec::new();
     for change in changes {
@@ -234,7 +234,7 @@ fn since_the_restart(begin: &Begin, present: String) -> (Option<String>, Fate, S
         return (Some(present), Fate::Gone, why.to_string());
     }
     let why = format!(
-        "the host was started again since; before our change it was '{}', now somebody set \
+        "the host was started again since; before our change it was '{}'; now another program set \
          '{present}'",
         begin.before.value
     );
@@ -244,8 +244,8 @@ fn since_the_restart(begin: &Begin, present: String) -> (Option<String>, Fate, S
 /// What to do about a value that is neither ours nor the one before.
 pub(crate) fn drifted(begin: &Begin, present: &str) -> String {
     format!(
-        "somebody else set '{present}' since we wrote '{}'; left alone; before us it was '{}': set \
-         that by hand if it is meant, then revert again",
+        "another program set '{present}' after ceiling wrote '{}'; left alone; before, it was '{}': \
+         set that by hand if you want it, then revert again",
         begin.wanted, begin.before.value
     )
 }

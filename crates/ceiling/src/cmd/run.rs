@@ -354,7 +354,7 @@ fn rehearsed(plan: &Plan) -> String {
                 }
                 (server, "{addr}".to_string())
             }
-            Server::Running { addr } => (format!("somebody else's at {addr}"), addr.clone()),
+            Server::Running { addr } => (format!("external server at {addr}"), addr.clone()),
         };
         let ready = Ready { addr, pid: None };
         let words = Secrets::command(&words_of(cell, &ready)).join(" ");
