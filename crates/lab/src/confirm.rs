@@ -9,7 +9,6 @@ use crate::conduct::{Bench, LabError, connections_max, depth_max, threads};
 use crate::level::{Ending, Stagehands, Visit, visit};
 use crate::limits::{self, Tables};
 use crate::mix;
-use crate::touch::{ServerMask, ServerQuota};
 use crate::watch::Watch;
 use engine::Crew;
 use judge::judge_run;
@@ -18,8 +17,10 @@ use model::check::Checks;
 use model::event::Event;
 use model::load::{DriverKind, Level, Stop, Trial, Warmup};
 use model::perturbation::{Confirm, Perturbation, Says};
+use model::root::Root;
 use model::run::Outcome;
 use std::sync::atomic::AtomicBool;
+use tune::{Host, Journal, ServerChange, Taken};
 use wire::tape::Tape;
 
 /// How often an experiment is extended by as many pairs again when its blocks do not tell.
@@ -216,9 +217,9 @@ impl Room<'_, '_, '_> {
         sides: &Sides,
         blocks: &mut Blocks,
     ) -> Result<(), String> {
-        let mut server = Server::prepare(self.bench, &experiment.change)?;
+        let server = Server::prepare(self.bench, &experiment.change)?;
         let made = server.enter();
-        let made = made.and_then(|()| self.make_blocks(experiment, sides, blocks, &mut server));
+        let made = made.and_then(|()| self.make_blocks(experiment, sides, blocks, &server));
         let reverted = server.revert();
         self.stays = reverted.as_ref().err().cloned();
         made.and(reverted)
@@ -229,7 +230,7 @@ impl Room<'_, '_, '_> {
         experiment: &Experiment,
         sides: &Sides,
         blocks: &mut Blocks,
-        server: &mut Server,
+        server: &Server,
     ) -> Result<(), String> {
         let mut crew = None;
         for round in 1..=ROUNDS_MAX {
@@ -313,50 +314,38 @@ impl Room<'_, '_, '_> {
     }
 }
 
-/// What an experiment changes at the server, until it is reverted.
-enum Server {
-    Untouched,
-    Quota(ServerQuota, f64),
-    Mask(ServerMask),
-}
+/// What an experiment changes at the server, until it is reverted; most change nothing there.
+struct Server(Option<ServerChange>);
 
 impl Server {
     fn prepare(bench: &Bench<'_>, change: &Change) -> Result<Self, String> {
-        let pid = || {
-            let server = bench.target.server.as_ref();
-            server.map(|server| server.pid).ok_or("the server is not watched on this host")
+        let taken = match change {
+            Change::ServerQuota { cpus } => Taken::CpuTime(*cpus),
+            Change::ServerMask { cpus } => Taken::Cpus(cpus),
+            _ => return Ok(Self(None)),
         };
-        match change {
-            Change::ServerQuota { cpus } => Ok(Self::Quota(ServerQuota::prepare(pid()?)?, *cpus)),
-            Change::ServerMask { cpus } => Ok(Self::Mask(ServerMask::prepare(pid()?, cpus)?)),
-            _ => Ok(Self::Untouched),
-        }
+        let server = bench.target.server.as_ref();
+        let pid =
+            server.map(|server| server.pid).ok_or("the server is not watched on this host")?;
+        let journal = Journal::open(&tune::journal_folder()).map_err(|why| why.to_string())?;
+        ServerChange::prepare(Host::look(Root::default()), journal, pid, &taken).map(Some).map(Self)
     }
 
     /// What has to be done once, before the first block.
-    fn enter(&mut self) -> Result<(), String> {
-        match self {
-            Self::Quota(quota, _) => quota.enter(),
-            Self::Untouched | Self::Mask(_) => Ok(()),
-        }
+    fn enter(&self) -> Result<(), String> {
+        self.0.as_ref().map_or(Ok(()), ServerChange::enter)
     }
 
-    fn set(&mut self, half: Half) -> Result<(), String> {
-        match (self, half) {
-            (Self::Untouched, _) => Ok(()),
-            (Self::Quota(quota, cpus), Half::Changed) => quota.limit(*cpus),
-            (Self::Quota(quota, _), Half::Base) => quota.lift(),
-            (Self::Mask(mask), Half::Changed) => mask.narrow(),
-            (Self::Mask(mask), Half::Base) => mask.widen(),
+    fn set(&self, half: Half) -> Result<(), String> {
+        match (&self.0, half) {
+            (None, _) => Ok(()),
+            (Some(server), Half::Changed) => server.begin(),
+            (Some(server), Half::Base) => server.end(),
         }
     }
 
     fn revert(self) -> Result<(), String> {
-        match self {
-            Self::Untouched => Ok(()),
-            Self::Quota(quota, _) => quota.revert(),
-            Self::Mask(mask) => mask.revert(),
-        }
+        self.0.map_or(Ok(()), ServerChange::revert)
     }
 }
 

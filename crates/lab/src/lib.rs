@@ -29,7 +29,6 @@ mod watch;
 mod burn;
 mod confirm;
 mod profiler;
-pub mod touch;
 
 pub mod experiment;
 

@@ -28,7 +28,7 @@ fn what_a_killed_run_left_is_put_back_by_the_next() {
     let another = |limited: &Limited| {
         let null = ["load", "http://null/", "--driver", "null", "-d", "100ms", "--warmup", "0"];
         let mut command = ceiling(&[&null[..], &["-t", "1", "-q"]].concat());
-        command.env("XDG_RUNTIME_DIR", &limited.runtime.path).output().unwrap().stderr
+        command.env("CEILING_TUNE_JOURNAL", limited.journal()).output().unwrap().stderr
     };
     assert_eq!(another(&limited), b"", "the owner is alive, so its change stays");
     assert!(!limited.members().contains(&limited.server.pid));
