@@ -3,6 +3,8 @@
 //! Questions need no privilege. Of the network namespace of the calling thread. By ioctl and not by
 //! the netlink family of the same name, which kernels before 5.6 do not have.
 
+#![allow(unsafe_code, reason = "settings of network drivers")]
+
 use crate::netlink::Fields;
 use crate::scan::{self, ParseError};
 use model::facts::{NicSettings, Setting};

@@ -110,7 +110,7 @@ impl Ports {
         let is_loopback = addresses.iter().all(Address::is_loopback);
         let way = if is_loopback { Way::Loopback } else { Way::Network };
         let of_level = |level: &Level| {
-            let at_once = u64::from(level.connections.max(level.connections_max));
+            let at_once = u64::from(level.connections_max());
             let Some(Hold::For { ns: open_ns @ 1.., .. }) = level.life.hold else {
                 return at_once;
             };

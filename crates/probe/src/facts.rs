@@ -1,5 +1,7 @@
 //! The facts about this host.
 
+#![allow(unsafe_code, reason = "the length of a clock tick")]
+
 use crate::nic::Speeds;
 use crate::process;
 use crate::scan::{self, ParseError};

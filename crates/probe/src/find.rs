@@ -4,6 +4,8 @@
 //! holds them. Several may: children inherit the socket, or open their own with SO_REUSEPORT. The
 //! server is then the process at the top of them.
 
+#![allow(unsafe_code, reason = "a question to a socket")]
+
 use crate::process;
 use crate::source::sock_diag::{self, Socket};
 use crate::tree;

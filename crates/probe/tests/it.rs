@@ -2,6 +2,8 @@
 //!
 //! Nothing here depends on how fast anything is: conditions are waited for, up to half a minute.
 
+#![allow(unsafe_code, reason = "a listener with a backlog of its own")]
+
 mod guards;
 
 use guards::{Guard, config, wait_for, wait_for_reading};

@@ -17,7 +17,8 @@ pub(crate) use self::runs::*;
 use model::check::Check;
 use model::curve::Curve;
 use model::facts::{
-    CpuAccounting, CpuQuota, HostFacts, Nic, NicSettings, ProcessFacts, ServerFacts, Unreadable,
+    ClockOffset, CpuAccounting, CpuQuota, FarHost, HostFacts, Nic, NicSettings, Privilege,
+    ProcessFacts, ServerFacts, Unreadable,
 };
 use model::fanout::{Delivery, EventInfo, Fanout, Subscribers};
 use model::histogram::{Histogram, Summary};
@@ -49,6 +50,7 @@ use std::collections::BTreeMap;
 pub(crate) fn all() -> Vec<(&'static str, Run)> {
     vec![
         ("ramp_quota", ramp_quota()),
+        ("ramp_two_hosts", ramp_two_hosts()),
         ("ramp_generator", ramp_generator()),
         ("ramp_no_wall", ramp_no_wall()),
         ("ramp_unknown", ramp_unknown()),
@@ -150,6 +152,7 @@ fn seconds(rate: f64, summary: &Summary, duration_s: f64) -> Vec<Second> {
         .collect()
 }
 
+#[allow(clippy::too_many_lines, reason = "every figure of a point once")]
 fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
     let rate = scene.rate(connections);
     let duration_s = WINDOW_NS as f64 / NS_PER_S as f64;
@@ -413,7 +416,7 @@ fn server() -> ServerFacts {
 fn trial(scene: &Scene, question: Question) -> Trial {
     let level = |connections: &u32| Level {
         connections: *connections,
-        connections_max: *connections,
+        spare: 0,
         depth: 1,
         arrival: Arrival::Closed,
         life: Life::default(),
