@@ -40,3 +40,28 @@ fn what_a_killed_run_left_is_put_back_by_the_next() {
     assert!(told.contains("put back") && told.contains("killed"), "{told}");
     assert_eq!((limited.state(), limited.journals()), (before, 0));
 }
+
+#[test]
+fn tune_shows_and_undoes_what_a_killed_run_left() {
+    let _turn = turn();
+    must_be_root();
+    let limited = Limited::new("shown");
+    let before = limited.state();
+    let mut child = limited.begin_until_touched();
+    let tune = |word: &str| {
+        let mut command = ceiling(&["tune", word]);
+        let output = command.env("CEILING_TUNE_JOURNAL", limited.journal()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let running = tune("status");
+    let holder = format!("an experiment of process {}", child.id());
+    assert!(running.contains("server-cpu-time") && running.contains(&holder), "{running}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = tune("status");
+    assert!(left.contains("server-cpu-time") && !left.contains(&holder), "{left}");
+    assert_eq!(limited.journals(), 1);
+    tune("revert");
+    assert_eq!((limited.state(), limited.journals()), (before, 0));
+}
