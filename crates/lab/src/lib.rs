@@ -35,7 +35,6 @@ mod burn;
 mod confirm;
 mod profiled;
 mod profiler;
-pub mod touch;
 
 pub mod experiment;
 

@@ -70,7 +70,7 @@ pub fn apply(
     let lock = ready(host, journal, tell)?;
     let (rows, todo) = look(host, journal, planned, options)?;
     let deadline = deadline(&todo, options)?;
-    let header = header(host, deadline, options);
+    let header = header(host, deadline, options.note);
     let open = journal.begin(&lock, &header)?;
     let mut under = Under { host, options, open, rows, deadline: header.deadline_boot_ms, tell };
     let done = under.watch().and_then(|()| under.write(&todo)).and_then(|()| under.judge(&todo));
@@ -234,7 +234,7 @@ fn deadline(todo: &[Todo<'_>], options: &Options<'_>) -> Result<Option<Duration>
     }
 }
 
-fn header(host: &Host, deadline: Option<Duration>, options: &Options<'_>) -> Header {
+pub(crate) fn header(host: &Host, deadline: Option<Duration>, note: &str) -> Header {
     Header {
         version: VERSION,
         transaction: 0,
@@ -244,8 +244,9 @@ fn header(host: &Host, deadline: Option<Duration>, options: &Options<'_>) -> Hea
         at_unix_ms: clock::unix_ms(),
         program: format!("ceiling {}", env!("CARGO_PKG_VERSION")),
         pid: std::process::id(),
+        held_since_ticks: None,
         deadline_boot_ms: deadline.map(|left| clock::boot_ms() + left.as_millis() as u64),
-        note: options.note.to_string(),
+        note: note.to_string(),
     }
 }
 
