@@ -13,6 +13,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError, Words};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, Interrupt};
 
 /// The device interrupts, in the order of the file.
@@ -46,6 +47,16 @@ fn device(mut words: Words<'_>) -> String {
         words = ahead;
     }
     scan::text(words.rest())
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("interrupts", "/proc/interrupts").each("device").over("irq").with(
+        Kind::Counter,
+        "per_cpu",
+        Unit::Count,
+        "Device interrupts, all CPUs.",
+    )
 }
 
 struct Interrupts {
