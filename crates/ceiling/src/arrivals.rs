@@ -49,14 +49,14 @@ impl Spread {
         self.arrivals.map_or(Spacing::Fixed, Arrivals::spacing)
     }
 
-    /// Largest number of connections beside `connections` asked for. Only an open loop has
-    /// requests that wait.
-    pub fn connections_max(&self, connections: u32, arrival: &Arrival) -> Result<u32, Failure> {
+    /// Connections beyond `connections` that may be opened. Only an open loop has requests that
+    /// wait for one.
+    pub fn spare(&self, connections: u32, arrival: &Arrival) -> Result<u32, Failure> {
         if *arrival == Arrival::Closed && self.arrivals.is_some() {
             let text = "--arrivals: belongs to an open loop; for example -R 1k --arrivals poisson";
             return Err(Failure::Usage(text.to_string()));
         }
-        let Some(most) = self.max_connections else { return Ok(connections) };
+        let Some(most) = self.max_connections else { return Ok(0) };
         let usage = |text: String| Err(Failure::Usage(format!("--max-connections: {text}")));
         if *arrival == Arrival::Closed {
             return usage(
@@ -70,7 +70,7 @@ impl Spread {
                 u64::from(connections) * 4
             ));
         }
-        Ok(most as u32)
+        Ok(most as u32 - connections)
     }
 }
 

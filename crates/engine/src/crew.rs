@@ -153,7 +153,7 @@ impl Crew {
         self.order(|index| Order::Connect {
             load,
             connections: mine(level.connections, index),
-            connections_max: mine(level.connections_max.max(level.connections), index),
+            connections_max: mine(level.connections_max(), index),
             depth: level.depth,
             pace: pace.clone(),
             life: level.life,

@@ -1,6 +1,8 @@
 //! Drivers inside TLS and behind a proxy, against real servers: what is sent arrives whole, and
 //! each bad end has its class and cause. The servers are rustls on blocking sockets.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests may wait")]
+
 use engine::job::Job;
 use engine::{Crew, clock};
 use model::curve::Curve;
@@ -144,7 +146,7 @@ impl Load {
         let (connections, depth) = (self.connections, self.depth);
         let arrival = self.arrival;
         let life = Life::default();
-        let level = Level { connections, connections_max: connections, depth, arrival, life };
+        let level = Level { connections, spare: 0, depth, arrival, life };
         crew.order_connect(1, &level);
         let begin_ns = clock::now_ns() + 300_000_000;
         let end_ns = if self.requests > 0 { u64::MAX } else { begin_ns + 300_000_000 };

@@ -1,6 +1,8 @@
 //! Servers that send more than they said, on every driver of real sockets: empty lines change
 //! nothing, other bytes are counted.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests may wait")]
+
 use engine::Crew;
 use engine::job::{Job, Order};
 use model::load::{Arrival, DriverKind, Level, Life, Request};
@@ -68,8 +70,8 @@ fn run(driver: DriverKind, depth: u32, more: &'static str) -> (Counters, Connect
     };
     let mut crew = Crew::start(&job).unwrap();
     let (arrival, life) = (Arrival::Closed, Life::default());
-    let (connections, connections_max) = (CONNECTIONS, CONNECTIONS);
-    crew.order_connect(1, &Level { connections, connections_max, depth, arrival, life });
+    let (connections, spare) = (CONNECTIONS, 0);
+    crew.order_connect(1, &Level { connections, spare, depth, arrival, life });
     crew.order(|_| Order::Measure {
         begin_ns: engine::clock::now_ns(),
         end_ns: u64::MAX,

@@ -115,6 +115,7 @@ impl Fixture {
     }
 
     /// A sound closed-loop point.
+    #[allow(clippy::too_many_lines, reason = "every figure of a point once")]
     pub fn point(connections: u32, rate: f64) -> Point {
         let completed = (rate * SECONDS as f64) as u64;
         let mean_ns = (f64::from(connections) / rate * 1e9) as u64;
@@ -276,7 +277,7 @@ fn trial() -> Trial {
         }],
         levels: vec![Level {
             connections: 8,
-            connections_max: 8,
+            spare: 0,
             depth: 1,
             arrival: Arrival::Closed,
             life: Life::default(),

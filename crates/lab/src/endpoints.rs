@@ -294,7 +294,7 @@ mod tests {
 
     fn kept(connections: u32) -> Level {
         let (arrival, life) = (Arrival::Closed, Life::default());
-        Level { connections, connections_max: connections, depth: 1, arrival, life }
+        Level { connections, spare: 0, depth: 1, arrival, life }
     }
 
     fn ways(connect_to: &[&str], given: &[&str]) -> Ways {

@@ -14,20 +14,26 @@ pub mod endpoints;
 pub mod limits;
 pub mod ports;
 
-mod conduct;
+mod crews;
 pub mod drift;
+mod error;
 mod gather;
 mod level;
 mod mix;
 mod planned;
+mod point;
 mod preflight;
+mod record;
+mod run;
 mod search;
 pub mod setting;
 mod settled;
+mod setup;
 mod watch;
 
 mod burn;
 mod confirm;
+mod profiled;
 mod profiler;
 pub mod touch;
 
@@ -38,9 +44,10 @@ mod server;
 
 pub use preflight::{GreetError, SecretsError};
 
-pub use conduct::{LabError, run, run_in};
+pub use error::LabError;
 pub use mix::keep_requests;
 pub use profiler::WINDOW_MIN_NS as PROFILED_WINDOW_MIN_NS;
+pub use run::{run, run_in};
 pub use watch::Logs;
 
 #[cfg(test)]

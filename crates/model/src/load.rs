@@ -74,20 +74,58 @@ pub struct Life {
 
 /// One load level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "LevelKeys", into = "LevelKeys")]
 pub struct Level {
     /// Open connections over all workers.
     pub connections: u32,
-    /// Connections that may be open when requests are due and every connection is in use; at least
-    /// `connections`.
-    #[serde(default)]
-    pub connections_max: u32,
+    /// Further connections that may be opened when requests are due and every connection is in use.
+    pub spare: u32,
     /// Requests in flight per connection (HTTP/1.1 pipelining), at least 1.
     pub depth: u32,
     /// When requests are due.
     pub arrival: Arrival,
     /// What becomes of connections.
-    #[serde(default)]
     pub life: Life,
+}
+
+/// A level as the record has it.
+#[derive(Serialize, Deserialize)]
+struct LevelKeys {
+    connections: u32,
+    #[serde(default)]
+    connections_max: u32,
+    depth: u32,
+    arrival: Arrival,
+    #[serde(default)]
+    life: Life,
+}
+
+impl Level {
+    /// Connections that may be open at once.
+    pub fn connections_max(&self) -> u32 {
+        self.connections.saturating_add(self.spare)
+    }
+}
+
+impl From<LevelKeys> for Level {
+    fn from(keys: LevelKeys) -> Self {
+        let LevelKeys { connections, connections_max, depth, arrival, life } = keys;
+        Self {
+            connections,
+            spare: connections_max.saturating_sub(connections),
+            depth,
+            arrival,
+            life,
+        }
+    }
+}
+
+impl From<Level> for LevelKeys {
+    fn from(level: Level) -> Self {
+        let connections_max = level.connections_max();
+        let Level { connections, depth, arrival, life, .. } = level;
+        Self { connections, connections_max, depth, arrival, life }
+    }
 }
 
 /// When a measured window ends.

@@ -186,7 +186,6 @@ pub(crate) fn parse_as_everything(bytes: &[u8]) {
     let _ = stat::parse(bytes);
     let _ = softnet::parse(bytes);
     let _ = softirqs::parse(bytes);
-    let _ = interrupts::parse(bytes);
     let _ = net_dev::parse(bytes);
     let _ = tcp::parse(bytes);
     let _ = sockstat::parse(bytes);
@@ -197,7 +196,6 @@ pub(crate) fn parse_as_everything(bytes: &[u8]) {
     let _ = cgroup::parse(bytes);
     let _ = cgroup::parse_max(bytes);
     let _ = cgroup::parse_v1_us(bytes);
-    let _ = files::parse(bytes);
     let _ = sock_diag::parse(bytes);
     let _ = qdiscs::parse(bytes);
     let _ = disks::parse(bytes);

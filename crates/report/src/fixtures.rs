@@ -153,6 +153,7 @@ fn seconds(rate: f64, summary: &Summary, duration_s: f64) -> Vec<Second> {
         .collect()
 }
 
+#[allow(clippy::too_many_lines, reason = "every figure of a point once")]
 fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
     let rate = scene.rate(connections);
     let duration_s = WINDOW_NS as f64 / NS_PER_S as f64;
@@ -416,7 +417,7 @@ fn server() -> ServerFacts {
 fn trial(scene: &Scene, question: Question) -> Trial {
     let level = |connections: &u32| Level {
         connections: *connections,
-        connections_max: *connections,
+        spare: 0,
         depth: 1,
         arrival: Arrival::Closed,
         life: Life::default(),

@@ -102,11 +102,11 @@ pub fn run(command: Find) -> Result<Code, Failure> {
     let arrivals = command.spread.spacing();
     let arrival = Arrival::Open { curve: Curve::constant(lowest), arrivals };
     let connections = command.connections as u32;
-    let connections_max = command.spread.connections_max(connections, &arrival)?;
+    let spare = command.spread.spare(connections, &arrival)?;
     let depth = command.options.depth;
     let shape = trial::Shape {
         question: Question::Find,
-        levels: vec![Level { connections, connections_max, depth, arrival, life: Life::default() }],
+        levels: vec![Level { connections, spare, depth, arrival, life: Life::default() }],
         stop: Stop::AfterNs(command.trial),
         visits: 1,
         repeats_max: 0,

@@ -92,13 +92,13 @@ pub fn run(command: Load) -> Result<Code, Failure> {
         None => Arrival::Closed,
     };
     let connections = command.connections as u32;
-    let connections_max = command.spread.connections_max(connections, &arrival)?;
+    let spare = command.spread.spare(connections, &arrival)?;
     let depth = command.options.depth;
     let requests = command.requests_per_conn;
     let life = Life { requests, ..Life::default() };
     let shape = trial::Shape {
         question: Question::Load,
-        levels: vec![Level { connections, connections_max, depth, arrival, life }],
+        levels: vec![Level { connections, spare, depth, arrival, life }],
         stop,
         visits: 1,
         repeats_max: 0,

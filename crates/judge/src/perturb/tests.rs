@@ -50,7 +50,7 @@ fn facts() -> Facts {
     Facts {
         level: Level {
             connections: 16,
-            connections_max: 16,
+            spare: 0,
             depth: 1,
             arrival: Arrival::Closed,
             life: Life::default(),
@@ -94,7 +94,7 @@ fn the_named_walls_resource_comes_first_and_a_rival_follows() {
 fn the_load_grows_by_a_quarter_or_is_halved_far_beyond_the_knee() {
     let load = |facts: &Facts| match &plan(&undecided(), facts, &free())[0] {
         Experiment { change: Change::Load(level), factor, .. } => {
-            (level.connections, level.connections_max, factor.unwrap())
+            (level.connections, level.connections_max(), factor.unwrap())
         }
         other => panic!("{other:?}"),
     };

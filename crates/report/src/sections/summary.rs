@@ -290,8 +290,8 @@ fn load_phrase(record: &Record) -> String {
         Arrival::Open { curve, .. } => curve.peak_rate(),
     };
     let mut connections = span(|level| f64::from(level.connections), show_count);
-    if levels.iter().any(|level| level.connections_max > level.connections) {
-        let most = span(|level| f64::from(level.connections_max), show_count);
+    if levels.iter().any(|level| level.spare > 0) {
+        let most = span(|level| f64::from(level.connections_max()), show_count);
         connections = format!("{connections} up to {most}");
     }
     let searched = record.search.as_ref().map(|search| search.config);

@@ -5,13 +5,14 @@
 //! Predicts: about the ratio of the fullest CPU to the mean of all; nothing elsewhere.
 //! Risk: longer and less even latency; threads compete like any other.
 //! Verify: kernel threads named `napi/DEVICE-...` exist.
-//! With: another response to what T1 and T5 response; try one of them at a time.
+//! With: an alternative to T1 and T5; try one of them at a time.
 //! Source: Linux Documentation/networking/napi.rst.
 
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Effect, Knob, Proposal, Sign};
-use crate::place::{Format, Place, process};
+use crate::place::{Format, Place};
 use crate::predict;
+use crate::process;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -51,7 +52,8 @@ fn threads(host: &Host, place: &Place) -> Option<String> {
     let is_its = |pid: &u32| {
         host.text(&format!("/proc/{pid}/comm")).is_some_and(|name| name.starts_with(&start))
     };
-    Some(process::numbers(host, "/proc").iter().filter(|pid| is_its(pid)).count().to_string())
+    let all = process::ids(&host.root.path("/proc")).ok()?;
+    Some(all.iter().filter(|pid| is_its(pid)).count().to_string())
 }
 
 fn judge(_: &str, now: &str, wanted: &str) -> Effect {

@@ -37,8 +37,13 @@ const ROOMS: &[Room] = &[
         why: "the data plane knows no files, no host and no screen",
     },
     Room {
-        folder: "crates/probe",
+        folder: "crates/host",
         may_use: &["crates/model"],
+        why: "how a kernel is asked is written once, for those who read and for who changes it",
+    },
+    Room {
+        folder: "crates/probe",
+        may_use: &["crates/model", "crates/host"],
         why: "a probe reads the host and has no opinion",
     },
     Room {
@@ -48,7 +53,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/tune",
-        may_use: &["crates/model"],
+        may_use: &["crates/model", "crates/host"],
         why: "a knob is changed and restored without knowing what for",
     },
     Room {
@@ -91,6 +96,7 @@ const ROOMS: &[Room] = &[
         may_use: &[
             "crates/model",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/profile",
             "crates/remote",
@@ -103,21 +109,12 @@ const ROOMS: &[Room] = &[
         why: "the conductor brings the rooms together and draws nothing",
     },
     Room {
-        folder: "crates/fleet",
-        may_use: &["crates/model", "crates/lab"],
-        why: "a fleet is the local crew behind a subject",
-    },
-    Room {
-        folder: "crates/ui",
-        may_use: &["crates/model", "crates/report"],
-        why: "watching must not reach the engine",
-    },
-    Room {
         folder: "crates/ceiling",
         may_use: &[
             "crates/model",
             "crates/wire",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/remote",
             "crates/tune",
@@ -127,8 +124,6 @@ const ROOMS: &[Room] = &[
             "crates/mix",
             "crates/plan",
             "crates/lab",
-            "crates/fleet",
-            "crates/ui",
         ],
         why: "the binary connects every room and holds no logic",
     },
@@ -138,6 +133,7 @@ const ROOMS: &[Room] = &[
             "crates/model",
             "crates/wire",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/profile",
             "crates/remote",
@@ -168,6 +164,11 @@ const ROOMS: &[Room] = &[
         folder: "walls",
         may_use: &["crates/model", "crates/observe", "crates/judge", "crates/store"],
         why: "labels are compared with what the judge says of kept runs",
+    },
+    Room {
+        folder: "bench/harness",
+        may_use: &[],
+        why: "programs are compared from outside, as their users run them",
     },
     Room {
         folder: "bench/floor",
