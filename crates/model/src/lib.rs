@@ -26,6 +26,7 @@ pub mod punctual;
 pub mod tick;
 
 pub mod facts;
+pub mod metric;
 pub mod reading;
 
 pub mod claim;

@@ -26,9 +26,10 @@ use model::load::{
     Arrival, DriverKind, Hold, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing,
     Stop, Trial, Warmup,
 };
+use model::metric::{Declaration, Kind, Unit as Of};
 use model::objective::{Expectation, Objective, Standing, Unit};
 use model::reading::{
-    CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes,
+    CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes, Value, Values,
 };
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome, Point,

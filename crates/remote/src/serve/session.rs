@@ -334,15 +334,7 @@ impl Stream {
 fn bounded(reading: Reading) -> Reading {
     /// A thread or a connection takes less than this as JSON; most readings have a few hundred.
     const ENTRY_BYTES: usize = 512;
-    let entries = match &reading.data {
-        Data::ServerThreads(threads) => threads.len(),
-        Data::ServerThreadsNow(threads) => threads.len(),
-        Data::Connections(sockets) => sockets.len(),
-        Data::Interrupts(interrupts) => {
-            interrupts.iter().map(|interrupt| 1 + interrupt.per_cpu.len() / 16).sum()
-        }
-        _ => 0,
-    };
+    let entries = reading.data.entries();
     if entries * ENTRY_BYTES < FROM_PROBE_BYTES_MAX {
         return reading;
     }
