@@ -4,10 +4,13 @@ use crate::observe::{CpuShare, Observed, SocketCensus, ThreadShare};
 use crate::ramp::load_of;
 use model::facts::{ClockOffset, HostFacts, ServerFacts};
 use model::histogram::Summary;
+use model::load::LoadModel;
 use model::load::{Hold, Life, Trial};
 use model::route::Address;
 use model::run::Point;
 use model::standing::Figure;
+use model::tick::ErrorClass;
+use model::tick::ThreadKind;
 use model::units::NS_PER_S;
 
 /// A thread or CPU set that wants more than this share of its time is hot.
@@ -164,7 +167,7 @@ impl<'a> Case<'a> {
     /// The generator's worker threads.
     pub fn workers(&self) -> Option<Vec<&'a ThreadShare>> {
         let threads = self.observed.client_threads.as_ref()?;
-        Some(threads.iter().filter(|thread| thread.name.starts_with("worker-")).collect())
+        Some(threads.iter().filter(|thread| ThreadKind::of(&thread.name).is_some()).collect())
     }
 
     /// The worker that wanted most CPU.
@@ -282,7 +285,7 @@ impl<'a> Case<'a> {
 
     /// Whether the load is an open loop.
     pub fn is_open(&self) -> bool {
-        self.point.load.model == "open"
+        self.point.load.model == LoadModel::Open
     }
 
     /// Share of the planned requests that found no connection with room: those that waited for
@@ -294,8 +297,8 @@ impl<'a> Case<'a> {
     }
 
     /// Errors of a class, as the record names it.
-    pub fn errors(&self, class: &str) -> u64 {
-        self.point.errors.get(class).copied().unwrap_or(0)
+    pub fn errors(&self, class: ErrorClass) -> u64 {
+        self.point.errors_of(class).unwrap_or(0)
     }
 }
 

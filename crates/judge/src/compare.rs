@@ -134,7 +134,7 @@ fn side(run: &Record, at: usize) -> PointSide {
         client_us_per_request: point.cpu.client_us_per_request,
         server_us_per_request: point.cpu.server_us_per_request,
         wall: point.verdict.wall.word().to_string(),
-        broken_gates: broken.map(|gate| gate.id.clone()).collect(),
+        broken_gates: broken.map(|gate| gate.id.to_string()).collect(),
         profiled: point.profiled,
     }
 }

@@ -7,6 +7,7 @@ use crate::gates;
 use crate::observe::{CpuShare, Observed, QuotaShare, SocketCensus};
 use model::facts::{CpuAccounting, HostFacts, ServerFacts};
 use model::histogram::Summary;
+use model::load::LoadModel;
 use model::load::{
     Arrival, DriverKind, Level, Life, MixTarget, Question, Request, ServerProcess, Stop, Trial,
     Warmup,
@@ -192,7 +193,7 @@ impl Fixture {
 
 fn load(connections: u32) -> LoadInfo {
     LoadInfo {
-        model: "closed".to_string(),
+        model: LoadModel::Closed,
         connections,
         connections_max: connections,
         depth: 1,

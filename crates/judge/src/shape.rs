@@ -14,6 +14,7 @@ mod forms;
 
 use crate::{gates, last_visits, ramp, stats, steady};
 use forms::{Fit, Form, Level};
+use model::load::LoadModel;
 use model::load::{Question, Trial};
 use model::ramp_fit::{Estimate, FittedLevel, FittedShape, ShapeFit, ShapeKind, Superlinear};
 use model::run::Point;
@@ -50,7 +51,7 @@ fn fit(points: &[Point], chosen: &[usize]) -> Option<ShapeFit> {
     chosen.dedup_by_key(|index| ramp::load_of(&points[*index]));
     let is_ramp = |index: &usize| {
         let point = &points[*index];
-        point.load.model == "closed" && !point.is_churn()
+        point.load.model == LoadModel::Closed && !point.is_churn()
     };
     if chosen.len() < 4 || !chosen.iter().all(is_ramp) {
         return None;

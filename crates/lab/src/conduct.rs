@@ -21,7 +21,7 @@ use model::curve::Curve;
 use model::event::Event;
 use model::facts::HostFacts;
 use model::histogram::{Histogram, Summary};
-use model::load::{Arrival, DriverKind, Level, Life, ServerProcess, Stop, Trial};
+use model::load::{Arrival, DriverKind, Level, Life, LoadModel, ServerProcess, Stop, Trial};
 use model::perturbation::Perturbation;
 use model::profile::ProfileRecord;
 use model::punctual::{Window, punctual};
@@ -689,14 +689,14 @@ fn per_second(count: f64, duration_s: f64) -> f64 {
 
 fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
     let (model, curve, arrivals) = match &level.arrival {
-        Arrival::Closed => ("closed", None, None),
-        Arrival::Open { curve, arrivals } => ("open", Some(curve), Some(*arrivals)),
+        Arrival::Closed => (LoadModel::Closed, None, None),
+        Arrival::Open { curve, arrivals } => (LoadModel::Open, Some(curve), Some(*arrivals)),
     };
     let rate = |curve: &Curve| {
         curve.constant_rate().unwrap_or_else(|| curve.mean_rate((duration_s * 1e9) as u64))
     };
     LoadInfo {
-        model: model.to_string(),
+        model,
         connections: level.connections,
         connections_max: level.connections.max(level.connections_max),
         depth: level.depth,

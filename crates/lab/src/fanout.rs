@@ -13,6 +13,7 @@ use model::fanout::{Delivery, EventInfo, Fanout, Subscribers};
 use model::load::{Arrival, Level, Trial};
 use model::route::Address;
 use model::run::{CpuCost, Point, count_errors};
+use model::tick::ThreadKind;
 use model::units::NS_PER_MS;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -212,6 +213,7 @@ fn subscribers(heard: &Gathered) -> Subscribers {
 /// The largest share of the window in which one thread of those who listen ran.
 fn busiest(observed: &Observed) -> Option<f64> {
     let threads = observed.client_threads.as_ref()?;
-    let listening = threads.iter().filter(|thread| thread.name.starts_with(Role::LISTENING));
+    let listening =
+        threads.iter().filter(|thread| ThreadKind::of(&thread.name) == Some(ThreadKind::Listening));
     listening.map(|thread| thread.run).max_by(f64::total_cmp)
 }

@@ -202,8 +202,26 @@ pub enum ServerProcess {
     ByPort,
     /// On the probe's host, where it listens on the port under test.
     Probe(ProbeChoice),
-    /// Not watched.
-    Unwatched,
+}
+
+/// Whether requests wait for responses; the name of an [`Arrival`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadModel {
+    /// [`Arrival::Closed`].
+    Closed,
+    /// [`Arrival::Open`].
+    Open,
+}
+
+impl LoadModel {
+    /// The name in records and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+        }
+    }
 }
 
 /// What kind of question a trial responses.

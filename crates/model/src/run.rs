@@ -10,7 +10,7 @@ use crate::facts::{FarHost, HostFacts, ServerFacts};
 use crate::fanout::EventInfo;
 use crate::fingerprint::Fingerprint;
 use crate::histogram::{Histogram, Summary};
-use crate::load::{Life, Spacing, Trial};
+use crate::load::{Life, LoadModel, Spacing, Trial};
 use crate::objective::Expectation;
 use crate::perturbation::Perturbation;
 use crate::profile::ProfileRecord;
@@ -232,6 +232,11 @@ pub struct Point {
 }
 
 impl Point {
+    /// Errors of a class; nothing when the record does not have the class.
+    pub fn errors_of(&self, class: ErrorClass) -> Option<u64> {
+        self.errors.get(class.name()).copied()
+    }
+
     /// Whether connections are devices, so that connections and not requests are counted.
     pub fn is_churn(&self) -> bool {
         self.load.life.is_some_and(|life| life.hold.is_some())
@@ -284,7 +289,7 @@ impl Point {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadInfo {
     /// `closed` or `open`.
-    pub model: String,
+    pub model: LoadModel,
     /// Connections.
     pub connections: u32,
     /// Connections that might be opened when requests waited for one.

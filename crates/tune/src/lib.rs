@@ -47,7 +47,7 @@ pub use guard::{Watched, guard, keep, now_boot_ms};
 pub use host::{Device, Host, Interrupt, Profile, Split, Wish};
 pub use journal::{Journal, journal_folder};
 pub use knob::{Act, Ask, Effect, Knob, Proposal, Sign};
-pub use knobs::REGISTRY;
+pub use knobs::{GENERATOR, REGISTRY};
 pub use place::{Format, Place, PlaceError, Seen, Setting};
 pub use plan::{Change, Planned, find, plan};
 pub use revert::{Which, revert};
