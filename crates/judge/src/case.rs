@@ -15,6 +15,8 @@ use model::units::NS_PER_S;
 
 /// A thread or CPU set that wants more than this share of its time is hot.
 pub const HOT: f64 = 0.95;
+/// Share of planned requests that waited for a connection above which they are a queue.
+const QUEUED: f64 = 0.05;
 /// A worker that wants more than this share is so close to its limit that it limits together with
 /// whatever else is hot.
 pub const WARM: f64 = 0.90;
@@ -294,6 +296,11 @@ impl<'a> Case<'a> {
         let requests = &self.point.requests;
         let planned = requests.planned.filter(|planned| *planned > 0 && self.is_open())?;
         Some((requests.waited + requests.unsent) as f64 / planned as f64)
+    }
+
+    /// Whether so many planned requests waited for a connection that they are a queue.
+    pub fn has_queue(&self) -> bool {
+        self.queued_share().is_some_and(|share| share > QUEUED)
     }
 
     /// Errors of a class, as the record names it.

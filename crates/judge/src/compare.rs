@@ -1,7 +1,7 @@
 //! Two runs side by side. Differences are stated, not tested: a run knows how much its rate varies
 //! inside a window, and nothing of how much another run of the same would differ.
 
-use crate::{stats, steady, verdict};
+use crate::{ramp, stats, steady};
 use model::comparison::{
     COMPARISON_SCHEMA, Comparison, Difference, FunctionChange, PointPair, PointSide,
     ProfileDifference, Ratios, WaitChange,
@@ -83,7 +83,7 @@ fn warnings(a: &Record, b: &Record, points: &[PointPair]) -> Vec<String> {
 /// Points of equal load. Of several visits the last counts, which is the steady one.
 fn pairs(a: &Record, b: &Record) -> Vec<PointPair> {
     let sides = [a, b].map(|run| {
-        let last = verdict::last_visits(&run.points);
+        let last = ramp::last_visits(&run.points);
         last.into_iter().map(|at| (load(&run.points[at]), side(run, at))).collect::<Vec<_>>()
     });
     let [of_a, of_b] = &sides;

@@ -10,7 +10,6 @@ use crate::gates;
 use crate::next::{ramp_command, what_would_tell};
 use crate::odds::{self, Speaking};
 use crate::ramp::{ceiling, load_of};
-use crate::verdict::undecided;
 use crate::walls::{
     self, APPLICATION, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, PATH, SERVER, Seen, Test,
 };
@@ -193,13 +192,10 @@ fn add_ramp(mut seen: Seen, ramp: Option<&RampSays>, wall: WallId) -> Seen {
     seen
 }
 
-/// Share of planned requests that waited for a connection above which they are a queue.
-pub(crate) const QUEUED: f64 = 0.05;
-
 /// In open loop requests queue where they are sent while what responses is slower than the plan.
 /// That says nothing of the wall, but that there is one behind a generator that is on time.
 fn add_queue(mut seen: Seen, case: &Case<'_>) -> Seen {
-    if let Some(share) = case.queued_share().filter(|share| *share > QUEUED) {
+    if let Some(share) = case.queued_share().filter(|_| case.has_queue()) {
         seen = seen.with(
             Family::QueueLocation,
             "client",
@@ -400,5 +396,22 @@ fn empty(case: &Case<'_>, seen: Seen) -> Verdict {
         next: seen.next,
         not_tested: walls::not_tested(case),
         ..undecided()
+    }
+}
+
+/// A verdict about nothing.
+pub fn undecided() -> Verdict {
+    Verdict {
+        wall: Named::Unknown,
+        name: "the evidence does not decide".to_string(),
+        side: Side::Unknown,
+        confidence: Confidence::Unknown,
+        also: Vec::new(),
+        alternatives: Vec::new(),
+        ceiling: None,
+        evidence: Vec::new(),
+        against: Vec::new(),
+        not_tested: Vec::new(),
+        next: Vec::new(),
     }
 }

@@ -5,9 +5,10 @@
 //! parametric bootstrap: the levels of a ramp are chosen, not drawn, so each level's rate is drawn
 //! anew around the fitted curve and the form is fitted again.
 //!
-//! The result supports or contradicts a verdict and never decides alone. A good fit says nothing
-//! about the side: USL goes through the published ramp of a web server within a few percent
-//! (see the tests), and all of that curve was the generator's.
+//! The result is for the page; no verdict rests on it. What a verdict needs of a ramp is whether it
+//! still rises, which `ramp.rs` says. A good fit says nothing about the side: USL goes through the
+//! published ramp of a web server within a few percent (see the tests), and all of that curve was
+//! the generator's.
 
 mod bootstrap;
 mod forms;

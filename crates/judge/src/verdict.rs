@@ -6,9 +6,9 @@
 //! nothing is ever "confirmed".
 
 use crate::case::Case;
-use crate::decide::{RampSays, decide};
+use crate::decide::{RampSays, decide, undecided};
 use crate::observe::Observed;
-use crate::ramp::{self, Shape, load_of, load_phrase};
+use crate::ramp::{self, Shape, last_visits, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
 use crate::{gates, objective, perturb, ramp::ceiling, residence};
 use model::facts::HostFacts;
@@ -17,7 +17,6 @@ use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
 use model::run::{Outcome, Point, Target};
 use model::verdict::{Confidence, IntervalKind, Named, Verdict};
-use model::wall::Side;
 use std::collections::BTreeSet;
 
 /// What is known about a run beside its points.
@@ -181,14 +180,6 @@ fn more_visits(trial: &Trial, visits: &[&Point]) -> String {
     )
 }
 
-/// Index of the last visit of each level: a repeat stands for its level.
-pub fn last_visits(points: &[Point]) -> Vec<usize> {
-    let is_last = |index: &usize| {
-        points.get(index + 1).is_none_or(|next| next.attempt <= points[*index].attempt)
-    };
-    (0..points.len()).filter(is_last).collect()
-}
-
 fn is_usable(point: &Point) -> bool {
     gates::is_rate_known(point)
 }
@@ -241,23 +232,6 @@ fn shape_evidence(points: &[&Point], shape: &Shape) -> RampSays {
     let field = "change of the rate with load";
     let seen = Seen::default().with(Family::RampShape, "client", "ramp", field, value, rule);
     RampSays { is_rising, seen }
-}
-
-/// A verdict about nothing.
-pub fn undecided() -> Verdict {
-    Verdict {
-        wall: Named::Unknown,
-        name: "the evidence does not decide".to_string(),
-        side: Side::Unknown,
-        confidence: Confidence::Unknown,
-        also: Vec::new(),
-        alternatives: Vec::new(),
-        ceiling: None,
-        evidence: Vec::new(),
-        against: Vec::new(),
-        not_tested: Vec::new(),
-        next: Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -28,10 +28,11 @@ use model::punctual::{Window, punctual};
 use model::route::{self, Address, Route};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, EndUse, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
-    Point, Record, RequestInfo, Run, SCHEMA, Second, Target, Unmeasured, count_codes, count_errors,
+    Point, Record, RequestInfo, Run, SCHEMA, Target, Unmeasured, count_codes, count_errors,
     count_mismatches, count_requests, count_status,
 };
 use model::search::SearchRecord;
+use model::series::Second;
 use model::standing::Standings;
 use model::tick::ErrorClass;
 use probe::{Config, Ends, Sampler};

@@ -5,7 +5,6 @@
 
 use crate::check::Checks;
 use crate::curve::Curve;
-use crate::fanout::Fanout;
 use crate::objective::Objective;
 use crate::perturbation::Confirm;
 use crate::profile::ProfileChoice;
@@ -222,6 +221,16 @@ impl LoadModel {
             Self::Open => "open",
         }
     }
+}
+
+/// What makes a trial one of fan-out. Its levels then count subscribers, and its requests are
+/// those of the writers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fanout {
+    /// The streams; subscribers take them in turn.
+    pub streams: Vec<Request>,
+    /// Connections that write, beside those that listen; 0 when events come by themselves.
+    pub writers: u32,
 }
 
 /// What kind of question a trial responses.

@@ -18,6 +18,7 @@ use crate::ramp_fit::ShapeFit;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
+use crate::series::{Second, Spread};
 use crate::standing::Standings;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, ErrorCodes, TargetTally};
 use crate::tls::TlsInfo;
@@ -394,17 +395,6 @@ pub struct Handshakes {
     pub tunnel_status: Option<u16>,
 }
 
-/// How evenly something was spread.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spread {
-    /// Least.
-    pub min: Option<u64>,
-    /// Median.
-    pub p50: Option<u64>,
-    /// Most.
-    pub max: Option<u64>,
-}
-
 /// What became of requests. `planned = sent + unsent` and
 /// `sent = completed + failed + unanswered`, exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -543,24 +533,6 @@ pub struct LoopInfo {
     /// Those of them that came while no request was in flight on their connection.
     #[serde(default)]
     pub stray_bytes: u64,
-}
-
-/// One second of a point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Second {
-    /// End of the second, from the begin of the window.
-    pub t_s: f64,
-    /// Good responses that arrived in it, whenever they were asked for.
-    pub completed: u64,
-    /// Requests that failed in it, whenever they were sent.
-    pub failed: u64,
-    /// Asked rate, its mean over the second; open loop only.
-    #[serde(default)]
-    pub asked_rate: Option<f64>,
-    /// Median latency of those completed.
-    pub p50_ns: Option<u64>,
-    /// 99th percentile of those completed.
-    pub p99_ns: Option<u64>,
 }
 
 /// Load that is not measured.

@@ -19,12 +19,12 @@ use model::curve::Curve;
 use model::facts::{
     CpuAccounting, CpuQuota, HostFacts, Nic, NicSettings, ProcessFacts, ServerFacts, Unreadable,
 };
-use model::fanout::{Delivery, EventInfo, Fanout, Subscribers};
+use model::fanout::{Delivery, EventInfo, Subscribers};
 use model::histogram::{Histogram, Summary};
 use model::load::LoadModel;
 use model::load::{
-    Arrival, DriverKind, Hold, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing,
-    Stop, Trial, Warmup,
+    Arrival, DriverKind, Fanout, Hold, Level, Life, MixTarget, Question, Request, ServerProcess,
+    Spacing, Stop, Trial, Warmup,
 };
 use model::objective::{Expectation, Objective, Standing, Unit};
 use model::reading::{
@@ -32,12 +32,13 @@ use model::reading::{
 };
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome, Point,
-    Record, RequestInfo, Run, SCHEMA, Second, Spread, Target, TurnoverInfo, Unmeasured,
-    count_mismatches, count_target,
+    Record, RequestInfo, Run, SCHEMA, Target, TurnoverInfo, Unmeasured, count_mismatches,
+    count_target,
 };
 use model::search::{
     Answer, Check as SearchCheck, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust,
 };
+use model::series::{Second, Spread};
 use model::tick::{ERROR_CLASSES, TargetTally};
 use model::tls::{self, KernelTls, KernelTlsInfo, Resumption, TlsInfo};
 use model::units::NS_PER_S;

@@ -1,7 +1,7 @@
 //! Two runs on one page: warnings first, then what differs.
 
 use super::flame;
-use super::profile::{kind_name, short};
+use super::flame::{kind_name, short};
 use crate::page::{Banner, Block, Column, Mark, Page, Table, Tone};
 use crate::wording::{microseconds, ns, or_dash, sentence};
 use model::comparison::{Comparison, PointPair, PointSide, ProfileDifference};
