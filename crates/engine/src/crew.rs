@@ -8,6 +8,7 @@ use crate::subscriber::Subscriber;
 use crate::worker::Worker;
 use crate::{clock, pin};
 use model::load::{Arrival, DriverKind, Level};
+use model::tick::ThreadKind;
 use model::tick::Tick;
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::io;
@@ -58,14 +59,11 @@ pub enum Role {
 }
 
 impl Role {
-    /// How the names of threads that listen begin.
-    pub const LISTENING: &str = "worker-sub";
-
     /// What its threads are called, before their number.
     fn name(self) -> &'static str {
         match self {
-            Self::Asking => "worker",
-            Self::Listening { .. } => Self::LISTENING,
+            Self::Asking => ThreadKind::Requesting.name(),
+            Self::Listening { .. } => ThreadKind::Listening.name(),
         }
     }
 }

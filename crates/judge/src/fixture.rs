@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::gates;
 use model::facts::{CpuAccounting, HostFacts, ServerFacts};
 use model::histogram::Summary;
+use model::load::LoadModel;
 use model::load::{
     Arrival, DriverKind, Level, Life, MixTarget, Question, Request, ServerProcess, Stop, Trial,
     Warmup,
@@ -193,7 +194,7 @@ impl Fixture {
 
 fn load(connections: u32) -> LoadInfo {
     LoadInfo {
-        model: "closed".to_string(),
+        model: LoadModel::Closed,
         connections,
         connections_max: connections,
         depth: 1,

@@ -2,7 +2,7 @@
 
 use model::fanout::{EventCounts, Subscription};
 use model::histogram::Histogram;
-use model::run::{Second, Spread};
+use model::series::{Second, Spread};
 use model::tick::{Connections, Counters, ErrorCodes, Loop, Phase, TargetTally, Tick, Turnover};
 use model::tls::TlsTally;
 use std::collections::VecDeque;

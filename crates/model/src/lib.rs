@@ -19,6 +19,7 @@ pub mod ports;
 pub mod rate_syntax;
 pub mod route;
 pub mod search;
+pub mod series;
 pub mod tls;
 
 pub mod histogram;

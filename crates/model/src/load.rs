@@ -5,7 +5,6 @@
 
 use crate::check::Checks;
 use crate::curve::Curve;
-use crate::fanout::Fanout;
 use crate::objective::Objective;
 use crate::perturbation::Confirm;
 use crate::profile::ProfileChoice;
@@ -240,8 +239,36 @@ pub enum ServerProcess {
     ByPort,
     /// On the probe's host, where it listens on the port under test.
     Probe(ProbeChoice),
-    /// Not observed.
-    Unwatched,
+}
+
+/// Whether requests wait for responses; the name of an [`Arrival`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadModel {
+    /// [`Arrival::Closed`].
+    Closed,
+    /// [`Arrival::Open`].
+    Open,
+}
+
+impl LoadModel {
+    /// The name in records and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// What makes a trial one of fan-out. Its levels then count subscribers, and its requests are
+/// those of the writers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fanout {
+    /// The streams; subscribers take them in turn.
+    pub streams: Vec<Request>,
+    /// Connections that write, beside those that listen; 0 when events come by themselves.
+    pub writers: u32,
 }
 
 /// What kind of question a trial answers.

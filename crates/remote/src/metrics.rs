@@ -6,8 +6,8 @@
 mod http;
 mod text;
 
-use crate::serve::{Settings, accept, find};
-use model::reading::Reading;
+use crate::listening::{accept, find};
+use model::reading::{Data, Reading};
 use probe::{Config, Ends, Sampler, monotonic_ns};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -36,8 +36,8 @@ pub struct Exporter {
 
 impl Exporter {
     /// On a listening socket, about this host and the server when it is known.
-    pub fn new(listener: TcpListener, settings: &Settings) -> Self {
-        Self { listener, server_pid: settings.server_pid, port: settings.server_port }
+    pub fn new(listener: TcpListener, server_pid: Option<u32>, port: Option<u16>) -> Self {
+        Self { listener, server_pid, port }
     }
 
     /// Where it listens.

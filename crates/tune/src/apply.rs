@@ -9,7 +9,7 @@ use crate::link;
 use crate::namespace;
 use crate::place::{Place, Seen};
 use crate::plan::{Change, Planned, find};
-use crate::revert::{self, Absent};
+use crate::revert::{self, Absent, shown};
 use model::tuning::{Fate, Row, Scope};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -391,11 +391,6 @@ pub(crate) fn effect(host: &Host, begin: &Begin) -> Option<Effect> {
     let before = begin.sign.as_ref()?;
     let now = (sign.read)(host, &begin.place)?;
     Some((sign.judge)(before, &now, &begin.wanted))
-}
-
-/// A value in a sentence; an empty set of CPUs is one, too.
-pub(crate) fn shown(value: &str) -> &str {
-    if value.is_empty() { "none" } else { value }
 }
 
 /// Places of a plan, for those who ask which files are touched.

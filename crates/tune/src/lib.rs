@@ -48,7 +48,7 @@ pub use guard::{Watched, guard, keep, now_boot_ms};
 pub use held::{is_changed, put_back_abandoned};
 pub use journal::{Journal, journal_folder};
 pub use knob::{Act, Ask, Effect, Knob, Proposal, Sign};
-pub use knobs::REGISTRY;
+pub use knobs::{GENERATOR, REGISTRY};
 pub use place::{Format, Place, PlaceError, Seen, Setting};
 pub use plan::{Change, Planned, find, plan};
 pub use revert::{Which, revert};

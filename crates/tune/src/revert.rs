@@ -1,6 +1,5 @@
 //! Putting back: newest first, in reverse order, by compare and swap.
 
-use crate::apply::shown;
 use crate::children;
 use crate::clock;
 use crate::error::TuneError;
@@ -254,4 +253,9 @@ pub(crate) fn drifted(begin: &Begin, present: &str) -> String {
          set that by hand if you want it, then revert again",
         begin.wanted, begin.before.value
     )
+}
+
+/// A value in a sentence; an empty set of CPUs is one, too.
+pub(crate) fn shown(value: &str) -> &str {
+    if value.is_empty() { "none" } else { value }
 }

@@ -232,7 +232,7 @@ mod tests {
             (
                 "crates/judge/src/gates.rs",
                 "pub const GATES: &[Listed] = &[\n    \
-                 gate(\"sum\", W, sum::check, &[Figure::Rate], Leaves::Nothing),\n];\n",
+                 gate(GateId::Sum, W, sum::check, &[Figure::Rate], Leaves::Nothing),\n];\n",
             ),
             ("crates/model/src/standing.rs", "            Self::Rate => \"rate\",\n"),
             ("docs/reference/gates.md", page),

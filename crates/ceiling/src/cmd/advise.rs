@@ -161,9 +161,6 @@ impl Ground {
     }
 }
 
-/// The generator's own size, which no knob of a host is.
-const GENERATOR: &str = "T61";
-
 /// The candidate of a plan, the named one or the best that a plan can test, and how it is changed.
 fn choose<'a>(
     advice: &'a Advice,
@@ -172,7 +169,8 @@ fn choose<'a>(
     ground: &Ground,
 ) -> Result<(&'a Candidate, Change), Failure> {
     let change = |one: &Candidate| match one {
-        one if one.knob == GENERATOR => {
+        // The generator's own size, which no knob of a host is.
+        one if one.knob == tune::GENERATOR.id => {
             let threads = 2 * i64::from(record.trial.threads);
             Ok(Change::Load(Table::from_iter([("threads".to_string(), Value::Integer(threads))])))
         }

@@ -5,7 +5,7 @@ use crate::options::{DriverChoice, Options, duration, positive};
 use crate::{session, trial};
 use clap::Args;
 use model::curve::Curve;
-use model::fanout::Fanout as Plan;
+use model::load::Fanout as Plan;
 use model::load::{Arrival, Level, Life, MixTarget, Question, Request, Spacing, Stop, Trial};
 use model::units::{Range, Step, parse_count, parse_rate};
 

@@ -1,9 +1,10 @@
 //! One connection, from the first byte to the last.
 
 use super::door::Guest;
-use super::{Log, Look, Tuner, find};
+use super::{Log, Look, Tuner};
 use crate::frame::parse;
 use crate::line::{Line, LineEnd};
+use crate::listening::find;
 use crate::message::{
     Farewell, FromProbe, Hello, Pong, Purpose, Refusal, ToProbe, VERSION, Welcome, hello_version,
 };
