@@ -105,37 +105,33 @@ impl Flights {
         queue.requests += run.count;
     }
 
-    /// The oldest request of a connection got its response; `next` is the place on the tape of the
-    /// one after it.
+    /// The first `count` requests of the run that holds a request got their responses; `next` is the
+    /// place on the tape of the one after them.
     #[inline]
-    pub fn pop(&mut self, slot: SlotId, next: u32) {
+    pub fn land(&mut self, slot: SlotId, request: RequestId, count: u32, next: u32) {
+        if let RequestId::Number(number) = request {
+            self.bring_forward(slot, number);
+        }
         let index = self.index(slot, 0);
         let run = &mut self.runs[index];
-        run.count -= 1;
+        run.count -= count;
         run.position = next;
         let run_is_over = run.count == 0;
         let queue = &mut self.queues[slot as usize];
-        queue.requests -= 1;
+        queue.requests -= count;
         if run_is_over {
             queue.runs -= 1;
             queue.first = if queue.first + 1 == self.depth { 0 } else { queue.first + 1 };
         }
     }
 
-    /// A request of a connection got its response; `next` is the place on the tape of the one after
-    /// it. One with a number must be a run of its own.
-    #[inline]
-    pub fn land(&mut self, slot: SlotId, request: RequestId, next: u32) {
-        let RequestId::Number(number) = request else { return self.pop(slot, next) };
-        let Some(nth) = self.runs(slot).position(|run| run.number == number) else { return };
-        // Those before it, which are the fewer, move up into its place.
-        for nth in (0..nth as u32).rev() {
-            let (from, to) = (self.index(slot, nth), self.index(slot, nth + 1));
-            self.runs[to] = self.runs[from];
+    /// Moves a run to the front of its queue, past those before it, which are the fewer.
+    fn bring_forward(&mut self, slot: SlotId, number: u32) {
+        let nth = self.runs(slot).position(|run| run.number == number);
+        for nth in (0..nth.unwrap_or(0) as u32).rev() {
+            let (one, other) = (self.index(slot, nth), self.index(slot, nth + 1));
+            self.runs.swap(one, other);
         }
-        let front = self.index(slot, 0);
-        self.runs[front].count = 1;
-        self.pop(slot, next);
     }
 
     /// A connection was opened anew: its requests are counted from 0 again.
@@ -181,7 +177,7 @@ mod tests {
                         let oldest = flights.oldest(slot).map(|run| (run.sent_ns, run.epoch));
                         prop_assert_eq!(oldest, queue.pop_front());
                         if oldest.is_some() {
-                            flights.pop(slot, 0);
+                            flights.land(slot, RequestId::Oldest, 1, 0);
                         }
                     }
                     _ => {
@@ -209,7 +205,7 @@ mod tests {
                     let (number, sent_ns) = waiting.remove(nth);
                     let request = RequestId::Number(number);
                     prop_assert_eq!(flights.of(slot, request).map(|run| run.sent_ns), Some(sent_ns));
-                    flights.land(slot, request, 0);
+                    flights.land(slot, request, 1, 0);
                     prop_assert_eq!(flights.of(slot, request), None);
                 } else if waiting.len() < DEPTH as usize {
                     let sent_ns = clock as u64;

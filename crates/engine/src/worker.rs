@@ -20,7 +20,7 @@ use crate::checks::Checks;
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::flight::{Flights, Run};
 use crate::job::{Job, Order, Pace};
-use crate::ledger::{Ledger, Stamp, Streak};
+use crate::ledger::{Ledger, Stamp};
 use crate::places::Places;
 use crate::pool::{Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
@@ -32,6 +32,7 @@ use rtrb::Consumer;
 use std::sync::Arc;
 use wire::http1::Http1;
 use wire::response::ProtocolError;
+use wire::session::RequestId::Oldest;
 use wire::session::{Order as Sequence, Session};
 use wire::tape::Tape;
 
@@ -397,9 +398,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
             tally: &mut self.tally,
             tick: &mut self.recorder.tick,
         };
-        let mut streak = Streak::default();
         let mut cause = None;
-        while !input.is_empty() {
+        while !input.is_empty() && cause.is_none() {
             let request = match state.session.addressee(&mut input) {
                 Ok(Some(request)) => request,
                 Ok(None) => break,
@@ -408,41 +408,48 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     break;
                 }
             };
-            let Some(&run) = self.flights.of(slot, request) else {
+            let Some(&(mut run)) = self.flights.of(slot, request) else {
                 // Dealt with behind the loop, which is the shorter for it.
                 break;
             };
-            let place = if K::IS_MIXED { tally::place(&self.tape, run.position) } else { 0 };
-            let memory = &mut self.memories[place];
-            let received = if K::IS_MIXED {
-                let session = (slot, &mut state.session);
-                books.checks.receive(session, &mut input, run.position, memory)
-            } else {
-                state.session.receive(&mut input, self.tape.expect(run.position), memory, &mut ())
-            };
-            match received {
-                Ok(Some(response)) => {
-                    self.flights.land(slot, request, self.tape.advance(run.position, 1));
-                    state.responses += 1;
-                    state.served += if K::IS_MIXED {
-                        books.response(&mut streak, slot, &run, at_ns, response)
-                    } else {
-                        let stamp = stamp_of(&run);
-                        books.ledger.response(books.tick, &mut streak, at_ns, stamp, response)
-                    };
-                    if !response.reusable {
-                        cause = Some(Cause::Order);
+            // Responses to requests that were sent together, as far as they are here.
+            let mut streak = books.ledger.streak(stamp_of(&run));
+            let mut landed = 0;
+            while landed < run.count && !input.is_empty() {
+                let place = if K::IS_MIXED { tally::place(&self.tape, run.position) } else { 0 };
+                let memory = &mut self.memories[place];
+                let received = if K::IS_MIXED {
+                    let session = (slot, &mut state.session);
+                    books.checks.receive(session, &mut input, run.position, memory)
+                } else {
+                    let expect = self.tape.expect(run.position);
+                    state.session.receive(&mut input, expect, memory, &mut ())
+                };
+                match received {
+                    Ok(Some(response)) => {
+                        state.served += if K::IS_MIXED {
+                            books.response(&mut streak, slot, &run, at_ns, response)
+                        } else {
+                            books.ledger.response(books.tick, &mut streak, at_ns, response)
+                        };
+                        landed += 1;
+                        run.position = self.tape.advance(run.position, 1);
+                        if !response.reusable {
+                            cause = Some(Cause::Order);
+                            break;
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(_) => {
+                        cause = Some(Cause::Failure(ErrorClass::Parse));
                         break;
                     }
                 }
-                Ok(None) => {}
-                Err(_) => {
-                    cause = Some(Cause::Failure(ErrorClass::Parse));
-                    break;
-                }
             }
+            state.responses += u64::from(landed);
+            self.flights.land(slot, request, landed, run.position);
+            books.ledger.settle(books.tick, streak, at_ns);
         }
-        books.ledger.settle(books.tick, &mut streak, at_ns);
         if cause.is_none() && !input.is_empty() {
             cause = unasked(input, &mut self.recorder.tick, self.pool.counts_mut());
         }
@@ -557,13 +564,14 @@ impl<D: Driver, S: Session> Worker<D, S> {
         };
         match state.session.end() {
             Ok(Some(response)) if end == End::Closed => {
-                self.flights.pop(slot, self.tape.advance(run.position, 1));
+                self.flights.land(slot, Oldest, 1, self.tape.advance(run.position, 1));
                 state.responses += 1;
-                let (tick, mut streak) = (&mut *self.recorder.tick, Streak::default());
+                let mut streak = self.ledger.streak(stamp_of(&run));
+                let tick = &mut *self.recorder.tick;
                 let (checks, ledger) = (&mut self.checks, &mut self.ledger);
                 let mut books = Books { checks, ledger, tally: &mut self.tally, tick };
                 state.served += books.response(&mut streak, slot, &run, at_ns, response);
-                books.ledger.settle(books.tick, &mut streak, at_ns);
+                books.ledger.settle(books.tick, streak, at_ns);
                 self.abandon(slot, Cause::Order, at_ns);
             }
             Err(ProtocolError::Truncated) if end == End::Closed => {
@@ -577,7 +585,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// The oldest request of a connection failed.
     fn fail_one(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
         let Some(&run) = self.flights.oldest(slot) else { return };
-        self.flights.pop(slot, self.tape.advance(run.position, 1));
+        self.flights.land(slot, Oldest, 1, self.tape.advance(run.position, 1));
         self.fail(Run { count: 1, ..run }, class, at_ns);
     }
 

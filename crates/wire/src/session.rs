@@ -64,7 +64,8 @@ pub trait Session: Default {
 /// How the responses of a connection follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// As their requests: one says nothing of its request.
+    /// As their requests: one says nothing of its request. The session is asked for the addressee
+    /// of responses to requests that were sent together once.
     OfRequests,
     /// As the server likes: each names its request.
     Any,
