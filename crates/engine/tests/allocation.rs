@@ -21,6 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
+use wire::http1::Http1;
+use wire::session::Session as _;
 use wire::tape::Tape;
 use wire::tls::{Recipe, Settings};
 
@@ -256,6 +258,7 @@ fn tls() -> (Arc<ServerConfig>, Arc<Recipe>) {
         .unwrap();
     let recipe = Recipe::new(&Settings {
         server_name: "test",
+        alpn: Http1::ALPN,
         roots: Some(vec![cert.der().to_vec()]),
         identity: None,
         versions: (TlsVersion::V12, TlsVersion::V13),

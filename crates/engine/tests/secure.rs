@@ -17,6 +17,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
+use wire::http1::Http1;
+use wire::session::Session as _;
 use wire::tape::Tape;
 use wire::tls::{Recipe, Settings};
 
@@ -53,6 +55,7 @@ fn certificate() -> (Arc<ServerConfig>, Arc<Recipe>) {
         .unwrap();
     let recipe = Recipe::new(&Settings {
         server_name: "test",
+        alpn: Http1::ALPN,
         roots: Some(vec![made.cert.der().to_vec()]),
         identity: None,
         versions: (TlsVersion::V12, TlsVersion::V13),

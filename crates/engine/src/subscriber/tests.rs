@@ -14,6 +14,7 @@ use rtrb::RingBuffer;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
+use wire::sse::Events;
 use wire::tape::Tape;
 
 const MS: u64 = 1_000_000;
@@ -299,7 +300,8 @@ fn listen(seed: u64, whims: Whims, zero_ns: Option<i64>) -> Account {
     let (recorder, mut feed) = road(0, job.routes.len());
     let (mut orders, orders_out) = RingBuffer::new(8);
     let hub = Hub::new(seed, whims);
-    let mut worker = Subscriber::new(&job, SLOTS, 0, hub, (recorder, orders_out), zero_ns);
+    let mut worker =
+        Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, (recorder, orders_out), zero_ns);
     let (load, depth, pace, life) = (1, 1, Pace::Closed, Life::default());
     let (connections, connections_max) = (SLOTS, SLOTS);
     orders.push(Order::Connect { load, connections, connections_max, depth, pace, life }).unwrap();
