@@ -271,8 +271,7 @@ fn no_driver_allocates_after_warm_up() {
     for (depth, arrival) in
         [(1, Arrival::Closed), (16, Arrival::Closed), (2, Arrival::Open { curve, arrivals })]
     {
-        let level =
-            Level { connections: 8, spare: 0, depth, arrival, life: Life::default() };
+        let level = Level { connections: 8, spare: 0, depth, arrival, life: Life::default() };
         let mut drivers = vec![DriverKind::Null, DriverKind::Epoll];
         drivers.extend(engine::driver::uring::check().is_ok().then_some(DriverKind::Uring));
         for driver in drivers {

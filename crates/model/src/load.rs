@@ -110,7 +110,13 @@ impl Level {
 impl From<LevelKeys> for Level {
     fn from(keys: LevelKeys) -> Self {
         let LevelKeys { connections, connections_max, depth, arrival, life } = keys;
-        Self { connections, spare: connections_max.saturating_sub(connections), depth, arrival, life }
+        Self {
+            connections,
+            spare: connections_max.saturating_sub(connections),
+            depth,
+            arrival,
+            life,
+        }
     }
 }
 

@@ -227,12 +227,7 @@ fn connections(facts: &Facts) -> Option<Design> {
         return None;
     }
     let then = level.connections / 2;
-    let changed = Level {
-        connections: then,
-        spare: level.spare / 2,
-        depth,
-        ..level.clone()
-    };
+    let changed = Level { connections: then, spare: level.spare / 2, depth, ..level.clone() };
     let what = format!(
         "{then} connections with {depth} in flight each instead of {} with {}",
         level.connections, level.depth
