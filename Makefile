@@ -14,6 +14,8 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
 
+BENCH := cargo run --quiet --release --locked -p bench --
+
 ALL_TESTS := --test host --test truth
 
 DRAWS ?= 1
@@ -26,6 +28,7 @@ FIT_SEED ?= 21
 .PHONY: build-ranch build-nginx ranch
 .PHONY: behaviours noise test-bench
 .PHONY: walls walls-fit spectrum services bench-bare bench-database bench-size bench-steering
+.PHONY: bench-guard
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
 
 help: ## what there is
@@ -126,8 +129,11 @@ fuzz: ## each fuzz target for FUZZ_SECONDS
 	  cargo build --quiet --release --locked --target $(HOST)
 	for name in $(FUZZ_TARGETS); do ./scripts/fuzz $$name $(HOST) $(FUZZ_SECONDS); done
 
-bench: build ## ceiling against its peers and the floor; prints ratios
-	cargo run --quiet --release --locked -p xtask -- bench
+bench: build ## ceiling against its peers and the floor; prints ratios: ARGS="--only depth-1"
+	$(BENCH) rows $(ARGS)
+
+bench-guard: build ## BASE=PATH: an older ceiling beside this one, paired; fails above 1.02
+	$(BENCH) guard --base $(BASE) $(ARGS)
 
 bench-bare: build ## targets against bare handlers of their libraries; prints ratios
 	./bench/bare
@@ -143,7 +149,7 @@ bench-steering: build ## RPS and RFS: what a run predicts of them beside what th
 	node bench/steering.mjs
 
 bench-truth: build ## what load generators say beside what is true
-	cargo run --quiet --release --locked -p xtask -- bench-truth
+	$(BENCH) truth $(ARGS)
 
 behaviours: build ## what ceiling, wrk, oha and h2load say of 20 servers: ONLY=a,b TOOLS=wrk,find
 	./scripts/need wrk wrk

@@ -1,9 +1,10 @@
 //! A kept run, judged again with what the judge knows today.
 
 use judge::odds::Speaking;
-use judge::rejudge::{Raw, again};
+use judge::rejudge::again;
 use model::reading::{Data, Reading};
 use model::run::{Point, Record, Run};
+use observe::Raw;
 
 /// Whose readings the judge may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub fn judged(run: &Run, sight: Sight, experiments: Experiments) -> Record {
         record.perturbations.clear();
     }
     let near = match sight {
-        Sight::Both => return again(record, raw(run)),
+        Sight::Both => return again(record, Raw::from(run)),
         Sight::ClientOnly => without_the_server(&run.readings),
     };
     record.target.server = None;
@@ -41,17 +42,12 @@ pub fn judged(run: &Run, sight: Sight, experiments: Experiments) -> Record {
 /// Which tests spoke about the run.
 pub fn speaking(run: &Run) -> Option<Speaking> {
     let record = judged(run, Sight::Both, Experiments::Hidden);
-    judge::rejudge::speaking(&record, raw(run))
+    judge::rejudge::speaking(&record, Raw::from(run))
 }
 
 /// The point with the highest rate.
 pub fn best(record: &Record) -> Option<&Point> {
     record.points.iter().max_by(|left, right| left.rate.total_cmp(&right.rate))
-}
-
-/// All raw readings of a run.
-pub fn raw(run: &Run) -> Raw<'_> {
-    Raw { near: &run.readings, far: &run.server_readings }
 }
 
 fn without_the_server(readings: &[Reading]) -> Vec<Reading> {

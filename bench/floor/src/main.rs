@@ -8,6 +8,8 @@
 //! sends one request out. What makes an answer complete is learned before the load: their one
 //! size or, when they have many, the place in the head where the length stands.
 
+#![allow(unsafe_code, reason = "rings shared with the kernel; it shares no code with the engine")]
+
 mod options;
 
 mod learn;

@@ -1,6 +1,8 @@
 //! What signals do: the first asks for an orderly end, the second ends at once, unless a server
 //! or a host would be left changed.
 
+#![allow(unsafe_code, reason = "signal handlers")]
+
 use crate::exit::{Code, Failure};
 use rustix::fd::AsFd;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -3,6 +3,8 @@
 //! It is not stepped by anyone, it is the same on every CPU, and reading it is a function call
 //! into the vDSO, not a system call.
 
+#![allow(unsafe_code, reason = "the cycle counter")]
+
 /// Monotonic time now, nanoseconds.
 #[inline]
 pub fn now_ns() -> u64 {

@@ -1,5 +1,7 @@
 //! Pinning a worker to its CPU.
 
+#![allow(unsafe_code, reason = "the affinity of threads")]
+
 use std::io;
 
 /// Restricts the calling thread to one CPU.

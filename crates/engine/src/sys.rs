@@ -1,5 +1,7 @@
 //! The few system calls on sockets that both socket drivers share.
 
+#![allow(unsafe_code, reason = "system calls without a safe wrapper")]
+
 use model::route::{Address, Route};
 use model::tick::ErrorClass;
 use std::io;

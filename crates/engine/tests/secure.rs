@@ -1,6 +1,8 @@
 //! Drivers inside TLS and behind a proxy, against real servers: what is sent arrives whole, and
 //! each bad end has its class and cause. The servers are rustls on blocking sockets.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests may wait")]
+
 use engine::job::Job;
 use engine::{Crew, clock};
 use model::curve::Curve;
@@ -128,17 +130,13 @@ impl Load {
         let job = Job {
             driver: self.driver,
             routes: vec![Route::to(self.address)],
-            tape: Arc::new(Tape::new(&[request], self.depth).unwrap()),
-            threads: 1,
-            cpus: vec![],
             connections_max: self.connections,
             depth_max: self.depth,
             timeout_ns: 20_000_000_000,
             connect_timeout_ns: 20_000_000_000,
-            coalesce_ns: 0,
-            seed: 1,
             tls: self.recipe,
             tunnel: self.tunnel,
+            ..Job::for_tests(Tape::new(&[request], self.depth).unwrap())
         };
         let mut crew = Crew::start(&job).unwrap();
         let (connections, depth) = (self.connections, self.depth);

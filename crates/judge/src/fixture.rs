@@ -4,13 +4,9 @@ mod signs;
 
 use crate::case::Case;
 use crate::gates;
-use crate::observe::{CpuShare, Observed, QuotaShare, SocketCensus};
 use model::facts::{CpuAccounting, HostFacts, ServerFacts};
 use model::histogram::Summary;
-use model::load::{
-    Arrival, DriverKind, Level, Life, MixTarget, Question, Request, ServerProcess, Stop, Trial,
-    Warmup,
-};
+use model::load::{Arrival, Level, Life, MixTarget, Request, Stop, Trial};
 use model::reading::CpuShares;
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
@@ -20,6 +16,7 @@ use model::standing::{Figure, Standing, Standings};
 use model::tick::Counters;
 use model::verdict::{Confidence, Named, Verdict};
 use model::wall::Side;
+use observe::{CpuShare, Observed, QuotaShare, SocketCensus};
 use std::collections::BTreeMap;
 
 const SECONDS: u64 = 5;
@@ -115,6 +112,7 @@ impl Fixture {
     }
 
     /// A sound closed-loop point.
+    #[allow(clippy::too_many_lines, reason = "every figure of a point once")]
     pub fn point(connections: u32, rate: f64) -> Point {
         let completed = (rate * SECONDS as f64) as u64;
         let mean_ns = (f64::from(connections) / rate * 1e9) as u64;
@@ -258,11 +256,8 @@ fn unjudged() -> Verdict {
 fn trial() -> Trial {
     let url = "http://127.0.0.1:8083/read".to_string();
     Trial {
-        question: Question::Load,
         url,
         addresses: vec!["127.0.0.1:8083".parse().expect("an address")],
-        resolution: model::route::Resolution::default(),
-        sources: vec![],
         requests: vec![Request {
             method: "GET".to_string(),
             path: "/read".to_string(),
@@ -282,27 +277,8 @@ fn trial() -> Trial {
             life: Life::default(),
         }],
         stop: Stop::AfterNs(SECONDS * 1_000_000_000),
-        warmup: Warmup::ForNs(0),
         drain_ns: 2_000_000_000,
-        window_max_ns: None,
-        timeout_ns: 10_000_000_000,
-        visits: 1,
-        repeats_max: 0,
-        threads: 1,
-        cpus: vec![],
-        driver: DriverKind::Epoll,
-        driver_reason: "test".to_string(),
-        coalesce_ns: 0,
-        seed: 1,
-        server: ServerProcess::ByPort,
-        runtime: None,
-        expect: None,
-        search: None,
-        confirm: None,
-        fanout: None,
-        profile: None,
-        tls: None,
-        proxy: None,
+        ..Trial::blank()
     }
 }
 

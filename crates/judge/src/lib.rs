@@ -6,7 +6,7 @@
 //! output, so that old runs can be judged again.
 //! Never: IO, a clock, randomness without a seed, a guess that is not called one.
 
-pub mod observe;
+pub use observe;
 
 pub mod objective;
 

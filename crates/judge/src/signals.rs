@@ -4,8 +4,7 @@
 //! predicts from it says "unknown" and not "zero".
 
 use crate::case::{Case, Host};
-use crate::observe::{CpuShare, LinkUse, Observed, QuotaShare, SocketCensus, ThreadShare};
-use crate::rejudge::{self, Raw};
+use crate::rejudge;
 use crate::walls::resent;
 use crate::{gates, stats, steady, verdict::Context, verdict::last_visits};
 use model::facts::{HostFacts, Nic};
@@ -15,6 +14,7 @@ use model::run::{Point, Run};
 use model::tuning::{CpuSignal, Side, Signals};
 use model::verdict::{Ceiling, IntervalKind, Verdict};
 use model::wall;
+use observe::{CpuShare, LinkUse, Observed, QuotaShare, Raw, SocketCensus, ThreadShare};
 use std::collections::BTreeMap;
 
 /// A CPU that is busy for less than this has no reason to be at its highest clock.
@@ -24,8 +24,7 @@ const WORKS: f64 = 0.5;
 pub fn signals(run: &Run) -> Signals {
     let record = &run.record;
     let Some(point) = best(&record.points) else { return of_verdict(&record.verdict, &record.id) };
-    let raw = Raw { near: &run.readings, far: &run.server_readings };
-    let observed = rejudge::observe(record, point, raw);
+    let observed = Raw::from(run).observed(record, point);
     let signals = of_point(rejudge::context_of(record), point, &observed, &record.verdict);
     Signals { run: record.id.clone(), ..signals }
 }
@@ -158,7 +157,7 @@ fn of_host(case: &Case<'_>, host: Option<&HostFacts>, seen: &Observed) -> Side {
     let nic = host.zip(link).and_then(|(host, link)| nic(host, &link.name));
     let tcp = |name: &str| seen.tcp.as_ref().and_then(|tcp| tcp.get(name).copied());
     let softnet = seen.softnet.as_deref();
-    let of_softnet = |of: fn(&crate::observe::SoftnetUse) -> u32| {
+    let of_softnet = |of: fn(&observe::SoftnetUse) -> u32| {
         softnet.map(|cpus| cpus.iter().map(|cpu| u64::from(of(cpu))).sum::<u64>())
     };
     Side {

@@ -56,7 +56,7 @@ impl Ports {
     /// Looks at what connections to these addresses may use. Nothing when this host does not tell
     /// its range; what else it does not tell is taken to be free.
     pub fn look(addresses: &[Address]) -> Option<Self> {
-        let sysctls = probe::sysctls();
+        let sysctls = host::sysctl::values();
         let text = |name: &str| sysctls.get(name).map(String::as_str);
         let number = |name: &str| text(name).and_then(|text| text.parse::<u64>().ok());
         let reserved = text("net.ipv4.ip_local_reserved_ports").unwrap_or_default();

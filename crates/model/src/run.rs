@@ -591,26 +591,6 @@ pub struct Run {
     pub latencies: Vec<Histogram>,
 }
 
-impl Run {
-    /// The same of the server's host when a probe there was read, with its own times; else of ours.
-    pub fn server_readings_of<'a>(&'a self, point: &'a Point) -> Vec<&'a Reading> {
-        let Some(probe) = &self.record.target.probe else {
-            return self.readings_of(point).collect();
-        };
-        let (begin_ns, end_ns) = probe.clock.carry(point.window_ns);
-        let is_inside = |read: &&Reading| read.begin_ns >= begin_ns && read.end_ns <= end_ns;
-        self.server_readings.iter().filter(is_inside).collect()
-    }
-
-    /// Readings whose read lies inside a point's measured window.
-    pub fn readings_of<'a>(&'a self, point: &'a Point) -> impl Iterator<Item = &'a Reading> {
-        let (begin_ns, end_ns) = point.window_ns;
-        self.readings
-            .iter()
-            .filter(move |reading| reading.begin_ns >= begin_ns && reading.end_ns <= end_ns)
-    }
-}
-
 /// Fills the counted parts of a point's record from the workers' counters.
 pub fn count_requests(counters: &Counters) -> RequestInfo {
     RequestInfo {

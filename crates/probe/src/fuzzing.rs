@@ -2,11 +2,10 @@
 //! here and the fuzz target outside.
 
 use crate::source::{
-    cgroup, conntrack, cpu_clocks, disks, drivers, files, interrupts, memory, net_dev, numa,
-    pressure, qdiscs, server_runtime, sock_diag, sockstat, softirqs, softnet, stat, tcp, threads,
-    threads_now,
+    cgroup, conntrack, cpu_clocks, disks, drivers, memory, net_dev, numa, pressure, qdiscs,
+    server_runtime, sock_diag, sockstat, softirqs, softnet, stat, tcp, threads, threads_now,
 };
-use crate::{accounting, cgroup_path, ethtool, host, process, scan};
+use crate::{accounting, cgroup_path, ethtool, facts, interrupts, limits, process, scan};
 
 /// Runs every parser over the same bytes; what they return is their own tests' business.
 pub fn parse_as_everything(bytes: &[u8]) {
@@ -28,7 +27,7 @@ pub fn parse_as_everything(bytes: &[u8]) {
     let _ = cgroup::parse_v1_us(bytes);
     let _ = cgroup_path::parse_mounts(bytes);
     let _ = cgroup_path::parse_membership(bytes);
-    let _ = files::parse(bytes);
+    let _ = limits::parse(bytes);
     let _ = sock_diag::parse(bytes);
     let _ = qdiscs::parse(bytes);
     let _ = disks::parse(bytes);
@@ -45,8 +44,8 @@ pub fn parse_as_everything(bytes: &[u8]) {
     let _ = ethtool::parse_values(bytes);
     let _ = accounting::parse(bytes);
     let _ = accounting::unpack(bytes);
-    let _ = host::parse_cpuinfo(bytes);
-    let _ = host::parse_memory(bytes);
+    let _ = facts::parse_cpuinfo(bytes);
+    let _ = facts::parse_memory(bytes);
     let _ = scan::cpu_list(bytes);
     let _ = scan::cpu_columns(bytes);
 }

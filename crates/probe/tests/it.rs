@@ -2,12 +2,15 @@
 //!
 //! Nothing here depends on how fast anything is: conditions are waited for, up to half a minute.
 
+#![allow(unsafe_code, reason = "a listener with a backlog of its own")]
+
 mod guards;
 
 use guards::{Guard, config, wait_for, wait_for_reading};
 use model::reading::{Data, Reading};
+use model::root::Root;
 use probe::fake_host::{SERVER_PID, Size, write_host};
-use probe::{Config, FindError, Root, Sampler, find_server, server_facts};
+use probe::{Config, FindError, Sampler, find_server, server_facts};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};

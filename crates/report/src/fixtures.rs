@@ -17,13 +17,14 @@ pub(crate) use self::runs::*;
 use model::check::Check;
 use model::curve::Curve;
 use model::facts::{
-    CpuAccounting, CpuQuota, HostFacts, Nic, NicSettings, ProcessFacts, ServerFacts, Unreadable,
+    ClockOffset, CpuAccounting, CpuQuota, FarHost, HostFacts, Nic, NicSettings, Privilege,
+    ProcessFacts, ServerFacts, Unreadable,
 };
 use model::fanout::{Delivery, EventInfo, Fanout, Subscribers};
 use model::histogram::{Histogram, Summary};
 use model::load::{
-    Arrival, DriverKind, Hold, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing,
-    Stop, Trial, Warmup,
+    Arrival, DriverKind, Hold, Level, Life, MixTarget, Question, Request, Spacing, Stop, Trial,
+    Warmup,
 };
 use model::objective::{Expectation, Objective, Standing, Unit};
 use model::reading::{
@@ -49,6 +50,7 @@ use std::collections::BTreeMap;
 pub(crate) fn all() -> Vec<(&'static str, Run)> {
     vec![
         ("ramp_quota", ramp_quota()),
+        ("ramp_two_hosts", ramp_two_hosts()),
         ("ramp_generator", ramp_generator()),
         ("ramp_no_wall", ramp_no_wall()),
         ("ramp_unknown", ramp_unknown()),
@@ -150,6 +152,7 @@ fn seconds(rate: f64, summary: &Summary, duration_s: f64) -> Vec<Second> {
         .collect()
 }
 
+#[allow(clippy::too_many_lines, reason = "every figure of a point once")]
 fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
     let rate = scene.rate(connections);
     let duration_s = WINDOW_NS as f64 / NS_PER_S as f64;
@@ -422,8 +425,6 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         question,
         url: "http://127.0.0.1:8080/simple".to_string(),
         addresses: vec!["127.0.0.1:8080".parse().expect("constant")],
-        resolution: model::route::Resolution::default(),
-        sources: vec![],
         requests: vec![Request {
             method: "GET".to_string(),
             path: "/simple".to_string(),
@@ -439,25 +440,14 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         stop: Stop::AfterNs(WINDOW_NS),
         warmup: Warmup::SettleWithinNs(5 * NS_PER_S),
         drain_ns: NS_PER_S,
-        window_max_ns: None,
         timeout_ns: 5 * NS_PER_S,
-        visits: 1,
         repeats_max: 2,
         threads: 2,
         cpus: vec![0, 1],
         driver: DriverKind::Uring,
         driver_reason: "the kernel has io_uring with multishot receive".to_string(),
-        coalesce_ns: 0,
         seed: 42,
-        server: ServerProcess::ByPort,
-        runtime: None,
-        expect: None,
-        search: None,
-        confirm: None,
-        fanout: None,
-        profile: None,
-        tls: None,
-        proxy: None,
+        ..Trial::blank()
     }
 }
 

@@ -5,8 +5,9 @@ use crate::error::TuneError;
 use crate::host::Host;
 use crate::journal::{Begin, Entry, Header, Journal, Lock, Open, Recorded, Story, VERSION};
 use crate::knob::{Act, Effect, Sign};
+use crate::link;
 use crate::namespace;
-use crate::place::{Place, Seen, link};
+use crate::place::{Place, Seen};
 use crate::plan::{Change, Planned, find};
 use crate::revert::{self, Absent};
 use model::tuning::{Fate, Row, Scope};
@@ -134,7 +135,7 @@ fn look<'a>(
     if let Some(error) = damaged.into_iter().next() {
         return Err(error);
     }
-    let foreign = namespace::foreign_sys(host);
+    let foreign = namespace::foreign_sys(&host.root);
     let (mut rows, mut todo, mut is_refused) = (Vec::new(), Vec::new(), false);
     let mut taken = BTreeSet::new();
     for Planned { row, change } in planned {
@@ -371,7 +372,7 @@ fn begin(host: &Host, seq: usize, row: &Row, change: &Change, before: Seen) -> B
         wanted: change.wanted.clone(),
         before,
         sign: sign_of(&row.knob).and_then(|sign| (sign.read)(host, &change.place)),
-        device_index: change.place.device().and_then(|name| link::index(host, name)),
+        device_index: change.place.device().and_then(|name| link::index(&host.root, name)),
         at_boot_ms: Some(clock::boot_ms()),
     }
 }

@@ -1,39 +1,27 @@
-//! The registry: every knob, one file each, all of one shape.
+//! The registry: every knob, all of one shape.
 //!
-//! To add one, write its file and its line here. The header of the file says what people need to
-//! know, under the same words in each: docs/reference/knobs.md is made of it.
+//! To add one, write its file and its line here; a knob that ceiling never sets is a constant in
+//! [`advice`] or [`left_alone`]. The header of the file, or of the constant, says what people need
+//! to know, under the same words in each: docs/reference/knobs.md is made of it.
 
+mod advice;
 mod busy_poll;
-mod byte_limits;
 mod coalescing;
-mod compression;
 mod conntrack_table;
 mod cpu_clock;
 mod cpu_idle;
 mod cpu_quota;
 mod defer_interrupts;
-mod dev_weight;
-mod exclusive_wakeups;
-mod flow_limit;
-mod generator;
 mod ip_local_port_range;
 mod irq_affinity;
 mod irqbalance;
-mod isolated_cpus;
-mod keep_alive;
-mod listen_backlog;
-mod listener_by_cpu;
-mod listeners;
-mod logging;
+mod left_alone;
 mod memory_reserve;
-mod mitigations;
 mod netdev_budget;
 mod netdev_max_backlog;
-mod netdev_tstamp_prequeue;
 mod nofile;
 mod numa_balancing;
 mod offloads;
-mod pipelining;
 mod qdisc;
 mod queues;
 mod rfs;
@@ -41,29 +29,19 @@ mod rings;
 mod rps;
 mod rps_default;
 mod rss;
-mod runtime;
 mod server_cpus;
-mod smt;
 mod somaxconn;
-mod tcp_abort_on_overflow;
 mod tcp_autocorking;
 mod tcp_buffers;
 mod tcp_congestion_control;
-mod tcp_fastopen;
-mod tcp_fin_timeout;
-mod tcp_limit_output_bytes;
 mod tcp_max_syn_backlog;
 mod tcp_max_tw_buckets;
-mod tcp_mem;
 mod tcp_notsent_lowat;
 mod tcp_slow_start_after_idle;
 mod tcp_syncookies;
 mod tcp_tw_reuse;
-mod threaded_napi;
 mod transparent_hugepages;
-mod watchers;
 mod xps;
-mod zero_copy;
 
 use crate::knob::Knob;
 
@@ -77,59 +55,59 @@ pub const REGISTRY: &[&Knob] = &[
     &rfs::KNOB,
     &xps::KNOB,
     &rps_default::KNOB,
-    &flow_limit::KNOB,
-    &threaded_napi::KNOB,
+    &left_alone::FLOW_LIMIT,
+    &left_alone::THREADED_NAPI,
     &server_cpus::KNOB,
-    &listeners::KNOB,
-    &listener_by_cpu::KNOB,
-    &exclusive_wakeups::KNOB,
+    &advice::LISTENERS,
+    &advice::LISTENER_BY_CPU,
+    &advice::EXCLUSIVE_WAKEUPS,
     &coalescing::KNOB,
     &rings::KNOB,
     &offloads::KNOB,
     &defer_interrupts::KNOB,
     &busy_poll::KNOB,
     &qdisc::KNOB,
-    &byte_limits::KNOB,
+    &left_alone::BYTE_LIMITS,
     &netdev_max_backlog::KNOB,
     &netdev_budget::KNOB,
-    &dev_weight::KNOB,
-    &netdev_tstamp_prequeue::KNOB,
+    &left_alone::DEV_WEIGHT,
+    &left_alone::NETDEV_TSTAMP_PREQUEUE,
     &somaxconn::KNOB,
-    &listen_backlog::KNOB,
+    &advice::LISTEN_BACKLOG,
     &tcp_max_syn_backlog::KNOB,
     &tcp_syncookies::KNOB,
-    &tcp_abort_on_overflow::KNOB,
+    &left_alone::TCP_ABORT_ON_OVERFLOW,
     &ip_local_port_range::KNOB,
     &tcp_tw_reuse::KNOB,
-    &tcp_fin_timeout::KNOB,
+    &advice::TCP_FIN_TIMEOUT,
     &tcp_max_tw_buckets::KNOB,
-    &keep_alive::KNOB,
+    &advice::KEEP_ALIVE,
     &nofile::KNOB,
-    &tcp_fastopen::KNOB,
+    &advice::TCP_FASTOPEN,
     &tcp_buffers::KNOB,
     &tcp_notsent_lowat::KNOB,
-    &tcp_limit_output_bytes::KNOB,
+    &left_alone::TCP_LIMIT_OUTPUT_BYTES,
     &tcp_slow_start_after_idle::KNOB,
     &tcp_congestion_control::KNOB,
     &tcp_autocorking::KNOB,
-    &tcp_mem::KNOB,
-    &zero_copy::KNOB,
+    &left_alone::TCP_MEM,
+    &advice::ZERO_COPY,
     &conntrack_table::KNOB,
-    &watchers::KNOB,
+    &advice::WATCHERS,
     &cpu_clock::KNOB,
     &cpu_idle::KNOB,
-    &mitigations::KNOB,
-    &smt::KNOB,
+    &advice::MITIGATIONS,
+    &left_alone::SMT,
     &transparent_hugepages::KNOB,
     &numa_balancing::KNOB,
     &memory_reserve::KNOB,
     &cpu_quota::KNOB,
-    &isolated_cpus::KNOB,
-    &runtime::KNOB,
-    &generator::KNOB,
-    &pipelining::KNOB,
-    &compression::KNOB,
-    &logging::KNOB,
+    &advice::ISOLATED_CPUS,
+    &advice::RUNTIME,
+    &advice::GENERATOR,
+    &advice::PIPELINING,
+    &advice::COMPRESSION,
+    &advice::LOGGING,
 ];
 
 #[cfg(test)]

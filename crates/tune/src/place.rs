@@ -8,8 +8,6 @@ pub mod daemon;
 pub mod ethtool;
 mod file;
 mod limits;
-pub mod link;
-pub mod process;
 pub mod qdisc;
 pub mod threads;
 
@@ -17,6 +15,7 @@ pub use ethtool::Setting;
 pub use file::Format;
 
 use crate::host::Host;
+use crate::process;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::thread;
@@ -177,7 +176,7 @@ impl Place {
 
     /// The limit of open files of a process; nothing when it is gone.
     pub fn open_files(host: &Host, pid: u32) -> Option<Self> {
-        let started_ticks = limits::started_ticks(host, pid)?;
+        let started_ticks = process::stat_on(&host.root, pid).ok()?.started_ticks;
         Some(Self::OpenFiles { pid, started_ticks })
     }
 

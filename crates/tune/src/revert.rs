@@ -119,7 +119,7 @@ pub(crate) fn put_back_all(
     absent: Absent,
     tell: &mut dyn FnMut(&Row),
 ) -> Vec<Row> {
-    let foreign = namespace::foreign_sys(host);
+    let foreign = namespace::foreign_sys(&host.root);
     let changes: Vec<Recorded> = open.story.open_changes().rev().cloned().collect();
     let mut rows = Vec::new();
     for change in changes {

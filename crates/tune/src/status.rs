@@ -44,7 +44,7 @@ pub fn standing(host: &Host, journal: &Journal) -> Result<Vec<Standing>, TuneErr
     if let Some(error) = damaged.into_iter().next() {
         return Err(error);
     }
-    let foreign = namespace::foreign_sys(host);
+    let foreign = namespace::foreign_sys(&host.root);
     let of = |story: &Story| Standing {
         transaction: story.id(),
         note: story.header.note.clone(),

@@ -1,5 +1,6 @@
 //! Changing, crashing and putting back on hosts made up of files.
 
+mod advice;
 mod children;
 mod elsewhere;
 

@@ -5,7 +5,6 @@
 //! Out: findings a person can act on, and an exit code.
 //! Never: shipped, used by another crate of ours, or needed to build one.
 
-mod bench;
 mod finding;
 mod manifest;
 mod reference;
@@ -25,8 +24,6 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command { name: "tidy", about: tidy::ABOUT, run: tidy::run },
     Command { name: "reference", about: reference::ABOUT, run: reference::run },
-    Command { name: "bench", about: bench::ABOUT, run: bench::run },
-    Command { name: "bench-truth", about: bench::truth::ABOUT, run: bench::truth::run },
 ];
 
 /// The exit code of a command line that nobody can run.

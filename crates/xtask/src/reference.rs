@@ -1,8 +1,8 @@
 //! `cargo xtask reference`: writes the pages of docs/reference from the code they describe.
 //!
-//! A gate and a wall say in their module docs what they are; the record's definitions are a table
-//! in `lab`. The pages repeat them for readers without the code, and tidy says when they are
-//! stale, so that no reader meets an old definition.
+//! The module docs of gates, walls and knobs describe them; the record's definitions are a table in
+//! `lab`. The pages repeat these texts for readers without the code, and tidy reports a page
+//! that is stale.
 
 mod gates;
 mod knobs;
@@ -11,7 +11,7 @@ use crate::finding::Finding;
 use crate::tree::{self, Tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// One line for the usage text.
 pub const ABOUT: &str = "write docs/reference from the code it describes";
@@ -43,6 +43,14 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         fs::write(&path, (page.text)(&tree)?).with_context(|| page.path.to_string())?;
         println!("wrote {}", page.path);
     }
+    // The program writes this page itself, and a test of it says when the page is stale.
+    let cargo = ["run", "-q", "-p", "ceiling", "--", "reference"];
+    let made = Command::new("cargo").args(cargo).current_dir(&root).output()?;
+    if !made.status.success() {
+        bail!("ceiling reference: {}", String::from_utf8_lossy(&made.stderr));
+    }
+    fs::write(root.join("docs/reference/cli.md"), made.stdout)?;
+    println!("wrote docs/reference/cli.md");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -73,11 +81,11 @@ fn top(title: &str, about: &str) -> String {
 fn gates_page(tree: &Tree) -> Result<String> {
     let mut page = top(
         "Gates",
-        "A gate compares accounts that must agree. A broken one strikes the figures that it lists, \
-         and no others: each of them is not known then, or keeps a bound. The standing of each \
-         figure is in `points[].standing` of the record. A command exits with code 4 only when the \
-         figure that it exists for is not known or is that of the generator; with `--strict`, when \
-         any gate is broken. A gate that could not be checked says why and is `null` in the \
+        "A gate compares accounts that must agree. A broken gate strikes the figures that it \
+         lists, and no others: each is then not known, or keeps a bound. The record has the \
+         standing of each figure in `points[].standing`. A command exits with code 4 only when \
+         its main figure is not known or is that of the generator; with `--strict`, when any gate \
+         is broken. A gate that could not be checked gives the reason and is `null` in the \
          record; one that does not apply to a point is absent.",
     );
     let source = text_of(tree, "crates/judge/src/gates.rs").context("the list of gates")?;
@@ -95,9 +103,9 @@ fn gates_page(tree: &Tree) -> Result<String> {
 fn walls(tree: &Tree) -> Result<String> {
     let mut page = top(
         "Walls",
-        "The walls that this version can name, and at the end those that it cannot, which every \
-         verdict lists as not tested. Utilisation alone names no wall: a counter, a queue or the \
-         shape of a ramp must agree with it.",
+        "The walls that this version can name, and at the end those that it cannot test, which \
+         every verdict lists as not tested. Utilisation alone names no wall: a counter, a queue or \
+         the shape of a ramp must agree with it.",
     );
     let mut headers = headers_below(tree, "crates/judge/src/walls/")?;
     let all = walls_of(text_of(tree, "crates/model/src/wall.rs").context("the list of walls")?)?;
@@ -147,9 +155,9 @@ fn walls_of(source: &str) -> Result<Vec<(String, String)>> {
 fn record(tree: &Tree) -> Result<String> {
     let mut page = top(
         "The record",
-        "`--json` prints one document, `run.json` of a run directory holds the same. Times are \
-         whole nanoseconds, rates are per second, `null` means \"not measured\" and is never a \
-         zero. Every record carries these definitions under `definitions`.",
+        "`--json` prints one document; `run.json` of a run directory holds the same. Times are \
+         whole nanoseconds, rates are per second, `null` means \"not measured\" and never zero. \
+         Every record contains these definitions under `definitions`.",
     );
     let source = text_of(tree, "crates/lab/src/definitions.rs").context("the definitions")?;
     for (path, text) in pairs_of(source)? {

@@ -17,8 +17,6 @@ use proc_macro2::{TokenStream, TokenTree};
 pub struct Source {
     /// The syntax tree.
     pub ast: syn::File,
-    /// The same file as tokens: complete also where a macro hides code from the tree.
-    pub tokens: TokenStream,
     /// Every item, nested ones too, in the order of their first lines.
     pub items: Vec<Item>,
     is_test_file: bool,
@@ -27,21 +25,15 @@ pub struct Source {
 impl Source {
     /// Parses a file.
     pub fn parse(text: &str) -> syn::Result<Self> {
-        let tokens: TokenStream = text.parse()?;
-        let ast: syn::File = syn::parse2(tokens.clone())?;
+        let ast: syn::File = syn::parse_str(text)?;
         let items = items::items(&ast);
         let is_test_file = ast.attrs.iter().any(items::is_test_attribute);
-        Ok(Self { ast, tokens, items, is_test_file })
+        Ok(Self { ast, items, is_test_file })
     }
 
     /// Whether a line belongs to an item that is compiled for tests only.
     pub fn is_test(&self, line: usize) -> bool {
         self.is_test_file || self.items.iter().any(|item| item.is_test && item.holds(line))
-    }
-
-    /// Every function that has a body.
-    pub fn functions(&self) -> impl Iterator<Item = &Item> {
-        self.items.iter().filter(|item| item.kind == Kind::Function)
     }
 }
 

@@ -9,12 +9,10 @@ mod headers;
 mod reach;
 mod syntax;
 
-mod functions;
+mod go_functions;
 mod lines;
 
-mod calls;
 mod heap;
-mod unsafety;
 
 mod flags;
 mod names;
@@ -42,11 +40,9 @@ const CHECKS: &[Check] = &[
     headers::check,
     reach::check,
     syntax::check,
-    functions::check,
+    go_functions::check,
     lines::check,
-    calls::check,
     heap::check,
-    unsafety::check,
     flags::check,
     names::check,
     unfinished::check,

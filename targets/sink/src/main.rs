@@ -8,6 +8,8 @@
 //! allocation or a log line per request; a lock per request, unless a capacity was asked for; an
 //! response before it is due.
 
+#![allow(unsafe_code, reason = "rings shared with the kernel; it shares no code with the engine")]
+
 mod options;
 mod plan;
 mod quantity;

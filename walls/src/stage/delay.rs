@@ -4,6 +4,8 @@
 //! round trip and small buffers are about. Each direction has a thread that reads and one that
 //! writes when a packet is due, so that packets keep their order and do not wait for each other.
 
+#![allow(unsafe_code, reason = "a network device of its own")]
+
 use anyhow::{Context, Result, bail};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};

@@ -52,6 +52,11 @@ fn all(command: &Command) -> Vec<&Command> {
 
 /// Prints the page about the command line.
 pub fn reference() -> Result<Code, Failure> {
+    session::to_stdout(&reference_page())?;
+    Ok(Code::Good)
+}
+
+fn reference_page() -> String {
     let mut top = Cli::command().term_width(100);
     top.build();
     let mut text = "# Command line\n\n\
@@ -61,8 +66,7 @@ pub fn reference() -> Result<Code, Failure> {
     for command in all(&top) {
         section(&mut text, command);
     }
-    session::to_stdout(&text)?;
-    Ok(Code::Good)
+    text
 }
 
 fn section(text: &mut String, command: &Command) {
@@ -106,4 +110,25 @@ fn row(text: &mut String, argument: &Arg) {
     let example = if example.is_empty() { example } else { format!("`{}`", cell(&example)) };
     let (help, takes) = (cell(&(help + &default)), cell(&takes));
     let _ = writeln!(text, "| `{names}` | {help} | {takes} | {example} |");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_says_what_the_options_say() {
+        let page = include_str!("../../../../docs/reference/cli.md");
+        assert!(page == reference_page(), "stale: run `cargo xtask reference`");
+    }
+
+    #[test]
+    fn every_command_has_a_manual_page() {
+        let mut top = Cli::command();
+        top.build();
+        for command in all(&top) {
+            let text = String::from_utf8(page(command).ok().unwrap()).unwrap();
+            assert!(text.contains(".SH NAME") && text.contains(".SH SYNOPSIS"), "{text}");
+        }
+    }
 }

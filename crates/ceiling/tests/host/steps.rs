@@ -1,6 +1,8 @@
 //! A program that gets a signal at one of its steps: before, or after, a system call that changes
 //! something. There is no hook in the program itself; what is tested is what users run.
 
+#![allow(unsafe_code, reason = "a program traced by its system calls")]
+
 use libc::{c_int, c_long, c_void, pid_t};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};

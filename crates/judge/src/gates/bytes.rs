@@ -1,10 +1,10 @@
-//! Every byte read from a socket belongs to a response, within two per cent.
+//! At least 98 % of the bytes read from sockets belong to responses.
 //!
-//! Bytes that came while nothing was asked are counted by themselves: empty lines after a response
-//! are passed over, and for anything else the connection is closed and counted as unsolicited.
-//! Bytes of responses that were cut off, came too late or were no HTTP are read and belong to none:
-//! a request that failed without a response, or was never answered, may explain two mean responses.
-//! What is left over breaks this: a parser that loses its place.
+//! Bytes that arrive while no request is in flight are counted separately: empty lines after a
+//! response are skipped; after anything else the connection is closed and counted as unsolicited.
+//! Bytes of responses that were cut off, came too late or were not HTTP belong to no response. A
+//! request that failed without a response, or got none, may explain two mean responses. More than
+//! that breaks the gate: the parser may have lost its place.
 
 use super::Outcome;
 use crate::case::Case;

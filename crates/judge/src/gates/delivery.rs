@@ -1,8 +1,9 @@
-//! Events that did not arrive are the server's doing.
+//! The server, and not the generator, is responsible for missing events.
 //!
-//! A server drops what a subscriber does not take in time, and one event is like another to the
-//! generator that was late itself. So where events are missing, or nobody counted them, those who
-//! listen must have had time left; and events are conserved: what was meant arrived or is missing.
+//! A server drops events that a subscriber does not read in time, so a generator that was late can
+//! cause the loss itself. Where events are missing, or were not numbered, the threads of the
+//! subscribers must have had idle time. Events are conserved: each expected event was received,
+//! late or missing.
 
 use super::Outcome;
 use crate::case::{Case, HOT};

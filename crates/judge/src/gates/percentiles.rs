@@ -1,8 +1,9 @@
 //! There are enough responses for a median: ten on each side of it.
 //!
-//! Higher percentiles without ten values beyond them are absent from the record; they do not make
-//! it invalid. In open loop a server slower than the plan leaves requests unsent until more than
-//! half have only a lower bound: the bounds have a median then, and those sent had theirs.
+//! Higher percentiles without ten values beyond them are absent from the record, which does not
+//! make it invalid. In open loop, a server that is slower than the plan leaves requests unsent,
+//! until more than half have only a lower bound. The lower bounds then have a median, and the
+//! requests that were sent have theirs.
 
 use super::Outcome;
 use crate::case::Case;

@@ -1,7 +1,7 @@
-//! Everybody who was to listen did, to the end.
+//! Every requested subscriber received the stream to the end.
 //!
-//! A stream that was refused or that ended makes a smaller audience than the one that is reported,
-//! and a server with fewer to serve looks faster.
+//! A stream that was refused or that ended makes the audience smaller than reported, and a server
+//! with fewer subscribers looks faster.
 
 use super::Outcome;
 use crate::case::Case;

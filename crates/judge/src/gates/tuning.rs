@@ -1,21 +1,20 @@
-//! What `ceiling tune` changed stays as it was written, and nothing more is changed.
+//! What `ceiling tune` changed stays as it was written, and nothing else is changed.
 //!
-//! A value that somebody else changes in the window makes two hosts of one: what was measured
-//! before and after it does not belong together, nor to the name of the change. It is the same when
-//! a change is put back in order while the run goes on, by `ceiling tune revert` or by the watchdog
-//! of one that nobody kept, or is made only then.
-//! Of an interrupt, where the kernel really sends it counts. Usual suspects are irqbalance, which
-//! moves interrupts every ten seconds, tuned, udev rules and network managers, which set devices up
-//! again when a link comes back.
+//! If another program changes a value during the window, the host before and after are two
+//! different hosts, and the measurement belongs to neither. The same holds when a change is
+//! reverted during the run, by `ceiling tune revert` or by the watchdog, or is applied during it.
+//! For an interrupt, the CPU to which the kernel really sends it counts. Usual causes are
+//! irqbalance, which moves interrupts every ten seconds, tuned, udev rules, and network managers,
+//! which configure devices again when a link comes back.
 //!
-//! Where the journal of changes cannot be read it is not known whether there are any.
+//! If the journal of changes cannot be read, it is not known whether there are any.
 
 use super::Outcome;
 use crate::case::Case;
-use crate::observe::{Observed, TuningSeen};
 use model::facts::Unreadable;
 use model::reading::TuningNow;
 use model::tuning::{Fate, Row};
+use observe::{Observed, TuningSeen};
 
 const BOUND: &str = "every value that ceiling tune wrote is as written";
 
@@ -101,10 +100,10 @@ fn suspects(row: &Row) -> &'static str {
 mod tests {
     use crate::fixture::Fixture;
     use crate::gates;
-    use crate::observe::Observed;
     use model::facts::{TunedValue, Unreadable};
     use model::reading::{Data, Reading, TuningNow};
     use model::tuning::{Fate, Row, Scope, TakesEffect};
+    use observe::Observed;
 
     fn row(place: &str) -> Row {
         Row {

@@ -1,7 +1,8 @@
 //! What experiments do to a verdict: they confirm it, contradict it, or say that two walls share.
 
-use super::table::{self, CLIENT, LOAD, SERVER, name_of, wall_of};
+use super::table::{self, name_of, wall_of};
 use super::{ONE, ZERO, response};
+use crate::walls::{CLIENT_CAN, LOAD, SERVER_CPU};
 use model::perturbation::{Perturbation, Resource, Says};
 use model::verdict::{CeilingKind, Confidence, Evidence, Named, Verdict};
 use model::wall::{Side, WallId};
@@ -210,15 +211,15 @@ fn narrow(verdict: &mut Verdict, made: &[Perturbation]) {
     let stays = |group: &[Resource]| {
         made.iter().any(|one| group.contains(&one.resource) && response(one) == Says::DoesNotLimit)
     };
-    if !stays(LOAD) || !stays(CLIENT) {
+    if !stays(LOAD) || !stays(CLIENT_CAN) {
         return;
     }
-    let is_cpu_excluded = stays(SERVER);
+    let is_cpu_excluded = stays(SERVER_CPU);
     let what = "neither the load nor the generator limits: it is the server or the path";
     verdict.name = what.to_string();
     if is_cpu_excluded {
         verdict.name.push_str(", and not the server's CPU");
-    } else if !made.iter().any(|one| SERVER.contains(&one.resource)) {
+    } else if !made.iter().any(|one| SERVER_CPU.contains(&one.resource)) {
         let next = "let experiments lower the server's CPU quota too: --confirm --may-touch-server";
         verdict.next.insert(0, next.to_string());
     }

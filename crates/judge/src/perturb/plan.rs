@@ -1,16 +1,17 @@
 //! Which experiments tell most for what they cost: the named wall's own resource and one rival.
 
-use super::table::{self, Prediction};
+use super::table;
 use crate::case::{Case, Host};
 use crate::gates;
-use crate::observe::{Observed, ThreadShare};
 use crate::verdict::{Context, last_visits};
+use crate::walls::Predicts;
 use model::curve::Curve;
 use model::load::{Arrival, Level};
 use model::perturbation::{Confirm, Resource, Touch};
 use model::route::Address;
 use model::run::Point;
 use model::verdict::{Named, Verdict};
+use observe::{Observed, ThreadShare};
 
 /// Share of a CPU resource that is left while it is changed.
 const CUT: f64 = 0.8;
@@ -146,8 +147,7 @@ pub fn base_point(points: &[Point]) -> Option<usize> {
 /// The experiments that may be made, in the order in which they are: what the named wall must
 /// follow, then what it must not. Empty when none tells more.
 pub fn plan(verdict: &Verdict, facts: &Facts, confirm: &Confirm) -> Vec<Experiment> {
-    let predictions: Vec<Prediction> =
-        suspects(verdict).into_iter().filter_map(table::of).collect();
+    let predictions: Vec<Predicts> = suspects(verdict).into_iter().filter_map(table::of).collect();
     let follows = predictions.iter().map(|prediction| prediction.follows);
     let stays = predictions.iter().flat_map(|prediction| prediction.stays.iter().copied());
     let mut planned: Vec<Experiment> = Vec::new();

@@ -85,9 +85,9 @@ fn by_runtime(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
-    use crate::observe::DownstreamUse;
     use crate::walls::Test;
     use model::reading::Doing;
+    use observe::DownstreamUse;
     use std::collections::BTreeMap;
 
     /// Eight requests in flight, four workers: one holds the lock, three wait for it.

@@ -11,7 +11,7 @@
 
 use super::{Family, Seen, Test, accept_queue};
 use crate::case::Case;
-use crate::observe::ConntrackUse;
+use observe::ConntrackUse;
 
 /// Share of the table in use above which slow connects are put down to it.
 const FULL: f64 = 0.90;
@@ -61,8 +61,8 @@ pub fn test(case: &Case<'_>) -> Test {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
-    use crate::observe::ConntrackUse;
     use crate::walls::Test;
+    use observe::ConntrackUse;
 
     #[test]
     fn drops_and_a_full_table_with_slow_connects_are_seen() {

@@ -9,7 +9,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
-use crate::observe::QuotaShare;
+use observe::QuotaShare;
 
 pub fn test(case: &Case<'_>) -> Test {
     let Some(quotas) = case.far().server_quotas.as_deref() else { return Test::Untested };

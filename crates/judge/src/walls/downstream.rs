@@ -58,9 +58,9 @@ pub fn test(case: &Case<'_>) -> Test {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
-    use crate::observe::DownstreamUse;
     use crate::walls::Test;
     use model::reading::Doing;
+    use observe::DownstreamUse;
 
     fn proxy(waiting: f64) -> Fixture {
         let mut fixture = Fixture::good();

@@ -16,7 +16,7 @@
 
 use super::{Family, Seen, Test, cpu_quota};
 use crate::case::{Case, HOT, percent};
-use crate::observe::ThreadShare;
+use observe::ThreadShare;
 
 /// Share of the server's CPUs that others use.
 const OTHERS_MIN: f64 = 0.15;

@@ -19,10 +19,10 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
-use crate::observe::{DoingShares, QuotaShare};
 use crate::stats;
 use model::reading::Doing;
 use model::units::show_ns;
+use observe::{DoingShares, QuotaShare};
 use std::collections::BTreeMap;
 
 /// Share of samples, or of the window, in which it must be stopped.

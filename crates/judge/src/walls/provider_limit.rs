@@ -14,7 +14,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
-use crate::observe::Observed;
+use observe::Observed;
 
 /// Share of an interface's packets above which the allowance matters whatever the ramp says.
 const SHARE_MIN: f64 = 0.001;

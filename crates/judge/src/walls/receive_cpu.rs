@@ -20,7 +20,7 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::Untested;
     };
     let Some(cpus) = case.cpus(Host::Server, &host.cpus_online) else { return Test::Untested };
-    let softirq = |cpu: &crate::observe::CpuShare| cpu.shares.softirq + cpu.shares.irq;
+    let softirq = |cpu: &observe::CpuShare| cpu.shares.softirq + cpu.shares.irq;
     let fullest = cpus.iter().max_by(|left, right| softirq(left).total_cmp(&softirq(right)));
     let Some(full) = fullest.filter(|_| cpus.len() > 1) else { return Test::NotSeen };
     let sum: f64 = cpus.iter().map(softirq).sum();

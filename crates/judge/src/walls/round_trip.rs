@@ -2,12 +2,13 @@
 //!
 //! It is a property of the load, not a wall: the verdict is "none, at least this rate".
 //!
-//! Signals: time to connect (the kernels response it, no program), shortest round trip of the
+//! Signals: time to connect (the kernels do that, no program), shortest round trip of the
 //! generator's sockets, latency.
-//! Rule: the median time to connect is at least a millisecond and at least 80 % of the mean time to
-//! response, so is the shortest round trip where it was read, and both sides have CPU to spare. The
-//! smoothed round trip would not do: a kernel that waits with its acknowledgement for a response
-//! (up to 40 ms) makes it as long as the server takes.
+//! Rule: the median time to connect is at least a millisecond and at least 80 % of the mean
+//! response time, so is the shortest round trip where it was read, and both sides have CPU to
+//! spare.
+//! The smoothed round trip would not do: a kernel that waits with its acknowledgement for a
+//! response (up to 40 ms) makes it as long as the server takes.
 //! Mimics: C3 (the same without the round trip as the cause), K12 (several round trips per
 //! response).
 //! Confirm: twice the connections double the rate.

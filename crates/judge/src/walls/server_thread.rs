@@ -13,7 +13,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, Host, percent};
-use crate::observe::ThreadShare;
+use observe::ThreadShare;
 use std::collections::BTreeMap;
 
 pub fn test(case: &Case<'_>) -> Test {

@@ -2,9 +2,9 @@
 
 use super::{Family, Seen};
 use crate::case::{Case, percent};
-use crate::observe::{LinkUse, Observed, QdiscUse};
 use model::facts::HostFacts;
 use model::units::show_count;
+use observe::{LinkUse, Observed, QdiscUse};
 
 /// Share of the reads in which packets must wait in a discipline that limits.
 const WAITING_MIN: f64 = 0.5;

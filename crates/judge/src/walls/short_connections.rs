@@ -85,9 +85,9 @@ pub(super) fn step(case: &Case<'_>) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
-    use crate::observe::QueuePeak;
     use crate::walls::Test;
     use model::load::Life;
+    use observe::QueuePeak;
 
     /// The server closes after ten responses; six connections wait to be accepted.
     fn capped() -> Fixture {

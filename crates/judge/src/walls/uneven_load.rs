@@ -15,7 +15,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, Host, percent};
-use crate::observe::ThreadShare;
+use observe::ThreadShare;
 use std::collections::BTreeMap;
 
 /// The others have this much room.

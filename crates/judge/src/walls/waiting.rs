@@ -51,7 +51,7 @@ impl Waiting {
         let (Some(doing), Some(threads)) = (&case.far().doing, &case.far().server_threads) else {
             return Err(Test::Untested);
         };
-        let run = |threads: &Option<Vec<crate::observe::ThreadShare>>| {
+        let run = |threads: &Option<Vec<observe::ThreadShare>>| {
             threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
         };
         let computing = run(&case.far().server_threads) + run(&case.observed.client_threads);

@@ -1,7 +1,7 @@
 //! What held back the senders of responses, as TCP itself counts it: shared by C9 and K12.
 
 use crate::case::Case;
-use crate::observe::SocketCensus;
+use observe::SocketCensus;
 
 /// Share of the time with responses outstanding above which a limit matters.
 pub(super) const LIMITED_MIN: f64 = 0.20;

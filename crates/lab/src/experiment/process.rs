@@ -1,5 +1,7 @@
 //! A target as a process: started, waited for, ended, and asked what it counted.
 
+#![allow(unsafe_code, reason = "a child between fork and exec")]
+
 use model::secret;
 use plan::Target;
 use serde_json::Value;

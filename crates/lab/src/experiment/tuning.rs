@@ -189,7 +189,7 @@ impl<'a> Turned<'a> {
     fn host(&self, server: Option<u32>) -> Result<Host, String> {
         let mut host = Host::look(self.root.clone());
         if let Some(pid) = server {
-            let tree = probe::Tree::of(pid)
+            let tree = ::host::Tree::of(pid)
                 .map_err(|error| format!("tuning: {}: {}", error.source, error.why))?;
             host.servers = tree.pids().to_vec();
         }

@@ -6,7 +6,8 @@
 
 use super::cgroup::{Ground, Group};
 use super::{journal, told};
-use probe::{CpuGroup, Tree};
+use host::Tree;
+use host::cgroup::Group as CpuGroup;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -129,7 +130,7 @@ fn require_alone(own: &CpuGroup, tree: &mut Tree) -> Result<(), String> {
 
 /// Whether it is one that a group lists: those that have ended are in none.
 fn runs(pid: u32) -> bool {
-    probe::process_stat_if_there(pid)
+    host::process::stat_if_there(pid)
         .map_or(true, |stat| stat.is_some_and(|stat| !stat.has_ended()))
 }
 

@@ -82,10 +82,10 @@ struct Entry {
 impl Entry {
     /// Also when that cannot be read: what another run has changed is not ours to put back.
     fn is_owner_alive(&self) -> bool {
-        let is_same = |stat: probe::ProcessStat| {
+        let is_same = |stat: host::process::Stat| {
             stat.started_ticks == self.owner_started_ticks && !stat.has_ended()
         };
-        probe::process_stat_if_there(self.owner_pid).map_or(true, |stat| stat.is_some_and(is_same))
+        host::process::stat_if_there(self.owner_pid).map_or(true, |stat| stat.is_some_and(is_same))
     }
 }
 
@@ -124,7 +124,7 @@ impl Change {
 
     fn begin_in(folders: &[PathBuf], before: Before, ground: Ground) -> Result<Self, String> {
         let counted = Counted::new();
-        let owner_started_ticks = probe::process_stat(process::id()).map_err(told)?.started_ticks;
+        let owner_started_ticks = host::process::stat(process::id()).map_err(told)?.started_ticks;
         let entry = Entry { owner_pid: process::id(), owner_started_ticks, before };
         let mut why = "there is no folder for it; set XDG_RUNTIME_DIR".to_string();
         for folder in folders {
@@ -284,7 +284,7 @@ fn put_back_file(folder: &File, file: &Path, ground: Ground) -> Option<String> {
 mod tests {
     use super::super::testing::Folder;
     use super::*;
-    use probe::CpuGroup;
+    use host::cgroup::Group as CpuGroup;
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     /// A limit in a made-up group, and an entry about it whose owner is gone.

@@ -2,7 +2,8 @@
 
 use super::journal::{Before, Change};
 use super::told;
-use probe::{Tree, ids};
+use host::Tree;
+use host::process::ids;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
@@ -35,7 +36,7 @@ struct Mask {
 
 impl Masks {
     fn of(root: u32) -> Result<Self, String> {
-        let root_started_ticks = probe::process_stat(root).map_err(told)?.started_ticks;
+        let root_started_ticks = host::process::stat(root).map_err(told)?.started_ticks;
         let mut masks = BTreeMap::new();
         for tid in threads(root)? {
             let started_ticks = started(tid)?;
@@ -107,8 +108,8 @@ impl Masks {
     }
 
     fn has_root(&self) -> Result<bool, String> {
-        let stat = probe::process_stat_if_there(self.root).map_err(told)?;
-        let is_same = |stat: probe::ProcessStat| {
+        let stat = host::process::stat_if_there(self.root).map_err(told)?;
+        let is_same = |stat: host::process::Stat| {
             stat.started_ticks == self.root_started_ticks && !stat.has_ended()
         };
         Ok(stat.is_some_and(is_same))
@@ -169,7 +170,7 @@ pub(super) fn threads_of(pid: u32) -> Result<Vec<u32>, String> {
 
 /// When a thread was started; nothing when it has ended.
 fn started(tid: u32) -> Result<Option<u64>, String> {
-    let stat = probe::process_stat_if_there(tid).map_err(told)?;
+    let stat = host::process::stat_if_there(tid).map_err(told)?;
     Ok(stat.map(|stat| stat.started_ticks))
 }
 

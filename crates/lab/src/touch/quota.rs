@@ -9,7 +9,8 @@ use super::cgroup::{Ground, Group};
 use super::cpu_max::CpuMax;
 use super::journal::{self, Before, Change};
 use super::{mask, told};
-use probe::{CpuGroup, Tree, cpu_groups};
+use host::Tree;
+use host::cgroup::{Group as CpuGroup, cpu_groups};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -183,7 +184,7 @@ fn one_group(tree: &Tree, own: &CpuGroup) -> Result<(), String> {
         for tid in mask::threads_of(*pid)? {
             let chain = match cpu_groups(tid) {
                 // It has ended meanwhile.
-                Err(_) if probe::process_stat_if_there(tid).map_err(told)?.is_none() => continue,
+                Err(_) if host::process::stat_if_there(tid).map_err(told)?.is_none() => continue,
                 chain => chain.map_err(told)?,
             };
             if chain.first().is_none_or(|group| group.folder != own.folder) {

@@ -52,9 +52,9 @@ impl Shell {
     pub fn sleeper(&self) -> u32 {
         let begin = Instant::now();
         loop {
-            let tree = probe::Tree::of(self.pid()).expect("the shell runs");
+            let tree = host::Tree::of(self.pid()).expect("the shell runs");
             let is_sleeper =
-                |pid: &u32| probe::process_stat(*pid).is_ok_and(|stat| stat.name == "sleep");
+                |pid: &u32| host::process::stat(*pid).is_ok_and(|stat| stat.name == "sleep");
             if let Some(pid) = tree.pids().iter().copied().find(is_sleeper) {
                 return pid;
             }

@@ -13,6 +13,8 @@
 //! them, which is told once, the state letter and the wait channel have to do, a kernel function
 //! whose name changes between versions, and whose name too may be refused (then it reads `0`).
 
+#![allow(unsafe_code, reason = "a test stops a child")]
+
 use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept, is_gone, unreadable};
 use crate::process::{self, parse_stat};

@@ -3,7 +3,6 @@
 use super::endpoints;
 use super::search;
 use crate::page::{Banner, Block, Fact, Tone};
-use crate::rates::{STATES, shares_of};
 use crate::wording::{
     best_point, broken_gates, count, delivered, drift, failures_phrase, interval, is_partial,
     latency, ns, or_dash, per_second, percent, plural, point_mark, point_phrase, rate_cell,
@@ -16,6 +15,7 @@ use model::standing::{Figure, Standing};
 use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{CeilingKind, Confidence, Named, Verdict};
 use model::wall::Side;
+use observe::{Raw, STATES, mean_shares};
 
 /// Verdict first, then how the run ended if not well, then the best point. A target that went away
 /// is said before all else.
@@ -390,7 +390,8 @@ fn cost_phrase(run: &Run, point: &Point) -> String {
 }
 
 fn shares_phrase(run: &Run, point: &Point) -> Option<String> {
-    let shares = shares_of(run, point)?;
+    let observed = Raw::from(run).observed(&run.record, point);
+    let shares = mean_shares(observed.cpus.as_deref()?)?;
     let shown = |(state, share): (&&str, f64)| format!("{state} {}", percent(share));
     let states: Vec<_> = STATES.iter().zip(shares).map(shown).collect();
     Some(states.join(" "))

@@ -9,11 +9,11 @@
 //! With: who made the container may set it again.
 //! Source: Linux Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst.
 
-use crate::groups;
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
 use crate::place::{Format, Place};
 use crate::predict;
+use ::host::cgroup;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -34,10 +34,14 @@ const WALLS: &[WallId] = &[WallId::S3, WallId::S6];
 
 fn places(host: &Host, _: &Wish) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
-    for group in host.servers.iter().flat_map(|pid| groups::with_cpu(host, *pid)) {
+    let groups = |pid: &u32| cgroup::chain(&host.root, "cpu", *pid).unwrap_or_default();
+    // The root has no quota.
+    let limited = host.servers.iter().flat_map(groups).filter(|group| group.path != "/");
+    for group in limited {
+        let path = |file: &str| host.root.known_as(&group.folder.join(file)).display().to_string();
         let place = match group.version {
-            1 => Place::number(format!("{}/cpu.cfs_quota_us", group.folder)),
-            _ => Place::File { path: format!("{}/cpu.max", group.folder), format: Format::Word },
+            1 => Place::number(path("cpu.cfs_quota_us")),
+            _ => Place::File { path: path("cpu.max"), format: Format::Word },
         };
         if !places.contains(&place) {
             places.push(place);

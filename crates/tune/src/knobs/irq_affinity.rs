@@ -16,6 +16,8 @@ use crate::host::{Device, Host, Profile, Wish};
 use crate::knob::{Act, Ask, Effect, Knob, Proposal, Sign};
 use crate::place::{Format, Place};
 use crate::predict;
+use crate::process;
+use ::host::interrupts;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -81,12 +83,9 @@ const SIGN: Sign = Sign { what: "effective affinity and interrupts by CPU", read
 fn read(host: &Host, place: &Place) -> Option<String> {
     let irq = irq_of(place)?;
     let effective = host.text(&format!("/proc/irq/{irq}/effective_affinity_list"))?;
-    let table = host.text("/proc/interrupts")?;
-    let mut lines = table.lines();
-    let cpus = lines.next()?.split_whitespace().filter_map(|cpu| cpu.strip_prefix("CPU"));
-    let start = format!("{irq}:");
-    let line = lines.find_map(|line| line.trim_start().strip_prefix(&start))?;
-    let counts = cpus.zip(line.split_whitespace()).filter(|(_, count)| *count != "0");
+    let table = process::read(&host.root.path("/proc/interrupts"), interrupts::parse).ok()?;
+    let entry = table.into_iter().find(|entry| entry.irq.parse() == Ok(irq))?;
+    let counts = entry.per_cpu.iter().enumerate().filter(|(_, count)| **count > 0);
     let counts: Vec<_> = counts.map(|(cpu, count)| format!("{cpu}:{count}")).collect();
     Some(format!("{}|{}", effective.trim(), counts.join(" ")))
 }

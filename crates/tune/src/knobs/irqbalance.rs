@@ -13,8 +13,9 @@
 
 use crate::host::{Host, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
-use crate::place::{Place, daemon, process};
+use crate::place::{Place, daemon};
 use crate::predict;
+use crate::process;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 
 pub const KNOB: Knob = Knob {
@@ -32,7 +33,7 @@ pub const KNOB: Knob = Knob {
 
 /// Without the daemon there is a place that is absent, which says so in a plan.
 fn places(host: &Host, _: &Wish) -> Vec<Place> {
-    let (pid, started_ticks) = process::named(host, KNOB.name).unwrap_or_default();
+    let (pid, started_ticks) = process::named(&host.root, KNOB.name).unwrap_or_default();
     vec![Place::Daemon { name: KNOB.name.to_string(), pid, started_ticks }]
 }
 

@@ -11,8 +11,9 @@
 
 use crate::host::{Host, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
-use crate::place::{Place, process, threads};
+use crate::place::{Place, threads};
 use crate::predict;
+use crate::process;
 use model::tuning::{Basis, Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -33,7 +34,7 @@ const RELIEVES: &[WallId] = &[WallId::S4, WallId::S6, WallId::S8, WallId::K4];
 
 fn places(host: &Host, _: &Wish) -> Vec<Place> {
     let of = |&pid: &u32| {
-        let started_ticks = process::stat(host, pid)?.started_ticks;
+        let started_ticks = process::stat_on(&host.root, pid).ok()?.started_ticks;
         Some(Place::Threads { pid, started_ticks })
     };
     host.servers.iter().filter_map(of).collect()

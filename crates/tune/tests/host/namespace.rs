@@ -1,5 +1,7 @@
 //! A network namespace with its own `/sys`, which ends with the thread that made it.
 
+#![allow(unsafe_code, reason = "a network namespace of its own")]
+
 use std::io;
 use std::process::Command;
 use std::ptr;

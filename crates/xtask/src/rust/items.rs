@@ -42,11 +42,6 @@ impl Item {
     pub fn holds(&self, line: usize) -> bool {
         (self.first_line..=self.last_line).contains(&line)
     }
-
-    /// Lines from `fn` to the closing brace.
-    pub fn length_lines(&self) -> usize {
-        self.last_line - self.keyword_line + 1
-    }
 }
 
 /// Every item of a file, sorted by its first line.
@@ -224,9 +219,11 @@ mod tests {
     fn functions(text: &str) -> Vec<(String, usize, bool)> {
         let source = Source::parse(text).unwrap();
         let row = |item: &super::Item| {
-            (item.name.clone(), item.length_lines(), source.is_test(item.keyword_line))
+            let lines = item.last_line - item.keyword_line + 1;
+            (item.name.clone(), lines, source.is_test(item.keyword_line))
         };
-        source.functions().map(row).collect()
+        let is_function = |item: &&super::Item| item.kind == super::Kind::Function;
+        source.items.iter().filter(is_function).map(row).collect()
     }
 
     #[test]

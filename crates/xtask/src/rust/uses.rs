@@ -1,4 +1,4 @@
-//! What the code of a file names: paths, macros, methods, and the keywords of async code.
+//! What the code of a file names: paths, macros and methods.
 //!
 //! Syntax is read with a visitor. The arguments of a macro are only tokens to it, so those are
 //! scanned for the same shapes; a call cannot hide inside `assert!`.
@@ -26,8 +26,6 @@ pub enum Named {
     Macro(String),
     /// `.collect()`
     Method(String),
-    /// `async` or `await`.
-    Keyword(&'static str),
 }
 
 /// What a check looks for.
@@ -35,14 +33,10 @@ pub enum Named {
 pub enum Pattern {
     /// These segments in a row, anywhere in a path.
     Path(&'static [&'static str]),
-    /// A path into this crate.
-    Crate(&'static str),
     /// A macro of this name.
     Macro(&'static str),
     /// A call of a method of this name.
     Method(&'static str),
-    /// This keyword.
-    Keyword(&'static str),
 }
 
 impl Pattern {
@@ -52,10 +46,8 @@ impl Pattern {
             (Self::Path(wanted), Named::Path(path)) => {
                 path.windows(wanted.len()).any(|part| part.iter().eq(wanted.iter()))
             }
-            (Self::Crate(name), Named::Path(path)) => path.len() > 1 && path[0] == *name,
             (Self::Macro(wanted), Named::Macro(name)) => wanted == name,
             (Self::Method(wanted), Named::Method(name)) => wanted == name,
-            (Self::Keyword(wanted), Named::Keyword(name)) => wanted == name,
             _ => false,
         }
     }
@@ -65,10 +57,8 @@ impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(path) => write!(f, "`{}`", path.join("::")),
-            Self::Crate(name) => write!(f, "`{name}::`"),
             Self::Macro(name) => write!(f, "`{name}!`"),
             Self::Method(name) => write!(f, "`.{name}()`"),
-            Self::Keyword(name) => write!(f, "`{name}`"),
         }
     }
 }
@@ -118,10 +108,8 @@ impl Collector {
 }
 
 impl<'ast> Visit<'ast> for Collector {
-    // Docs and derives are not calls; the attribute itself may come from a banned crate.
-    fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
-        self.visit_path(attribute.path());
-    }
+    // Docs and derives are not calls.
+    fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         self.use_tree(&[], &item.tree);
@@ -147,30 +135,6 @@ impl<'ast> Visit<'ast> for Collector {
         visit::visit_expr_method_call(self, call);
     }
 
-    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
-        if let Some(keyword) = &signature.asyncness {
-            self.add(keyword.span, Named::Keyword("async"));
-        }
-        visit::visit_signature(self, signature);
-    }
-
-    fn visit_expr_closure(&mut self, closure: &'ast syn::ExprClosure) {
-        if let Some(keyword) = &closure.asyncness {
-            self.add(keyword.span, Named::Keyword("async"));
-        }
-        visit::visit_expr_closure(self, closure);
-    }
-
-    fn visit_expr_async(&mut self, block: &'ast syn::ExprAsync) {
-        self.add(block.async_token.span, Named::Keyword("async"));
-        visit::visit_expr_async(self, block);
-    }
-
-    fn visit_expr_await(&mut self, expression: &'ast syn::ExprAwait) {
-        self.add(expression.await_token.span, Named::Keyword("await"));
-        visit::visit_expr_await(self, expression);
-    }
-
     fn visit_token_stream(&mut self, tokens: &'ast TokenStream) {
         each_level(tokens.clone(), &mut |level| self.uses.extend(uses_among(level)));
     }
@@ -192,16 +156,14 @@ fn uses_among(level: &[TokenTree]) -> Vec<Use> {
             end = next;
         }
         let after_dot = at > 0 && is_punct(level.get(at - 1), '.');
-        let named = match path[0].as_str() {
-            "async" => Named::Keyword("async"),
-            "await" => Named::Keyword("await"),
-            _ if after_dot => Named::Method(path.swap_remove(0)),
-            _ if is_punct(level.get(end), '!') && !is_punct(level.get(end + 1), '=') => {
+        let named = match () {
+            () if after_dot => Named::Method(path.swap_remove(0)),
+            () if is_punct(level.get(end), '!') && !is_punct(level.get(end + 1), '=') => {
                 let name = path.last().cloned().unwrap_or_default();
                 uses.push(Use { line: line_of(&level[at]), of: Named::Path(path) });
                 Named::Macro(name)
             }
-            _ => Named::Path(path),
+            () => Named::Path(path),
         };
         uses.push(Use { line: line_of(&level[at]), of: named });
         at = end;
@@ -261,13 +223,10 @@ mod tests {
     #[test]
     fn a_call_inside_a_macro_is_found() {
         let text = "fn f() {\n    assert!(x.to_string() != y);\n    m!(Vec::<u8>::new());\n    \
-                    m! { log::info!(\"\"); async { x.await } }\n}\n";
+                    m! { log::info!(\"\"); }\n}\n";
         assert_eq!(found(text, Pattern::Method("to_string")), [2]);
         assert_eq!(found(text, Pattern::Path(&["Vec", "new"])), [3]);
-        assert_eq!(found(text, Pattern::Crate("log")), [4]);
         assert_eq!(found(text, Pattern::Macro("info")), [4]);
-        assert_eq!(found(text, Pattern::Keyword("async")), [4]);
-        assert_eq!(found(text, Pattern::Keyword("await")), [4]);
         assert_eq!(found(text, Pattern::Macro("y")), [0; 0]);
     }
 
@@ -276,12 +235,5 @@ mod tests {
         let text = "/// `Mutex::new`\n#[derive(Clone)]\nstruct S;\nfn f() { g(\"Mutex\"); }\n";
         assert!(found(text, Pattern::Path(&["Mutex"])).is_empty());
         assert!(found(text, Pattern::Path(&["Clone"])).is_empty());
-    }
-
-    #[test]
-    fn async_code_is_found_by_its_keywords() {
-        let text = "async fn f() {\n    g(async || 1);\n    h(async { 1 }).await\n}\n";
-        assert_eq!(found(text, Pattern::Keyword("async")), [1, 2, 3]);
-        assert_eq!(found(text, Pattern::Keyword("await")), [3]);
     }
 }

@@ -37,8 +37,13 @@ const ROOMS: &[Room] = &[
         why: "the data plane knows no files, no host and no screen",
     },
     Room {
-        folder: "crates/probe",
+        folder: "crates/host",
         may_use: &["crates/model"],
+        why: "how a kernel is asked is written once, for those who read and for who changes it",
+    },
+    Room {
+        folder: "crates/probe",
+        may_use: &["crates/model", "crates/host"],
         why: "a probe reads the host and has no opinion",
     },
     Room {
@@ -48,12 +53,17 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/tune",
-        may_use: &["crates/model"],
+        may_use: &["crates/model", "crates/host"],
         why: "a knob is changed and restored without knowing what for",
     },
     Room {
-        folder: "crates/judge",
+        folder: "crates/observe",
         may_use: &["crates/model"],
+        why: "counters become rates in one place, for verdicts and for pages",
+    },
+    Room {
+        folder: "crates/judge",
+        may_use: &["crates/model", "crates/observe"],
         why: "a verdict is a pure function of a run",
     },
     Room {
@@ -63,7 +73,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/report",
-        may_use: &["crates/model"],
+        may_use: &["crates/model", "crates/observe"],
         why: "a page is drawn from values, wherever they come from",
     },
     Room {
@@ -87,6 +97,7 @@ const ROOMS: &[Room] = &[
         may_use: &[
             "crates/model",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/profile",
             "crates/remote",
@@ -99,21 +110,12 @@ const ROOMS: &[Room] = &[
         why: "the conductor brings the rooms together and draws nothing",
     },
     Room {
-        folder: "crates/fleet",
-        may_use: &["crates/model", "crates/lab"],
-        why: "a fleet is the local crew behind a subject",
-    },
-    Room {
-        folder: "crates/ui",
-        may_use: &["crates/model", "crates/report"],
-        why: "watching must not reach the engine",
-    },
-    Room {
         folder: "crates/ceiling",
         may_use: &[
             "crates/model",
             "crates/wire",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/remote",
             "crates/tune",
@@ -123,8 +125,6 @@ const ROOMS: &[Room] = &[
             "crates/mix",
             "crates/plan",
             "crates/lab",
-            "crates/fleet",
-            "crates/ui",
         ],
         why: "the binary connects every room and holds no logic",
     },
@@ -134,6 +134,7 @@ const ROOMS: &[Room] = &[
             "crates/model",
             "crates/wire",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/profile",
             "crates/remote",
@@ -162,8 +163,13 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "walls",
-        may_use: &["crates/model", "crates/judge", "crates/store"],
+        may_use: &["crates/model", "crates/observe", "crates/judge", "crates/store"],
         why: "labels are compared with what the judge says of kept runs",
+    },
+    Room {
+        folder: "bench/harness",
+        may_use: &[],
+        why: "programs are compared from outside, as their users run them",
     },
     Room {
         folder: "bench/floor",

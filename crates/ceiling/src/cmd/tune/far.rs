@@ -6,12 +6,12 @@
 use super::changes::which;
 use super::{changes, watch, wish};
 use crate::exit::Failure;
+use host::Tree;
 use lab::ThisHost;
 use lab::drift::Looks;
 use model::root::Root;
 use model::tuning::{Order, Response, Row, Scope, Signals, Wanted};
 use plan::ProbeOptions;
-use probe::Tree;
 use remote::{Call, Look, Tuner};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! The path and the server's kernel.
 
 use super::Row;
-use crate::observe::{ConntrackUse, QueuePeak};
 use model::reading::OpenFiles;
 use model::wall::WallId;
+use observe::{ConntrackUse, QueuePeak};
 
 pub(super) const PATH: &[Row] = &[
     Row {

@@ -2,10 +2,10 @@
 
 use super::{Change, Row, Scene};
 use crate::fixture::Fixture;
-use crate::observe::{DownstreamUse, Observed, QueuePeak};
 use model::histogram::Summary;
 use model::reading::Doing;
 use model::wall::WallId;
+use observe::{DownstreamUse, Observed, QueuePeak};
 use std::collections::BTreeMap;
 
 pub(super) const SERVER: &[Row] = &[

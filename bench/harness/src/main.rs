@@ -1,0 +1,86 @@
+//! The bench: what `ceiling` costs and claims, beside others, beside the floor and beside its past.
+//!
+//! What this room is for: one harness for every measurement that compares programs. It starts
+//! them, lets them run in interleaved rounds and prints ratios.
+//! In: programs that are built, peers that are installed, and a command line.
+//! Out: tables on stdout, and files under `out/`.
+//! Never: a test, or code that the product needs. bench/README.md says how to read the tables.
+
+mod guard;
+mod options;
+mod rows;
+
+mod bounds;
+mod contender;
+mod contest;
+mod load;
+mod peers;
+
+mod install;
+mod machine;
+mod server;
+mod supervise;
+mod veth;
+mod words;
+
+mod memory;
+mod rounds;
+mod slot;
+
+mod compare;
+mod count;
+mod statistics;
+
+mod record;
+mod table;
+
+mod truth;
+
+use clap::Parser;
+use std::process::ExitCode;
+use supervise::Interrupted;
+
+/// The exit code after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// What the bench can do. A new command is one file and one row here.
+#[derive(Parser)]
+#[command(name = "bench", about = "Compares ceiling with its peers, the floor and its past")]
+enum Command {
+    /// The cost of a request beside the peers and the floor
+    Rows(contest::Options),
+    /// The cost of a request of two builds of ceiling, paired
+    Guard(guard::Options),
+    /// What load generators say beside what is true
+    Truth(truth::Options),
+}
+
+fn main() -> ExitCode {
+    let ended = match Command::parse() {
+        Command::Rows(options) => contest::run(options),
+        Command::Guard(options) => guard::run(options),
+        Command::Truth(options) => truth::run(options),
+    };
+    match ended {
+        Ok(code) => code,
+        Err(error) if error.is::<Interrupted>() => {
+            eprintln!("bench: interrupted; no process was left running");
+            ExitCode::from(INTERRUPTED)
+        }
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Command::command().debug_assert();
+    }
+}

@@ -1,0 +1,97 @@
+//! Go functions of at most 70 lines.
+//!
+//! Seventy lines are what can be seen at once. A longer function hides its shape, and the cut that
+//! shortens it usually shows which part decides and which part works. Tests may take 120: a table
+//! of cases is long without being deep. For Rust, clippy counts (clippy.toml).
+
+use crate::finding::Finding;
+use crate::tree::{File, Tree};
+
+const LINES_MAX: usize = 70;
+const TEST_LINES_MAX: usize = 120;
+
+/// Measures every function.
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, text) in tree.texts() {
+        if file.extension() == "go" && !file.is_foreign() {
+            findings.extend(functions(text).into_iter().filter_map(|f| too_long(file, &f)));
+        }
+    }
+    findings
+}
+
+fn too_long(file: &File, function: &Function) -> Option<Finding> {
+    let limit = if file.name().ends_with("_test.go") { TEST_LINES_MAX } else { LINES_MAX };
+    let Function { name, line, length_lines } = function;
+    (*length_lines > limit).then(|| finding(file, *line, name, *length_lines, limit))
+}
+
+fn finding(file: &File, line: usize, name: &str, length: usize, limit: usize) -> Finding {
+    Finding::new(
+        &file.path,
+        line,
+        format!("function `{name}` has {length} lines, {limit} are the limit"),
+        "split it where one part decides and another part works",
+    )
+}
+
+struct Function {
+    name: String,
+    line: usize,
+    length_lines: usize,
+}
+
+/// The functions of a Go file. Gofmt puts `func` and the closing brace of a function into the
+/// first column and nothing of its body, so lines are enough.
+fn functions(text: &str) -> Vec<Function> {
+    let mut functions = Vec::new();
+    let mut open: Option<(String, usize)> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        if let Some(rest) = line.strip_prefix("func ") {
+            // A body on the same line never reaches the first column again, and a declaration
+            // without a body never had one; the next `func` ends both.
+            open = Some((go_name(rest), number));
+        }
+        let ends_here = line.starts_with('}') || line.starts_with("func ") && line.ends_with('}');
+        if ends_here && let Some((name, start)) = open.take() {
+            functions.push(Function { name, line: start, length_lines: number - start + 1 });
+        }
+    }
+    functions
+}
+
+/// The name in `Name(` or `(receiver T) Name(`.
+fn go_name(signature: &str) -> String {
+    let without_receiver = match signature.strip_prefix('(') {
+        Some(receiver) => receiver.split_once(')').map_or(receiver, |(_, rest)| rest),
+        None => signature,
+    };
+    let name = without_receiver.trim_start().split(['(', '[']).next();
+    name.unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(lines: usize) -> String {
+        format!("{{\n{}}}\n", "    x();\n".repeat(lines - 2))
+    }
+
+    fn lengths(path: &str, text: &str) -> Vec<(usize, String)> {
+        let found = check(&Tree::sample(&[(path, text)]));
+        found.into_iter().map(|finding| (finding.line, finding.wrong)).collect()
+    }
+
+    #[test]
+    fn functions_are_measured() {
+        let long = format!("func short() {{}}\n\nfunc (s *Server) Run() {}", body(71));
+        let wrong = "function `Run` has 71 lines, 70 are the limit".to_owned();
+        assert_eq!(lengths("a.go", &long), [(3, wrong)]);
+        assert_eq!(lengths("a_test.go", &long), []);
+        let good =
+            format!("func one() int {{ return 1 }}\nvar x = {}func f() {}", body(80), body(70));
+        assert_eq!(lengths("a.go", &good), []);
+    }
+}
