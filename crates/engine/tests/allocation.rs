@@ -158,17 +158,12 @@ fn measure(
     let job = Job {
         driver,
         routes: vec![Route::to(address)],
-        tape: Arc::new(tape),
-        threads: 1,
-        cpus: vec![],
         connections_max: level.connections_max(),
         depth_max: depth,
         timeout_ns: 5_000_000_000,
         connect_timeout_ns: 5_000_000_000,
-        coalesce_ns: 0,
-        seed: 1,
         tls,
-        tunnel: None,
+        ..Job::for_tests(tape)
     };
     let mut crew = Crew::start(&job).unwrap();
     run(&mut crew, driver, level)
@@ -187,17 +182,10 @@ fn measure_events(driver: DriverKind, address: SocketAddr) -> (u64, u64) {
     let job = Job {
         driver,
         routes: vec![Route::to(address)],
-        tape: Arc::new(tape),
-        threads: 1,
-        cpus: vec![],
         connections_max: 4,
-        depth_max: 1,
         timeout_ns: 5_000_000_000,
         connect_timeout_ns: 5_000_000_000,
-        coalesce_ns: 0,
-        seed: 1,
-        tls: None,
-        tunnel: None,
+        ..Job::for_tests(tape)
     };
     let mut crew = Crew::start_as(&job, Role::Listening { stamps_ns: Some(1 << 60) }).unwrap();
     run(&mut crew, driver, &level)

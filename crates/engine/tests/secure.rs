@@ -133,17 +133,13 @@ impl Load {
         let job = Job {
             driver: self.driver,
             routes: vec![Route::to(self.address)],
-            tape: Arc::new(Tape::new(&[request], self.depth).unwrap()),
-            threads: 1,
-            cpus: vec![],
             connections_max: self.connections,
             depth_max: self.depth,
             timeout_ns: 20_000_000_000,
             connect_timeout_ns: 20_000_000_000,
-            coalesce_ns: 0,
-            seed: 1,
             tls: self.recipe,
             tunnel: self.tunnel,
+            ..Job::for_tests(Tape::new(&[request], self.depth).unwrap())
         };
         let mut crew = Crew::start(&job).unwrap();
         let (connections, depth) = (self.connections, self.depth);

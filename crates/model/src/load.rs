@@ -371,3 +371,41 @@ pub struct Trial {
     #[serde(default)]
     pub fanout: Option<Fanout>,
 }
+
+impl Trial {
+    /// A trial of tests: nothing is sent, nothing is asked. A test says what it changes.
+    pub fn blank() -> Self {
+        Self {
+            question: Question::Load,
+            url: String::new(),
+            addresses: Vec::new(),
+            resolution: Resolution::default(),
+            sources: Vec::new(),
+            requests: Vec::new(),
+            targets: Vec::new(),
+            levels: Vec::new(),
+            stop: Stop::AfterNs(0),
+            warmup: Warmup::ForNs(0),
+            drain_ns: 0,
+            window_max_ns: None,
+            timeout_ns: 10_000_000_000,
+            visits: 1,
+            repeats_max: 0,
+            threads: 1,
+            cpus: Vec::new(),
+            driver: DriverKind::Epoll,
+            driver_reason: "test".to_string(),
+            coalesce_ns: 0,
+            seed: 1,
+            server: ServerProcess::ByPort,
+            runtime: None,
+            profile: None,
+            expect: None,
+            search: None,
+            tls: None,
+            proxy: None,
+            confirm: None,
+            fanout: None,
+        }
+    }
+}

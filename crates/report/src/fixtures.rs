@@ -24,8 +24,8 @@ use model::fanout::{Delivery, EventInfo, Subscribers};
 use model::histogram::{Histogram, Summary};
 use model::load::LoadModel;
 use model::load::{
-    Arrival, DriverKind, Fanout, Hold, Level, Life, MixTarget, Question, Request, ServerProcess,
-    Spacing, Stop, Trial, Warmup,
+    Arrival, DriverKind, Fanout, Hold, Level, Life, MixTarget, Question, Request, Spacing, Stop, Trial,
+    Warmup,
 };
 use model::metric::{Declaration, Kind, Unit as Of};
 use model::objective::{Expectation, Objective, Standing, Unit};
@@ -428,8 +428,6 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         question,
         url: "http://127.0.0.1:8080/simple".to_string(),
         addresses: vec!["127.0.0.1:8080".parse().expect("constant")],
-        resolution: model::route::Resolution::default(),
-        sources: vec![],
         requests: vec![Request {
             method: "GET".to_string(),
             path: "/simple".to_string(),
@@ -445,25 +443,14 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         stop: Stop::AfterNs(WINDOW_NS),
         warmup: Warmup::SettleWithinNs(5 * NS_PER_S),
         drain_ns: NS_PER_S,
-        window_max_ns: None,
         timeout_ns: 5 * NS_PER_S,
-        visits: 1,
         repeats_max: 2,
         threads: 2,
         cpus: vec![0, 1],
         driver: DriverKind::Uring,
         driver_reason: "the kernel has io_uring with multishot receive".to_string(),
-        coalesce_ns: 0,
         seed: 42,
-        server: ServerProcess::ByPort,
-        runtime: None,
-        expect: None,
-        search: None,
-        confirm: None,
-        fanout: None,
-        profile: None,
-        tls: None,
-        proxy: None,
+        ..Trial::blank()
     }
 }
 

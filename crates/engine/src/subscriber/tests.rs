@@ -7,8 +7,7 @@ use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
 use model::fanout::{Delivery, EventCounts, Subscription};
 use model::histogram::Histogram;
-use model::load::{DriverKind, Life, Request};
-use model::route::Route;
+use model::load::{Life, Request};
 use model::tick::{Connections, Counters, ErrorClass};
 use rtrb::RingBuffer;
 use std::collections::{BTreeMap, VecDeque};
@@ -264,19 +263,11 @@ fn job(seed: u64) -> Job {
     };
     let streams: Vec<_> = (0..STREAMS).map(stream).collect();
     Job {
-        driver: DriverKind::Sim,
-        routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
-        tape: Arc::new(Tape::new(&streams, 1).unwrap()),
-        threads: 1,
-        cpus: vec![],
         connections_max: SLOTS,
-        depth_max: 1,
         timeout_ns: 40 * MS,
         connect_timeout_ns: 30 * MS,
-        coalesce_ns: 0,
         seed,
-        tls: None,
-        tunnel: None,
+        ..Job::for_tests(Tape::new(&streams, 1).unwrap())
     }
 }
 
