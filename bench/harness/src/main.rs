@@ -36,6 +36,9 @@ mod table;
 
 mod truth;
 
+mod bare;
+mod size;
+
 use clap::Parser;
 use std::process::ExitCode;
 use supervise::Interrupted;
@@ -51,6 +54,10 @@ enum Command {
     Rows(contest::Options),
     /// The cost of a request of two builds of ceiling, paired
     Guard(guard::Options),
+    /// The targets beside bare handlers of their libraries
+    Bare(bare::Options),
+    /// What `ceiling size` predicts for two generators beside what they use
+    Size(size::Options),
     /// What load generators say beside what is true
     Truth(truth::Options),
 }
@@ -59,6 +66,8 @@ fn main() -> ExitCode {
     let ended = match Command::parse() {
         Command::Rows(options) => contest::run(options),
         Command::Guard(options) => guard::run(options),
+        Command::Bare(options) => bare::run(options),
+        Command::Size(options) => size::run(options),
         Command::Truth(options) => truth::run(options),
     };
     match ended {
