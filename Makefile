@@ -139,7 +139,7 @@ bench-bare: build ## targets against bare handlers of their libraries; prints ra
 	$(BENCH) bare $(ARGS)
 
 bench-database: build services ## /db/read of the targets beside pgbench on one PostgreSQL
-	./bench/database
+	$(BENCH) database $(ARGS)
 
 bench-size: build ## what `size` predicts for two generators beside what they use
 	$(BENCH) size $(ARGS)

@@ -10,7 +10,7 @@ use crate::install::Peers;
 use crate::load::{Load, Reuse, Transport};
 use crate::machine;
 use crate::options::{self, Missing, Programs, Setting};
-use crate::rounds::{Bench, CLIENT_CPU};
+use crate::rounds::{Bench, CLIENT_CPU, SERVER_CPU};
 use crate::server::Server;
 use crate::statistics::Spread;
 use crate::words::{pinned, words};
@@ -74,8 +74,8 @@ pub fn run(options: Options) -> Result<ExitCode> {
     for library in &options.libraries {
         let target = format!("bin/target-{library}");
         let servers = [
-            bench.serve("bare", words(&[&*bare.to_string_lossy(), library]))?,
-            bench.serve("target", words(&[&*target, "--port", "0"]))?,
+            bench.serve("bare", pinned(SERVER_CPU, words(&[&*bare.to_string_lossy(), library])))?,
+            bench.serve("target", pinned(SERVER_CPU, words(&[&*target, "--port", "0"])))?,
         ];
         let slots = bench.interleave(2, |bench, at| slot(bench, &servers[at]))?;
         println!("{}", line(library, &slots[0], &slots[1]));

@@ -37,6 +37,7 @@ mod table;
 mod truth;
 
 mod bare;
+mod database;
 mod size;
 
 use clap::Parser;
@@ -56,6 +57,8 @@ enum Command {
     Guard(guard::Options),
     /// The targets beside bare handlers of their libraries
     Bare(bare::Options),
+    /// /db/read of the targets beside pgbench on one PostgreSQL
+    Database(database::Options),
     /// What `ceiling size` predicts for two generators beside what they use
     Size(size::Options),
     /// What load generators say beside what is true
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Command::Rows(options) => contest::run(options),
         Command::Guard(options) => guard::run(options),
         Command::Bare(options) => bare::run(options),
+        Command::Database(options) => database::run(options),
         Command::Size(options) => size::run(options),
         Command::Truth(options) => truth::run(options),
     };

@@ -157,11 +157,11 @@ impl Bench {
         Ok(ran.try_into().unwrap_or_else(|_| unreachable!("one for each line")))
     }
 
-    /// Starts a server on the server's CPU.
+    /// Starts a server; several may run at a time, each with a name of its own.
     pub fn serve(&mut self, name: &str, line: Words) -> Result<Server> {
         let folder = self.scratch(name);
         std::fs::create_dir_all(&folder)?;
-        Server::start(&mut self.supervisor, pinned(SERVER_CPU, line), &folder)
+        Server::start(&mut self.supervisor, line, &folder)
     }
 
     /// Why a row cannot be measured here.

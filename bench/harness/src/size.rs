@@ -6,9 +6,9 @@
 
 use crate::load::Transport;
 use crate::options::{self, Missing, Programs, Setting};
-use crate::rounds::{Bench, CLIENT_CPU};
+use crate::rounds::{Bench, CLIENT_CPU, SERVER_CPU};
 use crate::statistics::Spread;
-use crate::words::words;
+use crate::words::{pinned, words};
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::Value;
@@ -45,7 +45,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
     let Programs { ceiling, sink, .. } = bench.setting.programs.clone();
     options::check_programs([&ceiling, &sink])?;
     let sink = [&*sink.to_string_lossy(), "--port", "0", "--threads", "1"];
-    let server = bench.serve("sink", words(&sink))?;
+    let server = bench.serve("sink", pinned(SERVER_CPU, words(&sink)))?;
     let url = server.url(Transport::Tcp, "/");
     let mut ratios = Vec::new();
     for round in 1..=bench.setting.rounds {
