@@ -146,7 +146,7 @@ bench-size: build ## what `size` predicts for two generators beside what they us
 
 bench-steering: build ## RPS and RFS: what a run predicts of them beside what they do; as root
 	./scripts/need ip iproute2
-	node bench/steering.mjs
+	$(BENCH) steering $(ARGS)
 
 bench-truth: build ## what load generators say beside what is true
 	$(BENCH) truth $(ARGS)

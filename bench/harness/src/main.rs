@@ -39,6 +39,7 @@ mod truth;
 mod bare;
 mod database;
 mod size;
+mod steering;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -61,6 +62,8 @@ enum Command {
     Database(database::Options),
     /// What `ceiling size` predicts for two generators beside what they use
     Size(size::Options),
+    /// What is predicted of RPS and RFS beside what they do; as root
+    Steering(steering::Options),
     /// What load generators say beside what is true
     Truth(truth::Options),
 }
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Bare(options) => bare::run(options),
         Command::Database(options) => database::run(options),
         Command::Size(options) => size::run(options),
+        Command::Steering(options) => steering::run(options),
         Command::Truth(options) => truth::run(options),
     };
     match ended {

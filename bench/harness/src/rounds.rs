@@ -16,7 +16,7 @@ use super::slot::{Measured, RowResult, Slot};
 use super::statistics::Random;
 use super::supervise::{Exit, Supervisor};
 use super::veth::{self, Namespaces};
-use super::words::{Words, pinned};
+use super::words::{Words, pinned, words};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -216,15 +216,10 @@ impl Bench {
     }
 
     fn make_certificates(&mut self) -> Result<()> {
-        let program = self.setting.programs.certs.to_string_lossy().into_owned();
-        let line = vec![program, "--out".into(), self.certificates().to_string_lossy().into()];
-        let stderr = self.scratch("certificates.stderr");
-        let process = self.supervisor.start(line, &self.scratch("certificates.stdout"), &stderr)?;
-        let exit = self.supervisor.wait(process, Instant::now() + SLOT_PATIENCE)?;
-        let is_good = exit.is_some_and(|exit| exit.status.success());
-        let reason = || std::fs::read_to_string(&stderr).unwrap_or_default();
-        anyhow::ensure!(is_good, "no certificates for the TLS rows: {}", reason().trim());
-        Ok(())
+        let program = self.setting.programs.certs.to_string_lossy();
+        let line = words(&[&*program, "--out", &self.certificates().to_string_lossy()]);
+        let [ran] = self.run([line])?;
+        ran.good().map(drop).context("no certificates for the TLS rows")
     }
 
     fn load(&self, row: &Row, stage: &Stage) -> Load {
