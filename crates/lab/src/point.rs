@@ -8,7 +8,7 @@ use crate::mix;
 use judge::observe::Observed;
 use model::curve::Curve;
 use model::histogram::Summary;
-use model::load::{Arrival, Level, Life, Stop, Trial};
+use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
 use model::punctual::{Window, punctual};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixture::Fixture;
-use crate::verdict::undecided;
+use crate::decide::undecided;
 use model::facts::{NicSettings, Unreadable};
 use model::reading::Data;
 use model::verdict::{Confidence, Named};

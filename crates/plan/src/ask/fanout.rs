@@ -8,7 +8,7 @@ use crate::usage::Usage;
 use crate::values::{Connections, Rate, StreamPath, Streams, Time, Writers};
 use clap::Args;
 use model::curve::Curve;
-use model::fanout::Fanout as FanoutPlan;
+use model::load::Fanout as FanoutPlan;
 use model::load::{Arrival, Level, Life, MixTarget, Question, Request, Spacing, Stop, Trial};
 use model::units::{Range, Step};
 
