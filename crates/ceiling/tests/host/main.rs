@@ -18,3 +18,4 @@ mod steps;
 mod touch;
 mod tune;
 mod two_hosts;
+mod without_sock_diag;

@@ -83,8 +83,8 @@ impl Ground {
         let run = fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
         let text = fs::read_to_string(run.join("server-readings.ndjson")).unwrap();
         let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let of_kind = all.filter_map(|reading| find(&reading, kind).cloned());
-        let readings: Vec<_> = of_kind.collect();
+        let of_kind = all.filter(|reading| reading["data"]["source"] == kind);
+        let readings: Vec<_> = of_kind.map(|reading| reading["data"]["values"].clone()).collect();
         assert!(readings.len() > 1, "{kind} in {text:.2000}");
         readings
     }
@@ -105,12 +105,6 @@ impl Drop for Ground {
     fn drop(&mut self) {
         there("kill -9 $(cat /tmp/far/pids) || true");
     }
-}
-
-/// The value under a name, somewhere in a document.
-fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    let inside = value.as_object()?;
-    inside.get(name).or_else(|| inside.values().find_map(|inner| find(inner, name)))
 }
 
 /// Everything that says where packets of the other machine's device go.
@@ -152,7 +146,7 @@ fn clocks_differ_by_what_is_said_whatever_their_calendars_show() {
     for ahead_s in [3600, -86_400] {
         let _clock = Clock::ahead(ahead_s);
         let ground = Ground::new("two-clock");
-        let record = ground.load(&["-d", "3s"]);
+        let record = ground.load(&["-d", "6s"]);
         let before_ns = monotonic_ns();
         let uptime: f64 = there("cut -d ' ' -f 1 /proc/uptime").parse().unwrap();
         let after_ns = monotonic_ns();
@@ -168,7 +162,8 @@ fn clocks_differ_by_what_is_said_whatever_their_calendars_show() {
         assert!(count(clock, "/round_trips") > 0, "{clock}");
         // Readings from there are found in a window of here.
         let cpu = &record["points"][0]["cpu"];
-        assert!(cpu["server_us_per_request"].as_f64().is_some_and(|us| us > 0.0), "{cpu}");
+        let is_known = cpu["server_us_per_request"].as_f64().is_some_and(|us| us > 0.0);
+        assert!(is_known, "{clock}, {:#}", record["points"][0]);
     }
 }
 
@@ -290,7 +285,9 @@ fn a_paused_irqbalance_there_leaves_interrupts_where_they_were_put() {
     assert_eq!(state(), "T", "paused");
     ground.load(&["-n", "400"]);
     let status = ground.good(&["status", "--json"]).record();
-    assert!(count(&status["rows"].as_array().unwrap().len().into(), "") > 7, "{status:#}");
+    let is_as_meant = |row: &Value| row["fate"] == "applied";
+    let rows = status["rows"].as_array().unwrap();
+    assert!(rows.len() > 4 && rows.iter().all(is_as_meant), "{status:#}");
     ground.good(&["revert"]);
     wait_until("the daemon to go on", || state() != "T");
     there("kill -9 $(cat /tmp/far/irqbalance)");
@@ -308,7 +305,7 @@ fn a_quota_of_version_two_there_is_seen_throttling() {
          echo '1000 100000' >cpu.max; echo {} >cgroup.procs",
         ground.server
     ));
-    let readings = ground.readings("server-quota");
+    let readings = ground.readings("server_quota");
     let record = ground.load(&["-d", "2s"]);
     drop(ground);
     there("while ! rmdir /sys/fs/cgroup/limited; do sleep 0.1; done 2>/dev/null");
