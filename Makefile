@@ -71,7 +71,8 @@ spectrum: build services build-nginx build-ranch ## every kind of request, in on
 
 # Tests, in tiers. `check` and `test` are for any user and change nothing on the host; what they
 # assert does not depend on how fast the machine is or on what else runs there. All Rust code in
-# them is built once, by cargo's profile for development.
+# them is built once, by cargo's profile for development. `test-host` runs the same programs in
+# virtual machines, for any user who has qemu.
 
 check: format tidy test-unit ## the inner loop: format, lint, tidy, unit, golden, property, usage
 
@@ -112,13 +113,8 @@ test-web:
 	REPORT_PAGES=$(CURDIR)/out/pages cargo test --quiet --locked --workspace --lib files_are_left
 	node crates/report/tests/browser.mjs out/pages/*.html
 
-test-host: test-programs ## what changes a host: knobs, groups, namespaces, interrupts; as root
-	./scripts/need perf linux-perf
-	./scripts/need ip iproute2
-	./scripts/need ethtool ethtool
-	./scripts/need irqbalance irqbalance
-	cargo test --locked --workspace --lib -- --ignored
-	cargo test --locked --workspace --test host
+test-host: test-programs ## what changes a host, in virtual machines: ONLY="knobs two-hosts"
+	./scripts/vm/all $(ONLY)
 
 test-truth: build build-ranch build-nginx ## rates of right verdicts, percentiles, costs; as root
 	./scripts/need ip iproute2
