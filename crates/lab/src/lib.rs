@@ -7,18 +7,18 @@
 //! Never: protocol details, drawing, files; but for the journal of what an experiment changed.
 
 mod fanout;
-pub mod target;
+mod target;
 mod turnover;
 
-pub mod endpoints;
-pub mod limits;
-pub mod ports;
+mod limits;
+mod ports;
 
 mod crews;
 pub mod drift;
 mod error;
 mod gather;
 mod level;
+mod machine;
 mod mix;
 mod planned;
 mod point;
@@ -35,7 +35,6 @@ mod burn;
 mod confirm;
 mod profiled;
 mod profiler;
-pub mod touch;
 
 pub mod experiment;
 
@@ -45,8 +44,8 @@ mod server;
 pub use preflight::{GreetError, SecretsError};
 
 pub use error::LabError;
+pub use machine::ThisHost;
 pub use mix::keep_requests;
-pub use profiler::WINDOW_MIN_NS as PROFILED_WINDOW_MIN_NS;
 pub use run::{run, run_in};
 pub use watch::Logs;
 

@@ -171,14 +171,14 @@ fn per_second(count: f64, duration_s: f64) -> f64 {
 
 fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
     let (model, curve, arrivals) = match &level.arrival {
-        Arrival::Closed => ("closed", None, None),
-        Arrival::Open { curve, arrivals } => ("open", Some(curve), Some(*arrivals)),
+        Arrival::Closed => (LoadModel::Closed, None, None),
+        Arrival::Open { curve, arrivals } => (LoadModel::Open, Some(curve), Some(*arrivals)),
     };
     let rate = |curve: &Curve| {
         curve.constant_rate().unwrap_or_else(|| curve.mean_rate((duration_s * 1e9) as u64))
     };
     LoadInfo {
-        model: model.to_string(),
+        model,
         connections: level.connections,
         connections_max: level.connections_max(),
         depth: level.depth,

@@ -5,21 +5,10 @@
 //! before the window, up to the highest that any subscriber of the same stream saw in it.
 
 use crate::histogram::Summary;
-use crate::load::Request;
-use crate::run::{Second, Spread};
+use crate::series::{Second, Spread};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
-
-/// The part of a trial that makes it one of fan-out. Its levels then count subscribers, and its
-/// requests are those of the writers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Fanout {
-    /// The streams; subscribers take them in turn.
-    pub streams: Vec<Request>,
-    /// Connections of writers, in addition to the subscribers; 0 when events come by themselves.
-    pub writers: u32,
-}
 
 /// Events of one worker and one interval, without their number and staleness.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

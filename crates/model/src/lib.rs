@@ -19,6 +19,7 @@ pub mod ports;
 pub mod rate_syntax;
 pub mod route;
 pub mod search;
+pub mod series;
 pub mod tls;
 
 pub mod histogram;
@@ -26,6 +27,7 @@ pub mod punctual;
 pub mod tick;
 
 pub mod facts;
+pub mod metric;
 pub mod reading;
 
 pub mod claim;

@@ -5,7 +5,6 @@
 
 use crate::check::Checks;
 use crate::curve::Curve;
-use crate::fanout::Fanout;
 use crate::objective::Objective;
 use crate::perturbation::Confirm;
 use crate::profile::ProfileChoice;
@@ -240,8 +239,36 @@ pub enum ServerProcess {
     ByPort,
     /// On the probe's host, where it listens on the port under test.
     Probe(ProbeChoice),
-    /// Not observed.
-    Unwatched,
+}
+
+/// Whether requests wait for responses; the name of an [`Arrival`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadModel {
+    /// [`Arrival::Closed`].
+    Closed,
+    /// [`Arrival::Open`].
+    Open,
+}
+
+impl LoadModel {
+    /// The name in records and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// What makes a trial one of fan-out. Its levels then count subscribers, and its requests are
+/// those of the writers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fanout {
+    /// The streams; subscribers take them in turn.
+    pub streams: Vec<Request>,
+    /// Connections that write, beside those that listen; 0 when events come by themselves.
+    pub writers: u32,
 }
 
 /// What kind of question a trial answers.
@@ -343,4 +370,42 @@ pub struct Trial {
     /// Streams of events and their writers, when levels count subscribers.
     #[serde(default)]
     pub fanout: Option<Fanout>,
+}
+
+impl Trial {
+    /// A trial of tests: nothing is sent, nothing is asked. A test says what it changes.
+    pub fn blank() -> Self {
+        Self {
+            question: Question::Load,
+            url: String::new(),
+            addresses: Vec::new(),
+            resolution: Resolution::default(),
+            sources: Vec::new(),
+            requests: Vec::new(),
+            targets: Vec::new(),
+            levels: Vec::new(),
+            stop: Stop::AfterNs(0),
+            warmup: Warmup::ForNs(0),
+            drain_ns: 0,
+            window_max_ns: None,
+            timeout_ns: 10_000_000_000,
+            visits: 1,
+            repeats_max: 0,
+            threads: 1,
+            cpus: Vec::new(),
+            driver: DriverKind::Epoll,
+            driver_reason: "test".to_string(),
+            coalesce_ns: 0,
+            seed: 1,
+            server: ServerProcess::ByPort,
+            runtime: None,
+            profile: None,
+            expect: None,
+            search: None,
+            tls: None,
+            proxy: None,
+            confirm: None,
+            fanout: None,
+        }
+    }
 }

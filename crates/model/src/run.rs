@@ -10,7 +10,7 @@ use crate::facts::{FarHost, HostFacts, ServerFacts};
 use crate::fanout::EventInfo;
 use crate::fingerprint::Fingerprint;
 use crate::histogram::{Histogram, Summary};
-use crate::load::{Life, Spacing, Trial};
+use crate::load::{Life, LoadModel, Spacing, Trial};
 use crate::objective::Expectation;
 use crate::perturbation::Perturbation;
 use crate::profile::ProfileRecord;
@@ -18,6 +18,7 @@ use crate::ramp_fit::ShapeFit;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
+use crate::series::{Second, Spread};
 use crate::standing::Standings;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, ErrorCodes, TargetTally};
 use crate::tls::TlsInfo;
@@ -231,6 +232,11 @@ pub struct Point {
 }
 
 impl Point {
+    /// Errors of a class; nothing when the record does not have the class.
+    pub fn errors_of(&self, class: ErrorClass) -> Option<u64> {
+        self.errors.get(class.name()).copied()
+    }
+
     /// Whether connections are devices, so that connections and not requests are counted.
     pub fn is_churn(&self) -> bool {
         self.load.life.is_some_and(|life| life.hold.is_some())
@@ -283,7 +289,7 @@ impl Point {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadInfo {
     /// `closed` or `open`.
-    pub model: String,
+    pub model: LoadModel,
     /// Connections.
     pub connections: u32,
     /// Connections that might be opened when requests waited for one.
@@ -386,17 +392,6 @@ pub struct Handshakes {
     pub tunnels_refused: Option<u64>,
     /// Status of the latest of them.
     pub tunnel_status: Option<u16>,
-}
-
-/// How evenly something was spread.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spread {
-    /// Least.
-    pub min: Option<u64>,
-    /// Median.
-    pub p50: Option<u64>,
-    /// Most.
-    pub max: Option<u64>,
 }
 
 /// Outcomes of requests. `planned = sent + unsent` and
@@ -537,24 +532,6 @@ pub struct LoopInfo {
     /// Those of them that came while no request was in flight on their connection.
     #[serde(default)]
     pub stray_bytes: u64,
-}
-
-/// One second of a point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Second {
-    /// End of the second, from the begin of the window.
-    pub t_s: f64,
-    /// Good responses that arrived in it, whenever their requests were sent.
-    pub completed: u64,
-    /// Requests that failed in it, whenever they were sent.
-    pub failed: u64,
-    /// Planned rate, its mean over the second; open loop only.
-    #[serde(default)]
-    pub asked_rate: Option<f64>,
-    /// Median latency of those completed.
-    pub p50_ns: Option<u64>,
-    /// 99th percentile of those completed.
-    pub p99_ns: Option<u64>,
 }
 
 /// Load that is not measured.

@@ -67,6 +67,31 @@ impl ErrorClass {
     }
 }
 
+/// What a thread of the engine does. Readings know a thread by its name only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThreadKind {
+    /// It sends requests and receives responses.
+    Requesting,
+    /// It receives events.
+    Listening,
+}
+
+impl ThreadKind {
+    /// What its threads are called, before their number.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Requesting => "worker",
+            Self::Listening => "worker-sub",
+        }
+    }
+
+    /// What the thread of this name does; nothing when it is none of the engine.
+    pub fn of(thread: &str) -> Option<Self> {
+        let (name, _) = thread.rsplit_once('-')?;
+        [Self::Requesting, Self::Listening].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 /// Errors by class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Errors([u64; ERROR_CLASSES.len()]);

@@ -2,12 +2,47 @@
 
 use crate::wall::{Side, WallId};
 use serde::{Deserialize, Serialize};
+use std::fmt;
+
+macro_rules! gates {
+    ($($(#[$more:meta])* $id:ident $name:literal),* $(,)?) => {
+        /// A validity check.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum GateId {
+            $(#[doc = $name] #[serde(rename = $name)] $(#[$more])* $id,)*
+        }
+
+        impl GateId {
+            /// The name in records and tables.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$id => $name,)*
+                }
+            }
+        }
+    };
+}
+
+gates! {
+    Conservation "conservation", LittlesLaw "littles_law", Bytes "bytes", Samples "samples",
+    Percentiles "percentiles", Resolution "resolution", Release "release", Window "window",
+    CpuStates "cpu_states", Connections "connections",
+    // Its name in records of before the figures had a standing.
+    #[serde(alias = "errors")] Checks "checks",
+    Steadiness "steadiness", Tuning "tuning", Subscribers "subscribers", Delivery "delivery",
+}
+
+impl fmt::Display for GateId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
 
 /// One validity check of a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// Stable name, for example `littles_law`.
-    pub id: String,
+    /// Which one, for example `littles_law`.
+    pub id: GateId,
     /// Whether it holds; `null` when it could not be checked.
     pub ok: Option<bool>,
     /// The figure that was compared; `null` when there is none.

@@ -4,8 +4,10 @@ use crate::load::{self, Load};
 use crate::target::Targets;
 use crate::trust::{masked, secret_headers};
 use crate::tune::{self, Tune};
+use crate::usage::Usage;
 use crate::{PlanError, SCHEMA, text_error};
 use model::experiment::Foretold;
+use model::secret::{self, Secrets};
 use model::units::parse_cpus;
 use model::wall::WallId;
 use serde::Deserialize;
@@ -172,6 +174,58 @@ impl Plan {
             check(one, &names).map_err(|why| PlanError::Cell { cell: "prediction".into(), why })?;
         }
         Ok(Self { question: plan.question, cells, predictions: plan.prediction })
+    }
+
+    /// Keeps only cells whose names begin so; all when nothing is named.
+    pub fn choose(&mut self, only: &[&str]) -> Result<(), Usage> {
+        for name in only {
+            if !self.cells.iter().any(|cell| cell.name.starts_with(name)) {
+                let names: Vec<_> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
+                return Err(Usage(format!(
+                    "--only {name}: no cell begins so; there are {}",
+                    names.join(", ")
+                )));
+            }
+        }
+        let is_chosen = |cell: &Cell| only.iter().any(|name| cell.name.starts_with(name));
+        self.cells.retain(|cell| only.is_empty() || is_chosen(cell));
+        Ok(())
+    }
+
+    /// What would be done, in words.
+    pub fn rehearsed(&self) -> String {
+        let mut text = format!("{}\n", self.question);
+        for cell in &self.cells {
+            let (server, addr) = match &cell.server {
+                Server::Started { target, args, cpus, services, .. } => {
+                    let mut server = format!("start {target} {}", secret::words(args).join(" "));
+                    if !cpus.is_empty() {
+                        server += &format!(" on CPUs {cpus}");
+                    }
+                    if !services.is_empty() {
+                        server += &format!(" beside {}", services.join(", "));
+                    }
+                    (server, "{addr}".to_string())
+                }
+                Server::Running { addr } => (format!("external server at {addr}"), addr.clone()),
+            };
+            let words = Secrets::command(&cell.load.words(&addr, None)).join(" ");
+            text += &format!("\n{}\n  server  {server}\n  load    ceiling {words}\n", cell.name);
+            if let Some(tune) = &cell.tune {
+                text += &format!("  tune    {}\n", tune.shown());
+            }
+        }
+        text
+    }
+}
+
+impl Cell {
+    /// Whether the command line takes what is asked of this cell's server.
+    pub fn check(&self) -> Result<(), String> {
+        match &self.server {
+            Server::Started { .. } => self.load.check(None),
+            Server::Running { addr } => self.load.check(Some(addr)),
+        }
     }
 }
 

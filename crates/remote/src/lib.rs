@@ -35,6 +35,7 @@
 mod certificate;
 mod frame;
 mod line;
+mod listening;
 mod message;
 mod offset;
 mod printable;

@@ -6,7 +6,7 @@
 mod http;
 mod text;
 
-use crate::serve::{Settings, accept, find};
+use crate::listening::{accept, find};
 use model::reading::{Data, Reading};
 use probe::{Config, Ends, Sampler, monotonic_ns};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 const TURN: Duration = Duration::from_millis(100);
 
 /// The latest reading of each source, by its name.
-type Latest = BTreeMap<&'static str, Reading>;
+type Latest = BTreeMap<String, Reading>;
 
 /// Serves Prometheus.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ pub struct Exporter {
 
 impl Exporter {
     /// On a listening socket, about this host and the server when it is known.
-    pub fn new(listener: TcpListener, settings: &Settings) -> Self {
-        Self { listener, server_pid: settings.server_pid, port: settings.server_port }
+    pub fn new(listener: TcpListener, server_pid: Option<u32>, port: Option<u16>) -> Self {
+        Self { listener, server_pid, port }
     }
 
     /// Where it listens.
@@ -50,7 +50,8 @@ impl Exporter {
     pub fn run(&self, stop: &AtomicBool) {
         let (mut sampler, mut server_pid) = (None, None);
         let mut looked: Option<Instant> = None;
-        let (clock_tick_ns, mut latest) = (probe::clock_tick_ns(), Latest::new());
+        let (clock_tick_ns, declared) = (probe::clock_tick_ns(), probe::source::declared());
+        let mut latest = Latest::new();
         while !stop.load(Ordering::Relaxed) {
             if looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
                 looked = Some(Instant::now());
@@ -67,7 +68,7 @@ impl Exporter {
                 let now_ns = monotonic_ns();
                 latest.retain(|_, reading| reading.end_ns + OLD_NS > now_ns);
                 // A client that closed early is not an error of ours.
-                let _ = http::respond(&socket, || text::text(&latest, clock_tick_ns));
+                let _ = http::respond(&socket, || text::text(&declared, &latest, clock_tick_ns));
             }
         }
     }
@@ -85,15 +86,5 @@ impl Exporter {
 }
 
 fn keep(latest: &mut Latest, reading: Reading) {
-    let name = match reading.data {
-        Data::Cpus(_) => "cpus",
-        Data::Softnet(_) => "softnet",
-        Data::Tcp(_) => "tcp",
-        Data::Pressure(_) => "pressure",
-        Data::ServerQuota(_) => "server quota",
-        Data::Listeners(_) => "listeners",
-        Data::ProbeCost(_) => "probe cost",
-        _ => return,
-    };
-    latest.insert(name, reading);
+    latest.insert(reading.data.source().to_string(), reading);
 }

@@ -9,24 +9,22 @@ mod files;
 mod session;
 
 use crate::certificate::{Identity, IdentityError};
+use crate::listening::{NOTICE, accept};
 use crate::metrics::Exporter;
 use crate::printable::printable;
 use crate::token::{self, TokenError};
 use door::Door;
 use model::reading::Reading;
 use model::tuning::{Order, Response};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::Session;
-use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-/// How often the stop flag is checked, and the pause after a failed accept.
-const NOTICE: Duration = Duration::from_millis(100);
 /// Log lines about strangers per minute: a flood of connections must not fill the log.
 const TOLD_PER_MINUTE: u32 = 20;
 
@@ -110,7 +108,9 @@ impl Probe {
         let identity = Identity::read_or_make(&certificate_file(&settings.token_file))?;
         let listener = listen(settings.listen)?;
         let exporter = match settings.prometheus {
-            Some(address) => Some(Exporter::new(listen(address)?, &settings)),
+            Some(address) => {
+                Some(Exporter::new(listen(address)?, settings.server_pid, settings.server_port))
+            }
             None => None,
         };
         Ok(Self { settings, token, identity, listener, exporter, kept_files })
@@ -212,49 +212,8 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     made.map_err(|error| ServeError::Listen { address, error })
 }
 
-/// The process that listens on a port: at the client's address, when this host has it.
-pub(crate) fn find(ip: Option<IpAddr>, port: u16) -> Result<u32, String> {
-    let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
-    match ip.map(|ip| probe::find_server(SocketAddr::new(ip, port))) {
-        Some(Ok(pid)) => Ok(pid),
-        _ => probe::find_server(SocketAddr::new(any, port)).map_err(|error| error.to_string()),
-    }
-}
-
 fn named(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_string())
-}
-
-/// The next connection within the time. Without free descriptors a pending connection stays
-/// readable, so a failure is returned after a pause.
-pub(crate) fn accept(
-    listener: &TcpListener,
-    wait: Duration,
-) -> io::Result<Option<(TcpStream, SocketAddr)>> {
-    let taken = wait_readable(listener, wait)
-        .and_then(|knocks| if knocks { listener.accept().map(Some) } else { Ok(None) });
-    match taken {
-        Err(why) if is_passing(&why) => Ok(None),
-        Err(why) => {
-            thread::sleep(NOTICE);
-            Err(why)
-        }
-        taken => taken,
-    }
-}
-
-/// Whether only this connection failed, and the next may not.
-fn is_passing(why: &io::Error) -> bool {
-    use ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
-    matches!(why.kind(), ConnectionAborted | Interrupted | WouldBlock)
-}
-
-/// Whether a connection is pending within the time.
-fn wait_readable(listener: &TcpListener, wait: Duration) -> io::Result<bool> {
-    let wait =
-        Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: i64::from(wait.subsec_nanos()) };
-    let ready = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&wait));
-    ready.map(|count| count > 0).map_err(io::Error::from)
 }
 
 /// Where lines go.

@@ -45,6 +45,7 @@ mod transparent_hugepages;
 mod xps;
 
 use crate::knob::Knob;
+pub use advice::GENERATOR;
 
 /// Every knob, in the order of the catalogue.
 pub const REGISTRY: &[&Knob] = &[

@@ -10,11 +10,11 @@ mod spare;
 
 mod advise;
 mod disk;
+mod experiments;
 mod far_tune;
 mod interrupts;
 mod perf;
 mod ports;
 mod steps;
-mod touch;
 mod tune;
 mod two_hosts;

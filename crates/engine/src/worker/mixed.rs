@@ -42,8 +42,8 @@ pub(super) struct Books<'a> {
 }
 
 impl Books<'_> {
-    /// Books the response to the oldest request of a connection, which `run` held. Returns 1 when
-    /// it answers a measured request, else 0.
+    /// Books the response to the first request of `run`, which `streak` is of. Returns 1 when it
+    /// answers a measured request, else 0.
     #[inline]
     pub fn response(
         &mut self,
@@ -58,7 +58,7 @@ impl Books<'_> {
             self.tally.response(run, at_ns, response, failed);
         }
         match failed {
-            None => self.ledger.response(self.tick, streak, at_ns, super::stamp_of(run), response),
+            None => self.ledger.response(self.tick, streak, at_ns, response),
             Some(check) => self.ledger.mismatch(self.tick, at_ns, run.epoch, response, check),
         }
     }

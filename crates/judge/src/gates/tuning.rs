@@ -106,6 +106,7 @@ mod tests {
     use model::reading::{Data, Reading, TuningNow};
     use model::tuning::{Fate, Row, Scope, TakesEffect};
     use observe::Observed;
+    use model::verdict::GateId;
 
     fn row(place: &str) -> Row {
         Row {
@@ -154,7 +155,7 @@ mod tests {
     fn a_drift_makes_the_measurement_void_and_names_the_suspect() {
         let mut fixture = seen(vec![row("/proc/irq/27/smp_affinity_list")]);
         fixture.check_gates();
-        assert!(gates::is_broken(&fixture.point, "tuning"));
+        assert!(gates::is_broken(&fixture.point, GateId::Tuning));
         let why = super::check(&fixture.case()).why;
         assert!(why.contains("goes to 0; it may be irqbalance"), "{why}");
         let other = seen(vec![row("/sys/class/net/eth0/queues/rx-0/rps_cpus"), row("/x")]);
@@ -180,7 +181,7 @@ mod tests {
         let mut fixture = of([look(3, vec![]), look(0, vec![gone.clone()]), look(0, vec![gone])]);
         fixture.host.tuned = tuned(3);
         fixture.check_gates();
-        assert!(gates::is_broken(&fixture.point, "tuning"));
+        assert!(gates::is_broken(&fixture.point, GateId::Tuning));
         let why = super::check(&fixture.case()).why;
         assert!(why.contains("put back; it may be ceiling tune revert"), "{why}");
         // The same without a word of those who look, in this window and in one after it.
@@ -204,7 +205,8 @@ mod tests {
             Some(Box::new(Observed { unreadable: vec![what], ..Observed::default() }));
         for fixture in [&mut near, &mut far] {
             fixture.check_gates();
-            let gate = fixture.point.gates.iter().find(|gate| gate.id == "tuning").expect("asked");
+            let gate =
+                fixture.point.gates.iter().find(|gate| gate.id == GateId::Tuning).expect("asked");
             assert_eq!(gate.ok, None, "{gate:?}");
             assert!(gate.why.contains("could not be read: denied"), "{}", gate.why);
         }

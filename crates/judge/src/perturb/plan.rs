@@ -3,7 +3,8 @@
 use super::table;
 use crate::case::{Case, Host};
 use crate::gates;
-use crate::verdict::{Context, last_visits};
+use crate::ramp::last_visits;
+use crate::verdict::Context;
 use crate::walls::Predicts;
 use model::curve::Curve;
 use model::load::{Arrival, Level};

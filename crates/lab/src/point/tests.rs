@@ -1,6 +1,6 @@
 use super::*;
 use crate::gather::WindowEnds;
-use model::load::{DriverKind, Spacing};
+use model::load::Spacing;
 use model::run::Outcome;
 use model::tick::{Phase, Tick};
 
@@ -40,13 +40,8 @@ fn visit() -> Visit {
 }
 
 fn trial() -> Trial {
-    let text = r#"{"question": "load", "url": "http://h/", "addresses": [], "requests": [],
-        "targets": [], "levels": [], "stop": {"after_ns": 2000000000}, "warmup": {"for_ns": 0},
-        "drain_ns": 0, "timeout_ns": 1, "repeats_max": 0, "threads": 4, "cpus": [],
-        "driver": "epoll", "driver_reason": "", "coalesce_ns": 0, "seed": 1,
-        "server": "unwatched"}"#;
-    let trial: Trial = serde_json::from_str(text).unwrap();
-    Trial { levels: vec![closed()], driver: DriverKind::Epoll, ..trial }
+    let stop = Stop::AfterNs(2 * SECOND_NS);
+    Trial { levels: vec![closed()], stop, threads: 4, ..Trial::blank() }
 }
 
 fn closed() -> Level {

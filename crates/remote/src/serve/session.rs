@@ -1,9 +1,10 @@
 //! One connection, from the first byte to the last.
 
 use super::door::Guest;
-use super::{Log, Look, Tuner, find};
+use super::{Log, Look, Tuner};
 use crate::frame::parse;
 use crate::line::{Line, LineEnd};
+use crate::listening::find;
 use crate::message::{
     Farewell, FromProbe, Hello, Pong, Purpose, Refusal, ToProbe, VERSION, Welcome, hello_version,
 };
@@ -334,15 +335,7 @@ impl Stream {
 fn bounded(reading: Reading) -> Reading {
     /// A thread or a connection takes less than this as JSON; most readings have a few hundred.
     const ENTRY_BYTES: usize = 512;
-    let entries = match &reading.data {
-        Data::ServerThreads(threads) => threads.len(),
-        Data::ServerThreadsNow(threads) => threads.len(),
-        Data::Connections(sockets) => sockets.len(),
-        Data::Interrupts(interrupts) => {
-            interrupts.iter().map(|interrupt| 1 + interrupt.per_cpu.len() / 16).sum()
-        }
-        _ => 0,
-    };
+    let entries = reading.data.entries();
     if entries * ENTRY_BYTES < FROM_PROBE_BYTES_MAX {
         return reading;
     }

@@ -83,8 +83,9 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/plan",
-        may_use: &["crates/model"],
-        why: "what people write becomes cells, whoever measures them",
+        may_use: &["crates/model", "crates/mix", "crates/wire"],
+        why: "what people write becomes cells and trials, whoever measures them; requests are \
+              composed and encoded once to see that they can be",
     },
     Room {
         folder: "crates/remote",

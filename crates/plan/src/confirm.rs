@@ -1,8 +1,10 @@
 //! Options about experiments that confirm the verdict.
 
-use crate::exit::Failure;
+use crate::machine::Machine;
 use crate::options::Options;
 use crate::trial::Shape;
+use crate::usage::Usage;
+use crate::values::Route;
 use clap::Args;
 use model::load::{Arrival, Question, Stop};
 use model::perturbation::{Confirm, Touch};
@@ -22,8 +24,8 @@ pub struct ConfirmOptions {
     confirm: bool,
 
     /// With --confirm: a path on the same server with responses of another size
-    #[arg(long, value_name = "PATH", value_parser = path)]
-    confirm_route: Option<String>,
+    #[arg(long, value_name = "PATH")]
+    confirm_route: Option<Route>,
 
     /// With --confirm: experiments may lower the CPU quota and narrow the CPU mask of the server
     /// on this host; both are put back
@@ -31,15 +33,14 @@ pub struct ConfirmOptions {
     may_touch_server: bool,
 }
 
-fn path(text: &str) -> Result<String, String> {
-    let is_path = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
-    let error = || format!("'{text}' is not a path on the server under test; for example /small");
-    if is_path { Ok(text.to_string()) } else { Err(error()) }
-}
-
 impl ConfirmOptions {
     /// What is wanted, when it can be done for such a trial.
-    pub fn resolve(&self, options: &Options, shape: &Shape) -> Result<Option<Confirm>, Failure> {
+    pub fn resolve(
+        &self,
+        options: &Options,
+        shape: &Shape,
+        machine: &dyn Machine,
+    ) -> Result<Option<Confirm>, Usage> {
         if !self.confirm {
             return match (self.may_touch_server, &self.confirm_route) {
                 (true, _) => refuse("--may-touch-server is for the experiments of --confirm"),
@@ -82,18 +83,18 @@ impl ConfirmOptions {
             Stop::AfterNs(ns) => ns.min(BLOCK_MAX_NS),
             Stop::AfterRequests(_) => BLOCK_MAX_NS,
         };
-        if self.may_touch_server && options.probe.choice()?.is_some() {
+        if self.may_touch_server && options.probe.choice(machine)?.is_some() {
             return refuse(
                 "--may-touch-server: a probe changes nothing on its host; run ceiling there",
             );
         }
         let touch = if self.may_touch_server { Touch::Server } else { Touch::ClientOnly };
-        let route = self.confirm_route.clone();
+        let route = self.confirm_route.as_ref().map(|route| route.0.clone());
         Ok(Some(Confirm { touch, route, pairs: PAIRS, block_ns }))
     }
 }
 
-fn refuse(why: &str) -> Result<Option<Confirm>, Failure> {
+fn refuse(why: &str) -> Result<Option<Confirm>, Usage> {
     let example = "for example ceiling ramp http://127.0.0.1:8083/ --confirm";
-    Err(Failure::Usage(format!("{why}; {example}")))
+    Err(Usage(format!("{why}; {example}")))
 }

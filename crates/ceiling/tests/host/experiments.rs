@@ -28,7 +28,7 @@ fn what_a_killed_run_left_is_put_back_by_the_next() {
     let another = |limited: &Limited| {
         let null = ["load", "http://null/", "--driver", "null", "-d", "100ms", "--warmup", "0"];
         let mut command = ceiling(&[&null[..], &["-t", "1", "-q"]].concat());
-        command.env("XDG_RUNTIME_DIR", &limited.runtime.path).output().unwrap().stderr
+        command.env("CEILING_TUNE_JOURNAL", limited.journal()).output().unwrap().stderr
     };
     assert_eq!(another(&limited), b"", "the owner is alive, so its change stays");
     assert!(!limited.members().contains(&limited.server.pid));
@@ -38,5 +38,30 @@ fn what_a_killed_run_left_is_put_back_by_the_next() {
     assert!(!limited.members().contains(&limited.server.pid), "nobody was there to do it");
     let told = String::from_utf8(another(&limited)).unwrap();
     assert!(told.contains("put back") && told.contains("killed"), "{told}");
+    assert_eq!((limited.state(), limited.journals()), (before, 0));
+}
+
+#[test]
+fn tune_shows_and_undoes_what_a_killed_run_left() {
+    let _turn = turn();
+    must_be_root();
+    let limited = Limited::new("shown");
+    let before = limited.state();
+    let mut child = limited.begin_until_touched();
+    let tune = |word: &str| {
+        let mut command = ceiling(&["tune", word]);
+        let output = command.env("CEILING_TUNE_JOURNAL", limited.journal()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let running = tune("status");
+    let holder = format!("an experiment of process {}", child.id());
+    assert!(running.contains("server-cpu-time") && running.contains(&holder), "{running}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = tune("status");
+    assert!(left.contains("server-cpu-time") && !left.contains(&holder), "{left}");
+    assert_eq!(limited.journals(), 1);
+    tune("revert");
     assert_eq!((limited.state(), limited.journals()), (before, 0));
 }

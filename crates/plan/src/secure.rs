@@ -1,13 +1,16 @@
 //! Options of TLS and of the proxy, and what they come to.
 
-use crate::exit::Failure;
+use crate::machine::Machine;
+use crate::url::{Scheme, Url};
+use crate::usage::Usage;
+use crate::values::{HostName, PemFile};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
-use lab::target::{Scheme, Url};
 use model::secret;
 use model::tls::{KernelTls, ProxyChoice, Resumption, TlsChoice, TlsVersion, Trust};
 use model::units::parse_count;
+use std::str::FromStr;
 
 /// TLS and the proxy as asked.
 #[derive(Debug, Args)]
@@ -15,19 +18,19 @@ use model::units::parse_count;
 pub struct Secure {
     /// Name to send and to look for in the certificate; the host of the URL when not given
     #[arg(long, value_name = "NAME")]
-    sni: Option<String>,
+    sni: Option<HostName>,
 
     /// Trust the authorities of this PEM file only; those of the system when not given
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    cacert: Option<String>,
+    cacert: Option<PemFile>,
 
     /// Our certificate chain (PEM), for servers that ask
     #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<String>,
+    cert: Option<PemFile>,
 
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<String>,
+    key: Option<PemFile>,
 
     /// Take any certificate
     #[arg(short = 'k', long)]
@@ -35,11 +38,11 @@ pub struct Secure {
 
     /// Resume sessions when a connection is opened again: on (default), off, or a full handshake
     /// every N connections of a worker
-    #[arg(long, value_name = "on|off|N", value_parser = resumption)]
-    tls_resume: Option<Resumption>,
+    #[arg(long, value_name = "on|off|N")]
+    tls_resume: Option<Resuming>,
 
     /// Versions to offer; 1.2..1.3 when not given
-    #[arg(long, value_name = "V[..V]", value_parser = versions)]
+    #[arg(long, value_name = "V[..V]")]
     tls_version: Option<Versions>,
 
     /// Encryption by the kernel; auto (default) records whether it could
@@ -47,7 +50,7 @@ pub struct Secure {
     ktls: Option<KernelChoice>,
 
     /// Ask this HTTP proxy for a tunnel: http://[USER:PASSWORD@]HOST:PORT
-    #[arg(short = 'x', long, value_name = "URL", value_parser = proxy)]
+    #[arg(short = 'x', long, value_name = "URL")]
     proxy: Option<Proxy>,
 }
 
@@ -64,7 +67,11 @@ enum KernelChoice {
 
 /// Lowest and highest version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Versions(TlsVersion, TlsVersion);
+pub struct Versions(TlsVersion, TlsVersion);
+
+/// Whether sessions are resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resuming(Resumption);
 
 /// A proxy as asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,43 +101,47 @@ impl Secure {
     }
 
     /// What a trial of `url` asks of TLS.
-    pub fn tls_for(&self, url: &Url) -> Result<Option<TlsChoice>, Failure> {
+    pub fn tls_for(&self, url: &Url, machine: &dyn Machine) -> Result<Option<TlsChoice>, Usage> {
         if url.scheme != Scheme::Https {
             return match self.first_of_tls() {
                 None => Ok(None),
-                Some(option) => Err(Failure::Usage(format!(
+                Some(option) => Err(Usage(format!(
                     "{option} is about TLS, and {} is without; for example https://{}{}",
                     url.text, url.authority, url.path
                 ))),
             };
         }
         let trust = match (&self.cacert, self.insecure) {
-            (Some(path), _) => Trust::File(path.clone()),
+            (Some(path), _) => Trust::File(path.0.display().to_string()),
             (None, true) => Trust::Anything,
             (None, false) => Trust::SystemRoots,
         };
         let Versions(lowest, highest) =
             self.tls_version.unwrap_or(Versions(TlsVersion::V12, TlsVersion::V13));
         Ok(Some(TlsChoice {
-            server_name: self.sni.clone().unwrap_or_else(|| url.host.clone()),
+            server_name: self.sni.as_ref().map_or_else(|| url.host.clone(), |name| name.0.clone()),
             trust,
-            identity: self.cert.clone().zip(self.key.clone()),
-            resumption: self.tls_resume.unwrap_or(Resumption::On),
+            identity: self
+                .cert
+                .as_ref()
+                .zip(self.key.as_ref())
+                .map(|(cert, key)| (cert.0.display().to_string(), key.0.display().to_string())),
+            resumption: self.tls_resume.map_or(Resumption::On, |resuming| resuming.0),
             versions: (lowest, highest),
-            kernel: self.kernel()?,
+            kernel: self.kernel(machine)?,
         }))
     }
 
-    fn kernel(&self) -> Result<KernelTls, Failure> {
+    fn kernel(&self, machine: &dyn Machine) -> Result<KernelTls, Usage> {
         match self.ktls {
             None | Some(KernelChoice::Auto) => Ok(KernelTls::Auto),
             Some(KernelChoice::Off) => Ok(KernelTls::Off),
             Some(KernelChoice::On) => {
-                let kernel = match engine::driver::ktls::check() {
+                let kernel = match machine.ktls() {
                     Ok(()) => "this kernel could".to_string(),
                     Err(reason) => reason,
                 };
-                Err(Failure::Usage(format!(
+                Err(Usage(format!(
                     "--ktls on: this version encrypts in user space only ({kernel}); auto or off \
                      are accepted, for example --ktls auto"
                 )))
@@ -152,37 +163,48 @@ impl Secure {
     }
 }
 
-fn resumption(text: &str) -> Result<Resumption, String> {
-    let error = || {
-        format!("'{text}' is not on, off or a whole number from 1; for example --tls-resume 100")
-    };
-    match text {
-        "on" => Ok(Resumption::On),
-        "off" => Ok(Resumption::Off),
-        _ => match parse_count(text) {
-            Ok(every @ 1..=1_000_000_000) => Ok(Resumption::FullEvery(every as u32)),
-            _ => Err(error()),
-        },
+impl FromStr for Resuming {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, parse_count(text)) {
+            ("on", _) => Ok(Self(Resumption::On)),
+            ("off", _) => Ok(Self(Resumption::Off)),
+            (_, Ok(every @ 1..=1_000_000_000)) => Ok(Self(Resumption::FullEvery(every as u32))),
+            _ => Err(format!("'{text}' is not on, off or a whole number from 1")),
+        }
     }
 }
 
-fn versions(text: &str) -> Result<Versions, String> {
-    let error = || format!("'{text}' is not 1.2, 1.3 or 1.2..1.3; for example --tls-version 1.3");
-    let one = |text: &str| match text {
-        "1.2" => Ok(TlsVersion::V12),
-        "1.3" => Ok(TlsVersion::V13),
-        _ => Err(error()),
-    };
-    let (lowest, highest) = text.split_once("..").unwrap_or((text, text));
-    let versions = Versions(one(lowest)?, one(highest)?);
-    if versions.0 <= versions.1 { Ok(versions) } else { Err(error()) }
+impl FromStr for Versions {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |text: &str| match text {
+            "1.2" => Some(TlsVersion::V12),
+            "1.3" => Some(TlsVersion::V13),
+            _ => None,
+        };
+        let (lowest, highest) = text.split_once("..").unwrap_or((text, text));
+        let versions = one(lowest).zip(one(highest)).filter(|(lowest, highest)| lowest <= highest);
+        let versions = versions.map(|(lowest, highest)| Self(lowest, highest));
+        versions.ok_or_else(|| format!("'{text}' is not 1.2, 1.3 or 1.2..1.3"))
+    }
+}
+
+impl FromStr for Proxy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        proxy(text)
+    }
 }
 
 fn proxy(text: &str) -> Result<Proxy, String> {
     // What is typed may hold a password, so only its shape is told.
     let error = |wrong: &str| {
         let shown = secret::text(text);
-        format!("'{shown}' {wrong}; for example -x http://127.0.0.1:3128")
+        format!("'{shown}' {wrong}")
     };
     let Some(rest) = text.strip_prefix("http://") else {
         return Err(error("is not the URL of an HTTP proxy"));
@@ -251,7 +273,7 @@ mod tests {
             "http://a:1/x",
         ] {
             let error = proxy(wrong).unwrap_err();
-            assert!(error.contains("for example") && !error.contains("secret"), "{error}");
+            assert!(!error.contains("secret"), "{error}");
         }
     }
 }

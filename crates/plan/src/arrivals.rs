@@ -1,13 +1,13 @@
 //! Options of an open loop: how many requests are asked for, and when they are due.
 
-use crate::exit::Failure;
+use crate::machine::Machine;
+use crate::usage::Usage;
+use crate::values::{Count, Lines, OneRate, RecordingFile, Sine, Spike, Steps};
 use clap::{Args, ValueEnum};
 use model::curve::Curve;
 use model::load::{Arrival, Spacing};
 use model::rate_syntax;
-use model::units::{parse_rate, show_ns};
-use std::fs;
-use std::path::PathBuf;
+use model::units::show_ns;
 
 /// How due instants are spread, and what happens when requests wait.
 #[derive(Debug, Args)]
@@ -17,8 +17,8 @@ pub struct Spread {
     pub arrivals: Option<Arrivals>,
 
     /// Let a request that finds every connection in use open one, up to this many
-    #[arg(long, value_name = "N", value_parser = crate::options::positive)]
-    pub max_connections: Option<u64>,
+    #[arg(long, value_name = "N")]
+    pub max_connections: Option<Count>,
 }
 
 /// Distributions of gaps.
@@ -51,13 +51,13 @@ impl Spread {
 
     /// Connections beyond `connections` that may be opened. Only an open loop has requests that
     /// wait for one.
-    pub fn spare(&self, connections: u32, arrival: &Arrival) -> Result<u32, Failure> {
+    pub fn spare(&self, connections: u32, arrival: &Arrival) -> Result<u32, Usage> {
         if *arrival == Arrival::Closed && self.arrivals.is_some() {
             let text = "--arrivals: belongs to an open loop; for example -R 1k --arrivals poisson";
-            return Err(Failure::Usage(text.to_string()));
+            return Err(Usage(text.to_string()));
         }
-        let Some(most) = self.max_connections else { return Ok(0) };
-        let usage = |text: String| Err(Failure::Usage(format!("--max-connections: {text}")));
+        let Some(Count(most)) = self.max_connections else { return Ok(0) };
+        let usage = |text: String| Err(Usage(format!("--max-connections: {text}")));
         if *arrival == Arrival::Closed {
             return usage(
                 "belongs to an open loop; for example -R 1k --max-connections 500".into(),
@@ -79,28 +79,28 @@ impl Spread {
 #[group(multiple = false, id = "asked")]
 pub struct Asked {
     /// Open loop: requests per second, fractions allowed
-    #[arg(short = 'R', long, value_name = "X", value_parser = rate)]
-    rate: Option<f64>,
+    #[arg(short = 'R', long, value_name = "X")]
+    rate: Option<OneRate>,
 
     /// Open loop in steps of one length: 1k,5k,2k/10s or 1k..10k+1k/10s
     #[arg(long, value_name = "RATES/T")]
-    steps: Option<String>,
+    steps: Option<Steps>,
 
     /// Open loop in straight lines: 0:100k/30s,100k:100k/10s
     #[arg(long, value_name = "FROM:TO/T,..")]
-    ramp: Option<String>,
+    ramp: Option<Lines>,
 
     /// Open loop with a burst: 1k:20k/2s@5s
     #[arg(long, value_name = "BASE:PEAK/T@T")]
-    spike: Option<String>,
+    spike: Option<Spike>,
 
     /// Open loop in waves: 1k:5k/10s has a period of ten seconds
     #[arg(long, value_name = "LOW:HIGH/T")]
-    sine: Option<String>,
+    sine: Option<Sine>,
 
     /// Open loop as recorded: a CSV file with lines t,rate
     #[arg(long, value_name = "FILE")]
-    replay: Option<PathBuf>,
+    replay: Option<RecordingFile>,
 }
 
 /// A shape of the rate, and how long it is when it has an end of its own.
@@ -115,61 +115,47 @@ pub struct Shaped {
 
 impl Asked {
     /// The curve that is asked for, over a window of `duration_ns` where it has no end.
-    pub fn shape(&self, duration_ns: u64) -> Result<Shaped, Failure> {
-        let usage = |option: &str, error: String| Failure::Usage(format!("{option}: {error}"));
+    pub fn shape(&self, duration_ns: u64, machine: &dyn Machine) -> Result<Shaped, Usage> {
+        let usage = |option: &str, error: String| Usage(format!("{option}: {error}"));
         let endless = |curve, option| Shaped { curve: Some(curve), ends_after_ns: None, option };
         let ending = |curve: Curve, option| {
             let ends_after_ns = Some(curve.duration_ns());
             Shaped { curve: Some(curve), ends_after_ns, option }
         };
-        if let Some(rate) = self.rate {
+        if let Some(OneRate(rate)) = self.rate {
             return Ok(endless(Curve::constant(rate), "--rate"));
         }
-        if let Some(text) = &self.steps {
-            let curve =
-                rate_syntax::parse_steps(text).map_err(|e| usage("--steps", e.to_string()))?;
-            return Ok(ending(curve, "--steps"));
+        if let Some(Steps(curve)) = &self.steps {
+            return Ok(ending(curve.clone(), "--steps"));
         }
-        if let Some(text) = &self.ramp {
-            let curve =
-                rate_syntax::parse_ramp(text).map_err(|e| usage("--ramp", e.to_string()))?;
-            return Ok(ending(curve, "--ramp"));
+        if let Some(Lines(curve)) = &self.ramp {
+            return Ok(ending(curve.clone(), "--ramp"));
         }
-        if let Some(text) = &self.spike {
-            let curve =
-                rate_syntax::parse_spike(text).map_err(|e| usage("--spike", e.to_string()))?;
+        if let Some(Spike(curve)) = &self.spike {
             if curve.duration_ns() > duration_ns {
                 let (ends, window) = (curve.duration_ns() as f64, duration_ns as f64);
-                let (ends, window) = (show_ns(ends), show_ns(window));
-                let text = format!("'{text}' ends after {ends}, beyond the window of {window}");
-                return Err(usage("--spike", format!("{text}; for example -d 60s")));
+                let text = format!(
+                    "the burst ends after {}, beyond the window of {}; for example -d 60s",
+                    show_ns(ends),
+                    show_ns(window)
+                );
+                return Err(usage("--spike", text));
             }
-            return Ok(endless(curve, "--spike"));
+            return Ok(endless(curve.clone(), "--spike"));
         }
-        if let Some(text) = &self.sine {
+        if let Some(Sine(text)) = &self.sine {
             let curve = rate_syntax::parse_sine(text, duration_ns);
             let curve = curve.map_err(|e| usage("--sine", e.to_string()))?;
             return Ok(endless(curve, "--sine"));
         }
-        let Some(path) = &self.replay else {
+        let Some(RecordingFile(path)) = &self.replay else {
             return Ok(Shaped { curve: None, ends_after_ns: None, option: "" });
         };
         let shown = path.display();
-        let text = fs::read_to_string(path)
-            .map_err(|error| usage("--replay", format!("cannot read {shown}: {error}")))?;
+        let bytes = machine.read(&shown.to_string()).map_err(|why| usage("--replay", why))?;
+        let text = String::from_utf8_lossy(&bytes);
         let curve = rate_syntax::parse_recording(&text)
             .map_err(|error| usage("--replay", format!("{shown}, {error}")))?;
         Ok(ending(curve, "--replay"))
     }
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    if text.contains("..") {
-        let url = "http://127.0.0.1:8083/";
-        return Err(format!(
-            "'{text}' is a range of rates, which ramp visits; for example ceiling ramp {url} -R \
-             {text}"
-        ));
-    }
-    parse_rate(text).map_err(|error| error.to_string())
 }

@@ -4,11 +4,15 @@
 //! port are connected to, the second what addresses a host and port have, and neither changes the
 //! request.
 
-use crate::ports::{Ports, SOURCES_MAX};
-use model::load::Level;
-use model::route::{Address, Lookup, Net, Resolution, Route, routes, without_repeats};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use crate::machine::Machine;
+use crate::values::SocketPath;
+use clap::Args;
+use model::route::{Address, Lookup, Net, Resolution, without_repeats};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+
+/// Most sources that a run may have.
+pub const SOURCES_MAX: usize = 65_536;
 
 /// `HOST1:PORT1:HOST2:PORT2`. A part that is empty matches anything, or changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +117,58 @@ impl Sources {
     }
 }
 
+/// Instead of what the URL's host and port resolve to, and from where.
+#[derive(Debug, Args)]
+pub struct WayOptions {
+    /// Local addresses to connect from, in turn; auto takes as many loopback ones as the
+    /// connections need ports
+    #[arg(long, value_name = "A,B,CIDR|auto")]
+    source: Option<Sources>,
+
+    /// Connect to another host and port than those of the URL; empty ones match or keep any;
+    /// repeatable
+    #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2")]
+    connect_to: Vec<ConnectTo>,
+
+    /// Addresses of a host (* is any) and port, instead of asking the resolver; repeatable
+    #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]")]
+    resolve: Vec<Given>,
+
+    /// Connect to a unix socket; the URL gives Host header and path
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["source", "connect_to", "resolve"])]
+    unix_socket: Option<SocketPath>,
+}
+
+impl WayOptions {
+    /// What was said.
+    pub fn ways(&self) -> Ways {
+        Ways {
+            connect_to: self.connect_to.clone(),
+            given: self.resolve.clone(),
+            unix_socket: self.unix_socket.as_ref().map(|path| path.0.clone()),
+            sources: self.source.clone(),
+        }
+    }
+}
+
+macro_rules! from_str {
+    ($($name:ty, $wrong:literal;)*) => {
+        $(impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                Self::parse(text).ok_or_else(|| format!("'{text}' is not {}", $wrong))
+            }
+        })*
+    };
+}
+
+from_str! {
+    ConnectTo, "HOST1:PORT1:HOST2:PORT2, each part of which may be empty";
+    Given, "HOST:PORT:ADDR[,ADDR]";
+    Sources, "a list of at most 65536 local addresses or nets, or auto";
+}
+
 /// Everything a person said about the way to the target.
 #[derive(Debug, Clone, Default)]
 pub struct Ways {
@@ -185,7 +241,12 @@ pub enum WayError {
 
 impl Ways {
     /// The addresses to connect to for a host and port of a URL. The resolver is asked once.
-    pub fn find(&self, host: &str, port: u16) -> Result<(Resolution, Vec<Address>), WayError> {
+    pub fn find(
+        &self,
+        host: &str,
+        port: u16,
+        machine: &dyn Machine,
+    ) -> Result<(Resolution, Vec<Address>), WayError> {
         if let Some(path) = &self.unix_socket {
             let address = Address::Unix(path.clone());
             let (name, addresses) = (path.display().to_string(), vec![address.to_string()]);
@@ -194,7 +255,7 @@ impl Ways {
         let (host, port) = self.connected_to(host, port);
         let (how, found) = match self.given_for(&host, port) {
             Some(addresses) => (Lookup::Given, addresses),
-            None => resolve(&host, port)?,
+            None => resolve(&host, port, machine)?,
         };
         let found: Vec<_> = without_repeats(found).into_iter().map(Address::Tcp).collect();
         let name =
@@ -220,82 +281,24 @@ impl Ways {
             of_port().find(is_it).or_else(|| of_port().find(|given| given.host.is_none()))?;
         Some(found.addresses.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
     }
-
-    /// The sources for the ports that levels need at once to these addresses, each of which can be
-    /// bound and has a way to every address of its family. None when the kernel shall choose.
-    pub fn find_sources(
-        &self,
-        levels: &[Level],
-        addresses: &[Address],
-    ) -> Result<Vec<IpAddr>, WayError> {
-        let sources = match &self.sources {
-            None => return Ok(Vec::new()),
-            Some(Sources::Listed(sources)) => sources.clone(),
-            Some(Sources::Auto) => auto(levels, addresses)?,
-        };
-        let all = routes(addresses, &sources);
-        let shown = || addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        if all.is_empty() && !addresses.is_empty() {
-            let is_v4 = addresses.iter().any(|to| to.tcp().is_some_and(|to| to.is_ipv4()));
-            let example = if is_v4 { "127.0.0.1" } else { "::1" };
-            return Err(WayError::OtherFamily { to: shown(), example });
-        }
-        sources.iter().try_for_each(|source| check_ours(*source))?;
-        all.iter().try_for_each(check_way)?;
-        Ok(sources)
-    }
 }
 
-fn auto(levels: &[Level], addresses: &[Address]) -> Result<Vec<IpAddr>, WayError> {
-    if let Some(to) = addresses.iter().find(|to| !to.is_loopback()) {
-        return Err(WayError::NotLoopback { to: to.to_string() });
-    }
-    // A host that does not tell its ports has no budget to spread.
-    let sources = Ports::look(addresses)
-        .and_then(|host| host.loopback_sources(host.needed(levels, addresses), addresses));
-    Ok(sources.unwrap_or_default())
-}
-
-fn resolve(host: &str, port: u16) -> Result<(Lookup, Vec<SocketAddr>), WayError> {
+fn resolve(
+    host: &str,
+    port: u16,
+    machine: &dyn Machine,
+) -> Result<(Lookup, Vec<SocketAddr>), WayError> {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return Ok((Lookup::Literal, vec![SocketAddr::new(ip, port)]));
     }
     let unknown = |why: String| WayError::Unknown { host: host.to_string(), why };
-    let found = (host, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
-    let found: Vec<_> = found.collect();
-    if found.is_empty() {
-        return Err(unknown("the name has no address".to_string()));
-    }
-    Ok((Lookup::Resolver, found))
-}
-
-/// A datagram socket tells whether an address may be bound, and takes no TCP port.
-fn check_ours(source_ip: IpAddr) -> Result<(), WayError> {
-    UdpSocket::bind((source_ip, 0)).map(drop).map_err(|error| {
-        let hint = match source_ip {
-            IpAddr::V4(_) => ", of which 127.0.0.0/8 are always some",
-            IpAddr::V6(_) => "; 'ip -6 addr add' gives it more",
-        };
-        WayError::NotOurs { source_ip, why: error.to_string(), hint: hint.to_string() }
-    })
-}
-
-/// Connecting a datagram socket asks the kernel's routes and sends nothing.
-fn check_way(route: &Route) -> Result<(), WayError> {
-    let (Some(source_ip), Some(to)) = (route.from, route.to.tcp()) else { return Ok(()) };
-    let connected = UdpSocket::bind((source_ip, 0)).and_then(|socket| socket.connect(to));
-    connected.map_err(|error| WayError::NoWay { source_ip, to, why: error.to_string() })
+    Ok((Lookup::Resolver, machine.resolve(host, port).map_err(unknown)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::load::{Arrival, Life};
-
-    fn kept(connections: u32) -> Level {
-        let (arrival, life) = (Arrival::Closed, Life::default());
-        Level { connections, spare: 0, depth: 1, arrival, life }
-    }
+    use crate::machine::Nowhere;
 
     fn ways(connect_to: &[&str], given: &[&str]) -> Ways {
         Ways {
@@ -306,7 +309,7 @@ mod tests {
     }
 
     fn found(ways: &Ways, host: &str, port: u16) -> String {
-        let (resolution, addresses) = ways.find(host, port).unwrap();
+        let (resolution, addresses) = ways.find(host, port, &Nowhere).unwrap();
         let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
         assert_eq!(addresses, resolution.addresses);
         format!("{} {:?} {}", resolution.name, resolution.how, addresses.join(" "))
@@ -346,7 +349,7 @@ mod tests {
         assert_eq!(found(&given, "A.test", 80), expected.replace("a.test", "A.test"));
         assert_eq!(found(&given, "b.test", 80), "b.test:80 Given 127.0.0.9:80");
         assert_eq!(found(&given, "127.0.0.1", 81), "127.0.0.1:81 Literal 127.0.0.1:81");
-        let error = given.find("nowhere.invalid", 81).unwrap_err().to_string();
+        let error = given.find("nowhere.invalid", 81, &Nowhere).unwrap_err().to_string();
         assert!(error.contains("cannot find host 'nowhere.invalid'"), "{error}");
     }
 
@@ -362,32 +365,6 @@ mod tests {
         }
         for wrong in ["", "auto,127.0.0.1", "127.0.0.1,", "a", "10.0.0.0/8", "10.0.0.1/33"] {
             assert_eq!(Sources::parse(wrong), None, "{wrong}");
-        }
-    }
-
-    fn sources(text: &str, addresses: &[&str]) -> Result<Vec<IpAddr>, String> {
-        let addresses: Vec<Address> = addresses.iter().map(|text| text.parse().unwrap()).collect();
-        let ways = Ways { sources: Sources::parse(text), ..Ways::default() };
-        ways.find_sources(&[kept(10)], &addresses).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn sources_must_be_ours_and_lead_to_the_target() {
-        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
-        assert_eq!(
-            sources("127.0.0.0/30", &["127.0.0.1:1"]),
-            Ok(vec![ip("127.0.0.1"), ip("127.0.0.2")])
-        );
-        assert_eq!(sources("auto", &["127.0.0.1:1"]).unwrap().len(), 1);
-        let cases = [
-            ("192.0.2.1", "127.0.0.1:1", "addresses of this host"),
-            ("127.0.0.1", "192.0.2.1:1", "no way from it to 192.0.2.1:1"),
-            ("127.0.0.1", "[::1]:1", "for example --source ::1"),
-            ("auto", "192.0.2.1:1", "not on loopback"),
-        ];
-        for (source, target, word) in cases {
-            let error = sources(source, &[target]).unwrap_err();
-            assert!(error.contains(word) && error.contains("--source"), "{source}: {error}");
         }
     }
 }
