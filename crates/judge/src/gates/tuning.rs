@@ -105,8 +105,8 @@ mod tests {
     use model::facts::{TunedValue, Unreadable};
     use model::reading::{Data, Reading, TuningNow};
     use model::tuning::{Fate, Row, Scope, TakesEffect};
-    use observe::Observed;
     use model::verdict::GateId;
+    use observe::Observed;
 
     fn row(place: &str) -> Row {
         Row {

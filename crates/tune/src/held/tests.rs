@@ -1,3 +1,5 @@
+//! A change of an experiment: at its end, after a kill, with a hostile journal.
+
 use super::*;
 use crate::host::Host;
 use crate::testing::MadeUp;
