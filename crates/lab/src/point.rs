@@ -12,8 +12,9 @@ use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
 use model::punctual::{Window, punctual};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
-    Second, Unmeasured, count_codes, count_errors, count_mismatches, count_requests, count_status,
+    Unmeasured, count_codes, count_errors, count_mismatches, count_requests, count_status,
 };
+use model::series::Second;
 use model::standing::Standings;
 use model::tick::ErrorClass;
 
