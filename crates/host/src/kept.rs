@@ -20,6 +20,12 @@ pub struct Buffer {
     bytes: Vec<u8>,
 }
 
+impl Default for Buffer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Buffer {
     /// One page, which most files fit.
     pub fn new() -> Self {

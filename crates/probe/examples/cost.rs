@@ -3,9 +3,10 @@
 //! `cargo run --release -p probe --example cost`
 
 use model::reading::{Data, ProbeCost};
+use model::root::Root;
 use probe::cost::by_source;
 use probe::fake_host::{SERVER_PID, Size, write_host};
-use probe::{Config, Root, Sampler};
+use probe::{Config, Sampler};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;

@@ -145,7 +145,7 @@ impl Held {
             return Ok(());
         }
         if ![&self.before.value, &self.wanted].contains(&&now.value) {
-            return Err(format!("{}: somebody else set '{}'", self.place.show(), now.value));
+            return Err(format!("{}: another program set '{}'", self.place.show(), now.value));
         }
         self.place.write(&self.host, value, &now).map_err(|why| told(&why))
     }

@@ -249,8 +249,8 @@ fn since_the_restart(begin: &Begin, present: String) -> (Option<String>, Fate, S
 /// What to do about a value that is neither ours nor the one before.
 pub(crate) fn drifted(begin: &Begin, present: &str) -> String {
     format!(
-        "another program set '{present}' after ceiling wrote '{}'; left alone; before, it was '{}': \
-         set that by hand if you want it, then revert again",
+        "another program set '{present}' after ceiling wrote '{}'; left alone; before, it was \
+         '{}': set that by hand if you want it, then revert again",
         begin.wanted, begin.before.value
     )
 }

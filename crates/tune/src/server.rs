@@ -33,7 +33,8 @@ pub enum Taken<'a> {
     Cpus(&'a [u32]),
 }
 
-/// A server that has less from [`ServerChange::begin`] to [`ServerChange::end`], until this is reverted.
+/// A server that has less from [`ServerChange::begin`] to [`ServerChange::end`], until it is
+/// reverted.
 #[derive(Debug)]
 pub struct ServerChange {
     held: Held,

@@ -436,7 +436,7 @@ fn a_value_that_an_earlier_change_moves_is_not_taken_for_the_one_before() {
     let planned = ground.planned();
     let done = apply(&host, &ground.journal(), &planned, &Options::default(), &mut tell);
     let Err(TuneError::RolledBack { why, left, .. }) = done else { panic!("{done:?}") };
-    assert!(why.contains("it was '4096' when all was looked at and is '8192' now"), "{why}");
+    assert!(why.contains("it was '4096' at the first look and is '8192' now"), "{why}");
     assert_eq!(left, 0);
     assert_eq!(ground.values()[..2], BEFORE[..2]);
     assert_eq!(ground.text(SOMAXCONN), "8192", "not ours to write");

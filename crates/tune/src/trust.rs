@@ -1,7 +1,7 @@
 //! Files that say what to write to the kernel are believed only when no other user could have put
 //! them there.
 //!
-//! Both journals of changes go through here: the tuner's, and that of experiments at the server.
+//! The journal of changes goes through here.
 
 use rustix::fs::{CWD, Mode, OFlags};
 use std::fs::{self, File};

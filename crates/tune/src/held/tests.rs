@@ -1,3 +1,5 @@
+//! A change of an experiment: at its end, after a kill, with a hostile journal.
+
 use super::*;
 use crate::host::Host;
 use crate::testing::MadeUp;
@@ -138,7 +140,7 @@ fn what_cannot_be_put_back_stays_in_the_journal_and_is_told() {
     fs::remove_dir(&limit).unwrap();
     fs::write(&limit, "5000 100000").unwrap();
     let told = ground.next_start();
-    assert!(told.contains("somebody else set '5000 100000'") && file.exists(), "{told}");
+    assert!(told.contains("another program set '5000 100000'") && file.exists(), "{told}");
     fs::write(&limit, "20000 100000").unwrap();
     let told = ground.next_start();
     assert!(told.contains("put back what") && !file.exists(), "{told}");

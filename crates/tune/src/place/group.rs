@@ -84,7 +84,8 @@ pub(super) fn write_limit(
 fn is_limit(text: &str) -> bool {
     let is_number = |word: &str| word.len() < 20 && word.parse::<u64>().is_ok();
     let words: Vec<&str> = text.split(' ').collect();
-    matches!(words[..], [quota, period] if (quota == "max" || is_number(quota)) && is_number(period))
+    let [quota, period] = words[..] else { return false };
+    (quota == "max" || is_number(quota)) && is_number(period)
 }
 
 /// Whether a place of a journal can be one of ours: the path of a group.
