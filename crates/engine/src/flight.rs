@@ -105,8 +105,8 @@ impl Flights {
         queue.requests += run.count;
     }
 
-    /// The first `count` requests of the run that holds a request got their responses; `next` is the
-    /// place on the tape of the one after them.
+    /// The first `count` requests of the run that holds a request got their responses; `next` is
+    /// the place on the tape of the one after them.
     #[inline]
     pub fn land(&mut self, slot: SlotId, request: RequestId, count: u32, next: u32) {
         if let RequestId::Number(number) = request {
@@ -195,7 +195,9 @@ mod tests {
 
         /// Requests that are answered in any order behave like a list of them.
         #[test]
-        fn numbers_find_their_request(steps in prop::collection::vec((0u32..2, 0usize..7), 1..200)) {
+        fn numbers_find_their_request(
+            steps in prop::collection::vec((0u32..2, 0usize..7), 1..200)
+        ) {
             const DEPTH: u32 = 7;
             let mut flights = Flights::new(2, DEPTH);
             let mut plain: [(u32, Vec<(u32, u64)>); 2] = Default::default();
@@ -204,7 +206,8 @@ mod tests {
                 if nth < waiting.len() {
                     let (number, sent_ns) = waiting.remove(nth);
                     let request = RequestId::Number(number);
-                    prop_assert_eq!(flights.of(slot, request).map(|run| run.sent_ns), Some(sent_ns));
+                    let found = flights.of(slot, request).map(|run| run.sent_ns);
+                    prop_assert_eq!(found, Some(sent_ns));
                     flights.land(slot, request, 1, 0);
                     prop_assert_eq!(flights.of(slot, request), None);
                 } else if waiting.len() < DEPTH as usize {

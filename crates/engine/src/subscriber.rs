@@ -1,5 +1,10 @@
 //! One worker whose connections listen: each sends one request, and its response never ends.
 //!
+//! For: holding subscriptions, and asking for a stream again that ended.
+//! In: orders of the control plane, events of the driver. Out: ticks, and with the last of a level
+//! what each subscription received.
+//! Never: a deadline for a response, or how often a connection is tried again ([`crate::pool`]).
+//!
 //! The loop is that of [`crate::worker`] without what belongs to requests: nothing is sent but the
 //! subscription, nothing is awaited but the next event, and there are no deadlines after the
 //! connect. Events are counted where they arrive; what they say of delivery is kept as a few
@@ -10,17 +15,20 @@
 //!
 //! Hot: runs for every event.
 
+mod books;
+
+use self::books::Books;
 use crate::driver::{Ahead, Buffer, Driver, Event, SlotId};
 use crate::job::{Job, Order};
 use crate::pool::{Duty, Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
 use crate::worker::TICK_NS;
 use model::fanout::Subscription;
-use model::tick::{ErrorClass, Phase, Tick};
+use model::tick::{ErrorClass, Phase};
 use rtrb::Consumer;
 use std::sync::Arc;
-use wire::session::{Session, Witness};
-use wire::sse::{self, Events};
+use wire::session::Session;
+use wire::sse::Events;
 use wire::tape::Tape;
 
 /// Longest wait, so that orders are seen, nanoseconds.
@@ -401,72 +409,6 @@ fn at_ns(event: &Event) -> u64 {
         | Event::Sent { at_ns, .. }
         | Event::Received { at_ns, .. }
         | Event::Ended { at_ns, .. } => *at_ns,
-    }
-}
-
-/// Where what a stream says is booked.
-struct Books<'a> {
-    tick: &'a mut Tick,
-    is_stream: &'a mut bool,
-    last: &'a mut Option<u64>,
-    seen: &'a mut Subscription,
-    stage: Stage,
-    /// By the clock that events are stamped by.
-    arrival_ns: Option<u64>,
-}
-
-impl Witness for Books<'_> {
-    fn head(&mut self, status: u16) {
-        *self.is_stream = status == 200;
-    }
-
-    #[inline]
-    fn event(&mut self, event: sse::Event) {
-        // Servers count from 1; what is before the first must be a number too.
-        let event = sse::Event { seq: event.seq.filter(|seq| *seq > 0), ..event };
-        let is_new = event.seq.is_none_or(|seq| self.last.is_none_or(|last| seq > last));
-        match self.stage {
-            Stage::Measure { .. } => self.measure(event, is_new),
-            Stage::Drain { .. } => {
-                if let Some(seq) = event.seq.filter(|_| is_new) {
-                    if self.seen.late == 0 {
-                        self.seen.late_first = seq;
-                    }
-                    self.seen.late += 1;
-                }
-                self.tick.unmeasured.completed += 1;
-            }
-            Stage::Rest | Stage::Report => self.tick.unmeasured.completed += 1,
-        }
-        if is_new && event.seq.is_some() {
-            *self.last = event.seq;
-        }
-    }
-}
-
-impl Books<'_> {
-    #[inline]
-    fn measure(&mut self, event: sse::Event, is_new: bool) {
-        self.tick.measured.completed += 1;
-        let events = &mut self.tick.events;
-        if let Some(seq) = event.seq {
-            events.numbered += 1;
-            if is_new {
-                self.seen.before = self.seen.before.or(Some(seq - 1));
-                self.seen.received += 1;
-                self.seen.highest = Some(seq);
-            } else {
-                events.repeated += 1;
-            }
-        }
-        if let Some(at_ns) = event.at_ns {
-            events.stamped += 1;
-            match self.arrival_ns.map(|arrival_ns| arrival_ns.checked_sub(at_ns)) {
-                Some(Some(staleness_ns)) => self.tick.latency.record_n(staleness_ns, 1),
-                Some(None) => events.early += 1,
-                None => {}
-            }
-        }
     }
 }
 

@@ -1,5 +1,11 @@
 //! One worker: its connections, its part of the load, its loop.
 //!
+//! For: sending what is due, and dealing with what happens on connections that are open.
+//! In: orders of the control plane, events of the driver. Out: requests handed to the driver, and
+//! ticks.
+//! Never: how bytes move ([`crate::driver`]), what they mean ([`wire::session`]), or how often a
+//! connection is tried again ([`crate::pool`]).
+//!
 //! A turn: take orders, do what is due by the clock, let the driver hand over and wait, then deal
 //! with each thing that happened. [`Stage`] says whether requests may leave, and the ledger knows
 //! to which account they and their responses belong. In closed loop a response makes room for the

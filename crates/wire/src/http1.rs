@@ -199,6 +199,7 @@ impl Session for Http1 {
         }
     }
 
+    // Cold: drivers without a server write once, simulations may.
     fn respond(_: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>) {
         let Reply { status, reason, fields, ending, body } = reply;
         output.extend_from_slice(format!("HTTP/1.1 {status} {reason}\r\n").as_bytes());

@@ -3,7 +3,8 @@
 //! For: workers, which know connections and requests but not what is spoken on them. A protocol is
 //! one type with [`Session`]. A worker is compiled for it, so the seam costs nothing per response.
 //! In: bytes as they arrive, and what the engine knows of the request that they answer.
-//! Out: responses, each with its request; bodies and what the server says unasked, to a [`Witness`].
+//! Out: responses, each with its request; bodies, and what the server says unasked, go to a
+//! [`Witness`].
 //! Never: a socket, a clock, or the choice of what is sent when.
 //!
 //! A worker gives every read to the session of its connection until nothing of it is left:

@@ -1,0 +1,80 @@
+//! What a stream of events says, booked as it comes.
+//!
+//! For: counting events where they arrive, and keeping what they say of delivery.
+//! In: heads and events, from a session. Out: the counters of the tick and the numbers of one
+//! subscription.
+//! Never: connections, or a clock: the time of arrival is an argument.
+//!
+//! Hot: runs for every event.
+
+use super::Stage;
+use model::fanout::Subscription;
+use model::tick::Tick;
+use wire::session::Witness;
+use wire::sse;
+
+/// Where what a stream says is booked.
+pub(super) struct Books<'a> {
+    pub tick: &'a mut Tick,
+    pub is_stream: &'a mut bool,
+    pub last: &'a mut Option<u64>,
+    pub seen: &'a mut Subscription,
+    pub stage: Stage,
+    /// By the clock that events are stamped by.
+    pub arrival_ns: Option<u64>,
+}
+
+impl Witness for Books<'_> {
+    fn head(&mut self, status: u16) {
+        *self.is_stream = status == 200;
+    }
+
+    #[inline]
+    fn event(&mut self, event: sse::Event) {
+        // Servers count from 1; what is before the first must be a number too.
+        let event = sse::Event { seq: event.seq.filter(|seq| *seq > 0), ..event };
+        let is_new = event.seq.is_none_or(|seq| self.last.is_none_or(|last| seq > last));
+        match self.stage {
+            Stage::Measure { .. } => self.measure(event, is_new),
+            Stage::Drain { .. } => {
+                if let Some(seq) = event.seq.filter(|_| is_new) {
+                    if self.seen.late == 0 {
+                        self.seen.late_first = seq;
+                    }
+                    self.seen.late += 1;
+                }
+                self.tick.unmeasured.completed += 1;
+            }
+            Stage::Rest | Stage::Report => self.tick.unmeasured.completed += 1,
+        }
+        if is_new && event.seq.is_some() {
+            *self.last = event.seq;
+        }
+    }
+}
+
+impl Books<'_> {
+    #[inline]
+    fn measure(&mut self, event: sse::Event, is_new: bool) {
+        self.tick.measured.completed += 1;
+        let events = &mut self.tick.events;
+        if let Some(seq) = event.seq {
+            events.numbered += 1;
+            if is_new {
+                self.seen.before = self.seen.before.or(Some(seq - 1));
+                self.seen.received += 1;
+                self.seen.highest = Some(seq);
+            } else {
+                events.repeated += 1;
+            }
+        }
+        if let Some(at_ns) = event.at_ns {
+            events.stamped += 1;
+            match self.arrival_ns.map(|arrival_ns| arrival_ns.checked_sub(at_ns)) {
+                Some(Some(staleness_ns)) => self.tick.latency.record_n(staleness_ns, 1),
+                Some(None) => events.early += 1,
+                None => {}
+            }
+        }
+    }
+}
