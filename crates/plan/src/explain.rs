@@ -67,7 +67,7 @@ pub fn one_line(error: &clap::Error, command: &Command, kinds: &[Kind]) -> Strin
         }
         ErrorKind::InvalidValue => {
             let accepted = text(ContextKind::ValidValue).unwrap_or_default();
-            let example = accepted.split(", ").next().unwrap_or_default().to_string();
+            let (_, example) = wanted(&argument);
             format!("{argument}: '{value}' is not one of {accepted}; for example {example}")
         }
         ErrorKind::UnknownArgument => {

@@ -63,24 +63,30 @@ fn reference_page() -> String {
                     Made by `cargo xtask reference`. Each option says what it takes, with an \
                     example.\n"
         .to_string();
+    let load = top.find_subcommand("load").map(rows).unwrap_or_default();
     for command in all(&top) {
-        section(&mut text, command);
+        let is_load = command.get_name() == "load";
+        section(&mut text, command, if is_load { &[] } else { &load });
     }
     text
 }
 
-fn section(text: &mut String, command: &Command) {
+/// The section of a command. Rows in `known` stand in that of `ceiling load`.
+fn section(text: &mut String, command: &Command, known: &[String]) {
     let name = command.get_display_name().unwrap_or(command.get_name()).replace('-', " ");
     let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
     let _ = write!(text, "\n## {name}\n\n{about}\n");
-    let shown = |argument: &&Arg| !argument.is_hide_set() && !is_common(argument);
-    let arguments: Vec<_> = command.get_arguments().filter(shown).collect();
-    if !arguments.is_empty() {
+    let (shared, own): (Vec<_>, Vec<_>) =
+        rows(command).into_iter().partition(|row| known.contains(row));
+    if !own.is_empty() {
         text.push_str("\n| option | what it does | takes | example |\n|---|---|---|---|\n");
+        text.extend(own);
     }
-    for argument in arguments {
-        row(text, argument);
+    let names: Vec<_> =
+        shared.iter().filter_map(|row| row.split('|').nth(1)).map(str::trim).collect();
+    if !names.is_empty() {
+        let _ = write!(text, "\nAs in `ceiling load`: {}.\n", names.join(", "));
     }
     if let Some(after) = command.get_after_help() {
         let _ = write!(text, "\n```text\n{after}\n```\n");
@@ -92,7 +98,13 @@ fn is_common(argument: &Arg) -> bool {
     ["help", "version"].contains(&argument.get_id().as_str())
 }
 
-fn row(text: &mut String, argument: &Arg) {
+/// One row for each argument.
+fn rows(command: &Command) -> Vec<String> {
+    let shown = |argument: &&Arg| !argument.is_hide_set() && !is_common(argument);
+    command.get_arguments().filter(shown).map(row).collect()
+}
+
+fn row(argument: &Arg) -> String {
     let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
     let names = match (argument.get_short(), argument.get_long()) {
         (Some(short), Some(long)) => format!("-{short}, --{long}"),
@@ -109,7 +121,7 @@ fn row(text: &mut String, argument: &Arg) {
     let (takes, example) = hint(argument, &kinds()).unwrap_or_default();
     let example = if example.is_empty() { example } else { format!("`{}`", cell(&example)) };
     let (help, takes) = (cell(&(help + &default)), cell(&takes));
-    let _ = writeln!(text, "| `{names}` | {help} | {takes} | {example} |");
+    format!("| `{names}` | {help} | {takes} | {example} |\n")
 }
 
 #[cfg(test)]
