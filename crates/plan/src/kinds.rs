@@ -46,6 +46,6 @@ macro_rules! numbers {
 }
 
 numbers! {
-    Capped Connections Count CpuList Depth HoldTime Lines OneRate Pause PerConnection Rate RateBounds
-    Rates Repeats Seed Share Spike Steps Streams Threads Time Visits Warmup Writers
+    Capped Connections Count CpuList Depth HoldTime Lines OneRate Pause PerConnection Rate
+    RateBounds Rates Repeats Seed Share Spike Steps Streams Threads Time Visits Warmup Writers
 }
