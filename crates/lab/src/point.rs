@@ -226,8 +226,8 @@ fn handshakes(trial: &Trial, gathered: &Gathered) -> Handshakes {
     info
 }
 
-/// All responses of the window share its CPU time, errors too: a server that sends many cheap errors
-/// must not look expensive.
+/// All responses of the window share its CPU time, errors too: a server that sends many cheap
+/// errors must not look expensive.
 fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
     let (mut window, mut level) = (visit.gathered.window_loop, visit.gathered.level_loop);
     if let Some(audience) = &visit.audience {

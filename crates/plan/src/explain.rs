@@ -30,7 +30,7 @@ fn wanted(command: &Command, shown: &str, kinds: &[Kind]) -> (String, String) {
         (None, Some(long)) => (takes, format!("--{long} {example}")),
         (None, None) => {
             let names = path.split(' ').skip(1);
-            let owner = { names }.fold(Some(command), |at, name| at?.find_subcommand(name));
+            let owner = { names }.try_fold(command, |at, name| at.find_subcommand(name));
             let places = owner.into_iter().flat_map(Command::get_positionals);
             let words = places.filter_map(|place| Some(hint(place, kinds)?.1));
             (takes, format!("{path} {}", words.collect::<Vec<_>>().join(" ")))
@@ -67,7 +67,7 @@ pub fn one_line(error: &clap::Error, command: &Command, kinds: &[Kind]) -> Strin
         }
         ErrorKind::InvalidValue => {
             let accepted = text(ContextKind::ValidValue).unwrap_or_default();
-            let example = accepted.split(", ").next().unwrap_or_default().to_string();
+            let (_, example) = wanted(&argument);
             format!("{argument}: '{value}' is not one of {accepted}; for example {example}")
         }
         ErrorKind::UnknownArgument => {

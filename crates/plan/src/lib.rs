@@ -42,7 +42,7 @@ pub use duel::{Change, Duel, proposed};
 pub use load::{Load, command, missing};
 pub use secrets::without_secrets;
 pub use target::{Target, Targets};
-pub use trust::{HARMLESS, untrusted};
+pub use trust::{is_harmless, untrusted};
 pub use tune::Tune;
 
 pub use ask::{Ask, Asked};

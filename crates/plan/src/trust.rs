@@ -4,68 +4,62 @@
 //! elsewhere, or change the server. So it is carried out only when the user says so.
 
 use crate::cells::{Cell, Server};
+use crate::kinds::numbers;
+use crate::load::command;
+use crate::typed::is_of;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-/// Options that say how much load there is, of what shape, and what is made of it. They open no
-/// file, name no address, and change nothing. Any other needs trust, those that come later too.
-pub const HARMLESS: &[&str] = &[
+/// Options that hold more than a number, and shape load or what is made of it all the same. They
+/// open no file, name no address, and change nothing. Numbers need no entry; any other option needs
+/// trust, those that come later too.
+const HARMLESS: &[&str] = &[
     "arrivals",
-    "budget",
+    "body",
     "check-body",
     "check-length",
     "check-sha256",
     "check-status",
-    "coalesce",
-    "connections",
-    "cpus",
-    "depth",
     "driver",
-    "duration",
     "events",
-    "expand",
     "expect",
     "header",
-    "hold",
     "insecure",
     "keep-requests",
     "ktls",
     "latency",
     "likes",
-    "max-connections",
     "method",
     "no-color",
-    "posts",
-    "precision",
-    "ramp",
-    "ramp-down",
-    "ramp-up",
-    "rate",
-    "repeats",
-    "requests",
-    "requests-per-conn",
     "secret-header",
-    "seed",
     "sine",
     "slo",
     "sni",
     "source",
-    "spike",
-    "steps",
-    "streams",
-    "subscribers",
-    "threads",
-    "timeout",
+    "strict",
     "tls-resume",
     "tls-version",
-    "trial",
-    "visits",
-    "warmup",
     "write-path",
-    "write-rate",
-    "writers",
-    "body",
-    "devices",
-    "strict",
 ];
+
+/// Options whose value is a number, with their old names.
+static NUMBERS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let (commands, numbers) = (command(), numbers());
+    let arguments = commands.get_subcommands().flat_map(clap::Command::get_arguments);
+    let (number, other): (Vec<_>, Vec<_>) =
+        arguments.partition(|argument| is_of(argument, &numbers));
+    let names = |argument: &clap::Arg| {
+        let aliases = argument.get_all_aliases().unwrap_or_default();
+        aliases.into_iter().chain(argument.get_long()).map(str::to_string).collect::<Vec<_>>()
+    };
+    let other: BTreeSet<_> = other.into_iter().flat_map(names).collect();
+    number.into_iter().flat_map(names).filter(|name| !other.contains(name)).collect()
+});
+
+/// Whether a plan may set an option without trust.
+pub fn is_harmless(name: &str) -> bool {
+    HARMLESS.contains(&name) || NUMBERS.contains(name)
+}
 
 /// Why a plan is refused that is not trusted, or nothing: each key, and how to allow it.
 pub fn untrusted(cells: &[Cell]) -> Option<String> {
@@ -97,7 +91,7 @@ fn keys_of(cell: &Cell) -> Vec<String> {
     for word in &cell.load.options {
         let name = word.trim_start_matches('-').split('=').next().unwrap_or_default();
         // Of the server's own processes, which ceiling finds by itself.
-        let is_harmless = HARMLESS.contains(&name) || word == "--profile=auto";
+        let is_harmless = is_harmless(name) || word == "--profile=auto";
         if !is_harmless {
             keys.push(format!("load.{name}"));
         } else if word.contains("{{csv:") {

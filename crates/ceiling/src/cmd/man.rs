@@ -59,32 +59,54 @@ pub fn reference() -> Result<Code, Failure> {
 fn reference_page() -> String {
     let mut top = Cli::command().term_width(100);
     top.build();
-    let mut text = "# Command line\n\n\
-                    Made by `cargo xtask reference`. Each option says what it takes, with an \
-                    example.\n"
-        .to_string();
+    let about = "Made by `cargo xtask reference`. Each option says what it takes, with an example.";
+    let mut text = format!("# Command line\n\n{about}\n");
+    let load = top.find_subcommand("load").map(rows).unwrap_or_default();
     for command in all(&top) {
-        section(&mut text, command);
+        let is_load = command.get_name() == "load";
+        section(&mut text, command, if is_load { &[] } else { &load });
     }
     text
 }
 
-fn section(text: &mut String, command: &Command) {
+/// The section of a command. Rows in `known` stand in that of `ceiling load`.
+fn section(text: &mut String, command: &Command, known: &[String]) {
     let name = command.get_display_name().unwrap_or(command.get_name()).replace('-', " ");
     let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
-    let _ = write!(text, "\n## {name}\n\n{about}\n");
-    let shown = |argument: &&Arg| !argument.is_hide_set() && !is_common(argument);
-    let arguments: Vec<_> = command.get_arguments().filter(shown).collect();
-    if !arguments.is_empty() {
+    let _ = write!(text, "\n## {name}\n\n{}\n", wrapped(&about));
+    let (shared, own): (Vec<_>, Vec<_>) =
+        rows(command).into_iter().partition(|row| known.contains(row));
+    if !own.is_empty() {
         text.push_str("\n| option | what it does | takes | example |\n|---|---|---|---|\n");
+        text.extend(own);
     }
-    for argument in arguments {
-        row(text, argument);
+    let names: Vec<_> =
+        shared.iter().filter_map(|row| row.split('|').nth(1)).map(str::trim).collect();
+    if !names.is_empty() {
+        let names = wrapped(&format!("As in `ceiling load`: {}.", names.join(", ")));
+        let _ = write!(text, "\n{names}\n");
     }
     if let Some(after) = command.get_after_help() {
         let _ = write!(text, "\n```text\n{after}\n```\n");
     }
+}
+
+/// Paragraphs in lines of at most 100 columns.
+fn wrapped(text: &str) -> String {
+    let wrap = |paragraph: &str| {
+        let mut lines = vec![String::new()];
+        for word in paragraph.split(' ') {
+            let last = lines.last_mut().filter(|line| line.len() + word.len() < 100);
+            match last {
+                Some(line) if line.is_empty() => line.push_str(word),
+                Some(line) => line.extend([" ", word]),
+                None => lines.push(word.to_string()),
+            }
+        }
+        lines.join("\n")
+    };
+    text.lines().map(wrap).collect::<Vec<_>>().join("\n")
 }
 
 /// `--help` and `--version`, which every command has.
@@ -92,7 +114,13 @@ fn is_common(argument: &Arg) -> bool {
     ["help", "version"].contains(&argument.get_id().as_str())
 }
 
-fn row(text: &mut String, argument: &Arg) {
+/// One row for each argument.
+fn rows(command: &Command) -> Vec<String> {
+    let shown = |argument: &&Arg| !argument.is_hide_set() && !is_common(argument);
+    command.get_arguments().filter(shown).map(row).collect()
+}
+
+fn row(argument: &Arg) -> String {
     let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
     let names = match (argument.get_short(), argument.get_long()) {
         (Some(short), Some(long)) => format!("-{short}, --{long}"),
@@ -109,7 +137,7 @@ fn row(text: &mut String, argument: &Arg) {
     let (takes, example) = hint(argument, &kinds()).unwrap_or_default();
     let example = if example.is_empty() { example } else { format!("`{}`", cell(&example)) };
     let (help, takes) = (cell(&(help + &default)), cell(&takes));
-    let _ = writeln!(text, "| `{names}` | {help} | {takes} | {example} |");
+    format!("| `{names}` | {help} | {takes} | {example} |\n")
 }
 
 #[cfg(test)]

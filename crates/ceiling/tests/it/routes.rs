@@ -179,7 +179,7 @@ fn refuses(options: &[&str], words: &[&str]) {
 
 #[test]
 fn wrong_ways_are_refused_before_load() {
-    refuses(&["--source", "here"], &["--source", "here", "auto", "for example 127.0.0.1"]);
+    refuses(&["--source", "here"], &["--source", "here", "auto", "for example --source 127.0.0.1"]);
     refuses(&["--source", "192.0.2.7"], &["--source 192.0.2.7", "addresses of this host"]);
     refuses(&["--source", "::1"], &["--source", "family", "for example --source 127.0.0.1"]);
     refuses(&["--connect-to", "a:80"], &["--connect-to", "a:80", "for example"]);

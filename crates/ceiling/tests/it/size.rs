@@ -14,7 +14,7 @@ fn what_cannot_be_sized_is_refused_in_one_line() {
     for (arguments, words) in [
         (vec!["size", "nowhere", "--rate", "1k"], vec!["<RUN>", "nowhere"]),
         (vec!["size", &file], vec!["--rate", "missing", "for example"]),
-        (vec!["size", &file, "--rate", "fast"], vec!["--rate", "fast", "for example --rate 5M"]),
+        (vec!["size", &file, "--rate", "fast"], vec!["--rate", "fast", "for example 20k"]),
         (vec!["size", &file, "--rate", "1k", "--link", "0"], vec!["--link", "for example"]),
         (vec!["size", &file, "--rate", "1k", "--headroom", "70"], vec!["--headroom", "70", "0.7"]),
         (vec!["size", &file, "--rate", "1k", "--client-cpus", "0"], vec!["--client-cpus", "0"]),
@@ -40,7 +40,7 @@ fn the_cost_of_a_server_that_responds_with_errors_is_that_of_all_its_responses()
     let record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let point = &record["points"][0];
     let figure = |pointer: &str| point.pointer(pointer).unwrap().as_f64().unwrap();
-    let (responses, good) = (figure("/cpu/responses"), figure("/requests/completed"));
+    let (responses, good) = (figure("/cpu/answers"), figure("/requests/completed"));
     let statuses = point["status"].as_object().unwrap().values().filter_map(Value::as_f64);
     // At both ends of the window as many can be on their way as there are connections.
     assert!((responses - statuses.sum::<f64>()).abs() <= 8.0, "{point}");

@@ -28,7 +28,7 @@ fn the_measured_cost_times_the_rate_is_the_prediction() {
     let point = &record["points"][0];
     let figure = |pointer: &str| point.pointer(pointer).unwrap().as_f64().unwrap();
     // CPU time is per response of the window, whenever it was asked for.
-    let rate = figure("/cpu/responses") / figure("/load/duration_s");
+    let rate = figure("/cpu/answers") / figure("/load/duration_s");
     let cpus = figure("/cpu/client_cpus");
     let said = run(&["size", &file, "--rate", "1M", "--json"]);
     assert_eq!(said.code, 0, "{}", said.stderr);

@@ -46,8 +46,8 @@ impl Folder {
         self.path.join("runs")
     }
 
-    /// Where the words of the listed servers are run from, and where they write their logs; absolute,
-    /// because they are run from another folder.
+    /// Where the words of the listed servers are run from, and where they write their logs;
+    /// absolute, because they are run from another folder.
     pub fn places(&self, list: &Path) -> Result<Places, String> {
         let path = self.path.join("servers");
         fs::create_dir(&path).map_err(|error| file_error(&path, &error))?;

@@ -1,3 +1,5 @@
+//! Points of a visit whose ticks are known.
+
 use super::*;
 use crate::gather::WindowEnds;
 use model::load::Spacing;

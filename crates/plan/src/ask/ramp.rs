@@ -100,8 +100,8 @@ impl Ask for Ramp {
                 rates.levels().into_iter().map(|rate| level(first as u32, open(rate))).collect()
             }
             (Some(_), Some(_)) => {
-                let text = "--connections: a ramp of rates has one number of connections; for example \
-                            -R 1k..64k*2 -c 100";
+                let text = "--connections: a ramp of rates has one number of connections; for \
+                            example -R 1k..64k*2 -c 100";
                 return Err(Usage(text.to_string()));
             }
         };
