@@ -2,7 +2,7 @@
 
 use judge::odds::Speaking;
 use judge::rejudge::again;
-use model::reading::{Data, Reading};
+use model::reading::{Data, Reading, Values};
 use model::run::{Point, Record, Run};
 use observe::Raw;
 
@@ -58,10 +58,9 @@ fn without_the_server(readings: &[Reading]) -> Vec<Reading> {
                 | Data::ServerQuota(_)
                 | Data::ServerFiles(_)
                 | Data::ServerThreadsNow(_)
-                | Data::ServerRuntime(_)
                 | Data::Downstreams(_)
                 | Data::Listeners(_)
-        )
+        ) || data.source() == Values::SERVER_RUNTIME
     };
     readings.iter().filter(|reading| !is_servers(&reading.data)).cloned().collect()
 }

@@ -1,11 +1,11 @@
 //! Exit codes, and why a command failed.
 
 use lab::LabError;
-use lab::target::UrlError;
 use model::claim::Claim;
 use model::objective::Standing;
 use model::run::{Outcome, Point, Record};
 use model::verdict::Named;
+use plan::Usage;
 use remote::FarError;
 use std::process::ExitCode;
 use store::StoreError;
@@ -125,14 +125,6 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// A word of a command in which a mask was left.
-pub fn missing(word: &str) -> Failure {
-    Failure::Usage(format!(
-        "'{word}': *** stands for a secret that the record does not keep; give the value, for \
-         example -H \"Authorization: $AUTHORIZATION\""
-    ))
-}
-
 impl Failure {
     /// Its exit code.
     pub fn code(&self) -> Code {
@@ -170,9 +162,9 @@ impl From<TuneError> for Failure {
     }
 }
 
-impl From<UrlError> for Failure {
-    fn from(error: UrlError) -> Self {
-        Self::Usage(error.to_string())
+impl From<Usage> for Failure {
+    fn from(Usage(text): Usage) -> Self {
+        Self::Usage(text)
     }
 }
 

@@ -6,24 +6,13 @@
 //! Never: logic; what a figure means is decided elsewhere.
 
 mod cli;
-
 mod cmd;
-
-mod arrivals;
-mod confirm;
-mod cpus;
-mod endpoints;
-mod options;
-mod remote_probe;
-mod requests;
-mod trial;
 
 mod session;
 mod signals;
 
 mod outputs;
 mod screen;
-mod secure;
 
 mod exit;
 
@@ -41,7 +30,7 @@ fn main() -> ExitCode {
         Err(error) => return cli::explain(&error, &words),
     };
     let result = match Secrets::missing(&words) {
-        Some(word) => Err(exit::missing(word)),
+        Some(word) => Err(Failure::Usage(plan::missing(word))),
         None => carry_out(cli.command),
     };
     match result {
@@ -57,11 +46,7 @@ fn main() -> ExitCode {
 
 fn carry_out(command: cli::Command) -> Result<Code, Failure> {
     match command {
-        cli::Command::Load(command) => cmd::load::run(command),
-        cli::Command::Ramp(command) => cmd::ramp::run(command),
-        cli::Command::Churn(command) => cmd::churn::run(command),
-        cli::Command::Fanout(command) => cmd::fanout::run(command),
-        cli::Command::Find(command) => cmd::find::run(command),
+        cli::Command::Asked(command) => session::run(&command),
         cli::Command::Run(command) => cmd::run::run(command),
         cli::Command::Show(command) => cmd::show::run(command),
         cli::Command::Compare(command) => cmd::compare::run(command),
@@ -70,5 +55,7 @@ fn carry_out(command: cli::Command) -> Result<Code, Failure> {
         cli::Command::Advise(command) => cmd::advise::run(command),
         cli::Command::Size(command) => cmd::size::run(command),
         cli::Command::Completions(command) => cmd::completions::run(&command),
+        cli::Command::Man(command) => cmd::man::run(&command),
+        cli::Command::Reference => cmd::man::reference(),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use model::run::Run;
+use plan::values::OutFile;
 use report::Format;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -24,12 +25,12 @@ pub struct Outputs(Vec<Output>);
 
 impl Outputs {
     /// The first file of a format, as typed.
-    pub fn first_of(paths: &[PathBuf], format: Format) -> Option<&PathBuf> {
-        paths.iter().find(|path| Format::of(path) == Ok(format))
+    pub fn first_of(paths: &[OutFile], format: Format) -> Option<&PathBuf> {
+        paths.iter().map(|path| &path.0).find(|path| Format::of(path) == Ok(format))
     }
 
     /// Opens every file, so that a wrong path is known before any load runs.
-    pub fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+    pub fn open(paths: &[OutFile]) -> Result<Self, Failure> {
         let mut outputs = Self(Vec::new());
         let mut places: Vec<PathBuf> = Vec::new();
         for path in paths {
@@ -42,7 +43,7 @@ impl Outputs {
                 )));
             }
             places.push(place);
-            let format = Format::of(path)
+            let format = Format::of(path.as_path())
                 .map_err(|error| Failure::Usage(format!("-o {}: {error}", path.display())))?;
             outputs.0.push(open(path, format)?);
         }
@@ -134,13 +135,13 @@ mod tests {
         let draft =
             |attempt| folder.join(format!(".run.json.{}-{attempt}.part", std::process::id()));
         symlink(&victim, draft(0)).unwrap();
-        let outputs = Outputs::open(&[folder.join("run.json")]).unwrap();
+        let outputs = Outputs::open(&[OutFile(folder.join("run.json"))]).unwrap();
         outputs.write_bytes(&|_| b"ours".to_vec()).unwrap();
         assert_eq!(fs::read(&victim).unwrap(), b"as it was");
         assert_eq!(fs::read(folder.join("run.json")).unwrap(), b"ours");
         assert!(fs::symlink_metadata(draft(0)).is_ok() && fs::symlink_metadata(draft(1)).is_err());
         (0..DRAFTS_MAX).for_each(|at| drop(symlink(&victim, draft(at))));
-        let refused = Outputs::open(&[folder.join("run.json")]).err().unwrap().to_string();
+        let refused = Outputs::open(&[OutFile(folder.join("run.json"))]).err().unwrap().to_string();
         assert!(refused.contains("cannot write there"), "{refused}");
         fs::remove_dir_all(&folder).unwrap();
     }

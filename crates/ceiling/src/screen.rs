@@ -1,10 +1,18 @@
 //! What a person sees while a run goes on: one line on stderr that is drawn over again, when
 //! stderr is a terminal.
 
-use crate::options::Options;
 use model::event::Event;
+use plan::{Colour, Options};
+use report::Style;
 use report::progress::{LevelInfo, block_line, progress_line};
-use std::io::{IsTerminal, Write, stderr};
+use std::env;
+use std::io::{IsTerminal, Write, stderr, stdout};
+
+/// Colours on a terminal only, and not when the user says no (<https://no-color.org>).
+pub fn style(colour: &Colour) -> Style {
+    let refused = colour.no_color || env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+    if stdout().is_terminal() && !refused { Style::Colour } else { Style::Plain }
+}
 
 /// Draws events.
 pub struct Screen {

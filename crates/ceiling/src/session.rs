@@ -1,15 +1,16 @@
-//! One run from a resolved trial to its outputs: what `load` and `ramp` share.
+//! One run from the words that ask for it to its outputs: what all commands with load share.
 
-use crate::exit::{self, Code, Failure};
-use crate::options::Options;
+use crate::exit::{self, Code, Failure, Strictness};
 use crate::outputs::Outputs;
-use crate::screen::Screen;
+use crate::screen::{Screen, style};
 use crate::signals::stop_flag;
-use lab::Logs;
+use lab::{Logs, ThisHost};
 use model::event::Event;
 use model::load::{ServerProcess, Trial};
+use model::root::Root;
 use model::run::Run;
 use model::secret::Secrets;
+use plan::{Ask, Options};
 use report::Detail;
 use std::env;
 use std::io::{self, Write, stdout};
@@ -17,7 +18,8 @@ use std::path::Path;
 use store::{Readings, StoreError, Writer};
 
 /// Runs a trial and writes everything that was asked for.
-pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
+pub fn run(asked: &dyn Ask) -> Result<Code, Failure> {
+    let (options, trial) = (asked.options(), &asked.trial(&ThisHost)?);
     let typed: Vec<String> = env::args().collect();
     let command = Secrets::command(&typed);
     let outputs = Outputs::open(&options.out)?;
@@ -32,7 +34,7 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
         }
     };
     // What a run that was killed had changed would be measured by this one.
-    for told in lab::touch::put_back_leftovers() {
+    for told in tune::put_back_abandoned(&Root::default(), &tune::journal_folder()) {
         let _ = writeln!(io::stderr(), "ceiling: {told}");
     }
     let stop = stop_flag()?;
@@ -80,7 +82,8 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
     if let Some(error) = store_failure {
         return Err(error.into());
     }
-    let code = Code::of(&run.record, options.strictness());
+    let strictness = if options.strict { Strictness::EveryGate } else { Strictness::OfFigure };
+    let code = Code::of(&run.record, strictness);
     let is_expected = !run.record.expectations.is_empty();
     if code == Code::Unmet && is_expected && !options.quiet {
         let _ = writeln!(io::stderr(), "ceiling: {}", exit::unmet(&run.record));
@@ -103,7 +106,7 @@ pub fn print(run: &Run, options: &Options) -> Result<(), Failure> {
         return Ok(());
     } else {
         let detail = if options.latency { Detail::Latency } else { Detail::Summary };
-        report::text(run, detail, options.colour.style())
+        report::text(run, detail, style(&options.colour))
     };
     to_stdout(&text)
 }

@@ -3,11 +3,13 @@
 use wire::Shapes;
 use wire::http1::Http1;
 use wire::response::{Expect, ProtocolError};
+use wire::session::Session;
 
 /// What our session makes of one head, given whole.
 fn ours(head: &[u8]) -> Result<Option<u16>, ProtocolError> {
     let mut rest = head;
-    let response = Http1::new().receive(&mut rest, Expect::HeadOnly, &mut Shapes::new())?;
+    let response =
+        Http1::new().receive(&mut rest, Expect::HeadOnly, &mut Shapes::new(), &mut ())?;
     Ok(response.map(|response| response.status))
 }
 

@@ -2,8 +2,9 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use wire::Shapes;
-use wire::http1::{Http1, Witness};
+use wire::http1::Http1;
 use wire::response::{Expect, ProtocolError, Response};
+use wire::session::{Session, Witness};
 
 /// Keeps bodies, one after the other.
 #[derive(Default)]
@@ -27,7 +28,7 @@ fn responses(
     for piece in input.chunks(piece_max) {
         let mut piece = piece;
         while !piece.is_empty() {
-            responses.extend(session.receive_before(&mut piece, expect, shapes, &mut bodies)?);
+            responses.extend(session.receive(&mut piece, expect, shapes, &mut bodies)?);
         }
     }
     responses.extend(session.end()?);

@@ -4,9 +4,7 @@ use arbitrary::Unstructured;
 use engine::driver::sim::Faults;
 use engine::job::Job;
 use engine::simulate::{Level, simulate};
-use model::load::{DriverKind, Hold, Life, Request, Spacing};
-use model::route::Route;
-use std::sync::Arc;
+use model::load::{Hold, Life, Request, Spacing};
 use wire::tape::Tape;
 
 const MS: u64 = 1_000_000;
@@ -74,19 +72,12 @@ pub fn hold(bytes: &[u8]) {
         ..Request::default()
     };
     let job = Job {
-        driver: DriverKind::Sim,
-        routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
-        tape: Arc::new(Tape::new(&[request], level.depth).expect("a plain request")),
-        threads: 1,
-        cpus: vec![],
         connections_max: level.connections_max,
         depth_max: level.depth,
         timeout_ns: 4 * MS,
         connect_timeout_ns: 3 * MS,
-        coalesce_ns: 0,
         seed,
-        tls: None,
-        tunnel: None,
+        ..Job::for_tests(Tape::new(&[request], level.depth).expect("a plain request"))
     };
     // With a budget the level lasts until it is spent, which a dead server never lets happen.
     let faults = if level.budget.is_some() {

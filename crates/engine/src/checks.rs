@@ -1,16 +1,15 @@
 //! The responses of one worker held against the rules of the tape, when there are any.
 //!
-//! Without rules there is no memory per connection, and the session shows bodies to nobody.
+//! Without rules there is no memory per connection, and the session shows bodies to nothing.
 //!
 //! Hot: runs for every response.
 
 use crate::driver::SlotId;
 use model::check::Check;
 use std::sync::Arc;
-use wire::Shapes;
-use wire::http1::Http1;
 use wire::response::{ProtocolError, Response};
 use wire::rules::{Examined, Progress};
+use wire::session::Session;
 use wire::tape::Tape;
 
 /// See the module.
@@ -30,19 +29,19 @@ impl Checks {
 
     /// Lets the session of a connection receive the response to the request at `position`.
     #[inline]
-    pub fn receive(
+    pub fn receive<S: Session>(
         &mut self,
-        (slot, session): (SlotId, &mut Http1),
+        (slot, session): (SlotId, &mut S),
         input: &mut &[u8],
         position: u32,
-        shapes: &mut Shapes,
+        memory: &mut S::Memory,
     ) -> Result<Option<Response>, ProtocolError> {
         let expect = self.tape.expect(position);
         match self.progress.get_mut(slot as usize) {
-            None => session.receive(input, expect, shapes),
+            None => session.receive(input, expect, memory, &mut ()),
             Some(progress) => {
                 let mut examined = Examined { rules: self.tape.rules(position), progress };
-                session.receive_before(input, expect, shapes, &mut examined)
+                session.receive(input, expect, memory, &mut examined)
             }
         }
     }

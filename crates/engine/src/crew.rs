@@ -8,11 +8,14 @@ use crate::subscriber::Subscriber;
 use crate::worker::Worker;
 use crate::{clock, pin};
 use model::load::{Arrival, DriverKind, Level};
+use model::tick::ThreadKind;
 use model::tick::Tick;
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+use wire::http1::Http1;
+use wire::sse::Events;
 
 /// Orders that may be on the road to a worker at once.
 const ORDERS: usize = 8;
@@ -58,14 +61,11 @@ pub enum Role {
 }
 
 impl Role {
-    /// How the names of threads that listen begin.
-    pub const LISTENING: &str = "worker-sub";
-
     /// What its threads are called, before their number.
     fn name(self) -> &'static str {
         match self {
-            Self::Asking => "worker",
-            Self::Listening { .. } => Self::LISTENING,
+            Self::Asking => ThreadKind::Requesting.name(),
+            Self::Listening { .. } => ThreadKind::Listening.name(),
         }
     }
 }
@@ -236,7 +236,7 @@ fn run_member(
         DriverKind::Uring => place.carry(Uring::new(job, slots)),
         DriverKind::Epoll => place.carry(Epoll::new(job, slots)),
         // Without sockets there is nothing to encrypt.
-        DriverKind::Null => place.run(Null::new(job, slots)),
+        DriverKind::Null => place.run(Null::new::<Http1>(job, slots)),
         DriverKind::Sim => drop(ready.send(Err(StartError::NotLive))),
     }
 }
@@ -282,13 +282,15 @@ impl Place<'_> {
         let Self { job, role, slots, index, recorder, orders, ready } = self;
         match role {
             Role::Asking => {
-                let mut worker = Worker::new(job, slots, index, driver, recorder, orders);
+                let mut worker =
+                    Worker::<_, Http1>::new(job, slots, index, driver, recorder, orders);
                 let _ = ready.send(Ok(()));
                 worker.run();
             }
             Role::Listening { stamps_ns } => {
                 let listens = (recorder, orders);
-                let mut worker = Subscriber::new(job, slots, index, driver, listens, stamps_ns);
+                let mut worker =
+                    Subscriber::<_, Events>::new(job, slots, index, driver, listens, stamps_ns);
                 let _ = ready.send(Ok(()));
                 worker.run();
             }

@@ -1,12 +1,15 @@
 //! Requests in flight, with the stamps that make their latency.
 //!
 //! Requests that one send handed over share their stamps, so they are kept as one run with a
-//! count. Responses come back in order on a connection (RFC 9112 section 9.3), so each connection
-//! is a queue of runs. The memory of all queues is taken at the start.
+//! count. Each connection is a queue of runs. Where responses come back in order, as those of
+//! HTTP/1.1 do (RFC 9112 section 9.3), only its front is looked at. Where they come in any order,
+//! a request is a run of its own, found by its number. The memory of all queues is taken at the
+//! start.
 //!
 //! Hot: runs for every request.
 
 use crate::driver::SlotId;
+use wire::session::RequestId;
 
 /// Requests sent together on one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub struct Run {
     pub count: u32,
     /// Which part of which level they were sent in.
     pub epoch: u32,
+    /// Number on its connection of the one that was sent first; [`Flights::push`] gives it.
+    pub number: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,6 +33,8 @@ struct Queue {
     first: u32,
     runs: u32,
     requests: u32,
+    /// Requests sent on this connection, modulo 2^32.
+    sent: u32,
 }
 
 /// The queues of all connections of one worker.
@@ -70,6 +77,15 @@ impl Flights {
         has_runs.then(|| &self.runs[self.index(slot, 0)])
     }
 
+    /// The run that holds a request of a connection, if that is in flight.
+    #[inline]
+    pub fn of(&self, slot: SlotId, request: RequestId) -> Option<&Run> {
+        match request {
+            RequestId::Oldest => self.oldest(slot),
+            RequestId::Number(number) => self.runs(slot).find(|run| run.number == number),
+        }
+    }
+
     /// All runs of a connection, the oldest first.
     pub fn runs(&self, slot: SlotId) -> impl Iterator<Item = &Run> {
         let runs = self.queues[slot as usize].runs;
@@ -82,27 +98,45 @@ impl Flights {
         let queue = self.queues[slot as usize];
         assert!(run.count >= 1 && queue.requests + run.count <= self.depth);
         let index = self.index(slot, queue.runs);
-        self.runs[index] = run;
+        self.runs[index] = Run { number: queue.sent, ..run };
         let queue = &mut self.queues[slot as usize];
+        queue.sent = queue.sent.wrapping_add(run.count);
         queue.runs += 1;
         queue.requests += run.count;
     }
 
-    /// The oldest request of a connection got its response; `next` is the place on the tape of the
-    /// one after it.
+    /// The first `count` requests of the run that holds a request got their responses; `next` is the
+    /// place on the tape of the one after them.
     #[inline]
-    pub fn pop(&mut self, slot: SlotId, next: u32) {
+    pub fn land(&mut self, slot: SlotId, request: RequestId, count: u32, next: u32) {
+        if let RequestId::Number(number) = request {
+            self.bring_forward(slot, number);
+        }
         let index = self.index(slot, 0);
         let run = &mut self.runs[index];
-        run.count -= 1;
+        run.count -= count;
         run.position = next;
         let run_is_over = run.count == 0;
         let queue = &mut self.queues[slot as usize];
-        queue.requests -= 1;
+        queue.requests -= count;
         if run_is_over {
             queue.runs -= 1;
             queue.first = if queue.first + 1 == self.depth { 0 } else { queue.first + 1 };
         }
+    }
+
+    /// Moves a run to the front of its queue, past those before it, which are the fewer.
+    fn bring_forward(&mut self, slot: SlotId, number: u32) {
+        let nth = self.runs(slot).position(|run| run.number == number);
+        for nth in (0..nth.unwrap_or(0) as u32).rev() {
+            let (one, other) = (self.index(slot, nth), self.index(slot, nth + 1));
+            self.runs.swap(one, other);
+        }
+    }
+
+    /// A connection was opened anew: its requests are counted from 0 again.
+    pub fn restart(&mut self, slot: SlotId) {
+        self.queues[slot as usize].sent = 0;
     }
 
     /// Removes the oldest run of a connection whole.
@@ -143,7 +177,7 @@ mod tests {
                         let oldest = flights.oldest(slot).map(|run| (run.sent_ns, run.epoch));
                         prop_assert_eq!(oldest, queue.pop_front());
                         if oldest.is_some() {
-                            flights.pop(slot, 0);
+                            flights.land(slot, RequestId::Oldest, 1, 0);
                         }
                     }
                     _ => {
@@ -156,6 +190,33 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(flights.on(slot), plain[slot as usize].len() as u32);
+            }
+        }
+
+        /// Requests that are answered in any order behave like a list of them.
+        #[test]
+        fn numbers_find_their_request(steps in prop::collection::vec((0u32..2, 0usize..7), 1..200)) {
+            const DEPTH: u32 = 7;
+            let mut flights = Flights::new(2, DEPTH);
+            let mut plain: [(u32, Vec<(u32, u64)>); 2] = Default::default();
+            for (clock, (slot, nth)) in steps.into_iter().enumerate() {
+                let (sent, waiting) = &mut plain[slot as usize];
+                if nth < waiting.len() {
+                    let (number, sent_ns) = waiting.remove(nth);
+                    let request = RequestId::Number(number);
+                    prop_assert_eq!(flights.of(slot, request).map(|run| run.sent_ns), Some(sent_ns));
+                    flights.land(slot, request, 1, 0);
+                    prop_assert_eq!(flights.of(slot, request), None);
+                } else if waiting.len() < DEPTH as usize {
+                    let sent_ns = clock as u64;
+                    flights.push(slot, Run { sent_ns, count: 1, ..Run::default() });
+                    waiting.push((*sent, sent_ns));
+                    *sent += 1;
+                }
+                let runs: Vec<_> =
+                    flights.runs(slot).map(|run| (run.number, run.sent_ns)).collect();
+                prop_assert_eq!(&runs, &*waiting);
+                prop_assert_eq!(flights.on(slot), waiting.len() as u32);
             }
         }
     }

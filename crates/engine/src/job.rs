@@ -38,6 +38,27 @@ pub struct Job {
     pub tunnel: Option<Arc<[u8]>>,
 }
 
+impl Job {
+    /// A job of tests: a simulated server, one worker, one connection. A test says what it changes.
+    pub fn for_tests(tape: Tape) -> Self {
+        Self {
+            driver: DriverKind::Sim,
+            routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
+            tape: Arc::new(tape),
+            threads: 1,
+            cpus: Vec::new(),
+            connections_max: 1,
+            depth_max: 1,
+            timeout_ns: 10_000_000_000,
+            connect_timeout_ns: 10_000_000_000,
+            coalesce_ns: 0,
+            seed: 1,
+            tls: None,
+            tunnel: None,
+        }
+    }
+}
+
 /// How the requests of a level become due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pace {

@@ -51,9 +51,11 @@ pub enum Timing {
 }
 
 /// Responses in a row to requests that were sent together; they share one latency.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Streak {
     stamp: Stamp,
+    /// 1 when the requests are measured, else 0.
+    is_measured: u64,
     responses: u64,
     responses_2xx: u64,
     bytes: u64,
@@ -168,6 +170,13 @@ impl Ledger {
         }
     }
 
+    /// Responses to requests with this stamp follow.
+    #[inline]
+    pub fn streak(&self, stamp: Stamp) -> Streak {
+        let is_measured = u64::from(self.is_window(stamp.epoch));
+        Streak { stamp, is_measured, responses: 0, responses_2xx: 0, bytes: 0 }
+    }
+
     /// Books one response. Good ones gather in `streak` until [`Ledger::settle`]. Returns 1 when it
     /// answers a measured request, else 0.
     #[inline]
@@ -176,22 +185,16 @@ impl Ledger {
         tick: &mut Tick,
         streak: &mut Streak,
         at_ns: u64,
-        stamp: Stamp,
         response: Response,
     ) -> u64 {
-        let is_measured = u64::from(self.is_window(stamp.epoch));
         if response.status >= 400 {
-            self.bad_response(tick, at_ns, stamp.epoch, response);
-            return is_measured;
-        }
-        if streak.stamp != stamp {
-            self.settle(tick, streak, at_ns);
-            *streak = Streak { stamp, ..Streak::default() };
+            self.bad_response(tick, at_ns, streak.stamp.epoch, response);
+            return streak.is_measured;
         }
         streak.responses += 1;
         streak.responses_2xx += u64::from(response.status < 300);
         streak.bytes += response.bytes;
-        is_measured
+        streak.is_measured
     }
 
     /// Books one response that failed a check. Returns 1 when it answers a measured request, else
@@ -217,8 +220,8 @@ impl Ledger {
 
     /// Books the good responses gathered so far, which were complete at `at_ns`.
     #[inline]
-    pub fn settle(&mut self, tick: &mut Tick, streak: &mut Streak, at_ns: u64) {
-        let Streak { stamp, responses, responses_2xx, bytes } = std::mem::take(streak);
+    pub fn settle(&mut self, tick: &mut Tick, streak: Streak, at_ns: u64) {
+        let Streak { stamp, responses, responses_2xx, bytes, .. } = streak;
         if responses == 0 {
             return;
         }
@@ -262,20 +265,32 @@ mod tests {
         Stamp { planned_ns: sent_ns, sent_ns, epoch }
     }
 
+    /// Books one response by itself.
+    fn book(
+        ledger: &mut Ledger,
+        tick: &mut Tick,
+        at_ns: u64,
+        stamp: Stamp,
+        response: Response,
+    ) -> u64 {
+        let mut streak = ledger.streak(stamp);
+        let measured = ledger.response(tick, &mut streak, at_ns, response);
+        ledger.settle(tick, streak, at_ns);
+        measured
+    }
+
     #[test]
     fn each_request_is_booked_where_it_was_sent() {
-        let (mut ledger, mut tick, mut streak) = Default::default();
-        let _: (&mut Ledger, &mut Tick, &mut Streak) = (&mut ledger, &mut tick, &mut streak);
+        let (mut ledger, mut tick): (Ledger, Tick) = Default::default();
         ledger.open_warmup();
         let warm = ledger.send_warmup(&mut tick, 3, 30);
         ledger.open_window();
         let measured = ledger.send_measured(&mut tick, 4, 40);
         assert_eq!((ledger.in_flight(), ledger.window_in_flight()), (7, 4));
 
-        assert_eq!(ledger.response(&mut tick, &mut streak, 9, at(1, warm), GOOD), 0);
-        assert_eq!(ledger.response(&mut tick, &mut streak, 9, at(5, measured), GOOD), 1);
-        assert_eq!(ledger.response(&mut tick, &mut streak, 9, at(5, measured), BAD), 1);
-        ledger.settle(&mut tick, &mut streak, 9);
+        assert_eq!(book(&mut ledger, &mut tick, 9, at(1, warm), GOOD), 0);
+        assert_eq!(book(&mut ledger, &mut tick, 9, at(5, measured), GOOD), 1);
+        assert_eq!(book(&mut ledger, &mut tick, 9, at(5, measured), BAD), 1);
         ledger.fail(&mut tick, 9, measured, ErrorClass::Reset, 1);
         ledger.close(&mut tick, 9);
 
@@ -289,15 +304,14 @@ mod tests {
 
     #[test]
     fn from_the_plan_both_times_are_kept() {
-        let (mut ledger, mut tick, mut streak): (Ledger, Tick, Streak) = Default::default();
+        let (mut ledger, mut tick): (Ledger, Tick) = Default::default();
         ledger.set_timing(Timing::FromPlan);
         ledger.open_window();
         let epoch = ledger.send_measured(&mut tick, 2, 20);
         for planned_ns in [100, 300] {
             let stamp = Stamp { planned_ns, sent_ns: 400, epoch };
-            ledger.response(&mut tick, &mut streak, 1000, stamp, GOOD);
+            book(&mut ledger, &mut tick, 1000, stamp, GOOD);
         }
-        ledger.settle(&mut tick, &mut streak, 1000);
         let latency = tick.latency.summary(0);
         assert_eq!((latency.count, latency.min, latency.max), (2, Some(700), Some(900)));
         let service = tick.service.summary(0);
@@ -306,35 +320,33 @@ mod tests {
 
     #[test]
     fn a_response_after_the_close_is_booked_nowhere() {
-        let (mut ledger, mut tick, mut streak): (Ledger, Tick, Streak) = Default::default();
+        let (mut ledger, mut tick): (Ledger, Tick) = Default::default();
         ledger.open_window();
         let epoch = ledger.send_measured(&mut tick, 1, 10);
         ledger.close(&mut tick, 9);
         let before = tick.measured;
-        assert_eq!(ledger.response(&mut tick, &mut streak, 9, at(1, epoch), GOOD), 0);
-        ledger.settle(&mut tick, &mut streak, 9);
+        assert_eq!(book(&mut ledger, &mut tick, 9, at(1, epoch), GOOD), 0);
         ledger.fail(&mut tick, 9, epoch, ErrorClass::Reset, 1);
         assert_eq!((tick.measured, tick.latency.count()), (before, 0));
     }
 
     #[test]
     fn every_fate_of_a_measured_request_is_noted_when_it_is_known() {
-        let (mut ledger, mut tick, mut streak): (Ledger, Tick, Streak) = Default::default();
+        let (mut ledger, mut tick): (Ledger, Tick) = Default::default();
         ledger.open_warmup();
         let warm = ledger.send_warmup(&mut tick, 2, 20);
         ledger.open_window();
         let epoch = ledger.send_measured(&mut tick, 5, 50);
-        ledger.response(&mut tick, &mut streak, 10, at(1, epoch), GOOD);
-        ledger.settle(&mut tick, &mut streak, 10);
+        book(&mut ledger, &mut tick, 10, at(1, epoch), GOOD);
         assert_eq!(tick.fate_ns, 10);
-        ledger.response(&mut tick, &mut streak, 20, at(1, epoch), BAD);
+        book(&mut ledger, &mut tick, 20, at(1, epoch), BAD);
         assert_eq!(tick.fate_ns, 20, "an error status is a fate");
         ledger.mismatch(&mut tick, 30, epoch, GOOD, Check::Body);
         assert_eq!(tick.fate_ns, 30, "a failed check is one");
         ledger.fail(&mut tick, 40, epoch, ErrorClass::Timeout, 1);
         assert_eq!(tick.fate_ns, 40, "no response in time is one");
         ledger.fail(&mut tick, 50, warm, ErrorClass::Timeout, 1);
-        ledger.response(&mut tick, &mut streak, 50, at(1, warm), BAD);
+        book(&mut ledger, &mut tick, 50, at(1, warm), BAD);
         assert_eq!(tick.fate_ns, 40, "requests of the warm-up do not count");
         ledger.close(&mut tick, 60);
         assert_eq!((tick.fate_ns, tick.measured.unanswered), (60, 1), "nor any response at all");

@@ -19,6 +19,7 @@ use model::load::{Life, Spacing};
 use model::tick::{Connections, Counters, Loop, Phase, TargetTally, Tick, Turnover};
 use rtrb::RingBuffer;
 use std::sync::Arc;
+use wire::http1::Http1;
 
 /// Durations of the level, virtual nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -109,7 +110,7 @@ pub fn simulate_seen(
     let (mut orders, orders_out) = RingBuffer::new(8);
     let slots = level.connections.max(level.connections_max);
     let driver = Sim::new(job, slots, faults);
-    let mut worker = Worker::new(job, slots, 0, driver, recorder, orders_out);
+    let mut worker = Worker::<_, Http1>::new(job, slots, 0, driver, recorder, orders_out);
     let mut account = Account::default();
     let mut sums = [(); 5].map(|()| Histogram::new());
     let mut script = script(job, level, crate::driver::Driver::now_ns(worker.driver()));

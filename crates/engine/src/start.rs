@@ -25,7 +25,6 @@ pub fn position(job: &Job, number: u32) -> u32 {
 mod tests {
     use super::*;
     use model::load::{DriverKind, Request};
-    use std::sync::Arc;
     use wire::tape::Tape;
 
     fn job(seed: u64, period: usize) -> Job {
@@ -33,18 +32,10 @@ mod tests {
             Request { method: "GET".to_string(), path: "/".to_string(), ..Request::default() };
         Job {
             driver: DriverKind::Null,
-            routes: vec![],
-            tls: None,
-            tunnel: None,
-            tape: Arc::new(Tape::new(&vec![request; period], 1).unwrap()),
-            threads: 1,
-            cpus: vec![],
-            connections_max: 1,
-            depth_max: 1,
             timeout_ns: 1,
             connect_timeout_ns: 1,
-            coalesce_ns: 0,
             seed,
+            ..Job::for_tests(Tape::new(&vec![request; period], 1).unwrap())
         }
     }
 

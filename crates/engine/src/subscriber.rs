@@ -19,9 +19,8 @@ use model::fanout::Subscription;
 use model::tick::{ErrorClass, Phase, Tick};
 use rtrb::Consumer;
 use std::sync::Arc;
-use wire::Shapes;
-use wire::http1::Http1;
-use wire::sse::{self, Listening, Sse};
+use wire::session::{Session, Witness};
+use wire::sse::{self, Events};
 use wire::tape::Tape;
 
 /// Longest wait, so that orders are seen, nanoseconds.
@@ -45,9 +44,8 @@ enum Stage {
 
 /// What a subscriber keeps of one connection.
 #[derive(Debug)]
-struct Stream {
-    session: Http1,
-    sse: Sse,
+struct Stream<S> {
+    session: S,
     /// The response under way is a stream of events.
     is_stream: bool,
     /// This connection's stream was counted as accepted.
@@ -57,12 +55,12 @@ struct Stream {
     seen: Subscription,
 }
 
-/// See the module.
-pub struct Subscriber<D> {
+/// See the module. It moves bytes by `D` and listens by `S`.
+pub struct Subscriber<D, S: Session = Events> {
     driver: D,
     tape: Arc<Tape>,
-    shapes: Shapes,
-    pool: Pool<Stream>,
+    memory: S::Memory,
+    pool: Pool<Stream<S>>,
     recorder: Recorder,
     orders: Consumer<Order>,
     /// What the server's clock of stamps shows at our zero; nothing when that is not known.
@@ -78,7 +76,7 @@ pub struct Subscriber<D> {
     quit: bool,
 }
 
-impl<D: Driver> Subscriber<D> {
+impl<D: Driver, S: Session> Subscriber<D, S> {
     /// Takes all memory a worker with `slots` connections will need. `stamps_ns` is what the clock
     /// that events are stamped by shows when ours shows zero.
     pub fn new(
@@ -93,8 +91,7 @@ impl<D: Driver> Subscriber<D> {
         // Streams are taken in turn over all workers.
         let stream = |slot: SlotId| (slot * job.threads + index) % job.tape.period();
         let fresh = |slot| Stream {
-            session: Http1::new(),
-            sse: Sse::new(),
+            session: S::default(),
             is_stream: false,
             is_counted: false,
             last: None,
@@ -103,7 +100,7 @@ impl<D: Driver> Subscriber<D> {
         Self {
             driver,
             tape: Arc::clone(&job.tape),
-            shapes: Shapes::new(),
+            memory: S::Memory::default(),
             pool: Pool::new(job, (slots, index), TICK_NS, now_ns, fresh),
             recorder,
             orders,
@@ -331,13 +328,12 @@ impl<D: Driver> Subscriber<D> {
         let tick = &mut *self.recorder.tick;
         tick.accounting.socket_bytes += u64::from(buffer.length);
         let mut input = self.driver.bytes(buffer);
-        let Stream { session, sse, is_stream, is_counted, last, seen } = self.pool.state(slot);
+        let Stream { session, is_stream, is_counted, last, seen } = self.pool.state(slot);
         let expect = self.tape.expect(seen.stream);
-        let mut books = Books { tick, last, seen, stage: self.stage };
         let arrival_ns = self.stamps_ns.map(|zero_ns| at_ns.saturating_add_signed(zero_ns));
-        let tell = |event| books.book(event, arrival_ns);
-        let mut listening = Listening { stream: sse, is_stream, tell };
-        let received = session.receive_before(&mut input, expect, &mut self.shapes, &mut listening);
+        let mut books =
+            Books { tick, is_stream: &mut *is_stream, last, seen, stage: self.stage, arrival_ns };
+        let received = session.receive(&mut input, expect, &mut self.memory, &mut books);
         if *is_stream && !std::mem::replace(is_counted, true) {
             let is_first = !std::mem::replace(&mut seen.is_accepted, true);
             self.pool.counts_mut().served += u64::from(is_first);
@@ -361,7 +357,7 @@ impl<D: Driver> Subscriber<D> {
         let connected_ns = self.driver.connected_ns(slot, at_ns);
         self.pool.opened(slot, connected_ns, &mut self.recorder.tick);
         let stream = self.pool.state(slot);
-        stream.session = Http1::new();
+        stream.session = S::default();
         (stream.is_stream, stream.is_counted) = (false, false);
         let span = self.tape.span(stream.seen.stream, 1);
         self.driver.send(slot, span, Ahead::Nothing);
@@ -408,23 +404,29 @@ fn at_ns(event: &Event) -> u64 {
     }
 }
 
-/// Where one event is booked.
+/// Where what a stream says is booked.
 struct Books<'a> {
     tick: &'a mut Tick,
+    is_stream: &'a mut bool,
     last: &'a mut Option<u64>,
     seen: &'a mut Subscription,
     stage: Stage,
+    /// By the clock that events are stamped by.
+    arrival_ns: Option<u64>,
 }
 
-impl Books<'_> {
-    /// Books an event that arrived at `arrival_ns` of the clock it is stamped by.
+impl Witness for Books<'_> {
+    fn head(&mut self, status: u16) {
+        *self.is_stream = status == 200;
+    }
+
     #[inline]
-    fn book(&mut self, event: sse::Event, arrival_ns: Option<u64>) {
+    fn event(&mut self, event: sse::Event) {
         // Servers count from 1; what is before the first must be a number too.
         let event = sse::Event { seq: event.seq.filter(|seq| *seq > 0), ..event };
         let is_new = event.seq.is_none_or(|seq| self.last.is_none_or(|last| seq > last));
         match self.stage {
-            Stage::Measure { .. } => self.measure(event, arrival_ns, is_new),
+            Stage::Measure { .. } => self.measure(event, is_new),
             Stage::Drain { .. } => {
                 if let Some(seq) = event.seq.filter(|_| is_new) {
                     if self.seen.late == 0 {
@@ -440,9 +442,11 @@ impl Books<'_> {
             *self.last = event.seq;
         }
     }
+}
 
+impl Books<'_> {
     #[inline]
-    fn measure(&mut self, event: sse::Event, arrival_ns: Option<u64>, is_new: bool) {
+    fn measure(&mut self, event: sse::Event, is_new: bool) {
         self.tick.measured.completed += 1;
         let events = &mut self.tick.events;
         if let Some(seq) = event.seq {
@@ -457,7 +461,7 @@ impl Books<'_> {
         }
         if let Some(at_ns) = event.at_ns {
             events.stamped += 1;
-            match arrival_ns.map(|arrival_ns| arrival_ns.checked_sub(at_ns)) {
+            match self.arrival_ns.map(|arrival_ns| arrival_ns.checked_sub(at_ns)) {
                 Some(Some(staleness_ns)) => self.tick.latency.record_n(staleness_ns, 1),
                 Some(None) => events.early += 1,
                 None => {}

@@ -9,30 +9,28 @@
 
 mod level;
 mod life;
-mod mixed;
 mod open;
+mod responses;
 
 use self::level::{Stage, Window};
-use self::mixed::{Books, Kind, Mixed, Plain};
 use self::open::{Margin, Release};
 use crate::alarms::Alarms;
 use crate::checks::Checks;
-use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
+use crate::driver::{Ahead, Driver, Event, Sending, SlotId};
 use crate::flight::{Flights, Run};
 use crate::job::{Job, Order, Pace};
-use crate::ledger::{Ledger, Stamp, Streak};
+use crate::ledger::Ledger;
 use crate::places::Places;
 use crate::pool::{Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
 use crate::start;
 use crate::tally::{self, Tally};
 use model::load::Life;
-use model::tick::{Connections, ErrorClass, Tick};
+use model::tick::ErrorClass;
 use rtrb::Consumer;
 use std::sync::Arc;
-use wire::Shapes;
 use wire::http1::Http1;
-use wire::response::ProtocolError;
+use wire::session::{Order as Sequence, Session};
 use wire::tape::Tape;
 
 /// Length of a tick, nanoseconds.
@@ -60,7 +58,7 @@ enum Cause {
 
 /// What a worker keeps of one connection.
 #[derive(Debug)]
-struct Requester {
+struct Requester<S> {
     /// A send is not yet in the kernel's hands.
     sending: bool,
     /// It is closed as soon as nothing is in flight.
@@ -76,10 +74,10 @@ struct Requester {
     /// Measured requests answered in this level, with any status.
     served: u64,
     /// Receiving side.
-    session: Http1,
+    session: S,
 }
 
-impl Requester {
+impl<S: Session> Requester<S> {
     /// On a slot that was never open and begins at this place on the tape.
     fn new(position: u32) -> Self {
         Self {
@@ -90,21 +88,21 @@ impl Requester {
             position,
             responses: 0,
             served: 0,
-            session: Http1::new(),
+            session: S::default(),
         }
     }
 }
 
-/// See the module.
-pub struct Worker<D> {
+/// See the module. It moves bytes by `D` and speaks `S`.
+pub struct Worker<D, S: Session = Http1> {
     driver: D,
     tape: Arc<Tape>,
-    shapes: Vec<Shapes>,
+    memories: Vec<S::Memory>,
     checks: Checks,
     tally: Tally,
     /// One target and nothing to check: the shortest way through a response.
     is_plain: bool,
-    pool: Pool<Requester>,
+    pool: Pool<Requester<S>>,
     flights: Flights,
     recorder: Recorder,
     orders: Consumer<Order>,
@@ -143,7 +141,7 @@ pub struct Worker<D> {
     quit: bool,
 }
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, S: Session> Worker<D, S> {
     /// Takes all memory a worker with `slots` connections will need.
     pub fn new(
         job: &Job,
@@ -157,7 +155,7 @@ impl<D: Driver> Worker<D> {
         Self {
             driver,
             tape: Arc::clone(&job.tape),
-            shapes: vec![Shapes::new(); tally::reported(&job.tape) as usize],
+            memories: (0..tally::reported(&job.tape)).map(|_| S::Memory::default()).collect(),
             checks: Checks::new(&job.tape, slots),
             tally: Tally::new(&job.tape),
             is_plain: tally::reported(&job.tape) == 1 && !job.tape.has_rules(),
@@ -365,82 +363,6 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    #[inline]
-    fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
-        self.recorder.tick.accounting.socket_bytes += u64::from(buffer.length);
-        let cause = if self.is_plain {
-            self.read_responses::<Plain>(slot, at_ns, buffer)
-        } else {
-            self.read_responses::<Mixed>(slot, at_ns, buffer)
-        };
-        self.driver.release(buffer);
-        match cause {
-            None if self.is_used_up(slot) => self.abandon(slot, Cause::Planned, at_ns),
-            None => self.top_up(slot, at_ns),
-            Some(cause) => self.abandon(slot, cause, at_ns),
-        }
-    }
-
-    /// Takes all responses out of a buffer; says why when the connection is of no more use.
-    #[inline]
-    fn read_responses<K: Kind>(
-        &mut self,
-        slot: SlotId,
-        at_ns: u64,
-        buffer: Buffer,
-    ) -> Option<Cause> {
-        let mut input = self.driver.bytes(buffer);
-        let state = self.pool.state(slot);
-        let mut books = Books {
-            checks: &mut self.checks,
-            ledger: &mut self.ledger,
-            tally: &mut self.tally,
-            tick: &mut self.recorder.tick,
-        };
-        let mut streak = Streak::default();
-        let mut cause = None;
-        while !input.is_empty() {
-            let Some(&run) = self.flights.oldest(slot) else {
-                // Dealt with behind the loop, which is the shorter for it.
-                break;
-            };
-            let place = if K::IS_MIXED { tally::place(&self.tape, run.position) } else { 0 };
-            let shapes = &mut self.shapes[place];
-            let received = if K::IS_MIXED {
-                let session = (slot, &mut state.session);
-                books.checks.receive(session, &mut input, run.position, shapes)
-            } else {
-                state.session.receive(&mut input, self.tape.expect(run.position), shapes)
-            };
-            match received {
-                Ok(Some(response)) => {
-                    self.flights.pop(slot, self.tape.advance(run.position, 1));
-                    state.responses += 1;
-                    state.served += if K::IS_MIXED {
-                        books.response(&mut streak, slot, &run, at_ns, response)
-                    } else {
-                        let stamp = stamp_of(&run);
-                        books.ledger.response(books.tick, &mut streak, at_ns, stamp, response)
-                    };
-                    if !response.reusable {
-                        cause = Some(Cause::Order);
-                        break;
-                    }
-                }
-                Ok(None) => {}
-                Err(_) => {
-                    cause = Some(Cause::Failure(ErrorClass::Parse));
-                    break;
-                }
-            }
-        }
-        books.ledger.settle(books.tick, &mut streak, at_ns);
-        if cause.is_none() && !input.is_empty() {
-            cause = unasked(input, &mut self.recorder.tick, self.pool.counts_mut());
-        }
-        cause
-    }
-
     /// A connection may have got room: it is used at once, or when a request is due.
     #[inline]
     fn top_up(&mut self, slot: SlotId, now_ns: u64) {
@@ -460,13 +382,19 @@ impl<D: Driver> Worker<D> {
         if one.link() != Link::Open || state.sending || !is_wanted || state.is_ending {
             return None;
         }
-        let room = self.depth.saturating_sub(self.flights.on(slot)).min(state.sends_left);
+        let may_hold = self.depth.min(state.session.capacity());
+        let room = may_hold.saturating_sub(self.flights.on(slot)).min(state.sends_left);
         let budget = match (self.stage, &mut self.window) {
             (Stage::Warmup, _) => u64::MAX,
             (Stage::Measure, Some(window)) => window.budget,
             _ => 0,
         };
-        let count = u64::from(room.min(self.tape.batch_max())).min(budget);
+        // Where responses come in any order, each request is a run of its own.
+        let batch_max = match S::ORDER {
+            Sequence::OfRequests => self.tape.batch_max(),
+            Sequence::Any => 1,
+        };
+        let count = u64::from(room.min(batch_max)).min(budget);
         if count == 0 {
             return None;
         }
@@ -492,7 +420,7 @@ impl<D: Driver> Worker<D> {
         let position = state.position;
         state.position = self.tape.advance(position, count);
         self.spend(slot, count);
-        let run = Run { sent_ns, planned_ns, position, count, epoch };
+        let run = Run { sent_ns, planned_ns, position, count, epoch, number: 0 };
         let ahead = match self.flights.on(slot) {
             0 => Ahead::Nothing,
             _ => Ahead::Unanswered,
@@ -515,8 +443,9 @@ impl<D: Driver> Worker<D> {
         let connected_ns = self.driver.connected_ns(slot, at_ns);
         self.pool.opened(slot, connected_ns, &mut self.recorder.tick);
         let state = self.pool.state(slot);
-        state.session = Http1::new();
+        state.session = S::default();
         (state.sending, state.responses) = (false, 0);
+        self.flights.restart(slot);
         self.checks.restart(slot);
         self.begin_life(slot, at_ns);
         self.top_up(slot, at_ns);
@@ -527,43 +456,6 @@ impl<D: Driver> Worker<D> {
         tick.measured.errors.add(class, 1);
         self.pool.failed(slot, tick);
         self.abandon(slot, Cause::Failure(class), at_ns);
-    }
-
-    /// The peer or the network ended the connection.
-    fn ended(&mut self, slot: SlotId, end: End, at_ns: u64) {
-        let class = match end {
-            End::Closed | End::Truncated => ErrorClass::Closed,
-            End::Reset => ErrorClass::Reset,
-        };
-        let state = self.pool.state(slot);
-        state.peer_ended = true;
-        let Some(&run) = self.flights.oldest(slot) else {
-            return self.abandon(slot, Cause::Order, at_ns);
-        };
-        match state.session.end() {
-            Ok(Some(response)) if end == End::Closed => {
-                self.flights.pop(slot, self.tape.advance(run.position, 1));
-                state.responses += 1;
-                let (tick, mut streak) = (&mut *self.recorder.tick, Streak::default());
-                let (checks, ledger) = (&mut self.checks, &mut self.ledger);
-                let mut books = Books { checks, ledger, tally: &mut self.tally, tick };
-                state.served += books.response(&mut streak, slot, &run, at_ns, response);
-                books.ledger.settle(books.tick, &mut streak, at_ns);
-                self.abandon(slot, Cause::Order, at_ns);
-            }
-            Err(ProtocolError::Truncated) if end == End::Closed => {
-                self.fail_one(slot, ErrorClass::Parse, at_ns);
-                self.abandon(slot, Cause::Failure(class), at_ns);
-            }
-            _ => self.abandon(slot, Cause::Failure(class), at_ns),
-        }
-    }
-
-    /// The oldest request of a connection failed.
-    fn fail_one(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
-        let Some(&run) = self.flights.oldest(slot) else { return };
-        self.flights.pop(slot, self.tape.advance(run.position, 1));
-        self.fail(Run { count: 1, ..run }, class, at_ns);
     }
 
     /// Books requests that failed without a response.
@@ -637,21 +529,5 @@ fn scan_ns(job: &Job) -> u64 {
     (shortest_ns / 20).clamp(1_000_000, TICK_NS)
 }
 
-/// Bytes came while no request was in flight on their connection. Empty lines are passed over, as
-/// the session does before a response (RFC 9112, 2.2); whatever else comes responses nothing, so
-/// the place in the stream is lost and the connection is of no more use.
-#[cold]
-#[inline(never)]
-fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Option<Cause> {
-    tick.accounting.stray_bytes += input.len() as u64;
-    if input.iter().all(|byte| matches!(byte, b'\r' | b'\n')) {
-        return None;
-    }
-    connections.unsolicited += 1;
-    Some(Cause::Unsolicited)
-}
-
-#[inline]
-fn stamp_of(run: &Run) -> Stamp {
-    Stamp { planned_ns: run.planned_ns, sent_ns: run.sent_ns, epoch: run.epoch }
-}
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
+use wire::http1::Http1;
+use wire::session::Session as _;
 use wire::tape::Tape;
 use wire::tls::{Recipe, Settings};
 
@@ -156,17 +158,12 @@ fn measure(
     let job = Job {
         driver,
         routes: vec![Route::to(address)],
-        tape: Arc::new(tape),
-        threads: 1,
-        cpus: vec![],
         connections_max: level.connections_max(),
         depth_max: depth,
         timeout_ns: 5_000_000_000,
         connect_timeout_ns: 5_000_000_000,
-        coalesce_ns: 0,
-        seed: 1,
         tls,
-        tunnel: None,
+        ..Job::for_tests(tape)
     };
     let mut crew = Crew::start(&job).unwrap();
     run(&mut crew, driver, level)
@@ -185,17 +182,10 @@ fn measure_events(driver: DriverKind, address: SocketAddr) -> (u64, u64) {
     let job = Job {
         driver,
         routes: vec![Route::to(address)],
-        tape: Arc::new(tape),
-        threads: 1,
-        cpus: vec![],
         connections_max: 4,
-        depth_max: 1,
         timeout_ns: 5_000_000_000,
         connect_timeout_ns: 5_000_000_000,
-        coalesce_ns: 0,
-        seed: 1,
-        tls: None,
-        tunnel: None,
+        ..Job::for_tests(tape)
     };
     let mut crew = Crew::start_as(&job, Role::Listening { stamps_ns: Some(1 << 60) }).unwrap();
     run(&mut crew, driver, &level)
@@ -256,6 +246,7 @@ fn tls() -> (Arc<ServerConfig>, Arc<Recipe>) {
         .unwrap();
     let recipe = Recipe::new(&Settings {
         server_name: "test",
+        alpn: Http1::ALPN,
         roots: Some(vec![cert.der().to_vec()]),
         identity: None,
         versions: (TlsVersion::V12, TlsVersion::V13),
@@ -274,8 +265,7 @@ fn no_driver_allocates_after_warm_up() {
     for (depth, arrival) in
         [(1, Arrival::Closed), (16, Arrival::Closed), (2, Arrival::Open { curve, arrivals })]
     {
-        let level =
-            Level { connections: 8, spare: 0, depth, arrival, life: Life::default() };
+        let level = Level { connections: 8, spare: 0, depth, arrival, life: Life::default() };
         let mut drivers = vec![DriverKind::Null, DriverKind::Epoll];
         drivers.extend(engine::driver::uring::check().is_ok().then_some(DriverKind::Uring));
         for driver in drivers {

@@ -17,6 +17,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
+use wire::http1::Http1;
+use wire::session::Session as _;
 use wire::tape::Tape;
 use wire::tls::{Recipe, Settings};
 
@@ -53,6 +55,7 @@ fn certificate() -> (Arc<ServerConfig>, Arc<Recipe>) {
         .unwrap();
     let recipe = Recipe::new(&Settings {
         server_name: "test",
+        alpn: Http1::ALPN,
         roots: Some(vec![made.cert.der().to_vec()]),
         identity: None,
         versions: (TlsVersion::V12, TlsVersion::V13),
@@ -130,17 +133,13 @@ impl Load {
         let job = Job {
             driver: self.driver,
             routes: vec![Route::to(self.address)],
-            tape: Arc::new(Tape::new(&[request], self.depth).unwrap()),
-            threads: 1,
-            cpus: vec![],
             connections_max: self.connections,
             depth_max: self.depth,
             timeout_ns: 20_000_000_000,
             connect_timeout_ns: 20_000_000_000,
-            coalesce_ns: 0,
-            seed: 1,
             tls: self.recipe,
             tunnel: self.tunnel,
+            ..Job::for_tests(Tape::new(&[request], self.depth).unwrap())
         };
         let mut crew = Crew::start(&job).unwrap();
         let (connections, depth) = (self.connections, self.depth);

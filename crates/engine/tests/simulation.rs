@@ -4,10 +4,8 @@ use engine::driver::sim::{Faults, Held, Stalls};
 use engine::job::Job;
 use engine::simulate::{Account, Level, simulate};
 use model::check::{Check, Checks};
-use model::load::{DriverKind, Hold, Life, Request, Spacing};
-use model::route::Route;
+use model::load::{Hold, Life, Request, Spacing};
 use model::tick::{Counters, ErrorClass, Turnover};
-use std::sync::Arc;
 use wire::tape::Tape;
 
 const MS: u64 = 1_000_000;
@@ -40,19 +38,12 @@ fn mix(depth: u32) -> Tape {
 
 fn job_of(tape: Tape, seed: u64, level: &Level) -> Job {
     Job {
-        driver: DriverKind::Sim,
-        routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
-        tape: Arc::new(tape),
-        threads: 1,
-        cpus: vec![],
         connections_max: level.connections_max,
         depth_max: level.depth,
         timeout_ns: 40 * MS,
         connect_timeout_ns: 30 * MS,
-        coalesce_ns: 0,
         seed,
-        tls: None,
-        tunnel: None,
+        ..Job::for_tests(tape)
     }
 }
 

@@ -9,7 +9,6 @@ use model::load::{Arrival, DriverKind, Level, Life, Request};
 use model::route::Route;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use wire::tape::Tape;
@@ -55,17 +54,11 @@ fn assert_all_answered(driver: DriverKind) {
     let job = Job {
         driver,
         routes: vec![Route::to(serve_in_rounds())],
-        tape: Arc::new(Tape::new(&[request], 1).unwrap()),
-        threads: 1,
-        cpus: vec![],
         connections_max: CONNECTIONS,
-        depth_max: 1,
         timeout_ns: 20_000_000_000,
         connect_timeout_ns: 20_000_000_000,
         coalesce_ns: PAUSE_NS,
-        seed: 1,
-        tls: None,
-        tunnel: None,
+        ..Job::for_tests(Tape::new(&[request], 1).unwrap())
     };
     let mut crew = Crew::start(&job).unwrap();
     let (arrival, life) = (Arrival::Closed, Life::default());

@@ -10,7 +10,6 @@ use model::route::Route;
 use model::tick::{Connections, Counters, ErrorClass, Loop};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use wire::tape::Tape;
@@ -56,17 +55,11 @@ fn run(driver: DriverKind, depth: u32, more: &'static str) -> (Counters, Connect
     let job = Job {
         driver,
         routes: vec![Route::to(serve(more))],
-        tape: Arc::new(Tape::new(&[request], depth).unwrap()),
-        threads: 1,
-        cpus: vec![],
         connections_max: CONNECTIONS,
         depth_max: depth,
         timeout_ns: 20_000_000_000,
         connect_timeout_ns: 20_000_000_000,
-        coalesce_ns: 0,
-        seed: 1,
-        tls: None,
-        tunnel: None,
+        ..Job::for_tests(Tape::new(&[request], depth).unwrap())
     };
     let mut crew = Crew::start(&job).unwrap();
     let (arrival, life) = (Arrival::Closed, Life::default());

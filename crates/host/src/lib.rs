@@ -23,6 +23,7 @@ pub mod nic;
 pub mod qdisc;
 
 pub mod cgroup;
+pub mod group;
 pub mod limits;
 pub mod process;
 pub mod threads;

@@ -48,6 +48,7 @@ fn backlog(case: &Case<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
+    use model::load::LoadModel;
 
     /// `rate` of `offered`, for so long, with so many in flight at both ends and so many unsent.
     fn keeps_up(
@@ -58,7 +59,7 @@ mod tests {
     ) -> Option<bool> {
         let mut fixture = Fixture::good();
         let point = &mut fixture.point;
-        point.load.model = "open".to_string();
+        point.load.model = LoadModel::Open;
         (point.rate, point.offered_rate) = (rate, Some(offered));
         point.load.duration_s = duration_s;
         (point.in_flight.first, point.in_flight.last) = (Some(first), Some(last));

@@ -3,15 +3,20 @@
 use crate::ramp::load_of;
 use model::facts::{ClockOffset, HostFacts, ServerFacts};
 use model::histogram::Summary;
+use model::load::LoadModel;
 use model::load::{Hold, Life, Trial};
 use model::route::Address;
 use model::run::Point;
 use model::standing::Figure;
+use model::tick::ErrorClass;
+use model::tick::ThreadKind;
 use model::units::NS_PER_S;
 use observe::{CpuShare, Observed, SocketCensus, ThreadShare};
 
 /// A thread or CPU set that wants more than this share of its time is hot.
 pub const HOT: f64 = 0.95;
+/// Share of planned requests that waited for a connection above which they are a queue.
+const QUEUED: f64 = 0.05;
 /// A worker that wants more than this share is so close to its limit that it limits together with
 /// whatever else is hot.
 pub const WARM: f64 = 0.90;
@@ -164,7 +169,7 @@ impl<'a> Case<'a> {
     /// The generator's worker threads.
     pub fn workers(&self) -> Option<Vec<&'a ThreadShare>> {
         let threads = self.observed.client_threads.as_ref()?;
-        Some(threads.iter().filter(|thread| thread.name.starts_with("worker-")).collect())
+        Some(threads.iter().filter(|thread| ThreadKind::of(&thread.name).is_some()).collect())
     }
 
     /// The worker that wanted most CPU.
@@ -282,7 +287,7 @@ impl<'a> Case<'a> {
 
     /// Whether the load is an open loop.
     pub fn is_open(&self) -> bool {
-        self.point.load.model == "open"
+        self.point.load.model == LoadModel::Open
     }
 
     /// Share of the planned requests that found no connection with room: those that waited for
@@ -293,9 +298,14 @@ impl<'a> Case<'a> {
         Some((requests.waited + requests.unsent) as f64 / planned as f64)
     }
 
+    /// Whether so many planned requests waited for a connection that they are a queue.
+    pub fn has_queue(&self) -> bool {
+        self.queued_share().is_some_and(|share| share > QUEUED)
+    }
+
     /// Errors of a class, as the record names it.
-    pub fn errors(&self, class: &str) -> u64 {
-        self.point.errors.get(class).copied().unwrap_or(0)
+    pub fn errors(&self, class: ErrorClass) -> u64 {
+        self.point.errors_of(class).unwrap_or(0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Two runs side by side. Differences are stated, not tested: a run knows how much its rate varies
 //! inside a window, and nothing of how much another run of the same would differ.
 
-use crate::{stats, steady, verdict};
+use crate::{ramp, stats, steady};
 use model::comparison::{
     COMPARISON_SCHEMA, Comparison, Difference, FunctionChange, PointPair, PointSide,
     ProfileDifference, Ratios, WaitChange,
@@ -83,7 +83,7 @@ fn warnings(a: &Record, b: &Record, points: &[PointPair]) -> Vec<String> {
 /// Points of equal load. Of several visits the last counts, which is the steady one.
 fn pairs(a: &Record, b: &Record) -> Vec<PointPair> {
     let sides = [a, b].map(|run| {
-        let last = verdict::last_visits(&run.points);
+        let last = ramp::last_visits(&run.points);
         last.into_iter().map(|at| (load(&run.points[at]), side(run, at))).collect::<Vec<_>>()
     });
     let [of_a, of_b] = &sides;
@@ -134,7 +134,7 @@ fn side(run: &Record, at: usize) -> PointSide {
         client_us_per_request: point.cpu.client_us_per_request,
         server_us_per_request: point.cpu.server_us_per_request,
         wall: point.verdict.wall.word().to_string(),
-        broken_gates: broken.map(|gate| gate.id.clone()).collect(),
+        broken_gates: broken.map(|gate| gate.id.to_string()).collect(),
         profiled: point.profiled,
     }
 }

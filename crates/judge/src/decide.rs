@@ -10,20 +10,19 @@ use crate::gates;
 use crate::next::{ramp_command, what_would_tell};
 use crate::odds::{self, Speaking};
 use crate::ramp::{ceiling, load_of};
-use crate::verdict::undecided;
 use crate::walls::{
     self, APPLICATION, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, PATH, SERVER, Seen, Test,
 };
 use model::load::Hold;
 use model::units::show_count;
-use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, Named, Verdict};
+use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, GateId, Named, Verdict};
 use model::wall::{Side, WallId};
 
 /// Gates that do not touch a counter: a generator that is late, or stamps late, changes no count.
-const OF_TIME: [&str; 2] = ["release", "resolution"];
+const OF_TIME: [GateId; 2] = [GateId::Release, GateId::Resolution];
 
 /// Gates that qualify the claim of a ceiling: the wall is named all the same.
-const OF_CLAIM: [&str; 2] = ["steadiness", "tuning"];
+const OF_CLAIM: [GateId; 2] = [GateId::Steadiness, GateId::Tuning];
 
 /// Listed with the counted limits, but known by how evenly responses come.
 const TIMED: [WallId; 2] = [WallId::A4, WallId::A5];
@@ -41,12 +40,12 @@ fn brings_about(case: &Case<'_>, server: WallId) -> bool {
 /// A wall is named when it is so many times as probable as the next one.
 const ODDS_MIN: f64 = 3.0;
 
-/// The verdict of a point. `shape` is what the ramp around it says, when there is one.
-pub(crate) fn decide(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
-    weighed(case, last_resort(case, by_rules(case, shape)))
+/// The verdict of a point. `ramp` is what the ramp around it says, when there is one.
+pub(crate) fn decide(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
+    weighed(case, last_resort(case, by_rules(case, ramp)))
 }
 
-fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
+fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
     let counted = COUNTED.walls.iter().find_map(|listed| match (listed.test)(case) {
         Test::Seen(seen) if !hides(case, listed.wall) => Some((listed.wall, seen)),
         _ => None,
@@ -55,7 +54,7 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
         if let Some(verdict) = two_limits(case, wall, &seen) {
             return verdict;
         }
-        return named(case, wall, add_shape(seen, shape, wall));
+        return named(case, wall, add_ramp(seen, ramp, wall));
     }
     // A generator that is frozen, late or throttled breaks accounts: the cause is named, not the
     // symptom.
@@ -64,7 +63,7 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
         return invalid(case, wall, seen);
     }
     let server = SERVER.first_seen(case);
-    let server = server.map(|(wall, seen)| (wall, add_queue(add_shape(seen, shape, wall), case)));
+    let server = server.map(|(wall, seen)| (wall, add_queue(add_ramp(seen, ramp, wall), case)));
     let is_at_limit = client.is_some();
     let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
     match (client, server) {
@@ -75,18 +74,18 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
                 "the server shows {server} ({}) too, which a generator at its limit brings about",
                 server.name()
             ));
-            named(case, client, add_shape(seen, shape, client))
+            named(case, client, add_ramp(seen, ramp, client))
         }
         (Some((client, seen)), Some((server, more))) => both(case, (client, seen), (server, more)),
-        (Some((wall, seen)), None) => named(case, wall, add_shape(seen, shape, wall)),
+        (Some((wall, seen)), None) => named(case, wall, add_ramp(seen, ramp, wall)),
         (None, Some((wall, seen))) if is_crowded(case, wall) => crowded(case, wall, seen),
         (None, Some((wall, seen))) if seen.is_more_than_utilisation() => named(case, wall, seen),
         (None, Some((wall, seen))) => only_busy(case, wall, seen),
         // What waits then waits for no wall.
-        (None, None) if keeps_up(case) == Some(true) => no_heat(case, shape),
+        (None, None) if keeps_up(case) == Some(true) => no_heat(case, ramp),
         (None, None) => match APPLICATION.first_seen(case).or_else(|| PATH.first_seen(case)) {
-            Some((wall, seen)) => named(case, wall, add_shape(seen, shape, wall)),
-            None => no_heat(case, shape),
+            Some((wall, seen)) => named(case, wall, add_ramp(seen, ramp, wall)),
+            None => no_heat(case, ramp),
         },
     }
 }
@@ -94,7 +93,7 @@ fn by_rules(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
 /// Whether broken gates take away what a counted limit rests on.
 fn hides(case: &Case<'_>, wall: WallId) -> bool {
     let is_timed = TIMED.contains(&wall);
-    let breaks_time = OF_TIME.iter().any(|id| gates::is_broken(case.point, id));
+    let breaks_time = OF_TIME.iter().any(|id| gates::is_broken(case.point, *id));
     !gates::is_rate_known(case.point) || is_timed && breaks_time
 }
 
@@ -117,9 +116,12 @@ fn last_resort(case: &Case<'_>, verdict: Verdict) -> Verdict {
     }
 }
 
-/// Whether the ramp does not rise any more.
-fn is_flat(shape: &Seen) -> bool {
-    shape.findings.iter().any(|finding| !finding.evidence.rule.starts_with("still rising"))
+/// What the ramp around a point says.
+pub(crate) struct RampSays {
+    /// Whether the rate still grows at the highest load.
+    pub(crate) is_rising: bool,
+    /// The same as evidence.
+    pub(crate) seen: Seen,
 }
 
 /// A quota of CPU time and a full link are counted apart, and neither imitates the other.
@@ -178,10 +180,10 @@ fn doubted(wall: WallId, rival: Alternative, mut verdict: Verdict) -> Verdict {
 }
 
 /// The shape of the ramp supports any wall but says nothing of its side; a rising one contradicts.
-fn add_shape(mut seen: Seen, shape: Option<&Seen>, wall: WallId) -> Seen {
-    let Some(shape) = shape else { return seen };
-    for finding in &shape.findings {
-        if finding.evidence.rule.starts_with("still rising") {
+fn add_ramp(mut seen: Seen, ramp: Option<&RampSays>, wall: WallId) -> Seen {
+    let Some(RampSays { is_rising, seen: of_ramp }) = ramp else { return seen };
+    for finding in &of_ramp.findings {
+        if *is_rising {
             seen.against.push(format!("{}: {} is not reached yet", finding.evidence.value, wall));
         } else {
             seen.findings.push(finding.clone());
@@ -190,13 +192,10 @@ fn add_shape(mut seen: Seen, shape: Option<&Seen>, wall: WallId) -> Seen {
     seen
 }
 
-/// Share of planned requests that waited for a connection above which they are a queue.
-pub(crate) const QUEUED: f64 = 0.05;
-
 /// In open loop requests queue where they are sent while what responses is slower than the plan.
 /// That says nothing of the wall, but that there is one behind a generator that is on time.
 fn add_queue(mut seen: Seen, case: &Case<'_>) -> Seen {
-    if let Some(share) = case.queued_share().filter(|share| *share > QUEUED) {
+    if let Some(share) = case.queued_share().filter(|_| case.has_queue()) {
         seen = seen.with(
             Family::QueueLocation,
             "client",
@@ -221,7 +220,7 @@ fn rival_is_contradicted(case: &Case<'_>, wall: WallId) -> bool {
 /// What qualifies the claim of a ceiling at this point.
 fn reservations(case: &Case<'_>) -> Vec<String> {
     let gates = case.point.gates.iter().filter(|gate| gate.ok == Some(false));
-    let of_claim = gates.filter(|gate| OF_CLAIM.contains(&gate.id.as_str()));
+    let of_claim = gates.filter(|gate| OF_CLAIM.contains(&gate.id));
     of_claim.map(|gate| format!("gate {}: {}", gate.id, gate.why)).collect()
 }
 
@@ -303,13 +302,12 @@ fn only_busy(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
     unknown(case, seen)
 }
 
-fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
-    let is_flat = shape.is_some_and(is_flat);
-    let is_rising = shape.is_some() && !is_flat;
+fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
+    let is_flat = ramp.is_some_and(|ramp| !ramp.is_rising);
     let offered = OFFERED.first_seen(case).map(|(_, seen)| seen);
-    match (offered, shape) {
-        (offered, Some(shape)) if is_rising => {
-            let mut seen = shape.clone();
+    match (offered, ramp) {
+        (offered, Some(ramp)) if ramp.is_rising => {
+            let mut seen = ramp.seen.clone();
             if let Some(offered) = offered {
                 seen.findings.extend(offered.findings);
                 seen.next.extend(offered.next);
@@ -320,7 +318,8 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
         }
         (Some(seen), None) => one_level(case, none(case, seen)),
         (offered, _) => {
-            let mut seen = add_queue(shape.cloned().unwrap_or_default(), case);
+            let of_ramp = ramp.map_or_else(Seen::default, |ramp| ramp.seen.clone());
+            let mut seen = add_queue(of_ramp, case);
             if is_flat && offered.is_some() {
                 let what = "nothing is busy on either side: something waits (a pool, a lock, a \
                             limiter, a downstream service)";
@@ -337,8 +336,8 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
 }
 
 /// All that can be said of a flat ramp when only the generator was watched.
-const BEYOND: &str = "the wall is beyond the generator: on the path or at the server, which nobody \
-                      watched";
+const BEYOND: &str = "the wall is beyond the generator: on the path or at the server, which was \
+                      not watched";
 
 /// One level of a closed loop cannot tell the number in flight from a smaller number of places
 /// inside the server: both are full.
@@ -397,5 +396,22 @@ fn empty(case: &Case<'_>, seen: Seen) -> Verdict {
         next: seen.next,
         not_tested: walls::not_tested(case),
         ..undecided()
+    }
+}
+
+/// A verdict about nothing.
+pub fn undecided() -> Verdict {
+    Verdict {
+        wall: Named::Unknown,
+        name: "the evidence does not decide".to_string(),
+        side: Side::Unknown,
+        confidence: Confidence::Unknown,
+        also: Vec::new(),
+        alternatives: Vec::new(),
+        ceiling: None,
+        evidence: Vec::new(),
+        against: Vec::new(),
+        not_tested: Vec::new(),
+        next: Vec::new(),
     }
 }

@@ -12,6 +12,7 @@ use crate::steady::{Steadiness, steadiness};
 use crate::{gates, last_visits, stats};
 use model::fingerprint::Fingerprint;
 use model::histogram::Histogram;
+use model::load::LoadModel;
 use model::load::{Question, Trial};
 use model::run::Point;
 use model::units::show_ns;
@@ -48,7 +49,7 @@ pub fn of_ramp(trial: &Trial, points: &[Point]) -> Vec<Fingerprint> {
     }
     let usable = last_visits(points).into_iter().map(|index| &points[index]);
     let levels: Vec<&Point> = usable
-        .filter(|point| gates::is_rate_known(point) && point.load.model == "closed")
+        .filter(|point| gates::is_rate_known(point) && point.load.model == LoadModel::Closed)
         .filter(|point| !point.is_churn() && point.latency_ns.mean.is_some())
         .collect();
     match ramp::shape(&levels) {

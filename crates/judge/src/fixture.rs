@@ -6,15 +6,13 @@ use crate::case::Case;
 use crate::gates;
 use model::facts::{CpuAccounting, HostFacts, ServerFacts};
 use model::histogram::Summary;
-use model::load::{
-    Arrival, DriverKind, Level, Life, MixTarget, Question, Request, ServerProcess, Stop, Trial,
-    Warmup,
-};
+use model::load::{Arrival, Level, Life, LoadModel, MixTarget, Request, Stop, Trial};
 use model::reading::CpuShares;
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
-    Second, Spread, Unmeasured, count_mismatches,
+    Unmeasured, count_mismatches,
 };
+use model::series::{Second, Spread};
 use model::standing::{Figure, Standing, Standings};
 use model::tick::Counters;
 use model::verdict::{Confidence, Named, Verdict};
@@ -193,7 +191,7 @@ impl Fixture {
 
 fn load(connections: u32) -> LoadInfo {
     LoadInfo {
-        model: "closed".to_string(),
+        model: LoadModel::Closed,
         connections,
         connections_max: connections,
         depth: 1,
@@ -259,11 +257,8 @@ fn unjudged() -> Verdict {
 fn trial() -> Trial {
     let url = "http://127.0.0.1:8083/read".to_string();
     Trial {
-        question: Question::Load,
         url,
         addresses: vec!["127.0.0.1:8083".parse().expect("an address")],
-        resolution: model::route::Resolution::default(),
-        sources: vec![],
         requests: vec![Request {
             method: "GET".to_string(),
             path: "/read".to_string(),
@@ -283,27 +278,8 @@ fn trial() -> Trial {
             life: Life::default(),
         }],
         stop: Stop::AfterNs(SECONDS * 1_000_000_000),
-        warmup: Warmup::ForNs(0),
         drain_ns: 2_000_000_000,
-        window_max_ns: None,
-        timeout_ns: 10_000_000_000,
-        visits: 1,
-        repeats_max: 0,
-        threads: 1,
-        cpus: vec![],
-        driver: DriverKind::Epoll,
-        driver_reason: "test".to_string(),
-        coalesce_ns: 0,
-        seed: 1,
-        server: ServerProcess::ByPort,
-        runtime: None,
-        expect: None,
-        search: None,
-        confirm: None,
-        fanout: None,
-        profile: None,
-        tls: None,
-        proxy: None,
+        ..Trial::blank()
     }
 }
 

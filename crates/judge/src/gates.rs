@@ -26,13 +26,13 @@ use crate::case::Case;
 use model::load::Stop;
 use model::run::Point;
 use model::standing::{Figure, LATENCIES, Standing, Standings};
-use model::verdict::Gate;
+use model::verdict::{Gate, GateId};
 use model::wall::WallId;
 
 /// A gate as listed.
 pub struct Listed {
-    /// Stable name.
-    pub id: &'static str,
+    /// Its name.
+    pub id: GateId,
     /// The wall that it shows when no other cause is known.
     pub breaks: WallId,
     /// The figures that it strikes.
@@ -92,7 +92,7 @@ const OF_REQUESTS: &[Figure] = &[
 ];
 
 const fn gate(
-    id: &'static str,
+    id: GateId,
     breaks: WallId,
     check: fn(&Case<'_>) -> Outcome,
     strikes: &'static [Figure],
@@ -103,13 +103,13 @@ const fn gate(
 
 /// Every gate, in the order of the record.
 pub const GATES: &[Listed] = &[
-    gate("conservation", WallId::M1, conservation::check, OF_REQUESTS, Leaves::Nothing),
-    gate("littles_law", WallId::M1, littles_law::check, OF_REQUESTS, Leaves::Nothing),
-    gate("bytes", WallId::M1, bytes::check, OF_REQUESTS, Leaves::Nothing),
-    gate("samples", WallId::M1, samples::check, OF_REQUESTS, Leaves::Nothing),
-    gate("percentiles", WallId::M1, percentiles::check, &[], Leaves::Nothing),
+    gate(GateId::Conservation, WallId::M1, conservation::check, OF_REQUESTS, Leaves::Nothing),
+    gate(GateId::LittlesLaw, WallId::M1, littles_law::check, OF_REQUESTS, Leaves::Nothing),
+    gate(GateId::Bytes, WallId::M1, bytes::check, OF_REQUESTS, Leaves::Nothing),
+    gate(GateId::Samples, WallId::M1, samples::check, OF_REQUESTS, Leaves::Nothing),
+    gate(GateId::Percentiles, WallId::M1, percentiles::check, &[], Leaves::Nothing),
     gate(
-        "resolution",
+        GateId::Resolution,
         WallId::M1,
         resolution::check,
         &LATENCIES,
@@ -119,7 +119,7 @@ pub const GATES: &[Listed] = &[
         ),
     ),
     gate(
-        "release",
+        GateId::Release,
         WallId::C4,
         release::check,
         &LATENCIES,
@@ -130,37 +130,43 @@ pub const GATES: &[Listed] = &[
         ),
     ),
     gate(
-        "window",
+        GateId::Window,
         WallId::M1,
         window::check,
         &[Figure::Rate, Figure::Ceiling],
         Leaves::Bound(window::leaves, "the rate with the requests in flight at an edge off or on"),
     ),
     gate(
-        "cpu_states",
+        GateId::CpuStates,
         WallId::M1,
         cpu_states::check,
         &[Figure::ClientHost, Figure::ServerHost],
         Leaves::Bound(cpu_states::leaves, "nothing of the host whose states do not add up"),
     ),
     gate(
-        "connections",
+        GateId::Connections,
         WallId::M1,
         connections::check,
         &[Figure::Load],
         Leaves::Bound(connections::leaves, "the connections that were served"),
     ),
-    gate("checks", WallId::M4, checks::check, &[], Leaves::Nothing),
+    gate(GateId::Checks, WallId::M4, checks::check, &[], Leaves::Nothing),
     gate(
-        "steadiness",
+        GateId::Steadiness,
         WallId::M3,
         steadiness::check,
         &[Figure::Ceiling],
         Leaves::Bound(steadiness::leaves, "the lowest and the highest half-second rate"),
     ),
-    gate("tuning", WallId::M3, tuning::check, &[Figure::Ceiling, Figure::Wall], Leaves::Nothing),
     gate(
-        "subscribers",
+        GateId::Tuning,
+        WallId::M3,
+        tuning::check,
+        &[Figure::Ceiling, Figure::Wall],
+        Leaves::Nothing,
+    ),
+    gate(
+        GateId::Subscribers,
         WallId::M4,
         subscribers::check,
         &[Figure::Load],
@@ -168,7 +174,7 @@ pub const GATES: &[Listed] = &[
     ),
     // What is said of the generator then is what its own walls say.
     gate(
-        "delivery",
+        GateId::Delivery,
         WallId::C2,
         delivery::check,
         &[Figure::Rate, Figure::Delivery],
@@ -177,22 +183,22 @@ pub const GATES: &[Listed] = &[
 ];
 
 /// Gates of points with subscribers; others do not have them.
-const OF_EVENTS: [&str; 2] = ["subscribers", "delivery"];
+const OF_EVENTS: [GateId; 2] = [GateId::Subscribers, GateId::Delivery];
 
 /// Runs every gate on a point.
 pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
     let gate = |listed: &Listed| {
         let Outcome { ok, measured, bound, why } = (listed.check)(case);
-        Gate { id: listed.id.to_string(), ok, measured, bound, why }
+        Gate { id: listed.id, ok, measured, bound, why }
     };
     // A gate that does not apply to a point is not one that could not be checked.
     let is_asked = |listed: &&Listed| match listed.id {
         // Where nothing was changed nothing can drift.
-        "tuning" => tuning::is_asked(case),
-        "release" => case.is_open(),
-        "checks" => case.trial.targets.iter().any(|target| !target.checks.is_empty()),
-        "window" => matches!(case.trial.stop, Stop::AfterNs(_)),
-        "steadiness" => case.point.load.curve.is_none(),
+        GateId::Tuning => tuning::is_asked(case),
+        GateId::Release => case.is_open(),
+        GateId::Checks => case.trial.targets.iter().any(|target| !target.checks.is_empty()),
+        GateId::Window => matches!(case.trial.stop, Stop::AfterNs(_)),
+        GateId::Steadiness => case.point.load.curve.is_none(),
         id => case.point.events.is_some() || !OF_EVENTS.contains(&id),
     };
     GATES.iter().filter(is_asked).map(gate).collect()
@@ -236,6 +242,6 @@ pub fn striking(point: &Point, figure: Figure) -> impl Iterator<Item = &Gate> {
 }
 
 /// Whether a gate of a point is broken.
-pub fn is_broken(point: &Point, id: &str) -> bool {
+pub fn is_broken(point: &Point, id: GateId) -> bool {
     point.gates.iter().any(|gate| gate.id == id && gate.ok == Some(false))
 }

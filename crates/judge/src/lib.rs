@@ -31,7 +31,6 @@ mod plateau;
 pub mod ramp;
 pub mod shape;
 
-pub mod audit;
 pub mod compare;
 pub mod size;
 pub mod stats;
@@ -46,7 +45,9 @@ pub mod perturb;
 pub mod signals;
 pub use signals::signals;
 
-pub use verdict::{Context, judge_point, judge_run, last_visits, undecided};
+pub use decide::undecided;
+pub use ramp::last_visits;
+pub use verdict::{Context, judge_point, judge_run};
 
 #[cfg(test)]
 mod fixture;

@@ -1,14 +1,13 @@
 //! The next step: what would settle a verdict that does not decide.
 
 use crate::case::Case;
-use crate::decide::QUEUED;
 use model::load::Question;
 use model::route::Address;
 
 /// The commands that would separate what is open.
 pub(crate) fn what_would_tell(case: &Case<'_>) -> Vec<String> {
     let mut next = Vec::new();
-    if case.queued_share().is_some_and(|share| share > QUEUED) {
+    if case.has_queue() {
         let most = u64::from(case.point.load.connections_max.max(1)) * 4;
         next.push(format!(
             "let waiting requests open connections: --max-connections {most}; if the rate stays, \

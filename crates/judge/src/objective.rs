@@ -434,7 +434,7 @@ mod tests {
         assert_eq!(stands("errors<1%"), (Some(false), Some(3.0)));
         let mut broken = point.clone();
         broken.gates = vec![model::verdict::Gate {
-            id: "errors".to_string(),
+            id: model::verdict::GateId::Checks,
             ok: Some(false),
             measured: None,
             bound: String::new(),

@@ -42,6 +42,14 @@ pub fn load_phrase(point: &Point) -> String {
     format!("{} {unit}", load_of(point))
 }
 
+/// Index of the last visit of each level: a repeat stands for its level.
+pub fn last_visits(points: &[Point]) -> Vec<usize> {
+    let is_last = |index: &usize| {
+        points.get(index + 1).is_none_or(|next| next.attempt <= points[*index].attempt)
+    };
+    (0..points.len()).filter(is_last).collect()
+}
+
 /// The shape of points in order of rising load. Visits of one load are one level.
 pub fn shape(points: &[&Point]) -> Shape {
     let levels = levels(points);

@@ -5,15 +5,17 @@
 //! parametric bootstrap: the levels of a ramp are chosen, not drawn, so each level's rate is drawn
 //! anew around the fitted curve and the form is fitted again.
 //!
-//! The result supports or contradicts a verdict and never decides alone. A good fit says nothing
-//! about the side: USL goes through the published ramp of a web server within a few percent
-//! (see the tests), and all of that curve was the generator's.
+//! The result is for the page; no verdict rests on it. What a verdict needs of a ramp is whether it
+//! still rises, which `ramp.rs` says. A good fit says nothing about the side: USL goes through the
+//! published ramp of a web server within a few percent (see the tests), and all of that curve was
+//! the generator's.
 
 mod bootstrap;
 mod forms;
 
 use crate::{gates, last_visits, ramp, stats, steady};
 use forms::{Fit, Form, Level};
+use model::load::LoadModel;
 use model::load::{Question, Trial};
 use model::ramp_fit::{Estimate, FittedLevel, FittedShape, ShapeFit, ShapeKind, Superlinear};
 use model::run::Point;
@@ -50,7 +52,7 @@ fn fit(points: &[Point], chosen: &[usize]) -> Option<ShapeFit> {
     chosen.dedup_by_key(|index| ramp::load_of(&points[*index]));
     let is_ramp = |index: &usize| {
         let point = &points[*index];
-        point.load.model == "closed" && !point.is_churn()
+        point.load.model == LoadModel::Closed && !point.is_churn()
     };
     if chosen.len() < 4 || !chosen.iter().all(is_ramp) {
         return None;

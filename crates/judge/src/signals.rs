@@ -6,7 +6,7 @@
 use crate::case::{Case, Host};
 use crate::rejudge;
 use crate::walls::resent;
-use crate::{gates, stats, steady, verdict::Context, verdict::last_visits};
+use crate::{gates, ramp::last_visits, stats, steady, verdict::Context};
 use model::facts::{HostFacts, Nic};
 use model::reading::OpenFiles;
 use model::route::Address;

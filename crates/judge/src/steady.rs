@@ -1,6 +1,7 @@
 //! Whether a measured window shows one rate, or several.
 
 use crate::stats;
+use model::load::LoadModel;
 use model::run::Point;
 
 /// A shift of the mean that is larger than this share makes the window not steady.
@@ -112,7 +113,8 @@ const PARTS_MIN: usize = 5;
 /// Tenths of a second of one round, where responses come in rounds; 0 where they do not. In closed
 /// loop requests that were sent at once come back at once.
 fn round_of(point: &Point) -> usize {
-    let is_stepped = point.load.model == "closed" && !point.is_churn() && point.events.is_none();
+    let is_stepped =
+        point.load.model == LoadModel::Closed && !point.is_churn() && point.events.is_none();
     let round_ns = point.service_ns.p50.filter(|_| is_stepped).unwrap_or(0);
     (round_ns as f64 / 1e8).round() as usize
 }

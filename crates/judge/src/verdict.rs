@@ -6,21 +6,18 @@
 //! nothing is ever "confirmed".
 
 use crate::case::Case;
-use crate::decide::decide;
-use crate::ramp::{self, Shape, load_of, load_phrase};
+use crate::decide::{RampSays, decide, undecided};
+use crate::ramp::{self, Shape, last_visits, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
 use crate::{gates, objective, perturb, ramp::ceiling, residence};
 use model::facts::HostFacts;
+use model::load::LoadModel;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
 use model::run::{Outcome, Point, Target};
 use model::verdict::{Confidence, IntervalKind, Named, Verdict};
-use model::wall::Side;
 use observe::Observed;
 use std::collections::BTreeSet;
-
-/// How it begins what is said of a probe that was lost.
-const PROBE_LOST: &str = "the probe on the server's host was lost";
 
 /// What is known about a run beside its points.
 #[derive(Debug, Clone, Copy)]
@@ -91,15 +88,12 @@ fn mention_loss(context: Context<'_>, verdict: &mut Verdict, observed: &[&Observ
     if blind == 0 {
         return;
     }
-    // Of a level alone it is said already.
-    verdict.against.retain(|what| !what.starts_with(PROBE_LOST));
     verdict.against.push(format!(
-        "{PROBE_LOST} ({why}): in {blind} of {} windows it is not known what that host did, so its \
-         walls can be neither named nor excluded",
+        "the probe on the server's host was lost ({why}): in {blind} of {} windows it is not known \
+         what that host did, so its walls can be neither named nor excluded",
         observed.len()
     ));
     let next = "start `ceiling probe serve` on the server's host again, and repeat".to_string();
-    verdict.next.retain(|what| *what != next);
     verdict.next.insert(0, next);
 }
 
@@ -116,8 +110,9 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
     };
     let case =
         |index: usize| Case { ramp: &by_load, ..context.case(&points[index], &observed[index]) };
+    let alone = |index: usize| decide(&context.case(&points[index], &observed[index]), None);
     let mut verdict = match &shape {
-        Shape::TooFew => points[last].verdict.clone(),
+        Shape::TooFew => alone(last),
         Shape::Rising => decide(&case(last), Some(&shape_evidence(&rated, &shape))),
         Shape::Flat { plateau, .. } => {
             let visits: Vec<&Point> = plateau.iter().map(|at| rated[*at]).collect();
@@ -129,7 +124,7 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
                 decisive.iter().map(|index| decide(&case(*index), Some(&evidence))).collect();
             let rates: Vec<_> = decisive.iter().map(|index| &points[*index]).collect();
             match decided.is_empty() {
-                true => points[last].verdict.clone(),
+                true => alone(last),
                 false => of_plateau(majority(&decided, &rates), &visits, context.trial),
             }
         }
@@ -162,7 +157,7 @@ fn of_plateau(mut verdict: Verdict, visits: &[&Point], trial: &Trial) -> Verdict
     let Some(kind) = verdict.ceiling.as_ref().map(|one| one.kind) else { return verdict };
     verdict.ceiling = ceiling(visits, kind);
     let Some(ceiling) = &mut verdict.ceiling else { return verdict };
-    let closed = visits.first().filter(|point| point.load.model == "closed");
+    let closed = visits.first().filter(|point| point.load.model == LoadModel::Closed);
     ceiling.knee_in_flight = closed.map(|point| load_of(point));
     if ceiling.interval != IntervalKind::Visits95 {
         verdict.next.push(more_visits(trial, visits));
@@ -183,14 +178,6 @@ fn more_visits(trial: &Trial, visits: &[&Point]) -> String {
          plateau",
         trial.url
     )
-}
-
-/// Index of the last visit of each level: a repeat stands for its level.
-pub fn last_visits(points: &[Point]) -> Vec<usize> {
-    let is_last = |index: &usize| {
-        points.get(index + 1).is_none_or(|next| next.attempt <= points[*index].attempt)
-    };
-    (0..points.len()).filter(is_last).collect()
 }
 
 fn is_usable(point: &Point) -> bool {
@@ -226,7 +213,7 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
 }
 
 /// What the ramp's shape says, as evidence.
-fn shape_evidence(points: &[&Point], shape: &Shape) -> Seen {
+fn shape_evidence(points: &[&Point], shape: &Shape) -> RampSays {
     let is_wider = |last: usize, knee: usize| load_of(points[last]) > load_of(points[knee]);
     let (from, to) = match shape {
         Shape::Flat { knee, plateau } if is_wider(plateau[plateau.len() - 1], *knee) => {
@@ -237,29 +224,14 @@ fn shape_evidence(points: &[&Point], shape: &Shape) -> Seen {
     };
     let growth = (to.rate / from.rate.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
     let value = format!("{growth:+.1} % from {} to {}", load_of(from), load_phrase(to));
-    let rule = match shape {
-        Shape::Rising => "still rising: no wall yet",
-        _ => "flat or falling: a wall, on either side",
+    let is_rising = *shape == Shape::Rising;
+    let rule = match is_rising {
+        true => "still rising: no wall yet",
+        false => "flat or falling: a wall, on either side",
     };
     let field = "change of the rate with load";
-    Seen::default().with(Family::RampShape, "client", "ramp", field, value, rule)
-}
-
-/// A verdict about nothing.
-pub fn undecided() -> Verdict {
-    Verdict {
-        wall: Named::Unknown,
-        name: "the evidence does not decide".to_string(),
-        side: Side::Unknown,
-        confidence: Confidence::Unknown,
-        also: Vec::new(),
-        alternatives: Vec::new(),
-        ceiling: None,
-        evidence: Vec::new(),
-        against: Vec::new(),
-        not_tested: Vec::new(),
-        next: Vec::new(),
-    }
+    let seen = Seen::default().with(Family::RampShape, "client", "ramp", field, value, rule);
+    RampSays { is_rising, seen }
 }
 
 #[cfg(test)]
@@ -269,7 +241,7 @@ mod tests {
     use model::histogram::Summary;
     use model::standing::{Figure, Standing};
     use model::verdict::CeilingKind;
-    use model::wall::WallId;
+    use model::wall::{Side, WallId};
 
     fn verdict(fixture: &mut Fixture) -> Verdict {
         fixture.check_gates();
@@ -301,7 +273,7 @@ mod tests {
     #[test]
     fn a_late_generator_hides_what_is_known_by_its_timing_but_no_count() {
         let late = |fixture: &mut Fixture| {
-            fixture.point.load.model = "open".to_string();
+            fixture.point.load.model = LoadModel::Open;
             fixture.point.latency_punctual_ns =
                 Some(Summary { p50: Some(0), ..Summary::default() });
             verdict(fixture)

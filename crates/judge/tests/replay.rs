@@ -5,10 +5,11 @@
 //! what was not published stays unread. `base.json` holds the fields of a record that no case
 //! speaks of. Mean latencies are from Little's law where only the rate was published.
 
+#[path = "replay/audit.rs"]
+mod audit;
 #[path = "replay/loader.rs"]
 mod loader;
 
-use judge::audit;
 use loader::{Case, load};
 use model::verdict::Verdict;
 

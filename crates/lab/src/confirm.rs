@@ -10,7 +10,6 @@ use crate::error::LabError;
 use crate::level::{LevelContext, Visit, visit};
 use crate::limits::{self, Tables};
 use crate::record::RunBuilder;
-use crate::touch::{ServerMask, ServerQuota};
 use crate::watch::Watch;
 use engine::Crew;
 use judge::judge_run;
@@ -19,8 +18,10 @@ use model::check::Checks;
 use model::event::Event;
 use model::load::{DriverKind, Level, Stop, Trial, Warmup};
 use model::perturbation::{Confirm, Perturbation, Says};
+use model::root::Root;
 use model::run::Outcome;
 use std::sync::atomic::AtomicBool;
+use tune::{Host, Journal, ServerChange, Taken};
 
 /// How often an experiment is extended by as many pairs again when its blocks do not tell.
 const ROUNDS_MAX: u32 = 3;
@@ -215,9 +216,9 @@ impl Room<'_, '_, '_> {
         sides: &Sides,
         blocks: &mut Blocks,
     ) -> Result<(), String> {
-        let mut server = Server::prepare(self.run, &experiment.change)?;
+        let server = Server::prepare(self.run, &experiment.change)?;
         let made = server.enter();
-        let made = made.and_then(|()| self.make_blocks(experiment, sides, blocks, &mut server));
+        let made = made.and_then(|()| self.make_blocks(experiment, sides, blocks, &server));
         let reverted = server.revert();
         self.stays = reverted.as_ref().err().cloned();
         made.and(reverted)
@@ -228,7 +229,7 @@ impl Room<'_, '_, '_> {
         experiment: &Experiment,
         sides: &Sides,
         blocks: &mut Blocks,
-        server: &mut Server,
+        server: &Server,
     ) -> Result<(), String> {
         let mut crew = None;
         for round in 1..=ROUNDS_MAX {
@@ -311,50 +312,38 @@ impl Room<'_, '_, '_> {
     }
 }
 
-/// What an experiment changes at the server, until it is reverted.
-enum Server {
-    Untouched,
-    Quota(ServerQuota, f64),
-    Mask(ServerMask),
-}
+/// What an experiment changes at the server, until it is reverted; most change nothing there.
+struct Server(Option<ServerChange>);
 
 impl Server {
     fn prepare(run: &RunBuilder<'_>, change: &Change) -> Result<Self, String> {
-        let pid = || {
-            let server = run.target.server.as_ref();
-            server.map(|server| server.pid).ok_or("the server is not watched on this host")
+        let taken = match change {
+            Change::ServerQuota { cpus } => Taken::CpuTime(*cpus),
+            Change::ServerMask { cpus } => Taken::Cpus(cpus),
+            _ => return Ok(Self(None)),
         };
-        match change {
-            Change::ServerQuota { cpus } => Ok(Self::Quota(ServerQuota::prepare(pid()?)?, *cpus)),
-            Change::ServerMask { cpus } => Ok(Self::Mask(ServerMask::prepare(pid()?, cpus)?)),
-            _ => Ok(Self::Untouched),
-        }
+        let server = run.target.server.as_ref();
+        let pid =
+            server.map(|server| server.pid).ok_or("the server is not watched on this host")?;
+        let journal = Journal::open(&tune::journal_folder()).map_err(|why| why.to_string())?;
+        ServerChange::prepare(Host::look(Root::default()), journal, pid, &taken).map(Some).map(Self)
     }
 
     /// What has to be done once, before the first block.
-    fn enter(&mut self) -> Result<(), String> {
-        match self {
-            Self::Quota(quota, _) => quota.enter(),
-            Self::Untouched | Self::Mask(_) => Ok(()),
-        }
+    fn enter(&self) -> Result<(), String> {
+        self.0.as_ref().map_or(Ok(()), ServerChange::enter)
     }
 
-    fn set(&mut self, half: Half) -> Result<(), String> {
-        match (self, half) {
-            (Self::Untouched, _) => Ok(()),
-            (Self::Quota(quota, cpus), Half::Changed) => quota.limit(*cpus),
-            (Self::Quota(quota, _), Half::Base) => quota.lift(),
-            (Self::Mask(mask), Half::Changed) => mask.narrow(),
-            (Self::Mask(mask), Half::Base) => mask.widen(),
+    fn set(&self, half: Half) -> Result<(), String> {
+        match (&self.0, half) {
+            (None, _) => Ok(()),
+            (Some(server), Half::Changed) => server.begin(),
+            (Some(server), Half::Base) => server.end(),
         }
     }
 
     fn revert(self) -> Result<(), String> {
-        match self {
-            Self::Untouched => Ok(()),
-            Self::Quota(quota, _) => quota.revert(),
-            Self::Mask(mask) => mask.revert(),
-        }
+        self.0.map_or(Ok(()), ServerChange::revert)
     }
 }
 

@@ -3,13 +3,15 @@
 //! A server that dies ends its cell as failed, whatever was measured until then: half a server is
 //! another server. Services live as long as cells need them one after the other.
 
+mod folder;
 mod measurer;
 mod neighbour;
 mod process;
 mod service;
 mod tuning;
 
-pub use measurer::output;
+pub use folder::{Folder, list_above, server_of};
+pub use measurer::measure;
 pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
 
 use model::experiment::{CellResult, Fate};

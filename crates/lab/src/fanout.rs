@@ -8,10 +8,11 @@ use engine::job::Job;
 use engine::{Crew, Role, clock};
 use judge::observe::Observed;
 use model::facts::ServerFacts;
-use model::fanout::{Delivery, EventInfo, Fanout, Subscribers};
-use model::load::Trial;
+use model::fanout::{Delivery, EventInfo, Subscribers};
+use model::load::{Fanout, Trial};
 use model::route::Address;
 use model::run::{CpuCost, Point, count_errors};
+use model::tick::ThreadKind;
 use model::units::NS_PER_MS;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -163,6 +164,7 @@ fn subscribers(heard: &Gathered) -> Subscribers {
 /// The largest share of the window in which one thread of the listening crew ran.
 fn busiest(observed: &Observed) -> Option<f64> {
     let threads = observed.client_threads.as_ref()?;
-    let listening = threads.iter().filter(|thread| thread.name.starts_with(Role::LISTENING));
+    let listening =
+        threads.iter().filter(|thread| ThreadKind::of(&thread.name) == Some(ThreadKind::Listening));
     listening.map(|thread| thread.run).max_by(f64::total_cmp)
 }

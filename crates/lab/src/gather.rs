@@ -2,7 +2,7 @@
 
 use model::fanout::{EventCounts, Subscription};
 use model::histogram::Histogram;
-use model::run::{Second, Spread};
+use model::series::{Second, Spread};
 use model::tick::{Connections, Counters, ErrorCodes, Loop, Phase, TargetTally, Tick, Turnover};
 use model::tls::TlsTally;
 use std::collections::VecDeque;
@@ -368,9 +368,7 @@ mod tests {
     use engine::driver::sim::Faults;
     use engine::job::Job;
     use engine::simulate::{self, Account};
-    use model::load::{DriverKind, Life, Request, Spacing};
-    use model::route::Route;
-    use std::sync::Arc;
+    use model::load::{Life, Request, Spacing};
     use wire::tape::Tape;
 
     fn tick(begin_ns: u64, completed: u64) -> Tick {
@@ -460,19 +458,12 @@ mod tests {
         let request = Request { method: "GET".to_string(), ..Request::default() };
         let request = Request { path: "/".to_string(), host: "sim".to_string(), ..request };
         let job = Job {
-            driver: DriverKind::Sim,
-            routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
-            tape: Arc::new(Tape::new(&[request], level.depth).unwrap()),
-            threads: 1,
-            cpus: vec![],
             connections_max: level.connections_max,
             depth_max: level.depth,
             timeout_ns: 10_000 * MS,
             connect_timeout_ns: 10_000 * MS,
-            coalesce_ns: 0,
             seed,
-            tls: None,
-            tunnel: None,
+            ..Job::for_tests(Tape::new(&[request], level.depth).unwrap())
         };
         let mut gathered = Gathered::new(1);
         let ends = level.budget.map_or(WindowEnds::WithSends, |_| WindowEnds::WithFates);

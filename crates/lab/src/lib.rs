@@ -2,23 +2,24 @@
 //!
 //! What this room is for: bringing engine, probe and judge together, level after level, and
 //! ending in order whatever happens.
-//! In: a trial, a flag that asks to stop, somebody to tell events to. Out: a run, complete or
+//! In: a trial, a flag that asks to stop, a function that gets events. Out: a run, complete or
 //! partial, or the reason why none could begin.
-//! Never: protocol details, drawing, files; but for the journal of what an experiment changed.
+//! Never: protocol details, drawing, files; but for those that a plan names, the folder of an
+//! experiment, and the journal of what an experiment changed.
 
 mod fanout;
-pub mod target;
+mod target;
 mod turnover;
 
-pub mod endpoints;
-pub mod limits;
-pub mod ports;
+mod limits;
+mod ports;
 
 mod crews;
 pub mod drift;
 mod error;
 mod gather;
 mod level;
+mod machine;
 mod mix;
 mod planned;
 mod point;
@@ -35,7 +36,6 @@ mod burn;
 mod confirm;
 mod profiled;
 mod profiler;
-pub mod touch;
 
 pub mod experiment;
 
@@ -45,8 +45,8 @@ mod server;
 pub use preflight::{GreetError, SecretsError};
 
 pub use error::LabError;
+pub use machine::ThisHost;
 pub use mix::keep_requests;
-pub use profiler::WINDOW_MIN_NS as PROFILED_WINDOW_MIN_NS;
 pub use run::{run, run_in};
 pub use watch::Logs;
 

@@ -8,12 +8,13 @@ use crate::mix;
 use judge::observe::Observed;
 use model::curve::Curve;
 use model::histogram::Summary;
-use model::load::{Arrival, Level, Life, Stop, Trial};
+use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
 use model::punctual::{Window, punctual};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
-    Second, Unmeasured, count_codes, count_errors, count_mismatches, count_requests, count_status,
+    Unmeasured, count_codes, count_errors, count_mismatches, count_requests, count_status,
 };
+use model::series::Second;
 use model::standing::Standings;
 use model::tick::ErrorClass;
 
@@ -171,14 +172,14 @@ fn per_second(count: f64, duration_s: f64) -> f64 {
 
 fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
     let (model, curve, arrivals) = match &level.arrival {
-        Arrival::Closed => ("closed", None, None),
-        Arrival::Open { curve, arrivals } => ("open", Some(curve), Some(*arrivals)),
+        Arrival::Closed => (LoadModel::Closed, None, None),
+        Arrival::Open { curve, arrivals } => (LoadModel::Open, Some(curve), Some(*arrivals)),
     };
     let rate = |curve: &Curve| {
         curve.constant_rate().unwrap_or_else(|| curve.mean_rate((duration_s * 1e9) as u64))
     };
     LoadInfo {
-        model: model.to_string(),
+        model,
         connections: level.connections,
         connections_max: level.connections_max(),
         depth: level.depth,

@@ -5,11 +5,9 @@
 use model::load::{Hold, Level};
 use model::ports::{Churn, Closer, PortRange, TIME_WAIT_NS, TimeWaitRules, Way, sources_needed};
 use model::route::{Address, Route, routes};
+use plan::SOURCES_MAX;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-
-/// Most sources that a run may have.
-pub const SOURCES_MAX: usize = 65_536;
 
 /// Ports that are free again after this time are worth waiting for, nanoseconds.
 const SOON_NS: u64 = 1_000_000_000;
@@ -97,11 +95,6 @@ impl Ports {
             self.listening.contains(&port) || taken.is_some_and(|taken| taken.contains(&port))
         };
         Some(self.range.free(is_taken))
-    }
-
-    /// When ports in TIME_WAIT may be taken again.
-    pub fn rules(&self) -> TimeWaitRules {
-        self.rules
     }
 
     /// Local ports that levels take at once, at most. Devices that come and go leave ports in

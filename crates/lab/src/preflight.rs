@@ -11,6 +11,8 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use wire::http1::Http1;
+use wire::session::Session as _;
 use wire::tls::{Client, Failure, Identity, Recipe, RecipeError, Session, Settings, certificates};
 use wire::tunnel::{self, Response};
 
@@ -196,6 +198,7 @@ fn recipe(choice: &TlsChoice) -> Result<Recipe, SecretsError> {
     let identity = files.as_ref().map(|(chain, key)| Identity { chain_pem: chain, key_pem: key });
     let settings = Settings {
         server_name: &choice.server_name,
+        alpn: Http1::ALPN,
         roots,
         identity,
         versions: choice.versions,
@@ -392,7 +395,7 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
     let or_any = "or take any certificate with -k";
     match cause {
         TlsCause::UnknownIssuer => {
-            ("nobody we trust signed its certificate", format!("{trusted}, {or_any}"))
+            ("no trusted authority signed its certificate", format!("{trusted}, {or_any}"))
         }
         TlsCause::Expired => {
             ("its certificate has expired", format!("renew it on the server, {or_any}"))

@@ -28,8 +28,7 @@ use std::time::{Duration, Instant};
 const BEGIN_NS: u64 = 100 * NS_PER_MS;
 /// It ends at least this long before the window does: its handler may begin late, nanoseconds.
 const END_NS: u64 = 200 * NS_PER_MS;
-/// Shortest window that has room for a profile, whose length is whole seconds, nanoseconds.
-pub const WINDOW_MIN_NS: u64 = NS_PER_S + BEGIN_NS + END_NS;
+const _: () = assert!(plan::PROFILED_WINDOW_MIN_NS == NS_PER_S + BEGIN_NS + END_NS);
 /// How long responses are awaited after their time: names are looked up then, and text is made.
 const LATE: Duration = Duration::from_secs(20);
 /// What a Go server is asked for, and how.

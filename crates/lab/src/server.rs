@@ -13,7 +13,6 @@ const FAR_PERIOD_NS: u64 = 100 * NS_PER_MS;
 /// The process tree of the server at an address, or a sentence that says why it is not watched.
 pub fn identify(trial: &Trial, address: &Address) -> Result<ServerFacts, String> {
     let (pid, found_by) = match &trial.server {
-        ServerProcess::Unwatched => return Err("the server is not watched, as asked".to_string()),
         ServerProcess::Probe(_) => {
             return Err("the server is looked at on its own host only".to_string());
         }

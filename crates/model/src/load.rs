@@ -1,11 +1,10 @@
-//! What a person asks for, fully resolved: one trial and its levels.
+//! What the user requests, fully resolved: one trial and its levels.
 //!
-//! A [`Trial`] holds no "auto": whatever depends on the machine was decided before it was made,
-//! so that a stored trial can be run again and mean the same.
+//! A [`Trial`] holds no "auto": everything that depends on the machine was decided before, so that
+//! a stored trial can run again with the same meaning.
 
 use crate::check::Checks;
 use crate::curve::Curve;
-use crate::fanout::Fanout;
 use crate::objective::Objective;
 use crate::perturbation::Confirm;
 use crate::profile::ProfileChoice;
@@ -19,19 +18,19 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "lowercase")]
 pub enum Arrival {
-    /// The next request leaves when a response frees its place. Latency counts from the send.
+    /// The next request leaves when a response frees its slot. Latency counts from the send.
     Closed,
     /// Requests are due on a schedule that does not wait for responses. Latency counts from the
     /// planned instant.
     Open {
-        /// Asked rate over time, over all workers.
+        /// Planned rate over time, over all workers.
         curve: Curve,
-        /// How due instants are spread around that rate.
+        /// How planned instants are spread around that rate.
         arrivals: Spacing,
     },
 }
 
-/// Distribution of the gaps between due instants in open loop.
+/// Distribution of the gaps between planned instants in open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Spacing {
@@ -58,13 +57,13 @@ pub enum Hold {
     },
 }
 
-/// What becomes of connections: by default they are opened once and kept.
+/// Life of connections: by default they are opened once and kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Life {
     /// Requests on one connection, between these two numbers, before it is closed and opened
-    /// anew; as many as can be when absent.
+    /// again; unlimited when absent.
     pub requests: Option<(u32, u32)>,
-    /// Connections are devices: opened, held, closed and opened anew.
+    /// Connections are devices: opened, held, closed and opened again.
     pub hold: Option<Hold>,
     /// Time over which devices are started, nanoseconds.
     pub ramp_up_ns: u64,
@@ -84,7 +83,7 @@ pub struct Level {
     pub depth: u32,
     /// When requests are due.
     pub arrival: Arrival,
-    /// What becomes of connections.
+    /// Life of connections.
     pub life: Life,
 }
 
@@ -110,7 +109,13 @@ impl Level {
 impl From<LevelKeys> for Level {
     fn from(keys: LevelKeys) -> Self {
         let LevelKeys { connections, connections_max, depth, arrival, life } = keys;
-        Self { connections, spare: connections_max.saturating_sub(connections), depth, arrival, life }
+        Self {
+            connections,
+            spare: connections_max.saturating_sub(connections),
+            depth,
+            arrival,
+            life,
+        }
     }
 }
 
@@ -197,12 +202,12 @@ pub struct Request {
     pub target: u32,
 }
 
-/// Targets whose results are told apart; the last one stands for all that follow it, because each
+/// Targets with results of their own; the last one stands for all that follow it, because each
 /// takes a whole distribution in every worker.
 pub const TARGETS_REPORTED_MAX: u32 = 32;
 
-/// One kind of request of a mix: what results and checks are told apart by. With templates it
-/// stands for all of its expansions.
+/// One kind of request of a mix, with results and checks of its own. With templates it stands for
+/// all of its expansions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MixTarget {
     /// Name in results, for example `GET /read`.
@@ -213,7 +218,7 @@ pub struct MixTarget {
     pub checks: Checks,
 }
 
-/// A probe on the server's host, and how to know it.
+/// A probe on the server's host, and how to recognise it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeChoice {
     /// Host and port where it listens.
@@ -224,21 +229,49 @@ pub struct ProbeChoice {
     pub pin: String,
 }
 
-/// Which process answers, and who looks at it.
+/// Which process is the server, and what observes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerProcess {
     /// Named on the command line.
     Pid(u32),
-    /// To be found by its listening port, when the address is one of this host.
+    /// Found by its listening port, when the address is one of this host.
     ByPort,
     /// On the probe's host, where it listens on the port under test.
     Probe(ProbeChoice),
-    /// Not watched.
-    Unwatched,
 }
 
-/// What kind of question a trial responses.
+/// Whether requests wait for responses; the name of an [`Arrival`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadModel {
+    /// [`Arrival::Closed`].
+    Closed,
+    /// [`Arrival::Open`].
+    Open,
+}
+
+impl LoadModel {
+    /// The name in records and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// What makes a trial one of fan-out. Its levels then count subscribers, and its requests are
+/// those of the writers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fanout {
+    /// The streams; subscribers take them in turn.
+    pub streams: Vec<Request>,
+    /// Connections that write, beside those that listen; 0 when events come by themselves.
+    pub writers: u32,
+}
+
+/// What kind of question a trial answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Question {
@@ -250,7 +283,7 @@ pub enum Question {
     Churn,
     /// The highest rate that holds an objective.
     Find,
-    /// How many events reach those who listen, and how late.
+    /// How many events reach their subscribers, and how late.
     Fanout,
 }
 
@@ -262,7 +295,7 @@ fn one() -> u32 {
 /// One fully resolved cell of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// What is asked.
+    /// The question.
     pub question: Question,
     /// URL as typed.
     pub url: String,
@@ -274,7 +307,7 @@ pub struct Trial {
     /// Local addresses that connections are bound to, in turn; the kernel chooses when empty.
     #[serde(default)]
     pub sources: Vec<IpAddr>,
-    /// What is laid on the tape, in sending order, and repeated: at least one, templates expanded.
+    /// The requests of the tape, in sending order and repeated: at least one, templates expanded.
     /// A record keeps the first of them.
     pub requests: Vec<Request>,
     /// The kinds of requests; [`Request::target`] counts in them.
@@ -306,35 +339,73 @@ pub struct Trial {
     pub driver: DriverKind,
     /// Why that driver.
     pub driver_reason: String,
-    /// Pause after a thin poll that trades latency for fewer wake-ups, nanoseconds; 0 is off.
+    /// Pause after a poll with few events: fewer wake-ups for more latency, nanoseconds; 0 is off.
     pub coalesce_ns: u64,
     /// Seed of everything random.
     pub seed: u64,
-    /// Which process answers.
+    /// Which process is the server.
     pub server: ServerProcess,
-    /// Where the server's runtime tells about itself, on this host.
+    /// Where the server's runtime serves its figures, on this host.
     #[serde(default)]
     pub runtime: Option<std::net::SocketAddr>,
-    /// Where profiles of the server come from, when they are wanted.
+    /// Where profiles of the server come from, if requested.
     #[serde(default)]
     pub profile: Option<ProfileChoice>,
     /// What must hold, if anything.
     #[serde(default)]
     pub expect: Option<Objective>,
-    /// How the highest rate that holds `expect` is searched for; its trials take the place of the
-    /// one level's rate and of `stop`.
+    /// How to search the highest rate that holds `expect`; its trials replace the rate of the one
+    /// level and `stop`.
     #[serde(default)]
     pub search: Option<SearchConfig>,
     /// TLS; none for plain text.
     #[serde(default)]
     pub tls: Option<TlsChoice>,
-    /// The proxy that makes a tunnel to the target; `addresses` are its own then.
+    /// The proxy that makes a tunnel to the target; `addresses` are then its own.
     #[serde(default)]
     pub proxy: Option<ProxyChoice>,
-    /// Experiments that are made after the levels, when they are wanted.
+    /// Experiments after the levels, if requested.
     #[serde(default)]
     pub confirm: Option<Confirm>,
-    /// Streams of events and who writes, when levels count subscribers.
+    /// Streams of events and their writers, when levels count subscribers.
     #[serde(default)]
     pub fanout: Option<Fanout>,
+}
+
+impl Trial {
+    /// A trial of tests: nothing is sent, nothing is asked. A test says what it changes.
+    pub fn blank() -> Self {
+        Self {
+            question: Question::Load,
+            url: String::new(),
+            addresses: Vec::new(),
+            resolution: Resolution::default(),
+            sources: Vec::new(),
+            requests: Vec::new(),
+            targets: Vec::new(),
+            levels: Vec::new(),
+            stop: Stop::AfterNs(0),
+            warmup: Warmup::ForNs(0),
+            drain_ns: 0,
+            window_max_ns: None,
+            timeout_ns: 10_000_000_000,
+            visits: 1,
+            repeats_max: 0,
+            threads: 1,
+            cpus: Vec::new(),
+            driver: DriverKind::Epoll,
+            driver_reason: "test".to_string(),
+            coalesce_ns: 0,
+            seed: 1,
+            server: ServerProcess::ByPort,
+            runtime: None,
+            profile: None,
+            expect: None,
+            search: None,
+            tls: None,
+            proxy: None,
+            confirm: None,
+            fanout: None,
+        }
+    }
 }

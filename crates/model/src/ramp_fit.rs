@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Beyond this multiple of the most requests in flight that were tried nothing is said.
+/// No extrapolation beyond this multiple of the most requests in flight that were tried.
 pub const REACH: f64 = 2.0;
 
 /// The forms that are fitted. N is the number of requests in flight, X the rate.
@@ -59,11 +59,11 @@ pub struct FittedShape {
     pub cap: Option<Estimate>,
     /// N* = cap x R0: requests in flight at which the two lines of a hard cap cross.
     pub knee_in_flight: Option<Estimate>,
-    /// s of USL: share of the work that is done one after the other.
+    /// s of USL: share of the work that is serial.
     pub serial_share: Option<Estimate>,
     /// k of USL: cost of each pair of requests in flight; over 0 the rate falls in the end.
     pub crosstalk_share: Option<Estimate>,
-    /// Requests in flight at which USL is highest; absent when that is beyond what may be said.
+    /// Requests in flight at which USL is highest; absent beyond the limit of extrapolation.
     pub peak_in_flight: Option<Estimate>,
     /// Cliff: the last level before the loss and the first after it, as the ends; requests in
     /// flight.

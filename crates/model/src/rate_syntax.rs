@@ -6,7 +6,7 @@
 use crate::curve::{Curve, Leg};
 use crate::units::{LEVELS_MAX, RATE_MAX, Range, UnitError, parse_duration_ns, parse_rate};
 
-/// Straight pieces that one period of a wave is drawn with; they leave it by less than a
+/// Straight pieces that approximate one period of a wave; they differ from it by less than a
 /// thousandth of its height.
 const WAVE_PIECES: u32 = 100;
 /// Longest recording and longest wave that are read, legs.
@@ -116,7 +116,7 @@ pub struct RecordingError {
 
 /// A recording of rates, CSV with the columns t (seconds) and rate (per second): each rate holds
 /// until the next line, and the last line only says when it ends. A first line of names, empty
-/// lines and lines that begin with # are passed over.
+/// lines and lines that begin with # are skipped.
 pub fn parse_recording(text: &str) -> Result<Curve, RecordingError> {
     let mut rows: Vec<(f64, f64)> = Vec::new();
     let mut last_line = 1;
@@ -149,7 +149,7 @@ pub fn parse_recording(text: &str) -> Result<Curve, RecordingError> {
         |pair: &[(f64, f64)]| level(((pair[1].0 - pair[0].0) * 1e9).round() as u64, pair[0].1);
     let legs: Vec<Leg> = rows.windows(2).map(leg).collect();
     if legs.iter().all(|leg| leg.from == 0.0) {
-        let wrong = "ends a recording that asks for no request";
+        let wrong = "ends a recording that plans no request";
         return Err(RecordingError { line: last_line, wrong });
     }
     Ok(Curve::of_legs(legs))

@@ -2,12 +2,47 @@
 
 use crate::wall::{Side, WallId};
 use serde::{Deserialize, Serialize};
+use std::fmt;
+
+macro_rules! gates {
+    ($($(#[$more:meta])* $id:ident $name:literal),* $(,)?) => {
+        /// A validity check.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum GateId {
+            $(#[doc = $name] #[serde(rename = $name)] $(#[$more])* $id,)*
+        }
+
+        impl GateId {
+            /// The name in records and tables.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$id => $name,)*
+                }
+            }
+        }
+    };
+}
+
+gates! {
+    Conservation "conservation", LittlesLaw "littles_law", Bytes "bytes", Samples "samples",
+    Percentiles "percentiles", Resolution "resolution", Release "release", Window "window",
+    CpuStates "cpu_states", Connections "connections",
+    // Its name in records of before the figures had a standing.
+    #[serde(alias = "errors")] Checks "checks",
+    Steadiness "steadiness", Tuning "tuning", Subscribers "subscribers", Delivery "delivery",
+}
+
+impl fmt::Display for GateId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
 
 /// One validity check of a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// Stable name, for example `littles_law`.
-    pub id: String,
+    /// Which one, for example `littles_law`.
+    pub id: GateId,
     /// Whether it holds; `null` when it could not be checked.
     pub ok: Option<bool>,
     /// The figure that was compared; `null` when there is none.
@@ -54,7 +89,7 @@ pub enum Named {
     Wall(WallId),
     /// No wall was reached: the ceiling is at least what was measured.
     None,
-    /// There is a limit and the evidence does not say which.
+    /// There is a limit and the evidence does not show which.
     Unknown,
 }
 
@@ -116,7 +151,7 @@ pub enum CeilingKind {
     AtLeast,
 }
 
-/// What the interval of a ceiling says.
+/// What the interval of a ceiling means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IntervalKind {
     /// Of the mean rate over visits, at 95 %, by Student's t over three visits or more: another
@@ -147,7 +182,7 @@ pub struct Ceiling {
     /// and read as `within-run`, which is what such an interval holds.
     #[serde(default)]
     pub interval: IntervalKind,
-    /// Visits it is the mean of; 0 in records of versions that did not tell.
+    /// Visits it is the mean of; 0 in records of versions without it.
     #[serde(default)]
     pub visits: u64,
     /// Change of the rate from the least to the greatest load of the plateau, as a share of it,
@@ -181,19 +216,19 @@ impl Ceiling {
 pub struct Alternative {
     /// The wall, `none` when there may be none.
     pub wall: Named,
-    /// Its share of the weight of all of them, 0 to 1, from how often each test speaks when a wall
+    /// Its share of the weight of all of them, 0 to 1, from how often each test fires when a wall
     /// is known to be there. It orders walls; it is not a calibrated probability.
     pub share: f64,
 }
 
-/// What stopped it, how sure, and what would tell more.
+/// What stopped it, how sure, and what would show more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The wall.
     pub wall: Named,
     /// The wall's name, or a sentence in its place.
     pub name: String,
-    /// On which side it stands.
+    /// On which side it is.
     pub side: Side,
     /// How sure.
     pub confidence: Confidence,
@@ -210,6 +245,6 @@ pub struct Verdict {
     pub against: Vec<String>,
     /// Walls this version cannot test, or could not test in this run.
     pub not_tested: Vec<WallId>,
-    /// Commands or actions that would settle what is open, best first.
+    /// Commands or actions that would decide open questions, best first.
     pub next: Vec<String>,
 }

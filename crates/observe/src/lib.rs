@@ -7,11 +7,13 @@
 //! Cumulative counters are differenced between the first and the last reading of each source that
 //! lie wholly inside the window, over the time between those two reads.
 
+mod figures;
 mod network;
 mod series;
 mod server;
 mod window;
 
+pub use figures::{Figure, figures};
 pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
 pub use series::{Process, shares_over_time, threads_over_time};
 pub use server::{DoingShares, DownstreamUse, SocketCensus};
@@ -20,7 +22,7 @@ pub use window::Raw;
 use model::facts::Unreadable;
 use model::reading::{
     Conntrack, CpuShares, CpuTimes, Data, Disk, Interface, Interrupt, Listener, OpenFiles,
-    ProbeCost, Qdisc, QuotaUse, Reading, Softnet, ThreadTimes, TuningNow,
+    ProbeCost, Qdisc, QuotaUse, Reading, Softnet, ThreadTimes, TuningNow, Value, Values,
 };
 use model::tuning::Row;
 use std::collections::BTreeMap;
@@ -242,8 +244,6 @@ struct Seen {
     server_threads: Ends<Vec<ThreadTimes>>,
     client_quotas: Ends<Vec<QuotaUse>>,
     server_quotas: Ends<Vec<QuotaUse>>,
-    tcp: Ends<BTreeMap<String, u64>>,
-    pressure: Ends<BTreeMap<String, u64>>,
     probe_cost: Ends<ProbeCost>,
     client_files: Option<OpenFiles>,
     server_files: Option<OpenFiles>,
@@ -256,7 +256,6 @@ struct Seen {
     links: Ends<Vec<Interface>>,
     qdiscs: Ends<Vec<Qdisc>>,
     qdiscs_waiting: network::Waiting,
-    drivers: Ends<Drivers>,
     conntrack: Ends<Conntrack>,
     conntrack_most: u64,
     sockets: Option<BTreeMap<String, u64>>,
@@ -265,8 +264,8 @@ struct Seen {
     downstreams: server::DownstreamSum,
     disks: Ends<Vec<Disk>>,
     tuning: Option<TuningSeen>,
-    memory: Ends<BTreeMap<String, u64>>,
-    runtime: Ends<BTreeMap<String, f64>>,
+    /// Sources of named values, by name.
+    values: BTreeMap<String, Ends<BTreeMap<String, Value>>>,
     unreadable: Vec<Unreadable>,
 }
 
@@ -304,8 +303,6 @@ impl Seen {
             }
             Data::ClientQuota(quotas) => self.client_quotas.add(at_ns, quotas),
             Data::ServerQuota(quotas) => self.server_quotas.add(at_ns, quotas),
-            Data::Tcp(counters) => self.tcp.add(at_ns, counters),
-            Data::Pressure(stalls) => self.pressure.add(at_ns, stalls),
             Data::ProbeCost(cost) => self.probe_cost.add(at_ns, cost),
             Data::ClientFiles(files) => keep_fuller(&mut self.client_files, files),
             Data::ServerFiles(files) => keep_fuller(&mut self.server_files, files),
@@ -322,25 +319,26 @@ impl Seen {
                 self.qdiscs_waiting.add(&qdiscs);
                 self.qdiscs.add(at_ns, qdiscs);
             }
-            Data::Drivers(counters) => self.drivers.add(at_ns, counters),
             Data::Conntrack(table) => {
                 self.conntrack_most = self.conntrack_most.max(table.count);
                 self.conntrack.add(at_ns, table);
             }
-            Data::Sockets(sockets) => keep_most(self.sockets.get_or_insert_default(), sockets),
             Data::ServerThreadsNow(threads) => self.doing.add(&threads),
             Data::Downstreams(downstreams) => self.downstreams.add(&downstreams),
             Data::Tuning(now) => self.tuning.get_or_insert_default().add(now),
             Data::Disks(disks) => self.disks.add(at_ns, disks),
-            Data::Memory(counters) => self.memory.add(at_ns, counters),
-            Data::ServerRuntime(figures) => self.runtime.add(at_ns, figures),
             Data::Unreadable(what) => {
                 if !self.unreadable.contains(&what) {
                     self.unreadable.push(what);
                 }
             }
-            // For reports; no wall rests on them.
-            Data::Softirqs(_) | Data::Numa(_) => {}
+            Data::Values(Values { source, values }) => {
+                if source == Values::SOCKETS {
+                    keep_most(self.sockets.get_or_insert_default(), &values);
+                }
+                self.values.entry(source).or_default().add(at_ns, values);
+            }
+            Data::Declared(_) => {}
         }
     }
 }
@@ -350,14 +348,15 @@ impl Observed {
     pub fn of(readings: impl IntoIterator<Item = Reading>, clock_tick_ns: u64) -> Self {
         let mut seen = Seen::default();
         readings.into_iter().for_each(|reading| seen.add(reading));
+        let values = |source: &str| seen.values.get(source);
         Self {
             cpus: seen.cpus.between(|pair| cpu_shares(pair, clock_tick_ns)),
             client_threads: seen.client_threads.between(thread_shares),
             server_threads: seen.server_threads.between(thread_shares),
             client_quotas: seen.client_quotas.between(quota_shares),
             server_quotas: seen.server_quotas.between(quota_shares),
-            tcp: seen.tcp.between(|pair| increase(pair.first, pair.last)),
-            pressure: seen.pressure.between(pressure_shares),
+            tcp: values(Values::TCP).and_then(|ends| ends.between(increase)),
+            pressure: values(Values::PRESSURE).and_then(|ends| ends.between(pressure_shares)),
             probe_cpus: seen.probe_cost.between(|pair| {
                 pair.last.cpu_ns.saturating_sub(pair.first.cpu_ns) as f64 / 1e9 / pair.seconds
             }),
@@ -373,7 +372,7 @@ impl Observed {
             clocks: seen.clocks.finish(),
             links: seen.links.between(network::links),
             qdiscs: seen.qdiscs.between(|pair| network::qdiscs(pair, &seen.qdiscs_waiting)),
-            drivers: seen.drivers.between(network::drivers),
+            drivers: values(Values::DRIVERS).and_then(|ends| ends.between(network::drivers)),
             conntrack: seen.conntrack.between(|pair| network::conntrack(pair, seen.conntrack_most)),
             sockets: seen.sockets,
             doing: seen.doing.finish(),
@@ -381,13 +380,14 @@ impl Observed {
             downstreams: seen.downstreams.finish(),
             tuning: seen.tuning,
             disk_busy: seen.disks.between(server::disk_busy),
-            memory: seen.memory.between(|pair| {
-                let mut counters = increase(pair.first, pair.last);
-                // How much is used is no counter.
-                counters.retain(|name, _| !name.ends_with("_bytes"));
-                counters
-            }),
-            runtime: seen.runtime.between(change),
+            memory: values(Values::MEMORY).and_then(|ends| ends.between(increase)).map(
+                |mut counters| {
+                    // How much is used is no counter.
+                    counters.retain(|name, _| !name.ends_with("_bytes"));
+                    counters
+                },
+            ),
+            runtime: values(Values::SERVER_RUNTIME).and_then(|ends| ends.between(change)),
             far: None,
             unreadable: seen.unreadable,
         }
@@ -451,16 +451,17 @@ fn quota_shares(pair: &Pair<'_, Vec<QuotaUse>>) -> Vec<QuotaShare> {
     pair.last.iter().filter_map(share).collect()
 }
 
-fn increase(first: &BTreeMap<String, u64>, last: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+fn increase(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, u64> {
     // What was not there before counts since the host started.
-    let delta = |(name, value): (&String, &u64)| {
-        Some((name.clone(), value.saturating_sub(*first.get(name)?)))
+    let delta = |(name, value): (&String, &Value)| {
+        let first = pair.first.get(name)?.count()?;
+        Some((name.clone(), value.count()?.saturating_sub(first)))
     };
-    last.iter().filter_map(delta).collect()
+    pair.last.iter().filter_map(delta).collect()
 }
 
-fn pressure_shares(pair: &Pair<'_, BTreeMap<String, u64>>) -> BTreeMap<String, f64> {
-    let stalls = increase(pair.first, pair.last);
+fn pressure_shares(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, f64> {
+    let stalls = increase(pair);
     stalls.into_iter().map(|(name, us)| (name, us as f64 / 1e6 / pair.seconds)).collect()
 }
 
@@ -485,16 +486,17 @@ fn keep_fullest(kept: &mut Option<QueuePeak>, listeners: &[Listener]) {
     }
 }
 
-fn keep_most(kept: &mut BTreeMap<String, u64>, sockets: BTreeMap<String, u64>) {
+fn keep_most(kept: &mut BTreeMap<String, u64>, sockets: &BTreeMap<String, Value>) {
     for (name, value) in sockets {
-        let most = kept.entry(name).or_default();
-        *most = value.max(*most);
+        let most = kept.entry(name.clone()).or_default();
+        *most = value.count().unwrap_or(0).max(*most);
     }
 }
 
-fn change(pair: &Pair<'_, BTreeMap<String, f64>>) -> BTreeMap<String, f64> {
-    let of_figure =
-        |(name, last): (&String, &f64)| Some((name.clone(), last - pair.first.get(name)?));
+fn change(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, f64> {
+    let of_figure = |(name, last): (&String, &Value)| {
+        Some((name.clone(), last.real()? - pair.first.get(name)?.real()?))
+    };
     pair.last.iter().filter_map(of_figure).collect()
 }
 

@@ -1,7 +1,7 @@
 //! What interfaces, queues and connections say: rates over the window and what was waiting.
 
 use super::Pair;
-use model::reading::{Conntrack, CpuClock, Interface, Interrupt, Qdisc, Softnet};
+use model::reading::{Conntrack, CpuClock, Interface, Interrupt, Qdisc, Softnet, Value};
 use std::collections::BTreeMap;
 
 /// Bytes on the wire beside what an interface counts of each frame: FCS, preamble and gap.
@@ -195,12 +195,15 @@ pub(crate) fn conntrack(pair: &Pair<'_, Conntrack>, count: u64) -> ConntrackUse 
 }
 
 /// Increase of every counter of every driver.
-pub(crate) fn drivers(
-    pair: &Pair<'_, BTreeMap<String, BTreeMap<String, u64>>>,
-) -> BTreeMap<String, BTreeMap<String, u64>> {
-    let of_link = |(name, last): (&String, &BTreeMap<String, u64>)| {
-        let first = pair.first.get(name)?;
-        Some((name.clone(), super::increase(first, last)))
+pub(crate) fn drivers(pair: &Pair<'_, BTreeMap<String, Value>>) -> super::Drivers {
+    let of_link = |(name, last): (&String, &Value)| {
+        let (Value::Named(first), Value::Named(last)) = (pair.first.get(name)?, last) else {
+            return None;
+        };
+        let delta = |(name, value): (&String, &u64)| {
+            Some((name.clone(), value.saturating_sub(*first.get(name)?)))
+        };
+        Some((name.clone(), last.iter().filter_map(delta).collect()))
     };
     pair.last.iter().filter_map(of_link).collect()
 }

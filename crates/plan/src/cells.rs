@@ -1,11 +1,13 @@
 //! A plan and its cells: what they have in common is written once, and each cell changes it.
 
 use crate::load::{self, Load};
+use crate::secrets::{masked, secret_headers};
 use crate::target::Targets;
-use crate::trust::{masked, secret_headers};
 use crate::tune::{self, Tune};
+use crate::usage::Usage;
 use crate::{PlanError, SCHEMA, text_error};
 use model::experiment::Foretold;
+use model::secret::{self, Secrets};
 use model::units::parse_cpus;
 use model::wall::WallId;
 use serde::Deserialize;
@@ -173,6 +175,58 @@ impl Plan {
         }
         Ok(Self { question: plan.question, cells, predictions: plan.prediction })
     }
+
+    /// Keeps only cells whose names begin so; all when nothing is named.
+    pub fn choose(&mut self, only: &[&str]) -> Result<(), Usage> {
+        for name in only {
+            if !self.cells.iter().any(|cell| cell.name.starts_with(name)) {
+                let names: Vec<_> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
+                return Err(Usage(format!(
+                    "--only {name}: no cell begins so; there are {}",
+                    names.join(", ")
+                )));
+            }
+        }
+        let is_chosen = |cell: &Cell| only.iter().any(|name| cell.name.starts_with(name));
+        self.cells.retain(|cell| only.is_empty() || is_chosen(cell));
+        Ok(())
+    }
+
+    /// What would be done, in words.
+    pub fn rehearsed(&self) -> String {
+        let mut text = format!("{}\n", self.question);
+        for cell in &self.cells {
+            let (server, addr) = match &cell.server {
+                Server::Started { target, args, cpus, services, .. } => {
+                    let mut server = format!("start {target} {}", secret::words(args).join(" "));
+                    if !cpus.is_empty() {
+                        server += &format!(" on CPUs {cpus}");
+                    }
+                    if !services.is_empty() {
+                        server += &format!(" beside {}", services.join(", "));
+                    }
+                    (server, "{addr}".to_string())
+                }
+                Server::Running { addr } => (format!("external server at {addr}"), addr.clone()),
+            };
+            let words = Secrets::command(&cell.load.words(&addr, None)).join(" ");
+            text += &format!("\n{}\n  server  {server}\n  load    ceiling {words}\n", cell.name);
+            if let Some(tune) = &cell.tune {
+                text += &format!("  tune    {}\n", tune.shown());
+            }
+        }
+        text
+    }
+}
+
+impl Cell {
+    /// Whether the command line takes what is asked of this cell's server.
+    pub fn check(&self) -> Result<(), String> {
+        match &self.server {
+            Server::Started { .. } => self.load.check(None),
+            Server::Running { addr } => self.load.check(Some(addr)),
+        }
+    }
 }
 
 /// Whether both sides of a prediction are cells, and its bounds an interval.
@@ -333,8 +387,8 @@ impl ServerText {
                 if is_bare && self.services.is_empty() {
                     return Ok(Server::Running { addr });
                 }
-                Err("server.addr is somebody else's server: args, cpus, env and services are for \
-                     one that is started; for example target = \"nethttp\""
+                Err("server.addr is a server that this plan does not start: args, cpus, env \
+                     and services are for one that it starts; for example target = \"nethttp\""
                     .to_string())
             }
             _ => Err("server has either target, which is started, or addr, which runs already; \

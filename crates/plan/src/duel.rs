@@ -1,7 +1,16 @@
 //! Plans that are written and not read: the test of one change against leaving it, in turns.
 
 use crate::SCHEMA;
+use crate::explain::one_line;
+use crate::kinds::kinds;
+use crate::load::command;
+use crate::usage::Usage;
+use clap::parser::ValueSource;
+use model::advice::Candidate;
 use model::experiment::Foretold;
+use model::run::Record;
+use model::secret::Secrets;
+use model::tuning::Basis;
 use std::fmt::Write as _;
 use toml::{Table, Value};
 
@@ -71,6 +80,80 @@ impl Duel {
         );
         text
     }
+}
+
+/// The text of the plan that tests a candidate against the run it was found in. `server` is the
+/// table of the experiment that the run is of, if it is of one.
+pub fn proposed(
+    record: &Record,
+    server: Option<Table>,
+    best: &Candidate,
+    change: Change,
+) -> Result<String, Usage> {
+    let mut load = keys_of(record)?;
+    let server = server_of(record, server, &mut load);
+    let prediction = &best.prediction;
+    let predicted = Foretold {
+        knob: best.knob.clone(),
+        baseline: String::new(),
+        change: String::new(),
+        low: prediction.low.unwrap_or(-1.0),
+        high: prediction.high,
+        why: match prediction.basis {
+            Basis::Unknown => format!("nothing is predicted: {}", prediction.arithmetic),
+            Basis::NoEffect | Basis::Bounded => prediction.arithmetic.clone(),
+        },
+        run: record.id.clone(),
+    };
+    let question = format!("Does {} do what is predicted of it?", best.title());
+    Ok(Duel { question, server, load, change, predicted }.text(&best.name))
+}
+
+/// The options of a run as keys of a plan.
+fn keys_of(record: &Record) -> Result<Table, Usage> {
+    let unreadable =
+        |why: String| Usage(format!("--plan: the command of run {} is not read: {why}", record.id));
+    let commands = command();
+    let words = Secrets::command(&record.command);
+    let matches = commands
+        .clone()
+        .try_get_matches_from(words)
+        .map_err(|error| unreadable(one_line(&error, &commands, &kinds())))?;
+    let Some((name, matches)) = matches.subcommand() else {
+        return Err(unreadable("it has no sub-command".to_string()));
+    };
+    let mut load = Table::from_iter([("command".to_string(), Value::String(name.to_string()))]);
+    let Some(command) = commands.find_subcommand(name) else { return Ok(load) };
+    let ours = ["server-pid", "runs", "json", "out", "quiet", "color"];
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        let is_given = matches.value_source(id) == Some(ValueSource::CommandLine);
+        let Some(long) = argument.get_long().filter(|_| is_given) else { continue };
+        if ours.contains(&long) {
+            continue;
+        }
+        let value = if argument.get_action().takes_values() {
+            let words = matches.get_raw(id).into_iter().flatten();
+            let mut words: Vec<_> =
+                words.map(|word| Value::String(word.to_string_lossy().into_owned())).collect();
+            if words.len() == 1 { words.remove(0) } else { Value::Array(words) }
+        } else {
+            Value::Boolean(true)
+        };
+        load.insert(long.to_string(), value);
+    }
+    Ok(load)
+}
+
+/// Where the server is: as the experiment has it, else where it was.
+fn server_of(record: &Record, server: Option<Table>, load: &mut Table) -> Table {
+    let (scheme, rest) = record.trial.url.split_once("://").unwrap_or(("http", ""));
+    let (address, path_of_url) = rest.split_once('/').unwrap_or((rest, ""));
+    let url = format!("{scheme}://{{addr}}/{path_of_url}");
+    load.insert("url".to_string(), Value::String(url));
+    server.unwrap_or_else(|| {
+        Table::from_iter([("addr".to_string(), Value::String(address.to_string()))])
+    })
 }
 
 fn quoted(text: &str) -> String {

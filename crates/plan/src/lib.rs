@@ -1,26 +1,62 @@
-//! What a person wrote: plan files and the list of targets.
+//! What a person wrote: plan files, the list of targets, and the options of commands that make
+//! load.
 //!
-//! What this room is for: reading an experiment and what it may start, and making cells of it,
-//! each fully resolved, before anything runs.
-//! In: the text of two files. Out: cells, targets and services, or one line that says what is wrong
-//! and what is accepted.
-//! Never: processes, files, a clock. A plan starts nothing but targets and services that the list
-//! names; but for those it needs trust for, see [`untrusted`]. Who takes a plan of another person
-//! together with the list takes its programs too.
+//! What this room is for: reading an experiment and what it may start, and the words of a command,
+//! and making of them cells and trials, each fully resolved, before anything runs.
+//! In: the text of two files, words, and what a host responds to [`Machine`]. Out: cells, targets,
+//! services and trials, or one line that says what is wrong and what is accepted.
+//! Never: processes, files, a clock; a [`Machine`] has them. A plan starts nothing but targets and
+//! services that the list names; but for those it needs trust for, see [`untrusted`]. A list of
+//! another person is that person's programs.
 
 mod cells;
 mod duel;
 mod load;
+mod secrets;
 mod target;
 mod trust;
 mod tune;
 
+mod arrivals;
+mod ask;
+mod confirm;
+mod endpoints;
+mod far_probe;
+mod options;
+mod requests;
+mod secure;
+mod shape;
+mod trial;
+mod way_syntax;
+
+mod explain;
+mod kinds;
+mod machine;
+mod typed;
+mod url;
+mod usage;
+pub mod values;
+
 pub use cells::{Cell, Client, Plan, Server};
-pub use duel::{Change, Duel};
-pub use load::Load;
+pub use duel::{Change, Duel, proposed};
+pub use load::{Load, command, missing};
+pub use secrets::without_secrets;
 pub use target::{Target, Targets};
-pub use trust::{HARMLESS, untrusted, without_secrets};
+pub use trust::{HARMLESS, untrusted};
 pub use tune::Tune;
+
+pub use ask::{Ask, Asked};
+pub use endpoints::WayError;
+pub use explain::one_line;
+pub use far_probe::ProbeOptions;
+pub use kinds::kinds;
+pub use machine::Machine;
+pub use mix::BYTES_MAX;
+pub use options::{Colour, Options, Runs};
+pub use trial::PROFILED_WINDOW_MIN_NS;
+pub use typed::{Kind, Typed, hint};
+pub use usage::Usage;
+pub use way_syntax::{SOURCES_MAX, Sources};
 
 /// Schema of a plan file.
 pub const SCHEMA: &str = "ceiling.plan/1";

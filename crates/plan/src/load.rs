@@ -1,5 +1,12 @@
 //! The load of a cell: a sub-command of ceiling and its long options, written as keys.
 
+use crate::ask::Asked;
+use crate::endpoints::WayError;
+use crate::explain;
+use crate::kinds::kinds;
+use clap::{Command, Subcommand};
+use model::secret::{self, Secrets};
+use std::net::SocketAddr;
 use toml::{Table, Value};
 
 /// What ceiling is asked to do with the server of a cell.
@@ -18,6 +25,50 @@ const COMMANDS: [&str; 5] = ["load", "ramp", "churn", "find", "fanout"];
 
 /// Options that the executor gives itself.
 const OURS: [&str; 5] = ["server-pid", "runs", "json", "out", "quiet"];
+
+/// The commands that make load, as the command line has them.
+pub fn command() -> Command {
+    Asked::augment_subcommands(Command::new("ceiling"))
+}
+
+impl Load {
+    /// The words that ask for it at an address, without what the executor adds.
+    pub fn words(&self, addr: &str, pid: Option<u32>) -> Vec<String> {
+        let mut words = vec![self.command.clone(), self.url.replace("{addr}", addr)];
+        words.extend(self.options.iter().cloned());
+        words.extend(pid.map(|pid| format!("--server-pid={pid}")));
+        words
+    }
+
+    /// Whether the command line takes its words: known before anything is started. `addr` is where
+    /// the server is, when it is known beforehand.
+    pub fn check(&self, addr: Option<&str>) -> Result<(), String> {
+        let pid = if addr.is_none() { Some(1) } else { None };
+        let own = self.words("127.0.0.1:1", pid);
+        let words = [vec!["ceiling".to_string()], own].concat();
+        if let Some(word) = Secrets::missing(&words) {
+            return Err(missing(word));
+        }
+        let is_auto = self.options.iter().any(|word| word == "--source=auto");
+        let to = addr.and_then(|addr| addr.parse::<SocketAddr>().ok());
+        if let Some(to) = to.filter(|to| is_auto && !to.ip().is_loopback()) {
+            return Err(WayError::NotLoopback { to: to.to_string() }.to_string());
+        }
+        let known = Secrets::of_command(&words);
+        let parsed = command().try_get_matches_from(words);
+        parsed.map(drop).map_err(|error| {
+            secret::without(&explain::one_line(&error, &command(), &kinds()), &known)
+        })
+    }
+}
+
+/// A word of a command in which a mask was left.
+pub fn missing(word: &str) -> String {
+    format!(
+        "'{word}': *** stands for a secret that the record does not keep; give the value, for \
+         example -H \"Authorization: $AUTHORIZATION\""
+    )
+}
 
 /// Reads the table `load` of a cell: each key is a long option, but for `command`, `path`, `url`.
 pub fn read(table: &Table) -> Result<Load, String> {

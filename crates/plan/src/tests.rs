@@ -87,7 +87,7 @@ fn an_error_says_what_is_wrong_and_what_is_accepted() {
         ("server.target = \"nginx\"", "no target 'nginx'; accepted are fiber"),
         ("server = {}", "either target, which is started, or addr"),
         ("server = { target = \"fiber\", addr = \"h:1\" }", "either target"),
-        ("server = { addr = \"h:1\", cpus = \"0\" }", "somebody else's server"),
+        ("server = { addr = \"h:1\", cpus = \"0\" }", "this plan does not start"),
         ("server = { target = \"fiber\", services = [\"etcd\"] }", "accepted are postgres, fiber"),
         ("server = { target = \"fiber\", cpu = \"0\" }", "unknown field `cpu`"),
         ("server.target = \"fiber\"\nload.command = \"probe\"", "not one of load, ramp"),
@@ -212,4 +212,38 @@ fn a_plan_that_is_written_can_be_read() {
     assert_eq!(plan.predictions[0].why, predicted.why);
     assert_eq!(plan.predictions[0].high, None);
     assert_eq!(plan.cells[0].load.url, "http://{addr}/read");
+}
+
+/// A plan turns what it was written for, and nothing else.
+#[test]
+fn knobs_are_read_from_a_plan_as_they_were_written_into_it() {
+    let values = [("dev-weight/dev_weight", "128"), ("rps", "0-1")];
+    let values = values.map(|(word, value)| (word.to_string(), value.to_string()));
+    let all = [
+        crate::Tune { only: vec!["rps".into()], profile: "seeds".into(), ..Default::default() },
+        crate::Tune { only: vec!["T12".into()], cpus: "0/1-3".into(), ..Default::default() },
+        crate::Tune { values: std::collections::BTreeMap::from(values), ..Default::default() },
+    ];
+    for tune in all {
+        let duel = Duel {
+            question: "?".to_string(),
+            server: toml::Table::from_iter([("addr".to_string(), "127.0.0.1:1".into())]),
+            load: toml::Table::from_iter([("command".to_string(), "load".into())]),
+            change: Change::Tune(tune.table()),
+            predicted: model::experiment::Foretold {
+                knob: "T5".to_string(),
+                baseline: String::new(),
+                change: String::new(),
+                low: 0.0,
+                high: None,
+                why: String::new(),
+                run: String::new(),
+            },
+        };
+        let text = duel.text("changed");
+        let plan = Plan::parse(&text, &Targets::parse("").unwrap()).unwrap();
+        let changed = plan.cells.iter().filter(|cell| cell.name.starts_with("changed"));
+        let read: Vec<_> = changed.map(|cell| cell.tune.clone()).collect();
+        assert_eq!(read, vec![Some(tune.clone()); 4], "{text}");
+    }
 }

@@ -31,6 +31,44 @@ struct TuneText {
     values: BTreeMap<String, Value>,
 }
 
+impl Tune {
+    /// The knobs in one line.
+    pub fn shown(&self) -> String {
+        let values = self.values.iter().map(|(knob, value)| format!("{knob} = {value}"));
+        let plain = self.only.iter().filter(|knob| !self.values.contains_key(*knob)).cloned();
+        let mut text = plain.chain(values).collect::<Vec<_>>().join(", ");
+        let of = [("profile", &self.profile), ("device", &self.device), ("CPUs", &self.cpus)];
+        for (what, of) in of.into_iter().filter(|(_, of)| !of.is_empty()) {
+            text += &format!(", {what} {of}");
+        }
+        text
+    }
+
+    /// Knobs as a plan has them.
+    pub fn table(&self) -> Table {
+        let only = self.only.iter().cloned().map(Value::String).collect();
+        let mut table = Table::from_iter([("only".to_string(), Value::Array(only))]);
+        for (key, text) in [("profile", &self.profile), ("cpus", &self.cpus)] {
+            if !text.is_empty() {
+                table.insert(key.to_string(), Value::String(text.clone()));
+            }
+        }
+        for (word, value) in &self.values {
+            let value = Value::String(value.clone());
+            let values = table.entry("values").or_insert_with(|| Value::Table(Table::new()));
+            let Some(values) = values.as_table_mut() else { continue };
+            match word.split_once('/') {
+                None => drop(values.insert(word.clone(), value)),
+                Some((knob, file)) => {
+                    let of_knob = values.entry(knob).or_insert_with(|| Value::Table(Table::new()));
+                    of_knob.as_table_mut().map(|of_knob| of_knob.insert(file.to_string(), value));
+                }
+            }
+        }
+        table
+    }
+}
+
 /// Reads the table `tune` of a cell; an empty one turns nothing.
 pub fn read(table: &Table) -> Result<Option<Tune>, String> {
     let TuneText { profile, only, device, cpus, values } =

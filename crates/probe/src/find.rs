@@ -26,7 +26,7 @@ pub enum FindError {
     #[error("{0} is not an address of this host, so its server cannot be looked at from here")]
     NotLocal(IpAddr),
     /// No socket listens there.
-    #[error("nobody listens on {0} in this network namespace; is the server up?")]
+    #[error("no process listens on {0} in this network namespace; is the server up?")]
     NobodyListens(SocketAddr),
     /// A socket listens, and none of the processes we may look into holds it.
     #[error(
@@ -60,7 +60,7 @@ pub enum FindError {
     },
     /// Whoever listens on a unix socket has no number here, or passes connections on.
     #[error(
-        "whoever listens on {} is not visible to us, or is systemd for another process; name the \
+        "the process that listens on {} is not visible, or is systemd for another one; name the \
          server with --server-pid", .0.display()
     )]
     PeerNotVisible(PathBuf),

@@ -103,7 +103,7 @@ fn identity() -> Vec<Column> {
 
 fn load() -> Vec<Column> {
     vec![
-        of_point("model", "closed or open", |p| Some(p.load.model.clone())),
+        of_point("model", "closed or open", |p| Some(p.load.model.name())),
         of_point("connections", "connections applied", |p| Some(p.load.connections)),
         of_point("depth", "requests in flight per connection", |p| Some(p.load.depth)),
         of_point("asked_rate", "requests asked per second; open loop only", |p| p.load.rate),
@@ -305,10 +305,10 @@ fn judgement() -> Vec<Column> {
             (if is_partial(run, point) { "yes" } else { "no" }).to_string()
         }),
         of_point("gates_broken", "names of broken gates, separated by spaces", |p| {
-            Some(broken_gates(p).map(|gate| gate.id.as_str()).collect::<Vec<_>>().join(" "))
+            Some(broken_gates(p).map(|gate| gate.id.name()).collect::<Vec<_>>().join(" "))
         }),
         of_point("gates_unchecked", "names of gates that could not be checked", |p| {
-            Some(unchecked_gates(p).map(|gate| gate.id.as_str()).collect::<Vec<_>>().join(" "))
+            Some(unchecked_gates(p).map(|gate| gate.id.name()).collect::<Vec<_>>().join(" "))
         }),
         of_point("wall", "id of the wall, none or unknown", |p| Some(p.verdict.wall.word())),
         of_point("wall_name", "name of the wall", |p| Some(p.verdict.name.clone())),

@@ -20,29 +20,32 @@ use model::facts::{
     ClockOffset, CpuAccounting, CpuQuota, FarHost, HostFacts, Nic, NicSettings, Privilege,
     ProcessFacts, ServerFacts, Unreadable,
 };
-use model::fanout::{Delivery, EventInfo, Fanout, Subscribers};
+use model::fanout::{Delivery, EventInfo, Subscribers};
 use model::histogram::{Histogram, Summary};
+use model::load::LoadModel;
 use model::load::{
-    Arrival, DriverKind, Hold, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing,
-    Stop, Trial, Warmup,
+    Arrival, DriverKind, Fanout, Hold, Level, Life, MixTarget, Question, Request, Spacing, Stop,
+    Trial, Warmup,
 };
+use model::metric::{Declaration, Kind, Unit as Of};
 use model::objective::{Expectation, Objective, Standing, Unit};
 use model::reading::{
-    CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes,
+    CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes, Value, Values,
 };
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome, Point,
-    Record, RequestInfo, Run, SCHEMA, Second, Spread, Target, TurnoverInfo, Unmeasured,
-    count_mismatches, count_target,
+    Record, RequestInfo, Run, SCHEMA, Target, TurnoverInfo, Unmeasured, count_mismatches,
+    count_target,
 };
 use model::search::{
     Answer, Check as SearchCheck, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust,
 };
+use model::series::{Second, Spread};
 use model::tick::{ERROR_CLASSES, TargetTally};
 use model::tls::{self, KernelTls, KernelTlsInfo, Resumption, TlsInfo};
 use model::units::NS_PER_S;
 use model::verdict::{
-    Ceiling, CeilingKind, Confidence, Evidence, Gate, IntervalKind, Named, Verdict,
+    Ceiling, CeilingKind, Confidence, Evidence, Gate, GateId, IntervalKind, Named, Verdict,
 };
 use model::wall::{Side, WallId};
 use std::collections::BTreeMap;
@@ -233,7 +236,7 @@ fn load_info(connections: u32, duration_s: f64) -> LoadInfo {
         connections_max: connections,
         curve: None,
         life: None,
-        model: "closed".to_string(),
+        model: LoadModel::Closed,
         connections,
         depth: 1,
         rate: None,
@@ -265,8 +268,8 @@ fn connection_info(connections: u32, completed: u64) -> ConnectionInfo {
 }
 
 fn gates(scene: &Scene) -> Vec<Gate> {
-    let gate = |id: &str, measured: f64, bound: &str, why: &str| Gate {
-        id: id.to_string(),
+    let gate = |id: GateId, measured: f64, bound: &str, why: &str| Gate {
+        id,
         ok: Some(true),
         measured: Some(measured),
         bound: bound.to_string(),
@@ -274,24 +277,24 @@ fn gates(scene: &Scene) -> Vec<Gate> {
     };
     let mut gates = vec![
         gate(
-            "conservation",
+            GateId::Conservation,
             0.0,
             "difference 0",
             "sent = completed + failed + unanswered, exactly",
         ),
         gate(
-            "littles_law",
+            GateId::LittlesLaw,
             0.2,
             "within 5 %",
             "rate x mean latency and the counted requests in flight agree",
         ),
-        gate("connections", 100.0, "100 % served", "every connection completed a request"),
-        gate("steady", 0.4, "CoV at most 5 %", "throughput is steady over the window"),
-        gate("cpu_states", 100.0, "100 %", "CPU states add up to all of the time"),
+        gate(GateId::Connections, 100.0, "100 % served", "every connection completed a request"),
+        gate(GateId::Steadiness, 0.4, "CoV at most 5 %", "throughput is steady over the window"),
+        gate(GateId::CpuStates, 100.0, "100 %", "CPU states add up to all of the time"),
     ];
     if !scene.is_watched {
         gates.push(Gate {
-            id: "byte_balance".to_string(),
+            id: GateId::Bytes,
             ok: None,
             measured: None,
             bound: "within 5 %".to_string(),
@@ -425,8 +428,6 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         question,
         url: "http://127.0.0.1:8080/simple".to_string(),
         addresses: vec!["127.0.0.1:8080".parse().expect("constant")],
-        resolution: model::route::Resolution::default(),
-        sources: vec![],
         requests: vec![Request {
             method: "GET".to_string(),
             path: "/simple".to_string(),
@@ -442,25 +443,14 @@ fn trial(scene: &Scene, question: Question) -> Trial {
         stop: Stop::AfterNs(WINDOW_NS),
         warmup: Warmup::SettleWithinNs(5 * NS_PER_S),
         drain_ns: NS_PER_S,
-        window_max_ns: None,
         timeout_ns: 5 * NS_PER_S,
-        visits: 1,
         repeats_max: 2,
         threads: 2,
         cpus: vec![0, 1],
         driver: DriverKind::Uring,
         driver_reason: "the kernel has io_uring with multishot receive".to_string(),
-        coalesce_ns: 0,
         seed: 42,
-        server: ServerProcess::ByPort,
-        runtime: None,
-        expect: None,
-        search: None,
-        confirm: None,
-        fanout: None,
-        profile: None,
-        tls: None,
-        proxy: None,
+        ..Trial::blank()
     }
 }
 

@@ -7,6 +7,7 @@ use model::objective;
 use model::run::{Outcome, Point, Run};
 use model::search::{SearchTrial, Trust};
 use model::standing::{Figure, Standing};
+use model::tick::ERROR_CLASSES;
 use model::units::{NS_PER_S, show_count};
 use model::verdict::{Ceiling, Confidence, Gate, IntervalKind, Named, Verdict};
 use model::wall::Side;
@@ -112,8 +113,10 @@ pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
         true => point.status.iter().filter(|(class, _)| failing(class)).collect(),
         false => point.error_codes.iter().collect(),
     };
-    let classes = ["timeout", "reset", "closed", "parse"];
-    let errors = point.errors.iter().filter(|(class, _)| classes.contains(&class.as_str()));
+    let of_requests = |name: &str| {
+        ERROR_CLASSES.iter().any(|class| class.is_of_requests() && class.name() == name)
+    };
+    let errors = point.errors.iter().filter(|(class, _)| of_requests(class));
     let named = |(name, count): (&String, &u64)| (name.clone(), *count);
     let mut parts: Vec<(String, u64)> = statuses.into_iter().chain(errors).map(named).collect();
     parts.push(("failed a check".to_string(), point.mismatched));
@@ -124,6 +127,13 @@ pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
     let shown = |(name, count): (String, u64)| format!("{name} {} %", share(count));
     let parts: Vec<_> = parts.into_iter().map(shown).collect();
     (failed > 0).then(|| format!("{} % of {of} failed: {}", share(failed), parts.join(", ")))
+}
+
+/// The same with a capital letter and a full stop.
+pub(crate) fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map_or(String::new(), |letter| letter.to_uppercase().to_string());
+    format!("{first}{}.", letters.as_str())
 }
 
 /// A whole count.

@@ -1,6 +1,7 @@
 //! Every knob ranked by what a run says of it. Pure: signals in, advice out.
 
 use crate::knob::{Act, Knob};
+use crate::knobs::GENERATOR;
 use crate::knobs::REGISTRY;
 use crate::predict;
 use model::advice::{Advice, By, Candidate, SCHEMA};
@@ -8,9 +9,6 @@ use model::tuning::{Basis, Prediction, Side, Signals};
 use model::verdict::Named;
 use model::wall::{Side as At, WallId};
 use std::cmp::Ordering;
-
-/// More loops, processes or hosts for the generator: what comes first when it is the wall.
-const GENERATOR: &str = "T61";
 
 /// What was asked of a server, so that it can be asked again: commands as one would type them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +54,7 @@ fn advise_on(knobs: &[&Knob], signals: &Signals, asked: Asked<'_>) -> Advice {
         _ => None,
     };
     advice.worth.sort_by(|left, right| {
-        let first = |one: &Candidate| !(signals.client_is_wall && one.knob == GENERATOR);
+        let first = |one: &Candidate| !(signals.client_is_wall && one.knob == GENERATOR.id);
         let is_other = |one: &Candidate| !wall.is_some_and(|wall| relieves(knobs, one, wall));
         let key = |one: &Candidate| (first(one), is_other(one));
         // What the wall itself asks for goes first among equals.

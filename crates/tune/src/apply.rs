@@ -9,7 +9,7 @@ use crate::link;
 use crate::namespace;
 use crate::place::{Place, Seen};
 use crate::plan::{Change, Planned, find};
-use crate::revert::{self, Absent};
+use crate::revert::{self, Absent, shown};
 use model::tuning::{Fate, Row, Scope};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +70,7 @@ pub fn apply(
     let lock = ready(host, journal, tell)?;
     let (rows, todo) = look(host, journal, planned, options)?;
     let deadline = deadline(&todo, options)?;
-    let header = header(host, deadline, options);
+    let header = header(host, deadline, options.note);
     let open = journal.begin(&lock, &header)?;
     let mut under = Under { host, options, open, rows, deadline: header.deadline_boot_ms, tell };
     let done = under.watch().and_then(|()| under.write(&todo)).and_then(|()| under.judge(&todo));
@@ -229,12 +229,12 @@ fn deadline(todo: &[Todo<'_>], options: &Options<'_>) -> Result<Option<Duration>
         Some(deadline) if deadline.is_zero() => {
             refuse("a deadline of nothing leaves no time to keep it; for example --deadline 30s")
         }
-        Some(_) if options.watch.is_none() => refuse("there is nobody to start it"),
+        Some(_) if options.watch.is_none() => refuse("the watchdog cannot be started"),
         deadline => Ok(deadline),
     }
 }
 
-fn header(host: &Host, deadline: Option<Duration>, options: &Options<'_>) -> Header {
+pub(crate) fn header(host: &Host, deadline: Option<Duration>, note: &str) -> Header {
     Header {
         version: VERSION,
         transaction: 0,
@@ -244,8 +244,9 @@ fn header(host: &Host, deadline: Option<Duration>, options: &Options<'_>) -> Hea
         at_unix_ms: clock::unix_ms(),
         program: format!("ceiling {}", env!("CARGO_PKG_VERSION")),
         pid: std::process::id(),
+        held_since_ticks: None,
         deadline_boot_ms: deadline.map(|left| clock::boot_ms() + left.as_millis() as u64),
-        note: options.note.to_string(),
+        note: note.to_string(),
     }
 }
 
@@ -352,7 +353,7 @@ impl Under<'_, '_> {
 /// A value that is not the one from before this transaction must not be put back as such.
 fn moved(seen: &Seen, now: &Seen) -> String {
     format!(
-        "it was '{}' when all was looked at and is '{}' now: somebody else set it, or a change \
+        "it was '{}' at the first look and is '{}' now: another program set it, or a change \
          before it in this plan moves it; then apply one after the other, with --only",
         seen.value, now.value
     )
@@ -390,11 +391,6 @@ pub(crate) fn effect(host: &Host, begin: &Begin) -> Option<Effect> {
     let before = begin.sign.as_ref()?;
     let now = (sign.read)(host, &begin.place)?;
     Some((sign.judge)(before, &now, &begin.wanted))
-}
-
-/// A value in a sentence; an empty set of CPUs is one, too.
-pub(crate) fn shown(value: &str) -> &str {
-    if value.is_empty() { "none" } else { value }
 }
 
 /// Places of a plan, for those who ask which files are touched.

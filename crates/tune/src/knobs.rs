@@ -40,10 +40,12 @@ mod tcp_notsent_lowat;
 mod tcp_slow_start_after_idle;
 mod tcp_syncookies;
 mod tcp_tw_reuse;
+mod threaded_napi;
 mod transparent_hugepages;
 mod xps;
 
 use crate::knob::Knob;
+pub use advice::GENERATOR;
 
 /// Every knob, in the order of the catalogue.
 pub const REGISTRY: &[&Knob] = &[
@@ -56,7 +58,7 @@ pub const REGISTRY: &[&Knob] = &[
     &xps::KNOB,
     &rps_default::KNOB,
     &left_alone::FLOW_LIMIT,
-    &left_alone::THREADED_NAPI,
+    &threaded_napi::KNOB,
     &server_cpus::KNOB,
     &advice::LISTENERS,
     &advice::LISTENER_BY_CPU,

@@ -23,9 +23,11 @@ mod apply;
 mod children;
 mod export;
 mod guard;
+mod held;
 mod journal;
 mod reach;
 mod revert;
+mod server;
 mod status;
 
 pub mod trust;
@@ -43,11 +45,13 @@ pub use apply::{Applied, DEADLINE, DEADLINE_MAX, Disruption, Options, Watch, app
 pub use error::TuneError;
 pub use export::{Durable, Form, export};
 pub use guard::{Watched, guard, keep, now_boot_ms};
+pub use held::{is_changed, put_back_abandoned};
 pub use journal::{Journal, journal_folder};
 pub use knob::{Act, Ask, Effect, Knob, Proposal, Sign};
-pub use knobs::REGISTRY;
+pub use knobs::{GENERATOR, REGISTRY};
 pub use place::{Format, Place, PlaceError, Seen, Setting};
 pub use plan::{Change, Planned, find, plan};
 pub use revert::{Which, revert};
+pub use server::{ServerChange, Taken};
 pub use status::{Standing, drift, standing, status};
 pub use wanted::knob;

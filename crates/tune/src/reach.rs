@@ -117,20 +117,20 @@ impl Reach<'_> {
             _ if is_below("/sys/") && !exists("/sys/devices/system/cpu") => {
                 hidden("/sys is not mounted here, so nothing is known of it")
             }
-            _ if is_below("/sys/fs/cgroup/") && !self.has_control_groups(place) => {
+            _ if place.in_control_group().is_some_and(|path| !self.has_control_groups(path)) => {
                 hidden("no control groups are mounted here, as inside of ip netns exec")
             }
             _ => Elsewhere::Ended("what it belonged to is gone".to_string()),
         }
     }
 
-    /// Whether a hierarchy of control groups is mounted on the way to a place.
-    fn has_control_groups(&self, place: &Place) -> bool {
+    /// Whether a hierarchy of control groups is mounted on the way to a file or folder.
+    fn has_control_groups(&self, path: &str) -> bool {
         let mounts = self.host.text("/proc/self/mountinfo").unwrap_or_default();
-        let path = place.path().unwrap_or_default();
         mounts.lines().any(|line| {
             let point = line.split(' ').nth(4).unwrap_or_default();
-            let is_on_the_way = path.strip_prefix(point).is_some_and(|rest| rest.starts_with('/'));
+            let rest = path.strip_prefix(point);
+            let is_on_the_way = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
             let is_groups = line.contains(" - cgroup ") || line.contains(" - cgroup2 ");
             is_on_the_way && is_groups
         })

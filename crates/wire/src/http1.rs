@@ -9,6 +9,7 @@
 //! Hot: runs for every response.
 
 use crate::response::{Expect, ProtocolError, Response};
+use crate::session::{Ending, Order, Reply, RequestId, Session, Witness};
 use crate::shape::{Seen, Shapes};
 
 /// Longest head that is accepted, interim responses included, bytes.
@@ -28,22 +29,6 @@ pub struct Http1 {
     bytes: u64,
     /// Bytes of body or chunk still to come.
     remaining: u64,
-}
-
-/// Sees bodies as they arrive, in pieces of any size, transfer coding removed. A session given `()`
-/// shows them to nobody and does no work for it.
-pub trait Witness {
-    /// The head of a response is complete, and its body follows.
-    #[inline]
-    fn head(&mut self, _status: u16) {}
-
-    /// Some bytes of the body of the response under way.
-    fn body(&mut self, piece: &[u8]);
-}
-
-impl Witness for () {
-    #[inline]
-    fn body(&mut self, _piece: &[u8]) {}
 }
 
 /// How the body of a response ends (RFC 9112 section 6.3).
@@ -174,33 +159,18 @@ impl Default for Http1 {
     }
 }
 
-impl Http1 {
-    /// A session on a fresh connection.
-    pub fn new() -> Self {
-        Self { state: State::Start, head: FRESH, bytes: 0, remaining: 0 }
-    }
+impl Session for Http1 {
+    const ALPN: &'static [u8] = b"http/1.1";
+    const ORDER: Order = Order::OfRequests;
+    type Memory = Shapes;
 
-    /// Whether no byte of an unfinished response has been received.
-    pub fn is_between_responses(&self) -> bool {
-        self.state == State::Start && self.bytes == 0
-    }
-
-    /// Consumes bytes from the front of `input` until a response is complete or `input` is empty.
-    /// `expect` describes the oldest request without a response. After an error the session must
-    /// not be used again.
     #[inline]
-    pub fn receive(
-        &mut self,
-        input: &mut &[u8],
-        expect: Expect,
-        shapes: &mut Shapes,
-    ) -> Result<Option<Response>, ProtocolError> {
-        self.receive_before(input, expect, shapes, &mut ())
+    fn addressee(&mut self, _input: &mut &[u8]) -> Result<Option<RequestId>, ProtocolError> {
+        Ok(Some(RequestId::Oldest))
     }
 
-    /// The same, with somebody who sees the body.
     #[inline]
-    pub fn receive_before<W: Witness>(
+    fn receive<W: Witness>(
         &mut self,
         input: &mut &[u8],
         expect: Expect,
@@ -221,13 +191,43 @@ impl Http1 {
         self.receive_slowly(input, expect, shapes, witness)
     }
 
-    /// The connection ended. A body that ends with the connection becomes a response.
-    pub fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
+    fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
         match self.state {
             State::UntilClose => Ok(Some(self.finish())),
             State::Start if self.bytes == 0 => Ok(None),
             _ => Err(ProtocolError::Truncated),
         }
+    }
+
+    fn respond(_: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>) {
+        let Reply { status, reason, fields, ending, body } = reply;
+        output.extend_from_slice(format!("HTTP/1.1 {status} {reason}\r\n").as_bytes());
+        for (name, value) in *fields {
+            output.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        }
+        let length = body.len();
+        let (head, end) = match ending {
+            Ending::Length => (format!("Content-Length: {length}\r\n\r\n"), ""),
+            Ending::Chunk => {
+                (format!("Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n"), "\r\n0\r\n\r\n")
+            }
+            Ending::Connection => ("\r\n".to_string(), ""),
+        };
+        for part in [head.as_bytes(), body, end.as_bytes()] {
+            output.extend_from_slice(part);
+        }
+    }
+}
+
+impl Http1 {
+    /// A session on a fresh connection.
+    pub fn new() -> Self {
+        Self { state: State::Start, head: FRESH, bytes: 0, remaining: 0 }
+    }
+
+    /// Whether no byte of an unfinished response has been received.
+    pub fn is_between_responses(&self) -> bool {
+        self.state == State::Start && self.bytes == 0
     }
 
     /// Starts the body; finishes the response when the body is already in `input`.

@@ -6,7 +6,7 @@
 //!
 //! Hot: runs for every piece of every body that is checked.
 
-use crate::http1::Witness;
+use crate::session::Witness;
 use memchr::memmem::Finder;
 use model::check::{Check, Checks, Digest, Lengths, Statuses};
 use sha2::{Digest as _, Sha256};

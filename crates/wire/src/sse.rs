@@ -10,7 +10,10 @@
 //!
 //! Hot: runs for every byte of every event.
 
-use crate::http1::Witness;
+use crate::Shapes;
+use crate::http1::Http1;
+use crate::response::{Expect, ProtocolError, Response};
+use crate::session::{Order, Reply, RequestId, Session, Witness};
 
 /// One event, as far as it matters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,26 +35,64 @@ pub struct Sse {
     data: Data,
 }
 
-/// Shows a body to a stream of events. A body with another status than 200 holds none.
-pub struct Listening<'a, F> {
-    /// The stream.
-    pub stream: &'a mut Sse,
-    /// Whether the response under way is a stream; told by its head.
-    pub is_stream: &'a mut bool,
-    /// Who is told of each event.
-    pub tell: F,
+/// HTTP/1.1 whose responses are streams of events. A body with another status than 200 holds none.
+#[derive(Debug, Clone, Default)]
+pub struct Events {
+    http: Http1,
+    stream: Sse,
+    /// The response under way is a stream, as its head says.
+    is_stream: bool,
 }
 
-impl<F: FnMut(Event)> Witness for Listening<'_, F> {
+impl Session for Events {
+    const ALPN: &'static [u8] = Http1::ALPN;
+    const ORDER: Order = Http1::ORDER;
+    type Memory = Shapes;
+
+    #[inline]
+    fn addressee(&mut self, input: &mut &[u8]) -> Result<Option<RequestId>, ProtocolError> {
+        self.http.addressee(input)
+    }
+
+    #[inline]
+    fn receive<W: Witness>(
+        &mut self,
+        input: &mut &[u8],
+        expect: Expect,
+        shapes: &mut Shapes,
+        witness: &mut W,
+    ) -> Result<Option<Response>, ProtocolError> {
+        let Self { http, stream, is_stream } = self;
+        http.receive(input, expect, shapes, &mut Unfold { stream, is_stream, witness })
+    }
+
+    fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
+        self.http.end()
+    }
+
+    fn respond(request: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>) {
+        Http1::respond(request, reply, output);
+    }
+}
+
+/// Shows the events of a body to a witness.
+struct Unfold<'a, W> {
+    stream: &'a mut Sse,
+    is_stream: &'a mut bool,
+    witness: &'a mut W,
+}
+
+impl<W: Witness> Witness for Unfold<'_, W> {
     fn head(&mut self, status: u16) {
         *self.stream = Sse::new();
         *self.is_stream = status == 200;
+        self.witness.head(status);
     }
 
     #[inline]
     fn body(&mut self, piece: &[u8]) {
         if *self.is_stream {
-            self.stream.receive(piece, &mut self.tell);
+            self.stream.receive(piece, &mut |event| self.witness.event(event));
         }
     }
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use wire::Shapes;
 use wire::http1::{HEAD_BYTES_MAX, Http1};
 use wire::response::{Expect, ProtocolError, Response};
+use wire::session::Session;
 
 /// Everything the session makes of `input` given in pieces that end at `cuts`.
 fn responses(
@@ -20,7 +21,7 @@ fn responses(
         let mut piece = &input[begin..end];
         begin = end;
         while !piece.is_empty() {
-            responses.extend(session.receive(&mut piece, expect, shapes)?);
+            responses.extend(session.receive(&mut piece, expect, shapes, &mut ())?);
         }
     }
     responses.extend(session.end()?);

@@ -8,6 +8,7 @@ use wire::Shapes;
 use wire::http1::Http1;
 use wire::response::Expect;
 use wire::rules::{Examined, Progress, Rules};
+use wire::session::Session;
 
 /// What the rules say of each response of `input`, given in pieces that end at `cuts`.
 fn verdicts(input: &[u8], cuts: &[usize], rules: &Rules) -> Vec<Option<Check>> {
@@ -20,8 +21,7 @@ fn verdicts(input: &[u8], cuts: &[usize], rules: &Rules) -> Vec<Option<Check>> {
         begin = end;
         while !piece.is_empty() {
             let mut examined = Examined { rules, progress: &mut progress };
-            let response =
-                session.receive_before(&mut piece, Expect::Body, &mut shapes, &mut examined);
+            let response = session.receive(&mut piece, Expect::Body, &mut shapes, &mut examined);
             if let Some(response) = response.unwrap() {
                 verdicts.push(rules.verdict(&mut progress, response.status));
             }

@@ -11,7 +11,7 @@ use crate::finding::Finding;
 use crate::tree::{self, Tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// One line for the usage text.
 pub const ABOUT: &str = "write docs/reference from the code it describes";
@@ -43,6 +43,14 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         fs::write(&path, (page.text)(&tree)?).with_context(|| page.path.to_string())?;
         println!("wrote {}", page.path);
     }
+    // The program writes this page itself, and a test of it says when the page is stale.
+    let cargo = ["run", "-q", "-p", "ceiling", "--", "reference"];
+    let made = Command::new("cargo").args(cargo).current_dir(&root).output()?;
+    if !made.status.success() {
+        bail!("ceiling reference: {}", String::from_utf8_lossy(&made.stderr));
+    }
+    fs::write(root.join("docs/reference/cli.md"), made.stdout)?;
+    println!("wrote docs/reference/cli.md");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -232,7 +240,7 @@ mod tests {
             (
                 "crates/judge/src/gates.rs",
                 "pub const GATES: &[Listed] = &[\n    \
-                 gate(\"sum\", W, sum::check, &[Figure::Rate], Leaves::Nothing),\n];\n",
+                 gate(GateId::Sum, W, sum::check, &[Figure::Rate], Leaves::Nothing),\n];\n",
             ),
             ("crates/model/src/standing.rs", "            Self::Rate => \"rate\",\n"),
             ("docs/reference/gates.md", page),

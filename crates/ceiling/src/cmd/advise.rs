@@ -3,23 +3,22 @@
 mod rerun;
 
 use super::show;
-use crate::cli::Cli;
 use crate::exit::{Code, Failure};
-use crate::options::{Colour, Runs};
+use crate::screen::style;
 use crate::session;
-use clap::parser::ValueSource;
-use clap::{Args, CommandFactory};
-use lab::experiment::{Rehearsed, way};
+use clap::Args;
+use lab::experiment::{Rehearsed, server_of, way};
 use model::advice::{Advice, By, Candidate};
 use model::claim::Claim;
-use model::experiment::{Experiment, Fate, Foretold};
+use model::experiment::Experiment;
 use model::root::Root;
 use model::run::{Record, Run};
 use model::secret::{self, Secrets};
-use model::tuning::Basis;
-use plan::{Change, Duel};
+use plan::Change;
+use plan::values::{KnobName, NewPlan, RunPath};
+use plan::{Colour, Runs};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::{Table, Value};
 use tune::{Asked, Host};
 
@@ -36,15 +35,15 @@ Examples:
 pub struct Advise {
     /// A run by id, its directory, or a record written with --json
     #[arg(required_unless_present = "calibration")]
-    run: Option<PathBuf>,
+    run: Option<RunPath>,
 
     /// Write the plan that would test the best candidate
     #[arg(long, value_name = "FILE", conflicts_with = "calibration")]
-    plan: Option<PathBuf>,
+    plan: Option<NewPlan>,
 
     /// With --plan: this knob in the place of the best one, by id or name
     #[arg(long, value_name = "KNOB", requires = "plan")]
-    knob: Option<String>,
+    knob: Option<KnobName>,
 
     /// Print which predictions of earlier experiments came true
     #[arg(long, conflicts_with = "run")]
@@ -70,15 +69,17 @@ pub fn run(command: Advise) -> Result<Code, Failure> {
     let ground = ground(&run, &path);
     let advice = advise(&run, asked, &ground)?;
     if let Some(file) = &command.plan {
-        let (best, change) = choose(&advice, command.knob.as_deref(), &run.record, &ground)?;
-        fs::write(file, written(&run, &path, best, change)?)
+        let (best, change) =
+            choose(&advice, command.knob.as_ref().map(|knob| knob.as_str()), &run.record, &ground)?;
+        let server = server_of(&run.record, &path);
+        fs::write(&file.0, plan::proposed(&run.record, server, best, change)?)
             .map_err(|error| Failure::File(format!("{}: {error}", file.display())))?;
         eprintln!("ceiling: try it: {}", to_try(file, &run.record));
     }
     let text = if command.json {
         String::from_utf8(report::json::json(&advice)).unwrap_or_default()
     } else {
-        report::text_advice(&advice, command.colour.style())
+        report::text_advice(&advice, style(&command.colour))
     };
     session::to_stdout(&text)?;
     Ok(Code::Good)
@@ -137,7 +138,7 @@ fn ground(run: &Run, path: &Path) -> Ground {
     if run.record.target.probe.is_some() && !judge::signals(run).is_one_host {
         return Ground::Far;
     }
-    let server = match of_experiment(&run.record, path) {
+    let server = match server_of(&run.record, path) {
         None => Rehearsed::Running,
         Some(server) if server.contains_key("addr") => Rehearsed::Running,
         Some(server) if server.contains_key("cpus") => Rehearsed::StartedOnCpus,
@@ -161,9 +162,6 @@ impl Ground {
     }
 }
 
-/// The generator's own size, which no knob of a host is.
-const GENERATOR: &str = "T61";
-
 /// The candidate of a plan, the named one or the best that a plan can test, and how it is changed.
 fn choose<'a>(
     advice: &'a Advice,
@@ -172,7 +170,8 @@ fn choose<'a>(
     ground: &Ground,
 ) -> Result<(&'a Candidate, Change), Failure> {
     let change = |one: &Candidate| match one {
-        one if one.knob == GENERATOR => {
+        // The generator's own size, which no knob of a host is.
+        one if one.knob == tune::GENERATOR.id => {
             let threads = 2 * i64::from(record.trial.threads);
             Ok(Change::Load(Table::from_iter([("threads".to_string(), Value::Integer(threads))])))
         }
@@ -180,7 +179,7 @@ fn choose<'a>(
             Err("it can cut connections, which a plan must not".to_string())
         }
         one if one.by != By::Ceiling => Err("it is not ceiling's to turn".to_string()),
-        one => ground.turns(one).map(|tune| Change::Tune(table(&tune))),
+        one => ground.turns(one).map(|tune| Change::Tune(tune.table())),
     };
     let Some(knob) = knob else {
         let mut tested = advice.worth.iter().filter_map(|one| Some((one, change(one).ok()?)));
@@ -200,124 +199,6 @@ fn choose<'a>(
     found
         .and_then(|one| Ok((one, change(one)?)))
         .map_err(|why| Failure::Usage(format!("--knob {knob}: {why}; for example --knob rps")))
-}
-
-/// Knobs as a plan has them.
-fn table(tune: &plan::Tune) -> Table {
-    let only = tune.only.iter().cloned().map(Value::String).collect();
-    let mut table = Table::from_iter([("only".to_string(), Value::Array(only))]);
-    for (key, text) in [("profile", &tune.profile), ("cpus", &tune.cpus)] {
-        if !text.is_empty() {
-            table.insert(key.to_string(), Value::String(text.clone()));
-        }
-    }
-    for (word, value) in &tune.values {
-        let value = Value::String(value.clone());
-        let values = table.entry("values").or_insert_with(|| Value::Table(Table::new()));
-        let Some(values) = values.as_table_mut() else { continue };
-        match word.split_once('/') {
-            None => drop(values.insert(word.clone(), value)),
-            Some((knob, file)) => {
-                let of_knob = values.entry(knob).or_insert_with(|| Value::Table(Table::new()));
-                of_knob.as_table_mut().map(|of_knob| of_knob.insert(file.to_string(), value));
-            }
-        }
-    }
-    table
-}
-
-/// The plan that tests a candidate against the run it was found in.
-fn written(run: &Run, path: &Path, best: &Candidate, change: Change) -> Result<String, Failure> {
-    let record = &run.record;
-    let mut load = load_of(record)?;
-    let server = server_of(record, path, &mut load);
-    let prediction = &best.prediction;
-    let predicted = Foretold {
-        knob: best.knob.clone(),
-        baseline: String::new(),
-        change: String::new(),
-        low: prediction.low.unwrap_or(-1.0),
-        high: prediction.high,
-        why: match prediction.basis {
-            Basis::Unknown => format!("nothing is predicted: {}", prediction.arithmetic),
-            Basis::NoEffect | Basis::Bounded => prediction.arithmetic.clone(),
-        },
-        run: record.id.clone(),
-    };
-    let question = format!("Does {} do what is predicted of it?", best.title());
-    Ok(Duel { question, server, load, change, predicted }.text(&best.name))
-}
-
-/// The options of a run as keys of a plan.
-fn load_of(record: &Record) -> Result<Table, Failure> {
-    let unreadable = |why: String| {
-        Failure::Usage(format!("--plan: the command of run {} is not read: {why}", record.id))
-    };
-    let matches = Cli::command()
-        .try_get_matches_from(Secrets::command(&record.command))
-        .map_err(|error| unreadable(crate::cli::one_line(&error)))?;
-    let Some((name, matches)) = matches.subcommand() else {
-        return Err(unreadable("it has no sub-command".to_string()));
-    };
-    let mut load = Table::from_iter([("command".to_string(), Value::String(name.to_string()))]);
-    let command = Cli::command();
-    let Some(command) = command.find_subcommand(name) else { return Ok(load) };
-    let ours = ["server-pid", "runs", "json", "out", "quiet", "color"];
-    for argument in command.get_arguments() {
-        let id = argument.get_id().as_str();
-        let is_given = matches.value_source(id) == Some(ValueSource::CommandLine);
-        let Some(long) = argument.get_long().filter(|_| is_given) else { continue };
-        if ours.contains(&long) {
-            continue;
-        }
-        let value = if argument.get_action().takes_values() {
-            let words = matches.get_raw(id).into_iter().flatten();
-            let mut words: Vec<_> =
-                words.map(|word| Value::String(word.to_string_lossy().into_owned())).collect();
-            if words.len() == 1 { words.remove(0) } else { Value::Array(words) }
-        } else {
-            Value::Boolean(true)
-        };
-        load.insert(long.to_string(), value);
-    }
-    Ok(load)
-}
-
-/// Where the server is: as the plan of the experiment has it that the run is of, else where it was.
-fn server_of(record: &Record, path: &Path, load: &mut Table) -> Table {
-    let (scheme, rest) = record.trial.url.split_once("://").unwrap_or(("http", ""));
-    let (address, path_of_url) = rest.split_once('/').unwrap_or((rest, ""));
-    let url = format!("{scheme}://{{addr}}/{path_of_url}");
-    load.insert("url".to_string(), Value::String(url));
-    of_experiment(record, path).unwrap_or_else(|| {
-        Table::from_iter([("addr".to_string(), Value::String(address.to_string()))])
-    })
-}
-
-/// The server's table of the plan beside an experiment, when every cell has the same.
-fn of_experiment(record: &Record, path: &Path) -> Option<Table> {
-    let folder = fs::canonicalize(path).ok()?.parent()?.parent()?.to_path_buf();
-    let document = fs::read(folder.join("experiment.json")).ok()?;
-    let experiment: Experiment = serde_json::from_slice(&document).ok()?;
-    let mine = |cell: &&model::experiment::CellResult| match &cell.fate {
-        Fate::Measured { run } => *run == record.id,
-        Fate::Failed { .. } | Fate::NotReached => false,
-    };
-    let cell = experiment.cells.iter().find(mine)?;
-    let plan: Table = fs::read_to_string(folder.join("plan.toml")).ok()?.parse().ok()?;
-    let mut server = plan.get("server").and_then(Value::as_table).cloned().unwrap_or_default();
-    let cells = plan.get("cell").and_then(Value::as_array).into_iter().flatten();
-    let is_this = |one: &&Value| {
-        let name = one.get("name").and_then(Value::as_str).unwrap_or_default();
-        cell.name == name || cell.name.starts_with(&format!("{name}, "))
-    };
-    if let Some(own) = { cells }.find(is_this).and_then(|one| one.get("server")?.as_table()) {
-        server.extend(own.clone());
-    }
-    let is_varied = plan.get("vary").and_then(Value::as_array).into_iter().flatten().any(|vary| {
-        vary.get("key").and_then(Value::as_str).is_some_and(|key| key.starts_with("server."))
-    });
-    (!is_varied && !server.is_empty()).then_some(server)
 }
 
 /// Every prediction kept below a directory of runs.
@@ -345,49 +226,8 @@ fn calibration(command: &Advise) -> Result<Code, Failure> {
             directory.display()
         )
     } else {
-        report::text_calibration(&record, command.colour.style())
+        report::text_calibration(&record, style(&command.colour))
     };
     session::to_stdout(&text)?;
     Ok(Code::Good)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plan::{Plan, Targets};
-    use std::collections::BTreeMap;
-
-    /// A plan turns what it was written for, and nothing else.
-    #[test]
-    fn knobs_are_read_from_a_plan_as_they_were_written_into_it() {
-        let values = [("dev-weight/dev_weight", "128"), ("rps", "0-1")];
-        let values = values.map(|(word, value)| (word.to_string(), value.to_string()));
-        let all = [
-            plan::Tune { only: vec!["rps".into()], profile: "seeds".into(), ..Default::default() },
-            plan::Tune { only: vec!["T12".into()], cpus: "0/1-3".into(), ..Default::default() },
-            plan::Tune { values: BTreeMap::from(values), ..Default::default() },
-        ];
-        for tune in all {
-            let duel = Duel {
-                question: "?".to_string(),
-                server: Table::from_iter([("addr".to_string(), "127.0.0.1:1".into())]),
-                load: Table::from_iter([("command".to_string(), "load".into())]),
-                change: Change::Tune(table(&tune)),
-                predicted: Foretold {
-                    knob: "T5".to_string(),
-                    baseline: String::new(),
-                    change: String::new(),
-                    low: 0.0,
-                    high: None,
-                    why: String::new(),
-                    run: String::new(),
-                },
-            };
-            let text = duel.text("changed");
-            let plan = Plan::parse(&text, &Targets::parse("").unwrap()).unwrap();
-            let changed = plan.cells.iter().filter(|cell| cell.name.starts_with("changed"));
-            let read: Vec<_> = changed.map(|cell| cell.tune.clone()).collect();
-            assert_eq!(read, vec![Some(tune.clone()); 4], "{text}");
-        }
-    }
 }

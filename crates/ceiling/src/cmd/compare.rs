@@ -2,13 +2,14 @@
 
 use super::show::find;
 use crate::exit::{Code, Failure};
-use crate::options::{Colour, Runs};
 use crate::outputs::Outputs;
+use crate::screen::style;
 use crate::session;
 use clap::Args;
 use model::run::Run;
+use plan::values::{OutFile, RunPath};
+use plan::{Colour, Runs};
 use report::Format;
-use std::path::PathBuf;
 
 /// Draws two runs side by side, load by load: rates, latencies, CPU time per request, walls, the
 /// settings that differ, and what changed in their profiles. Every ratio is B over A. Differences
@@ -20,14 +21,14 @@ Examples:
   ceiling compare before/ after/ -o difference.html")]
 pub struct Compare {
     /// The run to compare with: an id, a directory, or a record written with --json
-    a: PathBuf,
+    a: RunPath,
 
     /// The run that is compared
-    b: PathBuf,
+    b: RunPath,
 
     /// Write a file, by suffix .json .html; repeatable
     #[arg(short = 'o', long = "out", value_name = "FILE")]
-    out: Vec<PathBuf>,
+    out: Vec<OutFile>,
 
     /// Print the comparison as JSON instead of text
     #[arg(long)]
@@ -41,17 +42,16 @@ pub struct Compare {
 }
 
 pub fn run(command: Compare) -> Result<Code, Failure> {
-    let other = command
-        .out
-        .iter()
-        .find(|path| !matches!(Format::of(path), Ok(Format::Html | Format::Json) | Err(_)));
+    let other = command.out.iter().find(|path| {
+        !matches!(Format::of(path.as_path()), Ok(Format::Html | Format::Json) | Err(_))
+    });
     if let Some(path) = other {
         return Err(Failure::Usage(format!(
             "-o {}: a comparison is written as .html or .json; for example -o difference.html",
             path.display()
         )));
     }
-    let read = |asked: &PathBuf| -> Result<Run, Failure> {
+    let read = |asked: &RunPath| -> Result<Run, Failure> {
         let path = find(asked, command.runs.directory())?;
         store::read(&path).map_err(|error| Failure::Usage(error.to_string()))
     };
@@ -62,7 +62,7 @@ pub fn run(command: Compare) -> Result<Code, Failure> {
     let text = if command.json {
         String::from_utf8(json()).unwrap_or_default()
     } else {
-        report::text_compared(&compared, &a, &b, command.colour.style())
+        report::text_compared(&compared, &a, &b, style(&command.colour))
     };
     session::to_stdout(&text)?;
     outputs.write_bytes(&|format| match format {

@@ -1,11 +1,6 @@
 //! One file per sub-command.
 
-pub mod churn;
-pub mod fanout;
-pub mod find;
-pub mod load;
 pub mod probe;
-pub mod ramp;
 
 pub mod advise;
 pub mod compare;
@@ -15,3 +10,4 @@ pub mod size;
 pub mod tune;
 
 pub mod completions;
+pub mod man;

@@ -2,15 +2,14 @@
 
 use crate::cmd::tune::{Hands, JournalOption};
 use crate::exit::{Code, Failure};
-use crate::options::{pid, positive, runtime};
 use crate::session;
 use crate::signals::stop_flag;
 use clap::{Args, Subcommand};
+use plan::values::{Clients, Pid, Port, Socket, TokenFile};
 use remote::{Probe as Served, Settings, Tuner};
 use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 /// What a probe can do.
 #[derive(Debug, Args)]
@@ -46,32 +45,32 @@ Examples:
       --probe-token-file probe.token --probe-pin PIN")]
 struct Serve {
     /// Where to listen; loopback unless told otherwise
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9200", value_parser = socket)]
-    listen: SocketAddr,
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9200")]
+    listen: Socket,
 
     /// File with the token that clients must know; made when there is none
     #[arg(long, value_name = "FILE")]
-    token_file: PathBuf,
+    token_file: TokenFile,
 
     /// Clients at a time
-    #[arg(long, value_name = "N", default_value = "4", value_parser = clients)]
-    max_clients: u32,
+    #[arg(long, value_name = "N", default_value = "4")]
+    max_clients: Clients,
 
     /// The server's process, when it is not the one that listens on the port under test
-    #[arg(long, value_name = "PID", value_parser = pid)]
-    server_pid: Option<u32>,
+    #[arg(long, value_name = "PID")]
+    server_pid: Option<Pid>,
 
     /// Where the server's runtime tells about itself (Go targets: --debug-addr)
-    #[arg(long, value_name = "ADDR:PORT", value_parser = runtime)]
-    runtime: Option<SocketAddr>,
+    #[arg(long, value_name = "ADDR:PORT")]
+    runtime: Option<Socket>,
 
     /// Response Prometheus here, at /metrics: plain HTTP, no token
-    #[arg(long, value_name = "ADDR:PORT", value_parser = socket)]
-    prometheus: Option<SocketAddr>,
+    #[arg(long, value_name = "ADDR:PORT")]
+    prometheus: Option<Socket>,
 
     /// Port of the server that /metrics tells about, beside this host
-    #[arg(long, value_name = "PORT", requires = "prometheus", value_parser = port)]
-    server_port: Option<u16>,
+    #[arg(long, value_name = "PORT", requires = "prometheus")]
+    server_port: Option<Port>,
 
     /// Let /metrics be on an address that others reach
     #[arg(long, requires = "prometheus")]
@@ -85,26 +84,9 @@ struct Serve {
     journal: JournalOption,
 }
 
-fn socket(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        format!("'{text}' is not an address and a port; for example 127.0.0.1:9200 or [::1]:9200")
-    })
-}
-
-fn clients(text: &str) -> Result<u32, String> {
-    let clients = positive(text).ok().and_then(|clients| u32::try_from(clients).ok());
-    let error = || format!("'{text}' is not a number of clients from 1 to 64; for example 4");
-    clients.filter(|clients| *clients <= 64).ok_or_else(error)
-}
-
-fn port(text: &str) -> Result<u16, String> {
-    let error = || format!("'{text}' is not a port; for example 8080");
-    text.parse().ok().filter(|port| *port > 0).ok_or_else(error)
-}
-
 pub fn run(command: Probe) -> Result<Code, Failure> {
     let What::Serve(serve) = command.command;
-    if let Some(address) = serve.prometheus
+    if let Some(Socket(address)) = serve.prometheus
         && !address.ip().is_loopback()
         && !serve.prometheus_open
     {
@@ -115,20 +97,22 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
             address.port()
         )));
     }
+    let server_pid = serve.server_pid.as_ref().map(|pid| pid.0);
+    let server_port = serve.server_port.as_ref().map(|port| port.0);
     let hands = match serve.allow_tune {
-        true => Hands::new(&serve.journal, serve.server_pid, serve.server_port)?,
+        true => Hands::new(&serve.journal, server_pid, server_port)?,
         false => Hands::off(&serve.journal),
     };
     let tuner: Option<Box<dyn Tuner>> = Some(Box::new(hands));
     let stop = stop_flag()?;
     let probe = Served::open(Settings {
-        listen: serve.listen,
-        token_file: serve.token_file.clone(),
-        clients_max: serve.max_clients,
-        prometheus: serve.prometheus,
-        server_pid: serve.server_pid,
-        runtime: serve.runtime,
-        server_port: serve.server_port,
+        listen: serve.listen.0,
+        token_file: serve.token_file.0.clone(),
+        clients_max: serve.max_clients.0,
+        prometheus: serve.prometheus.as_ref().map(|at| at.0),
+        server_pid,
+        runtime: serve.runtime.as_ref().map(|at| at.0),
+        server_port,
         program: env!("CARGO_PKG_VERSION").to_string(),
         tuner,
     });

@@ -1,11 +1,13 @@
 //! `ceiling show RUN..`: draws stored runs again.
 
 use crate::exit::{Code, Failure};
-use crate::options::{Colour, Runs};
 use crate::outputs::Outputs;
+use crate::screen::style;
 use crate::session;
 use clap::Args;
 use model::run::Run;
+use plan::values::{OutFile, RunPath};
+use plan::{Colour, Runs};
 use report::{Detail, Format};
 use std::path::{Component, Path, PathBuf};
 
@@ -18,11 +20,11 @@ Examples:
 pub struct Show {
     /// A run by id, its directory, or a record written with --json; several are drawn side by side
     #[arg(required = true)]
-    run: Vec<PathBuf>,
+    run: Vec<RunPath>,
 
     /// Write a file, by suffix .json .csv .hlog .html; repeatable. Several runs: .html
     #[arg(short = 'o', long = "out", value_name = "FILE")]
-    out: Vec<PathBuf>,
+    out: Vec<OutFile>,
 
     /// Print everything the report holds
     #[arg(short = 'L', long)]
@@ -40,7 +42,7 @@ pub struct Show {
 }
 
 pub fn run(command: Show) -> Result<Code, Failure> {
-    let found = |asked: &PathBuf| find(asked, command.runs.directory());
+    let found = |asked: &RunPath| find(asked, command.runs.directory());
     let paths = command.run.iter().map(found).collect::<Result<Vec<_>, _>>()?;
     let [path] = &paths[..] else { return side_by_side(&paths, &command) };
     refuse_empty_log(path, &command.out)?;
@@ -50,7 +52,7 @@ pub fn run(command: Show) -> Result<Code, Failure> {
     let text = if command.json {
         String::from_utf8(report::json::json(&run.record)).unwrap_or_default()
     } else {
-        report::text(&run, detail, command.colour.style())
+        report::text(&run, detail, style(&command.colour))
     };
     session::to_stdout(&text)?;
     outputs.write(&run)?;
@@ -63,7 +65,7 @@ fn read(path: &Path) -> Result<Run, Failure> {
 
 /// One page about several runs: what is a record or a table is of one run.
 fn side_by_side(paths: &[PathBuf], command: &Show) -> Result<Code, Failure> {
-    let other = command.out.iter().find(|path| Format::of(path) != Ok(Format::Html));
+    let other = command.out.iter().find(|path| Format::of(path.as_path()) != Ok(Format::Html));
     if command.json || other.is_some() {
         let flag = other.map_or("--json".to_string(), |path| format!("-o {}", path.display()));
         return Err(Failure::Usage(format!(
@@ -73,7 +75,7 @@ fn side_by_side(paths: &[PathBuf], command: &Show) -> Result<Code, Failure> {
     }
     let runs = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     let outputs = Outputs::open(&command.out)?;
-    session::to_stdout(&report::text_beside(&runs, command.colour.style()))?;
+    session::to_stdout(&report::text_beside(&runs, style(&command.colour)))?;
     outputs.write_bytes(&|_| report::html_beside(&runs).into_bytes())?;
     Ok(Code::Good)
 }
@@ -98,7 +100,7 @@ pub(crate) fn find(asked: &Path, runs: Option<PathBuf>) -> Result<PathBuf, Failu
 }
 
 /// A histogram file of a lone record would hold nothing and look like a run without responses.
-fn refuse_empty_log(path: &Path, out: &[PathBuf]) -> Result<(), Failure> {
+fn refuse_empty_log(path: &Path, out: &[OutFile]) -> Result<(), Failure> {
     let Some(log) = Outputs::first_of(out, Format::Hlog) else { return Ok(()) };
     if path.is_dir() {
         return Ok(());

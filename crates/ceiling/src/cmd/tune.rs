@@ -2,19 +2,21 @@
 
 mod changes;
 mod far;
+mod journal;
 mod watch;
 mod wish;
 
 use crate::exit::{Code, Failure};
-use crate::options::{Colour, Runs};
-use crate::remote_probe::ProbeOptions;
+use crate::screen::style;
 use crate::session;
 use clap::{Args, Subcommand, ValueEnum};
 use model::tuning::{Order, Row};
+use plan::ProbeOptions;
+use plan::values::RunChoice;
+use plan::{Colour, Runs};
 use report::sections::tuning;
 use report::text::draw;
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use tune::Form;
 use wish::WishOptions;
 
@@ -61,7 +63,7 @@ struct Plan {
     /// Whose verdict predicts: a run's id, directory or record, or none; by default the newest
     /// valid one
     #[arg(long, value_name = "RUN|none")]
-    run: Option<PathBuf>,
+    run: Option<RunChoice>,
 
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -99,7 +101,7 @@ struct Export {
     applied: bool,
 
     #[command(flatten)]
-    journal: changes::JournalOption,
+    journal: JournalOption,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -125,8 +127,9 @@ impl FormChoice {
     }
 }
 
-pub use changes::JournalOption;
 pub use far::Hands;
+pub use journal::JournalOption;
+pub use wish::kinds;
 
 pub fn run(command: Tune) -> Result<Code, Failure> {
     match command.command {
@@ -141,7 +144,8 @@ pub fn run(command: Tune) -> Result<Code, Failure> {
 }
 
 fn show_plan(command: &Plan) -> Result<Code, Failure> {
-    let signals = wish::signals(command.run.as_deref(), command.runs.directory())?;
+    let signals =
+        wish::signals(command.run.as_ref().map(|run| run.as_path()), command.runs.directory())?;
     let order = Order::Plan { wanted: command.wish.wanted() };
     let rows: Vec<Row> = match far::order(&command.probe, order)? {
         Some(response) => far::predicted(far::all_well(response)?.rows, signals.as_ref()),
@@ -155,7 +159,7 @@ fn show_plan(command: &Plan) -> Result<Code, Failure> {
     if command.json {
         return print(&json!({ "schema": "ceiling.tune/1", "run": run, "rows": rows }));
     }
-    session::to_stdout(&draw(&tuning::plan(&rows, run), command.colour.style()))?;
+    session::to_stdout(&draw(&tuning::plan(&rows, run), style(&command.colour)))?;
     Ok(Code::Good)
 }
 

@@ -35,7 +35,7 @@ fn the_plan_that_is_written_can_be_run_and_keeps_the_load() {
     };
     let said = advise("rps");
     assert_eq!(said.code, 0, "{}", said.stderr);
-    let rehearse = ["run", &plan, "--targets-file", &targets_file(), "--dry-run"];
+    let rehearse = ["run", &plan, "--servers", &targets_file(), "--dry-run"];
     let said = inside(&namespace, &folder, &rehearse);
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert_eq!(said.stdout.matches("tune    rps").count(), 4, "{}", said.stdout);
@@ -78,7 +78,7 @@ fn the_changed_cell_of_a_written_plan_changes_something() {
         let arguments = [
             "run",
             &plan,
-            "--targets-file",
+            "--servers",
             &targets_file(),
             "--runs",
             &runs,
@@ -152,7 +152,7 @@ fn a_plan_turns_a_knob_for_its_cell_and_keeps_what_it_predicted() {
     let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
     fs::write(&plan, PLAN).unwrap();
     let arguments =
-        ["run", &plan, "--targets-file", &targets_file(), "--runs", &runs, "--trust", "--json"];
+        ["run", &plan, "--servers", &targets_file(), "--runs", &runs, "--trust", "--json"];
     let refused = inside(&namespace, &folder, &arguments);
     assert_eq!((refused.code, refused.stderr.lines().count()), (2, 1), "{}", refused.stderr);
     assert!(refused.stderr.contains("--allow-tune"), "{}", refused.stderr);
@@ -191,7 +191,7 @@ fn started(namespace: &Namespace, folder: &Folder, length: &str, only: &str) -> 
     let text = PLAN.replace("duration = \"1s\"", &format!("duration = \"{length}\""));
     fs::write(&plan, text).unwrap();
     let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
-    command.args(["run", &plan, "--targets-file", &targets_file(), "--runs", &runs]);
+    command.args(["run", &plan, "--servers", &targets_file(), "--runs", &runs]);
     command.args(["--json", "-q", "--allow-tune", "--only", only]);
     command.env("CEILING_TUNE_JOURNAL", folder.path.join("journal"));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -322,8 +322,7 @@ load = { command = "load", path = "/simple", connections = 4, duration = "1s", t
 tune = { only = ["server-cpus"], cpus = "0/1" }
 "#;
     fs::write(&plan, text).unwrap();
-    let arguments =
-        ["run", &plan, "--targets-file", &targets_file(), "--runs", &runs, "--json", "-q"];
+    let arguments = ["run", &plan, "--servers", &targets_file(), "--runs", &runs, "--json", "-q"];
     let said = inside(&namespace, &folder, &[&arguments[..], &["--allow-tune"]].concat());
     let cell = said.record()["cells"][0].clone();
     assert_eq!(cell["fate"]["fate"], "measured", "{cell:#}");

@@ -54,8 +54,7 @@ fn a_full_disk_loses_neither_the_table_nor_the_reason() {
          vary = [{ key = \"load.depth\", values = [1, 4] }]\n",
     );
     let runs = disk.0.display().to_string();
-    let arguments =
-        ["run", &plan, "--targets-file", &targets_file(), "--runs", &runs, "--trust", "-q"];
+    let arguments = ["run", &plan, "--servers", &targets_file(), "--runs", &runs, "--trust", "-q"];
     let output = ceiling(&arguments).output().unwrap();
     let (said, told) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -10,12 +10,12 @@ mod spare;
 
 mod advise;
 mod disk;
+mod experiments;
 mod far_tune;
 mod interrupts;
 mod perf;
 mod ports;
 mod steps;
-mod touch;
 mod tune;
 mod two_hosts;
 mod without_sock_diag;

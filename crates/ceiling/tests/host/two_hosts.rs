@@ -375,7 +375,7 @@ fn a_longer_way_is_in_every_latency() {
     let wish = ["plan", "--json", "--profile", "latency", "--only", "qdisc", "--device", "eth0"];
     let plan = ground.good(&wish).record();
     let why = plan["rows"].to_string();
-    assert!(why.contains("put there by somebody"), "{plan:#}");
+    assert!(why.contains("set by another program"), "{plan:#}");
 }
 
 #[test]

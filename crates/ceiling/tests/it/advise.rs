@@ -118,7 +118,7 @@ fn a_knob_that_a_plan_must_not_turn_is_refused_before_anything_starts() {
     ] {
         let text = format!("{head}server = {{ {server} }}\ntune = {{ {tune} }}\n");
         fs::write(&plan, text).unwrap();
-        let said = run(&["run", &plan, "--targets-file", &targets_file(), "--allow-tune"]);
+        let said = run(&["run", &plan, "--servers", &targets_file(), "--allow-tune"]);
         assert_eq!((said.code, said.stderr.lines().count()), (2, 1), "{}", said.stderr);
         assert!(said.stderr.contains(words), "{}", said.stderr);
     }

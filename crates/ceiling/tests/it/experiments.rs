@@ -69,7 +69,7 @@ fn an_experiment_leaves_its_table_its_page_and_its_runs() {
     );
     let page = folder.0.join("out.html");
     let arguments =
-        ["run", &plan, "--targets-file", &targets_file(), "--runs", &folder.runs(), "--json"];
+        ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs(), "--json"];
     let output = ceiling(&arguments).arg("-o").arg(&page).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     let document: Value = serde_json::from_slice(&output.stdout).expect(&told);
@@ -106,7 +106,7 @@ fn a_server_that_is_killed_leaves_no_number() {
          load = { command = \"load\", path = \"/simple\", duration = \"30s\", timeout = \"1s\" }\n",
     );
     let arguments =
-        ["run", &plan, "--targets-file", &targets_file(), "--runs", &folder.runs(), "--json"];
+        ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs(), "--json"];
     let child = ceiling(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let sink = loop {
         // The child of ours that is the server, once it is measured.
@@ -134,7 +134,7 @@ fn nothing_that_was_started_outlives_a_ceiling_that_is_killed() {
         "server = { target = \"sink\" }\nclient.neighbours = \"0\"\n\
          load = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
     );
-    let arguments = ["run", &plan, "--targets-file", &targets_file(), "--runs", &folder.runs()];
+    let arguments = ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs()];
     let mut child =
         ceiling(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // Server, neighbour, and the process that measures.
@@ -167,7 +167,7 @@ fn an_interrupt_ends_the_cell_under_way_and_then_the_experiment() {
          vary = [{ key = \"load.depth\", values = [1, 4] }]\n",
     );
     let arguments =
-        ["run", &plan, "--targets-file", &targets_file(), "--runs", &folder.runs(), "--json"];
+        ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs(), "--json"];
     let child = ceiling(&arguments)
         .process_group(0)
         .stdout(Stdio::piped())
@@ -206,7 +206,7 @@ fn a_wrong_plan_starts_nothing() {
         ("server.target = \"sink\"\nload.duration = \"4 parsecs\"", "4 parsecs"),
     ] {
         let plan = folder.plan(text);
-        let output = ceiling(&["run", &plan, "--targets-file", &targets_file()]).output().unwrap();
+        let output = ceiling(&["run", &plan, "--servers", &targets_file()]).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{told}");
         assert!(told.contains(said) && told.lines().count() == 1, "{told}");
@@ -235,19 +235,18 @@ fn a_plan_that_is_more_than_load_needs_trust() {
         ),
     ] {
         let plan = folder.plan(text);
-        let output = ceiling(&["run", &plan, "--targets-file", &targets_file()]).output().unwrap();
+        let output = ceiling(&["run", &plan, "--servers", &targets_file()]).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{told}");
         assert!(told.contains(key) && told.contains("--trust"), "{key}: {told}");
         assert_eq!(told.lines().count(), 1, "{told}");
-        let words = ["run", &plan, "--targets-file", &targets_file(), "--trust", "--dry-run"];
+        let words = ["run", &plan, "--servers", &targets_file(), "--trust", "--dry-run"];
         let trusted = ceiling(&words).output().unwrap();
         assert_eq!(trusted.status.code(), Some(0), "{}", String::from_utf8_lossy(&trusted.stderr));
     }
     for url in ["http://evil.test/?://{addr}", "http://{addr}.evil.test/", "http://x@{addr}/"] {
         let plan = folder.plan(&format!("{sink}load.url = \"{url}\""));
-        let output =
-            ceiling(&["run", &plan, "--targets-file", &targets_file(), "--trust"]).output();
+        let output = ceiling(&["run", &plan, "--servers", &targets_file(), "--trust"]).output();
         let told = String::from_utf8_lossy(&output.unwrap().stderr).into_owned();
         assert!(told.contains("begins with a scheme and {addr}"), "{told}");
     }

@@ -164,7 +164,7 @@ fn events(record: &Value) -> &Value {
 
 fn fanout(habit: Habit, more: &[&str]) -> (i32, Value) {
     let (url, _) = serve(habit);
-    let command = ["fanout", &url, "-c", "8", "--posts", "2", "--warmup", "300ms", "-d", "1s"];
+    let command = ["fanout", &url, "-c", "8", "--streams", "2", "--warmup", "300ms", "-d", "1s"];
     let rate = ["--write-rate", "200", "--writers", "2"];
     measure(&[&command[..], &rate, more].concat())
 }
@@ -173,7 +173,7 @@ fn fanout(habit: Habit, more: &[&str]) -> (i32, Value) {
 /// each post.
 fn inside(habit: Habit, more: &[&str]) -> (i32, Value, Vec<u64>) {
     let (url, hub) = serve(habit);
-    let command = ["fanout", &url, "-c", "8", "--posts", "2", "--warmup", "300ms", "-d", "8s"];
+    let command = ["fanout", &url, "-c", "8", "--streams", "2", "--warmup", "300ms", "-d", "8s"];
     let rate = ["--write-rate", "200", "--writers", "2"];
     let (code, record) = measure(&[&command[..], &rate, more].concat());
     let numbers = hub.lock().unwrap().streams.values().map(|(last_seq, _)| *last_seq).collect();
@@ -322,10 +322,10 @@ fn what_cannot_be_is_refused_in_one_line() {
     let cases: &[(&[&str], &str)] = &[
         (&["--driver", "null"], "--driver"),
         (&["--writers", "0", "--write-rate", "5"], "--write-rate"),
-        (&["--posts", "2", "--events", "/stream"], "--events /stream"),
-        (&["--posts", "2", "--likes", "/like"], "--likes /like"),
-        (&["--events", "stream"], "/events/{post}"),
-        (&["--posts", "0"], "--posts"),
+        (&["--streams", "2", "--events", "/stream"], "--events /stream"),
+        (&["--streams", "2", "--write-path", "/like"], "--write-path /like"),
+        (&["--events", "stream"], "/events/{stream}"),
+        (&["--posts", "0"], "--streams"),
         (&["--writers", "x"], "--writers"),
         (&["--expand", "5"], "-i"),
         (&["--confirm"], "--confirm"),

@@ -209,14 +209,14 @@ fn secrets_of_a_plan_are_in_nothing_that_is_kept_or_said() {
          vary = [{ key = \"load.body\", values = [\"QZXbody4\", \"QZXarg9\"] }]\n";
     fs::write(&plan, text).unwrap();
     let (runs, list) = (folder.file("runs"), targets_file());
-    let dry = run(&["run", &plan, "--targets-file", &list, "--dry-run"]);
+    let dry = run(&["run", &plan, "--servers", &list, "--dry-run"]);
     assert_eq!(dry.code, 0, "{}", dry.stderr);
     assert_clean("--dry-run", dry.stdout.as_bytes());
-    let refused = run(&["run", &plan, "--targets-file", &list, "--runs", &runs]);
+    let refused = run(&["run", &plan, "--servers", &list, "--runs", &runs]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert!(refused.stderr.contains("server.env.DB_PASSWORD"), "{}", refused.stderr);
     assert!(refused.stderr.contains("--trust") && !Path::new(&runs).exists());
-    let said = run(&["run", &plan, "--targets-file", &list, "--runs", &runs, "--trust"]);
+    let said = run(&["run", &plan, "--servers", &list, "--runs", &runs, "--trust"]);
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert_clean("stdout", said.stdout.as_bytes());
     assert_clean("stderr", said.stderr.as_bytes());

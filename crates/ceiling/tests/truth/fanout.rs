@@ -22,7 +22,7 @@ fn a_generator_without_time_is_not_told_as_a_server_that_drops() {
     // The server writes as fast as it is read, and that costs it a part of what reading costs.
     let server = Server::start("target-stage", &["--thread-per-connection", "--leave-out", "10"]);
     let url = server.url("");
-    let command = ["fanout", &url, "-c", "2", "--posts", "2", "--writers", "0", "-d", "2s"];
+    let command = ["fanout", &url, "-c", "2", "--streams", "2", "--writers", "0", "-d", "2s"];
     let (code, record) = measure(&[&command[..], &["--cpus", "0", "-t", "1"]].concat());
     let (meant, missing) = conserved(&record);
     assert!(missing.abs_diff(meant / 10) <= 2, "{missing} of {meant}");

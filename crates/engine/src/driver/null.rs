@@ -11,12 +11,21 @@ use crate::job::Job;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use wire::session::{Ending, Reply, RequestId, Session};
 use wire::tape::Tape;
 
 /// The response: a head as small servers write it, and the 16 bytes of `/simple`.
-pub const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\n\
-Date: Sat, 01 Jan 2000 00:00:00 GMT\r\nContent-Type: application/json\r\n\
-Content-Length: 16\r\n\r\n{\"message\":\"hi\"}";
+const RESPONSE: Reply<'_> = Reply {
+    status: 200,
+    reason: "OK",
+    fields: &[
+        ("Server", "null"),
+        ("Date", "Sat, 01 Jan 2000 00:00:00 GMT"),
+        ("Content-Type", "application/json"),
+    ],
+    ending: Ending::Length,
+    body: b"{\"message\":\"hi\"}",
+};
 
 /// Responses given at once at most; more come with the next event.
 const RESPONSES_MAX: usize = 128;
@@ -25,6 +34,7 @@ const RESPONSES_MAX: usize = 128;
 pub struct Null {
     tape: Arc<Tape>,
     responses: Vec<u8>,
+    response_bytes: usize,
     /// Slots with their number of responses due; zero means that the slot was just opened.
     due: VecDeque<(SlotId, u32)>,
     /// How many of them this turn may take; those that join later are for the next.
@@ -33,11 +43,14 @@ pub struct Null {
 }
 
 impl Null {
-    /// Takes all memory for `slots` connections of a job.
-    pub fn new(job: &Job, slots: u32) -> Self {
+    /// Takes all memory for `slots` connections of a job whose responses come in order.
+    pub fn new<S: Session>(job: &Job, slots: u32) -> Self {
+        let mut response = Vec::new();
+        S::respond(RequestId::Oldest, &RESPONSE, &mut response);
         Self {
             tape: Arc::clone(&job.tape),
-            responses: RESPONSE.repeat(RESPONSES_MAX),
+            responses: response.repeat(RESPONSES_MAX),
+            response_bytes: response.len(),
             due: VecDeque::with_capacity(2 * slots as usize + 1),
             ready: 0,
             woken_ns: clock::now_ns(),
@@ -88,7 +101,7 @@ impl Driver for Null {
             self.due.push_front((slot, count - now));
             self.ready += 1;
         }
-        let buffer = Buffer { id: 0, length: now * RESPONSE.len() as u32 };
+        let buffer = Buffer { id: 0, length: now * self.response_bytes as u32 };
         Some(Event::Received { slot, at_ns, buffer })
     }
 

@@ -10,6 +10,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
+use wire::http1::Http1;
+use wire::session::{Ending, Reply, RequestId, Session};
 use wire::tape::Tape;
 
 /// Where virtual time begins, nanoseconds.
@@ -256,21 +258,22 @@ impl Sim {
     fn write_response(&mut self) -> Response {
         let faults = self.faults;
         let is_good = !self.strikes(faults.error_status);
-        let (status, good) = if is_good { ("200 OK", 1) } else { ("503 Busy", 0) };
+        let (status, reason, good) = if is_good { (200, "OK", 1) } else { (503, "Busy", 0) };
         let body = "x".repeat(self.between(0, 300) as usize);
         let closes = self.strikes(faults.last_response);
-        let last = if closes { "Connection: close\r\n" } else { "" };
-        let head = format!("HTTP/1.1 {status}\r\nDate: now\r\n{last}");
+        let fields = &[("Date", "now"), ("Connection", "close")][..1 + usize::from(closes)];
         let until_close = self.strikes(faults.until_close);
-        let rest = if until_close {
-            format!("\r\n{body}")
+        let ending = if until_close {
+            Ending::Connection
         } else if self.strikes(faults.chunked) && !body.is_empty() {
-            let length = body.len();
-            format!("Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n")
+            Ending::Chunk
         } else {
-            format!("Content-Length: {}\r\n\r\n{body}", body.len())
+            Ending::Length
         };
-        Response { bytes: (head + &rest).into_bytes(), good, closes, until_close }
+        let mut bytes = Vec::new();
+        let reply = Reply { status, reason, fields, ending, body: body.as_bytes() };
+        Http1::respond(RequestId::Oldest, &reply, &mut bytes);
+        Response { bytes, good, closes, until_close }
     }
 
     /// Sends bytes that complete `good` responses to the client, in one or more pieces; returns

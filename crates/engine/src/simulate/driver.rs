@@ -10,12 +10,14 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
+use wire::http1::Http1;
+use wire::session::{Ending, Reply, RequestId, Session};
 use wire::tape::Tape;
 
-/// Bytes behind a response that response nothing.
+/// Bytes behind a response that answer nothing.
 const STRAY: &[u8] = b"\r\n";
-/// Bytes of a body.
-const BODY: usize = 100;
+/// The body of every response.
+const BODY: &[u8] = &[b'x'; 100];
 
 /// What a worker shares with its world.
 pub(super) struct Post {
@@ -104,11 +106,10 @@ impl Wired {
     /// Writes part `nth` of `of` of a response.
     fn write(&mut self, status: u16, (nth, of): (u32, u32), closes: bool) {
         self.text.clear();
-        let last = if closes { "Connection: close\r\n" } else { "" };
+        let fields = &[("Connection", "close")][..usize::from(closes)];
         let reason = if status < 400 { "OK" } else { "Not" };
-        let head = format!("HTTP/1.1 {status} {reason}\r\n{last}Content-Length: {BODY}\r\n\r\n");
-        self.text.extend_from_slice(head.as_bytes());
-        self.text.resize(head.len() + BODY, b'x');
+        let reply = Reply { status, reason, fields, ending: Ending::Length, body: BODY };
+        Http1::respond(RequestId::Oldest, &reply, &mut self.text);
         if self.has_strays {
             self.text.extend_from_slice(STRAY);
         }

@@ -18,6 +18,7 @@ use model::reading::Reading;
 use rtrb::RingBuffer;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use wire::http1::Http1;
 
 /// When a world begins, nanoseconds: monotonic clocks are never near zero.
 const BEGIN_NS: u64 = 1_000_000_000;
@@ -118,7 +119,8 @@ impl World {
             let slots = share(u64::from(job.connections_max), job.threads, index) as u32;
             let home = (Rc::clone(&self.post), number as u32);
             let driver = Wired::new(home, job.tape.clone(), slots, Rc::clone(&woken));
-            let mut worker = Worker::new(job, slots, index, driver, recorder, orders_out);
+            let mut worker =
+                Worker::<_, Http1>::new(job, slots, index, driver, recorder, orders_out);
             worker.begin();
             self.members.borrow_mut().push(Member { worker, index: number, woken, sleep: None });
         }

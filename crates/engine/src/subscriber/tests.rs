@@ -7,13 +7,12 @@ use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
 use model::fanout::{Delivery, EventCounts, Subscription};
 use model::histogram::Histogram;
-use model::load::{DriverKind, Life, Request};
-use model::route::Route;
+use model::load::{Life, Request};
 use model::tick::{Connections, Counters, ErrorClass};
 use rtrb::RingBuffer;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use std::sync::Arc;
+use wire::sse::Events;
 use wire::tape::Tape;
 
 const MS: u64 = 1_000_000;
@@ -263,19 +262,11 @@ fn job(seed: u64) -> Job {
     };
     let streams: Vec<_> = (0..STREAMS).map(stream).collect();
     Job {
-        driver: DriverKind::Sim,
-        routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
-        tape: Arc::new(Tape::new(&streams, 1).unwrap()),
-        threads: 1,
-        cpus: vec![],
         connections_max: SLOTS,
-        depth_max: 1,
         timeout_ns: 40 * MS,
         connect_timeout_ns: 30 * MS,
-        coalesce_ns: 0,
         seed,
-        tls: None,
-        tunnel: None,
+        ..Job::for_tests(Tape::new(&streams, 1).unwrap())
     }
 }
 
@@ -299,7 +290,8 @@ fn listen(seed: u64, whims: Whims, zero_ns: Option<i64>) -> Account {
     let (recorder, mut feed) = road(0, job.routes.len());
     let (mut orders, orders_out) = RingBuffer::new(8);
     let hub = Hub::new(seed, whims);
-    let mut worker = Subscriber::new(&job, SLOTS, 0, hub, (recorder, orders_out), zero_ns);
+    let mut worker =
+        Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, (recorder, orders_out), zero_ns);
     let (load, depth, pace, life) = (1, 1, Pace::Closed, Life::default());
     let (connections, connections_max) = (SLOTS, SLOTS);
     orders.push(Order::Connect { load, connections, connections_max, depth, pace, life }).unwrap();

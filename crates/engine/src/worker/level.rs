@@ -12,6 +12,7 @@ use crate::job::Pace;
 use crate::ledger::Timing;
 use crate::pool::Duty;
 use model::tick::{ErrorClass, Phase};
+use wire::session::Session;
 
 /// Where a level stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub(super) struct Window {
     pub drain_ns: u64,
 }
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, S: Session> Worker<D, S> {
     pub(super) fn change_stage(&mut self, now_ns: u64) {
         match (self.stage, self.window) {
             (Stage::Idle | Stage::Warmup, Some(window)) if now_ns >= window.begin_ns => {

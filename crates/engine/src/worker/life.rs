@@ -11,13 +11,14 @@ use crate::driver::{Driver, SlotId};
 use crate::pool::Link;
 use model::load::Hold;
 use model::tick::Connections;
+use wire::session::Session;
 
 /// How long after the ramp-down attempts to connect may still be under way, nanoseconds.
 const OPENING_GRACE_NS: u64 = 2_000_000_000;
 /// No limit for requests on a connection.
 const ENDLESS: u32 = u32::MAX;
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, S: Session> Worker<D, S> {
     /// Whether connections are devices.
     pub(super) fn has_devices(&self) -> bool {
         self.life.hold.is_some()

@@ -17,6 +17,7 @@ use crate::schedule::Schedule;
 use model::curve::Curve;
 use model::load::Spacing;
 use std::sync::Arc;
+use wire::session::Session;
 
 /// Shortest, first and longest time before a due instant at which sleeping ends, nanoseconds.
 const MARGIN_NS: (u64, u64, u64) = (5_000, 60_000, 200_000);
@@ -132,7 +133,7 @@ impl Release {
     }
 }
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, S: Session> Worker<D, S> {
     // Cold: once per part of a level.
     /// Begins a schedule: in a warm-up the rate at which the window will begin.
     pub(super) fn begin_schedule(&mut self, begin_ns: u64) {
@@ -155,7 +156,8 @@ impl<D: Driver> Worker<D> {
         let state = self.pool.state_of(slot);
         let in_flight = self.flights.on(slot);
         let may_send = state.sends_left > 0 && !state.is_ending && !state.sending;
-        let has_room = in_flight < self.depth && may_send && slot < self.pool.wanted();
+        let may_hold = self.depth.min(state.session.capacity());
+        let has_room = in_flight < may_hold && may_send && slot < self.pool.wanted();
         if self.pool.link(slot) == Link::Open && has_room {
             self.places.put(slot, if in_flight == 0 { Room::Idle } else { Room::Behind });
         }

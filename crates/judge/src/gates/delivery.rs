@@ -14,7 +14,7 @@ const BOUND: &str = "under 95 % of a thread, where events are missing";
 
 pub fn check(case: &Case<'_>) -> Outcome {
     let Some(events) = &case.point.events else {
-        return Outcome::unchecked(BOUND, "nobody was to listen");
+        return Outcome::unchecked(BOUND, "the load has no subscribers");
     };
     let Some(delivery) = &events.delivery else {
         let why = events.delivery_absent.as_deref().unwrap_or("events were not counted");

@@ -99,11 +99,12 @@ fn is_known_from_below(point: &Point) -> bool {
 mod tests {
     use crate::fixture::Fixture;
     use model::histogram::Summary;
+    use model::load::LoadModel;
 
-    fn holds(model: &str, at_least_ns: Option<u64>, service_ns: Option<u64>) -> Option<bool> {
+    fn holds(model: LoadModel, at_least_ns: Option<u64>, service_ns: Option<u64>) -> Option<bool> {
         let mut fixture = Fixture::good();
         let point = &mut fixture.point;
-        point.load.model = model.to_string();
+        point.load.model = model;
         point.requests.unsent = point.requests.sent * 2;
         point.latency_ns.p50 = None;
         point.service_ns.p50 = service_ns;
@@ -113,9 +114,9 @@ mod tests {
 
     #[test]
     fn a_server_slower_than_the_plan_is_measured() {
-        assert_eq!(holds("open", Some(2_000_000_000), Some(1_000_000)), Some(true));
-        assert_eq!(holds("open", None, Some(1_000_000)), Some(false));
-        assert_eq!(holds("open", Some(2_000_000_000), None), Some(false), "few responses");
-        assert_eq!(holds("closed", Some(2_000_000_000), Some(1_000_000)), Some(false));
+        assert_eq!(holds(LoadModel::Open, Some(2_000_000_000), Some(1_000_000)), Some(true));
+        assert_eq!(holds(LoadModel::Open, None, Some(1_000_000)), Some(false));
+        assert_eq!(holds(LoadModel::Open, Some(2_000_000_000), None), Some(false), "few responses");
+        assert_eq!(holds(LoadModel::Closed, Some(2_000_000_000), Some(1_000_000)), Some(false));
     }
 }

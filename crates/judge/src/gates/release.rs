@@ -133,11 +133,12 @@ fn highest(late: &Summary) -> Option<(&'static str, u64)> {
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
+    use model::load::LoadModel;
 
     /// An open loop whose latency is known from the plan and from below.
     fn open(known: Summary, low: Summary) -> Fixture {
         let mut fixture = Fixture::good();
-        fixture.point.load.model = "open".to_string();
+        fixture.point.load.model = LoadModel::Open;
         (fixture.point.latency_ns, fixture.point.latency_punctual_ns) = (known, Some(low));
         fixture
     }

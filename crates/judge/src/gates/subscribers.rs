@@ -11,7 +11,7 @@ const BOUND: &str = "at most 0.1 % not listening";
 
 pub fn check(case: &Case<'_>) -> Outcome {
     let Some(events) = &case.point.events else {
-        return Outcome::unchecked(BOUND, "nobody was to listen");
+        return Outcome::unchecked(BOUND, "the load has no subscribers");
     };
     let subscribers = &events.subscribers;
     let missing = subscribers.asked.saturating_sub(subscribers.accepted);

@@ -58,7 +58,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
         return Outcome::unchecked(BOUND, &why);
     }
     let Some(reads) = seen.iter().map(|seen| seen.reads).min() else {
-        return Outcome::unchecked(BOUND, "nobody looked at it in the window");
+        return Outcome::unchecked(BOUND, "the settings were not read in the window");
     };
     let places: u64 = seen.iter().map(|seen| u64::from(seen.places)).sum();
     let why = format!("{places} places as written, looked at {reads} times");
@@ -83,7 +83,9 @@ fn numbers(case: &Case<'_>) -> Option<(u32, u32)> {
 /// Who is known to change such a place.
 fn suspects(row: &Row) -> &'static str {
     match row.fate {
-        Fate::Reverted => return "ceiling tune revert, or the watchdog of what nobody kept",
+        Fate::Reverted => {
+            return "ceiling tune revert, or the watchdog of a change that was not kept";
+        }
         Fate::Applied => return "another ceiling tune apply",
         _ => {}
     }
@@ -103,6 +105,7 @@ mod tests {
     use model::facts::{TunedValue, Unreadable};
     use model::reading::{Data, Reading, TuningNow};
     use model::tuning::{Fate, Row, Scope, TakesEffect};
+    use model::verdict::GateId;
     use observe::Observed;
 
     fn row(place: &str) -> Row {
@@ -152,7 +155,7 @@ mod tests {
     fn a_drift_makes_the_measurement_void_and_names_the_suspect() {
         let mut fixture = seen(vec![row("/proc/irq/27/smp_affinity_list")]);
         fixture.check_gates();
-        assert!(gates::is_broken(&fixture.point, "tuning"));
+        assert!(gates::is_broken(&fixture.point, GateId::Tuning));
         let why = super::check(&fixture.case()).why;
         assert!(why.contains("goes to 0; it may be irqbalance"), "{why}");
         let other = seen(vec![row("/sys/class/net/eth0/queues/rx-0/rps_cpus"), row("/x")]);
@@ -178,7 +181,7 @@ mod tests {
         let mut fixture = of([look(3, vec![]), look(0, vec![gone.clone()]), look(0, vec![gone])]);
         fixture.host.tuned = tuned(3);
         fixture.check_gates();
-        assert!(gates::is_broken(&fixture.point, "tuning"));
+        assert!(gates::is_broken(&fixture.point, GateId::Tuning));
         let why = super::check(&fixture.case()).why;
         assert!(why.contains("put back; it may be ceiling tune revert"), "{why}");
         // The same without a word of those who look, in this window and in one after it.
@@ -202,7 +205,8 @@ mod tests {
             Some(Box::new(Observed { unreadable: vec![what], ..Observed::default() }));
         for fixture in [&mut near, &mut far] {
             fixture.check_gates();
-            let gate = fixture.point.gates.iter().find(|gate| gate.id == "tuning").expect("asked");
+            let gate =
+                fixture.point.gates.iter().find(|gate| gate.id == GateId::Tuning).expect("asked");
             assert_eq!(gate.ok, None, "{gate:?}");
             assert!(gate.why.contains("could not be read: denied"), "{}", gate.why);
         }

@@ -3,7 +3,8 @@
 use super::table;
 use crate::case::{Case, Host};
 use crate::gates;
-use crate::verdict::{Context, last_visits};
+use crate::ramp::last_visits;
+use crate::verdict::Context;
 use crate::walls::Predicts;
 use model::curve::Curve;
 use model::load::{Arrival, Level};
@@ -227,12 +228,7 @@ fn connections(facts: &Facts) -> Option<Design> {
         return None;
     }
     let then = level.connections / 2;
-    let changed = Level {
-        connections: then,
-        spare: level.spare / 2,
-        depth,
-        ..level.clone()
-    };
+    let changed = Level { connections: then, spare: level.spare / 2, depth, ..level.clone() };
     let what = format!(
         "{then} connections with {depth} in flight each instead of {} with {}",
         level.connections, level.depth

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture::Fixture;
+use model::load::LoadModel;
 use model::random::Random;
 use proptest::prelude::*;
 
@@ -190,7 +191,7 @@ fn a_ramp_of_points_is_fitted_in_order_and_an_open_loop_is_not() {
     );
     assert_eq!(found.best, Some(ShapeKind::HardCap), "{found:?}");
     assert_eq!(fit(&points, &all[..3]), None, "three levels are no curve");
-    points[0].load.model = "open".to_string();
+    points[0].load.model = LoadModel::Open;
     assert_eq!(fit(&points, &all), None);
 }
 

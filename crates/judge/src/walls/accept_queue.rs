@@ -12,6 +12,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::Case;
+use model::tick::ErrorClass;
 use model::units::show_ns;
 
 /// Above this, connecting waited for a SYN to be sent again (the first retry comes after 1 s).
@@ -74,12 +75,13 @@ fn slowest_connect_ns(case: &Case<'_>) -> u64 {
 
 /// Whether SYNs had to be sent again, or connecting failed.
 pub(super) fn connecting_is_slow(case: &Case<'_>) -> bool {
-    slowest_connect_ns(case) >= SLOW_CONNECT_NS || case.errors("connect") > 0
+    slowest_connect_ns(case) >= SLOW_CONNECT_NS || case.errors(ErrorClass::Connect) > 0
 }
 
 /// Adds how slow connecting was.
 pub(super) fn with_slow_connects(case: &Case<'_>, seen: Seen) -> Seen {
-    let (slowest, failed) = (show_ns(slowest_connect_ns(case) as f64), case.errors("connect"));
+    let (slowest, failed) =
+        (show_ns(slowest_connect_ns(case) as f64), case.errors(ErrorClass::Connect));
     seen.with(
         Family::RampShape,
         "client",

@@ -9,9 +9,10 @@
 
 use super::{Family, Seen, Test};
 use crate::case::Case;
+use model::tick::ErrorClass;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let failed = case.errors("fds");
+    let failed = case.errors(ErrorClass::Fds);
     if failed == 0 {
         return Test::NotSeen;
     }

@@ -14,13 +14,14 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, Host, SLACK, percent};
+use model::load::LoadModel;
 
 /// Share of the server's sockets with unread requests that two reads may meet by chance.
 const UNREAD_MAX: f64 = 0.10;
 
 pub fn test(case: &Case<'_>) -> Test {
     let point = case.point;
-    if point.load.model != "closed" {
+    if point.load.model != LoadModel::Closed {
         return Test::NotSeen;
     }
     let (Some(client_slack), Some(server_slack)) =

@@ -107,13 +107,14 @@ mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
     use model::histogram::Summary;
+    use model::load::LoadModel;
 
     #[test]
     fn a_late_generator_is_seen_and_a_punctual_one_is_not() {
         let mut fixture = Fixture::good();
         fixture.check_gates();
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "closed loop");
-        fixture.point.load.model = "open".to_string();
+        fixture.point.load.model = LoadModel::Open;
         let p50_ns = fixture.point.latency_ns.p50.unwrap();
         for (late_ns, is_seen) in [(p50_ns / 100, false), (p50_ns / 2, true)] {
             let low = Summary { p50: Some(p50_ns - late_ns), ..fixture.point.latency_ns.clone() };
@@ -128,7 +129,7 @@ mod tests {
     fn an_objective_that_is_met_either_way_was_not_limited_by_lateness() {
         let mut fixture = Fixture::good();
         let p50_ns = fixture.point.latency_ns.p50.unwrap();
-        fixture.point.load.model = "open".to_string();
+        fixture.point.load.model = LoadModel::Open;
         let low = Summary { p50: Some(p50_ns / 2), ..fixture.point.latency_ns.clone() };
         fixture.point.latency_punctual_ns = Some(low);
         for (bound_ns, is_seen) in [(p50_ns * 2, false), (p50_ns * 3 / 4, true), (1000, false)] {

@@ -101,6 +101,7 @@ mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
     use model::histogram::Summary;
+    use model::load::LoadModel;
 
     #[test]
     fn a_rate_that_is_kept_on_time_is_seen() {
@@ -121,7 +122,7 @@ mod tests {
     fn lateness_of_the_generator_alone_limits_no_rate() {
         let mut fixture = Fixture::good();
         let point = &mut fixture.point;
-        point.load.model = "open".to_string();
+        point.load.model = LoadModel::Open;
         point.offered_rate = Some(point.rate);
         point.release_lag_ns = Some(Summary { p99: Some(5_000_000), ..Summary::default() });
         let sent = point.requests.sent;

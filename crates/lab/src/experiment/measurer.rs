@@ -2,9 +2,16 @@
 //! the latest when the experiment does.
 
 use super::process::live_with_us;
+use super::{Measured, Ready};
+use model::experiment::Fate;
+use model::secret::Secrets;
+use plan::Cell;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde_json::Value;
+use std::env;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,10 +23,60 @@ const LOOK: Duration = Duration::from_millis(50);
 /// An orderly end takes no longer; then the process is asked again, which ends it at once.
 const ORDERLY_LIMIT: Duration = Duration::from_secs(15);
 
+/// The exit code of ceiling when the target gave no response.
+const UNREACHABLE: i32 = 5;
+
+/// Measures one cell with a process of our own kind: what one cell does to it, or it to the
+/// machine, ends with it.
+pub fn measure(cell: &Cell, ready: &Ready, runs: &Path, stop: &AtomicBool) -> Measured {
+    let mut words = cell.load.words(&ready.addr, ready.pid);
+    let shown = Secrets::command(&[&["ceiling".to_string()], &words[..]].concat());
+    words.extend(["--json".to_string(), "--quiet".to_string(), "--runs".to_string()]);
+    words.push(runs.display().to_string());
+    let fate = match measured(cell, &words, stop) {
+        Ok(run) => Fate::Measured { run },
+        Err(why) => Fate::Failed { why },
+    };
+    Measured { command: shown, fate }
+}
+
+fn measured(cell: &Cell, words: &[String], stop: &AtomicBool) -> Result<String, String> {
+    if stop.load(Ordering::Relaxed) {
+        return Err("interrupted before it was measured".to_string());
+    }
+    let program = env::current_exe().map_err(|error| format!("cannot find ceiling: {error}"))?;
+    let mut command = match cell.client.nice {
+        0 => Command::new(program),
+        nice => {
+            let mut command = Command::new("nice");
+            command.arg("-n").arg(nice.to_string()).arg(program);
+            command
+        }
+    };
+    command.args(words);
+    let output = output(command, stop);
+    let output = output.map_err(|error| format!("cannot start ceiling: {error}"))?;
+    let record: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+    if let Some(id) = record.as_ref().and_then(|record| record["id"].as_str()) {
+        let outcome = record.as_ref().map_or(&Value::Null, |record| &record["outcome"]);
+        return match outcome.as_str() {
+            Some("interrupted") => Err(format!("interrupted; what was measured is run {id}")),
+            Some("target-lost") => Err("the target stopped answering".to_string()),
+            _ if output.status.code() == Some(UNREACHABLE) => {
+                Err("the target gave no response".to_string())
+            }
+            _ => Ok(id.to_string()),
+        };
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    Err(last.map_or_else(|| output.status.to_string(), |line| line.replace("ceiling: ", "")))
+}
+
 /// Runs it to its end and gives what it printed. Once `stop` is set it is asked to end, by SIGTERM:
 /// what a shell starts in the background may ignore SIGINT. A key on the terminal does not reach it
 /// by another way, because the second of two signals would end it at once.
-pub fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
+fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     live_with_us(&mut command, Vec::new());

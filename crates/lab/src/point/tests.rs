@@ -1,6 +1,6 @@
 use super::*;
 use crate::gather::WindowEnds;
-use model::load::{DriverKind, Spacing};
+use model::load::Spacing;
 use model::run::Outcome;
 use model::tick::{Phase, Tick};
 
@@ -40,13 +40,8 @@ fn visit() -> Visit {
 }
 
 fn trial() -> Trial {
-    let text = r#"{"question": "load", "url": "http://h/", "addresses": [], "requests": [],
-        "targets": [], "levels": [], "stop": {"after_ns": 2000000000}, "warmup": {"for_ns": 0},
-        "drain_ns": 0, "timeout_ns": 1, "repeats_max": 0, "threads": 4, "cpus": [],
-        "driver": "epoll", "driver_reason": "", "coalesce_ns": 0, "seed": 1,
-        "server": "unwatched"}"#;
-    let trial: Trial = serde_json::from_str(text).unwrap();
-    Trial { levels: vec![closed()], driver: DriverKind::Epoll, ..trial }
+    let stop = Stop::AfterNs(2 * SECOND_NS);
+    Trial { levels: vec![closed()], stop, threads: 4, ..Trial::blank() }
 }
 
 fn closed() -> Level {
@@ -81,7 +76,7 @@ fn an_open_loop_counts_what_was_due() {
     let point = make(&trial(), &open(), 1, &visit(), &nothing_seen());
     assert_eq!(point.requests.planned, Some(2005));
     assert_eq!(point.offered_rate, Some(1002.5));
-    assert_eq!((point.load.model.as_str(), point.load.connections_max), ("open", 8));
+    assert_eq!((point.load.model.name(), point.load.connections_max), ("open", 8));
     assert!(point.service_ns.p50 < point.latency_ns.p50);
     assert_eq!(point.release_lag_ns.map(|lag| lag.count), Some(0));
     assert_eq!(point.series.len(), 2);

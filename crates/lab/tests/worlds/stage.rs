@@ -11,11 +11,9 @@ use lab::setting::{Model, Setting};
 use model::curve::Curve;
 use model::facts::{HostFacts, ServerFacts};
 use model::load::{
-    Arrival, DriverKind, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing, Stop,
-    Trial, Warmup,
+    Arrival, DriverKind, Level, Life, MixTarget, Request, Spacing, Stop, Trial, Warmup,
 };
 use model::reading::Reading;
-use model::route::Resolution;
 use model::run::{Point, Run};
 use std::sync::atomic::AtomicBool;
 use store::Readings;
@@ -116,12 +114,8 @@ pub fn trial(seed: u64, levels: Vec<Level>) -> Trial {
     };
     let target = MixTarget { name: "GET /".to_string(), weight: 1, ..MixTarget::default() };
     Trial {
-        visits: 1,
-        question: Question::Load,
         url: "http://127.0.0.1:80/".to_string(),
         addresses: vec!["127.0.0.1:80".parse().expect("an address")],
-        resolution: Resolution::default(),
-        sources: Vec::new(),
         requests: vec![request],
         targets: vec![target],
         levels,
@@ -129,23 +123,11 @@ pub fn trial(seed: u64, levels: Vec<Level>) -> Trial {
         warmup: Warmup::ForNs(300 * MS),
         drain_ns: 10 * S,
         timeout_ns: 10 * S,
-        repeats_max: 0,
-        threads: 1,
         cpus: vec![0],
         driver: DriverKind::Sim,
         driver_reason: "a model".to_string(),
-        coalesce_ns: 0,
         seed,
-        server: ServerProcess::ByPort,
-        runtime: None,
-        profile: None,
-        expect: None,
-        search: None,
-        tls: None,
-        proxy: None,
-        confirm: None,
-        window_max_ns: None,
-        fanout: None,
+        ..Trial::blank()
     }
 }
 

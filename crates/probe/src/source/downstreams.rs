@@ -20,6 +20,7 @@ use crate::find::socket_inode;
 use crate::kept::{is_gone, unreadable};
 use crate::netlink::CHUNK_BYTES;
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, Downstream};
 use model::root::Root;
 use model::units::NS_PER_S;
@@ -35,6 +36,21 @@ const LINKS_MAX: usize = 20_000;
 const DOWNSTREAMS_MAX: usize = 64;
 /// How often descriptors may be looked through.
 const SEARCH_NS: u64 = NS_PER_S;
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("downstreams", "sock_diag and /proc/PID/fd")
+        .each("to")
+        .with(
+            Kind::Mean,
+            "connections",
+            Unit::Count,
+            "Connections that the server opened to another service.",
+        )
+        .with(Kind::Mean, "waiting", Unit::Count, "Those of them that wait for a response.")
+        .with(Kind::Mean, "opening", Unit::Count, "Connections being opened.")
+        .with(Kind::Mean, "rtt_us", Unit::Us, "Smoothed round trip.")
+}
 
 struct Downstreams {
     root: Root,

@@ -13,7 +13,18 @@ use super::{Round, Scope, Source};
 use crate::interrupts::parse;
 use crate::kept::{Buffer, Kept};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::Data;
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("interrupts", "/proc/interrupts").each("device").over("irq").with(
+        Kind::Counter,
+        "per_cpu",
+        Unit::Count,
+        "Device interrupts, all CPUs.",
+    )
+}
 
 struct Interrupts {
     file: Kept,

@@ -15,6 +15,7 @@ use crate::link;
 use crate::netlink::{self, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, Qdisc};
 use model::root::Root;
 use std::collections::BTreeMap;
@@ -98,6 +99,20 @@ const QDISCS_MAX: usize = 256;
 fn is_of_use(row: &Row) -> bool {
     let has_name = row.parent == TC_H_ROOT || row.qdisc.handle != 0;
     has_name && row.qdisc.kind != "noqueue"
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("qdiscs", "rtnetlink, RTM_GETQDISC")
+        .each("interface")
+        .each("kind")
+        .over("handle")
+        .with(Kind::Counter32, "drops", Unit::Count, "Packets dropped by a queueing discipline.")
+        .with(Kind::Counter32, "overlimits", Unit::Count, "Times it held packets back.")
+        .with(Kind::Counter32, "requeues", Unit::Count, "Packets given back by the driver.")
+        .with(Kind::Counter, "bytes", Unit::Bytes, "Bytes let through.")
+        .with(Kind::Counter, "packets", Unit::Count, "Packets let through.")
+        .with(Kind::Max, "backlog_packets", Unit::Count, "Packets waiting.")
 }
 
 struct Qdiscs {

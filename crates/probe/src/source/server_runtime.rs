@@ -12,7 +12,8 @@ use super::{Round, Scope, Source};
 use crate::ask::{self, Patience};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::reading::Data;
+use model::metric::{Declaration, Kind, Unit};
+use model::reading::{Data, Values};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -63,6 +64,25 @@ pub fn parse_response(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError>
     parse(body.ok_or_else(|| ParseError::new("an HTTP response with status 200", bytes))?)
 }
 
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new(Values::SERVER_RUNTIME, "GET /debug/runtime")
+        .with(
+            Kind::Counter,
+            "{name}_seconds",
+            Unit::Seconds,
+            "Time that the runtime of the server counted.",
+        )
+        .with(
+            Kind::Counter,
+            "{name}_cycles",
+            Unit::Count,
+            "Cycles that the runtime of the server counted.",
+        )
+        .with(Kind::Max, "{name}_bytes", Unit::Bytes, "Memory as the runtime of the server tells.")
+        .with(Kind::Max, "{name}", Unit::Count, "Other figures of the runtime of the server.")
+}
+
 struct ServerRuntime {
     address: SocketAddr,
 }
@@ -77,7 +97,7 @@ impl Source for ServerRuntime {
         let unreadable = |why: String| Unreadable { source: source(), why };
         let response = ask(self.address).map_err(|why| unreadable(why.to_string()))?;
         let figures = parse(&response).map_err(|why| unreadable(why.to_string()))?;
-        Ok(Data::ServerRuntime(figures))
+        Ok(Data::values(Values::SERVER_RUNTIME, figures))
     }
 }
 

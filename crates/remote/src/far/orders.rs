@@ -7,13 +7,13 @@ use crate::token;
 use model::tuning::{Order, Response, Row};
 use std::time::{Duration, Instant};
 
-/// How long is listened at a time.
+/// Time limit of one read.
 const TURN: Duration = Duration::from_millis(50);
-/// How long an order may take: effects are looked for, and devices restart.
+/// How long an order may take: the probe checks effects, and devices restart.
 const RESPONSE_WITHIN: Duration = Duration::from_secs(60);
 
-/// Connects, gives one order, and waits for what becomes of it. When the line breaks after the
-/// order was given nobody here knows whether it was carried out; the host's own journal does.
+/// Connects, gives one order, and waits for its outcome. When the connection breaks after the order
+/// was sent, only the host's journal knows whether it was carried out.
 pub fn order(call: &Call, order: Order) -> Result<Response, FarError> {
     let token = token::read(&call.token_file)?;
     let (mut line, _) = greet(call, token, Purpose::Tune)?;
@@ -31,7 +31,7 @@ pub fn order(call: &Call, order: Order) -> Result<Response, FarError> {
     Err(silent(format!("no response within {} s", RESPONSE_WITHIN.as_secs())))
 }
 
-/// A response whose words go to a terminal as they are.
+/// A response with texts that are safe for a terminal.
 fn shown(mut response: Response) -> Response {
     let safe = |text: &mut String| *text = printable(text);
     response.error.iter_mut().for_each(safe);

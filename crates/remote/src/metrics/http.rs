@@ -1,15 +1,15 @@
-//! As much of HTTP/1.1 as an asker for `/metrics` needs.
+//! As much of HTTP/1.1 as a scrape of `/metrics` needs.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// How long an asker may take to ask, and to take the response.
+/// Time limit to read a request, and to write the response.
 const WITHIN: Duration = Duration::from_secs(2);
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
-/// Responses one request and closes.
+/// Serves one request and closes.
 pub fn respond(socket: &TcpStream, text: impl FnOnce() -> String) -> io::Result<()> {
     socket.set_nonblocking(false)?;
     let head = read_head(socket)?;
@@ -20,7 +20,7 @@ pub fn respond(socket: &TcpStream, text: impl FnOnce() -> String) -> io::Result<
     let (status, body) = match (method, path) {
         (b"GET", b"/metrics") => ("200 OK", text()),
         (b"GET", _) => ("404 Not Found", "the counters are at /metrics\n".to_string()),
-        _ => ("405 Method Not Allowed", "only GET is answered\n".to_string()),
+        _ => ("405 Method Not Allowed", "only GET is supported\n".to_string()),
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
@@ -37,7 +37,7 @@ fn left(begin: Instant) -> io::Result<Duration> {
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
-/// Writes everything in time: who takes a little now and then does not keep others waiting.
+/// Writes everything within the time: a slow reader must not keep others waiting.
 fn write_all(mut socket: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     let begin = Instant::now();
     while !bytes.is_empty() {

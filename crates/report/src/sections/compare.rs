@@ -1,9 +1,9 @@
 //! Two runs on one page: warnings first, then what differs.
 
 use super::flame;
-use super::profile::{kind_name, short};
+use super::flame::{kind_name, short};
 use crate::page::{Banner, Block, Column, Mark, Page, Table, Tone};
-use crate::wording::{microseconds, ns, or_dash};
+use crate::wording::{microseconds, ns, or_dash, sentence};
 use model::comparison::{Comparison, PointPair, PointSide, ProfileDifference};
 use model::profile::{ProfileKind, ProfileRecord};
 use model::run::Run;
@@ -57,13 +57,6 @@ fn banner(comparison: &Comparison) -> Banner {
     let mut lines: Vec<String> = comparison.warnings.iter().map(|why| sentence(why)).collect();
     lines.extend([said, untested.to_string()]);
     Banner { tone: Tone::Bad, text: "NOT TO BE COMPARED AS THEY STAND".to_string(), lines }
-}
-
-/// The same with a capital letter and a full stop.
-fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map_or(String::new(), |letter| letter.to_uppercase().to_string());
-    format!("{first}{}.", letters.as_str())
 }
 
 fn spread(pair: &PointPair) -> String {

@@ -1,6 +1,5 @@
 //! Flame graphs: the tree of calls as boxes, as wide as what they cost.
 
-use super::profile::{kind_name, short};
 use crate::page::{Box, Flame, Hue};
 use model::profile::{Frame, MergedProfile, ProfileKind};
 use model::units::{show_bytes, show_ns};
@@ -105,6 +104,25 @@ fn hue(function: &str) -> Hue {
         Hue::Runtime
     } else {
         Hue::Program
+    }
+}
+
+/// A function or site without the folders of its package.
+pub(super) fn short(name: &str) -> &str {
+    // Type parameters and C++ arguments may hold slashes of their own.
+    let head = name.find(['[', '(']).filter(|at| *at > 0).unwrap_or(name.len());
+    let from = name[..head].rfind('/').map_or(0, |at| at + 1);
+    &name[from..]
+}
+
+/// A kind in words.
+pub(super) fn kind_name(kind: ProfileKind) -> &'static str {
+    match kind {
+        ProfileKind::Cpu => "CPU time (runtime)",
+        ProfileKind::Perf => "CPU time (perf)",
+        ProfileKind::Block => "Waits (block profile)",
+        ProfileKind::Mutex => "Waits by who held the lock (mutex profile)",
+        ProfileKind::Heap => "Allocated bytes (heap profile)",
     }
 }
 

@@ -51,8 +51,8 @@ fn holding_names(run: &Run) -> Vec<&str> {
     let gates = || run.record.points.iter().flat_map(|point| &point.gates);
     for gate in gates() {
         let everywhere = || gates().filter(|other| other.id == gate.id);
-        if everywhere().all(|other| other.ok == Some(true)) && !names.contains(&gate.id.as_str()) {
-            names.push(&gate.id);
+        if everywhere().all(|other| other.ok == Some(true)) && !names.contains(&gate.id.name()) {
+            names.push(gate.id.name());
         }
     }
     names
@@ -78,7 +78,7 @@ impl OpenGate<'_> {
             Some(value) => format!("{why}; measured {}, bound: {bound}", show_count(*value)),
             None => why.clone(),
         };
-        vec![id.clone(), points, state.to_string(), why]
+        vec![id.to_string(), points, state.to_string(), why]
     }
 }
 
@@ -132,7 +132,7 @@ fn cells_of(point: &Point, gate: &Gate) -> Vec<String> {
     };
     vec![
         point_mark(point),
-        gate.id.clone(),
+        gate.id.to_string(),
         state.to_string(),
         or_dash(gate.measured, show_count),
         gate.bound.clone(),

@@ -6,8 +6,10 @@ use crate::wording::{
     rate_cell, rate_of, struck, wall_mark, wall_phrase,
 };
 use model::claim::Claim;
+use model::load::LoadModel;
 use model::run::{Point, Run};
 use model::standing::{Figure, Standing};
+use model::tick::ERROR_CLASSES;
 use model::units::show_count;
 
 /// A column and how to fill it.
@@ -118,7 +120,8 @@ fn errors(point: &Point) -> Option<u64> {
 
 /// Failed connection attempts; they are no requests and come on top.
 fn attempt_errors(point: &Point) -> u64 {
-    ["connect", "tls", "ports", "fds"].into_iter().filter_map(|class| point.errors.get(class)).sum()
+    let of_attempts = ERROR_CLASSES.into_iter().filter(|class| !class.is_of_requests());
+    of_attempts.filter_map(|class| point.errors_of(class)).sum()
 }
 
 fn notes(run: &Run) -> Vec<String> {
@@ -138,7 +141,7 @@ fn notes(run: &Run) -> Vec<String> {
         let (unsent, planned) = (count(unsent), count(planned));
         notes.push(format!("{unsent} of {planned} planned requests could not be sent in time."));
     }
-    let from = if points.iter().any(|point| point.load.model == "open") {
+    let from = if points.iter().any(|point| point.load.model == LoadModel::Open) {
         "Latency counts from the planned instant of each request (open loop)."
     } else {
         "Latency counts from the send (closed loop: a stall holds back later sends)."

@@ -43,6 +43,7 @@ pub mod security;
 pub mod traffic;
 mod turnover;
 
+mod counters;
 pub mod cpu;
 pub mod network;
 
@@ -123,6 +124,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Profile", depths: UNTIL_EVERYTHING, draw: profile::brief },
     Section { heading: "Profile", depths: FULLY, draw: profile::full },
     Section { heading: "Network", depths: FULLY, draw: network::tables },
+    Section { heading: "Counters", depths: FULLY, draw: counters::tables },
     Section { heading: "Notices", depths: ALWAYS, draw: notices::notices },
     Section { heading: "Setup", depths: FROM_LATENCY, draw: machine::facts },
     Section { heading: "Setup", depths: FROM_LATENCY, draw: machine::processes },

@@ -1,6 +1,6 @@
 //! Where the server's CPU time went, what its requests waited for, and what profiling cost.
 
-use super::flame;
+use super::flame::{self, kind_name, short};
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{per_second, percent, plural, point_phrase};
 use model::profile::{
@@ -65,25 +65,6 @@ fn what(run: &Run, record: &ProfileRecord) -> String {
         text.push_str(" No profile could be taken; the notices say why.");
     }
     text
-}
-
-/// A function or site without the folders of its package.
-pub(super) fn short(name: &str) -> &str {
-    // Type parameters and C++ arguments may hold slashes of their own.
-    let head = name.find(['[', '(']).filter(|at| *at > 0).unwrap_or(name.len());
-    let from = name[..head].rfind('/').map_or(0, |at| at + 1);
-    &name[from..]
-}
-
-/// A kind in words.
-pub(super) fn kind_name(kind: ProfileKind) -> &'static str {
-    match kind {
-        ProfileKind::Cpu => "CPU time (runtime)",
-        ProfileKind::Perf => "CPU time (perf)",
-        ProfileKind::Block => "Waits (block profile)",
-        ProfileKind::Mutex => "Waits by who held the lock (mutex profile)",
-        ProfileKind::Heap => "Allocated bytes (heap profile)",
-    }
 }
 
 fn amount(kind: ProfileKind, value: f64) -> String {

@@ -6,7 +6,7 @@ use crate::page::{Banner, Block, Fact, Tone};
 use crate::wording::{
     best_point, broken_gates, count, delivered, drift, failures_phrase, interval, is_partial,
     latency, ns, or_dash, per_second, percent, plural, point_mark, point_phrase, rate_cell,
-    rate_of, side_phrase, wall_name, wall_phrase,
+    rate_of, sentence, side_phrase, wall_name, wall_phrase,
 };
 use model::claim::Claim;
 use model::load::{Arrival, Hold, Level, Life, Question};
@@ -130,16 +130,14 @@ fn wall_sentence(verdict: &Verdict) -> String {
         Named::Wall(_) => {
             format!("Wall: {}, {}.", wall_phrase(verdict), side_phrase(verdict.side))
         }
-        Named::None => format!("No wall was reached: {}.", without_stop(&verdict.name)),
+        Named::None => sentence(without_stop(&verdict.name)),
         Named::Unknown => format!("The wall is unknown: {}.", without_stop(&verdict.name)),
     }
 }
 
-/// The sentence a verdict carries in place of a wall's name, to stand inside another one that has
-/// said already that no wall was reached.
+/// The sentence a verdict carries in place of a wall's name, to stand inside another one.
 fn without_stop(name: &str) -> &str {
-    let name = name.trim_end_matches('.');
-    name.strip_prefix("no wall was reached; ").unwrap_or(name)
+    name.trim_end_matches('.')
 }
 
 fn ceiling_banner(verdict: &Verdict) -> Banner {

@@ -2,7 +2,8 @@
 
 use crate::page::{Axis, Block, Chart, Series, Shape, Unit, View};
 use crate::wording::{best_point, mark_of, point_phrase};
-use model::run::{Point, Run, Second};
+use model::run::{Point, Run};
+use model::series::Second;
 
 /// Rate and latency over time, one view per point.
 pub fn points(run: &Run) -> Vec<Block> {

@@ -5,6 +5,7 @@ use crate::page::{Block, Column, Table};
 use crate::wording::{count, mark_of, ns, or_dash, plural, point_heading, point_mark};
 use model::run::{Point, Run};
 use model::tick::ERROR_CLASSES;
+use model::tick::ErrorClass;
 
 /// One sentence when nothing was lost, else the tables of the points that lost something.
 pub fn trouble(run: &Run) -> Vec<Block> {
@@ -123,19 +124,17 @@ fn requests(run: &Run, points: &[&Point]) -> Table {
 
 /// Errors by class; classes that never occurred are left out.
 fn errors(run: &Run, points: &[&Point]) -> Option<Table> {
-    let number = |point: &Point, class: &str| point.errors.get(class).copied();
-    let occurred = |class: &&str| points.iter().any(|p| number(p, class).unwrap_or(0) > 0);
-    let classes: Vec<&str> =
-        ERROR_CLASSES.iter().map(|class| class.name()).filter(occurred).collect();
+    let occurred = |class: &ErrorClass| points.iter().any(|p| p.errors_of(*class) > Some(0));
+    let classes: Vec<ErrorClass> = ERROR_CLASSES.into_iter().filter(occurred).collect();
     if classes.is_empty() {
         return None;
     }
     let mut columns = vec![Column::numbers(point_heading(run))];
-    columns.extend(classes.iter().map(|class| Column::numbers(class)));
+    columns.extend(classes.iter().map(|class| Column::numbers(class.name())));
     let mut table = Table::new(columns).caption("Errors by class");
     for point in points {
         let mut cells = vec![point_mark(point)];
-        cells.extend(classes.iter().map(|class| or_dash(number(point, class), count)));
+        cells.extend(classes.iter().map(|class| or_dash(point.errors_of(*class), count)));
         table.push(mark_of(run, point), cells);
     }
     let note = "connect, tls, ports and fds count attempts to connect, the others requests.";

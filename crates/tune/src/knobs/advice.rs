@@ -91,7 +91,7 @@ pub const LISTENER_BY_CPU: Knob = Knob {
         let share = predict::share_of_gain(BY_CPU_GAIN);
         let us = predict::finite(signals.server.us_per_request).filter(|us| *us > BY_CPU_US);
         let share = us.map_or(share, |us| share * BY_CPU_US / us);
-        let what = "work away from the receiving CPU, at most as published by somebody else";
+        let what = "work away from the receiving CPU, at most as published elsewhere";
         predict::work(signals, LISTENER_BY_CPU.relieves, Some(share), what, reconsider)
     },
 };
@@ -383,7 +383,7 @@ pub const WATCHERS: Knob = Knob {
         let reconsider =
             "a CPU of the server above 95 %, and filters or packet sockets in its profile";
         let share = Some(predict::share_of_gain(WATCHERS_GAIN));
-        let what = "audits, seccomp and packet sockets, at most as published by somebody else";
+        let what = "audits, seccomp and packet sockets, at most as published elsewhere";
         predict::work(signals, WATCHERS.relieves, share, what, reconsider)
     },
 };
@@ -430,7 +430,7 @@ pub const MITIGATIONS: Knob = Knob {
         let reconsider =
             "a CPU of the server above 95 %, with requests that are mostly system calls";
         let share = Some(predict::share_of_gain(MITIGATIONS_GAIN));
-        let what = "mitigations, at most as published by somebody else for a CPU of 2018";
+        let what = "mitigations, at most as published for a CPU of 2018";
         predict::work(signals, MITIGATIONS.relieves, share, what, reconsider)
     },
 };

@@ -1,6 +1,6 @@
 //! Knobs that no profile sets: their values are shown, watched during a run, and predicted.
 
-use crate::host::{Device, Profile};
+use crate::host::Device;
 use crate::knob::{Act, Knob, Proposal};
 use crate::place::{Format, Place};
 use crate::predict;
@@ -46,47 +46,6 @@ pub const FLOW_LIMIT: Knob = Knob {
         let hits = signals.server.backlog_drops;
         let what = "packets dropped at the per-CPU backlog";
         predict::limit_at(signals, FLOW_LIMIT.relieves, hits, what, reconsider)
-    },
-};
-
-/// T11: threaded NAPI: packets are taken in by kernel threads, which the scheduler can move.
-///
-/// Path: `/sys/class/net/DEVICE/threaded`, 0 or 1.
-/// Matters when: softirq on one CPU starves threads of the server that share it (K4).
-/// Predicts: about the ratio of the fullest CPU to the mean of all; nothing elsewhere.
-/// Risk: longer and less even latency; threads compete like any other.
-/// Verify: kernel threads named `napi/DEVICE-...` exist.
-/// With: an alternative to T1 and T5; try one of them at a time.
-/// Source: Linux Documentation/networking/napi.rst.
-pub const THREADED_NAPI: Knob = Knob {
-    id: "T11",
-    name: "threaded-napi",
-    about: "packets are taken in by kernel threads",
-    scope: Scope::Device,
-    takes_effect: TakesEffect::Now,
-    is_disruptive: false,
-    relieves: &[WallId::K4, WallId::C10],
-    risk: "longer and less even latency",
-    act: Act::Settable {
-        places: |host, wish| {
-            let path = |device: &Device| format!("/sys/class/net/{}/threaded", device.name);
-            host.meant(wish).map(|device| Place::file(path(device), Format::Number)).collect()
-        },
-        propose: |ask| {
-            let why = match ask.wish.profile {
-                Profile::Throughput => "steering (T5) spreads the same work at a lower price",
-                Profile::Latency | Profile::Churn => "a thread is woken later than a softirq runs",
-                Profile::Seeds => "the journal did not touch it",
-            };
-            leave(why)
-        },
-        sign: None,
-    },
-    predict: |signals| {
-        predict::spread_of_softirq(
-            signals,
-            "one CPU of the server over 95 % busy, over half of it softirq, with others idle (K4)",
-        )
     },
 };
 
@@ -235,7 +194,7 @@ pub const TCP_ABORT_ON_OVERFLOW: Knob = Knob {
     risk: "clients see resets in bursts that they would have survived",
     act: Act::Settable {
         places: |_, _| vec![Place::number("/proc/sys/net/ipv4/tcp_abort_on_overflow")],
-        propose: |_| leave("only for diagnosis: it makes room for nobody"),
+        propose: |_| leave("only for diagnosis: it frees no room"),
         sign: None,
     },
     predict: |signals| {

@@ -23,7 +23,7 @@ pub const KNOB: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: false,
     relieves: WALLS,
-    risk: "memory nobody may use, a smaller page cache",
+    risk: "memory that stays unused, a smaller page cache",
     act: Act::Settable { places, propose, sign: None },
     predict,
 };

@@ -50,7 +50,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     let queues = ask.device().map_or(0, |device| device.tx_queues.len());
     match ask.wish.profile {
         Profile::Latency if !is_ours_to_change => {
-            Proposal::Refuse(format!("{} was put there by somebody", ask.now))
+            Proposal::Refuse(format!("{} was set by another program", ask.now))
         }
         Profile::Latency if queues > 1 => {
             Proposal::Leave(format!("one discipline would join {queues} queues in one lock"))

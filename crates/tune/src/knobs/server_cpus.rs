@@ -45,7 +45,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
         return Proposal::Leave("no split of CPUs was asked for".to_string());
     };
     if ask.now.starts_with(threads::MIXED) {
-        return Proposal::Refuse(format!("somebody pinned them one by one: {}", ask.now));
+        return Proposal::Refuse(format!("its threads are pinned one by one: {}", ask.now));
     }
     match split.server.and(&ask.host.usable_cpus()) {
         cpus if cpus.is_empty() => Proposal::Refuse("none of these CPUs may be used".to_string()),

@@ -40,7 +40,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     match ask.wish.profile {
         Profile::Seeds => Proposal::at_least(ask.now, 65_535),
         Profile::Throughput | Profile::Latency | Profile::Churn => {
-            Proposal::Leave("with SYN cookies on, a full queue refuses nobody".to_string())
+            Proposal::Leave("with SYN cookies on, a full queue refuses no client".to_string())
         }
     }
 }

@@ -24,7 +24,7 @@ pub const KNOB: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: false,
     relieves: WALLS,
-    risk: "memory of sockets nobody owns",
+    risk: "memory of sockets that no process owns",
     act: Act::Settable { places, propose, sign: None },
     predict,
 };

@@ -39,7 +39,7 @@ fn places(_: &Host, _: &Wish) -> Vec<Place> {
 fn propose(ask: &Ask<'_>) -> Proposal {
     match (ask.wish.profile, ask.now) {
         (Profile::Latency, "always") => Proposal::Set("madvise".to_string()),
-        (Profile::Latency, _) => Proposal::Leave(format!("{} stalls nobody", ask.now)),
+        (Profile::Latency, _) => Proposal::Leave(format!("{} causes no stalls", ask.now)),
         (Profile::Seeds | Profile::Throughput | Profile::Churn, _) => {
             Proposal::Leave("it takes counters of the CPU to know whether it helps".to_string())
         }

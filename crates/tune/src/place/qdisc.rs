@@ -53,7 +53,7 @@ pub(super) fn write(host: &Host, device: &str, value: &str) -> Result<(), PlaceE
     let (index, root) = root_of(host, device).map_err(io)?;
     let foreign = root.as_ref().filter(|root| root.handle != 0 && root.handle != OURS);
     if let Some(foreign) = foreign {
-        let why = format!("{} is somebody else's", seen(foreign).raw);
+        let why = format!("{} was set by another program", seen(foreign).raw);
         return Err(PlaceError::Value { place: show(device), why });
     }
     if root.is_some_and(|root| root.handle == OURS) {

@@ -118,7 +118,7 @@ fn a_discipline_of_somebody_else_is_left_alone() {
         assert_eq!((now.raw.as_str(), now.value.as_str()), ("bfifo 8001:", "bfifo 8001:"));
         for value in ["pfifo", "default"] {
             let error = place.write(&host, value, &now).unwrap_err().to_string();
-            assert!(error.contains("somebody else's"), "{error}");
+            assert!(error.contains("another program"), "{error}");
         }
         assert_eq!(place.read(&host).unwrap(), Some(now));
     });

@@ -17,9 +17,6 @@ use rustls::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The protocol that is offered by ALPN.
-const HTTP_1_1: &[u8] = b"http/1.1";
-
 /// A certificate chain of ours and its key, both PEM.
 #[derive(Debug, Clone, Copy)]
 pub struct Identity<'a> {
@@ -34,6 +31,8 @@ pub struct Identity<'a> {
 pub struct Settings<'a> {
     /// Name sent and looked for.
     pub server_name: &'a str,
+    /// The protocol that is offered by ALPN: [`Session::ALPN`](crate::session::Session::ALPN).
+    pub alpn: &'static [u8],
     /// Trusted authorities, DER; absent when any certificate will do.
     pub roots: Option<Vec<Vec<u8>>>,
     /// For servers that ask.
@@ -119,7 +118,7 @@ impl Recipe {
                 .with_custom_certificate_verifier(Arc::new(Unverified { provider })),
         };
         let mut config = builder.with_client_cert_resolver(pocket.clone());
-        config.alpn_protocols = vec![HTTP_1_1.to_vec()];
+        config.alpn_protocols = vec![settings.alpn.to_vec()];
         config.resumption = client::Resumption::disabled();
         Ok(Self { config, server_name, resumption: settings.resumption, pocket })
     }

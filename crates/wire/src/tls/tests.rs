@@ -1,6 +1,8 @@
 //! TLS sessions against servers of rustls, in memory.
 
 use super::*;
+use crate::http1::Http1;
+use crate::session::Session as _;
 use model::tls::{Resumption, TlsCause, TlsVersion};
 use proptest::prelude::*;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
@@ -51,6 +53,7 @@ impl Authority {
 fn recipe(root: Option<Vec<u8>>, resumption: Resumption) -> Recipe {
     Recipe::new(&Settings {
         server_name: "server.test",
+        alpn: Http1::ALPN,
         roots: root.map(|root| vec![root]),
         identity: None,
         versions: BOTH,
@@ -131,6 +134,7 @@ fn versions_must_overlap() {
         .unwrap();
     let old = Recipe::new(&Settings {
         server_name: "server.test",
+        alpn: Http1::ALPN,
         roots: None,
         identity: None,
         versions: (TlsVersion::V12, TlsVersion::V12),
@@ -170,6 +174,7 @@ fn a_server_that_wants_a_certificate_is_understood_in_both_versions() {
             let identity = Identity { chain_pem: chain.as_bytes(), key_pem: key.as_bytes() };
             let recipe = Recipe::new(&Settings {
                 server_name: "server.test",
+                alpn: Http1::ALPN,
                 roots: None,
                 identity: Some(identity),
                 versions: BOTH,
@@ -231,6 +236,7 @@ fn wrong_settings_are_told_apart() {
     let with = |server_name, key_pem: &str, roots| {
         Recipe::new(&Settings {
             server_name,
+            alpn: Http1::ALPN,
             roots,
             identity: Some(Identity { chain_pem: chain.as_bytes(), key_pem: key_pem.as_bytes() }),
             versions: BOTH,

@@ -3,7 +3,8 @@
 /// `Strikes: ...` and `Leaves: ...` of one gate; nothing when the table does not have it.
 pub fn listed(source: &str, keys: &str, id: &str) -> Option<Vec<String>> {
     let table = source.split_once("pub const GATES")?.1.split_once("\n];")?.0;
-    let entry = table.split("gate(").find(|entry| entry.trim_start().starts_with(&quoted(id)))?;
+    let start = format!("GateId::{},", in_camels(id));
+    let entry = table.split("gate(").find(|entry| entry.trim_start().starts_with(&start))?;
     let strikes = figures(source, keys, entry);
     let leaves = sentence(entry).unwrap_or_else(|| "nothing".to_string());
     Some(match strikes.as_slice() {
@@ -14,8 +15,13 @@ pub fn listed(source: &str, keys: &str, id: &str) -> Option<Vec<String>> {
     })
 }
 
-fn quoted(text: &str) -> String {
-    format!("\"{text}\"")
+/// `littles_law` as the name of a variant.
+fn in_camels(id: &str) -> String {
+    let word = |word: &str| {
+        let (first, rest) = word.split_at(1.min(word.len()));
+        first.to_uppercase() + rest
+    };
+    id.split('_').map(word).collect()
 }
 
 /// The figures that an entry names, by themselves or by a list that has a name.
@@ -39,10 +45,9 @@ fn key_of(keys: &str, variant: &str) -> Option<String> {
     Some(format!("`{}`", arm.split_once('"')?.0))
 }
 
-/// The last text in quotes of an entry behind its id, on one line.
+/// The text in quotes of an entry, on one line.
 fn sentence(entry: &str) -> Option<String> {
-    let mut quotes = entry.split('"').skip(1).step_by(2).skip(1);
-    let text = quotes.next()?.replace("\\\n", " ");
+    let text = entry.split('"').nth(1)?.replace("\\\n", " ");
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
@@ -54,9 +59,9 @@ mod tests {
                         Self::Rate => \"rate\",\n Self::P50 => \"latency.p50\",";
     const SOURCE: &str = "const OF_REQUESTS: &[Figure] = &[Figure::Rate, Figure::P50];\n\
                           pub const GATES: &[Listed] = &[\n\
-                          gate(\"all\", W, c, OF_REQUESTS, Leaves::Nothing),\n\
-                          gate(\"none\", W, c, &[], Leaves::Nothing),\n\
-                          gate(\"one\", W, c, &[Figure::Rate], Leaves::Bound(f, \"a bound\")),\n];";
+                          gate(GateId::All, W, c, OF_REQUESTS, Leaves::Nothing),\n\
+                          gate(GateId::None, W, c, &[], Leaves::Nothing),\n\
+                          gate(GateId::One, W, c, &[Figure::Rate], Leaves::Bound(f, \"a bound\")),\n];";
 
     #[test]
     fn figures_and_what_is_left_are_read_from_the_table() {

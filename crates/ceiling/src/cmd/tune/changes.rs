@@ -1,54 +1,26 @@
 //! Changing, looking after it, and putting back.
 
+use super::journal::{JournalOption, which};
+use super::wish::Deadline;
 use super::wish::WishOptions;
 use super::{far, print, watch};
 use crate::exit::{Code, Failure};
-use crate::options::Colour;
-use crate::remote_probe::ProbeOptions;
+use crate::screen::style;
 use crate::session;
 use crate::signals::patient_flag;
 use clap::Args;
+use lab::ThisHost;
 use model::root::Root;
 use model::tuning::{Fate, Order, Response, Row};
-use model::units::parse_duration_ns;
+use plan::Colour;
+use plan::ProbeOptions;
+use plan::values::{Note, Transaction};
 use report::sections::tuning;
 use report::text::draw;
 use serde_json::json;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::time::Duration;
-use tune::{Applied, DEADLINE, DEADLINE_MAX, Disruption, Host, Journal, Options, TuneError, Which};
-
-/// Where changes are written down.
-#[derive(Debug, Args)]
-pub struct JournalOption {
-    /// Folder of the journal; by default /var/lib/ceiling/tune
-    #[arg(long, value_name = "DIR", env = "CEILING_TUNE_JOURNAL")]
-    journal: Option<PathBuf>,
-}
-
-impl JournalOption {
-    /// The journal, if it is one to trust.
-    pub fn open(&self) -> Result<Journal, Failure> {
-        Ok(Journal::open(&self.folder())?)
-    }
-
-    /// Its folder.
-    pub fn folder(&self) -> PathBuf {
-        let folder = self.journal.clone().unwrap_or_else(tune::journal_folder);
-        // A watchdog starts elsewhere and must find the same folder.
-        std::path::absolute(&folder).unwrap_or(folder)
-    }
-
-    /// What those must be told who measure, when it is not where they look.
-    fn hint(&self) -> String {
-        let folder = self.folder();
-        if folder == tune::journal_folder() {
-            return String::new();
-        }
-        format!("a run looks at it only with CEILING_TUNE_JOURNAL={}\n", folder.display())
-    }
-}
+use tune::{Applied, DEADLINE, Disruption, Host, Journal, Options, TuneError};
 
 /// Makes every change that the plan with the same options proposes, or none: when one fails, or
 /// Ctrl-C is pressed, those before it are put back in reverse order. Nothing is made permanent.
@@ -74,12 +46,12 @@ pub struct Apply {
 
     /// Put everything back after this time, up to 60s, unless it is kept; by default 30s with a
     /// change that can cut connections, else never
-    #[arg(long, value_name = "T", value_parser = deadline)]
-    deadline: Option<Duration>,
+    #[arg(long, value_name = "T")]
+    deadline: Option<Deadline>,
 
     /// What for; kept in the journal
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    note: String,
+    note: Note,
 
     #[command(flatten)]
     journal: JournalOption,
@@ -124,7 +96,7 @@ Examples:
 pub struct Revert {
     /// Only this transaction
     #[arg(long, value_name = "N")]
-    transaction: Option<String>,
+    transaction: Option<Transaction>,
 
     #[command(flatten)]
     journal: JournalOption,
@@ -144,7 +116,7 @@ pub struct Revert {
 pub struct Keep {
     /// Only this transaction; by default all that have a deadline
     #[arg(long, value_name = "N")]
-    transaction: Option<String>,
+    transaction: Option<Transaction>,
 
     #[command(flatten)]
     journal: JournalOption,
@@ -153,27 +125,13 @@ pub struct Keep {
     probe: ProbeOptions,
 }
 
-fn deadline(text: &str) -> Result<Duration, String> {
-    let time = parse_duration_ns(text).map(Duration::from_nanos);
-    let time = time.map_err(|error| format!("{error}; for example --deadline 30s"))?;
-    if time < Duration::from_secs(1) || time > DEADLINE_MAX {
-        return Err(format!("'{text}' is not from 1s to 60s; for example --deadline 30s"));
-    }
-    Ok(time)
-}
-
-/// The transactions that are meant.
-pub fn which(transaction: Option<&String>) -> Which {
-    transaction.map_or(Which::All, |id| Which::Transaction(id.clone()))
-}
-
 pub fn apply(command: &Apply) -> Result<Code, Failure> {
     // Before anything is read: a signal from now on leads to an orderly end.
     let stop = patient_flag()?;
     let order = Order::Apply {
         wanted: command.wish.wanted(),
         disruptive: command.allow_disruptive,
-        deadline_ns: command.deadline.map(|left| left.as_nanos() as u64),
+        deadline_ns: command.deadline.as_ref().map(|left| left.as_nanos() as u64),
     };
     if let Some(response) = far::order(&command.probe, order)? {
         return far_apply(command, response);
@@ -185,7 +143,7 @@ pub fn apply(command: &Apply) -> Result<Code, Failure> {
     let start = |transaction: &str| watch::start(transaction, journal.folder());
     let options = Options {
         disruption: if allowed { Disruption::Allowed } else { Disruption::Refused },
-        deadline: command.deadline,
+        deadline: command.deadline.as_ref().map(|left| left.0),
         watch: Some(&start),
         stop: Some(&stop),
         note: &command.note,
@@ -294,14 +252,14 @@ fn told(command: &Apply, journal: &str, made: usize, id: &str, rows: &[Row]) -> 
         }
     }
     let is_watched = rows.iter().any(|row| row.fate == Fate::Applied && row.is_disruptive);
-    let left = command.deadline.or(is_watched.then_some(DEADLINE));
+    let left = command.deadline.as_ref().map(|left| left.0).or(is_watched.then_some(DEADLINE));
     let watched = left.map(|left| {
         format!(
             "put back in {} s unless you say: ceiling tune keep --transaction {id}\n",
             left.as_secs()
         )
     });
-    let hint = if command.probe.choice().is_ok_and(|far| far.is_none()) {
+    let hint = if command.probe.choice(&ThisHost).is_ok_and(|far| far.is_none()) {
         command.journal.hint()
     } else {
         String::new()
@@ -327,7 +285,7 @@ pub fn status(command: &Status) -> Result<Code, Failure> {
         print(&json!({ "schema": "ceiling.tune/1", "transactions": standing }))?;
     } else {
         let shown = standing.into_iter().map(|one| (heading(&one), one.rows)).collect::<Vec<_>>();
-        session::to_stdout(&draw(&tuning::standing(&shown), command.colour.style()))?;
+        session::to_stdout(&draw(&tuning::standing(&shown), style(&command.colour)))?;
     }
     Ok(if has_drifted || is_overdue { Code::Unmet } else { Code::Good })
 }
@@ -340,7 +298,7 @@ fn far_status(command: &Status, rows: Vec<Row>) -> Result<Code, Failure> {
         return Ok(code);
     }
     let shown = if rows.is_empty() { vec![] } else { vec![("The probe's host".into(), rows)] };
-    session::to_stdout(&draw(&tuning::standing(&shown), command.colour.style()))?;
+    session::to_stdout(&draw(&tuning::standing(&shown), style(&command.colour)))?;
     Ok(code)
 }
 
@@ -361,7 +319,7 @@ pub fn revert(command: &Revert) -> Result<Code, Failure> {
     // Putting back is soon over, and never left half-way by a signal.
     let _patient = patient_flag()?;
     let mut tell = teller(command.json);
-    let order = Order::Revert { transaction: command.transaction.clone() };
+    let order = Order::Revert { transaction: command.transaction.as_ref().map(|id| id.0.clone()) };
     let rows = match far::order(&command.probe, order)? {
         Some(response) => {
             let rows = far::all_well(response)?.rows;
@@ -371,7 +329,7 @@ pub fn revert(command: &Revert) -> Result<Code, Failure> {
         None => {
             let host = Host::look(Root::default());
             let journal = command.journal.open()?;
-            let which = which(command.transaction.as_ref());
+            let which = which(command.transaction.as_ref().map(|id| id.as_str()));
             tune::revert(&host, &journal, &which, &mut tell)?
         }
     };
@@ -390,13 +348,13 @@ pub fn revert(command: &Revert) -> Result<Code, Failure> {
 }
 
 pub fn keep(command: &Keep) -> Result<Code, Failure> {
-    let order = Order::Keep { transaction: command.transaction.clone() };
+    let order = Order::Keep { transaction: command.transaction.as_ref().map(|id| id.0.clone()) };
     let kept = match far::order(&command.probe, order)? {
         Some(response) => far::all_well(response)?.transaction.into_iter().collect(),
         None => {
             let host = Host::look(Root::default());
             let journal = command.journal.open()?;
-            tune::keep(&host, &journal, &which(command.transaction.as_ref()))?
+            tune::keep(&host, &journal, &which(command.transaction.as_ref().map(|id| id.as_str())))?
         }
     };
     session::to_stdout(&match &kept[..] {
@@ -454,9 +412,9 @@ mod tests {
 
     #[test]
     fn deadlines_are_short() {
-        assert_eq!(deadline("30s").unwrap(), Duration::from_secs(30));
+        assert_eq!("30s".parse::<Deadline>().unwrap().0, Duration::from_secs(30));
         for wrong in ["61s", "0", "500ms", "soon"] {
-            assert!(deadline(wrong).unwrap_err().contains("--deadline 30s"), "{wrong}");
+            assert!(wrong.parse::<Deadline>().is_err(), "{wrong}");
         }
     }
 }

@@ -3,14 +3,15 @@
 //! The probe's host does there what `ceiling tune` does here: the same journal, the same watchdog,
 //! the same way back. Predictions are made here, where the run is.
 
-use super::changes::which;
-use super::{changes, watch, wish};
+use super::journal::{JournalOption, which};
+use super::{watch, wish};
 use crate::exit::Failure;
-use crate::remote_probe::ProbeOptions;
 use host::Tree;
+use lab::ThisHost;
 use lab::drift::Looks;
 use model::root::Root;
 use model::tuning::{Order, Response, Row, Scope, Signals, Wanted};
+use plan::ProbeOptions;
 use remote::{Call, Look, Tuner};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -104,7 +105,7 @@ fn listens(port: u16, pid: u32) -> bool {
 impl Hands {
     /// With the journal in this folder; fails when none can be kept there.
     pub fn new(
-        journal: &changes::JournalOption,
+        journal: &JournalOption,
         server_pid: Option<u32>,
         server_port: Option<u16>,
     ) -> Result<Self, Failure> {
@@ -114,7 +115,7 @@ impl Hands {
     }
 
     /// Those that only look at what others changed, if they may.
-    pub fn off(journal: &changes::JournalOption) -> Self {
+    pub fn off(journal: &JournalOption) -> Self {
         let server = Mutex::new(Server::Untold(None));
         Self { journal: journal.folder(), may_change: false, server }
     }
@@ -149,14 +150,14 @@ impl Hands {
                 Ok(Response { rows, ..Response::default() })
             }
             Order::Revert { transaction } => {
-                let which = which(transaction.as_ref());
+                let which = which(transaction.as_deref());
                 match tune::revert(&host(), &journal, &which, &mut silent) {
                     Ok(rows) => Ok(Response { rows, ..Response::default() }),
                     Err(error) => Ok(response(Err(error))),
                 }
             }
             Order::Keep { transaction } => {
-                let kept = tune::keep(&host(), &journal, &which(transaction.as_ref()));
+                let kept = tune::keep(&host(), &journal, &which(transaction.as_deref()));
                 let kept = kept.map_err(|error| error.to_string())?;
                 let transaction = (!kept.is_empty()).then(|| kept.join(", "));
                 Ok(Response { transaction, ..Response::default() })
@@ -203,7 +204,7 @@ impl Tuner for Hands {
 
 /// Gives an order to the host of a probe, when one is named.
 pub fn order(probe: &ProbeOptions, order: Order) -> Result<Option<Response>, Failure> {
-    let Some(choice) = probe.choice()? else { return Ok(None) };
+    let Some(choice) = probe.choice(&ThisHost)? else { return Ok(None) };
     let call = Call {
         address: choice.address,
         token_file: PathBuf::from(choice.token_file),

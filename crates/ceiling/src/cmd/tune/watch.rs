@@ -4,8 +4,9 @@ use crate::exit::{Code, Failure};
 use crate::signals::patient_flag;
 use clap::Args;
 use model::root::Root;
+use plan::values::{JournalFolder, Transaction};
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -22,11 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Guard {
     /// Which
     #[arg(long, value_name = "N")]
-    transaction: String,
+    transaction: Transaction,
 
     /// Folder of the journal
     #[arg(long, value_name = "DIR")]
-    journal: PathBuf,
+    journal: JournalFolder,
 }
 
 /// Starts the watchdog and waits until it watches. It has the namespaces of this process and none

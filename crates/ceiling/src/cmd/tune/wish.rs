@@ -2,7 +2,6 @@
 
 use crate::cmd::show;
 use crate::exit::Failure;
-use crate::options::pid;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use model::claim::Claim;
@@ -10,8 +9,12 @@ use model::facts::Unreadable;
 use model::root::Root;
 use model::run::Run;
 use model::tuning::{Signals, Wanted};
+use model::units::parse_duration_ns;
+use plan::values::{Device, Pid};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tune::DEADLINE_MAX;
 use tune::{Host, Profile, Split, Wish};
 
 /// How many of the newest runs are looked at for a valid one.
@@ -26,27 +29,38 @@ pub struct WishOptions {
 
     /// Only this network device; by default every one that carries load
     #[arg(long, value_name = "DEVICE")]
-    device: Option<String>,
+    device: Option<Device>,
 
     /// CPUs for packets, a slash, CPUs for the server; by default all for both
-    #[arg(long, value_name = "NET/SERVER", value_parser = split)]
-    cpus: Option<String>,
+    #[arg(long, value_name = "NET/SERVER")]
+    cpus: Option<NetServer>,
 
     /// Only these knobs, by id or name: T5,somaxconn
-    #[arg(long, value_name = "KNOBS", value_delimiter = ',', value_parser = tune::knob)]
-    only: Vec<String>,
+    #[arg(long, value_name = "KNOBS", value_delimiter = ',')]
+    only: Vec<Knob>,
 
     /// The server's process: for knobs about it and its descendants
-    #[arg(long, value_name = "PID", value_parser = pid)]
-    server_pid: Option<u32>,
+    #[arg(long, value_name = "PID")]
+    server_pid: Option<Pid>,
 }
 
 fn profiles() -> PossibleValuesParser {
     PossibleValuesParser::new(Profile::ALL.iter().map(|(name, _)| *name))
 }
 
-fn split(text: &str) -> Result<String, String> {
-    Split::parse(text).map(|_| text.to_string())
+plan::typed! {
+    /// A knob, by id or name.
+    result Knob(String), "a knob's id or name", "T5,somaxconn", |text| tune::knob(text);
+    /// CPUs for packets and CPUs for the server.
+    result NetServer(String), "CPUs for packets, a slash, CPUs for the server", "0/1-3",
+        |text| Split::parse(text).map(|_| text.to_string());
+    /// When changes are put back unless they are kept.
+    result Deadline(Duration), "a time from 1s to 60s", "30s", |text| {
+        let time = parse_duration_ns(text).map(Duration::from_nanos);
+        let time = time.map_err(|error| error.to_string())?;
+        let fits = time >= Duration::from_secs(1) && time <= DEADLINE_MAX;
+        fits.then_some(time).ok_or_else(|| format!("'{text}' is not a time from 1s to 60s"))
+    };
 }
 
 impl WishOptions {
@@ -54,10 +68,10 @@ impl WishOptions {
     pub fn wanted(&self) -> Wanted {
         Wanted {
             profile: Some(self.profile.clone()),
-            device: self.device.clone(),
-            cpus: self.cpus.clone(),
-            only: self.only.clone(),
-            server_pid: self.server_pid,
+            device: self.device.as_ref().map(|device| device.0.clone()),
+            cpus: self.cpus.as_ref().map(|cpus| cpus.0.clone()),
+            only: self.only.iter().map(|knob| knob.0.clone()).collect(),
+            server_pid: self.server_pid.as_ref().map(|pid| pid.0),
         }
     }
 

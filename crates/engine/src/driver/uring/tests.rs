@@ -22,17 +22,10 @@ fn driver(listener: &TcpListener, slots: u32) -> Option<Uring> {
     let job = Job {
         driver: DriverKind::Uring,
         routes: vec![Route::to(listener.local_addr().unwrap())],
-        tape: Arc::new(Tape::new(&[request], 1).unwrap()),
-        threads: 1,
-        cpus: vec![],
         connections_max: slots,
-        depth_max: 1,
         timeout_ns: 1_000_000_000,
         connect_timeout_ns: 1_000_000_000,
-        coalesce_ns: 0,
-        seed: 1,
-        tls: None,
-        tunnel: None,
+        ..Job::for_tests(Tape::new(&[request], 1).unwrap())
     };
     Some(Uring::new(&job, slots).unwrap())
 }

@@ -3,6 +3,7 @@
 use super::Row;
 use crate::fixture::Fixture;
 use model::histogram::Summary;
+use model::load::LoadModel;
 use model::wall::WallId;
 
 pub(super) const MEASUREMENT: &[Row] = &[
@@ -17,7 +18,7 @@ pub(super) const MEASUREMENT: &[Row] = &[
         wall: WallId::M2,
         shown: |scene| {
             let point = &mut scene.fixture.point;
-            point.load.model = "open".to_string();
+            point.load.model = LoadModel::Open;
             point.offered_rate = Some(point.rate);
             point.release_lag_ns = Some(Summary { p99: Some(20_000), ..Summary::default() });
         },
@@ -89,7 +90,7 @@ pub(super) const CLIENT: &[Row] = &[
         wall: WallId::C4,
         shown: |scene| {
             let point = &mut scene.fixture.point;
-            point.load.model = "open".to_string();
+            point.load.model = LoadModel::Open;
             point.latency_punctual_ns = Some(Summary { p50: Some(0), ..Summary::default() });
         },
         without: &[
@@ -97,7 +98,7 @@ pub(super) const CLIENT: &[Row] = &[
                 let point = &mut scene.fixture.point;
                 point.latency_punctual_ns = Some(point.latency_ns.clone());
             }),
-            ("a plan", |scene| scene.fixture.point.load.model = "closed".to_string()),
+            ("a plan", |scene| scene.fixture.point.load.model = LoadModel::Closed),
         ],
     },
     Row {

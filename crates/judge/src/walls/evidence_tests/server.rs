@@ -3,6 +3,7 @@
 use super::{Change, Row, Scene};
 use crate::fixture::Fixture;
 use model::histogram::Summary;
+use model::load::LoadModel;
 use model::reading::Doing;
 use model::wall::WallId;
 use observe::{DownstreamUse, Observed, QueuePeak};
@@ -141,7 +142,7 @@ pub(super) const APPLICATION: &[Row] = &[
             COMPUTING,
             ("a plan that is not reached", |scene| {
                 let point = &mut scene.fixture.point;
-                point.load.model = "open".to_string();
+                point.load.model = LoadModel::Open;
                 point.offered_rate = Some(point.rate);
                 point.release_lag_ns = Some(Summary { p99: Some(20_000), ..Summary::default() });
             }),

@@ -4,6 +4,7 @@ use super::{Kind, not_ours};
 use crate::laws::{self, PUNCTUAL};
 use crate::stage::{Drawn, MS, S, Seen, closed, open, servers};
 use engine::simulate::server::Service;
+use model::load::LoadModel;
 use model::load::Spacing;
 
 /// Refuses what is above its limit at once, with 503 or 429: a few of all or most.
@@ -67,7 +68,7 @@ pub const LIMITED: Kind = Kind {
     check: |seen, findings| {
         laws::hold(findings, seen, 0, PUNCTUAL);
         // In closed loop what is refused at once keeps the generator as busy as can be.
-        if seen.point().load.model == "open" {
+        if seen.point().load.model == LoadModel::Open {
             not_ours(seen, findings);
         }
         let (rate, _) = seen.drawn.plan.server.limits.unwrap_or_default();

@@ -1,0 +1,134 @@
+//! `ceiling man [DIR]`, and the page docs/reference/cli.md: both are made of the definitions of the
+//! options.
+
+use crate::cli::{Cli, kinds};
+use crate::exit::{Code, Failure};
+use crate::session;
+use clap::{Arg, Args, Command, CommandFactory};
+use clap_mangen::Man as Page;
+use plan::{hint, values::Folder};
+use std::fmt::Write as _;
+use std::fs;
+
+/// Writes a manual page for ceiling and for each of its commands: ceiling.1, ceiling-load.1, ...;
+/// without a directory it prints that of ceiling itself.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ceiling man | man -l -
+  ceiling man /usr/local/share/man/man1")]
+pub struct Man {
+    /// Directory to write the pages to
+    dir: Option<Folder>,
+}
+
+pub fn run(command: &Man) -> Result<Code, Failure> {
+    let mut top = Cli::command();
+    top.build();
+    let Some(Folder(folder)) = &command.dir else {
+        session::to_stdout(&String::from_utf8_lossy(&page(&top)?))?;
+        return Ok(Code::Good);
+    };
+    let wrong = |error: std::io::Error| Failure::File(format!("{}: {error}", folder.display()));
+    fs::create_dir_all(folder).map_err(wrong)?;
+    for command in all(&top) {
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        fs::write(folder.join(format!("{name}.1")), page(command)?).map_err(wrong)?;
+    }
+    Ok(Code::Good)
+}
+
+fn page(command: &Command) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let made = Page::new(command.clone()).render(&mut bytes);
+    made.map(|()| bytes).map_err(|error| Failure::File(error.to_string()))
+}
+
+/// A command and all that are below it, but for hidden ones.
+fn all(command: &Command) -> Vec<&Command> {
+    let below = command.get_subcommands().filter(|below| !below.is_hide_set());
+    std::iter::once(command).chain(below.flat_map(all)).collect()
+}
+
+/// Prints the page about the command line.
+pub fn reference() -> Result<Code, Failure> {
+    session::to_stdout(&reference_page())?;
+    Ok(Code::Good)
+}
+
+fn reference_page() -> String {
+    let mut top = Cli::command().term_width(100);
+    top.build();
+    let mut text = "# Command line\n\n\
+                    Made by `cargo xtask reference`. Each option says what it takes, with an \
+                    example.\n"
+        .to_string();
+    for command in all(&top) {
+        section(&mut text, command);
+    }
+    text
+}
+
+fn section(text: &mut String, command: &Command) {
+    let name = command.get_display_name().unwrap_or(command.get_name()).replace('-', " ");
+    let about = command.get_long_about().or(command.get_about());
+    let about = about.map(ToString::to_string).unwrap_or_default();
+    let _ = write!(text, "\n## {name}\n\n{about}\n");
+    let shown = |argument: &&Arg| !argument.is_hide_set() && !is_common(argument);
+    let arguments: Vec<_> = command.get_arguments().filter(shown).collect();
+    if !arguments.is_empty() {
+        text.push_str("\n| option | what it does | takes | example |\n|---|---|---|---|\n");
+    }
+    for argument in arguments {
+        row(text, argument);
+    }
+    if let Some(after) = command.get_after_help() {
+        let _ = write!(text, "\n```text\n{after}\n```\n");
+    }
+}
+
+/// `--help` and `--version`, which every command has.
+fn is_common(argument: &Arg) -> bool {
+    ["help", "version"].contains(&argument.get_id().as_str())
+}
+
+fn row(text: &mut String, argument: &Arg) {
+    let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    let names = match (argument.get_short(), argument.get_long()) {
+        (Some(short), Some(long)) => format!("-{short}, --{long}"),
+        (None, Some(long)) => format!("--{long}"),
+        _ => format!("<{}>", argument.get_id().as_str().to_uppercase()),
+    };
+    let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+    let defaults: Vec<_> =
+        argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    let default = match defaults.is_empty() || argument.is_hide_default_value_set() {
+        false if argument.get_action().takes_values() => format!(" [{}]", defaults.join(" ")),
+        _ => String::new(),
+    };
+    let (takes, example) = hint(argument, &kinds()).unwrap_or_default();
+    let example = if example.is_empty() { example } else { format!("`{}`", cell(&example)) };
+    let (help, takes) = (cell(&(help + &default)), cell(&takes));
+    let _ = writeln!(text, "| `{names}` | {help} | {takes} | {example} |");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_says_what_the_options_say() {
+        let page = include_str!("../../../../docs/reference/cli.md");
+        assert!(page == reference_page(), "stale: run `cargo xtask reference`");
+    }
+
+    #[test]
+    fn every_command_has_a_manual_page() {
+        let mut top = Cli::command();
+        top.build();
+        for command in all(&top) {
+            let text = String::from_utf8(page(command).ok().unwrap()).unwrap();
+            assert!(text.contains(".SH NAME") && text.contains(".SH SYNOPSIS"), "{text}");
+        }
+    }
+}

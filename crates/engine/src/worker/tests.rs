@@ -1,0 +1,212 @@
+//! A protocol whose responses come in any order, several per read and between frames that no
+//! request asked for: each still lands on its own request.
+
+use super::Worker;
+use crate::driver::{Ahead, Buffer, Driver, Event, Sending, SlotId};
+use crate::job::{Job, Order, Pace};
+use crate::recorder::road;
+use model::load::{DriverKind, Life, Request};
+use rtrb::RingBuffer;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use wire::response::{Expect, ProtocolError, Response};
+use wire::session::{self, Reply, RequestId, Session, Witness};
+use wire::tape::Tape;
+
+const CAPACITY: u32 = 3;
+const DEPTH: u32 = 5;
+const SLOTS: u32 = 4;
+const BUDGET: u64 = 500;
+const BEGIN_NS: u64 = 1_000_000;
+/// What is no response: a frame of the protocol itself.
+const FRAME: u8 = 0;
+const RESPONSE: u8 = 1;
+
+/// A byte that says what follows; behind that of a response the number of its request.
+#[derive(Debug, Default)]
+struct Framed;
+
+impl Session for Framed {
+    const ALPN: &'static [u8] = b"framed";
+    const ORDER: session::Order = session::Order::Any;
+    type Memory = ();
+
+    fn capacity(&self) -> u32 {
+        CAPACITY
+    }
+
+    fn addressee(&mut self, input: &mut &[u8]) -> Result<Option<RequestId>, ProtocolError> {
+        while let Some((&FRAME, rest)) = input.split_first() {
+            *input = rest;
+        }
+        Ok(input.get(1).map(|number| RequestId::Number(u32::from(*number))))
+    }
+
+    fn receive<W: Witness>(
+        &mut self,
+        input: &mut &[u8],
+        _expect: Expect,
+        _memory: &mut (),
+        _witness: &mut W,
+    ) -> Result<Option<Response>, ProtocolError> {
+        *input = &input[2..];
+        Ok(Some(Response { status: 200, bytes: 2, reusable: true }))
+    }
+
+    fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
+        Ok(None)
+    }
+
+    fn respond(request: RequestId, _reply: &Reply<'_>, output: &mut Vec<u8>) {
+        let RequestId::Number(number) = request else { return };
+        output.extend_from_slice(&[FRAME, RESPONSE, number as u8]);
+    }
+}
+
+const REPLY: Reply<'_> =
+    Reply { status: 200, reason: "", fields: &[], ending: session::Ending::Length, body: &[] };
+
+#[derive(Default)]
+struct Line {
+    sent: u32,
+    /// Requests that wait, by number, with the time of their send.
+    waiting: Vec<(u32, u64)>,
+}
+
+/// A server that answers some of what waits at each turn, in an order of its own.
+struct Shuffler {
+    now_ns: u64,
+    random: u64,
+    tape: Arc<Tape>,
+    lines: Vec<Line>,
+    due: VecDeque<Event>,
+    bytes: Vec<Vec<u8>>,
+    /// How long each response took, nanoseconds.
+    took_ns: Vec<u64>,
+    most: usize,
+}
+
+impl Shuffler {
+    fn below(&mut self, end: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) as usize % end
+    }
+}
+
+impl Driver for Shuffler {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn open(&mut self, slot: SlotId, _route: u32) {
+        self.due.push_back(Event::Opened { slot, at_ns: self.now_ns });
+    }
+
+    fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
+        let line = &mut self.lines[slot as usize];
+        for _ in 0..self.tape.count(&span) {
+            line.waiting.push((line.sent, self.now_ns));
+            line.sent += 1;
+        }
+        self.most = self.most.max(line.waiting.len());
+        Sending::Done
+    }
+
+    fn close(&mut self, _slot: SlotId) {}
+
+    fn wait(&mut self, _now_ns: u64, _until_ns: u64) -> u64 {
+        self.now_ns += 1_000;
+        let at_ns = self.now_ns;
+        for slot in 0..self.lines.len() {
+            let mut bytes = vec![FRAME];
+            let answered = self.below(self.lines[slot].waiting.len() + 1);
+            for _ in 0..answered {
+                let waiting = self.lines[slot].waiting.len();
+                let nth = self.below(waiting);
+                let (number, sent_ns) = self.lines[slot].waiting.swap_remove(nth);
+                self.took_ns.push(at_ns - sent_ns);
+                Framed::respond(RequestId::Number(number), &REPLY, &mut bytes);
+            }
+            let buffer = Buffer { id: slot as u16, length: bytes.len() as u32 };
+            self.bytes[slot] = bytes;
+            if answered > 0 {
+                self.due.push_back(Event::Received { slot: slot as SlotId, at_ns, buffer });
+            }
+        }
+        at_ns
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        self.due.pop_front()
+    }
+
+    fn bytes(&self, buffer: Buffer) -> &[u8] {
+        &self.bytes[usize::from(buffer.id)]
+    }
+
+    fn release(&mut self, _buffer: Buffer) {}
+}
+
+fn job() -> Job {
+    let request =
+        Request { method: "GET".to_string(), path: "/".to_string(), ..Request::default() };
+    Job {
+        driver: DriverKind::Sim,
+        routes: vec![],
+        tls: None,
+        tunnel: None,
+        tape: Arc::new(Tape::new(&[request], DEPTH).unwrap()),
+        threads: 1,
+        cpus: vec![],
+        connections_max: SLOTS,
+        depth_max: DEPTH,
+        timeout_ns: 1_000_000_000,
+        connect_timeout_ns: 1_000_000_000,
+        coalesce_ns: 0,
+        seed: 1,
+    }
+}
+
+#[test]
+fn responses_in_any_order_land_on_their_own_requests() {
+    let job = job();
+    let driver = Shuffler {
+        now_ns: 0,
+        random: 7,
+        tape: Arc::clone(&job.tape),
+        lines: (0..SLOTS).map(|_| Line::default()).collect(),
+        due: VecDeque::new(),
+        bytes: vec![Vec::new(); SLOTS as usize],
+        took_ns: Vec::new(),
+        most: 0,
+    };
+    let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+    let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    let (pace, life) = (Pace::Closed, Life::default());
+    let (connections, connections_max) = (SLOTS, SLOTS);
+    let connect =
+        Order::Connect { load: 1, connections, connections_max, depth: DEPTH, pace, life };
+    let (begin_ns, end_ns, budget) = (BEGIN_NS, u64::MAX, Some(BUDGET));
+    let measure = Order::Measure { begin_ns, end_ns, budget, drain_ns: 1_000_000_000 };
+    [connect, measure].into_iter().for_each(|order| orders.push(order).unwrap());
+    let (mut latency, mut completed) = (model::histogram::Histogram::new(), 0);
+    let mut is_over = false;
+    while !is_over {
+        worker.turn();
+        feed.drain(|tick| {
+            latency.merge(&tick.latency);
+            completed += tick.measured.completed;
+            assert_eq!((tick.measured.failed, tick.accounting.stray_bytes), (0, 0));
+            is_over |= tick.last;
+        });
+    }
+    let driver = worker.driver();
+    assert_eq!((completed, driver.took_ns.len() as u64), (BUDGET, BUDGET));
+    assert_eq!(driver.most, CAPACITY as usize, "the peer's limit is what is used");
+    let mut truth = model::histogram::Histogram::new();
+    driver.took_ns.iter().for_each(|took_ns| truth.record_n(*took_ns, 1));
+    assert_eq!(latency.summary(0), truth.summary(0), "each has the latency of its own request");
+}

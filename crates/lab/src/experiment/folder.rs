@@ -1,0 +1,133 @@
+//! The folder that an experiment leaves behind, and the list of servers it may start.
+
+use super::Places;
+use model::experiment::{CellResult, Experiment, Fate};
+use model::run::Record;
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// Where the list of servers is, seen from the root that its words are run from.
+const TARGETS: &str = "targets/targets.toml";
+
+/// The folder of one experiment.
+pub struct Folder {
+    /// Its name.
+    pub id: String,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+impl Folder {
+    /// A new one, by time and plan; a second one of the same second gets a number.
+    pub fn make(directory: &Path, plan: &Path) -> Result<Self, String> {
+        fs::create_dir_all(directory).map_err(|error| file_error(directory, &error))?;
+        let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
+        let stem = format!("{now}-{}", name_of(plan));
+        let mut id = stem.clone();
+        let mut number = 1;
+        loop {
+            let path = directory.join(&id);
+            // Logs of servers and commands are for its owner.
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self { id, path }),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(file_error(&path, &error)),
+            }
+            number += 1;
+            id = format!("{stem}-{number}");
+        }
+    }
+
+    /// Where the runs of its cells are kept.
+    pub fn runs(&self) -> PathBuf {
+        self.path.join("runs")
+    }
+
+    /// Where the words of the listed servers are run from, and where they write their logs; absolute,
+    /// because they are run from another folder.
+    pub fn places(&self, list: &Path) -> Result<Places, String> {
+        let path = self.path.join("servers");
+        fs::create_dir(&path).map_err(|error| file_error(&path, &error))?;
+        let list = absolute(list)?;
+        let root = list.ancestors().nth(2).unwrap_or(Path::new("/")).to_path_buf();
+        Ok(Places { root, scratch: absolute(&path)? })
+    }
+
+    /// Replaces a file as a whole, so that it is never half of one.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        let (path, draft) = (self.path.join(name), self.path.join(format!(".{name}.part")));
+        let written = fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, &path));
+        written.map_err(|error| {
+            let _ = fs::remove_file(&draft);
+            file_error(&path, &error)
+        })
+    }
+}
+
+/// The list of targets in the nearest folder above a plan that has one.
+pub fn list_above(plan: &Path) -> Result<PathBuf, String> {
+    let place = fs::canonicalize(plan).map_err(|error| {
+        let plan = plan.display();
+        format!(
+            "{plan}: {error}; give a plan file, for example ceiling run \
+             experiments/04-ramp/plan.toml"
+        )
+    })?;
+    let lists = place.ancestors().skip(1).map(|folder| folder.join(TARGETS));
+    let found = { lists }.find(|list| list.exists());
+    found.ok_or_else(|| {
+        format!(
+            "there is no {TARGETS} above {}; say where it is, for example --servers {TARGETS}",
+            plan.display()
+        )
+    })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, String> {
+    fs::canonicalize(path).map_err(|error| file_error(path, &error))
+}
+
+/// The folder of a plan tells what it is about, unless the file does.
+fn name_of(plan: &Path) -> String {
+    let stem = plan.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let folder = fs::canonicalize(plan).ok();
+    let folder = folder.as_ref().and_then(|plan| plan.parent()?.file_name());
+    match folder {
+        Some(folder) if stem == "plan" => folder.to_string_lossy().into_owned(),
+        Some(folder) if stem == "full" => format!("{}-full", folder.to_string_lossy()),
+        _ => stem,
+    }
+}
+
+/// The server's table of the plan beside an experiment, when every cell has the same.
+pub fn server_of(record: &Record, path: &Path) -> Option<Table> {
+    let folder = fs::canonicalize(path).ok()?.parent()?.parent()?.to_path_buf();
+    let document = fs::read(folder.join("experiment.json")).ok()?;
+    let experiment: Experiment = serde_json::from_slice(&document).ok()?;
+    let mine = |cell: &&CellResult| match &cell.fate {
+        Fate::Measured { run } => *run == record.id,
+        Fate::Failed { .. } | Fate::NotReached => false,
+    };
+    let cell = experiment.cells.iter().find(mine)?;
+    let plan: Table = fs::read_to_string(folder.join("plan.toml")).ok()?.parse().ok()?;
+    let mut server = plan.get("server").and_then(Value::as_table).cloned().unwrap_or_default();
+    let cells = plan.get("cell").and_then(Value::as_array).into_iter().flatten();
+    let is_this = |one: &&Value| {
+        let name = one.get("name").and_then(Value::as_str).unwrap_or_default();
+        cell.name == name || cell.name.starts_with(&format!("{name}, "))
+    };
+    if let Some(own) = { cells }.find(is_this).and_then(|one| one.get("server")?.as_table()) {
+        server.extend(own.clone());
+    }
+    let is_varied = plan.get("vary").and_then(Value::as_array).into_iter().flatten().any(|vary| {
+        vary.get("key").and_then(Value::as_str).is_some_and(|key| key.starts_with("server."))
+    });
+    (!is_varied && !server.is_empty()).then_some(server)
+}
+
+fn file_error(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}

@@ -1,0 +1,32 @@
+//! How a figure is spread: over seconds, and over those who had a part of it.
+
+use serde::{Deserialize, Serialize};
+
+/// One second of a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    /// End of the second, from the begin of the window.
+    pub t_s: f64,
+    /// Good responses that arrived in it, whenever they were asked for.
+    pub completed: u64,
+    /// Requests that failed in it, whenever they were sent.
+    pub failed: u64,
+    /// Asked rate, its mean over the second; open loop only.
+    #[serde(default)]
+    pub asked_rate: Option<f64>,
+    /// Median latency of those completed.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile of those completed.
+    pub p99_ns: Option<u64>,
+}
+
+/// How evenly something was spread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Least.
+    pub min: Option<u64>,
+    /// Median.
+    pub p50: Option<u64>,
+    /// Most.
+    pub max: Option<u64>,
+}

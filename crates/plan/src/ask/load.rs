@@ -1,0 +1,110 @@
+//! `ceiling load URL`: one load level.
+
+use crate::arrivals::{Asked, Spread};
+use crate::ask::Ask;
+use crate::machine::Machine;
+use crate::options::Options;
+use crate::shape::Shape;
+use crate::trial;
+use crate::usage::Usage;
+use crate::values::{Capped, Count, Time};
+use clap::Args;
+use model::load::{Arrival, Level, Life, Question, Stop, Trial};
+
+/// How long is measured when nothing says otherwise, nanoseconds.
+const DURATION_NS: u64 = 10_000_000_000;
+/// How long at most, where the latency asks for more, nanoseconds.
+const DURATION_MAX_NS: u64 = 60_000_000_000;
+
+/// Closed loop: each connection sends its next request when the last response has arrived. Latency
+/// counts from the send, and a slow server gets less load. With a rate (-R, --steps, --ramp,
+/// --spike, --sine, --replay) open loop: requests follow a schedule that does not wait for
+/// responses, latency counts from the planned time, and requests that could not be sent are
+/// reported.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Expectations: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time,
+service.p99 and so on for times from send, good.p99 and so on for good responses
+alone (a request without one counts as slower than all others elsewhere), errors
+status3xx status4xx status5xx with < or <= and a share, rate with > or >=.
+Errors are requests without a good response, of all that were due. A percentile
+with too few responses, or a term that cannot be known, is undecided. Exit 3
+when a term is missed or undecided. Exit 4 comes first, when the rate is not
+known or the generator was the wall; with --strict, when any check is broken.
+
+Examples:
+  ceiling load http://127.0.0.1:8083/read
+  ceiling load http://127.0.0.1:8083/simple -c 100 -p 16 -d 30 -L
+  ceiling load http://127.0.0.1:8083/read -R 20k --arrivals poisson
+  ceiling load http://127.0.0.1:8083/read --ramp 0:50k/30s -o report.html
+  ceiling load http://127.0.0.1:8083/echo -b '{\"a\":1}' -n 100k --json
+  ceiling load http://127.0.0.1:8083/read --expect 'p99<5ms,errors<0.1%'")]
+pub struct Load {
+    #[command(flatten)]
+    options: Options,
+
+    /// Connections, kept open
+    #[arg(short = 'c', long, value_name = "N", default_value = "50")]
+    connections: Count,
+
+    /// How long to measure [default: 10s, or ten times the latency up to 60s, or as long as the
+    /// shape of the rate]
+    #[arg(short = 'd', long, value_name = "T")]
+    duration: Option<Time>,
+
+    #[command(flatten)]
+    asked: Asked,
+
+    #[command(flatten)]
+    spread: Spread,
+
+    /// Close a connection after this many requests and open another: N or N:M
+    #[arg(long, value_name = "N[:M]")]
+    requests_per_conn: Option<Capped>,
+
+    /// Send exactly this many requests instead
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration")]
+    requests: Option<Count>,
+}
+
+impl Ask for Load {
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Usage> {
+        let duration_ns = self.duration.as_ref().map_or(DURATION_NS, |time| time.0);
+        let shaped = self.asked.shape(duration_ns, machine)?;
+        let stop = match (&self.requests, shaped.ends_after_ns) {
+            (Some(requests), None) => Stop::AfterRequests(requests.0),
+            (None, None) => Stop::AfterNs(duration_ns),
+            (None, Some(ns)) if self.duration.is_none() => Stop::AfterNs(ns),
+            _ => {
+                let option = shaped.option;
+                return Err(Usage(format!(
+                    "{option} has an end of its own; leave out --duration, --requests"
+                )));
+            }
+        };
+        let is_even = shaped.curve.as_ref().is_none_or(|curve| curve.constant_rate().is_some());
+        let is_auto = self.duration.is_none() && stop == Stop::AfterNs(DURATION_NS) && is_even;
+        let arrival = match shaped.curve {
+            Some(curve) => Arrival::Open { curve, arrivals: self.spread.spacing() },
+            None => Arrival::Closed,
+        };
+        let (connections, depth) = (self.connections.0 as u32, self.options.depth.0);
+        let spare = self.spread.spare(connections, &arrival)?;
+        let requests = self.requests_per_conn.as_ref().map(|range| range.0);
+        let life = Life { requests, ..Life::default() };
+        let shape = Shape {
+            question: Question::Load,
+            levels: vec![Level { connections, spare, depth, arrival, life }],
+            stop,
+            visits: 1,
+            repeats_max: 0,
+        };
+        let mut trial = trial::resolve(&self.options, shape, machine)?;
+        trial.window_max_ns = is_auto.then_some(DURATION_MAX_NS);
+        Ok(trial)
+    }
+}

@@ -1,0 +1,206 @@
+//! Options about the way to the target: where connections go to and come from.
+//!
+//! `--connect-to` and `--resolve` mean what they mean to curl: the first changes which host and
+//! port are connected to, the second what addresses a host and port have, and neither changes the
+//! request.
+
+use crate::machine::Machine;
+use crate::values::SocketPath;
+use crate::way_syntax::{ConnectTo, Given, Sources};
+use clap::Args;
+use model::route::{Address, Lookup, Resolution, without_repeats};
+use std::net::{IpAddr, SocketAddr};
+
+/// Instead of what the URL's host and port resolve to, and from where.
+#[derive(Debug, Clone, Default, Args)]
+pub struct WayOptions {
+    /// Local addresses to connect from, in turn; auto takes as many loopback ones as the
+    /// connections need ports
+    #[arg(long, value_name = "A,B,CIDR|auto")]
+    pub(crate) source: Option<Sources>,
+
+    /// Connect to another host and port than those of the URL; empty ones match or keep any;
+    /// repeatable
+    #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2")]
+    connect_to: Vec<ConnectTo>,
+
+    /// Addresses of a host (* is any) and port, instead of asking the resolver; repeatable
+    #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]")]
+    resolve: Vec<Given>,
+
+    /// Connect to a unix socket; the URL gives Host header and path
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["source", "connect_to", "resolve"])]
+    unix_socket: Option<SocketPath>,
+}
+
+/// Why there is no way.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WayError {
+    /// A name without an address.
+    #[error("cannot find host '{host}': {why}")]
+    Unknown {
+        /// The name.
+        host: String,
+        /// The resolver's reason.
+        why: String,
+    },
+    /// A source that this host does not have.
+    #[error(
+        "--source {source_ip}: it cannot be bound here ({why}); give addresses of this host{hint}"
+    )]
+    NotOurs {
+        /// The address.
+        source_ip: IpAddr,
+        /// The system's reason.
+        why: String,
+        /// What else may help.
+        hint: String,
+    },
+    /// A source from which the kernel has no way to a target.
+    #[error(
+        "--source {source_ip}: there is no way from it to {to} ({why}); give an address of the \
+         interface that leads there, or none"
+    )]
+    NoWay {
+        /// The address.
+        source_ip: IpAddr,
+        /// The target.
+        to: SocketAddr,
+        /// The system's reason.
+        why: String,
+    },
+    /// No source is of the family of any target.
+    #[error(
+        "--source: none of them is of the address family of {to}; for example --source {example}"
+    )]
+    OtherFamily {
+        /// Targets.
+        to: String,
+        /// A source that could be.
+        example: &'static str,
+    },
+    /// Automatic sources for a target elsewhere.
+    #[error(
+        "--source auto: {to} is not on loopback, where every address of 127.0.0.0/8 is ours; list \
+         addresses of this host, for example --source 10.0.0.1,10.0.0.2"
+    )]
+    NotLoopback {
+        /// The target.
+        to: String,
+    },
+}
+
+impl WayOptions {
+    /// The addresses to connect to for a host and port of a URL. The resolver is asked once.
+    pub fn find(
+        &self,
+        host: &str,
+        port: u16,
+        machine: &dyn Machine,
+    ) -> Result<(Resolution, Vec<Address>), WayError> {
+        if let Some(SocketPath(path)) = &self.unix_socket {
+            let address = Address::Unix(path.clone());
+            let (name, addresses) = (path.display().to_string(), vec![address.to_string()]);
+            return Ok((Resolution { name, how: Lookup::UnixSocket, addresses }, vec![address]));
+        }
+        let (host, port) = self.connected_to(host, port);
+        let (how, found) = match self.given_for(&host, port) {
+            Some(addresses) => (Lookup::Given, addresses),
+            None => resolve(&host, port, machine)?,
+        };
+        let found: Vec<_> = without_repeats(found).into_iter().map(Address::Tcp).collect();
+        let name =
+            if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let addresses = found.iter().map(ToString::to_string).collect();
+        Ok((Resolution { name, how, addresses }, found))
+    }
+
+    fn connected_to(&self, host: &str, port: u16) -> (String, u16) {
+        let Some(found) = self.connect_to.iter().find(|to| to.matches(host, port)) else {
+            return (host.to_string(), port);
+        };
+        let to_host = found.to_host.clone().unwrap_or_else(|| host.to_string());
+        (to_host, found.to_port.unwrap_or(port))
+    }
+
+    fn given_for(&self, host: &str, port: u16) -> Option<Vec<SocketAddr>> {
+        let of_port = || self.resolve.iter().rev().filter(|given| given.port == port);
+        let is_it = |given: &&Given| {
+            given.host.as_ref().is_some_and(|mine| mine.eq_ignore_ascii_case(host))
+        };
+        let found =
+            of_port().find(is_it).or_else(|| of_port().find(|given| given.host.is_none()))?;
+        Some(found.addresses.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
+    }
+}
+
+fn resolve(
+    host: &str,
+    port: u16,
+    machine: &dyn Machine,
+) -> Result<(Lookup, Vec<SocketAddr>), WayError> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok((Lookup::Literal, vec![SocketAddr::new(ip, port)]));
+    }
+    let unknown = |why: String| WayError::Unknown { host: host.to_string(), why };
+    Ok((Lookup::Resolver, machine.resolve(host, port).map_err(unknown)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Nowhere;
+
+    fn ways(connect_to: &[&str], given: &[&str]) -> WayOptions {
+        WayOptions {
+            connect_to: connect_to.iter().map(|text| ConnectTo::parse(text).unwrap()).collect(),
+            resolve: given.iter().map(|text| Given::parse(text).unwrap()).collect(),
+            ..WayOptions::default()
+        }
+    }
+
+    fn found(ways: &WayOptions, host: &str, port: u16) -> String {
+        let (resolution, addresses) = ways.find(host, port, &Nowhere).unwrap();
+        let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(addresses, resolution.addresses);
+        format!("{} {:?} {}", resolution.name, resolution.how, addresses.join(" "))
+    }
+
+    #[test]
+    fn another_host_is_connected_to_as_curl_does() {
+        let cases = [
+            ("a.test:80:127.0.0.1:8083", "127.0.0.1:8083"),
+            ("A.TEST:80:127.0.0.1:8083", "127.0.0.1:8083"),
+            ("a.test::127.0.0.1:", "127.0.0.1:80"),
+            ("::127.0.0.1:8083", "127.0.0.1:8083"),
+            (":80:[::1]:8083", "[::1]:8083"),
+            ("a.test:80:[::1]:", "[::1]:80"),
+        ];
+        for (text, address) in cases {
+            let expected = format!("{address} Literal {address}");
+            assert_eq!(found(&ways(&[text], &[]), "a.test", 80), expected, "{text}");
+        }
+        let first = ways(&["b.test:80:127.0.0.9:1", "::127.0.0.1:2", "::127.0.0.1:3"], &[]);
+        assert_eq!(found(&first, "a.test", 80), "127.0.0.1:2 Literal 127.0.0.1:2");
+        let untouched = ways(&["127.0.0.1:81:127.0.0.9:1"], &[]);
+        assert_eq!(found(&untouched, "127.0.0.1", 80), "127.0.0.1:80 Literal 127.0.0.1:80");
+        let from_v6 = ways(&["[::1]:80:127.0.0.1:81"], &[]);
+        assert_eq!(found(&from_v6, "::1", 80), "127.0.0.1:81 Literal 127.0.0.1:81");
+        let same = ways(&["a.test:80::8083"], &["a.test:8083:127.0.0.7"]);
+        assert_eq!(found(&same, "a.test", 80), "a.test:8083 Given 127.0.0.7:8083");
+    }
+
+    #[test]
+    fn addresses_are_given_to_a_host_and_port() {
+        let given = ways(
+            &[],
+            &["*:80:127.0.0.9", "a.test:80:127.0.0.1", "a.test:80:127.0.0.2,[::1],::2,127.0.0.2"],
+        );
+        let expected = "a.test:80 Given 127.0.0.2:80 [::1]:80 [::2]:80";
+        assert_eq!(found(&given, "A.test", 80), expected.replace("a.test", "A.test"));
+        assert_eq!(found(&given, "b.test", 80), "b.test:80 Given 127.0.0.9:80");
+        assert_eq!(found(&given, "127.0.0.1", 81), "127.0.0.1:81 Literal 127.0.0.1:81");
+        let error = given.find("nowhere.invalid", 81, &Nowhere).unwrap_err().to_string();
+        assert!(error.contains("cannot find host 'nowhere.invalid'"), "{error}");
+    }
+}

@@ -1,0 +1,105 @@
+//! One line for words that are no command: what is wrong, what is accepted, and an example.
+
+use crate::typed::{Kind, hint};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
+
+/// The first argument of a command or one of its sub-commands that looks so in a usage:
+/// `--out <FILE>`; with the words that begin an example of it.
+fn find<'a>(command: &'a Command, shown: &str, path: &str) -> Option<(&'a Arg, String)> {
+    let name = shown.split(' ').next().unwrap_or_default().trim_end_matches("...");
+    let is_it = |argument: &&Arg| match argument.get_long() {
+        Some(long) => name.strip_prefix("--") == Some(long),
+        None => name == format!("<{}>", argument.get_id().as_str().to_uppercase()),
+    };
+    let own = command.get_arguments().find(is_it).map(|argument| (argument, path.to_string()));
+    own.or_else(|| {
+        let below = command.get_subcommands();
+        { below }.find_map(|below| find(below, shown, &format!("{path} {}", below.get_name())))
+    })
+}
+
+/// What an argument takes and an example, by how it looks in a usage. An option stands alone, a
+/// place in the line stands behind its command, with all the others that the command needs.
+fn wanted(command: &Command, shown: &str, kinds: &[Kind]) -> (String, String) {
+    let unknown = || ("a value".to_string(), "ceiling load --help".to_string());
+    let Some((argument, path)) = find(command, shown, command.get_name()) else { return unknown() };
+    let Some((takes, example)) = hint(argument, kinds) else { return unknown() };
+    match (argument.get_short(), argument.get_long()) {
+        (Some(short), _) => (takes, format!("-{short} {example}")),
+        (None, Some(long)) => (takes, format!("--{long} {example}")),
+        (None, None) => {
+            let names = path.split(' ').skip(1);
+            let owner = { names }.fold(Some(command), |at, name| at?.find_subcommand(name));
+            let places = owner.into_iter().flat_map(Command::get_positionals);
+            let words = places.filter_map(|place| Some(hint(place, kinds)?.1));
+            (takes, format!("{path} {}", words.collect::<Vec<_>>().join(" ")))
+        }
+    }
+}
+
+/// What is wrong with the words of a command, what is accepted, and an example.
+pub fn one_line(error: &clap::Error, command: &Command, kinds: &[Kind]) -> String {
+    let wanted = |argument: &str| wanted(command, argument, kinds);
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
+        Some(ContextValue::StyledStr(text)) => Some(text.to_string()),
+        Some(ContextValue::StyledStrs(texts)) => {
+            Some(texts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        }
+        _ => None,
+    };
+    let argument = text(ContextKind::InvalidArg).unwrap_or_default();
+    let value = text(ContextKind::InvalidValue).unwrap_or_default();
+    match error.kind() {
+        ErrorKind::ValueValidation => {
+            let reason = std::error::Error::source(error).map(ToString::to_string);
+            let reason = reason.unwrap_or_else(|| format!("'{value}' is wrong"));
+            if reason.contains("for example") {
+                return format!("{argument}: {reason}");
+            }
+            format!("{argument}: {reason}; for example {}", wanted(&argument).1)
+        }
+        ErrorKind::InvalidValue if text(ContextKind::ValidValue).is_none_or(|v| v.is_empty()) => {
+            let (takes, example) = wanted(&argument);
+            format!("{argument} needs a value: {takes}; for example {example}")
+        }
+        ErrorKind::InvalidValue => {
+            let accepted = text(ContextKind::ValidValue).unwrap_or_default();
+            let example = accepted.split(", ").next().unwrap_or_default().to_string();
+            format!("{argument}: '{value}' is not one of {accepted}; for example {example}")
+        }
+        ErrorKind::UnknownArgument => {
+            let meant = text(ContextKind::SuggestedArg);
+            let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+            format!("there is no option {argument}{meant} (see --help)")
+        }
+        ErrorKind::InvalidSubcommand => {
+            let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+            let meant = text(ContextKind::SuggestedSubcommand);
+            let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+            format!("there is no command '{name}'{meant} (see --help)")
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let (takes, example) = wanted(&argument);
+            format!("{argument} is missing: {takes}; for example {example}")
+        }
+        ErrorKind::ArgumentConflict => {
+            let other = text(ContextKind::PriorArg).unwrap_or_default();
+            let once = |shown: &str| match shown.contains('<') {
+                true => format!(", for example {}", wanted(shown).1),
+                false => String::new(),
+            };
+            if argument == other {
+                return format!("{argument} was given twice; give it once{}", once(&argument));
+            }
+            format!("{argument} cannot be used together with {other}")
+        }
+        _ => {
+            let rendered = error.render().to_string();
+            let first = rendered.lines().next().unwrap_or_default();
+            first.trim_start_matches("error: ").to_string()
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Options that all commands with load share. Names are those fingers know from wrk, then curl.
+
+use crate::confirm::ConfirmOptions;
+use crate::endpoints::WayOptions;
+use crate::far_probe::ProbeOptions;
+use crate::secure::Secure;
+use crate::values::{
+    Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, Method, MixFile, OutFile, Pause,
+    Pid, Profiles, RunsFolder, Seed, Socket, Threads, Time, UrlText, Warmup,
+};
+use clap::{Args, ValueEnum};
+use model::check::{Digest, Lengths, Needle, Statuses};
+use model::objective::Objective;
+use std::env;
+use std::path::PathBuf;
+
+/// What is asked of the target, and how.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Where: http[s]://HOST[:PORT][/PATH]; with --targets, the server of their paths
+    #[arg(required_unless_present = "targets")]
+    pub url: Option<UrlText>,
+
+    /// File with a mix of requests: JSON lines, or what vegeta reads
+    #[arg(short = 'i', long, value_name = "FILE",
+          conflicts_with_all = ["method", "body", "body_file"])]
+    pub targets: Option<MixFile>,
+
+    /// Requests in flight per connection (HTTP/1.1 pipelining)
+    #[arg(short = 'p', long, value_name = "N", default_value = "1")]
+    pub depth: Depth,
+
+    /// Worker threads, or auto: one per CPU, or one per two when the server is on this host
+    #[arg(short = 't', long, value_name = "N|auto", default_value = "auto")]
+    pub threads: Threads,
+
+    /// CPUs to pin the workers to, in turn: 1,2 or 4-7
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<CpuList>,
+
+    /// System calls that move the bytes; auto takes uring when the kernel has what it needs
+    #[arg(long, value_name = "DRIVER", default_value = "auto", hide_possible_values = false)]
+    pub driver: DriverChoice,
+
+    /// Load before measuring, or auto: until throughput settles (at most 3 s)
+    #[arg(long, value_name = "T|auto")]
+    pub warmup: Option<Warmup>,
+
+    /// Fail a request that has no complete response within T
+    #[arg(short = 'T', long, value_name = "T", default_value = "10s")]
+    pub timeout: Time,
+
+    /// Batch receives: if a poll returns few events, wait up to T for more. Saves CPU, adds up to
+    /// T of latency. 0 disables
+    #[arg(long, value_name = "T", default_value = "0")]
+    pub coalesce: Pause,
+
+    /// A header, 'Name: value'; repeatable
+    #[arg(short = 'H', long = "header", value_name = "LINE")]
+    pub headers: Vec<Header>,
+
+    /// A header whose value is a secret, beside Authorization, Cookie and the like; repeatable
+    #[arg(long = "secret-header", value_name = "NAME")]
+    pub secret_headers: Vec<HeaderName>,
+
+    /// Keep headers and bodies of requests in the record, secrets included
+    #[arg(long)]
+    pub keep_requests: bool,
+
+    /// Method; POST when there is a body, else GET
+    #[arg(short = 'X', long, short_alias = 'm', value_name = "METHOD")]
+    pub method: Option<Method>,
+
+    /// Body of the request
+    #[arg(short = 'b', long, value_name = "TEXT", conflicts_with = "body_file")]
+    pub body: Option<Body>,
+
+    /// File with the body of the request
+    #[arg(short = 'f', long, value_name = "FILE")]
+    pub body_file: Option<BodyFile>,
+
+    #[command(flatten)]
+    pub(crate) ways: WayOptions,
+
+    #[command(flatten)]
+    pub(crate) confirm: ConfirmOptions,
+
+    /// Exit 3 unless this holds: 'p99<2ms,errors<0.1%'; see below
+    #[arg(long, value_name = "TERMS")]
+    pub expect: Option<Objective>,
+
+    /// Fill in templates like {{seq}}, {{random:1..9}}, {{uuid}} and {{csv:FILE:COLUMN}} in path,
+    /// headers and body, in N requests that are sent in turn; without it {{ is plain text
+    #[arg(long, value_name = "N")]
+    pub expand: Option<Count>,
+
+    #[command(flatten)]
+    pub(crate) checks: CheckOptions,
+
+    /// Seed of everything random; drawn and recorded when not given
+    #[arg(long, value_name = "N")]
+    pub seed: Option<Seed>,
+
+    /// The server's process, when it cannot be found by its port
+    #[arg(long, value_name = "PID", conflicts_with = "probe")]
+    pub server_pid: Option<Pid>,
+
+    /// Address of the server's runtime statistics (Go targets: --debug-addr): garbage collection,
+    /// waits for locks
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "probe")]
+    pub runtime: Option<Socket>,
+
+    /// Profile the server during the measured window: auto uses the Go endpoint of every server
+    /// process that has one (--debug-addr of the targets) and perf for the others; or name
+    /// endpoints; or perf. load and churn profile their window and say so; ramp and find visit
+    /// the best level once more, so that no figure includes the cost
+    #[arg(long, value_name = "auto|ADDR:PORT,..|perf")]
+    pub profile: Option<Profiles>,
+
+    #[command(flatten)]
+    pub(crate) probe: ProbeOptions,
+
+    /// Write a file, format by suffix: .json .csv .hlog .html; repeatable
+    #[arg(short = 'o', long = "out", value_name = "FILE")]
+    pub out: Vec<OutFile>,
+
+    /// Exit 4 when any validity check fails, also one that does not affect the headline
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Print the record on stdout instead of text
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print all percentiles
+    #[arg(short = 'L', long)]
+    pub latency: bool,
+
+    /// No progress, and no text when -o or --json say where results go
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+
+    /// Whether text has colours.
+    #[command(flatten)]
+    pub colour: Colour,
+
+    /// Where runs are kept.
+    #[command(flatten)]
+    pub runs: Runs,
+
+    #[command(flatten)]
+    pub(crate) secure: Secure,
+}
+
+/// What a good response must be like; any other response counts as failed.
+#[derive(Debug, Args)]
+pub struct CheckOptions {
+    /// Statuses that are good: 200 or 2xx,304
+    #[arg(long = "check-status", value_name = "LIST")]
+    pub status: Option<Statuses>,
+
+    /// Length of the body in bytes: 16 or 100..4k
+    #[arg(long = "check-length", value_name = "N|A..B")]
+    pub length: Option<Lengths>,
+
+    /// Text that the body must hold
+    #[arg(id = "check_body", long = "check-body", value_name = "TEXT")]
+    pub body: Option<Needle>,
+
+    /// SHA-256 of the whole body
+    #[arg(long = "check-sha256", value_name = "HEX")]
+    pub sha256: Option<Digest>,
+}
+
+/// Where runs are.
+#[derive(Debug, Args)]
+pub struct Runs {
+    /// Directory that runs are kept in, or none
+    #[arg(long, value_name = "DIR|none", env = "CEILING_RUNS")]
+    runs: Option<RunsFolder>,
+}
+
+impl Runs {
+    /// As asked, else in the user's state directory; nothing when asked for none or when there is
+    /// no home.
+    pub fn directory(&self) -> Option<PathBuf> {
+        match &self.runs {
+            Some(RunsFolder(path)) if path.as_os_str() == "none" => None,
+            Some(RunsFolder(path)) => Some(path.clone()),
+            None => {
+                let state = env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty());
+                let state = state.map(PathBuf::from).or_else(|| {
+                    env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"))
+                });
+                state.map(|state| state.join("ceiling/runs"))
+            }
+        }
+    }
+}
+
+/// Whether text has colours.
+#[derive(Debug, Args)]
+pub struct Colour {
+    /// No colours, also on a terminal
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+/// Drivers as asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DriverChoice {
+    /// The best this kernel has
+    Auto,
+    /// io_uring
+    Uring,
+    /// epoll
+    Epoll,
+    /// No sockets: measures ceiling's own user code
+    Null,
+}

@@ -1,0 +1,146 @@
+//! What is sent: one request from the options, or the mix of a target file.
+
+use crate::machine::Machine;
+use crate::options::Options;
+use crate::url::{Url, UrlError};
+use crate::usage::Usage;
+use crate::values::Header;
+use mix::{MixError, Recipe};
+use model::check::Checks;
+use model::load::{MixTarget, Request};
+use model::secret;
+use std::path::Path;
+
+/// Everything that is asked of the server.
+pub struct Asked {
+    /// Where; its text is as typed.
+    pub url: Url,
+    /// One period of the tape.
+    pub requests: Vec<Request>,
+    /// What the requests belong to.
+    pub targets: Vec<MixTarget>,
+}
+
+/// Reads, expands and encodes everything once, so that what is wrong is known before any load.
+pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<Asked, Usage> {
+    let mut read = |name: &str| machine.read(name);
+    let mut recipes = match &options.targets {
+        Some(file) => written(&file.0, machine)?,
+        None => vec![typed(options, machine)?],
+    };
+    let base = base(options, &recipes)?;
+    for recipe in &mut recipes {
+        recipe.url = path_below(&base, recipe)?;
+        recipe.checks = std::mem::take(&mut recipe.checks).or(&checks(options));
+        add_headers(recipe, &options.headers);
+    }
+    let expansions = options.expand.as_ref().map(|count| count.0);
+    let mut composed = mix::compose(&recipes, &base.authority, expansions, seed, &mut read)
+        .map_err(|MixError(why)| Usage(why))?;
+    // Encoding is the check of what the options and the file say.
+    wire::tape::Tape::new(&composed.requests, 1)
+        .map_err(|error| Usage(secret::text(&error.to_string())))?;
+    // A name is made of a path, and is shown.
+    composed.targets.iter_mut().for_each(|target| target.name = secret::text(&target.name));
+    Ok(Asked { url: base, requests: composed.requests, targets: composed.targets })
+}
+
+fn checks(options: &Options) -> Checks {
+    let checks = &options.checks;
+    Checks {
+        status: checks.status.clone(),
+        length: checks.length,
+        body: checks.body.clone(),
+        sha256: checks.sha256,
+    }
+}
+
+/// The recipes of a target file.
+fn written(file: &Path, machine: &dyn Machine) -> Result<Vec<Recipe>, Usage> {
+    let name = file.display();
+    let usage = |why: String| Usage(format!("--targets: {why}"));
+    let bytes = machine.read(&name.to_string()).map_err(usage)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| usage(format!("{name} is not text; for example lines like GET /read")))?;
+    mix::file::parse(&name.to_string(), &text, &mut |name| machine.read(name))
+        .map_err(|MixError(why)| usage(why))
+}
+
+/// The one request that the options describe.
+fn typed(options: &Options, machine: &dyn Machine) -> Result<Recipe, Usage> {
+    let body = match (&options.body, &options.body_file) {
+        (Some(text), _) => Some(text.0.clone().into_bytes()),
+        (None, Some(path)) => {
+            let name = path.0.display().to_string();
+            let read = machine.read(&name);
+            Some(read.map_err(|why| Usage(format!("--body-file: {why}")))?)
+        }
+        (None, None) => None,
+    };
+    let url = options.url.as_ref().map_or_else(String::new, |url| url.0.clone());
+    let method = options.method.as_ref().map(|method| method.0.clone());
+    Ok(Recipe { method, body, ..Recipe::new(url, "the command line".to_string()) })
+}
+
+/// Where the server is: the URL of the command line, else the first of the file.
+fn base(options: &Options, recipes: &[Recipe]) -> Result<Url, Usage> {
+    if let Some(typed) = &options.url {
+        return Ok(Url::typed(&typed.0)?);
+    }
+    let absolute = recipes.iter().find(|recipe| recipe.url.contains("://"));
+    match absolute {
+        Some(recipe) => Url::typed(&recipe.url).map_err(|error| at(recipe, &error)),
+        None => Err(Usage(
+            "--targets: the file has paths only, so the server must be named; for example ceiling \
+             load http://127.0.0.1:8083 -i targets.txt"
+                .to_string(),
+        )),
+    }
+}
+
+fn at(recipe: &Recipe, error: &UrlError) -> Usage {
+    Usage(format!("{}: {error}", recipe.place))
+}
+
+/// The path of a recipe, whose server must be that of the base.
+fn path_below(base: &Url, recipe: &Recipe) -> Result<String, Usage> {
+    let text = &recipe.url;
+    let is_path = text.starts_with('/');
+    let whole = if is_path { format!("{}{text}", endpoint(base)) } else { text.clone() };
+    if !is_path && !text.contains("://") {
+        return Err(Usage(format!(
+            "{}: '{}' is neither a URL nor a path; for example http://127.0.0.1:8083/read or \
+             /read",
+            recipe.place,
+            secret::text(text)
+        )));
+    }
+    let url = Url::typed(&whole).map_err(|error| at(recipe, &error))?;
+    if endpoint(&url) != endpoint(base) {
+        return Err(Usage(format!(
+            "{}: '{}' is on another server than {}; all requests of a run go to one scheme, host \
+             and port; for example {}/read",
+            recipe.place,
+            secret::text(text),
+            base.text,
+            endpoint(base)
+        )));
+    }
+    Ok(url.path)
+}
+
+/// Scheme, host and port in one form.
+fn endpoint(url: &Url) -> String {
+    let scheme = url.text.split("://").next().unwrap_or_default().to_ascii_lowercase();
+    let host = url.host.to_ascii_lowercase();
+    let host = if host.contains(':') { format!("[{host}]") } else { host };
+    format!("{scheme}://{host}:{}", url.port)
+}
+
+/// Headers of the command line go to every target that does not have its own.
+fn add_headers(recipe: &mut Recipe, common: &[Header]) {
+    let own: Vec<_> = recipe.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
+    let common = common.iter().map(|header| header.0.clone());
+    let missing = common.filter(|(name, _)| !own.contains(&name.to_ascii_lowercase()));
+    recipe.headers.extend(missing);
+}

@@ -1,0 +1,242 @@
+//! From options to a trial: everything "auto" is decided here.
+
+use crate::machine::Machine;
+use crate::options::{DriverChoice, Options};
+use crate::requests::{self, Asked};
+use crate::shape::Shape;
+use crate::url::{Scheme, Url, UrlError};
+use crate::usage::Usage;
+use crate::values::{self, Profiles};
+use model::load::{DriverKind, Level, Question, ServerProcess, Stop, Trial, Warmup};
+use model::profile::ProfileChoice;
+use model::route::{Address, Resolution};
+use std::net::IpAddr;
+
+/// Longest warm-up that `auto` takes, nanoseconds.
+const WARMUP_MAX_NS: u64 = 3_000_000_000;
+/// How much longer than the time-out a drain may be, nanoseconds: requests that took too long are
+/// looked for ten times a second, and all have a fate when it is over.
+const DRAIN_SLACK_NS: u64 = 300_000_000;
+/// Most worker threads for each CPU that this process may use.
+const THREADS_PER_CPU: usize = 4;
+/// The same for connections that come and go or are only held: each worker has a table of files of
+/// its own, so that many workers hold more connections than one process may have files.
+const HOLDERS_PER_CPU: usize = 32;
+
+/// Shortest window that has room for a profile, whose length is whole seconds, nanoseconds.
+pub const PROFILED_WINDOW_MIN_NS: u64 = 1_300_000_000;
+
+/// Decides everything and checks what can be checked without load.
+pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result<Trial, Usage> {
+    let cpus = cpus(options, machine)?;
+    let threads_max = shape.levels.iter().map(Level::connections_max).max().unwrap_or(1);
+    let seed = options.seed.as_ref().map_or_else(|| machine.seed(), |seed| seed.0);
+    let Asked { url, requests, targets } = requests::resolve(options, seed, machine)?;
+    if url.scheme == Scheme::Tcp && shape.question != Question::Churn {
+        let wrong = "has no HTTP in it, which this command speaks (churn does without)";
+        return Err(UrlError { typed: url.text, wrong: wrong.to_string() }.into());
+    }
+    let confirm =
+        options.confirm.resolve((options.targets.as_ref(), &options.probe), &shape, machine)?;
+    let (driver, driver_reason) = driver(options.driver, machine)?;
+    let tls = options.secure.tls_for(&url, machine)?;
+    let proxy = options.secure.proxy_for(&url);
+    let way = way(options, &url, driver, &shape.levels, machine)?;
+    let server = match (&options.server_pid, options.probe.choice(machine)?) {
+        (Some(pid), _) => ServerProcess::Pid(pid.0),
+        (None, Some(probe)) => ServerProcess::Probe(probe),
+        (None, None) => ServerProcess::ByPort,
+    };
+    Ok(Trial {
+        question: shape.question,
+        requests,
+        targets,
+        // A thread without a connection has nothing to do.
+        threads: threads(options, shape.question, &way.addresses, machine)?.min(threads_max),
+        warmup: warmup(options.warmup.as_ref(), shape.stop),
+        stop: shape.stop,
+        visits: shape.visits,
+        repeats_max: shape.repeats_max,
+        drain_ns: options.timeout.0.saturating_add(DRAIN_SLACK_NS),
+        window_max_ns: None,
+        timeout_ns: options.timeout.0,
+        cpus,
+        driver,
+        driver_reason,
+        coalesce_ns: options.coalesce.0,
+        seed,
+        server,
+        runtime: options.runtime.as_ref().map(|at| at.0),
+        profile: profile(options, &shape)?,
+        levels: shape.levels,
+        tls,
+        proxy,
+        addresses: way.addresses,
+        resolution: way.resolution,
+        sources: way.sources,
+        expect: options.expect.clone(),
+        search: None,
+        confirm,
+        fanout: None,
+        url: url.text,
+    })
+}
+
+/// Profiles as asked, when there is a window to take them in.
+fn profile(options: &Options, shape: &Shape) -> Result<Option<ProfileChoice>, Usage> {
+    let Some(Profiles(choice)) = &options.profile else { return Ok(None) };
+    match shape.stop {
+        Stop::AfterNs(ns) if ns >= PROFILED_WINDOW_MIN_NS || shape.question == Question::Find => {
+            Ok(Some(choice.clone()))
+        }
+        Stop::AfterNs(_) => Err(Usage(
+            "--profile takes whole seconds inside the window, so -d is at least 1.3s; for \
+             example -d 10s"
+                .to_string(),
+        )),
+        Stop::AfterRequests(_) => Err(Usage(
+            "--profile needs a window whose end is known, which --requests has not; for example \
+             -d 10s"
+                .to_string(),
+        )),
+    }
+}
+
+/// The way to the target, decided.
+struct Way {
+    resolution: Resolution,
+    addresses: Vec<Address>,
+    sources: Vec<IpAddr>,
+}
+
+/// Addresses and sources for so many connections. The null driver goes nowhere.
+fn way(
+    options: &Options,
+    url: &Url,
+    driver: DriverKind,
+    levels: &[Level],
+    machine: &dyn Machine,
+) -> Result<Way, Usage> {
+    // The proxy resolves the target's name.
+    let near = options.secure.proxy().map_or(url, |proxy| &proxy.url);
+    if driver == DriverKind::Null {
+        if url.scheme == Scheme::Https || options.secure.proxy().is_some() {
+            return Err(Usage(
+                "--driver null has no sockets, so neither TLS nor a proxy; for example ceiling \
+                 load http://null/ --driver null"
+                    .to_string(),
+            ));
+        }
+        let (addresses, sources) = (Vec::new(), Vec::new());
+        return Ok(Way { resolution: Resolution::default(), addresses, sources });
+    }
+    let (resolution, addresses) =
+        options.ways.find(&near.host, near.port, machine).map_err(|error| {
+            Usage(format!("{error}; it is that of {} or of --connect-to", near.text))
+        })?;
+    let sources = match &options.ways.source {
+        Some(asked) => machine.sources(asked, levels, &addresses).map_err(Usage)?,
+        None => Vec::new(),
+    };
+    Ok(Way { resolution, addresses, sources })
+}
+
+/// CPUs to pin to. The kernel would refuse one that is not ours when the workers start.
+fn cpus(options: &Options, machine: &dyn Machine) -> Result<Vec<usize>, Usage> {
+    let asked = options.cpus.as_ref().map(|cpus| cpus.0.clone()).unwrap_or_default();
+    let allowed = machine.cpus();
+    let Some(refused) = asked.iter().find(|cpu| !allowed.contains(cpu)) else { return Ok(asked) };
+    Err(Usage(format!(
+        "--cpus: CPU {refused} is not one that this process may use, which are {}; for example \
+         --cpus {}",
+        listed(&allowed),
+        allowed[0]
+    )))
+}
+
+fn driver(choice: DriverChoice, machine: &dyn Machine) -> Result<(DriverKind, String), Usage> {
+    let asked = "asked for".to_string();
+    match choice {
+        DriverChoice::Auto => Ok(machine.driver()),
+        DriverChoice::Epoll => Ok((DriverKind::Epoll, asked)),
+        DriverChoice::Null => Ok((DriverKind::Null, asked)),
+        DriverChoice::Uring => match machine.uring() {
+            Ok(()) => Ok((DriverKind::Uring, asked)),
+            Err(reason) => Err(Usage(format!(
+                "--driver uring: this kernel does not offer it ({reason}); use --driver epoll"
+            ))),
+        },
+    }
+}
+
+/// A count-based stop promises exactly that many requests, so it has no warm-up unless asked.
+fn warmup(choice: Option<&values::Warmup>, stop: Stop) -> Warmup {
+    match (choice, stop) {
+        (Some(values::Warmup(Some(ns))), _) => Warmup::ForNs(*ns),
+        (None, Stop::AfterRequests(_)) => Warmup::ForNs(0),
+        (Some(values::Warmup(None)) | None, _) => Warmup::SettleWithinNs(WARMUP_MAX_NS),
+    }
+}
+
+fn threads(
+    options: &Options,
+    question: Question,
+    addresses: &[Address],
+    machine: &dyn Machine,
+) -> Result<u32, Usage> {
+    let cpus = match &options.cpus {
+        Some(cpus) => cpus.0.len(),
+        None => machine.parallelism(),
+    };
+    let shares_host = addresses.iter().any(Address::is_loopback);
+    match options.threads.0 {
+        Some(threads) => affordable(threads, question, machine.cpus().len()),
+        None if options.cpus.is_none() && shares_host => Ok((cpus / 2).max(1) as u32),
+        None => Ok(cpus as u32),
+    }
+}
+
+/// Threads beyond a few per CPU only take turns, and what waits for its turn is booked as latency.
+fn affordable(threads: u32, question: Question, cpus: usize) -> Result<u32, Usage> {
+    let each = if question == Question::Churn { HOLDERS_PER_CPU } else { THREADS_PER_CPU };
+    let threads_max = cpus * each;
+    if threads as usize <= threads_max {
+        return Ok(threads);
+    }
+    Err(Usage(format!(
+        "--threads {threads}: threads that share a CPU wait for each other, and that would count \
+         as latency; at most {threads_max} here ({each} x {cpus} CPUs); for example \
+         --threads {cpus}"
+    )))
+}
+
+/// CPUs in order as a list that `--cpus` takes: `0-3,6`.
+fn listed(cpus: &[usize]) -> String {
+    let runs = cpus.chunk_by(|left, right| left + 1 == *right);
+    let shown = runs.map(|run| match run {
+        [only] => only.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    });
+    shown.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_threads_per_cpu_are_let_through() {
+        let most = 4 * THREADS_PER_CPU as u32;
+        assert_eq!(affordable(most, Question::Load, 4).ok(), Some(most));
+        assert!(affordable(most + 1, Question::Load, 4).is_err());
+        assert_eq!(affordable(most + 1, Question::Churn, 4).ok(), Some(most + 1));
+    }
+
+    #[test]
+    fn lists_are_written_as_they_are_read() {
+        for text in ["0", "0-1", "0-3,6", "1,3,5-7"] {
+            assert_eq!(listed(&model::units::parse_cpus(text).unwrap()), text);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The kinds of values that options take.
+
+use crate::typed;
+use model::curve::Curve;
+use model::load::Hold;
+use model::profile::ProfileChoice;
+use model::rate_syntax;
+use model::units::{RATE_MAX, Range, parse_count, parse_cpus, parse_duration_ns, parse_rate};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+typed! {
+    /// Where load goes.
+    text UrlText(String), "http[s]://HOST[:PORT][/PATH]", "http://127.0.0.1:8083/";
+    /// A stored run.
+    file RunPath(PathBuf), "a run's id, directory or record", "20260101T120000-0000002a";
+    /// A stored run, or none.
+    file RunChoice(PathBuf), "a run's id, directory or record, or none", "none";
+    /// A plan.
+    file PlanFile(PathBuf), "a plan file", "experiments/04-ramp/plan.toml";
+    /// A plan that is written.
+    file NewPlan(PathBuf), "a file", "rps.toml";
+    /// The list of servers that a plan may start.
+    file ServersFile(PathBuf), "a file", "targets/targets.toml";
+    /// A mix of requests.
+    file MixFile(PathBuf), "a file", "targets.txt";
+    /// The body of a request.
+    file BodyFile(PathBuf), "a file", "body.json";
+    /// Rates over time.
+    file RecordingFile(PathBuf), "a file", "rates.csv";
+    /// A result.
+    file OutFile(PathBuf), "a file", "report.html";
+    /// Certificates or a key.
+    file PemFile(PathBuf), "a file", "client.pem";
+    /// The token of a probe.
+    file TokenFile(PathBuf), "a file", "probe.token";
+    /// Where runs are kept.
+    file RunsFolder(PathBuf), "a directory or none", "none";
+    /// Where the journal of changed knobs is.
+    file JournalFolder(PathBuf), "a directory", "tune-journal";
+    /// Where pages are written to.
+    file Folder(PathBuf), "a directory", "man";
+
+    /// A count that fits in 32 bits.
+    option Count(u64), "a number above 0", "50", |text| within(text, 1..=u64::from(u32::MAX));
+    /// Requests in flight on one connection.
+    option Depth(u32), "a number from 1 to 10000", "16", |text| small(text, 1..=10_000);
+    /// Clients at a time.
+    option Clients(u32), "a number of clients from 1 to 64", "4", |text| small(text, 1..=64);
+    /// How often something is repeated.
+    option Repeats(u32), "a number from 0 to 20", "2", |text| small(text, 0..=20);
+    /// How often something is visited.
+    option Visits(u32), "a number from 1 to 100", "3", |text| small(text, 1..=100);
+    /// Streams of events.
+    option Streams(u32), "a number from 1 to 1M", "100", |text| small(text, 1..=1_000_000);
+    /// Connections that write; there may be none.
+    option Writers(u32), "a number from 0 to 1M", "4", |text| small(text, 0..=1_000_000);
+    /// A seed.
+    option Seed(u64), "a whole number", "42", |text| text.parse().ok();
+    /// A process.
+    option Pid(u32), "a process id", "4711", |text| text.parse().ok().filter(|pid| *pid > 0);
+    /// A port.
+    option Port(u16), "a port", "8080", |text| text.parse().ok().filter(|port| *port > 0);
+
+    /// CPUs in the order given.
+    option CpuList(Vec<usize>), "a list of CPU numbers", "1,2", parse_cpus;
+    /// A socket's address.
+    option Socket(SocketAddr), "an address and a port", "127.0.0.1:9200", |text| text.parse().ok();
+    /// A host, by name or address, and a port.
+    option HostPort(String), "HOST:PORT", "192.0.2.7:9200", host_port;
+    /// SHA-256 of a certificate.
+    option Pin(String), "a SHA-256 of 64 hexadecimal digits",
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", pin;
+    /// The path of a unix socket. The kernel takes 108 bytes with the zero at the end, see unix(7).
+    option SocketPath(PathBuf), "a path of 1 to 107 bytes, as the kernel takes it",
+        "/run/server.sock", |text| (1..108).contains(&text.len()).then(|| PathBuf::from(text));
+    /// A path on the server under test.
+    option Route(String), "a path on the server under test", "/small", |text| {
+        let is_path = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
+        is_path.then(|| text.to_string())
+    };
+    /// The path of a stream or of a write; `{stream}` stands for its number.
+    option StreamPath(String), "a path that begins with /", "'/events/{stream}'", |text| {
+        let is_plain = |byte: u8| byte > b' ' && byte != 0x7f;
+        (text.starts_with('/') && text.bytes().all(is_plain)).then(|| text.to_string())
+    };
+    /// The name of a header.
+    option HeaderName(String), "the name of a header", "X-Session", |text| {
+        let is_name = |byte: u8| byte.is_ascii_graphic() && !b":,;".contains(&byte);
+        (!text.is_empty() && text.bytes().all(is_name)).then(|| text.to_string())
+    };
+    /// Where profiles come from.
+    option Profiles(ProfileChoice), "auto, perf, or addresses with ports", "auto",
+        |text| match text {
+            "auto" => Some(ProfileChoice::Auto),
+            "perf" => Some(ProfileChoice::Perf),
+            _ => {
+                let addresses = text.split(',').map(str::parse).collect::<Result<_, _>>();
+                addresses.ok().map(ProfileChoice::Addresses)
+            }
+        };
+
+    /// A time above zero, nanoseconds.
+    result Time(u64), "a time", "10s", |text| {
+        match parse_duration_ns(text) {
+            Ok(0) => Err(format!("'{text}' is not a valid time: it must be greater than zero")),
+            parsed => parsed.map_err(|error| error.to_string()),
+        }
+    };
+    /// A wait that costs latency, nanoseconds; 0 is off.
+    option Pause(u64), "a time of at most 10ms, or 0 for off", "50us",
+        |text| parse_duration_ns(text).ok().filter(|ns| *ns <= 10_000_000);
+    /// How long the warm-up is, nanoseconds; nothing for auto.
+    result Warmup(Option<u64>), "a time or auto", "1s", |text| match text {
+        "auto" => Ok(None),
+        _ => parse_duration_ns(text).map(Some).map_err(|error| format!("{error}, or auto")),
+    };
+    /// Worker threads; nothing for auto.
+    option Threads(Option<u32>), "a number of threads from 1 to 1024, or auto", "2",
+        |text| match text {
+            "auto" => Some(None),
+            _ => small(text, 1..=1024).map(Some),
+        };
+    /// How long a client holds its connection.
+    option HoldTime(Hold), "a time, a time and a share around it, or forever", "1s±5%", hold;
+    /// Requests on one connection, between two numbers.
+    option PerConnection((u32, u32)), "a number of requests, or two as MIN:MAX", "1:10", between;
+    /// The same where none is no choice.
+    result Capped((u32, u32)), "a number of requests, or two as MIN:MAX", "1:10",
+        |text| match between(text) {
+            Some((0, _)) => Err(format!("'{text}' has connections without a request")),
+            Some(range) => Ok(range),
+            None => Err(format!("'{text}' is not a number of requests, or two as MIN:MAX")),
+        };
+
+    /// Requests per second.
+    result Rate(f64), "a rate per second", "20k",
+        |text| parse_rate(text).map_err(|error| error.to_string());
+    /// One rate, where a range is likely to be tried.
+    result OneRate(f64), "a rate per second", "20k", |text| {
+        if text.contains("..") {
+            let url = "http://127.0.0.1:8083/";
+            return Err(format!(
+                "'{text}' is a range of rates, which ramp visits; for example ceiling ramp {url} \
+                 -R {text}"
+            ));
+        }
+        parse_rate(text).map_err(|error| error.to_string())
+    };
+    /// Rates that are visited.
+    result Rates(Range), "a range of rates", "1k..64k*2", |text| {
+        let range = Range::parse(text.strip_suffix("/s").unwrap_or(text));
+        let range = range.map_err(|error| error.to_string())?;
+        let fits = range.last as f64 <= RATE_MAX;
+        fits.then_some(range).ok_or_else(|| format!("'{text}' goes beyond 100M, the highest rate"))
+    };
+    /// The rates that a search stays between.
+    option RateBounds((f64, f64)), "a rising range of rates LO..HI", "1k..50k", |text| {
+        let (low, high) = text.split_once("..")?;
+        let (low, high) = (parse_rate(low).ok()?, parse_rate(high).ok()?);
+        (high > low).then_some((low, high))
+    };
+    /// Numbers of connections that are visited.
+    result Connections(Range), "a number or a range", "100..10k*10", |text| {
+        let range = Range::parse(text).map_err(|error| error.to_string())?;
+        let fits = range.last <= u64::from(u32::MAX);
+        fits.then_some(range).ok_or_else(|| format!("'{text}' is beyond what one host can open"))
+    };
+    /// Rates one after the other.
+    result Steps(Curve), "rates and a time", "1k,5k,2k/10s",
+        |text| rate_syntax::parse_steps(text).map_err(|error| error.to_string());
+    /// Rates that rise and fall in straight lines.
+    result Lines(Curve), "two rates and a time", "0:100k/30s",
+        |text| rate_syntax::parse_ramp(text).map_err(|error| error.to_string());
+    /// A rate with a burst.
+    result Spike(Curve), "two rates and two times", "1k:20k/2s@5s",
+        |text| rate_syntax::parse_spike(text).map_err(|error| error.to_string());
+    /// A rate in waves; how long it lasts is known with the window.
+    text Sine(String), "two rates and a time", "1k:5k/10s";
+    /// The width of an interval.
+    option Share(f64), "a share from 0.1% to 100%", "2%", |text| {
+        let share: f64 = text.strip_suffix('%')?.parse().ok()?;
+        (0.1..=100.0).contains(&share).then_some(share / 100.0)
+    };
+    /// A part of a whole.
+    option Part(f64), "a share above 0 and up to 1", "0.7",
+        |text| text.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0);
+    /// Bits per second.
+    option Link(f64), "bits per second, above zero", "10G",
+        |text| parse_count(text).ok().filter(|bits| *bits > 0).map(|bits| bits as f64);
+
+    /// A header. What was typed may hold a secret, so the error does not show it.
+    result Header((String, String)), "a header, 'Name: value'", "'Accept: application/json'",
+        |text| {
+            let header = text.split_once(':').map(|(name, value)| (name, value.trim()));
+            let header = header.filter(|(name, _)| !name.is_empty() && !name.contains(' '));
+            let header = header.map(|(name, value)| (name.to_string(), value.to_string()));
+            header.ok_or_else(|| "the value given is not a header, 'Name: value'".to_string())
+        };
+    /// A method.
+    text Method(String), "a method", "PUT";
+    /// A text that is sent.
+    text Body(String), "a text", "'{\"a\":1}'";
+    /// A host's name.
+    text HostName(String), "a host name", "example.org";
+    /// A remark.
+    text Note(String), "a text", "'RPS under load'";
+    /// The number of a transaction.
+    text Transaction(String), "the number of a transaction", "17";
+    /// A network device.
+    text Device(String), "a network device", "eth0";
+    /// The beginning of the name of cells.
+    text CellName(String), "beginnings of the names of cells", "simple,read";
+    /// A knob of a run's advice.
+    text KnobName(String), "a knob's id or name", "rps";
+}
+
+fn within(text: &str, range: std::ops::RangeInclusive<u64>) -> Option<u64> {
+    parse_count(text).ok().filter(|count| range.contains(count))
+}
+
+fn small(text: &str, range: std::ops::RangeInclusive<u64>) -> Option<u32> {
+    within(text, range).and_then(|count| u32::try_from(count).ok())
+}
+
+/// `1`, or `100:200`.
+fn between(text: &str) -> Option<(u32, u32)> {
+    let (least, most) = text.split_once(':').unwrap_or((text, text));
+    let count = |text| parse_count(text).ok().and_then(|count| u32::try_from(count).ok());
+    let (least, most) = (count(least)?, count(most)?);
+    (least <= most && most < u32::MAX).then_some((least, most))
+}
+
+/// `forever`, a time, or a time with a share around it.
+fn hold(text: &str) -> Option<Hold> {
+    if text == "forever" {
+        return Some(Hold::Forever);
+    }
+    let (time, share) = match text.split_once('±').or_else(|| text.split_once("+-")) {
+        Some((time, share)) => (time, share.strip_suffix('%')?),
+        None => (text, "0"),
+    };
+    let (ns, percent) = (parse_duration_ns(time).ok()?, share.trim().parse::<f64>().ok()?);
+    (0.0..=100.0).contains(&percent).then_some(Hold::For { ns, jitter: percent / 100.0 })
+}
+
+fn host_port(text: &str) -> Option<String> {
+    let (host, port) = text.rsplit_once(':')?;
+    let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('['));
+    let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+    (is_host && is_port && !text.contains('/')).then(|| text.to_string())
+}
+
+fn pin(text: &str) -> Option<String> {
+    let is_right = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_right.then(|| text.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_are_read() {
+        assert_eq!(hold("forever"), Some(Hold::Forever));
+        assert_eq!(hold("2s"), Some(Hold::For { ns: 2_000_000_000, jitter: 0.0 }));
+        for text in ["1s±5%", "1s+-5%"] {
+            assert_eq!(hold(text), Some(Hold::For { ns: 1_000_000_000, jitter: 0.05 }), "{text}");
+        }
+        for text in ["", "x", "1s±", "1s±5", "1s±500%", "±5%"] {
+            assert_eq!(hold(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn requests_are_a_number_or_two() {
+        assert_eq!((between("1"), between("1:1k")), (Some((1, 1)), Some((1, 1000))));
+        for text in ["", "-1", "5:1", "1:", "1:2:3"] {
+            assert_eq!(between(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_have_a_host_and_a_port() {
+        for right in ["127.0.0.1:9200", "server.test:1", "[::1]:65535"] {
+            assert_eq!(host_port(right).as_deref(), Some(right));
+        }
+        for wrong in ["", "a", "a:", ":1", "a:0", "a:65536", "::1:9200", "http://a:1"] {
+            assert_eq!(host_port(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_pin_is_a_digest_in_small_letters() {
+        let upper = "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855";
+        assert_eq!(pin(upper), Some(upper.to_ascii_lowercase()));
+        assert_eq!((pin(&upper[1..]), pin(&format!("{}x", &upper[1..]))), (None, None));
+    }
+}

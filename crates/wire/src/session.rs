@@ -1,0 +1,116 @@
+//! The seam between connections and protocols.
+//!
+//! For: workers, which know connections and requests but not what is spoken on them. A protocol is
+//! one type with [`Session`]. A worker is compiled for it, so the seam costs nothing per response.
+//! In: bytes as they arrive, and what the engine knows of the request that they answer.
+//! Out: responses, each with its request; bodies and what the server says unasked, to a [`Witness`].
+//! Never: a socket, a clock, or the choice of what is sent when.
+//!
+//! A worker gives every read to the session of its connection until nothing of it is left:
+//! [`Session::addressee`] says which request the next bytes answer, the worker looks that up, and
+//! [`Session::receive`] takes what belongs to it.
+
+use crate::response::{Expect, ProtocolError, Response};
+use crate::sse::Event;
+
+/// Which request of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestId {
+    /// The oldest one without a response: all that a protocol says which answers in order.
+    Oldest,
+    /// The one with this number on its connection, counted from 0 in the order of sending.
+    Number(u32),
+}
+
+/// One side of one connection: what it makes of the bytes that it is given.
+pub trait Session: Default {
+    /// Name of the protocol in ALPN (RFC 7301).
+    const ALPN: &'static [u8];
+    /// How responses follow each other.
+    const ORDER: Order;
+
+    /// What the responses to one target have in common, learned as they come.
+    type Memory: Default;
+
+    /// Requests that the peer lets be in flight at once.
+    #[inline]
+    fn capacity(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// The request that the bytes at the front of `input` answer. What belongs to no request, as
+    /// frames of the protocol itself, is consumed before; nothing when that was all.
+    fn addressee(&mut self, input: &mut &[u8]) -> Result<Option<RequestId>, ProtocolError>;
+
+    /// Consumes bytes from the front of `input` until the response to the addressee is complete,
+    /// bytes for another one follow, or `input` is empty. `expect` describes the request. After an
+    /// error the session must not be used again.
+    fn receive<W: Witness>(
+        &mut self,
+        input: &mut &[u8],
+        expect: Expect,
+        memory: &mut Self::Memory,
+        witness: &mut W,
+    ) -> Result<Option<Response>, ProtocolError>;
+
+    /// The connection ended. A body that ends with the connection becomes the response to the
+    /// oldest request.
+    fn end(&mut self) -> Result<Option<Response>, ProtocolError>;
+
+    /// Appends a response as a server writes it: for drivers and simulations without a server.
+    fn respond(request: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>);
+}
+
+/// How the responses of a connection follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As their requests: one says nothing of its request. The session is asked for the addressee
+    /// of responses to requests that were sent together once.
+    OfRequests,
+    /// As the server likes: each names its request.
+    Any,
+}
+
+/// Sees what a session receives as it comes. A session given `()` shows it to nothing and does no
+/// work for it.
+pub trait Witness {
+    /// The head of a response is complete, and its body follows.
+    #[inline]
+    fn head(&mut self, _status: u16) {}
+
+    /// Some bytes of the body of the response under way, transfer coding removed.
+    #[inline]
+    fn body(&mut self, _piece: &[u8]) {}
+
+    /// The server sent an event, which no request asked for by itself.
+    #[inline]
+    fn event(&mut self, _event: Event) {}
+}
+
+impl Witness for () {}
+
+/// A response to be written.
+#[derive(Debug, Clone, Copy)]
+pub struct Reply<'a> {
+    /// Status code.
+    pub status: u16,
+    /// Its reason, where the protocol has one.
+    pub reason: &'a str,
+    /// Names and values beside those that say how the body ends.
+    pub fields: &'a [(&'a str, &'a str)],
+    /// How the body ends.
+    pub ending: Ending,
+    /// The body.
+    pub body: &'a [u8],
+}
+
+/// How a body that is written ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// After a length that is said before it.
+    Length,
+    /// With an end of its own: it is one chunk.
+    Chunk,
+    /// With the connection.
+    Connection,
+}
