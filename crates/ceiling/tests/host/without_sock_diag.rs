@@ -1,5 +1,5 @@
-//! A kernel that has no sock_diag, which `ss` asks too: what cannot be known is said, and the rest is
-//! measured.
+//! A kernel that has no sock_diag, which `ss` asks too: what cannot be known is said, and the rest
+//! is measured.
 
 use crate::harness::probing::Probe;
 use crate::harness::{Folder, Said, Server, count, run, turn};
