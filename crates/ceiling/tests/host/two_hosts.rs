@@ -218,7 +218,7 @@ fn interrupts_there_come_to_the_cpu_that_was_meant() {
         let apply = ["apply", "--device", "eth0", "--only", "irq-affinity", "--cpus", &cpus];
         let applied = ground.good(&[&apply[..], &["--json"]].concat()).record();
         let rows = applied["rows"].as_array().unwrap();
-        assert!(rows.len() >= 7, "four queues, two ways; one may be there: {applied:#}");
+        assert!(rows.len() >= 6, "four queues, two ways; one of them is there: {applied:#}");
         assert!(rows.iter().all(|row| row["fate"] == "applied"), "{applied:#}");
         // An interrupt moves when it is handled the next time.
         ground.load(&["-n", "400"]);
@@ -335,7 +335,10 @@ fn a_quota_of_version_two_there_is_seen_throttling() {
 fn pressure_there_is_read() {
     let _turn = turn();
     let ground = Ground::new("two-pressure");
-    there("for n in 1 2 3 4 5 6 7 8; do yes >/dev/null & echo $! >>/tmp/far/pids; done");
+    there(
+        "for n in 1 2 3 4 5 6 7 8; do
+         yes >/dev/null 2>&1 </dev/null & echo $! >>/tmp/far/pids; done",
+    );
     let readings = ground.readings("pressure");
     let some = |reading: &Value| count(reading, "/cpu.some");
     let (first, last) = (some(&readings[0]), some(readings.last().unwrap()));

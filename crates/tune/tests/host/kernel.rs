@@ -198,7 +198,7 @@ impl Group {
     /// Nothing where this host has no such hierarchy.
     fn new(pid: u32) -> Option<Self> {
         let host = format!("ceiling-tune-{}", std::process::id());
-        let roots = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup"];
+        let roots = ["/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
         let root = roots.iter().find(|root| {
             ["cpu.shares", "cgroup.controllers"]
                 .iter()
