@@ -105,11 +105,6 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A figure of a source.
-    pub fn new(kind: Kind, name: &str, unit: Unit, help: &str) -> Self {
-        Self { name: name.to_string(), kind, unit, help: help.to_string() }
-    }
-
     /// Its name without labels and unit; empty when a label is all of it.
     pub fn stem(&self) -> String {
         let (mut stem, mut depth) = (String::new(), 0);
@@ -220,9 +215,39 @@ impl Declaration {
         self
     }
 
-    /// Adds a figure.
-    pub fn with(mut self, kind: Kind, name: &str, unit: Unit, help: &str) -> Self {
-        self.metrics.push(Metric::new(kind, name, unit, help));
+    /// Adds a figure that only grows.
+    pub fn counter(self, name: &str, unit: Unit, help: &str) -> Self {
+        self.with(Kind::Counter, name, unit, help)
+    }
+
+    /// Adds a figure that only grows and wraps at 32 bits.
+    pub fn counter32(self, name: &str, unit: Unit, help: &str) -> Self {
+        self.with(Kind::Counter32, name, unit, help)
+    }
+
+    /// Adds figures of which the kernel does not tell whether they only grow.
+    pub fn untyped(self, name: &str, unit: Unit, help: &str) -> Self {
+        self.with(Kind::Untyped, name, unit, help)
+    }
+
+    /// Adds a state that adds up over rows.
+    pub fn sum(self, name: &str, unit: Unit, help: &str) -> Self {
+        self.with(Kind::Sum, name, unit, help)
+    }
+
+    /// Adds a state whose mean counts.
+    pub fn mean(self, name: &str, unit: Unit, help: &str) -> Self {
+        self.with(Kind::Mean, name, unit, help)
+    }
+
+    /// Adds a state whose largest value counts.
+    pub fn max(self, name: &str, unit: Unit, help: &str) -> Self {
+        self.with(Kind::Max, name, unit, help)
+    }
+
+    fn with(mut self, kind: Kind, name: &str, unit: Unit, help: &str) -> Self {
+        let (name, help) = (name.to_string(), help.to_string());
+        self.metrics.push(Metric { name, kind, unit, help });
         self
     }
 
@@ -321,17 +346,13 @@ mod tests {
     fn rows_have_the_labels_that_were_declared() {
         let declared = Declaration::new("softnet", "")
             .over("cpu")
-            .with(Kind::Counter32, "dropped", Unit::Count, "")
-            .with(Kind::Sum, "#", Unit::Count, "");
+            .counter32("dropped", Unit::Count, "")
+            .sum("#", Unit::Count, "");
         let row = |cpu| Softnet { cpu, dropped: 5 + cpu, ..Softnet::default() };
         let expected = ["dropped cpu=0 5", "# cpu=0 1", "dropped cpu=1 6", "# cpu=1 1"];
         assert_eq!(texts(&declared, &Data::Softnet(vec![row(0), row(1)])), expected);
-        let declared = Declaration::new("server_quota", "").each("group").with(
-            Kind::Counter,
-            "{name}",
-            Unit::Count,
-            "",
-        );
+        let declared =
+            Declaration::new("server_quota", "").each("group").counter("{name}", Unit::Count, "");
         let quota = QuotaUse { group: "/a".to_string(), periods: 3, ..QuotaUse::default() };
         let texts = texts(&declared, &Data::ServerQuota(vec![quota]));
         assert!(texts.contains(&"{name} group=/a,name=periods 3".to_string()), "{texts:?}");
@@ -340,9 +361,11 @@ mod tests {
 
     #[test]
     fn names_of_the_kernel_become_labels() {
-        let declared = Declaration::new("x", "")
-            .with(Kind::Mean, "{name}_available", Unit::Count, "")
-            .with(Kind::Counter, "{resource}.{kind}", Unit::Us, "");
+        let declared = Declaration::new("x", "").mean("{name}_available", Unit::Count, "").counter(
+            "{resource}.{kind}",
+            Unit::Us,
+            "",
+        );
         let values = [("cpu.some", 7u64), ("a_available", 2), ("alone", 3)];
         let data = Data::values("x", values.map(|(name, value)| (name.to_string(), value)));
         let expected = ["{name}_available name=a 2", "{resource}.{kind} resource=cpu,kind=some 7"];
@@ -353,16 +376,11 @@ mod tests {
     fn maps_of_maps_and_lists_are_rows_and_sums() {
         let drops = BTreeMap::from([("rx_drops".to_string(), 4u64)]);
         let data = Data::values("drivers", [("eth0".to_string(), drops)]);
-        let declared = Declaration::new("drivers", "").each("interface").with(
-            Kind::Counter,
-            "{name}",
-            Unit::Count,
-            "",
-        );
+        let declared =
+            Declaration::new("drivers", "").each("interface").counter("{name}", Unit::Count, "");
         assert_eq!(texts(&declared, &data), ["{name} interface=eth0,name=rx_drops 4"]);
         let data = Data::Values(Values::new("softirqs", [("NET_RX".to_string(), vec![1u64, 2])]));
-        let declared =
-            Declaration::new("softirqs", "").with(Kind::Counter, "{kind}", Unit::Count, "");
+        let declared = Declaration::new("softirqs", "").counter("{kind}", Unit::Count, "");
         assert_eq!(texts(&declared, &data), ["{kind} kind=NET_RX 3"]);
     }
 }

@@ -51,7 +51,12 @@ pub fn figures<'a>(declared: &'a Declaration, readings: &[&Reading]) -> Vec<Figu
         let place = declared.metrics.iter().position(|one| std::ptr::eq(one, metric)).unwrap_or(0);
         let (hidden, shown): (Vec<_>, Vec<_>) =
             labels.into_iter().partition(|(name, _)| declared.over.contains(name));
-        let texts = |labels: Vec<(String, String)>| labels.into_iter().map(|(_, text)| text);
+        let text = |(name, text): (String, String)| match text.as_str() {
+            "true" => name,
+            "false" => format!("not {name}"),
+            _ => text,
+        };
+        let texts = |labels: Vec<(String, String)>| labels.into_iter().map(text);
         let key = (place, texts(shown).collect(), texts(hidden).collect());
         let new = Row { metric, first: value, last: value, sum: 0.0, most: value, count: 0 };
         let row = rows.entry(key).or_insert(new);
@@ -103,12 +108,8 @@ mod tests {
 
     #[test]
     fn counters_of_all_cpus_add_up_and_wrap() {
-        let declared = Declaration::new("softnet", "").over("cpu").with(
-            Kind::Counter32,
-            "dropped",
-            Unit::Count,
-            "",
-        );
+        let declared =
+            Declaration::new("softnet", "").over("cpu").counter32("dropped", Unit::Count, "");
         let read = |dropped: [u32; 2]| {
             let row =
                 |cpu: u32| Softnet { cpu, dropped: dropped[cpu as usize], ..Softnet::default() };
@@ -121,9 +122,11 @@ mod tests {
 
     #[test]
     fn states_are_means_or_the_largest_over_time() {
-        let declared = Declaration::new("x", "")
-            .with(Kind::Max, "{name}_max", Unit::Count, "")
-            .with(Kind::Mean, "{name}", Unit::Count, "");
+        let declared = Declaration::new("x", "").max("{name}_max", Unit::Count, "").mean(
+            "{name}",
+            Unit::Count,
+            "",
+        );
         let read = |value: u64| {
             Data::values("x", [("a_max", value), ("b", value)].map(|(n, v)| (n.to_string(), v)))
         };
@@ -133,12 +136,8 @@ mod tests {
 
     #[test]
     fn rows_that_were_not_there_in_a_read_count_as_none() {
-        let declared = Declaration::new("server_threads_now", "").each("doing").with(
-            Kind::Sum,
-            "#",
-            Unit::Count,
-            "",
-        );
+        let declared =
+            Declaration::new("server_threads_now", "").each("doing").sum("#", Unit::Count, "");
         let thread = |doing| ThreadNow { pid: 1, tid: 1, doing, futex: None };
         let reads = [
             Data::ServerThreadsNow(vec![thread(Doing::Futex), thread(Doing::Futex)]),

@@ -21,6 +21,7 @@ pub mod stat;
 pub mod tcp;
 
 pub mod cgroup;
+pub mod file_handles;
 pub mod files;
 pub mod threads;
 pub mod threads_now;
@@ -171,6 +172,7 @@ pub const REGISTRY: &[Entry] = &[
     entry(disks::declared, SECOND, disks::open),
     entry(numa::declared, SECOND, numa::open),
     entry(cpu_clocks::declared, SECOND, cpu_clocks::open),
+    entry(file_handles::declared, SECOND, file_handles::open),
     entry(files::server_declared, SECOND, files::server),
     entry(files::client_declared, SECOND, files::client),
 ];
@@ -196,6 +198,7 @@ pub(crate) fn parse_as_everything(bytes: &[u8]) {
     let _ = cgroup::parse(bytes);
     let _ = cgroup::parse_max(bytes);
     let _ = cgroup::parse_v1_us(bytes);
+    let _ = file_handles::parse(bytes);
     let _ = sock_diag::parse(bytes);
     let _ = qdiscs::parse(bytes);
     let _ = disks::parse(bytes);

@@ -95,9 +95,10 @@ impl Far {
         let token = token::read(&call.token_file)?;
         let (mut line, welcome) = greet(call, token, Purpose::Watch)?;
         let silent = |why: String| FarError::Silent { address: call.address.clone(), why };
+        let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
         let mut estimator = Estimator::default();
         for _ in 0..TRIPS_BEFORE {
-            let trip = exchange(&mut line).map_err(silent)?;
+            let trip = exchange(&mut line, &entrance).map_err(silent)?;
             trip.iter().for_each(|trip| estimator.add(Part::Before, trip));
         }
         let clock_before = estimator.offset();
@@ -105,7 +106,6 @@ impl Far {
             clock_before.ok_or_else(|| silent("it did not respond to a ping".to_string()))?;
         let shared = Arc::new(Mutex::new(Shared { estimator, lost: None }));
         let stop = Arc::new(AtomicBool::new(false));
-        let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
         let listener = Listener::new(line, Arc::clone(&shared), Arc::clone(&stop), entrance);
         let spawned = thread::Builder::new().name("far".to_string()).spawn(|| listener.run());
         let thread = spawned.map_err(|error| FarError::NoThread(error.to_string()))?;

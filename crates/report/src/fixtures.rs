@@ -27,7 +27,7 @@ use model::load::{
     Arrival, DriverKind, Fanout, Hold, Level, Life, MixTarget, Question, Request, Spacing, Stop,
     Trial, Warmup,
 };
-use model::metric::{Declaration, Kind, Unit as Of};
+use model::metric::{Declaration, Unit as Of};
 use model::objective::{Expectation, Objective, Standing, Unit};
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes, Value, Values,

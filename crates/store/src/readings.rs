@@ -6,7 +6,6 @@ use model::reading::{Data, Reading};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read};
-use std::mem::{Discriminant, discriminant};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -114,9 +113,9 @@ impl Readings {
     /// cumulative, so rates between them stay true.
     pub fn load(&self) -> Result<Vec<Reading>, StoreError> {
         let every = self.lines.div_ceil(LOADED_MAX).max(1);
-        let mut seen: HashMap<Discriminant<Data>, u64> = HashMap::new();
+        let mut seen: HashMap<String, u64> = HashMap::new();
         let mut is_chosen = |reading: &Reading| {
-            let seen = seen.entry(discriminant(&reading.data)).or_default();
+            let seen = seen.entry(reading.data.source().to_string()).or_default();
             *seen += 1;
             (*seen - 1).is_multiple_of(every) || matches!(reading.data, Data::Unreadable(_))
         };
@@ -149,7 +148,7 @@ impl Read for Tail<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::reading::{OpenFiles, ProbeCost};
+    use model::reading::OpenFiles;
 
     fn files(round: u64) -> Reading {
         let data = Data::ClientFiles(OpenFiles { pid: 1, open: round, limit: 9 });
@@ -157,7 +156,12 @@ mod tests {
     }
 
     fn cost(round: u64) -> Reading {
-        let data = Data::ProbeCost(ProbeCost { rounds: round, ..ProbeCost::default() });
+        let data = Data::values("cost", [("rounds".to_string(), round)]);
+        Reading { begin_ns: round, end_ns: round, data }
+    }
+
+    fn other(round: u64) -> Reading {
+        let data = Data::values("other", [("rounds".to_string(), round)]);
         Reading { begin_ns: round, end_ns: round, data }
     }
 
@@ -181,10 +185,13 @@ mod tests {
         for round in 0..rounds {
             log.add(&[files(round), cost(round)]);
         }
+        log.add(&[other(1)]);
         let loaded = log.load().unwrap();
-        assert_eq!(loaded.len() as u64, rounds, "every second of two sources");
-        assert_eq!(loaded[..3], [files(0), cost(0), files(2)]);
-        assert_eq!(log.since(0).count() as u64, 2 * rounds);
+        // One more reading makes it one of three; what was read once is kept.
+        assert_eq!(loaded.len() as u64, 2 * rounds.div_ceil(3) + 1, "each of three sources");
+        assert_eq!(loaded.last(), Some(&other(1)));
+        assert_eq!(loaded[..3], [files(0), cost(0), files(3)]);
+        assert_eq!(log.since(0).count() as u64, 2 * rounds + 1);
     }
 
     #[test]

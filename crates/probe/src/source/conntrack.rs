@@ -14,7 +14,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Conntrack, Data};
 
 /// Sums over CPUs; `count` and `max` are elsewhere and zero here.
@@ -47,11 +47,11 @@ pub fn parse_number(bytes: &[u8]) -> Result<u64, ParseError> {
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
     Declaration::new("conntrack", "nf_conntrack_{count,max} and its statistics")
-        .with(Kind::Max, "count", Unit::Count, "Entries of the connection tracking table.")
-        .with(Kind::Max, "max", Unit::Count, "Entries that the table may have.")
-        .with(Kind::Counter, "dropped", Unit::Count, "Packets dropped for want of an entry.")
-        .with(Kind::Counter, "early_dropped", Unit::Count, "Entries removed early to make room.")
-        .with(Kind::Counter, "insert_failed", Unit::Count, "Entries that could not be inserted.")
+        .max("count", Unit::Count, "Entries of the connection tracking table.")
+        .max("max", Unit::Count, "Entries that the table may have.")
+        .counter("dropped", Unit::Count, "Packets dropped for want of an entry.")
+        .counter("early_dropped", Unit::Count, "Entries removed early to make room.")
+        .counter("insert_failed", Unit::Count, "Entries that could not be inserted.")
 }
 
 struct Table {

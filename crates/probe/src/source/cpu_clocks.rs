@@ -13,7 +13,7 @@ use crate::kept::{Buffer, Kept};
 use crate::process;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{CpuClock, Data};
 use std::path::Path;
 
@@ -32,9 +32,9 @@ pub fn parse(bytes: &[u8]) -> Result<Option<u64>, ParseError> {
 pub(super) fn declared() -> Declaration {
     Declaration::new("cpu_clocks", "/sys/devices/system/cpu/cpuN/cpufreq")
         .over("cpu")
-        .with(Kind::Mean, "now_khz", Unit::Khz, "Clock of a CPU.")
-        .with(Kind::Mean, "max_khz", Unit::Khz, "Highest clock of a CPU.")
-        .with(Kind::Counter, "throttles", Unit::Count, "Times a core was throttled for heat.")
+        .mean("now_khz", Unit::Khz, "Clock of a CPU.")
+        .mean("max_khz", Unit::Khz, "Highest clock of a CPU.")
+        .counter("throttles", Unit::Count, "Times a core was throttled for heat.")
 }
 
 /// The files of one CPU, and what never changes.

@@ -20,7 +20,7 @@ use crate::find::socket_inode;
 use crate::kept::{is_gone, unreadable};
 use crate::netlink::CHUNK_BYTES;
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, Downstream};
 use model::root::Root;
 use model::units::NS_PER_S;
@@ -41,15 +41,10 @@ const SEARCH_NS: u64 = NS_PER_S;
 pub(super) fn declared() -> Declaration {
     Declaration::new("downstreams", "sock_diag and /proc/PID/fd")
         .each("to")
-        .with(
-            Kind::Mean,
-            "connections",
-            Unit::Count,
-            "Connections that the server opened to another service.",
-        )
-        .with(Kind::Mean, "waiting", Unit::Count, "Those of them that wait for a response.")
-        .with(Kind::Mean, "opening", Unit::Count, "Connections being opened.")
-        .with(Kind::Mean, "rtt_us", Unit::Us, "Smoothed round trip.")
+        .mean("connections", Unit::Count, "Connections that the server opened to another service.")
+        .mean("waiting", Unit::Count, "Those of them that wait for a response.")
+        .mean("opening", Unit::Count, "Connections being opened.")
+        .mean("rtt_us", Unit::Us, "Smoothed round trip.")
 }
 
 struct Downstreams {

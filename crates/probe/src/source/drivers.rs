@@ -16,7 +16,7 @@ use crate::ethtool::{Ethtool, parse_names, parse_values};
 use crate::process;
 use crate::scan::ParseError;
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, Interface, Values};
 use model::units::NS_PER_S;
 use std::collections::BTreeMap;
@@ -98,18 +98,8 @@ const SCAN_NS: u64 = 10 * NS_PER_S;
 pub(super) fn declared() -> Declaration {
     Declaration::new(Values::DRIVERS, "SIOCETHTOOL, statistics")
         .each("interface")
-        .with(
-            Kind::Mean,
-            "{name}_available",
-            Unit::Count,
-            "What the driver says is left of an allowance.",
-        )
-        .with(
-            Kind::Counter,
-            "{name}",
-            Unit::Count,
-            "Losses and refusals as the driver names them, all queues.",
-        )
+        .mean("{name}_available", Unit::Count, "What the driver says is left of an allowance.")
+        .counter("{name}", Unit::Count, "Losses and refusals as the driver names them, all queues.")
 }
 
 struct Drivers {

@@ -14,7 +14,7 @@ use crate::kept::{is_gone, unreadable};
 use crate::limits;
 use crate::process;
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, OpenFiles};
 use model::root::Root;
 use std::fs;
@@ -50,25 +50,15 @@ fn is_closer(a: &OpenFiles, b: &OpenFiles) -> bool {
 /// What the figures are.
 pub(super) fn client_declared() -> Declaration {
     Declaration::new("client_files", "/proc/self/{fd,limits}")
-        .with(
-            Kind::Max,
-            "open",
-            Unit::Count,
-            "Open descriptors of the process closest to its limit.",
-        )
-        .with(Kind::Max, "limit", Unit::Count, "Its limit of open descriptors.")
+        .max("open", Unit::Count, "Open descriptors of the process closest to its limit.")
+        .max("limit", Unit::Count, "Its limit of open descriptors.")
 }
 
 /// What the figures are.
 pub(super) fn server_declared() -> Declaration {
     Declaration::new("server_files", "/proc/PID/{fd,limits}")
-        .with(
-            Kind::Max,
-            "open",
-            Unit::Count,
-            "Open descriptors of the process closest to its limit.",
-        )
-        .with(Kind::Max, "limit", Unit::Count, "Its limit of open descriptors.")
+        .max("open", Unit::Count, "Open descriptors of the process closest to its limit.")
+        .max("limit", Unit::Count, "Its limit of open descriptors.")
 }
 
 struct ClientFiles;

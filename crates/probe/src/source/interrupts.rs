@@ -13,13 +13,12 @@ use super::{Round, Scope, Source};
 use crate::interrupts::parse;
 use crate::kept::{Buffer, Kept};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::Data;
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new("interrupts", "/proc/interrupts").each("device").over("irq").with(
-        Kind::Counter,
+    Declaration::new("interrupts", "/proc/interrupts").each("device").over("irq").counter(
         "per_cpu",
         Unit::Count,
         "Device interrupts, all CPUs.",

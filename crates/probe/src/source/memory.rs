@@ -15,7 +15,7 @@ use crate::cgroup_path::{self, Group};
 use crate::kept::{Buffer, Kept, is_gone};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, Values};
 use model::root::Root;
 use model::units::NS_PER_S;
@@ -83,19 +83,13 @@ pub fn parse_limit(bytes: &[u8]) -> Result<Option<u64>, ParseError> {
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
     Declaration::new(Values::MEMORY, "/proc/vmstat and memory of its cgroup")
-        .with(
-            Kind::Max,
+        .max(
             "server.{what}_bytes",
             Unit::Bytes,
             "Memory of the innermost control group of the server.",
         )
-        .with(
-            Kind::Counter,
-            "server.{event}",
-            Unit::Count,
-            "Times the memory limit of the server acted.",
-        )
-        .with(Kind::Counter, "{name}", Unit::Count, "Reclaim of memory, host-wide.")
+        .counter("server.{event}", Unit::Count, "Times the memory limit of the server acted.")
+        .counter("{name}", Unit::Count, "Reclaim of memory, host-wide.")
 }
 
 /// The files of the server's group.

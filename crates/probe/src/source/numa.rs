@@ -13,7 +13,7 @@ use crate::kept::{Buffer, Kept};
 use crate::process;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::Data;
 use std::collections::BTreeMap;
 
@@ -33,8 +33,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<(String, u64)>, ParseError> {
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new("numa", "/sys/devices/system/node/nodeN/numastat").with(
-        Kind::Counter,
+    Declaration::new("numa", "/sys/devices/system/node/nodeN/numastat").counter(
         "{node}.{name}",
         Unit::Count,
         "Pages by where they were wanted and where they came from.",

@@ -13,7 +13,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept, is_gone};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, Values};
 use std::collections::BTreeMap;
 
@@ -49,8 +49,7 @@ pub fn parse(bytes: &[u8]) -> Result<Stalls, ParseError> {
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new(Values::PRESSURE, "/proc/pressure/*").with(
-        Kind::Counter,
+    Declaration::new(Values::PRESSURE, "/proc/pressure/*").counter(
         "{resource}.{kind}",
         Unit::Us,
         "Time that tasks stalled for want of a resource.",

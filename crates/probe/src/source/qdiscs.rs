@@ -15,7 +15,7 @@ use crate::link;
 use crate::netlink::{self, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, Qdisc};
 use model::root::Root;
 use std::collections::BTreeMap;
@@ -107,12 +107,12 @@ pub(super) fn declared() -> Declaration {
         .each("interface")
         .each("kind")
         .over("handle")
-        .with(Kind::Counter32, "drops", Unit::Count, "Packets dropped by a queueing discipline.")
-        .with(Kind::Counter32, "overlimits", Unit::Count, "Times it held packets back.")
-        .with(Kind::Counter32, "requeues", Unit::Count, "Packets given back by the driver.")
-        .with(Kind::Counter, "bytes", Unit::Bytes, "Bytes let through.")
-        .with(Kind::Counter, "packets", Unit::Count, "Packets let through.")
-        .with(Kind::Max, "backlog_packets", Unit::Count, "Packets waiting.")
+        .counter32("drops", Unit::Count, "Packets dropped by a queueing discipline.")
+        .counter32("overlimits", Unit::Count, "Times it held packets back.")
+        .counter32("requeues", Unit::Count, "Packets given back by the driver.")
+        .counter("bytes", Unit::Bytes, "Bytes let through.")
+        .counter("packets", Unit::Count, "Packets let through.")
+        .max("backlog_packets", Unit::Count, "Packets waiting.")
 }
 
 struct Qdiscs {

@@ -7,7 +7,7 @@
 //! locks that others wait for.
 
 use crate::clock;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, ProbeCost};
 
 /// Counts rounds and knows when the thread began.
@@ -30,14 +30,9 @@ pub(crate) enum Timeliness {
 pub(super) fn declared() -> Declaration {
     Declaration::new("probe_cost", "the thread of the probe")
         .exposed_as("probe")
-        .with(Kind::Counter, "cpu_ns", Unit::Ns, "CPU time that reading has cost.")
-        .with(Kind::Counter, "rounds", Unit::Count, "Rounds of reading done.")
-        .with(
-            Kind::Counter,
-            "late_rounds",
-            Unit::Count,
-            "Rounds that began more than a period late.",
-        )
+        .counter("cpu_ns", Unit::Ns, "CPU time that reading has cost.")
+        .counter("rounds", Unit::Count, "Rounds of reading done.")
+        .counter("late_rounds", Unit::Count, "Rounds that began more than a period late.")
 }
 
 impl SelfCost {

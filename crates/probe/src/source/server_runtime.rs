@@ -12,7 +12,7 @@ use super::{Round, Scope, Source};
 use crate::ask::{self, Patience};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, Values};
 use std::collections::BTreeMap;
 use std::io;
@@ -67,20 +67,10 @@ pub fn parse_response(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError>
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
     Declaration::new(Values::SERVER_RUNTIME, "GET /debug/runtime")
-        .with(
-            Kind::Counter,
-            "{name}_seconds",
-            Unit::Seconds,
-            "Time that the runtime of the server counted.",
-        )
-        .with(
-            Kind::Counter,
-            "{name}_cycles",
-            Unit::Count,
-            "Cycles that the runtime of the server counted.",
-        )
-        .with(Kind::Max, "{name}_bytes", Unit::Bytes, "Memory as the runtime of the server tells.")
-        .with(Kind::Max, "{name}", Unit::Count, "Other figures of the runtime of the server.")
+        .counter("{name}_seconds", Unit::Seconds, "Time that the runtime of the server counted.")
+        .counter("{name}_cycles", Unit::Count, "Cycles that the runtime of the server counted.")
+        .max("{name}_bytes", Unit::Bytes, "Memory as the runtime of the server tells.")
+        .max("{name}", Unit::Count, "Other figures of the runtime of the server.")
 }
 
 struct ServerRuntime {

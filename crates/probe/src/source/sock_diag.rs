@@ -21,7 +21,7 @@ use crate::netlink::{
 use crate::process;
 use crate::scan::ParseError;
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Connection, Data, Listener};
 use model::units::{NS_PER_MS, NS_PER_S};
 use std::fs;
@@ -193,13 +193,12 @@ pub(super) fn listeners_declared() -> Declaration {
     Declaration::new("listeners", "sock_diag, LISTEN")
         .exposed_as("listener")
         .over("cookie")
-        .with(
-            Kind::Max,
+        .max(
             "queued",
             Unit::Count,
             "Connections waiting to be accepted from a listening socket of the server.",
         )
-        .with(Kind::Max, "backlog", Unit::Count, "Length that this queue may reach.")
+        .max("backlog", Unit::Count, "Length that this queue may reach.")
 }
 
 /// What the figures are.
@@ -208,26 +207,16 @@ pub(super) fn connections_declared() -> Declaration {
         .many()
         .each("server_side")
         .over("cookie")
-        .with(Kind::Sum, "#", Unit::Count, "Connections in the sample.")
-        .with(
-            Kind::Mean,
-            "receive_queue",
-            Unit::Bytes,
-            "Bytes received and not read by the application.",
-        )
-        .with(Kind::Mean, "send_queue", Unit::Bytes, "Bytes written and not acknowledged.")
-        .with(Kind::Mean, "unsent", Unit::Bytes, "Bytes written and not sent yet.")
-        .with(Kind::Mean, "rtt_us", Unit::Us, "Smoothed round trip.")
-        .with(Kind::Mean, "cwnd", Unit::Count, "Congestion window, segments.")
-        .with(Kind::Counter, "retransmits", Unit::Count, "Segments resent.")
-        .with(Kind::Counter, "busy_us", Unit::Us, "Time with data outstanding.")
-        .with(
-            Kind::Counter,
-            "rwnd_limited_us",
-            Unit::Us,
-            "Time limited by the window of the receiver.",
-        )
-        .with(Kind::Counter, "sndbuf_limited_us", Unit::Us, "Time limited by the send buffer.")
+        .sum("#", Unit::Count, "Connections in the sample.")
+        .mean("receive_queue", Unit::Bytes, "Bytes received and not read by the application.")
+        .mean("send_queue", Unit::Bytes, "Bytes written and not acknowledged.")
+        .mean("unsent", Unit::Bytes, "Bytes written and not sent yet.")
+        .mean("rtt_us", Unit::Us, "Smoothed round trip.")
+        .mean("cwnd", Unit::Count, "Congestion window, segments.")
+        .counter("retransmits", Unit::Count, "Segments resent.")
+        .counter("busy_us", Unit::Us, "Time with data outstanding.")
+        .counter("rwnd_limited_us", Unit::Us, "Time limited by the window of the receiver.")
+        .counter("sndbuf_limited_us", Unit::Us, "Time limited by the send buffer.")
 }
 
 /// A question to the kernel: sockets in some states, of one family, with one port at one end; port

@@ -11,7 +11,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept, is_gone};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, Values};
 
 /// The gauges of either file, in its order.
@@ -35,8 +35,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<(String, u64)>, ParseError> {
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new(Values::SOCKETS, "/proc/net/{sockstat,sockstat6}").with(
-        Kind::Max,
+    Declaration::new(Values::SOCKETS, "/proc/net/{sockstat,sockstat6}").max(
         "{protocol}.{state}",
         Unit::Count,
         "Sockets by protocol and state; mem is in pages.",

@@ -11,7 +11,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::Data;
 use std::collections::BTreeMap;
 
@@ -31,8 +31,7 @@ fn parse_line(line: &[u8], columns: &[usize]) -> Result<(String, Vec<u64>), Pars
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new("softirqs", "/proc/softirqs").with(
-        Kind::Counter,
+    Declaration::new("softirqs", "/proc/softirqs").counter(
         "{kind}",
         Unit::Count,
         "Runs of a soft interrupt handler, all CPUs.",

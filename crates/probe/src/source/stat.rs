@@ -14,7 +14,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{CpuTimes, Data};
 
 /// One entry per `cpuN` line; the sum line `cpu` is left out.
@@ -51,8 +51,7 @@ fn parse_line(line: &[u8]) -> Result<CpuTimes, ParseError> {
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new("cpus", "/proc/stat").exposed_as("cpu").over("cpu").with(
-        Kind::Counter,
+    Declaration::new("cpus", "/proc/stat").exposed_as("cpu").over("cpu").counter(
         "{state}",
         Unit::Ticks,
         "CPU time by state since boot, host-wide.",

@@ -14,7 +14,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, Values};
 
 const GROUPS: [&str; 4] = ["Ip", "Tcp", "TcpExt", "IpExt"];
@@ -65,8 +65,7 @@ fn parse_group(
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new(Values::TCP, "/proc/net/{snmp,netstat}").exposed_as("netstat").with(
-        Kind::Untyped,
+    Declaration::new(Values::TCP, "/proc/net/{snmp,netstat}").exposed_as("netstat").untyped(
         "{name}",
         Unit::Count,
         "/proc/net/snmp and /proc/net/netstat of this network namespace.",

@@ -16,7 +16,7 @@ use crate::kept::{Buffer, Kept, is_gone, unreadable};
 use crate::process::{self, Stat, parse_stat};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, ThreadTimes};
 use model::root::Root;
 use model::units::NS_PER_S;
@@ -67,15 +67,10 @@ pub(super) fn client_declared() -> Declaration {
         .many()
         .over("pid")
         .over("tid")
-        .with(Kind::Counter, "run_ns", Unit::Ns, "Time on a CPU, all threads.")
-        .with(
-            Kind::Counter,
-            "wait_ns",
-            Unit::Ns,
-            "Time runnable and waiting for a CPU, all threads.",
-        )
-        .with(Kind::Counter, "slices", Unit::Count, "Time slices run.")
-        .with(Kind::Sum, "#", Unit::Count, "Threads.")
+        .counter("run_ns", Unit::Ns, "Time on a CPU, all threads.")
+        .counter("wait_ns", Unit::Ns, "Time runnable and waiting for a CPU, all threads.")
+        .counter("slices", Unit::Count, "Time slices run.")
+        .sum("#", Unit::Count, "Threads.")
 }
 
 /// What the figures are.
@@ -84,15 +79,10 @@ pub(super) fn server_declared() -> Declaration {
         .many()
         .over("pid")
         .over("tid")
-        .with(Kind::Counter, "run_ns", Unit::Ns, "Time on a CPU, all threads.")
-        .with(
-            Kind::Counter,
-            "wait_ns",
-            Unit::Ns,
-            "Time runnable and waiting for a CPU, all threads.",
-        )
-        .with(Kind::Counter, "slices", Unit::Count, "Time slices run.")
-        .with(Kind::Sum, "#", Unit::Count, "Threads.")
+        .counter("run_ns", Unit::Ns, "Time on a CPU, all threads.")
+        .counter("wait_ns", Unit::Ns, "Time runnable and waiting for a CPU, all threads.")
+        .counter("slices", Unit::Count, "Time slices run.")
+        .sum("#", Unit::Count, "Threads.")
 }
 
 struct Threads {

@@ -20,7 +20,7 @@ use crate::kept::{Buffer, Kept, is_gone, unreadable};
 use crate::process::{self, parse_stat};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Kind, Unit};
+use model::metric::{Declaration, Unit};
 use model::reading::{Data, Doing, ThreadNow};
 use model::root::Root;
 use model::units::NS_PER_S;
@@ -175,7 +175,7 @@ enum Rights {
 pub(super) fn declared() -> Declaration {
     Declaration::new("server_threads_now", "/proc/PID/task/TID/{syscall,stat,wchan}")
         .each("doing")
-        .with(Kind::Sum, "#", Unit::Count, "Sampled threads of the server that did this.")
+        .sum("#", Unit::Count, "Sampled threads of the server that did this.")
 }
 
 struct ThreadsNow {

@@ -26,15 +26,16 @@ fn trip(pong: Pong) -> RoundTrip {
     RoundTrip { sent_ns, received_ns, answered_ns, back_ns: monotonic_ns() }
 }
 
-/// One ping and its response, before anything else is read. Readings in between are dropped: they
-/// are from before the load.
-pub fn exchange(line: &mut Line) -> Result<Option<RoundTrip>, String> {
+/// One ping and its response, before load. The first readings come in between: they say what the
+/// sources are.
+pub fn exchange(line: &mut Line, entrance: &Entrance) -> Result<Option<RoundTrip>, String> {
     line.send(&ToProbe::Ping { sent_ns: monotonic_ns() });
     let begin = Instant::now();
     while begin.elapsed() < PONG_WITHIN {
         match line.next(TURN) {
             Ok(Some(FromProbe::Pong(pong))) => return Ok(Some(trip(pong))),
             Ok(Some(FromProbe::Bye { why })) => return Err(why.to_string()),
+            Ok(Some(FromProbe::Reading(reading))) => entrance.push(reading),
             Ok(_) => {}
             Err(end) => return Err(end.to_string()),
         }

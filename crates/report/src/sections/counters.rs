@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Points with a column of their own.
 const POINTS_MAX: usize = 6;
 /// Figures of one source that are drawn, those with the largest values.
-const FIGURES_MAX: usize = 24;
+const FIGURES_MAX: usize = 80;
 
 /// One folded table for each host that was read.
 pub fn tables(run: &Run) -> Vec<Block> {
