@@ -24,11 +24,11 @@ use model::fanout::{Delivery, EventInfo, Subscribers};
 use model::histogram::{Histogram, Summary};
 use model::load::LoadModel;
 use model::load::{
-    Arrival, DriverKind, Fanout, Hold, Level, Life, MixTarget, Question, Request, Spacing, Stop, Trial,
-    Warmup,
+    Arrival, DriverKind, Fanout, Hold, Level, Life, MixTarget, Question, Request, Spacing, Stop,
+    Trial, Warmup,
 };
-use model::metric::{Declaration, Kind, Unit as Of};
-use model::objective::{Expectation, Objective, Standing, Unit};
+use model::metric::{BoundUnit as Of, Declaration, Kind};
+use model::objective::{BoundUnit, Expectation, Objective, ObjectiveStanding};
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes, Value, Values,
 };
