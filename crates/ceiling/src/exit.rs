@@ -2,7 +2,7 @@
 
 use lab::LabError;
 use model::claim::Claim;
-use model::objective::Standing;
+use model::objective::ObjectiveStanding;
 use model::run::{Outcome, Point, Record};
 use model::verdict::Named;
 use plan::Usage;
@@ -58,11 +58,11 @@ impl Code {
                 (Some(None), Claim::Known) => Self::Unmet,
             };
         }
-        match Standing::of(&record.expectations) {
+        match ObjectiveStanding::of(&record.expectations) {
             _ if !record.claim().is_known() => Self::NotValid,
             _ if is_strict && !record.holds_all_gates() => Self::NotValid,
-            Standing::Met => Self::Good,
-            Standing::Missed | Standing::Undecided => Self::Unmet,
+            ObjectiveStanding::Met => Self::Good,
+            ObjectiveStanding::Missed | ObjectiveStanding::Undecided => Self::Unmet,
         }
     }
 }

@@ -60,7 +60,7 @@ pub struct Case<'a> {
 
 /// Which host's CPUs are meant; with one host both are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Host {
+pub enum Whose {
     /// The generator's.
     Client,
     /// The server's.
@@ -146,11 +146,11 @@ impl<'a> Case<'a> {
 
     /// Shares of a set of CPUs; nothing when one of them was not read, or when the CPU states of
     /// that host are struck.
-    pub fn cpus(&self, host: Host, set: &[u32]) -> Option<Vec<CpuShare>> {
+    pub fn cpus(&self, host: Whose, set: &[u32]) -> Option<Vec<CpuShare>> {
         let (observed, figure) = match host {
-            Host::Client => (self.observed, Figure::ClientHost),
-            Host::Server if self.observed.far.is_none() => (self.observed, Figure::ClientHost),
-            Host::Server => (self.far(), Figure::ServerHost),
+            Whose::Client => (self.observed, Figure::ClientHost),
+            Whose::Server if self.observed.far.is_none() => (self.observed, Figure::ClientHost),
+            Whose::Server => (self.far(), Figure::ServerHost),
         };
         if self.point.standing.of(figure).is_not_known() {
             return None;
@@ -161,7 +161,7 @@ impl<'a> Case<'a> {
     }
 
     /// Mean busy share of a set of CPUs.
-    pub fn busy(&self, host: Host, set: &[u32]) -> Option<f64> {
+    pub fn busy(&self, host: Whose, set: &[u32]) -> Option<f64> {
         let shares = self.cpus(host, set)?;
         Some(shares.iter().map(CpuShare::busy).sum::<f64>() / shares.len() as f64)
     }
@@ -219,7 +219,7 @@ impl<'a> Case<'a> {
     /// interrupts. Nothing when the server is not watched.
     pub fn neighbours(&self) -> Option<f64> {
         let cpus = self.server_cpus()?;
-        let shares = self.cpus(Host::Server, &cpus)?;
+        let shares = self.cpus(Whose::Server, &cpus)?;
         let count = shares.len() as f64;
         let busy: f64 = shares.iter().map(CpuShare::busy).sum();
         let interrupts: f64 = shares.iter().map(|cpu| cpu.shares.softirq + cpu.shares.irq).sum();

@@ -7,7 +7,7 @@
 //! Sources: RFC 6298 and net/ipv4/tcp_timer.c (SYN and data retransmission, minimum 200 ms);
 //! include/net/tcp.h (delayed ACK, 40 ms); Documentation/scheduler/sched-bwc.rst (period 100 ms).
 
-use crate::ramp::{self, Shape, load_of};
+use crate::ramp::{self, Trend, load_of};
 use crate::steady::{Steadiness, steadiness};
 use crate::{gates, last_visits, stats};
 use model::fingerprint::Fingerprint;
@@ -53,9 +53,9 @@ pub fn of_ramp(trial: &Trial, points: &[Point]) -> Vec<Fingerprint> {
         .filter(|point| !point.is_churn() && point.latency_ns.mean.is_some())
         .collect();
     match ramp::shape(&levels) {
-        Shape::TooFew => Vec::new(),
-        Shape::Rising => unloaded(&levels).into_iter().collect(),
-        Shape::Flat { plateau, .. } => {
+        Trend::TooFew => Vec::new(),
+        Trend::Rising => unloaded(&levels).into_iter().collect(),
+        Trend::Flat { plateau, .. } => {
             let top: Vec<&Point> = plateau.iter().map(|index| levels[*index]).collect();
             [station(&top), made(&top), retrograde(&levels)].into_iter().flatten().collect()
         }

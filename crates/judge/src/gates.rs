@@ -38,7 +38,7 @@ pub struct Listed {
     /// The figures that it strikes.
     pub strikes: &'static [Figure],
     /// The check.
-    pub check: fn(&Case<'_>) -> Outcome,
+    pub check: fn(&Case<'_>) -> Checked,
     /// What it leaves of a figure that it strikes.
     pub leaves: Leaves,
 }
@@ -54,7 +54,7 @@ pub enum Leaves {
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct Checked {
     /// Whether it holds; nothing when it could not be checked.
     pub ok: Option<bool>,
     /// The figure compared.
@@ -65,7 +65,7 @@ pub struct Outcome {
     pub why: String,
 }
 
-impl Outcome {
+impl Checked {
     /// There is nothing to compare.
     pub fn unchecked(bound: &str, why: &str) -> Self {
         Self { ok: None, measured: None, bound: bound.to_string(), why: why.to_string() }
@@ -94,7 +94,7 @@ const OF_REQUESTS: &[Figure] = &[
 const fn gate(
     id: GateId,
     breaks: WallId,
-    check: fn(&Case<'_>) -> Outcome,
+    check: fn(&Case<'_>) -> Checked,
     strikes: &'static [Figure],
     leaves: Leaves,
 ) -> Listed {
@@ -188,7 +188,7 @@ const OF_EVENTS: [GateId; 2] = [GateId::Subscribers, GateId::Delivery];
 /// Runs every gate on a point.
 pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
     let gate = |listed: &Listed| {
-        let Outcome { ok, measured, bound, why } = (listed.check)(case);
+        let Checked { ok, measured, bound, why } = (listed.check)(case);
         Gate { id: listed.id, ok, measured, bound, why }
     };
     // A gate that does not apply to a point is not one that could not be checked.

@@ -10,20 +10,21 @@
 
 use model::histogram::{SAMPLES_BEYOND, Summary};
 use model::objective::{
-    Expectation, Figure, Objective, PERCENTILES, Percentile, Relation, Statistic, Term, Unit,
+    BoundUnit, Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term,
+    TermFigure,
 };
 use model::run::{Point, RequestInfo};
 use model::standing::{self, Standing};
 use model::units::{show_count, show_ns};
 
 /// What was found for one term.
-struct Finding {
+struct TermFinding {
     measured: Option<f64>,
     met: Option<bool>,
     why: String,
 }
 
-impl Finding {
+impl TermFinding {
     fn open(why: String) -> Self {
         Self { measured: None, met: None, why }
     }
@@ -42,7 +43,9 @@ pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
             found.why = format!("{}: {by}", found.why);
             found
         }
-        Standing::NotKnown { why } => Finding::open(format!("{} is not known: {why}", term.figure)),
+        Standing::NotKnown { why } => {
+            TermFinding::open(format!("{} is not known: {why}", term.figure))
+        }
         // Known from below: what it falls among says more.
         Standing::Bounded { high: None, .. } | Standing::Sound => find(term, point),
     };
@@ -50,15 +53,15 @@ pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
 }
 
 /// The standing of what a term bounds. A percentile that is absent has a reason of its own.
-fn standing_of(figure: Figure, point: &Point) -> &Standing {
+fn standing_of(figure: TermFigure, point: &Point) -> &Standing {
     let struck = match figure {
-        Figure::Latency(statistic) => Some(latency_of(statistic)),
+        TermFigure::Latency(statistic) => Some(latency_of(statistic)),
         // Counts of fates and stamps stand or fall together.
-        Figure::Good(statistic) | Figure::Service(statistic) => {
+        TermFigure::Good(statistic) | TermFigure::Service(statistic) => {
             Some(latency_of(statistic)).filter(|figure| point.standing.of(*figure).is_not_known())
         }
-        Figure::Errors | Figure::Status(_) => Some(standing::Figure::Failures),
-        Figure::Rate => Some(standing::Figure::Rate),
+        TermFigure::Errors | TermFigure::Status(_) => Some(standing::Figure::Failures),
+        TermFigure::Rate => Some(standing::Figure::Rate),
     };
     let is_absent =
         |figure: &standing::Figure| figure.is_latency() && point.latency_ns.of(*figure).is_none();
@@ -82,67 +85,67 @@ pub(crate) fn latency_of(statistic: Statistic) -> standing::Figure {
     }
 }
 
-fn expectation(term: &Term, found: Finding) -> Expectation {
-    let Finding { measured, met, why } = found;
+fn expectation(term: &Term, found: TermFinding) -> Expectation {
+    let TermFinding { measured, met, why } = found;
     let (bound, unit) = (term.bound, term.figure.unit());
     Expectation { term: term.to_string(), measured, bound, unit, met, why }
 }
 
-fn find(term: &Term, point: &Point) -> Finding {
+fn find(term: &Term, point: &Point) -> TermFinding {
     let RequestInfo { failed, unanswered, unsent, .. } = point.requests;
     match term.figure {
-        Figure::Latency(statistic) => {
+        TermFigure::Latency(statistic) => {
             let at_least = point.latency_at_least_ns.as_ref();
             let bad = (failed + unanswered + unsent).max(point.latency_ns.censored);
             time(term, statistic, Times { known: &point.latency_ns, bad, at_least })
         }
-        Figure::Good(statistic) => {
+        TermFigure::Good(statistic) => {
             let known = point.latency_good_ns.as_ref().unwrap_or(&point.latency_ns);
             time(term, statistic, Times { known, bad: 0, at_least: None })
         }
-        Figure::Service(statistic) => {
+        TermFigure::Service(statistic) => {
             let bad = (failed + unanswered).max(point.service_ns.censored);
             time(term, statistic, Times { known: &point.service_ns, bad, at_least: None })
         }
-        Figure::Errors => share(term, failed + unanswered + unsent, &point.requests),
-        Figure::Status(class) => match point.status.get(class.key()) {
+        TermFigure::Errors => share(term, failed + unanswered + unsent, &point.requests),
+        TermFigure::Status(class) => match point.status.get(class.key()) {
             Some(count) => share(term, *count, &point.requests),
-            None => Finding::open(format!("status {} was not counted", class.key())),
+            None => TermFinding::open(format!("status {} was not counted", class.key())),
         },
-        Figure::Rate if point.load.duration_s > 0.0 => compared(term, point.rate),
-        Figure::Rate => Finding::open("nothing was measured".to_string()),
+        TermFigure::Rate if point.load.duration_s > 0.0 => compared(term, point.rate),
+        TermFigure::Rate => TermFinding::open("nothing was measured".to_string()),
     }
 }
 
 /// A figure that lies between two values.
-fn between(term: &Term, low: f64, high: f64) -> Finding {
+fn between(term: &Term, low: f64, high: f64) -> TermFinding {
     let holds = |value: f64| term.relation.holds(value, term.bound);
     let unit = term.figure.unit();
     let met = (holds(low) == holds(high)).then_some(holds(low));
     let why = format!("between {} and {}", shown(low, unit), shown(high, unit));
-    Finding { measured: None, met, why }
+    TermFinding { measured: None, met, why }
 }
 
-fn compared(term: &Term, measured: f64) -> Finding {
+fn compared(term: &Term, measured: f64) -> TermFinding {
     let met = Some(term.relation.holds(measured, term.bound));
     let why = format!("measured {}", shown(measured, term.figure.unit()));
-    Finding { measured: Some(measured), met, why }
+    TermFinding { measured: Some(measured), met, why }
 }
 
 /// A figure with its unit, for a sentence.
-fn shown(value: f64, unit: Unit) -> String {
+fn shown(value: f64, unit: BoundUnit) -> String {
     match unit {
-        Unit::Ns => show_ns(value),
-        Unit::Percent if value == 0.0 => "0%".to_string(),
-        Unit::Percent => format!("{value:.3}%"),
-        Unit::PerSecond => format!("{}/s", show_count(value)),
+        BoundUnit::Ns => show_ns(value),
+        BoundUnit::Percent if value == 0.0 => "0%".to_string(),
+        BoundUnit::Percent => format!("{value:.3}%"),
+        BoundUnit::PerSecond => format!("{}/s", show_count(value)),
     }
 }
 
-fn share(term: &Term, count: u64, requests: &RequestInfo) -> Finding {
+fn share(term: &Term, count: u64, requests: &RequestInfo) -> TermFinding {
     let due = requests.sent + requests.unsent;
     if due == 0 {
-        return Finding::open("no request was due".to_string());
+        return TermFinding::open("no request was due".to_string());
     }
     let mut found = compared(term, 100.0 * count as f64 / due as f64);
     found.why.push_str(&format!(", {count} of {due}"));
@@ -187,7 +190,7 @@ impl Times<'_> {
     }
 }
 
-fn time(term: &Term, statistic: Statistic, times: Times<'_>) -> Finding {
+fn time(term: &Term, statistic: Statistic, times: Times<'_>) -> TermFinding {
     match statistic {
         Statistic::Percentile(percentile) => at_percentile(term, percentile, times),
         Statistic::Mean => mean(term, times),
@@ -195,7 +198,7 @@ fn time(term: &Term, statistic: Statistic, times: Times<'_>) -> Finding {
     }
 }
 
-fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> Finding {
+fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermFinding {
     let population = times.population() as f64;
     let beyond = population * (1.0 - percentile.quantile());
     let rank = (percentile.quantile() * population).ceil();
@@ -221,14 +224,14 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> Findi
     for lower in PERCENTILES.iter().filter(|lower| **lower < percentile) {
         let found = at_percentile(term, *lower, times);
         if found.met == Some(false) {
-            return Finding::missed(format!("already {}: {}", lower.name(), found.why));
+            return TermFinding::missed(format!("already {}: {}", lower.name(), found.why));
         }
     }
     if is_supported {
-        return Finding::open(format!("{} is not in the record", percentile.name()));
+        return TermFinding::open(format!("{} is not in the record", percentile.name()));
     }
     let needed = (SAMPLES_BEYOND / (1.0 - percentile.quantile())).round();
-    Finding::open(format!(
+    TermFinding::open(format!(
         "too few responses: {} needs {}, there are {}",
         percentile.name(),
         show_count(needed),
@@ -237,25 +240,25 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> Findi
 }
 
 /// The figure falls among requests that are slower than all that have a good response.
-fn beyond_all(term: &Term, name: &str, count: u64, at_least: Option<Option<u64>>) -> Finding {
+fn beyond_all(term: &Term, name: &str, count: u64, at_least: Option<Option<u64>>) -> TermFinding {
     let among = format!("{name} falls among {count} requests without a good response");
     match at_least {
         Some(Some(value_ns)) => {
             let shown = show_ns(value_ns as f64);
             if term.relation.holds(value_ns as f64, term.bound) {
-                Finding::open(format!("{among}; it is at least {shown}"))
+                TermFinding::open(format!("{among}; it is at least {shown}"))
             } else {
-                Finding::missed(format!("at least {shown}: {among}"))
+                TermFinding::missed(format!("at least {shown}: {among}"))
             }
         }
-        Some(None) | None => Finding::missed(among),
+        Some(None) | None => TermFinding::missed(among),
     }
 }
 
-fn mean(term: &Term, times: Times<'_>) -> Finding {
+fn mean(term: &Term, times: Times<'_>) -> TermFinding {
     let mean = times.known.mean;
     if times.bad == 0 {
-        let none = || Finding::open("there are no responses".to_string());
+        let none = || TermFinding::open("there are no responses".to_string());
         return mean.map_or_else(none, |mean_ns| compared(term, mean_ns as f64));
     }
     // Requests without a good response count as slower than those that have one, so the mean of
@@ -264,16 +267,16 @@ fn mean(term: &Term, times: Times<'_>) -> Finding {
     let without = format!("{} requests have no good response", times.bad);
     match at_least {
         Some(value_ns) if !term.relation.holds(value_ns as f64, term.bound) => {
-            Finding::missed(format!("at least {}: {without}", show_ns(value_ns as f64)))
+            TermFinding::missed(format!("at least {}: {without}", show_ns(value_ns as f64)))
         }
-        _ => Finding::open(without),
+        _ => TermFinding::open(without),
     }
 }
 
-fn max(term: &Term, times: Times<'_>) -> Finding {
+fn max(term: &Term, times: Times<'_>) -> TermFinding {
     match (times.known.max, times.bad) {
         (Some(max_ns), 0) => compared(term, max_ns as f64),
-        (None, 0) => Finding::open("there are no responses".to_string()),
+        (None, 0) => TermFinding::open("there are no responses".to_string()),
         (_, count) => beyond_all(term, "max", count, times.at_least.map(|summary| summary.max)),
     }
 }
@@ -312,7 +315,7 @@ fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) ->
         rank(left.met).cmp(&rank(right.met)).then(figure(right).total_cmp(&figure(left)))
     });
     let Some((visit, deciding)) = deciding else {
-        return expectation(term, Finding::open("nothing was measured".to_string()));
+        return expectation(term, TermFinding::open("nothing was measured".to_string()));
     };
     let mut deciding = (*deciding).clone();
     if stands.len() > 1 {
@@ -330,7 +333,7 @@ fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) ->
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
-    use model::objective::Standing;
+    use model::objective::ObjectiveStanding;
 
     fn judged(text: &str, point: &Point) -> Expectation {
         let found = at_point(&text.parse().unwrap(), point);
@@ -510,7 +513,7 @@ mod tests {
         let stands = |text: &str| {
             let objective: Objective = text.parse().unwrap();
             let term = objective.terms()[0];
-            let Figure::Latency(statistic) = term.figure else { panic!("{text}") };
+            let TermFigure::Latency(statistic) = term.figure else { panic!("{text}") };
             time(&term, statistic, times).met
         };
         assert_eq!(stands("p99<2ms"), Some(false), "they waited longer than that");
@@ -550,7 +553,7 @@ mod tests {
         let mut open = levels();
         open[0].latency_ns = Summary::default();
         let found = over("p99<20ms", open);
-        assert_eq!(Standing::of(&found), Standing::Undecided);
+        assert_eq!(ObjectiveStanding::of(&found), ObjectiveStanding::Undecided);
         assert_eq!(over("p99<1s", Vec::new())[0].why, "nothing was measured");
     }
 

@@ -14,7 +14,7 @@
 //! scored.
 
 use crate::case::Case;
-use crate::walls::{self, APPLICATION, CLIENT, COUNTED, Group, PATH, SERVER, Test};
+use crate::walls::{self, APPLICATION, CLIENT, COUNTED, PATH, SERVER, Test, WallGroup};
 use model::verdict::{Alternative, Named};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 
 /// Groups whose tests are weighed; each is one witness. A broken measurement is no wall among
 /// others.
-const WEIGHED: [&Group; 5] = [&COUNTED, &CLIENT, &SERVER, &APPLICATION, &PATH];
+const WEIGHED: [&WallGroup; 5] = [&COUNTED, &CLIENT, &SERVER, &APPLICATION, &PATH];
 /// What one group of tests can say against a wall, at most: odds of 1 to 50.
 const GROUP_ODDS_MAX: f64 = 50.0;
 /// How much a belief weighs beside counts, in draws.
@@ -45,9 +45,9 @@ pub struct Counts {
 
 /// Counts by the wall that was there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Table(pub BTreeMap<Named, Counts>);
+pub struct OddsTable(pub BTreeMap<Named, Counts>);
 
-impl Table {
+impl OddsTable {
     /// Reads a table. Lines are `WALL TEST SPOKE TESTED`, separated by tabs; `#` begins a comment.
     /// Lines that are not of this form say nothing.
     pub fn parse(text: &str) -> Self {
@@ -88,8 +88,8 @@ impl Table {
 
     /// The counts that ship with this version.
     fn shipped() -> &'static Self {
-        static TABLE: OnceLock<Table> = OnceLock::new();
-        TABLE.get_or_init(|| Table::parse(include_str!("odds/table.tsv")))
+        static TABLE: OnceLock<OddsTable> = OnceLock::new();
+        TABLE.get_or_init(|| OddsTable::parse(include_str!("odds/table.tsv")))
     }
 
     /// Logarithm of the probability that `test` spoke, or did not, where `wall` is; each with its
@@ -137,7 +137,7 @@ impl Speaking {
 
 /// What the evidence leaves possible, most probable first.
 pub fn alternatives(speaking: &Speaking) -> Vec<Alternative> {
-    weigh(Table::shipped(), speaking)
+    weigh(OddsTable::shipped(), speaking)
 }
 
 /// Seeds of the draws in which the shipped counts were made, as the first line of the table says.
@@ -149,11 +149,11 @@ pub fn seeds() -> Vec<u64> {
 
 /// Whether there were labelled runs of a wall: what is said of others rests on beliefs.
 pub fn was_counted(wall: Named) -> bool {
-    Table::shipped().0.contains_key(&wall)
+    OddsTable::shipped().0.contains_key(&wall)
 }
 
 /// The same with given counts.
-pub fn weigh(table: &Table, speaking: &Speaking) -> Vec<Alternative> {
+pub fn weigh(table: &OddsTable, speaking: &Speaking) -> Vec<Alternative> {
     if !speaking.0.iter().flatten().any(|(_, spoke)| *spoke) {
         // Silence is no reason to think of one wall rather than of another.
         return Vec::new();
@@ -207,16 +207,16 @@ mod tests {
 
     #[test]
     fn without_counts_the_first_test_that_speaks_is_believed() {
-        let all = weigh(&Table::default(), &speaking([false, true, false, false]));
+        let all = weigh(&OddsTable::default(), &speaking([false, true, false, false]));
         assert_eq!(all[0].wall, Named::Wall(WallId::K3));
         assert!(all[0].share > 0.9, "{all:?}");
-        let two = weigh(&Table::default(), &speaking([true, true, false, false]));
+        let two = weigh(&OddsTable::default(), &speaking([true, true, false, false]));
         assert_eq!(two[0].wall, Named::Wall(WallId::K1), "what is imitated comes later: {two:?}");
     }
 
     #[test]
     fn counts_tell_a_wall_from_what_imitates_it() {
-        let mut table = Table::default();
+        let mut table = OddsTable::default();
         for _ in 0..10 {
             // Without descriptors the accept queue overflows as well; the reverse is not so.
             table.add(Named::Wall(WallId::K3), &speaking([true, true, true, false]));
@@ -225,18 +225,21 @@ mod tests {
         let all = weigh(&table, &speaking([true, true, true, false]));
         assert_eq!(all[0].wall, Named::Wall(WallId::K3));
         assert!(all[0].share > 0.9, "{all:?}");
-        assert_eq!(Table::parse(&table.text()), table);
+        assert_eq!(OddsTable::parse(&table.text()), table);
     }
 
     #[test]
     fn other_text_says_nothing() {
-        assert_eq!(Table::parse("K1\tK1\t-1\t2\nZZ\tK1\t1\t2\n\nK1 K1 1 2\n"), Table::default());
+        assert_eq!(
+            OddsTable::parse("K1\tK1\t-1\t2\nZZ\tK1\t1\t2\n\nK1 K1 1 2\n"),
+            OddsTable::default()
+        );
     }
 
     #[test]
     fn the_shipped_table_is_read() {
         let lines = include_str!("odds/table.tsv").lines().filter(|line| !line.starts_with('#'));
-        let counted: usize = Table::shipped().0.values().map(|counts| counts.spoke.len()).sum();
+        let counted: usize = OddsTable::shipped().0.values().map(|counts| counts.spoke.len()).sum();
         assert_eq!(counted, lines.count());
     }
 
@@ -262,7 +265,7 @@ mod tests {
             spoke in any::<[bool; 4]>(),
             counts in proptest::array::uniform4(0u32..20),
         ) {
-            let mut table = Table::default();
+            let mut table = OddsTable::default();
             for (wall, count) in TESTS.into_iter().zip(counts) {
                 (0..count).for_each(|_| table.add(wall, &speaking(spoke)));
             }

@@ -34,14 +34,14 @@ const DRIFT_MIN: f64 = 0.02;
 
 /// One load, and the rate of every visit of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Level {
+pub struct LoadRates {
     /// Requests in flight, or requests per second asked for.
     pub load: u64,
     /// One per visit, never empty.
     pub rates: Vec<f64>,
 }
 
-impl Level {
+impl LoadRates {
     fn rate(&self) -> f64 {
         mean(&self.rates).unwrap_or(0.0)
     }
@@ -64,10 +64,10 @@ const SPAN_MIN: f64 = 1.5;
 impl Plateau {
     /// Whether the rate has stopped growing: it falls at greater loads, or a much smaller load
     /// gives nearly as much as the greatest.
-    pub fn is_flat(&self, levels: &[Level]) -> bool {
+    pub fn is_flat(&self, levels: &[LoadRates]) -> bool {
         let most = &levels[self.last];
         let declines = self.last + 1 < levels.len();
-        let is_less = |level: &&Level| most.load as f64 >= SPAN_MIN * level.load.max(1) as f64;
+        let is_less = |level: &&LoadRates| most.load as f64 >= SPAN_MIN * level.load.max(1) as f64;
         let mut less = levels[self.first..=self.last].iter().filter(is_less);
         declines || less.any(|level| level.rate() >= (1.0 - self.near) * most.rate())
     }
@@ -75,8 +75,8 @@ impl Plateau {
 
 /// The range of levels, in order of rising load, whose ends come near the top. Nothing without
 /// levels.
-pub fn find(levels: &[Level]) -> Option<Plateau> {
-    let rates: Vec<f64> = levels.iter().map(Level::rate).collect();
+pub fn find(levels: &[LoadRates]) -> Option<Plateau> {
+    let rates: Vec<f64> = levels.iter().map(LoadRates::rate).collect();
     let top = top(&rates)?;
     let range = |near: f64| {
         let is_near = |rate: &f64| *rate >= (1.0 - near) * top;
@@ -104,12 +104,12 @@ fn top(rates: &[f64]) -> Option<f64> {
 }
 
 /// Standard deviation of one visit, from what neither a level nor a straight line explains.
-fn noise(levels: &[Level]) -> Option<f64> {
+fn noise(levels: &[LoadRates]) -> Option<f64> {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for three in levels.windows(3) {
         let [before, at, after] = three else { continue };
         let bend = before.rate() - 2.0 * at.rate() + after.rate();
-        let share = |level: &Level| 1.0 / level.rates.len() as f64;
+        let share = |level: &LoadRates| 1.0 / level.rates.len() as f64;
         squares += bend * bend / (share(before) + 4.0 * share(at) + share(after));
         freedom += 1.0;
     }
@@ -136,7 +136,7 @@ pub struct Estimate {
 }
 
 /// What the visits of a plateau say. Nothing without a visit.
-pub fn estimate(levels: &[Level]) -> Option<Estimate> {
+pub fn estimate(levels: &[LoadRates]) -> Option<Estimate> {
     let rates: Vec<f64> = levels.iter().flat_map(|level| level.rates.iter().copied()).collect();
     let visits = rates.len();
     let mean = mean(&rates)?;
@@ -158,9 +158,9 @@ pub fn estimate(levels: &[Level]) -> Option<Estimate> {
 /// Half of the 95 % interval of the mean. Visits of one level may share what the level does, as
 /// visits one after the other share what the host does then. Where levels differ by more than
 /// their visits explain, it is the levels that are counted, not the visits.
-fn half_width(levels: &[Level], mean: f64, visits: usize) -> f64 {
+fn half_width(levels: &[LoadRates], mean: f64, visits: usize) -> f64 {
     let count = visits as f64;
-    let off = |level: &Level| level.rates.iter().map(|rate| rate - mean).sum::<f64>();
+    let off = |level: &LoadRates| level.rates.iter().map(|rate| rate - mean).sum::<f64>();
     let squares: f64 =
         levels.iter().flat_map(|level| &level.rates).map(|rate| (rate - mean).powi(2)).sum();
     let by_visit = squares / (count - 1.0) / count;
@@ -179,7 +179,7 @@ fn half_width(levels: &[Level], mean: f64, visits: usize) -> f64 {
 
 /// The change from the first level to the last along a straight line through the levels, when its
 /// slope is one that chance gives less than one time in twenty.
-fn drift(levels: &[Level], mean: f64) -> Option<f64> {
+fn drift(levels: &[LoadRates], mean: f64) -> Option<f64> {
     if levels.len() < VISITS_MIN || mean <= 0.0 {
         return None;
     }

@@ -14,7 +14,7 @@ const FAR: u64 = 8;
 
 /// What throughput does as the load grows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shape {
+pub enum Trend {
     /// Fewer than three levels.
     TooFew,
     /// It still grows at the highest load.
@@ -51,33 +51,33 @@ pub fn last_visits(points: &[Point]) -> Vec<usize> {
 }
 
 /// The shape of points in order of rising load. Visits of one load are one level.
-pub fn shape(points: &[&Point]) -> Shape {
+pub fn shape(points: &[&Point]) -> Trend {
     let levels = levels(points);
     let few = levels.len() < 3;
     if few && !are_far_apart(&levels) {
-        return Shape::TooFew;
+        return Trend::TooFew;
     }
-    let Some(found) = plateau::find(&levels) else { return Shape::TooFew };
+    let Some(found) = plateau::find(&levels) else { return Trend::TooFew };
     if !found.is_flat(&levels) {
-        return if few { Shape::TooFew } else { Shape::Rising };
+        return if few { Trend::TooFew } else { Trend::Rising };
     }
     let range = levels[found.first].load..=levels[found.last].load;
     let is_on = |index: &usize| range.contains(&load_of(points[*index]));
     let plateau: Vec<usize> = (0..points.len()).filter(is_on).collect();
-    Shape::Flat { knee: plateau[0], plateau }
+    Trend::Flat { knee: plateau[0], plateau }
 }
 
 /// Visits by load, rising.
-fn levels(points: &[&Point]) -> Vec<plateau::Level> {
+fn levels(points: &[&Point]) -> Vec<plateau::LoadRates> {
     let mut by_load: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for point in points {
         by_load.entry(load_of(point)).or_default().push(point.headline_rate());
     }
-    by_load.into_iter().map(|(load, rates)| plateau::Level { load, rates }).collect()
+    by_load.into_iter().map(|(load, rates)| plateau::LoadRates { load, rates }).collect()
 }
 
 /// Two levels tell only that nothing grew, and only with a wide gap between them.
-fn are_far_apart(levels: &[plateau::Level]) -> bool {
+fn are_far_apart(levels: &[plateau::LoadRates]) -> bool {
     let [low, high] = levels else { return false };
     high.load >= FAR * low.load.max(1)
 }
@@ -116,7 +116,7 @@ mod tests {
         levels.iter().map(|(connections, rate)| Fixture::point(*connections, *rate)).collect()
     }
 
-    fn shape_of(levels: &[(u32, f64)]) -> Shape {
+    fn shape_of(levels: &[(u32, f64)]) -> Trend {
         let points = points(levels);
         shape(&points.iter().collect::<Vec<_>>())
     }
@@ -124,16 +124,16 @@ mod tests {
     #[test]
     fn growth_flatness_and_decline_are_told_apart() {
         let rising = [(50, 1000.0), (100, 2000.0), (200, 3900.0)];
-        assert_eq!(shape_of(&rising), Shape::Rising);
+        assert_eq!(shape_of(&rising), Trend::Rising);
         let flat = [(50, 1000.0), (100, 1950.0), (200, 2000.0), (400, 1980.0)];
-        assert_eq!(shape_of(&flat), Shape::Flat { knee: 1, plateau: vec![1, 2, 3] });
+        assert_eq!(shape_of(&flat), Trend::Flat { knee: 1, plateau: vec![1, 2, 3] });
         let declining = [(50, 1000.0), (100, 2000.0), (200, 1500.0)];
-        assert_eq!(shape_of(&declining), Shape::Flat { knee: 1, plateau: vec![1] });
-        assert_eq!(shape_of(&rising[..2]), Shape::TooFew);
+        assert_eq!(shape_of(&declining), Trend::Flat { knee: 1, plateau: vec![1] });
+        assert_eq!(shape_of(&rising[..2]), Trend::TooFew);
         let far = [(100, 2000.0), (800, 1990.0)];
-        assert_eq!(shape_of(&far), Shape::Flat { knee: 0, plateau: vec![0, 1] });
-        assert_eq!(shape_of(&[far[0], (799, 1990.0)]), Shape::TooFew);
-        assert_eq!(shape_of(&[far[0], (800, 4000.0)]), Shape::TooFew);
+        assert_eq!(shape_of(&far), Trend::Flat { knee: 0, plateau: vec![0, 1] });
+        assert_eq!(shape_of(&[far[0], (799, 1990.0)]), Trend::TooFew);
+        assert_eq!(shape_of(&[far[0], (800, 4000.0)]), Trend::TooFew);
     }
 
     #[test]
@@ -163,6 +163,6 @@ mod tests {
             points(&[(50, 1000.0), (100, 2000.0), (200, 1300.0), (200, 1990.0), (400, 2010.0)]);
         points[3].attempt = 2;
         let found = shape(&points.iter().collect::<Vec<_>>());
-        assert_eq!(found, Shape::Flat { knee: 1, plateau: vec![1, 2, 3, 4] });
+        assert_eq!(found, Trend::Flat { knee: 1, plateau: vec![1, 2, 3, 4] });
     }
 }

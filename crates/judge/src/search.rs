@@ -18,9 +18,9 @@ mod evidence;
 use crate::gates;
 use crate::objective::latency_of;
 use evidence::{Evidence, Tested};
-use model::objective::{Figure, Objective, Standing, Term};
+use model::objective::{Objective, ObjectiveStanding, Term, TermFigure};
 use model::run::Point;
-use model::search::{Answer, Check, Ended, Purpose, SearchConfig, SearchTrial, Trust};
+use model::search::{Answer, Ended, Purpose, SearchCheck, SearchConfig, SearchTrial, Trust};
 use model::standing;
 use model::units::show_count;
 use model::verdict::{CeilingKind, Confidence};
@@ -68,7 +68,7 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialResult {
     /// How the objective stood.
-    pub standing: Standing,
+    pub standing: ObjectiveStanding,
     /// Whether that may be believed.
     pub trust: Trust,
     /// Length of the measured window, nanoseconds; shorter than planned when it was cut.
@@ -101,9 +101,9 @@ impl Confirming {
         first_agrees || self.agree.max(self.disagree) > CONFIRM_MAX / 2 || self.runs >= CONFIRM_MAX
     }
 
-    fn check(&self) -> Option<Check> {
+    fn check(&self) -> Option<SearchCheck> {
         let agrees = (self.agree != self.disagree).then_some(self.agree > self.disagree);
-        (self.runs > 0).then_some(Check { rate: self.rate, agrees, runs: self.runs })
+        (self.runs > 0).then_some(SearchCheck { rate: self.rate, agrees, runs: self.runs })
     }
 }
 
@@ -122,7 +122,7 @@ pub fn trust(objective: &Objective, point: &Point) -> Trust {
 
 fn lateness_matters(objective: &Objective, point: &Point) -> bool {
     let is_open = |term: &Term| {
-        let Figure::Latency(statistic) = term.figure else { return false };
+        let TermFigure::Latency(statistic) = term.figure else { return false };
         match point.standing.of(latency_of(statistic)) {
             standing::Standing::Bounded { low, high: Some(high), .. } => {
                 term.relation.holds(*low, term.bound) != term.relation.holds(*high, term.bound)
@@ -199,8 +199,8 @@ impl Search {
         let duration_s = duration_ns as f64 / 1e9;
         self.trials.push(SearchTrial { rate, duration_s, purpose, standing, trust });
         let met = match (standing, trust) {
-            (Standing::Met, Trust::Sound | Trust::ClientLate) => Some(true),
-            (Standing::Missed, Trust::Sound) => Some(false),
+            (ObjectiveStanding::Met, Trust::Sound | Trust::ClientLate) => Some(true),
+            (ObjectiveStanding::Missed, Trust::Sound) => Some(false),
             _ => None,
         };
         let (confirming, wanted) = match purpose {
@@ -218,7 +218,7 @@ impl Search {
         confirming.disagree += u32::from(met == Some(!wanted));
         if confirming.is_over() && confirming.disagree > confirming.agree {
             // The system is not monotone, or changed: the interval reaches over both.
-            let settled = if wanted { Standing::Missed } else { Standing::Met };
+            let settled = if wanted { ObjectiveStanding::Missed } else { ObjectiveStanding::Met };
             self.evidence.settle(rate, purpose, settled);
         }
     }
@@ -360,7 +360,9 @@ impl Search {
     /// unless its trials were too short to decide, which is good enough only on the way up.
     fn shown(&self, low: f64) -> Option<f64> {
         let is_met = |trial: &&SearchTrial| {
-            trial.rate <= low && trial.standing == Standing::Met && trial.trust != Trust::Invalid
+            trial.rate <= low
+                && trial.standing == ObjectiveStanding::Met
+                && trial.trust != Trust::Invalid
         };
         self.trials.iter().filter(is_met).map(|trial| trial.rate).max_by(f64::total_cmp)
     }
@@ -379,8 +381,9 @@ impl Search {
         if disagrees || !ends_sure {
             return Confidence::Suspected;
         }
-        let agrees =
-            |check: &Option<Check>| check.as_ref().is_some_and(|check| check.agrees == Some(true));
+        let agrees = |check: &Option<SearchCheck>| {
+            check.as_ref().is_some_and(|check| check.agrees == Some(true))
+        };
         // Where the generator gave way first, the highest rate is not known, only that it is more.
         let is_above = agrees(&checks[1]) || ended == Ended::HighestHolds;
         let is_confirmed = agrees(&checks[0]) && is_above;
@@ -412,12 +415,12 @@ impl Search {
         }
         for (check, side) in [(self.below.check(), "below"), (self.above.check(), "above")] {
             match check {
-                Some(Check { rate, agrees: Some(false), .. }) => {
+                Some(SearchCheck { rate, agrees: Some(false), .. }) => {
                     let wrong = if side == "below" { "missed" } else { "held" };
                     let rate = show_count(rate);
                     notes.push(format!("the run {side} the answer, at {rate}/s, {wrong}"));
                 }
-                Some(Check { rate, agrees: None, .. }) => {
+                Some(SearchCheck { rate, agrees: None, .. }) => {
                     let rate = show_count(rate);
                     notes.push(format!("the run {side} the answer, at {rate}/s, was not decided"));
                 }

@@ -14,7 +14,7 @@ mod bootstrap;
 mod forms;
 
 use crate::{gates, last_visits, ramp, stats, steady};
-use forms::{Fit, Form, Level};
+use forms::{Fit, FitLevel, Form};
 use model::load::LoadModel;
 use model::load::{Question, Trial};
 use model::ramp_fit::{Estimate, FittedLevel, FittedShape, ShapeFit, ShapeKind, Superlinear};
@@ -57,7 +57,7 @@ fn fit(points: &[Point], chosen: &[usize]) -> Option<ShapeFit> {
     if chosen.len() < 4 || !chosen.iter().all(is_ramp) {
         return None;
     }
-    let levels: Vec<Level> = chosen.iter().map(|index| level_of(&points[*index])).collect();
+    let levels: Vec<FitLevel> = chosen.iter().map(|index| level_of(&points[*index])).collect();
     Some(of_levels(&levels, &chosen))
 }
 
@@ -65,10 +65,10 @@ fn in_flight_of(point: &Point) -> f64 {
     point.in_flight.mean.unwrap_or(ramp::load_of(point) as f64)
 }
 
-fn level_of(point: &Point) -> Level {
+fn level_of(point: &Point) -> FitLevel {
     let rates = steady::independent_rates_of(point);
     let half = stats::mean_interval(&rates).map_or(0.0, |(low, high)| (high - low) / 2.0);
-    Level {
+    FitLevel {
         in_flight: in_flight_of(point),
         rate: point.rate,
         error: (half / 2.0 / point.rate).max(ERROR_MIN),
@@ -76,7 +76,7 @@ fn level_of(point: &Point) -> Level {
 }
 
 /// Fits levels in order of requests in flight; `points` are their indexes in the record.
-fn of_levels(levels: &[Level], points: &[usize]) -> ShapeFit {
+fn of_levels(levels: &[FitLevel], points: &[usize]) -> ShapeFit {
     let superlinear = superlinear(levels);
     let from = superlinear.map_or(0, |(index, _)| index);
     let used = &levels[from..];
@@ -111,7 +111,7 @@ fn of_levels(levels: &[Level], points: &[usize]) -> ShapeFit {
 }
 
 /// The variant of a form that explains most; nothing when there are too few levels for it.
-fn best_of_kind(kind: ShapeKind, levels: &[Level]) -> Option<(f64, Fit)> {
+fn best_of_kind(kind: ShapeKind, levels: &[FitLevel]) -> Option<(f64, Fit)> {
     let scored = Form::variants(kind, levels.len())
         .into_iter()
         .filter_map(|form| Some((aicc(&Fit::of(form, levels, None)?, levels)?, form)));
@@ -121,7 +121,7 @@ fn best_of_kind(kind: ShapeKind, levels: &[Level]) -> Option<(f64, Fit)> {
 
 /// Akaike's criterion, corrected; less is better. Residuals below the levels' own error are no
 /// better than that error.
-fn aicc(fit: &Fit, levels: &[Level]) -> Option<f64> {
+fn aicc(fit: &Fit, levels: &[FitLevel]) -> Option<f64> {
     let count = levels.len() as f64;
     // The scatter is a parameter as well.
     let parameters = fit.form.parameters() as f64 + 1.0;
@@ -134,8 +134,8 @@ fn aicc(fit: &Fit, levels: &[Level]) -> Option<f64> {
 
 /// The level at which a request in flight is worth most, when that is clearly more than at the
 /// lowest level, and the index of the first that is nearly as good.
-fn superlinear(levels: &[Level]) -> Option<(usize, Superlinear)> {
-    let worth = |level: &Level| level.rate / level.in_flight;
+fn superlinear(levels: &[FitLevel]) -> Option<(usize, Superlinear)> {
+    let worth = |level: &FitLevel| level.rate / level.in_flight;
     let first = levels.first()?;
     let efficiency = |index: &usize| worth(&levels[*index]) / worth(first);
     let best =
@@ -146,7 +146,7 @@ fn superlinear(levels: &[Level]) -> Option<(usize, Superlinear)> {
     (seen.efficiency > bound).then_some((from.unwrap_or(best), seen))
 }
 
-fn describe(fit: &Fit, levels: &[Level], aicc_behind: f64) -> FittedShape {
+fn describe(fit: &Fit, levels: &[FitLevel], aicc_behind: f64) -> FittedShape {
     let parameters = bootstrap::parameters(fit, levels);
     let worst = fit.residuals(levels).into_iter().fold(0.0, |worst: f64, residual| {
         if residual.abs() > worst.abs() { residual } else { worst }
@@ -172,11 +172,11 @@ fn describe(fit: &Fit, levels: &[Level], aicc_behind: f64) -> FittedShape {
 }
 
 /// The most requests in flight about which anything is said.
-fn reach(levels: &[Level]) -> f64 {
+fn reach(levels: &[FitLevel]) -> f64 {
     model::ramp_fit::REACH * levels.last().map_or(0.0, |level| level.in_flight)
 }
 
-fn cautions(best: Option<&FittedShape>, levels: &[Level], is_superlinear: bool) -> Vec<String> {
+fn cautions(best: Option<&FittedShape>, levels: &[FitLevel], is_superlinear: bool) -> Vec<String> {
     let mut cautions = Vec::new();
     if is_superlinear {
         cautions.push(

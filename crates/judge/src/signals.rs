@@ -3,7 +3,7 @@
 //! In: a run with its readings. Out: [`Signals`]. What was not read stays absent, so that whoever
 //! predicts from it says "unknown" and not "zero".
 
-use crate::case::{Case, Host};
+use crate::case::{Case, Whose};
 use crate::rejudge;
 use crate::walls::resent;
 use crate::{gates, ramp::last_visits, stats, steady, verdict::Context};
@@ -114,7 +114,7 @@ fn server(case: &Case<'_>) -> Side {
     let tcp = |name: &str| case.server_tcp(name);
     let held = held(case.census());
     Side {
-        cpus: online.and_then(|online| cpus(case.cpus(Host::Server, online))),
+        cpus: online.and_then(|online| cpus(case.cpus(Whose::Server, online))),
         process_cpus: case.server_cpus(),
         us_per_request: case.point.cpu.server_us_per_request,
         hottest_thread: case.hottest_server_thread().map(ThreadShare::wanted),
@@ -138,7 +138,7 @@ fn client(case: &Case<'_>) -> Side {
     let workers: Option<Vec<ThreadShare>> =
         case.workers().map(|workers| workers.into_iter().cloned().collect());
     Side {
-        cpus: cpus(case.cpus(Host::Client, &case.host.cpus_online)),
+        cpus: cpus(case.cpus(Whose::Client, &case.host.cpus_online)),
         process_cpus: Some(case.client_cpus()),
         us_per_request: case.point.cpu.client_us_per_request,
         hottest_thread: case.worker_load(),

@@ -7,7 +7,7 @@
 
 use crate::case::Case;
 use crate::decide::{RampSays, decide, undecided};
-use crate::ramp::{self, Shape, last_visits, load_of, load_phrase};
+use crate::ramp::{self, Trend, last_visits, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
 use crate::{gates, objective, perturb, ramp::ceiling, residence};
 use model::facts::HostFacts;
@@ -105,16 +105,16 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
     let by_load: Vec<&Point> = usable.iter().map(|index| &points[*index]).collect();
     let rated: Vec<&Point> = points.iter().filter(|point| gates::is_rate_known(point)).collect();
     let shape = match context.trial.question {
-        Question::Load | Question::Churn | Question::Find | Question::Fanout => Shape::TooFew,
+        Question::Load | Question::Churn | Question::Find | Question::Fanout => Trend::TooFew,
         Question::Ramp => ramp::shape(&rated),
     };
     let case =
         |index: usize| Case { ramp: &by_load, ..context.case(&points[index], &observed[index]) };
     let alone = |index: usize| decide(&context.case(&points[index], &observed[index]), None);
     let mut verdict = match &shape {
-        Shape::TooFew => alone(last),
-        Shape::Rising => decide(&case(last), Some(&shape_evidence(&rated, &shape))),
-        Shape::Flat { plateau, .. } => {
+        Trend::TooFew => alone(last),
+        Trend::Rising => decide(&case(last), Some(&shape_evidence(&rated, &shape))),
+        Trend::Flat { plateau, .. } => {
             let visits: Vec<&Point> = plateau.iter().map(|at| rated[*at]).collect();
             let loads = visits.iter().map(|visit| load_of(visit)).collect::<BTreeSet<_>>();
             let is_on = |index: &usize| loads.contains(&load_of(&points[*index]));
@@ -129,7 +129,7 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
             }
         }
     };
-    if !matches!(shape, Shape::Flat { .. })
+    if !matches!(shape, Trend::Flat { .. })
         && let Some(one) = &verdict.ceiling
     {
         let is_same = |point: &&&Point| load_of(point) == load_of(&points[last]);
@@ -213,18 +213,18 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
 }
 
 /// What the ramp's shape says, as evidence.
-fn shape_evidence(points: &[&Point], shape: &Shape) -> RampSays {
+fn shape_evidence(points: &[&Point], shape: &Trend) -> RampSays {
     let is_wider = |last: usize, knee: usize| load_of(points[last]) > load_of(points[knee]);
     let (from, to) = match shape {
-        Shape::Flat { knee, plateau } if is_wider(plateau[plateau.len() - 1], *knee) => {
+        Trend::Flat { knee, plateau } if is_wider(plateau[plateau.len() - 1], *knee) => {
             (points[*knee], points[plateau[plateau.len() - 1]])
         }
-        Shape::Flat { knee, .. } => (points[*knee], points[points.len() - 1]),
+        Trend::Flat { knee, .. } => (points[*knee], points[points.len() - 1]),
         _ => (points[points.len() - 2], points[points.len() - 1]),
     };
     let growth = (to.rate / from.rate.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
     let value = format!("{growth:+.1} % from {} to {}", load_of(from), load_phrase(to));
-    let is_rising = *shape == Shape::Rising;
+    let is_rising = *shape == Trend::Rising;
     let rule = match is_rising {
         true => "still rising: no wall yet",
         false => "flat or falling: a wall, on either side",

@@ -172,14 +172,14 @@ impl Listed {
 }
 
 /// What the walls of a group have in common when it comes to a verdict.
-pub struct Group {
+pub struct WallGroup {
     /// Walls in the order in which they are believed.
     pub walls: &'static [Listed],
 }
 
 /// Limits with a count, and stops that are seen as such: nearly certain when seen, and able to
 /// imitate all others.
-pub const COUNTED: Group = Group {
+pub const COUNTED: WallGroup = WallGroup {
     walls: &[
         wall(WallId::C8, client_files::test),
         wall(WallId::C7, client_ports::test),
@@ -199,7 +199,7 @@ pub const COUNTED: Group = Group {
 };
 
 /// The measurement itself.
-pub const MEASUREMENT: Group = Group {
+pub const MEASUREMENT: WallGroup = WallGroup {
     walls: &[
         wall(WallId::M1, not_a_rate::test),
         wall(WallId::M4, wrong_responses::test),
@@ -208,7 +208,7 @@ pub const MEASUREMENT: Group = Group {
 };
 
 /// The generator's punctuality and CPU, and how fast it reads.
-pub const CLIENT: Group = Group {
+pub const CLIENT: WallGroup = WallGroup {
     walls: &[
         wall(WallId::C4, late_generator::test),
         wall(WallId::C1, client_cpu::test).predicts(CLIENT_CPU),
@@ -218,7 +218,7 @@ pub const CLIENT: Group = Group {
 };
 
 /// The server's CPU and memory.
-pub const SERVER: Group = Group {
+pub const SERVER: WallGroup = WallGroup {
     walls: &[
         wall(WallId::A9, memory::test),
         wall(WallId::S6, neighbours::test),
@@ -232,7 +232,7 @@ pub const SERVER: Group = Group {
 };
 
 /// What the application waits for while nothing is busy.
-pub const APPLICATION: Group = Group {
+pub const APPLICATION: WallGroup = WallGroup {
     walls: &[
         wall(WallId::A8, short_connections::test).follows(&[Resource::Connections]),
         wall(WallId::A3, downstream::test).predicts(SOMETHING_WAITS),
@@ -245,11 +245,12 @@ pub const APPLICATION: Group = Group {
 };
 
 /// What is between the hosts, while nothing is busy.
-pub const PATH: Group =
-    Group { walls: &[wall(WallId::N2, packet_loss::test), wall(WallId::K12, socket_buffer::test)] };
+pub const PATH: WallGroup = WallGroup {
+    walls: &[wall(WallId::N2, packet_loss::test), wall(WallId::K12, socket_buffer::test)],
+};
 
 /// Not a wall: the load itself is the limit.
-pub const OFFERED: Group = Group {
+pub const OFFERED: WallGroup = WallGroup {
     walls: &[
         wall(WallId::M2, offered_rate::test).predicts(LOAD_LIMITS),
         wall(WallId::N1, round_trip::test).predicts(LOAD_LIMITS),
@@ -258,10 +259,10 @@ pub const OFFERED: Group = Group {
 };
 
 /// All of them, in the order in which they are asked.
-pub const GROUPS: [&Group; 7] =
+pub const GROUPS: [&WallGroup; 7] =
     [&COUNTED, &MEASUREMENT, &CLIENT, &SERVER, &APPLICATION, &PATH, &OFFERED];
 
-impl Group {
+impl WallGroup {
     /// This wall of the group, when its signals are there.
     pub fn first_of(&self, case: &Case<'_>, wall: WallId) -> Option<(WallId, Seen)> {
         let listed = self.walls.iter().find(|listed| listed.wall == wall)?;

@@ -54,7 +54,8 @@ pub(crate) fn run(
             return;
         }
         let sides = Sides::of(run.trial, &facts.level, &experiment);
-        let mut room = Room { run, watch, stop, notify, confirm: &confirm, visits: 0, stays: None };
+        let mut room =
+            Headroom { run, watch, stop, notify, confirm: &confirm, visits: 0, stays: None };
         let mut blocks = Blocks::default();
         let failure = room.make(&experiment, &sides, &mut blocks).err();
         let stays = room.stays.take();
@@ -195,7 +196,7 @@ impl Blocks {
 }
 
 /// Where blocks are made.
-struct Room<'a, 'b, 'c> {
+struct Headroom<'a, 'b, 'c> {
     run: &'a mut RunBuilder<'b>,
     watch: &'a mut Watch<'c>,
     stop: &'a AtomicBool,
@@ -207,7 +208,7 @@ struct Room<'a, 'b, 'c> {
     stays: Option<String>,
 }
 
-impl Room<'_, '_, '_> {
+impl Headroom<'_, '_, '_> {
     /// Makes as many blocks as tell something, or says why not. The server is put back however that
     /// ends.
     fn make(

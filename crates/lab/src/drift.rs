@@ -29,7 +29,7 @@ pub fn tuned() -> Option<Vec<TunedValue>> {
     if !fs::exists(&folder).ok()? {
         return None;
     }
-    let value = |one: Standing| TunedValue {
+    let value = |one: InForce| TunedValue {
         knob: one.row.knob,
         place: one.row.place,
         wanted: one.row.wanted.unwrap_or_default(),
@@ -40,19 +40,19 @@ pub fn tuned() -> Option<Vec<TunedValue>> {
 
 /// A change that is made and not put back.
 #[derive(Debug, Clone)]
-struct Standing {
+struct InForce {
     transaction: String,
     row: Row,
 }
 
-impl Standing {
+impl InForce {
     fn is(&self, other: &Self) -> bool {
         self.transaction == other.transaction && self.row.place == other.row.place
     }
 }
 
 /// Changes of this namespace and host; those of others cannot be looked at from here.
-fn find(root: &Root, folder: &Path) -> Result<Vec<Standing>, String> {
+fn find(root: &Root, folder: &Path) -> Result<Vec<InForce>, String> {
     match has_transactions(folder) {
         Ok(true) => {}
         Ok(false) => return Ok(Vec::new()),
@@ -60,9 +60,9 @@ fn find(root: &Root, folder: &Path) -> Result<Vec<Standing>, String> {
     }
     let journal = Journal::open(folder).map_err(|error| error.to_string())?;
     let standing = tune::standing(&Host::look(root.clone()), &journal);
-    let of = |one: tune::Standing| {
+    let of = |one: tune::InForce| {
         let transaction = one.transaction;
-        one.rows.into_iter().map(move |row| Standing { transaction: transaction.clone(), row })
+        one.rows.into_iter().map(move |row| InForce { transaction: transaction.clone(), row })
     };
     let standing = standing.map_err(|error| error.to_string())?.into_iter();
     // What an experiment turns to and fro is no tuning.
@@ -88,7 +88,7 @@ fn has_transactions(folder: &Path) -> std::io::Result<bool> {
 pub struct Looks {
     root: Root,
     folder: PathBuf,
-    first: Option<Vec<Standing>>,
+    first: Option<Vec<InForce>>,
 }
 
 impl Looks {
@@ -108,13 +108,13 @@ impl Looks {
         Some(Reading { begin_ns, end_ns: now_ns(), data })
     }
 
-    fn compare(&mut self, found: Vec<Standing>) -> Option<TuningNow> {
+    fn compare(&mut self, found: Vec<InForce>) -> Option<TuningNow> {
         let first = self.first.get_or_insert_with(|| found.clone());
         if first.is_empty() && found.is_empty() {
             return None;
         }
         let places = found.len() as u32;
-        let is_in = |all: &[Standing], one: &Standing| all.iter().any(|other| other.is(one));
+        let is_in = |all: &[InForce], one: &InForce| all.iter().any(|other| other.is(one));
         let gone = first.iter().filter(|one| !is_in(&found, one)).map(|one| Row {
             now: None,
             fate: Fate::Reverted,

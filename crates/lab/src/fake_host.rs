@@ -5,7 +5,7 @@ use model::root::Root;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tune::{Applied, Host, Journal, Options, TuneError, Which, Wish};
+use tune::{Applied, ApplyOptions, Host, Journal, TuneError, Which, Wish};
 
 /// Removed when dropped.
 pub struct MadeUp(PathBuf);
@@ -63,7 +63,7 @@ impl MadeUp {
         let wish = Wish { only: vec![knob.to_string()], ..Wish::default() };
         let planned = tune::plan(&self.host(), &wish, None);
         let journal = Journal::open(&self.journal()).unwrap();
-        tune::apply(&self.host(), &journal, &planned, &Options::default(), &mut |_| {})
+        tune::apply(&self.host(), &journal, &planned, &ApplyOptions::default(), &mut |_| {})
     }
 
     /// Puts everything back, as somebody else would.

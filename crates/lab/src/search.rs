@@ -9,7 +9,7 @@ use judge::search::{Search, Step, TrialResult, trust};
 use model::curve::Curve;
 use model::event::Event;
 use model::load::{Arrival, Level, Stop};
-use model::objective::Standing;
+use model::objective::ObjectiveStanding;
 use model::run::Outcome;
 use model::search::{SearchConfig, SearchRecord, Trust};
 
@@ -41,9 +41,10 @@ pub(crate) fn run(
         let points = run.points.len();
         run.add_visit((&crews, 1), visited, context.watch, context.notify);
         let point = run.points.get(points);
-        let (standing, trust) = point.map_or((Standing::Undecided, Trust::Invalid), |point| {
-            (Standing::of(&point.expectations), trust(objective, point))
-        });
+        let (standing, trust) = point
+            .map_or((ObjectiveStanding::Undecided, Trust::Invalid), |point| {
+                (ObjectiveStanding::of(&point.expectations), trust(objective, point))
+            });
         let duration_ns = point.map_or(0, |point| point.window_ns.1 - point.window_ns.0);
         search.report(TrialResult { standing, trust, duration_ns, elapsed_ns });
     }

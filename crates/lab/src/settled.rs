@@ -7,7 +7,7 @@
 //! drain of a trial ends when one term is missed whatever comes, or when no term can change.
 
 use model::histogram::Histogram;
-use model::objective::{Figure, Objective, Statistic, Term};
+use model::objective::{Objective, Statistic, Term, TermFigure};
 
 /// The shortest drain of a trial that leaves requests in flight, nanoseconds: they hold connections
 /// that the next trial needs.
@@ -51,8 +51,8 @@ fn left(term: &Term, known: &Known<'_>) -> Left {
     let lost = known.failed + known.in_flight;
     match term.figure {
         // Counted in the window, which is over.
-        Figure::Rate => Left::Nothing,
-        Figure::Errors => {
+        TermFigure::Rate => Left::Nothing,
+        TermFigure::Errors => {
             let due = known.latency.count() + lost + known.unsent;
             let share = |bad: u64| 100.0 * bad as f64 / due.max(1) as f64;
             let holds = |bad: u64| term.relation.holds(share(bad), term.bound);
@@ -63,12 +63,14 @@ fn left(term: &Term, known: &Known<'_>) -> Left {
             }
         }
         // What is in flight may yet be a good response, slower than all others, or none.
-        Figure::Status(_) | Figure::Good(_) if known.in_flight == 0 => Left::Nothing,
-        Figure::Status(_) | Figure::Good(_) => Left::Open,
-        Figure::Latency(statistic) => {
+        TermFigure::Status(_) | TermFigure::Good(_) if known.in_flight == 0 => Left::Nothing,
+        TermFigure::Status(_) | TermFigure::Good(_) => Left::Open,
+        TermFigure::Latency(statistic) => {
             left_of_time(term, statistic, known, (known.latency, lost + known.unsent))
         }
-        Figure::Service(statistic) => left_of_time(term, statistic, known, (known.service, lost)),
+        TermFigure::Service(statistic) => {
+            left_of_time(term, statistic, known, (known.service, lost))
+        }
     }
 }
 

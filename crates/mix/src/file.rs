@@ -102,7 +102,7 @@ fn plain_line(
 /// A target as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct FileLine {
     url: String,
     method: Option<String>,
     name: Option<String>,
@@ -118,7 +118,7 @@ struct Line {
 
 fn json_line(line: &str, place: &str, read: ReadFile) -> Result<Recipe, MixError> {
     let error = |why: String| MixError(format!("{place}: {why}; for example {EXAMPLE}"));
-    let line: Line = serde_json::from_str(line).map_err(|why| error(why.to_string()))?;
+    let line: FileLine = serde_json::from_str(line).map_err(|why| error(why.to_string()))?;
     let weight = line.weight.unwrap_or(1);
     if !(1..=u64::from(WEIGHT_MAX)).contains(&weight) {
         return Err(error(format!("weight {weight} is not a whole number from 1 to {WEIGHT_MAX}")));
@@ -151,7 +151,7 @@ struct Headers(Vec<(String, String)>);
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Values {
+enum RowValues {
     One(String),
     Many(Vec<String>),
 }
@@ -169,10 +169,10 @@ impl<'de> Deserialize<'de> for Headers {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Headers, A::Error> {
                 let mut headers = Vec::new();
-                while let Some((name, values)) = map.next_entry::<String, Values>()? {
+                while let Some((name, values)) = map.next_entry::<String, RowValues>()? {
                     match values {
-                        Values::One(value) => headers.push((name, value)),
-                        Values::Many(values) => {
+                        RowValues::One(value) => headers.push((name, value)),
+                        RowValues::Many(values) => {
                             headers.extend(values.into_iter().map(|value| (name.clone(), value)));
                         }
                     }

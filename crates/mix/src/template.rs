@@ -13,20 +13,20 @@ const ACCEPTED: &str = "{{seq}}, {{seq:N}}, {{random:A..B}}, {{uuid}} and {{csv:
 
 /// Tables of values by file name, read once.
 #[derive(Debug, Default)]
-pub struct Tables(BTreeMap<String, Table>);
+pub struct Tables(BTreeMap<String, DataTable>);
 
 #[derive(Debug)]
-struct Table {
+struct DataTable {
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 /// A parsed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template(Vec<Part>);
+pub struct Template(Vec<TemplatePart>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(Vec<u8>),
     Sequence(u64),
     Random(u64, u64),
@@ -47,7 +47,7 @@ pub struct Source<'a> {
 impl Template {
     /// A text without placeholders.
     pub fn plain(text: &[u8]) -> Self {
-        Self(vec![Part::Text(text.to_vec())])
+        Self(vec![TemplatePart::Text(text.to_vec())])
     }
 
     /// Parses a text and reads the tables it names.
@@ -63,19 +63,19 @@ impl Template {
                 continue;
             }
             let end = find(rest, b"}}").ok_or_else(|| unknown("{{", "has no }} behind it"))?;
-            parts.push(Part::Text(std::mem::take(&mut plain)));
-            parts.push(Part::parse(&rest[..end], tables, read)?);
+            parts.push(TemplatePart::Text(std::mem::take(&mut plain)));
+            parts.push(TemplatePart::parse(&rest[..end], tables, read)?);
             rest = &rest[end + 2..];
         }
         plain.extend_from_slice(rest);
-        parts.push(Part::Text(plain));
-        parts.retain(|part| *part != Part::Text(Vec::new()));
+        parts.push(TemplatePart::Text(plain));
+        parts.retain(|part| *part != TemplatePart::Text(Vec::new()));
         Ok(Self(parts))
     }
 
     /// Whether it is the same in every request.
     pub fn is_plain(&self) -> bool {
-        self.0.iter().all(|part| matches!(part, Part::Text(_)))
+        self.0.iter().all(|part| matches!(part, TemplatePart::Text(_)))
     }
 
     /// The text for one request.
@@ -105,7 +105,7 @@ fn unknown(shown: &str, why: &str) -> MixError {
     ))
 }
 
-impl Part {
+impl TemplatePart {
     fn parse(inside: &[u8], tables: &mut Tables, read: ReadFile) -> Result<Self, MixError> {
         let text = std::str::from_utf8(inside).map_err(|_| wrong(inside, "is not a template"))?;
         let (word, rest) = text.split_once(':').map_or((text, None), |(w, r)| (w, Some(r)));
@@ -168,7 +168,7 @@ impl Tables {
     fn column(&mut self, file: &str, column: &str, read: ReadFile) -> Result<usize, MixError> {
         if !self.0.contains_key(file) {
             let bytes = read(file).map_err(|why| MixError(format!("{{{{csv:{file}}}}}: {why}")))?;
-            self.0.insert(file.to_string(), Table::parse(file, &bytes)?);
+            self.0.insert(file.to_string(), DataTable::parse(file, &bytes)?);
         }
         let columns = &self.0[file].columns;
         columns.iter().position(|name| name == column).ok_or_else(|| {
@@ -181,7 +181,7 @@ impl Tables {
     }
 }
 
-impl Table {
+impl DataTable {
     fn parse(file: &str, bytes: &[u8]) -> Result<Self, MixError> {
         let error = |error: csv::Error| {
             MixError(format!("{file} is not CSV with a first line of column names: {error}"))

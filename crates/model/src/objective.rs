@@ -32,7 +32,7 @@ pub struct Objective {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Term {
     /// What is measured.
-    pub figure: Figure,
+    pub figure: TermFigure,
     /// How it must stand to the bound.
     pub relation: Relation,
     /// In the unit of the figure: nanoseconds, hundredths (0 to 100) or per second.
@@ -41,7 +41,7 @@ pub struct Term {
 
 /// A figure of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Figure {
+pub enum TermFigure {
     /// Of `latency_ns`: a request without a good response counts as slower than all.
     Latency(Statistic),
     /// Of `latency_good_ns`: good responses alone, whatever the outcome of other requests.
@@ -189,7 +189,7 @@ impl Relation {
 
 /// In what a figure and its bound are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Unit {
+pub enum BoundUnit {
     /// Nanoseconds.
     #[serde(rename = "ns")]
     Ns,
@@ -201,13 +201,13 @@ pub enum Unit {
     PerSecond,
 }
 
-impl Figure {
+impl TermFigure {
     /// Its unit.
-    pub fn unit(self) -> Unit {
+    pub fn unit(self) -> BoundUnit {
         match self {
-            Self::Latency(_) | Self::Good(_) | Self::Service(_) => Unit::Ns,
-            Self::Errors | Self::Status(_) => Unit::Percent,
-            Self::Rate => Unit::PerSecond,
+            Self::Latency(_) | Self::Good(_) | Self::Service(_) => BoundUnit::Ns,
+            Self::Errors | Self::Status(_) => BoundUnit::Percent,
+            Self::Rate => BoundUnit::PerSecond,
         }
     }
 
@@ -270,7 +270,7 @@ impl fmt::Display for Statistic {
     }
 }
 
-impl fmt::Display for Figure {
+impl fmt::Display for TermFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Latency(statistic) => statistic.fmt(f),
@@ -287,9 +287,9 @@ impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.figure, self.relation.sign())?;
         match self.figure.unit() {
-            Unit::Ns => f.write_str(&exact_ns(self.bound)),
-            Unit::Percent => write!(f, "{}%", self.bound),
-            Unit::PerSecond => f.write_str(&exact_rate(self.bound)),
+            BoundUnit::Ns => f.write_str(&exact_ns(self.bound)),
+            BoundUnit::Percent => write!(f, "{}%", self.bound),
+            BoundUnit::PerSecond => f.write_str(&exact_rate(self.bound)),
         }
     }
 }
@@ -327,9 +327,9 @@ impl Objective {
     /// The highest percentile with a bound: it determines how many responses a trial needs.
     pub fn highest_percentile(&self) -> Option<Percentile> {
         let percentile = |term: &Term| match term.figure {
-            Figure::Latency(Statistic::Percentile(percentile))
-            | Figure::Good(Statistic::Percentile(percentile))
-            | Figure::Service(Statistic::Percentile(percentile)) => Some(percentile),
+            TermFigure::Latency(Statistic::Percentile(percentile))
+            | TermFigure::Good(Statistic::Percentile(percentile))
+            | TermFigure::Service(Statistic::Percentile(percentile)) => Some(percentile),
             _ => None,
         };
         self.terms.iter().filter_map(percentile).max()
@@ -338,12 +338,13 @@ impl Objective {
     /// The same with a bound on failures, in hundredths, unless a term bounds failures, a status or
     /// the rate already: a server that sheds load at once is fast for what it still serves.
     pub fn bounding_failures(mut self, percent: f64) -> (Self, Option<Term>) {
-        let bounds =
-            |term: &Term| matches!(term.figure, Figure::Errors | Figure::Status(_) | Figure::Rate);
+        let bounds = |term: &Term| {
+            matches!(term.figure, TermFigure::Errors | TermFigure::Status(_) | TermFigure::Rate)
+        };
         if self.terms.iter().any(bounds) {
             return (self, None);
         }
-        let added = Term { figure: Figure::Errors, relation: Relation::Below, bound: percent };
+        let added = Term { figure: TermFigure::Errors, relation: Relation::Below, bound: percent };
         self.terms.push(added);
         (self, Some(added))
     }
@@ -391,9 +392,10 @@ impl FromStr for Term {
             [Relation::AtMost, Relation::AtLeast, Relation::Below, Relation::Above].into_iter();
         let mut signs = signs.filter_map(|sign| Some((sign, rest.strip_prefix(sign.sign())?)));
         let (relation, bound) = signs.next().expect("the rest begins with < or >");
-        let figure = Figure::parse(figure.trim()).ok_or_else(|| refused(text, FIGURES, EXAMPLE))?;
+        let figure =
+            TermFigure::parse(figure.trim()).ok_or_else(|| refused(text, FIGURES, EXAMPLE))?;
         let bound = bound.trim();
-        let is_upper = figure != Figure::Rate;
+        let is_upper = figure != TermFigure::Rate;
         if relation.is_upper() != is_upper {
             let (wrong, example) = if is_upper {
                 ("sets a lower bound on a figure that takes only an upper bound", EXAMPLE)
@@ -403,14 +405,14 @@ impl FromStr for Term {
             return Err(refused(text, wrong, example));
         }
         let value = match figure.unit() {
-            Unit::Ns => parse_time(bound),
-            Unit::Percent => parse_share(bound),
-            Unit::PerSecond => parse_rate(bound).ok(),
+            BoundUnit::Ns => parse_time(bound),
+            BoundUnit::Percent => parse_share(bound),
+            BoundUnit::PerSecond => parse_rate(bound).ok(),
         };
         let (wrong, example) = match figure.unit() {
-            Unit::Ns => ("needs a time with its unit (ns, us, ms, s, m, h)", "'p99<2ms'"),
-            Unit::Percent => ("needs a share from 0% to 100%, with its sign", "'errors<0.1%'"),
-            Unit::PerSecond => {
+            BoundUnit::Ns => ("needs a time with its unit (ns, us, ms, s, m, h)", "'p99<2ms'"),
+            BoundUnit::Percent => ("needs a share from 0% to 100%, with its sign", "'errors<0.1%'"),
+            BoundUnit::PerSecond => {
                 ("needs a rate per second above zero, optionally with k, M or G", "'rate>=10k'")
             }
         };
@@ -458,7 +460,7 @@ pub struct Expectation {
     /// What it was compared with, in `unit`.
     pub bound: f64,
     /// Of both numbers.
-    pub unit: Unit,
+    pub unit: BoundUnit,
     /// Whether it holds; `null` when that is not known.
     pub met: Option<bool>,
     /// One sentence: what was found.
@@ -468,7 +470,7 @@ pub struct Expectation {
 /// How a whole objective stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum ObjectiveStanding {
     /// Every term holds.
     Met,
     /// At least one term does not.
@@ -477,7 +479,7 @@ pub enum Standing {
     Undecided,
 }
 
-impl Standing {
+impl ObjectiveStanding {
     /// Of all terms together. One miss decides; no term is no miss.
     pub fn of(expectations: &[Expectation]) -> Self {
         if expectations.iter().any(|term| term.met == Some(false)) {
@@ -579,16 +581,16 @@ mod tests {
             term: String::new(),
             measured: None,
             bound: 1.0,
-            unit: Unit::Ns,
+            unit: BoundUnit::Ns,
             met,
             why: String::new(),
         };
         let standing = |met: &[Option<bool>]| {
-            Standing::of(&met.iter().map(|met| term(*met)).collect::<Vec<_>>())
+            ObjectiveStanding::of(&met.iter().map(|met| term(*met)).collect::<Vec<_>>())
         };
-        assert_eq!(standing(&[Some(true), Some(true)]), Standing::Met);
-        assert_eq!(standing(&[Some(true), None]), Standing::Undecided);
-        assert_eq!(standing(&[None, Some(false), Some(true)]), Standing::Missed);
+        assert_eq!(standing(&[Some(true), Some(true)]), ObjectiveStanding::Met);
+        assert_eq!(standing(&[Some(true), None]), ObjectiveStanding::Undecided);
+        assert_eq!(standing(&[None, Some(false), Some(true)]), ObjectiveStanding::Missed);
     }
 
     fn any_term() -> impl Strategy<Value = String> {

@@ -1,6 +1,6 @@
 //! The search for the highest rate that holds an objective: its settings and its result.
 
-use crate::objective::Standing;
+use crate::objective::ObjectiveStanding;
 use crate::verdict::{CeilingKind, Confidence};
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,7 @@ pub struct SearchTrial {
     /// What it was for.
     pub purpose: Purpose,
     /// How the objective stood.
-    pub standing: Standing,
+    pub standing: ObjectiveStanding,
     /// Whether it is valid.
     pub trust: Trust,
 }
@@ -104,7 +104,7 @@ pub enum Ended {
 
 /// A run next to the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Check {
+pub struct SearchCheck {
     /// Rate, per second.
     pub rate: f64,
     /// Whether its outcome is the required one; `null` when no run was valid.
@@ -129,9 +129,9 @@ pub struct Answer {
     /// How sure: confirmed when both ends are sure and the runs next to them agree.
     pub confidence: Confidence,
     /// The run below, which must hold.
-    pub below: Option<Check>,
+    pub below: Option<SearchCheck>,
     /// The run above, which must miss.
-    pub above: Option<Check>,
+    pub above: Option<SearchCheck>,
     /// Notes for the reader, one sentence each.
     pub notes: Vec<String>,
 }

@@ -94,11 +94,11 @@ struct Location {
     #[prost(uint64, tag = "3")]
     address: u64,
     #[prost(message, repeated, tag = "4")]
-    line: Vec<Line>,
+    line: Vec<SourceLine>,
 }
 
 #[derive(Clone, Copy, PartialEq, Message)]
-struct Line {
+struct SourceLine {
     #[prost(uint64, tag = "1")]
     function_id: u64,
     #[prost(int64, tag = "2")]
@@ -210,7 +210,7 @@ fn spots(profile: &Profile) -> (Vec<Spot>, HashMap<u64, Range<usize>>) {
 
 /// Samples of CPU time as a pprof file.
 pub fn encode(samples: &Samples, period_ns: i64) -> Vec<u8> {
-    let mut table = Table::default();
+    let mut table = FrameTable::default();
     let mut kind =
         |kind: &str, unit: &str| ValueType { kind: table.add(kind), unit: table.add(unit) };
     let (count, cpu) = (kind("samples", "count"), kind("cpu", "nanoseconds"));
@@ -220,7 +220,7 @@ pub fn encode(samples: &Samples, period_ns: i64) -> Vec<u8> {
     };
     let (mut location, mut function) = (Vec::new(), Vec::new());
     for (id, spot) in (1..).zip(&samples.spots) {
-        let line = vec![Line { function_id: id, line: spot.line }];
+        let line = vec![SourceLine { function_id: id, line: spot.line }];
         location.push(Location { id, address: 0, line });
         function.push(Function { id, name: table.add(&spot.function) });
     }
@@ -241,18 +241,18 @@ pub fn encode(samples: &Samples, period_ns: i64) -> Vec<u8> {
 }
 
 /// The strings of a profile; the first is empty.
-struct Table {
+struct FrameTable {
     texts: Vec<Vec<u8>>,
     places: HashMap<String, i64>,
 }
 
-impl Default for Table {
+impl Default for FrameTable {
     fn default() -> Self {
         Self { texts: vec![Vec::new()], places: HashMap::from([(String::new(), 0)]) }
     }
 }
 
-impl Table {
+impl FrameTable {
     fn add(&mut self, text: &str) -> i64 {
         let next = self.texts.len() as i64;
         *self.places.entry(text.to_string()).or_insert_with(|| {
@@ -323,7 +323,7 @@ mod tests {
             location: vec![Location {
                 id: 1,
                 address: 0,
-                line: vec![Line { function_id: 1, line: 7 }; INLINED_MAX],
+                line: vec![SourceLine { function_id: 1, line: 7 }; INLINED_MAX],
             }],
             function: vec![Function { id: 1, name: 5 }],
             string_table: texts.map(|text| text.as_bytes().to_vec()).to_vec(),
@@ -343,7 +343,7 @@ mod tests {
             location: vec![Location {
                 id: 1,
                 address: 0,
-                line: vec![Line { function_id: 1, line: 7 }],
+                line: vec![SourceLine { function_id: 1, line: 7 }],
             }],
             function: vec![Function { id: 1, name: 5 }],
             string_table: kinds.map(|kind| kind.as_bytes().to_vec()).to_vec(),

@@ -17,11 +17,11 @@ pub struct Column {
     pub name: String,
     /// What it holds.
     pub meaning: String,
-    cell: Box<Cell>,
+    cell: Box<CsvCell>,
 }
 
 /// Fills a cell: the run, the index of the point in it, the point.
-type Cell = dyn Fn(&Run, usize, &Point) -> String;
+type CsvCell = dyn Fn(&Run, usize, &Point) -> String;
 
 fn column(
     name: impl Into<String>,

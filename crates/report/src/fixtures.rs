@@ -28,7 +28,7 @@ use model::load::{
     Trial, Warmup,
 };
 use model::metric::{Declaration, Unit as Of};
-use model::objective::{Expectation, Objective, Standing, Unit};
+use model::objective::{BoundUnit, Expectation, Objective, ObjectiveStanding};
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes, Value, Values,
 };

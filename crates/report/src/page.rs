@@ -275,7 +275,7 @@ impl Axis {
 /// How series are drawn together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Shape {
+pub enum ChartShape {
     /// Each for itself.
     Lines,
     /// Areas on top of each other; they sum to a whole.
@@ -348,7 +348,7 @@ pub struct Chart {
     /// Vertical.
     pub y: Axis,
     /// How the series are drawn together.
-    pub shape: Shape,
+    pub shape: ChartShape,
     /// At least one. Charts whose views have the same labels are switched together.
     pub views: Vec<View>,
     /// The view to begin with.

@@ -19,13 +19,13 @@ pub struct LevelInfo {
 }
 
 /// A part of the line, and how early it goes when there is no room; rank 0 always stays.
-struct Part {
+struct ProgressPart {
     rank: u8,
     text: String,
 }
 
-fn part(rank: u8, text: String) -> Part {
-    Part { rank, text }
+fn part(rank: u8, text: String) -> ProgressPart {
+    ProgressPart { rank, text }
 }
 
 /// Level, stage, connections, rate, percentiles, CPUs used by generator (c) and server (s), and
@@ -33,8 +33,9 @@ fn part(rank: u8, text: String) -> Part {
 /// left out from the least important on.
 pub fn progress_line(info: &LevelInfo, progress: &Progress, columns: usize) -> String {
     let mut parts = parts(info, progress);
-    let line =
-        |parts: &[Part]| parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("  ");
+    let line = |parts: &[ProgressPart]| {
+        parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("  ")
+    };
     loop {
         let drawn = line(&parts);
         let last = parts.iter().map(|part| part.rank).max().unwrap_or(0);
@@ -51,7 +52,7 @@ pub fn block_line(block: &str, progress: &Progress, columns: usize) -> String {
     if width(&whole) <= columns { whole } else { fit(block, columns) }
 }
 
-fn parts(info: &LevelInfo, progress: &Progress) -> Vec<Part> {
+fn parts(info: &LevelInfo, progress: &Progress) -> Vec<ProgressPart> {
     let place = match info.of {
         0 => format!("trial {}", info.index + 1),
         of => format!("{}/{of}", info.index + 1),

@@ -311,7 +311,7 @@ pub(crate) fn best_point(run: &Run) -> Option<(usize, &Point)> {
         let answer = search.answer.as_ref().and_then(|answer| answer.rate);
         let shows = |trial: &SearchTrial| {
             Some(trial.rate) == answer
-                && trial.standing == objective::Standing::Met
+                && trial.standing == objective::ObjectiveStanding::Met
                 && trial.trust != Trust::Invalid
         };
         let index = search.trials.iter().rposition(shows);

@@ -51,11 +51,11 @@ fn read_of_server(path: &Path) -> Result<Vec<Reading>, StoreError> {
 
 fn read_record(path: &Path) -> Result<Record, StoreError> {
     #[derive(Deserialize)]
-    struct Stamp {
+    struct RunStamp {
         schema: String,
     }
     let text = fs::read_to_string(path).map_err(io_error(path))?;
-    let stamp: Stamp = serde_json::from_str(&text).map_err(|error| malformed(path, error))?;
+    let stamp: RunStamp = serde_json::from_str(&text).map_err(|error| malformed(path, error))?;
     if stamp.schema != SCHEMA {
         let (path, found) = (path.to_path_buf(), stamp.schema);
         return Err(StoreError::Schema { path, found, known: SCHEMA });

@@ -35,7 +35,7 @@ pub type Watch<'a> = &'a dyn Fn(&str) -> Result<(), String>;
 
 /// How to apply.
 #[derive(Clone, Copy, Default)]
-pub struct Options<'a> {
+pub struct ApplyOptions<'a> {
     /// Whether changes are allowed that can cut connections.
     pub disruption: Disruption,
     /// When all is put back unless [`crate::keep`] is called; [`DEADLINE`] when not said and a
@@ -64,7 +64,7 @@ pub fn apply(
     host: &Host,
     journal: &Journal,
     planned: &[Planned],
-    options: &Options<'_>,
+    options: &ApplyOptions<'_>,
     tell: &mut dyn FnMut(&Row),
 ) -> Result<Applied, TuneError> {
     let lock = ready(host, journal, tell)?;
@@ -129,7 +129,7 @@ fn look<'a>(
     host: &Host,
     journal: &Journal,
     planned: &'a [Planned],
-    options: &Options<'_>,
+    options: &ApplyOptions<'_>,
 ) -> Result<(Vec<Row>, Vec<Todo<'a>>), TuneError> {
     let (stories, damaged) = journal.stories()?;
     if let Some(error) = damaged.into_iter().next() {
@@ -217,7 +217,7 @@ fn stand(host: &Host, change: &Change, stories: &[Story], foreign: Option<&str>)
 }
 
 /// How long it may stay.
-fn deadline(todo: &[Todo<'_>], options: &Options<'_>) -> Result<Option<Duration>, TuneError> {
+fn deadline(todo: &[Todo<'_>], options: &ApplyOptions<'_>) -> Result<Option<Duration>, TuneError> {
     let is_disruptive = todo.iter().any(|todo| todo.row.is_disruptive);
     let deadline = options.deadline.or(is_disruptive.then_some(DEADLINE));
     let deadline = deadline.filter(|_| !todo.is_empty());
@@ -253,7 +253,7 @@ pub(crate) fn header(host: &Host, deadline: Option<Duration>, note: &str) -> Hea
 /// A transaction under way.
 struct Under<'a, 'b> {
     host: &'a Host,
-    options: &'a Options<'a>,
+    options: &'a ApplyOptions<'a>,
     open: Open,
     rows: Vec<Row>,
     deadline: Option<u64>,

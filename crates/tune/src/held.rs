@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::journal::{Begin, Entry, Header, Journal, Story};
 use crate::place::{Place, Seen};
 use crate::process;
-use crate::revert::{self, Which};
+use crate::revert::{self, Which, holder, is_abandoned};
 use model::root::Root;
 use model::tuning::{Fate, Row, Scope, TakesEffect};
 use std::io::ErrorKind;
@@ -24,27 +24,6 @@ static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
 /// Whether this process has changed a server and has not put it back yet. A signal handler may ask.
 pub fn is_changed() -> bool {
     UNDER_WAY.load(Ordering::SeqCst) > 0
-}
-
-/// The process that puts a transaction back at its own end, while it lives.
-pub(crate) fn holder(host: &Host, story: &Story) -> Option<u32> {
-    let Header { pid, held_since_ticks, pid_namespace, boot_id, .. } = &story.header;
-    let since = (*held_since_ticks)?;
-    let is_seen = *pid_namespace == host.pid_namespace;
-    let is_there = match process::stat_if_there_on(&host.root, *pid) {
-        _ if *boot_id != host.boot_id => false,
-        // Also when that cannot be read: what another run has changed is not ours to put back.
-        Err(_) => true,
-        Ok(stat) => {
-            stat.is_some_and(|stat| stat.started_ticks == since && !stat.has_ended()) || !is_seen
-        }
-    };
-    is_there.then_some(*pid)
-}
-
-/// Whether the process is gone that should have put a transaction back.
-pub(crate) fn is_abandoned(host: &Host, story: &Story) -> bool {
-    story.header.held_since_ticks.is_some() && holder(host, story).is_none()
 }
 
 /// What an experiment turns.

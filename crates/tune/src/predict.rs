@@ -151,7 +151,7 @@ pub fn count(signals: &Signals, count: &Count<'_>) -> Prediction {
 
 /// A limit that is seen by how much of it is in use.
 #[derive(Debug, Clone, Copy)]
-pub struct Room<'a> {
+pub struct Usage<'a> {
     /// Walls that the limit makes.
     pub relieved: &'a [WallId],
     /// Use as a share of the limit.
@@ -165,8 +165,8 @@ pub struct Room<'a> {
 }
 
 /// Nothing while there is room; then up to the next wall.
-pub fn room(signals: &Signals, room: &Room<'_>) -> Prediction {
-    let Room { relieved, used, what, held, reconsider } = *room;
+pub fn room(signals: &Signals, room: &Usage<'_>) -> Prediction {
+    let Usage { relieved, used, what, held, reconsider } = *room;
     let noise = noise(signals);
     let held = held.and_then(|(rate, time_s)| Some((rate, time_s, needed(Some(rate), time_s)?)));
     let law = held.map(|(rate, time_s, all)| {

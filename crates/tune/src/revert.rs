@@ -3,10 +3,10 @@
 use crate::children;
 use crate::clock;
 use crate::error::TuneError;
-use crate::held;
 use crate::host::Host;
-use crate::journal::{Begin, Ended, Entry, Journal, Lock, Open, Recorded, Story};
+use crate::journal::{Begin, Ended, Entry, Header, Journal, Lock, Open, Recorded, Story};
 use crate::namespace;
+use crate::process;
 use crate::reach::{Elsewhere, Reach};
 use model::tuning::{Fate, Row};
 
@@ -79,7 +79,7 @@ pub(crate) fn overdue(
 }
 
 fn is_left(host: &Host, story: &Story) -> bool {
-    is_overdue(host, story) || held::is_abandoned(host, story)
+    is_overdue(host, story) || is_abandoned(host, story)
 }
 
 /// Whether a deadline has passed that nobody lifted.
@@ -258,4 +258,25 @@ pub(crate) fn drifted(begin: &Begin, present: &str) -> String {
 /// A value in a sentence; an empty set of CPUs is one, too.
 pub(crate) fn shown(value: &str) -> &str {
     if value.is_empty() { "none" } else { value }
+}
+
+/// The process that puts a transaction back at its own end, while it lives.
+pub(crate) fn holder(host: &Host, story: &Story) -> Option<u32> {
+    let Header { pid, held_since_ticks, pid_namespace, boot_id, .. } = &story.header;
+    let since = (*held_since_ticks)?;
+    let is_seen = *pid_namespace == host.pid_namespace;
+    let is_there = match process::stat_if_there_on(&host.root, *pid) {
+        _ if *boot_id != host.boot_id => false,
+        // Also when that cannot be read: what another run has changed is not ours to put back.
+        Err(_) => true,
+        Ok(stat) => {
+            stat.is_some_and(|stat| stat.started_ticks == since && !stat.has_ended()) || !is_seen
+        }
+    };
+    is_there.then_some(*pid)
+}
+
+/// Whether the process is gone that should have put a transaction back.
+pub(crate) fn is_abandoned(host: &Host, story: &Story) -> bool {
+    story.header.held_since_ticks.is_some() && holder(host, story).is_none()
 }

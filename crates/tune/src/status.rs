@@ -3,20 +3,19 @@
 use crate::apply::effect;
 use crate::children;
 use crate::error::TuneError;
-use crate::held;
 use crate::host::Host;
 use crate::journal::{Begin, Journal, Recorded, Story};
 use crate::knob::Effect;
 use crate::namespace;
 use crate::reach::{Elsewhere, Reach};
-use crate::revert::{drifted, left_ms};
+use crate::revert::{drifted, holder, left_ms};
 use model::tuning::{Fate, Row};
 use serde::Serialize;
 use std::time::Duration;
 
 /// A transaction that is not closed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Standing {
+pub struct InForce {
     /// Its name.
     pub transaction: String,
     /// What it was for.
@@ -35,7 +34,7 @@ pub struct Standing {
     pub rows: Vec<Row>,
 }
 
-impl Standing {
+impl InForce {
     /// How long until it is put back.
     pub fn left(&self) -> Option<Duration> {
         self.left_ms.map(Duration::from_millis)
@@ -43,22 +42,22 @@ impl Standing {
 }
 
 /// Every transaction that is not closed, newest first. Changes nothing.
-pub fn standing(host: &Host, journal: &Journal) -> Result<Vec<Standing>, TuneError> {
+pub fn standing(host: &Host, journal: &Journal) -> Result<Vec<InForce>, TuneError> {
     let (stories, damaged) = journal.stories()?;
     if let Some(error) = damaged.into_iter().next() {
         return Err(error);
     }
     let foreign = namespace::foreign_sys(&host.root);
-    let of = |story: &Story| Standing {
+    let of = |story: &Story| InForce {
         transaction: story.id(),
         note: story.header.note.clone(),
         at_unix_ms: story.header.at_unix_ms,
         namespace: story.header.namespace.clone(),
         left_ms: left_ms(host, story),
-        held_by: held::holder(host, story),
+        held_by: holder(host, story),
         rows: {
             let reach = Reach { host, header: &story.header, foreign: foreign.as_deref() };
-            let holder = held::holder(host, story);
+            let holder = holder(host, story);
             story.open_changes().map(|change| row(&reach, change, holder)).collect()
         },
     };

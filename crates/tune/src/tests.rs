@@ -4,7 +4,7 @@ mod advice;
 mod children;
 mod elsewhere;
 
-use crate::apply::{Disruption, Options, apply};
+use crate::apply::{ApplyOptions, Disruption, apply};
 use crate::error::TuneError;
 use crate::guard::{Watched, guard, keep};
 use crate::host::{Host, Wish};
@@ -55,10 +55,10 @@ impl Ground {
     }
 
     fn apply(&self) -> Result<crate::Applied, TuneError> {
-        self.apply_as(&Options::default())
+        self.apply_as(&ApplyOptions::default())
     }
 
-    fn apply_as(&self, options: &Options<'_>) -> Result<crate::Applied, TuneError> {
+    fn apply_as(&self, options: &ApplyOptions<'_>) -> Result<crate::Applied, TuneError> {
         apply(&self.host(), &self.journal(), &self.planned(), options, &mut |_| {})
     }
 
@@ -207,9 +207,10 @@ fn one_that_cannot_be_stops_all_before_anything_is_written() {
     let planned = ground.planned();
     let queue = ground.host().root.path("/sys/class/net/eth0/queues/rx-1");
     fs::remove_dir_all(queue).unwrap();
-    let done = apply(&ground.host(), &ground.journal(), &planned, &Options::default(), &mut |_| {
-        panic!("nothing happens")
-    });
+    let done =
+        apply(&ground.host(), &ground.journal(), &planned, &ApplyOptions::default(), &mut |_| {
+            panic!("nothing happens")
+        });
     let Err(TuneError::Refused { rows }) = done else { panic!("{done:?}") };
     assert_eq!(fates(&rows), [Fate::Proposed, Fate::Gone, Fate::Proposed]);
     assert_eq!(ground.text(SOMAXCONN), "4096");
@@ -227,7 +228,8 @@ fn one_that_fails_rolls_all_back() {
     change.wanted = "1000".to_string();
     let mut told = Vec::new();
     let mut tell = |row: &Row| told.push(row.fate);
-    let done = apply(&ground.host(), &ground.journal(), &planned, &Options::default(), &mut tell);
+    let done =
+        apply(&ground.host(), &ground.journal(), &planned, &ApplyOptions::default(), &mut tell);
     let Err(error @ TuneError::RolledBack { .. }) = done else { panic!("{done:?}") };
     assert!(error.to_string().contains("reads back as '1000', not as '1024'"), "{error}");
     assert!(!error.leaves_something());
@@ -250,7 +252,7 @@ fn one_that_fails_rolls_all_back() {
 fn stopped_half_way_everything_comes_back() {
     let ground = Ground::new();
     let stop = AtomicBool::new(false);
-    let options = Options { stop: Some(&stop), ..Options::default() };
+    let options = ApplyOptions { stop: Some(&stop), ..ApplyOptions::default() };
     let mut tell = |_: &Row| stop.store(true, Ordering::SeqCst);
     let done = apply(&ground.host(), &ground.journal(), &ground.planned(), &options, &mut tell);
     let Err(TuneError::RolledBack { rows, why, .. }) = done else { panic!("{done:?}") };
@@ -271,7 +273,8 @@ fn what_somebody_else_set_is_left_alone_and_stays_open() {
     assert_eq!(ground.text(SOMAXCONN), "500");
 
     let again = ground.planned();
-    let done = apply(&ground.host(), &ground.journal(), &again, &Options::default(), &mut |_| {});
+    let done =
+        apply(&ground.host(), &ground.journal(), &again, &ApplyOptions::default(), &mut |_| {});
     let Err(TuneError::Refused { rows }) = done else { panic!("{done:?}") };
     assert!(rows.iter().any(|row| row.note.contains("transaction 1 has changed it already")));
 
@@ -301,7 +304,7 @@ fn an_interrupt_that_goes_elsewhere_has_drifted() {
     let (knob, name) = ("T1".to_string(), "irq-affinity".to_string());
     let planned = [Planned { row: Row { knob, name, ..row }, change: Some(change) }];
     let (host, journal) = (ground.host(), ground.journal());
-    apply(&host, &journal, &planned, &Options::default(), &mut |_| {}).unwrap();
+    apply(&host, &journal, &planned, &ApplyOptions::default(), &mut |_| {}).unwrap();
     assert_eq!(drift(&host, &journal).unwrap(), []);
     ground.made.write("/proc/irq/30/effective_affinity_list", "1");
     assert_eq!(drift(&host, &journal).unwrap(), [], "it moves with the next interrupt");
@@ -337,12 +340,12 @@ fn what_can_cut_connections_needs_a_word_and_a_watchdog() {
     let ground = Ground::new();
     let (host, journal) = (ground.host(), ground.journal());
     let planned = disruptive(ground.planned());
-    let applied = apply(&host, &journal, &planned, &Options::default(), &mut |_| {}).unwrap();
+    let applied = apply(&host, &journal, &planned, &ApplyOptions::default(), &mut |_| {}).unwrap();
     assert_eq!(fates(&applied.rows), [Fate::Refused, Fate::Applied, Fate::Applied]);
     assert!(applied.rows[0].note.contains("--allow-disruptive"));
     ground.revert().unwrap();
 
-    let allowed = Options { disruption: Disruption::Allowed, ..Options::default() };
+    let allowed = ApplyOptions { disruption: Disruption::Allowed, ..ApplyOptions::default() };
     let planned = disruptive(ground.planned());
     let done = apply(&host, &journal, &planned, &allowed, &mut |_| {});
     assert!(matches!(done, Err(TuneError::Guard { .. })), "nobody to watch: {done:?}");
@@ -351,8 +354,13 @@ fn what_can_cut_connections_needs_a_word_and_a_watchdog() {
         true => Err("no process".to_string()),
         false => panic!("written before it is watched"),
     };
-    let done =
-        apply(&host, &journal, &planned, &Options { watch: Some(&begun), ..allowed }, &mut |_| {});
+    let done = apply(
+        &host,
+        &journal,
+        &planned,
+        &ApplyOptions { watch: Some(&begun), ..allowed },
+        &mut |_| {},
+    );
     let Err(TuneError::RolledBack { why, .. }) = done else { panic!("{done:?}") };
     assert!(why.contains("the watchdog does not start: no process"), "{why}");
     assert_eq!(ground.values(), BEFORE);
@@ -362,7 +370,7 @@ fn what_can_cut_connections_needs_a_word_and_a_watchdog() {
 fn unwatched(ground: &Ground, deadline: Duration) -> String {
     let watch = |_: &str| Ok(());
     let deadline = Some(deadline);
-    let options = Options { deadline, watch: Some(&watch), ..Options::default() };
+    let options = ApplyOptions { deadline, watch: Some(&watch), ..ApplyOptions::default() };
     ground.apply_as(&options).unwrap().transaction
 }
 
@@ -405,7 +413,7 @@ fn what_nobody_watched_is_put_back_by_whoever_comes_next() {
     assert!(matches!(late, Err(TuneError::TooLate { .. })), "{late:?}");
     let mut told = Vec::new();
     let mut tell = |row: &Row| told.push(row.fate);
-    apply(&host, &journal, &[], &Options::default(), &mut tell).unwrap();
+    apply(&host, &journal, &[], &ApplyOptions::default(), &mut tell).unwrap();
     assert_eq!(told, [Fate::Reverted; 3]);
     assert_eq!(ground.values(), BEFORE);
 }
@@ -416,7 +424,7 @@ fn deadlines_that_cannot_be_are_refused() {
     let watch = |_: &str| panic!("not started");
     for seconds in [0, 61] {
         let deadline = Some(Duration::from_secs(seconds));
-        let options = Options { deadline, watch: Some(&watch), ..Options::default() };
+        let options = ApplyOptions { deadline, watch: Some(&watch), ..ApplyOptions::default() };
         let done = ground.apply_as(&options);
         assert!(matches!(done, Err(TuneError::Guard { .. })), "{seconds}: {done:?}");
     }
@@ -434,7 +442,7 @@ fn a_value_that_an_earlier_change_moves_is_not_taken_for_the_one_before() {
         }
     };
     let planned = ground.planned();
-    let done = apply(&host, &ground.journal(), &planned, &Options::default(), &mut tell);
+    let done = apply(&host, &ground.journal(), &planned, &ApplyOptions::default(), &mut tell);
     let Err(TuneError::RolledBack { why, left, .. }) = done else { panic!("{done:?}") };
     assert!(why.contains("it was '4096' at the first look and is '8192' now"), "{why}");
     assert_eq!(left, 0);
@@ -454,7 +462,8 @@ fn who_moves_interrupts_is_paused_before_and_goes_on_after_they_are_put_back() {
     assert_eq!(planned.last().unwrap().row.knob, "T2");
     let mut order = Vec::new();
     let mut tell = |row: &Row| order.push(row.knob.clone());
-    apply(&ground.host(), &ground.journal(), &planned, &Options::default(), &mut tell).unwrap();
+    apply(&ground.host(), &ground.journal(), &planned, &ApplyOptions::default(), &mut tell)
+        .unwrap();
     revert(&ground.host(), &ground.journal(), &Which::All, &mut tell).unwrap();
     assert_eq!(order, ["T2", "T5", "T5", "T29", "T29", "T5", "T5", "T2"]);
     assert_eq!(ground.values(), BEFORE);
@@ -481,7 +490,8 @@ fn the_preference_is_written_before_the_governor_and_put_back_after_it() {
             ground.made.write(&of("energy_performance_preference"), "performance");
         }
     };
-    apply(&ground.host(), &ground.journal(), &planned, &Options::default(), &mut tell).unwrap();
+    apply(&ground.host(), &ground.journal(), &planned, &ApplyOptions::default(), &mut tell)
+        .unwrap();
     revert(&ground.host(), &ground.journal(), &Which::All, &mut tell).unwrap();
     let (governor, preference) = ("scaling_governor", "energy_performance_preference");
     let meant = [

@@ -6,7 +6,7 @@
 //! request that failed without a response, or got none, may explain two mean responses. More than
 //! that breaks the gate: the parser may have lost its place.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 use model::run::Point;
 use model::tick::ERROR_CLASSES;
@@ -16,12 +16,12 @@ const BOUND: &str = "at most 2 % apart, beside what failed requests explain";
 /// Mean responses that a request without a response may explain.
 const EXPLAINED: f64 = 2.0;
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
     let stray = point.client_loop.stray_bytes;
     let read = point.client_loop.socket_bytes.saturating_sub(stray);
     if read == 0 {
-        return Outcome::unchecked(BOUND, "no bytes were read");
+        return Checked::unchecked(BOUND, "no bytes were read");
     }
     let in_responses = point.bytes.received + point.unmeasured.bytes_received;
     let excess = (read as f64 - in_responses as f64 - explained(case.point, in_responses)).max(0.0);
@@ -32,7 +32,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
     if stray > 0 {
         why += &format!(", and {} that nothing had asked for", show_bytes(stray as f64));
     }
-    Outcome {
+    Checked {
         ok: Some(apart <= 0.02),
         measured: Some(apart * 100.0),
         bound: BOUND.to_string(),

@@ -5,19 +5,19 @@
 //! not reach what it was meant to test. Error statuses, resets and timeouts do not break this gate:
 //! they are results, and their share is printed next to the rate.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 
 const BOUND: &str = "at most 0.1 % of the responses with a good status fail a check";
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
     if case.trial.targets.iter().all(|target| target.checks.is_empty()) {
-        return Outcome::unchecked(BOUND, "no check was asked for");
+        return Checked::unchecked(BOUND, "no check was asked for");
     }
     let good: u64 = ["2xx", "3xx"].iter().filter_map(|class| point.status.get(*class)).sum();
     if good == 0 {
-        return Outcome::unchecked(BOUND, "no response had a good status");
+        return Checked::unchecked(BOUND, "no response had a good status");
     }
     let share = point.mismatched as f64 / good as f64;
     let why = match worst(case) {
@@ -28,7 +28,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
         _ => format!("all {good} responses with a good status passed their checks"),
     };
     let (ok, measured) = (Some(share <= 0.001), Some(share * 100.0));
-    Outcome { ok, measured, bound: BOUND.to_string(), why }
+    Checked { ok, measured, bound: BOUND.to_string(), why }
 }
 
 /// The check that most responses failed.

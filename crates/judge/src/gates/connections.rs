@@ -3,11 +3,11 @@
 //! If the server refuses, starves or never accepts connections, the load is smaller than requested.
 //! The rate is that of the connections that were served.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 use model::standing::{Figure, Standing};
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let connections = &case.point.connections;
     // With fewer requests than connections some cannot have their turn.
     let could_serve = connections.asked.min(case.point.requests.sent);
@@ -21,7 +21,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
             connections.asked
         ),
     };
-    Outcome {
+    Checked {
         ok: Some(unopened + starved == 0),
         measured: Some((unopened + starved) as f64),
         bound: "0 missing".to_string(),

@@ -2,13 +2,13 @@
 //! Every good response is completed or failed a check, every failure has its reason, and the
 //! targets of a mix add up to the whole. Connections that come and go are closed or still open.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 use model::run::Point;
 use model::tick::ERROR_CLASSES;
 use std::collections::BTreeMap;
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let requests = &case.point.requests;
     let accounted = requests.completed + requests.failed + requests.unanswered;
     let missing = requests.sent.abs_diff(accounted);
@@ -31,7 +31,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
              not found among the targets"
         )
     };
-    Outcome { ok: Some(off == 0), measured: Some(off as f64), bound: "0 requests".to_string(), why }
+    Checked { ok: Some(off == 0), measured: Some(off as f64), bound: "0 requests".to_string(), why }
 }
 
 /// Connections of the window that are neither closed nor open at its end, or both.

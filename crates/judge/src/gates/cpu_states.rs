@@ -12,7 +12,7 @@
 //! The gate strikes the CPU states of its host and the evidence taken from them. Rates, latencies
 //! and the CPU time of threads (schedstat) come from other counters.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 use model::facts::{CpuAccounting, HostFacts};
 use model::standing::{Figure, Standing};
@@ -24,7 +24,7 @@ const PRECISE: (f64, f64) = (0.90, 1.10);
 /// from the counters.
 const IDLE_OVER: f64 = 0.01;
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let near = check_host(case, case.host, case.observed);
     match (case.observed.far.as_deref(), case.server_host) {
         (Some(far), Some(host)) if near.ok != Some(false) => {
@@ -35,7 +35,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
     }
 }
 
-fn check_host(case: &Case<'_>, host: &HostFacts, observed: &Observed) -> Outcome {
+fn check_host(case: &Case<'_>, host: &HostFacts, observed: &Observed) -> Checked {
     let is_precise = host.cpu_accounting == CpuAccounting::Precise;
     let bound = match is_precise {
         true => "90 to 110 % of the time",
@@ -44,7 +44,7 @@ fn check_host(case: &Case<'_>, host: &HostFacts, observed: &Observed) -> Outcome
     let window_ns = (case.point.load.duration_s * 1e9).max(1.0);
     let idle_max = 1.0 + IDLE_OVER + 2.0 * host.clock_tick_ns as f64 / window_ns;
     let Some(cpus) = &observed.cpus else {
-        return Outcome::unchecked(bound, "CPU times were not read twice in the window");
+        return Checked::unchecked(bound, "CPU times were not read twice in the window");
     };
     let is_off = |cpu: &&CpuShare| match is_precise {
         true => !(PRECISE.0..=PRECISE.1).contains(&cpu.accounted),
@@ -54,7 +54,7 @@ fn check_host(case: &Case<'_>, host: &HostFacts, observed: &Observed) -> Outcome
     let farthest = |left: &&CpuShare, right: &&CpuShare| distance(left).total_cmp(&distance(right));
     let off = cpus.iter().filter(is_off).max_by(farthest);
     let Some(worst) = off.or_else(|| cpus.iter().max_by(farthest)) else {
-        return Outcome::unchecked(bound, "no CPU was read");
+        return Checked::unchecked(bound, "no CPU was read");
     };
     let measured = worst.accounted * 100.0;
     let why = format!(
@@ -64,7 +64,7 @@ fn check_host(case: &Case<'_>, host: &HostFacts, observed: &Observed) -> Outcome
         worst.idled * 100.0
     );
     let (ok, bound) = (Some(off.is_none()), bound.to_string());
-    Outcome { ok, measured: Some(measured), bound, why }
+    Checked { ok, measured: Some(measured), bound, why }
 }
 
 /// Nothing of a host whose states do not add up; the other host is sound.

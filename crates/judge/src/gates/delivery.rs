@@ -5,40 +5,40 @@
 //! subscribers must have had idle time. Events are conserved: each expected event was received,
 //! late or missing.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::{Case, HOT};
 use model::fanout::EventInfo;
 use model::standing::{Figure, Standing};
 
 const BOUND: &str = "under 95 % of a thread, where events are missing";
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let Some(events) = &case.point.events else {
-        return Outcome::unchecked(BOUND, "the load has no subscribers");
+        return Checked::unchecked(BOUND, "the load has no subscribers");
     };
     let Some(delivery) = &events.delivery else {
         let why = events.delivery_absent.as_deref().unwrap_or("events were not counted");
-        return Outcome::unchecked(BOUND, why);
+        return Checked::unchecked(BOUND, why);
     };
     let accounted = delivery.received + delivery.late + delivery.missing;
     if accounted != delivery.meant || events.received < delivery.received {
         let why = format!("{accounted} events have a fate, and {} were meant", delivery.meant);
         let measured = Some(accounted.abs_diff(delivery.meant) as f64);
-        return Outcome { ok: Some(false), measured, bound: BOUND.to_string(), why };
+        return Checked { ok: Some(false), measured, bound: BOUND.to_string(), why };
     }
     if delivery.missing == 0 {
         let why = format!("all {} events that were meant arrived", delivery.meant);
-        return Outcome { ok: Some(true), measured: Some(0.0), bound: BOUND.to_string(), why };
+        return Checked { ok: Some(true), measured: Some(0.0), bound: BOUND.to_string(), why };
     }
     judge_missing(case, events, delivery.missing)
 }
 
 /// Whose they may be that did not arrive.
-fn judge_missing(case: &Case<'_>, events: &EventInfo, missing: u64) -> Outcome {
+fn judge_missing(case: &Case<'_>, events: &EventInfo, missing: u64) -> Checked {
     let meant = events.delivery.map_or(0, |delivery| delivery.meant);
     let Some(load) = case.worker_load() else {
         let why = format!("{missing} of {meant} events are missing, and no thread was watched");
-        return Outcome::unchecked(BOUND, &why);
+        return Checked::unchecked(BOUND, &why);
     };
     let share = load * 100.0;
     let rest = if load < HOT { "it had time for them" } else { "it may be late itself" };
@@ -46,7 +46,7 @@ fn judge_missing(case: &Case<'_>, events: &EventInfo, missing: u64) -> Outcome {
         "{missing} of {meant} events are missing; the generator's busiest thread had work for \
          {share:.0} % of the window: {rest}"
     );
-    Outcome { ok: Some(load < HOT), measured: Some(share), bound: BOUND.to_string(), why }
+    Checked { ok: Some(load < HOT), measured: Some(share), bound: BOUND.to_string(), why }
 }
 
 /// What arrived did arrive; more may have been sent. Nothing where events are not conserved.

@@ -9,22 +9,22 @@
 //! window began with nothing in flight (no warm-up) or a stall lies at an edge. Source: J. D. C.
 //! Little, A Proof for the Queuing Formula L = lambda W (1961).
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 
 const BOUND: &str = "0.80 to 1.25";
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
     let requests = &point.requests;
     let before = &point.unmeasured;
     let lost = requests.failed + requests.unanswered + before.failed + before.unanswered;
     if requests.completed < 100 {
-        return Outcome::unchecked(BOUND, "fewer than 100 completed requests");
+        return Checked::unchecked(BOUND, "fewer than 100 completed requests");
     }
     // From the send: a request that waits to be sent is not in flight.
     let (Some(mean_ns), Some(in_flight)) = (point.service_ns.mean, point.in_flight.mean) else {
-        return Outcome::unchecked(BOUND, "no mean latency or no count of requests in flight");
+        return Checked::unchecked(BOUND, "no mean latency or no count of requests in flight");
     };
     let implied = point.rate * mean_ns as f64 / 1e9;
     let arrived = requests.arrived.unwrap_or(requests.completed);
@@ -41,7 +41,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
     } else if explained <= -0.1 {
         why += &format!(", and {:.1} after the window", -explained);
     }
-    Outcome {
+    Checked {
         ok: Some((0.80..=1.25).contains(&ratio)),
         measured: Some(ratio),
         bound: BOUND.to_string(),

@@ -5,7 +5,7 @@
 //! until more than half have only a lower bound. The lower bounds then have a median, and the
 //! requests that were sent have theirs.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 use model::histogram::SAMPLES_BEYOND;
 use model::run::Point;
@@ -13,15 +13,15 @@ use model::standing::{Figure, Standing};
 
 const BOUND: &str = "a median at least";
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let latency = &case.point.latency_ns;
     let requests = &case.point.requests;
     if requests.sent == 0 {
-        return Outcome::unchecked(BOUND, "no request was sent");
+        return Checked::unchecked(BOUND, "no request was sent");
     }
     if (requests.failed + requests.unanswered) * 2 >= requests.sent {
         // Few responses are then no sign of a short measurement; the errors gate speaks.
-        return Outcome::unchecked(BOUND, "half of the requests or more had no good response");
+        return Checked::unchecked(BOUND, "half of the requests or more had no good response");
     }
     let named = [
         ("p90", latency.p90),
@@ -42,7 +42,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
         (_, absent) => format!("too few responses for {}: left out", absent.join(", ")),
     };
     let count = latency.count as f64;
-    Outcome {
+    Checked {
         ok: Some(latency.p50.is_some() || is_bounded),
         measured: Some(count),
         bound: BOUND.to_string(),

@@ -7,7 +7,7 @@
 //! printed. One late request in a thousand therefore does not move the median. A request that
 //! waited for a free slot is not late: the server caused that wait.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 use crate::objective::latency_of;
 use model::histogram::Summary;
@@ -39,13 +39,13 @@ impl Moved {
     }
 }
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
     if !case.is_open() {
-        return Outcome::unchecked(BOUND, "closed loop: nothing is planned");
+        return Checked::unchecked(BOUND, "closed loop: nothing is planned");
     }
     if point.latency_ns.count == 0 {
-        return Outcome::unchecked(BOUND, "no request had a good response");
+        return Checked::unchecked(BOUND, "no request had a good response");
     }
     let worst = moved(point).max_by(|left, right| left.share().total_cmp(&right.share()));
     let late = point.lateness_ns.as_ref().and_then(highest).map_or_else(String::new, |late| {
@@ -61,7 +61,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
             (false, worst.share() * 100.0, why)
         }
     };
-    Outcome { ok: Some(ok), measured: Some(measured), bound: BOUND.to_string(), why }
+    Checked { ok: Some(ok), measured: Some(measured), bound: BOUND.to_string(), why }
 }
 
 /// The two figures, where they do not agree.
@@ -108,9 +108,9 @@ pub(crate) fn moved_asked(case: &Case<'_>) -> Option<Moved> {
 }
 
 /// The latency that a term bounds.
-fn figure_of(figure: objective::Figure) -> Option<Figure> {
+fn figure_of(figure: objective::TermFigure) -> Option<Figure> {
     match figure {
-        objective::Figure::Latency(statistic) => Some(latency_of(statistic)),
+        objective::TermFigure::Latency(statistic) => Some(latency_of(statistic)),
         _ => None,
     }
 }

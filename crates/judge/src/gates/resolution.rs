@@ -7,18 +7,18 @@
 //! still is known (`unseen_ns`), so each percentile keeps a bound (`model::punctual`) and is sound
 //! where the two agree within 5 % or 50 us.
 
-use super::{Outcome, release};
+use super::{Checked, release};
 use crate::case::Case;
 use model::standing::{Figure, Standing};
 use model::units::show_ns;
 
 const BOUND: &str = "turns at most 50 % of p50, no percentile moved by 5 % and 50 us";
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
     let (Some(p50_ns), Some(turn_ns)) = (point.latency_ns.p50, point.client_loop.turn_mean_ns)
     else {
-        return Outcome::unchecked(BOUND, "no median latency or no turns");
+        return Checked::unchecked(BOUND, "no median latency or no turns");
     };
     let share = turn_ns / p50_ns.max(1) as f64;
     let (turn, p50) = (show_ns(turn_ns), show_ns(p50_ns as f64));
@@ -35,7 +35,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
         why += &format!(", which moves {}", moved.join(", "));
     }
     let ok = share <= TURN_MAX && moved.is_empty();
-    Outcome { ok: Some(ok), measured: Some(share * 100.0), bound: BOUND.to_string(), why }
+    Checked { ok: Some(ok), measured: Some(share * 100.0), bound: BOUND.to_string(), why }
 }
 
 /// Longest mean turn as a share of the median latency.

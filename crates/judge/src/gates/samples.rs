@@ -4,13 +4,13 @@
 //! A starved recorder turns many seconds into one sample and divides by the wrong time. That is how
 //! millions of requests per second get reported that never happened.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 use model::run::Point;
 
 const BOUND: &str = "as many as there should be";
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
     let (recorded, completed) = (point.latency_ns.count, point.requests.completed);
     let seconds = point.load.duration_s.ceil();
@@ -26,7 +26,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
     if uncounted > 0 {
         why += &format!(", {uncounted} responses in one of rate and series alone");
     }
-    Outcome {
+    Checked {
         ok: Some(ok),
         measured: Some((recorded.abs_diff(completed) + uncounted) as f64),
         bound: BOUND.to_string(),

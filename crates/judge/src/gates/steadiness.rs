@@ -4,35 +4,35 @@
 //! claim that it is the ceiling, which then lies between the lowest and the highest half-second
 //! rate.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 use crate::steady::{self, Steadiness};
 use model::standing::{Figure, Standing};
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let bound = format!(
         "no shift over {:.0} %, variation up to {:.0} %",
         steady::SHIFT_MAX * 100.0,
         steady::VARIATION_MAX * 100.0
     );
     if case.point.load.curve.is_some() {
-        return Outcome::unchecked(&bound, "the asked rate changes");
+        return Checked::unchecked(&bound, "the asked rate changes");
     }
     match steady::steadiness_of(case.point) {
         Steadiness::Steady { variation } => {
             let why = format!("half-second rates vary by {:.1} %", variation * 100.0);
-            Outcome { ok: Some(true), measured: Some(variation * 100.0), bound, why }
+            Checked { ok: Some(true), measured: Some(variation * 100.0), bound, why }
         }
         Steadiness::Shifted { at_s, ratio } => {
             let shift = (ratio - 1.0) * 100.0;
             let why = format!("the rate changed by {shift:+.0} % after {at_s:.1} s");
-            Outcome { ok: Some(false), measured: Some(shift), bound, why }
+            Checked { ok: Some(false), measured: Some(shift), bound, why }
         }
         Steadiness::Restless { variation } => {
             let why = format!("half-second rates vary by {:.0} %", variation * 100.0);
-            Outcome { ok: Some(false), measured: Some(variation * 100.0), bound, why }
+            Checked { ok: Some(false), measured: Some(variation * 100.0), bound, why }
         }
-        Steadiness::Unknown => Outcome::unchecked(&bound, "too short, or too few responses"),
+        Steadiness::Unknown => Checked::unchecked(&bound, "too short, or too few responses"),
     }
 }
 

@@ -3,15 +3,15 @@
 //! A stream that was refused or that ended makes the audience smaller than reported, and a server
 //! with fewer subscribers looks faster.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 use model::standing::{Figure, Standing};
 
 const BOUND: &str = "at most 0.1 % not listening";
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let Some(events) = &case.point.events else {
-        return Outcome::unchecked(BOUND, "the load has no subscribers");
+        return Checked::unchecked(BOUND, "the load has no subscribers");
     };
     let subscribers = &events.subscribers;
     let missing = subscribers.asked.saturating_sub(subscribers.accepted);
@@ -23,7 +23,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
             subscribers.asked
         ),
     };
-    Outcome {
+    Checked {
         ok: Some(share <= 0.001),
         measured: Some(share * 100.0),
         bound: BOUND.to_string(),

@@ -9,7 +9,7 @@
 //!
 //! If the journal of changes cannot be read, it is not known whether there are any.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 use model::facts::Unreadable;
 use model::reading::TuningNow;
@@ -40,7 +40,7 @@ fn unread<'a>(case: &Case<'a>) -> Option<&'a Unreadable> {
     all.find(|what| what.source == TuningNow::SOURCE)
 }
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let seen: Vec<_> = looks(case).collect();
     let drifted: usize = seen.iter().map(|seen| seen.drifted.len()).sum();
     if let Some(row) = seen.iter().find_map(|seen| seen.drifted.first()) {
@@ -55,18 +55,18 @@ pub fn check(case: &Case<'_>) -> Outcome {
     }
     if let Some(Unreadable { why, .. }) = unread(case) {
         let why = format!("whether anything is changed could not be read: {why}");
-        return Outcome::unchecked(BOUND, &why);
+        return Checked::unchecked(BOUND, &why);
     }
     let Some(reads) = seen.iter().map(|seen| seen.reads).min() else {
-        return Outcome::unchecked(BOUND, "the settings were not read in the window");
+        return Checked::unchecked(BOUND, "the settings were not read in the window");
     };
     let places: u64 = seen.iter().map(|seen| u64::from(seen.places)).sum();
     let why = format!("{places} places as written, looked at {reads} times");
-    Outcome { ok: Some(true), measured: Some(0.0), bound: BOUND.to_string(), why }
+    Checked { ok: Some(true), measured: Some(0.0), bound: BOUND.to_string(), why }
 }
 
-fn broken(drifted: usize, why: String) -> Outcome {
-    Outcome { ok: Some(false), measured: Some(drifted as f64), bound: BOUND.to_string(), why }
+fn broken(drifted: usize, why: String) -> Checked {
+    Checked { ok: Some(false), measured: Some(drifted as f64), bound: BOUND.to_string(), why }
 }
 
 /// Two numbers of places of one host, when they differ: within the window, or from the beginning of

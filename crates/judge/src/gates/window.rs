@@ -4,7 +4,7 @@
 //! rate can be off by one round, which is the latency's share of the window. Above a tenth, the
 //! text says which window would be long enough; above a fifth, the gate breaks.
 
-use super::Outcome;
+use super::Checked;
 use crate::case::Case;
 use model::load::Stop;
 use model::standing::{Figure, Standing};
@@ -15,11 +15,11 @@ const BOUND: &str = "mean latency at most 20 % of the window";
 /// Share of the window that a latency may be so that nothing needs to be said.
 const SHARE_GOOD: f64 = 0.10;
 
-pub fn check(case: &Case<'_>) -> Outcome {
+pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
     // From the send: what is not sent in the window has no edge to cross.
     let Some(mean_ns) = point.service_ns.mean else {
-        return Outcome::unchecked(BOUND, "no latency");
+        return Checked::unchecked(BOUND, "no latency");
     };
     let window_ns = point.load.duration_s * 1e9;
     let share = mean_ns as f64 / window_ns.max(1.0);
@@ -31,7 +31,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
         let seconds = (longest_ns / SHARE_GOOD / 1e9).ceil();
         why += &format!("; ten times the latency would do: -d {seconds}");
     }
-    Outcome {
+    Checked {
         ok: Some(share <= 0.20),
         measured: Some(share * 100.0),
         bound: BOUND.to_string(),

@@ -1,7 +1,7 @@
 //! Which experiments tell most for what they cost: the named wall's own resource and one rival.
 
 use super::table;
-use crate::case::{Case, Host};
+use crate::case::{Case, Whose};
 use crate::gates;
 use crate::ramp::last_visits;
 use crate::verdict::Context;
@@ -120,7 +120,7 @@ fn may_meet(case: &Case<'_>) -> bool {
 /// what was idle on its CPUs, and what it would use if its busiest thread never rested.
 fn server_capacity(case: &Case<'_>) -> Option<f64> {
     let used = case.far().server_cpus()?;
-    let cpus = case.cpus(Host::Server, &case.server_cpus()?)?;
+    let cpus = case.cpus(Whose::Server, &case.server_cpus()?)?;
     let idle: f64 = cpus.iter().map(|cpu| 1.0 - cpu.busy()).sum();
     let hottest = case.hottest_server_thread().map_or(0.0, |thread: &ThreadShare| thread.run);
     let quotas = case.far().server_quotas.iter().flatten();

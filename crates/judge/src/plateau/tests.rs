@@ -106,10 +106,10 @@ struct Coverage {
 const RAMPS: u64 = 2000;
 
 /// What the interval of an estimate would be.
-type Claim = fn(&[Level], &[Vec<Vec<f64>>]) -> Option<(Plateau, f64, f64)>;
+type Claim = fn(&[LoadRates], &[Vec<Vec<f64>>]) -> Option<(Plateau, f64, f64)>;
 
 /// The interval as it is claimed at 95 %.
-fn by_visits(levels: &[Level], _: &[Vec<Vec<f64>>]) -> Option<(Plateau, f64, f64)> {
+fn by_visits(levels: &[LoadRates], _: &[Vec<Vec<f64>>]) -> Option<(Plateau, f64, f64)> {
     let found = find(levels).filter(|found| found.is_flat(levels))?;
     match estimate(&levels[found.first..=found.last])?.interval? {
         (low, high, IntervalKind::Visits95) => Some((found, low, high)),
@@ -118,8 +118,8 @@ fn by_visits(levels: &[Level], _: &[Vec<Vec<f64>>]) -> Option<(Plateau, f64, f64
 }
 
 /// Batches of all levels near the best one, as if each were a visit.
-fn by_batches(levels: &[Level], batches: &[Vec<Vec<f64>>]) -> Option<(Plateau, f64, f64)> {
-    let best = levels.iter().map(Level::rate).fold(0.0, f64::max);
+fn by_batches(levels: &[LoadRates], batches: &[Vec<Vec<f64>>]) -> Option<(Plateau, f64, f64)> {
+    let best = levels.iter().map(LoadRates::rate).fold(0.0, f64::max);
     let is_near = |at: &usize| levels[*at].rate() >= 0.95 * best;
     let near: Vec<usize> = (0..levels.len()).filter(is_near).collect();
     let all: Vec<f64> = near.iter().flat_map(|at| batches[*at].concat()).collect();
@@ -131,11 +131,11 @@ fn coverage(world: World, claim: Claim) -> Coverage {
     let mut found = Coverage::default();
     for seed in 0..RAMPS {
         let (truth, measured) = ramp(world, &mut Random(seed * 7919 + 11));
-        let level = |(at, visits): (usize, &Vec<Vec<f64>>)| Level {
+        let level = |(at, visits): (usize, &Vec<Vec<f64>>)| LoadRates {
             load: 1 << at,
             rates: visits.iter().filter_map(|batches| mean(batches)).collect(),
         };
-        let levels: Vec<Level> = measured.iter().enumerate().map(level).collect();
+        let levels: Vec<LoadRates> = measured.iter().enumerate().map(level).collect();
         let Some((Plateau { first, last, .. }, low, high)) = claim(&levels, &measured) else {
             continue;
         };
@@ -238,8 +238,12 @@ fn a_plateau_that_falls_by_more_than_visits_scatter_is_named() {
     }
 }
 
-fn singles(rates: &[f64]) -> Vec<Level> {
-    rates.iter().enumerate().map(|(at, rate)| Level { load: 1 << at, rates: vec![*rate] }).collect()
+fn singles(rates: &[f64]) -> Vec<LoadRates> {
+    rates
+        .iter()
+        .enumerate()
+        .map(|(at, rate)| LoadRates { load: 1 << at, rates: vec![*rate] })
+        .collect()
 }
 
 fn ends(rates: &[f64]) -> (usize, usize) {
@@ -267,8 +271,8 @@ fn the_plateau_is_a_range_of_loads() {
 fn a_ramp_on_a_shared_machine_has_a_wide_interval() {
     let visits: [&[f64]; 8] =
         [&[59.5], &[63.6], &[50.4], &[60.9], &[58.9, 59.0], &[44.0, 52.1, 59.0], &[50.2], &[51.2]];
-    let level = |(at, rates): (usize, &&[f64])| Level { load: 4 << at, rates: rates.to_vec() };
-    let levels: Vec<Level> = visits.iter().enumerate().map(level).collect();
+    let level = |(at, rates): (usize, &&[f64])| LoadRates { load: 4 << at, rates: rates.to_vec() };
+    let levels: Vec<LoadRates> = visits.iter().enumerate().map(level).collect();
     let Plateau { first, last, .. } = find(&levels).unwrap();
     assert_eq!((first, last), (0, 7));
     let found = estimate(&levels).unwrap();
@@ -304,7 +308,7 @@ fn an_estimate_says_what_its_visits_allow() {
     assert!((falling.drift.unwrap() + 0.0839).abs() < 0.001, "{falling:?}");
     assert_eq!(of(&[100.0, 92.0, 101.0, 93.0, 99.0]).drift, None);
     // Three levels whose visits agree and which differ: three, not nine.
-    let level = |load, rate: f64| Level { load, rates: vec![rate, rate + 0.1, rate - 0.1] };
+    let level = |load, rate: f64| LoadRates { load, rates: vec![rate, rate + 0.1, rate - 0.1] };
     let nested = estimate(&[level(1, 100.0), level(2, 96.0), level(4, 104.0)]).unwrap();
     let (low, high, _) = nested.interval.unwrap();
     assert_eq!(nested.visits, 9);

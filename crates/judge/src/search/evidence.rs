@@ -1,7 +1,7 @@
 //! What trials have shown about each rate, and how sure that is.
 
 use super::TrialResult;
-use model::objective::Standing;
+use model::objective::ObjectiveStanding;
 use model::search::{Purpose, Trust};
 
 /// A rate holds when it misses at most this share of trials.
@@ -72,13 +72,17 @@ impl Evidence {
         let miss = (BAD_MISSES / GOOD_MISSES).ln();
         match (result.standing, result.trust) {
             (_, Trust::Invalid) => tested.invalid += 1,
-            (Standing::Met, _) => tested.leaning += hold * share,
+            (ObjectiveStanding::Met, _) => tested.leaning += hold * share,
             // Overload shows early, so a short miss says more than a short hold.
-            (Standing::Missed, Trust::Sound) => tested.leaning += miss * (1.0 + share) / 2.0,
-            (Standing::Missed, Trust::ClientLate) => tested.late += 1,
-            (Standing::Undecided, Trust::ClientLate) => tested.late += 1,
-            (Standing::Undecided, _) if purpose == Purpose::Grow => tested.leaning += hold * HINT,
-            (Standing::Undecided, _) => tested.undecided += 1,
+            (ObjectiveStanding::Missed, Trust::Sound) => {
+                tested.leaning += miss * (1.0 + share) / 2.0
+            }
+            (ObjectiveStanding::Missed, Trust::ClientLate) => tested.late += 1,
+            (ObjectiveStanding::Undecided, Trust::ClientLate) => tested.late += 1,
+            (ObjectiveStanding::Undecided, _) if purpose == Purpose::Grow => {
+                tested.leaning += hold * HINT
+            }
+            (ObjectiveStanding::Undecided, _) => tested.undecided += 1,
         }
     }
 
@@ -89,12 +93,12 @@ impl Evidence {
     }
 
     /// Takes what a majority of other trials said.
-    pub fn settle(&mut self, rate: f64, purpose: Purpose, standing: Standing) {
+    pub fn settle(&mut self, rate: f64, purpose: Purpose, standing: ObjectiveStanding) {
         let result = TrialResult { standing, trust: Trust::Sound, duration_ns: 0, elapsed_ns: 0 };
         self.add(rate, 1.0, purpose, &result);
         let sure = self.sure;
         if let Some(tested) = self.tested.iter_mut().find(|tested| tested.rate == rate) {
-            tested.leaning = if standing == Standing::Met { -sure } else { sure };
+            tested.leaning = if standing == ObjectiveStanding::Met { -sure } else { sure };
         }
     }
 
@@ -152,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_generator_that_is_late_now_and_then_is_no_limit() {
-        let with = |trials: &[(Standing, Trust)]| {
+        let with = |trials: &[(ObjectiveStanding, Trust)]| {
             let mut evidence = Evidence::new(0.95);
             for (standing, trust) in trials {
                 let (standing, trust) = (*standing, *trust);
@@ -161,11 +165,14 @@ mod tests {
             }
             evidence.client_limit()
         };
-        let (met, late) = ((Standing::Met, Trust::Sound), (Standing::Missed, Trust::ClientLate));
+        let (met, late) = (
+            (ObjectiveStanding::Met, Trust::Sound),
+            (ObjectiveStanding::Missed, Trust::ClientLate),
+        );
         assert_eq!(with(&[late, late]), Some(400.0));
         assert_eq!(with(&[met, met, met, late, late]), None, "it can make the rate");
         assert_eq!(with(&[met, late, late]), Some(400.0), "by luck");
-        let missed = (Standing::Missed, Trust::Sound);
+        let missed = (ObjectiveStanding::Missed, Trust::Sound);
         assert_eq!(with(&[missed, late, late]), None, "the target misses it");
     }
 }

@@ -37,7 +37,7 @@ fn config() -> SearchConfig {
 /// Searches a system to the end; it is told rate and seconds and says how the objective stood.
 fn search(
     config: SearchConfig,
-    mut system: impl FnMut(f64, f64) -> (Standing, Trust),
+    mut system: impl FnMut(f64, f64) -> (ObjectiveStanding, Trust),
 ) -> (Answer, Vec<SearchTrial>) {
     let mut search = Search::new(config);
     let mut spent_ns = 0;
@@ -60,8 +60,8 @@ fn search(
     panic!("the search does not end: {:?}", search.trials());
 }
 
-fn holds(met: bool) -> (Standing, Trust) {
-    (if met { Standing::Met } else { Standing::Missed }, Trust::Sound)
+fn holds(met: bool) -> (ObjectiveStanding, Trust) {
+    (if met { ObjectiveStanding::Met } else { ObjectiveStanding::Missed }, Trust::Sound)
 }
 
 /// How arrivals are spread.
@@ -107,11 +107,11 @@ impl Queue {
         (latencies.len() >= 1000).then(|| latencies[rank - 1] as f64 / 1e12)
     }
 
-    fn standing(&self, random: &mut Random, rate: f64, duration_s: f64) -> Standing {
+    fn standing(&self, random: &mut Random, rate: f64, duration_s: f64) -> ObjectiveStanding {
         match self.p99_s(random, rate, duration_s) {
-            None => Standing::Undecided,
-            Some(p99_s) if p99_s < self.bound_s => Standing::Met,
-            Some(_) => Standing::Missed,
+            None => ObjectiveStanding::Undecided,
+            Some(p99_s) if p99_s < self.bound_s => ObjectiveStanding::Met,
+            Some(_) => ObjectiveStanding::Missed,
         }
     }
 
@@ -119,7 +119,8 @@ impl Queue {
     fn truth(&self, capacity: f64) -> f64 {
         let misses = |rate: f64| {
             let mut random = Random(99);
-            let is_miss = |_: &u32| self.standing(&mut random, rate, 5.0) == Standing::Missed;
+            let is_miss =
+                |_: &u32| self.standing(&mut random, rate, 5.0) == ObjectiveStanding::Missed;
             (0..60).filter(is_miss).count()
         };
         let (mut low, mut high) = (capacity * 0.5, capacity * 1.2);
@@ -264,8 +265,8 @@ fn a_budget_that_is_spent_leaves_what_was_shown() {
 #[test]
 fn a_late_client_only_adds_latency() {
     let (answer, _) = search(config(), |rate, _| match rate <= 5000.0 {
-        true => (Standing::Met, Trust::ClientLate),
-        false => (Standing::Missed, Trust::Sound),
+        true => (ObjectiveStanding::Met, Trust::ClientLate),
+        false => (ObjectiveStanding::Missed, Trust::Sound),
     });
     assert!((answer.rate.unwrap() / 5000.0 - 1.0).abs() < 0.021, "{answer:?}");
     assert_eq!(answer.confidence, Confidence::Confirmed);
@@ -274,8 +275,8 @@ fn a_late_client_only_adds_latency() {
 #[test]
 fn a_miss_of_a_late_client_ends_the_search_there() {
     let (answer, trials) = search(config(), |rate, _| match rate <= 3000.0 {
-        true => (Standing::Met, Trust::Sound),
-        false => (Standing::Missed, Trust::ClientLate),
+        true => (ObjectiveStanding::Met, Trust::Sound),
+        false => (ObjectiveStanding::Missed, Trust::ClientLate),
     });
     assert_eq!((answer.ended, answer.confidence), (Ended::ClientLimited, Confidence::Probable));
     assert_eq!((answer.rate, answer.kind), (Some(1600.0), CeilingKind::AtLeast));
@@ -290,7 +291,7 @@ fn one_late_trial_is_tried_again() {
     let mut is_first = true;
     let (answer, _) = search(config(), |rate, _| {
         if rate > 2000.0 && std::mem::take(&mut is_first) {
-            return (Standing::Missed, Trust::ClientLate);
+            return (ObjectiveStanding::Missed, Trust::ClientLate);
         }
         holds(rate <= 5000.0)
     });
@@ -307,7 +308,7 @@ fn what_cannot_be_believed_counts_as_neither() {
     });
     assert!((answer.rate.unwrap() / 5000.0 - 1.0).abs() < 0.021, "{answer:?}");
 
-    let (answer, trials) = search(config(), |_, _| (Standing::Met, Trust::Invalid));
+    let (answer, trials) = search(config(), |_, _| (ObjectiveStanding::Met, Trust::Invalid));
     assert_eq!((answer.rate, answer.ended), (None, Ended::Undecidable));
     assert_eq!(trials.len(), 3);
 }
@@ -317,7 +318,7 @@ fn rates_too_low_for_a_percentile_get_longer_trials() {
     let config = SearchConfig { lowest: 20.0, ..config() };
     let (answer, trials) = search(config, |rate, duration_s| {
         if rate * duration_s < 1000.0 {
-            return (Standing::Undecided, Trust::Sound);
+            return (ObjectiveStanding::Undecided, Trust::Sound);
         }
         holds(rate <= 130.0)
     });
@@ -353,10 +354,10 @@ fn what_was_never_met_is_no_answer() {
     // Too short to decide until a miss, and then the budget ends.
     let config = SearchConfig { budget_ns: 9 * SECOND, ..config() };
     let (answer, trials) = search(config, |rate, _| match rate < 500.0 {
-        true => (Standing::Undecided, Trust::Sound),
+        true => (ObjectiveStanding::Undecided, Trust::Sound),
         false => holds(false),
     });
-    assert!(trials.iter().all(|trial| trial.standing != Standing::Met), "{trials:?}");
+    assert!(trials.iter().all(|trial| trial.standing != ObjectiveStanding::Met), "{trials:?}");
     assert_eq!((answer.rate, answer.confidence), (None, Confidence::Unknown));
 }
 
@@ -395,7 +396,7 @@ fn a_server_that_sheds_load_is_never_confirmed_above_what_it_serves() {
         let (answer, _) = search(config, |rate, duration_s| {
             let point = shedding(rate, duration_s);
             let stands = crate::objective::at_point(&objective, &point);
-            (Standing::of(&stands), trust(&objective, &point))
+            (ObjectiveStanding::of(&stands), trust(&objective, &point))
         });
         let rate = answer.rate.unwrap();
         assert!((most / 1.021..=most * 1.001).contains(&rate), "{asked}: {answer:?}");

@@ -1,6 +1,6 @@
 //! Intervals of fitted parameters: the levels are drawn anew around the curve, and fitted again.
 
-use super::forms::{self, Fit, Level};
+use super::forms::{self, Fit, FitLevel};
 use crate::stats;
 use model::ramp_fit::Estimate;
 use model::random::Random;
@@ -28,7 +28,7 @@ pub struct Parameters {
 
 /// Draws and fits again. The scatter is that of the residuals or of the levels themselves, the
 /// larger one, widened as Student's t is for few levels.
-pub fn parameters(fit: &Fit, levels: &[Level]) -> Parameters {
+pub fn parameters(fit: &Fit, levels: &[FitLevel]) -> Parameters {
     let freedom = levels.len().saturating_sub(fit.form.parameters()).max(1);
     let residual = fit.rms(levels) * (levels.len() as f64 / freedom as f64).sqrt();
     let widened = stats::student_95(freedom) / stats::student_95(usize::MAX);
@@ -36,11 +36,11 @@ pub fn parameters(fit: &Fit, levels: &[Level]) -> Parameters {
     let mut random = Random::new(SEED, levels.len() as u64);
     let drawn: Vec<Fit> = (0..DRAWS)
         .filter_map(|_| {
-            let around = |(index, level): (usize, &Level)| Level {
+            let around = |(index, level): (usize, &FitLevel)| FitLevel {
                 rate: fit.rate(index, level.in_flight) * (scatter * random.normal()).exp(),
                 ..*level
             };
-            let anew: Vec<Level> = levels.iter().enumerate().map(around).collect();
+            let anew: Vec<FitLevel> = levels.iter().enumerate().map(around).collect();
             Fit::of(fit.form, &anew, Some(fit))
         })
         .collect();

@@ -8,7 +8,7 @@ use model::ramp_fit::{REACH, ShapeKind};
 
 /// A level as it is fitted.
 #[derive(Debug, Clone, Copy)]
-pub struct Level {
+pub struct FitLevel {
     /// Requests in flight.
     pub in_flight: f64,
     /// Rate, per second.
@@ -103,7 +103,7 @@ impl Form {
     }
 
     /// Bounds of the logarithms that are searched.
-    fn bounds(self, levels: &[Level]) -> Vec<(f64, f64)> {
+    fn bounds(self, levels: &[FitLevel]) -> Vec<(f64, f64)> {
         let (least, most) = ends(levels);
         let knee = ((least / 4.0).ln(), (REACH * most).ln());
         match self {
@@ -114,7 +114,7 @@ impl Form {
     }
 
     /// Where the search begins: the knee at the lowest, a middle and the highest level.
-    fn starts(self, levels: &[Level]) -> Vec<Vec<f64>> {
+    fn starts(self, levels: &[FitLevel]) -> Vec<Vec<f64>> {
         let (least, most) = ends(levels);
         let knees = [least, (least * most).sqrt(), most];
         match self {
@@ -129,13 +129,13 @@ impl Form {
     }
 }
 
-fn ends(levels: &[Level]) -> (f64, f64) {
-    let at = |level: Option<&Level>| level.map_or(1.0, |level| level.in_flight);
+fn ends(levels: &[FitLevel]) -> (f64, f64) {
+    let at = |level: Option<&FitLevel>| level.map_or(1.0, |level| level.in_flight);
     (at(levels.first()), at(levels.last()))
 }
 
 /// Root mean square of the levels' errors, as a share.
-pub fn error(levels: &[Level]) -> f64 {
+pub fn error(levels: &[FitLevel]) -> f64 {
     let squares: f64 = levels.iter().map(|level| level.error * level.error).sum();
     (squares / levels.len().max(1) as f64).sqrt()
 }
@@ -156,7 +156,7 @@ pub struct Fit {
 impl Fit {
     /// The best parameters, searched from `near` or from everywhere; nothing when the form does
     /// not apply: a cliff that is none.
-    pub fn of(form: Form, levels: &[Level], near: Option<&Self>) -> Option<Self> {
+    pub fn of(form: Form, levels: &[FitLevel], near: Option<&Self>) -> Option<Self> {
         let bounds = form.bounds(levels);
         let starts = near.map_or_else(|| form.starts(levels), |near| vec![near.found.clone()]);
         let badness = |found: &[f64]| Self::scaled(form, levels, found.to_vec()).squares(levels);
@@ -176,10 +176,10 @@ impl Fit {
     }
 
     /// The scale is the mean of what is left, on each side of a cliff.
-    fn scaled(form: Form, levels: &[Level], found: Vec<f64>) -> Self {
+    fn scaled(form: Form, levels: &[FitLevel], found: Vec<f64>) -> Self {
         let at = form.breaks_at().unwrap_or(levels.len());
         let mean = |sum: f64, count: usize| sum / count.max(1) as f64;
-        let left = |level: &Level| level.rate.ln() - form.curve(level.in_flight, &found);
+        let left = |level: &FitLevel| level.rate.ln() - form.curve(level.in_flight, &found);
         let scale = mean(levels[..at].iter().map(left).sum(), at);
         let beyond = &levels[at..];
         let after = (!beyond.is_empty())
@@ -200,19 +200,19 @@ impl Fit {
     }
 
     /// Measured over fitted less 1, in log space.
-    pub fn residuals(&self, levels: &[Level]) -> Vec<f64> {
-        let residual = |(index, level): (usize, &Level)| {
+    pub fn residuals(&self, levels: &[FitLevel]) -> Vec<f64> {
+        let residual = |(index, level): (usize, &FitLevel)| {
             level.rate.ln() - self.log_rate(index, level.in_flight)
         };
         levels.iter().enumerate().map(residual).collect()
     }
 
-    fn squares(&self, levels: &[Level]) -> f64 {
+    fn squares(&self, levels: &[FitLevel]) -> f64 {
         self.residuals(levels).iter().map(|residual| residual * residual).sum()
     }
 
     /// Root mean square of the residuals.
-    pub fn rms(&self, levels: &[Level]) -> f64 {
+    pub fn rms(&self, levels: &[FitLevel]) -> f64 {
         (self.squares(levels) / levels.len().max(1) as f64).sqrt()
     }
 

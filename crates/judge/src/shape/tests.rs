@@ -9,17 +9,17 @@ use proptest::prelude::*;
 const R0_S: f64 = 0.002;
 
 /// Levels 1, 2, 4, ... with noise of this size.
-fn levels(count: u32, seed: u64, noise: f64, rate: impl Fn(f64) -> f64) -> Vec<Level> {
+fn levels(count: u32, seed: u64, noise: f64, rate: impl Fn(f64) -> f64) -> Vec<FitLevel> {
     let mut random = Random::new(seed, 1);
     let mut level = |step: u32| {
         let in_flight = f64::from(1u32 << step);
         let rate = rate(in_flight) * (noise * random.normal()).exp();
-        Level { in_flight, rate, error: noise.max(ERROR_MIN) }
+        FitLevel { in_flight, rate, error: noise.max(ERROR_MIN) }
     };
     (0..count).map(&mut level).collect()
 }
 
-fn fitted(levels: &[Level]) -> ShapeFit {
+fn fitted(levels: &[FitLevel]) -> ShapeFit {
     of_levels(levels, &(0..levels.len()).collect::<Vec<_>>())
 }
 
@@ -40,7 +40,7 @@ fn usl(in_flight: f64, serial: f64, crosstalk: f64) -> f64 {
 /// Twenty seeds: how many are recognised, and in how many of them `inside` holds.
 fn of_twenty(
     kind: ShapeKind,
-    make: impl Fn(u64) -> Vec<Level>,
+    make: impl Fn(u64) -> Vec<FitLevel>,
     inside: impl Fn(&FittedShape) -> bool,
 ) -> (usize, usize) {
     let fits: Vec<ShapeFit> = (0..20).map(|seed| fitted(&make(seed))).collect();
@@ -127,7 +127,7 @@ fn a_good_fit_says_nothing_about_the_side() {
         (5_000.0, 701_382.0),
         (10_000.0, 673_763.0),
     ];
-    let level = |(in_flight, rate)| Level { in_flight, rate, error: ERROR_MIN };
+    let level = |(in_flight, rate)| FitLevel { in_flight, rate, error: ERROR_MIN };
     let fit = fitted(&published.map(level));
     let usl = fit.of(ShapeKind::Usl).unwrap();
     assert!((usl.serial_share.unwrap().value - 0.0103).abs() < 0.0005, "{usl:?}");
@@ -169,12 +169,12 @@ fn nothing_is_said_beyond_twice_the_highest_level() {
 #[test]
 fn what_no_form_describes_gets_none() {
     let rates = [500.0, 1000.0, 300.0, 4000.0, 200.0, 9000.0, 400.0];
-    let level = |(step, rate): (usize, &f64)| Level {
+    let level = |(step, rate): (usize, &f64)| FitLevel {
         in_flight: f64::from(1u32 << step),
         rate: *rate,
         error: 0.01,
     };
-    let levels: Vec<Level> = rates.iter().enumerate().map(level).collect();
+    let levels: Vec<FitLevel> = rates.iter().enumerate().map(level).collect();
     assert_eq!(fitted(&levels).best, None);
 }
 
@@ -214,12 +214,12 @@ proptest! {
         steps in prop::collection::vec(1.0f64..1000.0, 9),
     ) {
         let mut in_flight = 0.0;
-        let levels: Vec<Level> = rates
+        let levels: Vec<FitLevel> = rates
             .iter()
             .zip(steps)
             .map(|(rate, step)| {
                 in_flight += step;
-                Level { in_flight, rate: *rate, error: 0.01 }
+                FitLevel { in_flight, rate: *rate, error: 0.01 }
             })
             .collect();
         let fit = fitted(&levels);

@@ -11,7 +11,7 @@
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-bwc.rst.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, HOT, Host, WARM, percent};
+use crate::case::{Case, HOT, WARM, Whose, percent};
 
 /// A worker that waits for a CPU for most of the time is held up by others: that it rests a little
 /// does not mean that it has room.
@@ -28,7 +28,7 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     }
     let allowed = case.client_cpus();
-    let (Some(busy), Some(load)) = (case.busy(Host::Client, &allowed), case.worker_load()) else {
+    let (Some(busy), Some(load)) = (case.busy(Whose::Client, &allowed), case.worker_load()) else {
         return Test::Untested;
     };
     let covers_cpus = case.trial.threads as usize >= allowed.len();

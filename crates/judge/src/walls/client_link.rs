@@ -12,7 +12,7 @@
 //! Source: Linux net/sched/sch_tbf.c, tc(8).
 
 use super::Test;
-use super::shaping::{self, Unit, Way};
+use super::shaping::{self, ShapedUnit, ShapedWay};
 use crate::case::Case;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -26,14 +26,14 @@ pub fn test(case: &Case<'_>) -> Test {
     let seen = match shaping::at_limit(case, case.observed, requests_bytes_s) {
         Some(qdisc) => {
             let mut seen = shaping::held_back(qdisc, "client");
-            if shaping::unit(qdisc) == Unit::Packets {
+            if shaping::unit(qdisc) == ShapedUnit::Packets {
                 seen.against.push("its packets are small: packets per second (C6)?".to_string());
             }
             seen
         }
         None => {
             let full = |way| shaping::full_link(case.host, case.observed, way, "client");
-            match full(Way::In).or_else(|| full(Way::Out)) {
+            match full(ShapedWay::In).or_else(|| full(ShapedWay::Out)) {
                 Some(seen) => seen,
                 None => return Test::NotSeen,
             }

@@ -10,7 +10,7 @@
 //! Source: Gregg, Thread State Analysis; Linux Documentation/scheduler/sched-stats.rst.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, HOT, Host, WARM, percent};
+use crate::case::{Case, HOT, WARM, Whose, percent};
 
 /// A server that uses less of its CPUs is far from any limit of theirs.
 const IDLE: f64 = 0.25;
@@ -21,7 +21,7 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let allowed = case.client_cpus();
     let has_spare_cpus = (case.trial.threads as usize) < allowed.len()
-        || case.busy(Host::Client, &allowed).is_none_or(|busy| busy < 0.90);
+        || case.busy(Whose::Client, &allowed).is_none_or(|busy| busy < 0.90);
     let full = if is_alone(case) { WARM } else { HOT };
     if load < full || !has_spare_cpus {
         return Test::NotSeen;

@@ -9,7 +9,7 @@
 //! Source: sched_setaffinity(2), Linux admin-guide/cgroup-v1/cpusets.rst.
 
 use super::{Family, Test};
-use crate::case::{Case, Host, percent};
+use crate::case::{Case, Whose, percent};
 
 pub fn test(case: &Case<'_>) -> Test {
     let (Some(cpus), Some(host)) = (case.server_cpus(), case.server_host) else {
@@ -20,7 +20,7 @@ pub fn test(case: &Case<'_>) -> Test {
     if outside.is_empty() {
         return Test::NotSeen;
     }
-    let Some(busy_outside) = case.busy(Host::Server, &outside) else { return Test::Untested };
+    let Some(busy_outside) = case.busy(Whose::Server, &outside) else { return Test::Untested };
     let mut seen = match super::server_cpu::test(case) {
         Test::Seen(seen) if busy_outside < 0.5 => seen,
         Test::Untested => return Test::Untested,

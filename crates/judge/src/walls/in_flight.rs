@@ -13,7 +13,7 @@
 //! Source: Little's law; Lazowska et al., Quantitative System Performance, chapter 3.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, Host, SLACK, percent};
+use crate::case::{Case, SLACK, Whose, percent};
 use model::load::LoadModel;
 
 /// Share of the server's sockets with unread requests that two reads may meet by chance.
@@ -31,7 +31,7 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let Some(in_flight) = point.in_flight.mean else { return Test::Untested };
     let full = in_flight / point.in_flight.limit.max(1) as f64;
-    let busy = case.busy(Host::Client, &case.client_cpus()).unwrap_or(0.0);
+    let busy = case.busy(Whose::Client, &case.client_cpus()).unwrap_or(0.0);
     let is_queue = case.unread_share().is_some_and(|share| share > UNREAD_MAX);
     if !client_slack || !server_slack || full < 0.9 || busy > 0.85 || is_queue {
         return Test::NotSeen;

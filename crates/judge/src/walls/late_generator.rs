@@ -85,7 +85,7 @@ fn could_be(case: &Case<'_>, seen: Seen, moved: Moved) -> Seen {
 fn moved_asked(case: &Case<'_>) -> Option<Moved> {
     let terms = case.trial.expect.as_ref().map(|expect| expect.terms()).unwrap_or_default();
     let mut bounds = terms.iter().filter_map(|term| match term.figure {
-        objective::Figure::Latency(statistic) => Some((latency_of(statistic), term)),
+        objective::TermFigure::Latency(statistic) => Some((latency_of(statistic), term)),
         _ => None,
     });
     let is_asked = bounds.clone().next().is_some();

@@ -11,7 +11,7 @@
 //! Source: Linux net/sched/sch_tbf.c (mpu), tc(8).
 
 use super::Test;
-use super::shaping::{self, Unit};
+use super::shaping::{self, ShapedUnit};
 use crate::case::Case;
 use model::units::show_count;
 
@@ -21,7 +21,7 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let responses_bytes_s = case.point.bytes.received as f64 / case.window_s();
     let qdisc = shaping::at_limit(case, server, responses_bytes_s);
-    let Some(qdisc) = qdisc.filter(|qdisc| shaping::unit(qdisc) == Unit::Packets) else {
+    let Some(qdisc) = qdisc.filter(|qdisc| shaping::unit(qdisc) == ShapedUnit::Packets) else {
         return Test::NotSeen;
     };
     let seen = shaping::held_back(qdisc, case.server_host_name());

@@ -10,7 +10,7 @@
 //! Source: Linux networking/scaling.rst, admin-guide/kernel-per-CPU-kthreads.rst.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, Host, percent};
+use crate::case::{Case, Whose, percent};
 
 const SOFTIRQ_MIN: f64 = 0.80;
 const BUSY_MIN: f64 = 0.95;
@@ -19,7 +19,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let Some(host) = case.server_host.filter(|_| case.server_side().is_some()) else {
         return Test::Untested;
     };
-    let Some(cpus) = case.cpus(Host::Server, &host.cpus_online) else { return Test::Untested };
+    let Some(cpus) = case.cpus(Whose::Server, &host.cpus_online) else { return Test::Untested };
     let softirq = |cpu: &observe::CpuShare| cpu.shares.softirq + cpu.shares.irq;
     let fullest = cpus.iter().max_by(|left, right| softirq(left).total_cmp(&softirq(right)));
     let Some(full) = fullest.filter(|_| cpus.len() > 1) else { return Test::NotSeen };

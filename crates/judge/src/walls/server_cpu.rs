@@ -12,7 +12,7 @@
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-stats.rst.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, Host, percent};
+use crate::case::{Case, Whose, percent};
 
 /// Share of the allowed CPUs' time that the server's own threads must have wanted.
 const WANTED_MIN: f64 = 0.60;
@@ -21,7 +21,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let (Some(cpus), Some(threads)) = (case.server_cpus(), &case.far().server_threads) else {
         return Test::Untested;
     };
-    let Some(busy) = case.busy(Host::Server, &cpus) else { return Test::Untested };
+    let Some(busy) = case.busy(Whose::Server, &cpus) else { return Test::Untested };
     let run: f64 = threads.iter().map(|thread| thread.run).sum();
     let wait: f64 = threads.iter().map(|thread| thread.wait).sum();
     let waiting = wait / (run + wait).max(f64::MIN_POSITIVE);

@@ -11,7 +11,7 @@
 //! Confirm: responses half as long double the rate.
 //! Source: Linux net/sched/sch_tbf.c, tc(8); Gregg, Systems Performance, chapter 10.
 
-use super::shaping::{self, Unit, Way};
+use super::shaping::{self, ShapedUnit, ShapedWay};
 use super::{Seen, Test};
 use crate::case::Case;
 
@@ -23,10 +23,10 @@ pub fn test(case: &Case<'_>) -> Test {
     let responses_bytes_s = case.point.bytes.received as f64 / case.window_s();
     let host = case.server_host_name();
     let mut seen = match shaping::at_limit(case, server, responses_bytes_s) {
-        Some(qdisc) if shaping::unit(qdisc) == Unit::Packets => return Test::NotSeen,
+        Some(qdisc) if shaping::unit(qdisc) == ShapedUnit::Packets => return Test::NotSeen,
         Some(qdisc) => {
             let mut seen = shaping::held_back(qdisc, host);
-            if shaping::unit(qdisc) == Unit::Unclear {
+            if shaping::unit(qdisc) == ShapedUnit::Unclear {
                 seen.against.push("its packets are neither small nor large: K9?".to_string());
             }
             seen
@@ -44,7 +44,7 @@ pub fn test(case: &Case<'_>) -> Test {
 
 fn link(case: &Case<'_>) -> Option<Seen> {
     let name = case.server_host_name();
-    shaping::full_link(case.server_host?, case.server_side()?, Way::Out, name)
+    shaping::full_link(case.server_host?, case.server_side()?, ShapedWay::Out, name)
 }
 
 #[cfg(test)]

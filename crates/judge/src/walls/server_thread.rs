@@ -12,7 +12,7 @@
 //! Source: Gregg, Thread State Analysis; Linux Documentation/scheduler/sched-stats.rst.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, HOT, Host, percent};
+use crate::case::{Case, HOT, Whose, percent};
 use observe::ThreadShare;
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let (Some(cpus), Some(threads)) = (case.server_cpus(), &case.far().server_threads) else {
         return Test::Untested;
     };
-    let Some(busy) = case.busy(Host::Server, &cpus) else { return Test::Untested };
+    let Some(busy) = case.busy(Whose::Server, &cpus) else { return Test::Untested };
     // On a single allowed CPU one thread and all CPUs are the same thing: S1 or S4.
     if cpus.len() < 2 || busy > 0.97 {
         return Test::NotSeen;

@@ -21,7 +21,7 @@ const LARGE_BYTES: f64 = 500.0;
 
 /// What a discipline runs out of, as the size of its packets tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum ShapedUnit {
     /// Large packets: bytes per second.
     Bytes,
     /// Small packets: more likely packets per second.
@@ -49,11 +49,11 @@ pub(super) fn at_limit<'a>(
 }
 
 /// What the discipline runs out of.
-pub(super) fn unit(qdisc: &QdiscUse) -> Unit {
+pub(super) fn unit(qdisc: &QdiscUse) -> ShapedUnit {
     match packet_bytes(qdisc) {
-        bytes if bytes >= LARGE_BYTES => Unit::Bytes,
-        bytes if bytes <= SMALL_BYTES => Unit::Packets,
-        _ => Unit::Unclear,
+        bytes if bytes >= LARGE_BYTES => ShapedUnit::Bytes,
+        bytes if bytes <= SMALL_BYTES => ShapedUnit::Packets,
+        _ => ShapedUnit::Unclear,
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn held_back(qdisc: &QdiscUse, host: &str) -> Seen {
 
 /// Which way bytes go on an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ShapedWay {
     /// Towards the host.
     In,
     /// From it.
@@ -107,7 +107,7 @@ pub(super) enum Way {
 pub(super) fn full_link(
     host: &HostFacts,
     observed: &Observed,
-    way: Way,
+    way: ShapedWay,
     name: &str,
 ) -> Option<Seen> {
     let (link, speed_bytes_s) = trusted(host, observed).max_by(|left, right| {
@@ -138,10 +138,10 @@ fn trusted<'a>(
     })
 }
 
-fn bytes_s(link: &LinkUse, way: Way) -> f64 {
+fn bytes_s(link: &LinkUse, way: ShapedWay) -> f64 {
     match way {
-        Way::In => link.rx_bytes_s,
-        Way::Out => link.tx_bytes_s,
+        ShapedWay::In => link.rx_bytes_s,
+        ShapedWay::Out => link.tx_bytes_s,
     }
 }
 

@@ -10,7 +10,7 @@
 //! Source: Gunther, Guerrilla Capacity Planning (coherency); Linux Documentation/locking/.
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, Host, percent};
+use crate::case::{Case, Whose, percent};
 use crate::ramp::{load_of, load_phrase};
 use model::run::Point;
 
@@ -30,7 +30,7 @@ pub fn test(case: &Case<'_>) -> Test {
     else {
         return Test::Untested;
     };
-    let Some(busy) = case.busy(Host::Server, &cpus) else { return Test::Untested };
+    let Some(busy) = case.busy(Whose::Server, &cpus) else { return Test::Untested };
     let growth = here_us / lighter_us;
     if growth < GROWTH_MIN || grows || busy < BUSY_MIN {
         return Test::NotSeen;

@@ -14,7 +14,7 @@
 //! Source: Linux net/core/sock_reuseport.c; Raab and Steger, Balls into Bins (1998).
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, HOT, Host, percent};
+use crate::case::{Case, HOT, Whose, percent};
 use observe::ThreadShare;
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub fn test(case: &Case<'_>) -> Test {
     else {
         return Test::Untested;
     };
-    let Some(busy) = case.busy(Host::Server, &cpus) else { return Test::Untested };
+    let Some(busy) = case.busy(Whose::Server, &cpus) else { return Test::Untested };
     let mut loads = processes(threads);
     if loads.len() < 2 {
         loads = threads_alike(case, threads);

@@ -14,7 +14,9 @@ use model::tuning::{Fate, Row, Scope, TakesEffect};
 use plan::{Cell, Server, Tune};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tune::{Act, Disruption, Host, Journal, Knob, Options, Planned, Profile, Split, TuneError};
+use tune::{
+    Act, ApplyOptions, Disruption, Host, Journal, Knob, Planned, Profile, Split, TuneError,
+};
 use tune::{Which, Wish};
 
 /// Whether knobs may be turned just now.
@@ -159,11 +161,11 @@ impl<'a> Turned<'a> {
             return Ok(());
         }
         let note = format!("ceiling run, cell {}", self.cell);
-        let options = Options {
+        let options = ApplyOptions {
             disruption: Disruption::Refused,
             stop: Some(self.stop),
             note: &note,
-            ..Options::default()
+            ..ApplyOptions::default()
         };
         IS_TURNED.store(true, Ordering::SeqCst);
         let applied = tune::apply(&host, &self.journal, &planned, &options, &mut |_| {});

@@ -129,7 +129,7 @@ pub(super) fn server_declared() -> Declaration {
 }
 
 /// The files of one group.
-struct Files {
+struct GroupFiles {
     path: String,
     version: u8,
     stat: Kept,
@@ -141,7 +141,7 @@ struct Files {
     usage: Kept,
 }
 
-impl Files {
+impl GroupFiles {
     fn of(group: &Group) -> Self {
         let file = |name| Kept::one_piece(group.folder.join(name));
         let quota = if group.version == 1 { "cpu.cfs_quota_us" } else { "cpu.max" };
@@ -200,7 +200,7 @@ fn if_there<T>(
 pub(crate) fn quotas(pid: u32) -> Result<Vec<CpuQuota>, Unreadable> {
     let mut buffer = Buffer::new();
     let read = |group: &Group| {
-        let quota = Files::of(group).quota(&mut buffer)?;
+        let quota = GroupFiles::of(group).quota(&mut buffer)?;
         Ok(CpuQuota {
             group: group.path.clone(),
             quota_us: quota.quota_us,
@@ -221,7 +221,7 @@ struct Cgroups {
     whose: Whose,
     root: Root,
     chain: Vec<Group>,
-    files: Vec<Files>,
+    files: Vec<GroupFiles>,
     chain_due_ns: u64,
     buffer: Buffer,
 }
@@ -249,7 +249,7 @@ impl Source for Cgroups {
         if round.due_ns >= self.chain_due_ns {
             let chain = cgroup_path::chain(&self.root, "cpu", pid)?;
             if chain != self.chain {
-                self.files = chain.iter().map(Files::of).collect();
+                self.files = chain.iter().map(GroupFiles::of).collect();
                 self.chain = chain;
             }
             self.chain_due_ns = round.due_ns + NS_PER_S;

@@ -54,7 +54,7 @@ pub(super) fn declared() -> Declaration {
         .counter("insert_failed", Unit::Count, "Entries that could not be inserted.")
 }
 
-struct Table {
+struct ConntrackTable {
     count: Kept,
     max: Kept,
     statistics: Kept,
@@ -65,7 +65,7 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let sysctl = |name| scope.root.path("/proc/sys/net/netfilter").join(name);
     let max = sysctl("nf_conntrack_max");
     max.exists().then(|| {
-        Box::new(Table {
+        Box::new(ConntrackTable {
             count: Kept::one_piece(sysctl("nf_conntrack_count")),
             max: Kept::one_piece(max),
             statistics: Kept::records(scope.root.path("/proc/thread-self/net/stat/nf_conntrack")),
@@ -74,7 +74,7 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     })
 }
 
-impl Source for Table {
+impl Source for ConntrackTable {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
         let statistics = self.statistics.parse(&mut self.buffer, parse)?;
         let count = self.count.parse(&mut self.buffer, parse_number)?;

@@ -93,7 +93,7 @@ pub(super) fn declared() -> Declaration {
 }
 
 /// The files of the server's group.
-struct Files {
+struct MemoryFiles {
     group: Group,
     usage: Kept,
     limit: Kept,
@@ -101,7 +101,7 @@ struct Files {
     events: Kept,
 }
 
-impl Files {
+impl MemoryFiles {
     fn of(group: Group) -> Self {
         let file =
             |v1, v2| Kept::one_piece(group.folder.join(if group.version == 1 { v1 } else { v2 }));
@@ -148,7 +148,7 @@ impl Files {
 struct Memory {
     root: Root,
     vmstat: Kept,
-    server: Option<Files>,
+    server: Option<MemoryFiles>,
     group_due_ns: u64,
     buffer: Buffer,
 }
@@ -176,7 +176,7 @@ impl Source for Memory {
                 let chain = cgroup_path::chain_if_there(&self.root, "memory", tree.root())?;
                 let group = chain.and_then(|chain| chain.into_iter().next());
                 if group.as_ref() != self.server.as_ref().map(|files| &files.group) {
-                    self.server = group.map(Files::of);
+                    self.server = group.map(MemoryFiles::of);
                 }
             }
             if let Some(files) = &mut self.server {

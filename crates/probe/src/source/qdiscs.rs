@@ -23,7 +23,7 @@ use std::io;
 
 /// One discipline as the kernel describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct QdiscRow {
     /// Number of the interface.
     pub index: u32,
     /// Handle of what it hangs on; all ones for the root of an interface.
@@ -44,7 +44,7 @@ const TCA_STATS_PKT64: u16 = 8;
 const TC_H_ROOT: u32 = u32::MAX;
 
 /// Parses one chunk as received.
-pub fn parse(bytes: &[u8]) -> Result<(Vec<Row>, More), ParseError> {
+pub fn parse(bytes: &[u8]) -> Result<(Vec<QdiscRow>, More), ParseError> {
     let mut rows = Vec::new();
     let more = netlink::messages(bytes, |kind, body| {
         if kind == RTM_NEWQDISC {
@@ -55,7 +55,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Vec<Row>, More), ParseError> {
     Ok((rows, more))
 }
 
-fn parse_row(body: &[u8]) -> Result<Row, ParseError> {
+fn parse_row(body: &[u8]) -> Result<QdiscRow, ParseError> {
     let fields = Fields(body);
     let (index, handle, parent) = (fields.u32(4)?, fields.u32(8)?, fields.u32(12)?);
     let mut qdisc = Qdisc { handle, ..Qdisc::default() };
@@ -68,7 +68,7 @@ fn parse_row(body: &[u8]) -> Result<Row, ParseError> {
         TCA_STATS2 => netlink::attributes(value, |kind, value| put(&mut qdisc, kind, value)),
         _ => Ok(()),
     })?;
-    Ok(Row { index, parent, qdisc })
+    Ok(QdiscRow { index, parent, qdisc })
 }
 
 fn put(qdisc: &mut Qdisc, kind: u16, value: &[u8]) -> Result<(), ParseError> {
@@ -96,7 +96,7 @@ fn put(qdisc: &mut Qdisc, kind: u16, value: &[u8]) -> Result<(), ParseError> {
 const QDISCS_MAX: usize = 256;
 
 /// Whether the row says something that no other row of its interface says.
-fn is_of_use(row: &Row) -> bool {
+fn is_of_use(row: &QdiscRow) -> bool {
     let has_name = row.parent == TC_H_ROOT || row.qdisc.handle != 0;
     has_name && row.qdisc.kind != "noqueue"
 }
@@ -169,7 +169,7 @@ mod tests {
     fn a_token_bucket_that_holds_back_and_drops() {
         let (rows, more) = parse(&fixture("linux-6.18-vm/qdiscs")).unwrap();
         assert_eq!(more, More::Nothing);
-        let kept: Vec<Row> = rows.into_iter().filter(is_of_use).collect();
+        let kept: Vec<QdiscRow> = rows.into_iter().filter(is_of_use).collect();
         let expected = Qdisc {
             interface: String::new(),
             kind: "tbf".into(),
@@ -182,14 +182,14 @@ mod tests {
             backlog_bytes: 2386,
             backlog_packets: 7,
         };
-        assert_eq!(kept, [Row { index: kept[0].index, parent: TC_H_ROOT, qdisc: expected }]);
+        assert_eq!(kept, [QdiscRow { index: kept[0].index, parent: TC_H_ROOT, qdisc: expected }]);
     }
 
     #[test]
     fn children_without_a_name_and_no_queue_are_left_out() {
         let row = |kind: &str, handle, parent| {
             let qdisc = Qdisc { kind: kind.into(), handle, ..Qdisc::default() };
-            is_of_use(&Row { index: 1, parent, qdisc })
+            is_of_use(&QdiscRow { index: 1, parent, qdisc })
         };
         assert!(row("mq", 0, TC_H_ROOT) && row("htb", 1 << 16, 5));
         assert!(!row("fq_codel", 0, 1) && !row("noqueue", 0, TC_H_ROOT));

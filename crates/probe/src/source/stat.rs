@@ -58,19 +58,19 @@ pub(super) fn declared() -> Declaration {
     )
 }
 
-struct Stat {
+struct CpuStat {
     file: Kept,
     buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(Stat {
+    Some(Box::new(CpuStat {
         file: Kept::one_piece(scope.root.path("/proc/stat")),
         buffer: Buffer::new(),
     }))
 }
 
-impl Source for Stat {
+impl Source for CpuStat {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
         Ok(Data::Cpus(self.file.parse(&mut self.buffer, parse)?))
     }

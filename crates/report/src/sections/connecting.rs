@@ -1,6 +1,6 @@
 //! Runs of connections that come and go, side by side: their rates and times to connect.
 
-use crate::page::{Axis, Block, Chart, Column, Series, Shape, Table, Unit, View};
+use crate::page::{Axis, Block, Chart, ChartShape, Column, Series, Table, Unit, View};
 use crate::wording::{count, mark_of, ns, or_dash, point_phrase};
 use model::histogram::Summary;
 use model::run::{Point, Run, TurnoverInfo};
@@ -67,7 +67,7 @@ fn chart(view: View) -> Chart {
             .to_string(),
         x: Axis::log("percentile", Unit::Nines),
         y: Axis::log("time to connect", Unit::Ns),
-        shape: Shape::Lines,
+        shape: ChartShape::Lines,
         views: vec![view],
         selected: 0,
     }

@@ -1,7 +1,7 @@
 //! CPU time of each host by state, of the generator and of the server.
 
 use crate::hosts::{FAR, Host, hosts, near, since_origin_s};
-use crate::page::{Axis, Band, Block, Chart, Column, Series, Shape, Table, Unit, View};
+use crate::page::{Axis, Band, Block, Chart, ChartShape, Column, Series, Table, Unit, View};
 use crate::wording::{mark_of, or_dash, percent, plural, point_heading, point_mark, point_phrase};
 use model::reading::Reading;
 use model::run::Run;
@@ -117,7 +117,7 @@ fn states_chart(
         note: "All CPUs. The bars on top are measured windows.".to_string(),
         x: Axis::linear("time in the run", Unit::Seconds),
         y: Axis::linear("share", Unit::Percent),
-        shape: Shape::Stacked,
+        shape: ChartShape::Stacked,
         views: over_run(run, shares.iter().map(at_s).collect(), series),
         selected: 0,
     })
@@ -175,7 +175,7 @@ fn processes_chart(run: &Run) -> Option<Chart> {
         note: "CPUs' worth of time, from the scheduler.".to_string(),
         x: Axis::linear("time in the run", Unit::Seconds),
         y: Axis::linear("CPUs", Unit::Cpus),
-        shape: Shape::Lines,
+        shape: ChartShape::Lines,
         views: over_run(run, x, series),
         selected: 0,
     })
@@ -218,7 +218,7 @@ fn threads_chart(run: &Run, process: Process, id: &str, title: &str) -> Option<C
         note: "A thread at 1.0 has no time left, whatever the host's average says.".to_string(),
         x: Axis::linear("time in the run", Unit::Seconds),
         y: Axis::linear("CPUs", Unit::Cpus),
-        shape: Shape::Lines,
+        shape: ChartShape::Lines,
         views: over_run(run, used.iter().map(|used| used.at_s).collect(), series),
         selected: 0,
     })

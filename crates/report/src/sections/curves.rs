@@ -1,6 +1,6 @@
 //! Throughput and latency over what the levels vary.
 
-use crate::page::{Axis, Block, Chart, Limit, Mark, Scale, Series, Shape, Unit, View};
+use crate::page::{Axis, Block, Chart, ChartShape, Limit, Mark, Scale, Series, Unit, View};
 use crate::wording::{interval, mark_of, per_second, rate_of};
 use model::histogram::Summary;
 use model::run::{Point, Run};
@@ -150,7 +150,7 @@ fn rate_chart(run: &Run, varied: Varied, view: View) -> Chart {
         note: format!("Completed good responses per second.{band}"),
         x: varied.axis(),
         y: Axis::linear("rate", Unit::PerSecond),
-        shape: Shape::Lines,
+        shape: ChartShape::Lines,
         views: vec![view],
         selected: 0,
     }
@@ -163,7 +163,7 @@ fn latency_chart(varied: Varied, view: View) -> Chart {
         note: "A percentile with fewer than ten samples beyond it is not drawn.".to_string(),
         x: varied.axis(),
         y: Axis { label: "latency".to_string(), unit: Unit::Ns, scale: Scale::Log },
-        shape: Shape::Lines,
+        shape: ChartShape::Lines,
         views: vec![view],
         selected: 0,
     }

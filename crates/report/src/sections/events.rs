@@ -1,7 +1,7 @@
 //! Events: how many arrived, how large a part of what was meant, and how late.
 
 use super::timeline;
-use crate::page::{Axis, Block, Chart, Column, Shape, Table, Unit};
+use crate::page::{Axis, Block, Chart, ChartShape, Column, Table, Unit};
 use crate::wording::{
     best_point, count, delivered, mark_of, microseconds, ns, or_dash, plural, point_heading,
     point_mark,
@@ -107,7 +107,7 @@ pub fn charts(run: &Run) -> Vec<Block> {
         note: note.to_string(),
         x: Axis::linear("time", Unit::Seconds),
         y,
-        shape: Shape::Lines,
+        shape: ChartShape::Lines,
         views: rows
             .iter()
             .map(|(point, events)| timeline::view_of(run, point, &events.series, series))

@@ -18,7 +18,7 @@ pub(super) fn of(merged: &MergedProfile) -> Option<Flame> {
         ProfileKind::Heap => show_bytes(value as f64),
         _ => show_ns(value as f64),
     };
-    let mut places = Places::default();
+    let mut places = BoxPlaces::default();
     let boxes = merged.flame.iter().map(|frame| {
         let width = frame.value as f64 / total as f64;
         Box {
@@ -46,7 +46,7 @@ pub(super) fn difference(kind: ProfileKind, before: &[Frame], after: &[Frame]) -
     let mut paths: BTreeMap<&[&str], (f64, f64)> = BTreeMap::new();
     old.iter().for_each(|(path, share)| paths.entry(path).or_default().0 += share);
     new.iter().for_each(|(path, share)| paths.entry(path).or_default().1 += share);
-    let mut places = Places::default();
+    let mut places = BoxPlaces::default();
     // A path comes before all that goes on from it, because words are compared one by one.
     let boxes = paths.iter().map(|(path, (old, new))| {
         let (depth, width) = (path.len() as u32 - 1, (old + new) / 2.0);
@@ -128,12 +128,12 @@ pub(super) fn kind_name(kind: ProfileKind) -> &'static str {
 
 /// Where the next box of each depth begins: below the box above it, behind its last neighbour.
 #[derive(Default)]
-struct Places {
+struct BoxPlaces {
     /// Begin of the latest box of each depth, and end of what is below it so far.
     open: Vec<(f64, f64)>,
 }
 
-impl Places {
+impl BoxPlaces {
     fn next(&mut self, depth: u32, width: f64) -> f64 {
         let depth = depth as usize;
         self.open.truncate(depth);

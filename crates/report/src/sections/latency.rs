@@ -1,6 +1,6 @@
 //! The whole distribution of latency.
 
-use crate::page::{Axis, Block, Chart, Column, Mark, Series, Shape, Table, Unit, View};
+use crate::page::{Axis, Block, Chart, ChartShape, Column, Mark, Series, Table, Unit, View};
 use crate::wording::{best_point, count, mark_of, ns, or_dash, point_heading, point_mark};
 use crate::wording::{plural, point_phrase};
 use model::histogram::{Histogram, SAMPLES_BEYOND, Summary};
@@ -191,7 +191,7 @@ pub fn distribution(run: &Run) -> Vec<Block> {
             .to_string(),
         x: Axis::log("percentile", Unit::Nines),
         y: Axis::log("latency", Unit::Ns),
-        shape: Shape::Lines,
+        shape: ChartShape::Lines,
         views,
         selected,
     })]

@@ -13,13 +13,13 @@ use model::tick::ERROR_CLASSES;
 use model::units::show_count;
 
 /// A column and how to fill it.
-struct Cell {
+struct LevelCell {
     column: Column,
     cell: fn(&Point) -> String,
 }
 
-fn figure(column: Column, cell: fn(&Point) -> String) -> Cell {
-    Cell { column, cell }
+fn figure(column: Column, cell: fn(&Point) -> String) -> LevelCell {
+    LevelCell { column, cell }
 }
 
 /// One row per point; columns that say nothing in this run are left out.
@@ -45,7 +45,7 @@ pub fn levels(run: &Run) -> Vec<Block> {
     vec![Block::Table(table)]
 }
 
-fn figures(points: &[Point]) -> Vec<Cell> {
+fn figures(points: &[Point]) -> Vec<LevelCell> {
     let any = |has: fn(&Point) -> bool| points.iter().any(has);
     let of_events = points.iter().all(|point| point.events.is_some());
     let heading = if of_events { "subs" } else { "conns" };
@@ -72,7 +72,7 @@ fn figures(points: &[Point]) -> Vec<Cell> {
     figures
 }
 
-fn rest(points: &[Point]) -> Vec<Cell> {
+fn rest(points: &[Point]) -> Vec<LevelCell> {
     let mut figures = Vec::new();
     if !points.iter().all(is_kept_busy) {
         let in_flight = |p: &Point| or_dash(p.in_flight.mean, show_count);

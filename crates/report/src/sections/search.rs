@@ -2,9 +2,9 @@
 
 use crate::page::{Banner, Block, Column, Mark, Table, Tone};
 use crate::wording::{or_dash, per_second, percent, plural, wall_phrase};
-use model::objective::Standing;
+use model::objective::ObjectiveStanding;
 use model::run::Run;
-use model::search::{Answer, Check, Ended, SearchTrial, Trust};
+use model::search::{Answer, Ended, SearchCheck, SearchTrial, Trust};
 use model::units::show_ns;
 use model::verdict::{CeilingKind, Confidence, Named};
 
@@ -60,8 +60,8 @@ fn ended_sentence(run: &Run, answer: &Answer) -> String {
     format!("Confidence: {sure}. Ended after {}: {why}.", plural(trials as u64, "trial"))
 }
 
-fn check_sentence(check: Option<&Check>, side: &str) -> Option<String> {
-    let Check { rate, agrees, runs } = check?;
+fn check_sentence(check: Option<&SearchCheck>, side: &str) -> Option<String> {
+    let SearchCheck { rate, agrees, runs } = check?;
     let (wanted, other) = if side == "below" { ("holds", "misses") } else { ("misses", "holds") };
     let rate = per_second(*rate);
     let found = match agrees {
@@ -102,11 +102,11 @@ pub fn table(run: &Run) -> Vec<Block> {
 fn standing(trial: &SearchTrial) -> (Mark, &'static str) {
     match (trial.standing, trial.trust) {
         (_, Trust::Invalid) => (Mark::Broken, "not valid"),
-        (Standing::Met, Trust::ClientLate) => (Mark::None, "met, client late"),
-        (Standing::Met, Trust::Sound) => (Mark::None, "met"),
-        (Standing::Missed, Trust::ClientLate) => (Mark::Caution, "missed, client late"),
-        (Standing::Missed, Trust::Sound) => (Mark::None, "missed"),
-        (Standing::Undecided, _) => (Mark::Caution, "undecided"),
+        (ObjectiveStanding::Met, Trust::ClientLate) => (Mark::None, "met, client late"),
+        (ObjectiveStanding::Met, Trust::Sound) => (Mark::None, "met"),
+        (ObjectiveStanding::Missed, Trust::ClientLate) => (Mark::Caution, "missed, client late"),
+        (ObjectiveStanding::Missed, Trust::Sound) => (Mark::None, "missed"),
+        (ObjectiveStanding::Undecided, _) => (Mark::Caution, "undecided"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Throughput and latency inside each point, second by second.
 
-use crate::page::{Axis, Block, Chart, Series, Shape, Unit, View};
+use crate::page::{Axis, Block, Chart, ChartShape, Series, Unit, View};
 use crate::wording::{best_point, mark_of, point_phrase};
 use model::run::{Point, Run};
 use model::series::Second;
@@ -22,7 +22,7 @@ pub fn points(run: &Run) -> Vec<Block> {
         note: "Each second of the measured window; a steady point is a flat line.".to_string(),
         x: Axis::linear("time", Unit::Seconds),
         y: Axis::linear("rate", Unit::PerSecond),
-        shape: Shape::Lines,
+        shape: ChartShape::Lines,
         views: views(rates),
         selected,
     };
@@ -32,7 +32,7 @@ pub fn points(run: &Run) -> Vec<Block> {
         note: "Of the requests completed in each second.".to_string(),
         x: Axis::linear("time", Unit::Seconds),
         y: Axis::log("latency", Unit::Ns),
-        shape: Shape::Lines,
+        shape: ChartShape::Lines,
         views: views(latencies),
         selected,
     };

@@ -32,11 +32,11 @@ impl Ink {
 
 /// A line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct TextLine {
     spans: Vec<(Ink, String)>,
 }
 
-impl Line {
+impl TextLine {
     pub(super) fn painted(ink: Ink, text: String) -> Self {
         Self { spans: vec![(ink, text)] }
     }

@@ -11,7 +11,7 @@ pub(crate) mod wrap;
 
 use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
 use crate::sections::{Detail, advice, beside, calibration, compare, experiment_briefly, page_of};
-use line::{Ink, Line};
+use line::{Ink, TextLine};
 use model::advice::{Advice, Calibration};
 use model::comparison::Comparison;
 use model::experiment::Experiment;
@@ -69,13 +69,13 @@ pub fn text_calibration(of: &Calibration, style: Style) -> String {
 /// A page as text, each line ended.
 pub fn draw(page: &Page, style: Style) -> String {
     let mut lines = vec![
-        Line::painted(Ink::Strong, fit(&page.title, WIDTH)),
-        Line::painted(Ink::Faint, fit(&page.subtitle, WIDTH)),
+        TextLine::painted(Ink::Strong, fit(&page.title, WIDTH)),
+        TextLine::painted(Ink::Faint, fit(&page.subtitle, WIDTH)),
     ];
     let mut below_heading = false;
     for block in &page.blocks {
         if !below_heading {
-            lines.push(Line::default());
+            lines.push(TextLine::default());
         }
         lines.extend(block_lines(block));
         below_heading = matches!(block, Block::Heading(_));
@@ -87,9 +87,9 @@ pub fn draw(page: &Page, style: Style) -> String {
     text
 }
 
-fn block_lines(block: &Block) -> Vec<Line> {
+fn block_lines(block: &Block) -> Vec<TextLine> {
     match block {
-        Block::Heading(text) => vec![Line::painted(Ink::Strong, fit(text, WIDTH))],
+        Block::Heading(text) => vec![TextLine::painted(Ink::Strong, fit(text, WIDTH))],
         Block::Banner(banner) => banner_lines(banner),
         Block::Text(text) => paragraph(Ink::Plain, text),
         Block::Table(table) => table::lines(table),
@@ -101,14 +101,14 @@ fn block_lines(block: &Block) -> Vec<Line> {
     }
 }
 
-fn paragraph(ink: Ink, text: &str) -> Vec<Line> {
+fn paragraph(ink: Ink, text: &str) -> Vec<TextLine> {
     let margin = " ".repeat(MARGIN);
-    let line = |text: String| Line::painted(ink, format!("{margin}{text}"));
+    let line = |text: String| TextLine::painted(ink, format!("{margin}{text}"));
     wrap_at_most(text, WIDTH - MARGIN, LINES_MAX).into_iter().map(line).collect()
 }
 
 /// A bar at the left keeps the verdict apart from everything else, with and without colour.
-fn banner_lines(banner: &Banner) -> Vec<Line> {
+fn banner_lines(banner: &Banner) -> Vec<TextLine> {
     let ink = match banner.tone {
         Tone::Good => Ink::Good,
         Tone::Neutral => Ink::Strong,
@@ -118,17 +118,17 @@ fn banner_lines(banner: &Banner) -> Vec<Line> {
     let bar = "▌ ";
     let mut lines = Vec::new();
     for text in wrap_at_most(&banner.text, WIDTH - width(bar), LINES_MAX) {
-        lines.push(Line::painted(ink, format!("{bar}{text}")));
+        lines.push(TextLine::painted(ink, format!("{bar}{text}")));
     }
     for sentence in &banner.lines {
         for text in wrap_at_most(sentence, WIDTH - width(bar), LINES_MAX) {
-            lines.push(Line::painted(ink, bar.to_string()).then(Ink::Plain, text));
+            lines.push(TextLine::painted(ink, bar.to_string()).then(Ink::Plain, text));
         }
     }
     lines
 }
 
-fn facts_lines(facts: &[Fact]) -> Vec<Line> {
+fn facts_lines(facts: &[Fact]) -> Vec<TextLine> {
     let names = facts.iter().map(|fact| width(&fact.name)).max().unwrap_or(0).min(24);
     let indent = MARGIN + names + 2;
     let mut lines = Vec::new();
@@ -136,14 +136,14 @@ fn facts_lines(facts: &[Fact]) -> Vec<Line> {
         let mut name = fit(&fact.name, names);
         for text in wrap_at_most(&fact.value, WIDTH - indent, LINES_MAX) {
             let label = format!("{}{}", " ".repeat(MARGIN), wrap::left(&name, names + 2));
-            lines.push(Line::painted(Ink::Faint, label).then(Ink::Plain, text));
+            lines.push(TextLine::painted(Ink::Faint, label).then(Ink::Plain, text));
             name = String::new();
         }
     }
     lines
 }
 
-fn list_lines(list: &List) -> Vec<Line> {
+fn list_lines(list: &List) -> Vec<TextLine> {
     let mut lines = Vec::new();
     if !list.lead.is_empty() {
         lines.extend(paragraph(Ink::Plain, &list.lead));
@@ -157,7 +157,7 @@ fn list_lines(list: &List) -> Vec<Line> {
         for (number, text) in wrap(item, WIDTH - indent).into_iter().enumerate() {
             let before = if number == 0 { bullet.as_str() } else { "" };
             let before = format!("{}{}", " ".repeat(MARGIN), wrap::left(before, width(&bullet)));
-            lines.push(Line::painted(Ink::Plain, before).then(ink, text));
+            lines.push(TextLine::painted(Ink::Plain, before).then(ink, text));
         }
     }
     lines

@@ -1,6 +1,6 @@
 //! Charts in a terminal: one line of bars per series, with the least and the greatest value.
 
-use super::line::{Ink, Line};
+use super::line::{Ink, TextLine};
 use super::wrap::{fit, left, width};
 use super::{MARGIN, WIDTH};
 use crate::page::{Axis, Chart, Scale, Series, Unit};
@@ -13,7 +13,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const BARS_MAX: usize = 36;
 
 /// The view a chart begins with.
-pub(super) fn lines(chart: &Chart) -> Vec<Line> {
+pub(super) fn lines(chart: &Chart) -> Vec<TextLine> {
     let margin = " ".repeat(MARGIN);
     let Some(view) = chart.views.get(chart.selected) else { return Vec::new() };
     let (first, last) = (view.x.first(), view.x.last());
@@ -24,13 +24,13 @@ pub(super) fn lines(chart: &Chart) -> Vec<Line> {
         _ => "nothing was measured".to_string(),
     };
     let title = format!("{margin}{}: {}, {span}", chart.title, view.label);
-    let mut lines = vec![Line::painted(Ink::Strong, fit(&title, WIDTH))];
+    let mut lines = vec![TextLine::painted(Ink::Strong, fit(&title, WIDTH))];
     let names = view.series.iter().map(|series| width(&series.label)).max().unwrap_or(0).min(20);
     for series in &view.series {
         let name = left(&fit(&series.label, names), names);
         let bars = left(&bars(chart, series), BARS_MAX.min(view.x.len().max(1)));
         let text = format!("{margin}{name}  {bars}  {}", extent(chart, series));
-        lines.push(Line::painted(Ink::Plain, fit(&text, WIDTH)));
+        lines.push(TextLine::painted(Ink::Plain, fit(&text, WIDTH)));
     }
     lines
 }

@@ -1,6 +1,6 @@
 //! Tables in columns of a terminal.
 
-use super::line::{Ink, Line};
+use super::line::{Ink, TextLine};
 use super::wrap::{left, right, width, wrap, wrap_at_most};
 use super::{MARGIN, WIDTH};
 use crate::page::{Align, Column, Mark, Row, Table};
@@ -23,13 +23,13 @@ struct Layout {
 }
 
 /// Caption, heading, rows, what was left out, notes.
-pub(super) fn lines(table: &Table) -> Vec<Line> {
+pub(super) fn lines(table: &Table) -> Vec<TextLine> {
     let layout = layout(table);
     let mut lines = Vec::new();
     if !table.caption.is_empty() {
         let caption = wrap(&table.caption, WIDTH - MARGIN).into_iter();
         let indent = " ".repeat(MARGIN);
-        lines.extend(caption.map(|text| Line::painted(Ink::Strong, format!("{indent}{text}"))));
+        lines.extend(caption.map(|text| TextLine::painted(Ink::Strong, format!("{indent}{text}"))));
     }
     lines.extend(heading(table, &layout));
     for row in &table.rows {
@@ -42,7 +42,7 @@ pub(super) fn lines(table: &Table) -> Vec<Line> {
 }
 
 /// A note that begins with the symbol of a mark is as visible as the rows it explains.
-fn note_lines(note: &str) -> Vec<Line> {
+fn note_lines(note: &str) -> Vec<TextLine> {
     let ink = match note.split(' ').next() {
         Some(first) if first == Mark::Broken.symbol() => Ink::Bad,
         Some(first) if first == Mark::Caution.symbol() => Ink::Caution,
@@ -54,7 +54,7 @@ fn note_lines(note: &str) -> Vec<Line> {
     let lines = wrap_at_most(note, WIDTH - MARGIN, CELL_LINES_MAX).into_iter().enumerate();
     let indented = |(number, text): (usize, String)| {
         let before = if number == 0 { " ".repeat(indent) } else { hanging.clone() };
-        Line::painted(ink, format!("{before}{text}"))
+        TextLine::painted(ink, format!("{before}{text}"))
     };
     lines.map(indented).collect()
 }
@@ -155,7 +155,7 @@ fn aligned(column: &Column, text: &str, room: usize) -> String {
 }
 
 /// Titles broken between words; their last lines stand on the first row.
-fn heading(table: &Table, layout: &Layout) -> Vec<Line> {
+fn heading(table: &Table, layout: &Layout) -> Vec<TextLine> {
     let titles: Vec<Vec<String>> = layout
         .shown
         .iter()
@@ -171,12 +171,12 @@ fn heading(table: &Table, layout: &Layout) -> Vec<Line> {
             text.push_str(&aligned(&table.columns[*index], part, layout.widths[position]));
             text.push_str(&" ".repeat(layout.gap));
         }
-        Line::painted(Ink::Faint, text)
+        TextLine::painted(Ink::Faint, text)
     };
     (0..height).map(line).collect()
 }
 
-fn row_lines(table: &Table, layout: &Layout, row: &Row) -> Vec<Line> {
+fn row_lines(table: &Table, layout: &Layout, row: &Row) -> Vec<TextLine> {
     let cells: Vec<Vec<String>> = layout
         .shown
         .iter()
@@ -197,7 +197,7 @@ fn row_lines(table: &Table, layout: &Layout, row: &Row) -> Vec<Line> {
             text.push_str(&aligned(&table.columns[*index], part, layout.widths[position]));
             text.push_str(&" ".repeat(layout.gap));
         }
-        Line::painted(ink, text)
+        TextLine::painted(ink, text)
     };
     (0..height).map(line).collect()
 }

@@ -13,7 +13,7 @@
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
 use crate::place::Place;
-use crate::predict::{self, Room};
+use crate::predict::{self, Usage};
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -55,7 +55,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 }
 
 fn predict(signals: &Signals) -> Prediction {
-    let room = Room {
+    let room = Usage {
         relieved: WALLS,
         used: signals.server.conntrack_use,
         what: "of the connection tracking table",

@@ -14,7 +14,7 @@
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
 use crate::place::{Format, Place};
-use crate::predict::{self, Room};
+use crate::predict::{self, Usage};
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -76,7 +76,7 @@ fn even(first: u32, unprivileged: u32) -> u32 {
 }
 
 fn predict(signals: &Signals) -> Prediction {
-    let room = Room {
+    let room = Usage {
         relieved: WALLS,
         used: signals.client.ports_use,
         what: "of the generator's range of ports",

@@ -13,7 +13,7 @@
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
 use crate::place::Place;
-use crate::predict::{self, Room};
+use crate::predict::{self, Usage};
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -73,7 +73,7 @@ fn may_raise(host: &Host) -> bool {
 
 fn predict(signals: &Signals) -> Prediction {
     let held = signals.connections.map(|held| format!("; {held} connections need one each"));
-    let room = Room {
+    let room = Usage {
         relieved: WALLS,
         used: signals.server.files_use,
         what: &format!("of the server's limit of open files{}", held.unwrap_or_default()),

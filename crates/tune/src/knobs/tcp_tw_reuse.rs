@@ -13,7 +13,7 @@
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Effect, Knob, Proposal, Sign};
 use crate::place::Place;
-use crate::predict::{self, Room};
+use crate::predict::{self, Usage};
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -73,7 +73,7 @@ fn judge(before: &str, now: &str, wanted: &str) -> Effect {
 }
 
 fn predict(signals: &Signals) -> Prediction {
-    let room = Room {
+    let room = Usage {
         relieved: WALLS,
         used: signals.client.ports_use,
         what: "of the generator's range of ports",

@@ -59,7 +59,7 @@ fn room_is_calculated_by_littles_law() {
     assert_eq!(needed(Some(f64::INFINITY), 60.0), None);
     let ports = |used, wall: Option<WallId>| {
         let signals = Signals { wall: wall.map(Named::Wall), ..Signals::default() };
-        let of = Room {
+        let of = Usage {
             relieved: &[WallId::C7],
             used,
             what: "of the range of ports",

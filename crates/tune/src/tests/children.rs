@@ -1,7 +1,7 @@
 //! Processes that are started after their parent was changed.
 
 use super::{Ground, fates};
-use crate::apply::{Options, apply};
+use crate::apply::{ApplyOptions, apply};
 use crate::clock;
 use crate::host::Host;
 use crate::plan::plan;
@@ -49,7 +49,7 @@ fn what_a_process_hands_down_is_told_and_put_back() {
         ..testing::split(Profile::Throughput, "2-3", "0-1")
     };
     let planned = plan(&host, &wish, None);
-    apply(&host, &ground.journal(), &planned, &Options::default(), &mut |_| {}).unwrap();
+    apply(&host, &ground.journal(), &planned, &ApplyOptions::default(), &mut |_| {}).unwrap();
     assert_eq!((mask(&ground, 50).as_str(), files(&ground, 50).as_str()), ("0-1", MANY));
 
     let later = clock::boot_ms() / 10 + 1;

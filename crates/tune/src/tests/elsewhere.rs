@@ -1,7 +1,7 @@
 //! Changes that are looked at, or put back, from somewhere else, or while a device is not itself.
 
 use super::{Ground, fates};
-use crate::apply::{Disruption, Options, apply};
+use crate::apply::{ApplyOptions, Disruption, apply};
 use crate::error::TuneError;
 use crate::guard::{Watched, guard};
 use crate::host::{Host, Wish};
@@ -42,7 +42,8 @@ fn put_back(ground: &Ground, host: &Host) -> Vec<Row> {
 fn apply_only(ground: &Ground, host: &Host, only: &[&str]) {
     let only = only.iter().map(|id| (*id).to_string()).collect();
     let planned = plan(host, &Wish { only, ..Wish::default() }, None);
-    let done = apply(host, &ground.journal(), &planned, &Options::default(), &mut |_| {}).unwrap();
+    let done =
+        apply(host, &ground.journal(), &planned, &ApplyOptions::default(), &mut |_| {}).unwrap();
     assert!(done.rows.iter().any(|row| row.fate == Fate::Applied), "{done:?}");
 }
 
@@ -101,7 +102,7 @@ fn a_file_of_the_whole_host_is_taken_whoever_changed_it() {
     ground.made.write(BACKLOG, "1000").write(super::SOMAXCONN, "4096");
     let planned = plan(&within(&ground, THERE), &wish_of(&["T25", "T29"]), None);
     let there = within(&ground, THERE);
-    let done = apply(&there, &ground.journal(), &planned, &Options::default(), &mut |_| {});
+    let done = apply(&there, &ground.journal(), &planned, &ApplyOptions::default(), &mut |_| {});
     let Err(TuneError::Refused { rows }) = done else { panic!("{done:?}") };
     assert_eq!(fates(&rows), [Fate::Refused, Fate::Proposed], "one backlog, two somaxconn");
 }
@@ -173,7 +174,7 @@ fn interrupted_by(ground: &Ground, goes: &[&str]) -> (TuneError, Vec<Row>) {
             goes.iter().for_each(|file| drop(fs::remove_file(host.root.path(file))));
         }
     };
-    let done = apply(&host, &ground.journal(), &planned, &Options::default(), &mut tell);
+    let done = apply(&host, &ground.journal(), &planned, &ApplyOptions::default(), &mut tell);
     let Err(TuneError::RolledBack { rows, left, transaction, why }) = done else {
         panic!("{done:?}")
     };
@@ -231,7 +232,8 @@ fn the_watchdog_waits_for_a_device_that_is_being_set_up_again() {
     let watch = |_: &str| Ok(());
     let deadline = Some(Duration::from_millis(100));
     let disruption = Disruption::Allowed;
-    let options = Options { deadline, disruption, watch: Some(&watch), ..Options::default() };
+    let options =
+        ApplyOptions { deadline, disruption, watch: Some(&watch), ..ApplyOptions::default() };
     let applied = apply(&host, &journal, &planned, &options, &mut |_| {}).unwrap();
     assert_eq!(fates(&applied.rows), [Fate::Applied]);
     let response = ground.text(RINGS);

@@ -20,7 +20,7 @@ use report::text::draw;
 use serde_json::json;
 use std::io::{self, Write};
 use std::time::Duration;
-use tune::{Applied, DEADLINE, Disruption, Host, Journal, Options, TuneError};
+use tune::{Applied, ApplyOptions, DEADLINE, Disruption, Host, Journal, TuneError};
 
 /// Makes every change that the plan with the same options proposes, or none: when one fails, or
 /// Ctrl-C is pressed, those before it are put back in reverse order. Nothing is made permanent.
@@ -141,7 +141,7 @@ pub fn apply(command: &Apply) -> Result<Code, Failure> {
     let planned = tune::plan(&host, &wish, None);
     let allowed = command.allow_disruptive;
     let start = |transaction: &str| watch::start(transaction, journal.folder());
-    let options = Options {
+    let options = ApplyOptions {
         disruption: if allowed { Disruption::Allowed } else { Disruption::Refused },
         deadline: command.deadline.as_ref().map(|left| left.0),
         watch: Some(&start),
@@ -302,7 +302,7 @@ fn far_status(command: &Status, rows: Vec<Row>) -> Result<Code, Failure> {
     Ok(code)
 }
 
-fn heading(one: &tune::Standing) -> String {
+fn heading(one: &tune::InForce) -> String {
     let at = jiff::Timestamp::from_millisecond(one.at_unix_ms as i64).unwrap_or_default();
     let left = match one.left() {
         None => String::new(),

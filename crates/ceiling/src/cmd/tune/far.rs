@@ -17,7 +17,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
-use tune::{Disruption, Host, Journal, Options, TuneError, Wish};
+use tune::{ApplyOptions, Disruption, Host, Journal, TuneError, Wish};
 
 /// Carries out orders on the probe's own host, one at a time.
 #[derive(Debug)]
@@ -136,12 +136,12 @@ impl Hands {
                 let (host, wish) = server.look(wanted)?;
                 let planned = tune::plan(&host, &wish, None);
                 let start = |transaction: &str| watch::start(transaction, &self.journal);
-                let options = Options {
+                let options = ApplyOptions {
                     disruption: if *disruptive { Disruption::Allowed } else { Disruption::Refused },
                     deadline: deadline_ns.map(Duration::from_nanos),
                     watch: Some(&start),
                     note: "ordered over the line of the probe",
-                    ..Options::default()
+                    ..ApplyOptions::default()
                 };
                 Ok(response(tune::apply(&host, &journal, &planned, &options, &mut silent)))
             }
