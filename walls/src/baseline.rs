@@ -1,12 +1,11 @@
 //! Two simple rules that everybody has, to be better than.
 
-use crate::again::{best, raw};
-use judge::again::observe;
-use judge::observe::{CpuShare, Observed, QuotaShare, ThreadShare};
+use crate::rejudge::best;
 use model::reading::Data;
 use model::run::{Point, Run};
 use model::verdict::Named;
 use model::wall::WallId;
+use observe::{CpuShare, Observed, QuotaShare, Raw, ThreadShare};
 
 /// Definition of the first rule, for the table.
 pub const HIGHEST: &str = "B1, highest utilisation wins: of client CPUs (C1), hottest client \
@@ -36,7 +35,7 @@ struct Used {
 /// The wall by the first rule.
 pub fn highest(run: &Run) -> Named {
     let Some(point) = best(&run.record) else { return Named::Unknown };
-    let observed = observe(&run.record, point, raw(run));
+    let observed = Raw::from(run).observed(&run.record, point);
     let used = used(run, point, &observed);
     let candidates = [
         (used.client_cpus, WallId::C1),
@@ -54,7 +53,7 @@ pub fn highest(run: &Run) -> Named {
 /// The wall by the second rule.
 pub fn checklist(run: &Run) -> Named {
     let Some(point) = best(&run.record) else { return Named::Unknown };
-    let observed = observe(&run.record, point, raw(run));
+    let observed = Raw::from(run).observed(&run.record, point);
     let used = used(run, point, &observed);
     let far = observed.far.as_deref().unwrap_or(&observed);
     let seconds = point.load.duration_s.max(0.001);

@@ -2,9 +2,9 @@
 //!
 //! Draws of another seed are scored, so that nobody is praised for what was learnt by heart.
 
-use crate::again::speaking;
 use crate::label::Label;
 use crate::options::FitOptions;
+use crate::rejudge::speaking;
 use crate::scenario::{self, Truth};
 use anyhow::{Context, Result, bail};
 use judge::odds::Table;

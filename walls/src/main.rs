@@ -23,9 +23,9 @@ mod draw;
 mod label;
 mod proof;
 
-mod again;
 mod baseline;
 mod fit;
+mod rejudge;
 mod score;
 mod table;
 

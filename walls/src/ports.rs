@@ -34,11 +34,11 @@ fn ask(address: SocketAddrV4, from_port: u16) -> Result<String> {
     connect(&socket, &address)?;
     let mut stream = TcpStream::from(socket);
     stream.write_all(b"GET / HTTP/1.1\r\nHost: stage\r\n\r\n")?;
-    let mut answer = [0; 1024];
-    let count = stream.read(&mut answer)?;
-    let answer = String::from_utf8_lossy(&answer[..count]).into_owned();
-    let named = answer.lines().find_map(|line| line.strip_prefix("Server: "));
-    Ok(named.context("the answer names no server")?.to_owned())
+    let mut response = [0; 1024];
+    let count = stream.read(&mut response)?;
+    let response = String::from_utf8_lossy(&response[..count]).into_owned();
+    let named = response.lines().find_map(|line| line.strip_prefix("Server: "));
+    Ok(named.context("the response names no server")?.to_owned())
 }
 
 /// Leaves the client only ports of which this share reaches the first listener.

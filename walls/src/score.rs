@@ -1,9 +1,9 @@
 //! How often verdicts are right: every kept run judged again, in four ways, beside two baselines.
 
-use crate::again::{Experiments, Sight, judged};
 use crate::baseline;
 use crate::label::Label;
 use crate::options::ScoreOptions;
+use crate::rejudge::{Experiments, Sight, judged};
 use crate::scenario::{self, Scenario, Truth};
 use crate::table;
 use anyhow::{Context, Result, bail};

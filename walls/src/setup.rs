@@ -144,7 +144,7 @@ pub struct Setup {
     pub sysctls: Vec<(Host, &'static str, String)>,
     /// Length of the machine's per-CPU backlog, which belongs to no namespace.
     pub backlog_packets: Option<u32>,
-    /// Whether answers to the stranger get lost on the way.
+    /// Whether responses to the stranger get lost on the way.
     pub stranger_is_deaf: bool,
     /// Source ports of which this share reaches the first of two listeners.
     pub skew: Option<f64>,

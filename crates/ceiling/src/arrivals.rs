@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use clap::{Args, ValueEnum};
 use model::curve::Curve;
 use model::load::{Arrival, Spacing};
-use model::shapes;
+use model::rate_syntax;
 use model::units::{parse_rate, show_ns};
 use std::fs;
 use std::path::PathBuf;
@@ -49,14 +49,14 @@ impl Spread {
         self.arrivals.map_or(Spacing::Fixed, Arrivals::spacing)
     }
 
-    /// Largest number of connections beside `connections` asked for. Only an open loop has
-    /// requests that wait.
-    pub fn connections_max(&self, connections: u32, arrival: &Arrival) -> Result<u32, Failure> {
+    /// Connections beyond `connections` that may be opened. Only an open loop has requests that
+    /// wait for one.
+    pub fn spare(&self, connections: u32, arrival: &Arrival) -> Result<u32, Failure> {
         if *arrival == Arrival::Closed && self.arrivals.is_some() {
             let text = "--arrivals: belongs to an open loop; for example -R 1k --arrivals poisson";
             return Err(Failure::Usage(text.to_string()));
         }
-        let Some(most) = self.max_connections else { return Ok(connections) };
+        let Some(most) = self.max_connections else { return Ok(0) };
         let usage = |text: String| Err(Failure::Usage(format!("--max-connections: {text}")));
         if *arrival == Arrival::Closed {
             return usage(
@@ -70,7 +70,7 @@ impl Spread {
                 u64::from(connections) * 4
             ));
         }
-        Ok(most as u32)
+        Ok(most as u32 - connections)
     }
 }
 
@@ -126,15 +126,18 @@ impl Asked {
             return Ok(endless(Curve::constant(rate), "--rate"));
         }
         if let Some(text) = &self.steps {
-            let curve = shapes::parse_steps(text).map_err(|e| usage("--steps", e.to_string()))?;
+            let curve =
+                rate_syntax::parse_steps(text).map_err(|e| usage("--steps", e.to_string()))?;
             return Ok(ending(curve, "--steps"));
         }
         if let Some(text) = &self.ramp {
-            let curve = shapes::parse_ramp(text).map_err(|e| usage("--ramp", e.to_string()))?;
+            let curve =
+                rate_syntax::parse_ramp(text).map_err(|e| usage("--ramp", e.to_string()))?;
             return Ok(ending(curve, "--ramp"));
         }
         if let Some(text) = &self.spike {
-            let curve = shapes::parse_spike(text).map_err(|e| usage("--spike", e.to_string()))?;
+            let curve =
+                rate_syntax::parse_spike(text).map_err(|e| usage("--spike", e.to_string()))?;
             if curve.duration_ns() > duration_ns {
                 let (ends, window) = (curve.duration_ns() as f64, duration_ns as f64);
                 let (ends, window) = (show_ns(ends), show_ns(window));
@@ -144,7 +147,7 @@ impl Asked {
             return Ok(endless(curve, "--spike"));
         }
         if let Some(text) = &self.sine {
-            let curve = shapes::parse_sine(text, duration_ns);
+            let curve = rate_syntax::parse_sine(text, duration_ns);
             let curve = curve.map_err(|e| usage("--sine", e.to_string()))?;
             return Ok(endless(curve, "--sine"));
         }
@@ -154,7 +157,7 @@ impl Asked {
         let shown = path.display();
         let text = fs::read_to_string(path)
             .map_err(|error| usage("--replay", format!("cannot read {shown}: {error}")))?;
-        let curve = shapes::parse_recording(&text)
+        let curve = rate_syntax::parse_recording(&text)
             .map_err(|error| usage("--replay", format!("{shown}, {error}")))?;
         Ok(ending(curve, "--replay"))
     }

@@ -21,7 +21,7 @@ pub struct ConfirmOptions {
     #[arg(long)]
     confirm: bool,
 
-    /// With --confirm: a path on the same server with answers of another size
+    /// With --confirm: a path on the same server with responses of another size
     #[arg(long, value_name = "PATH", value_parser = path)]
     confirm_route: Option<String>,
 
@@ -51,7 +51,7 @@ impl ConfirmOptions {
             Question::Load | Question::Ramp => {}
             Question::Find => {
                 return refuse(
-                    "--confirm: a search confirms its answer by runs below and above it; to \
+                    "--confirm: a search confirms its response by runs below and above it; to \
                      confirm the wall use load at that rate",
                 );
             }

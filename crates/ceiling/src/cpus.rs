@@ -9,7 +9,7 @@ pub fn allowed() -> Vec<usize> {
     affinity().unwrap_or_else(|| (0..available_parallelism().map_or(1, usize::from)).collect())
 }
 
-/// The affinity mask, without CPUs that are off: what `sched_getaffinity` answers.
+/// The affinity mask, without CPUs that are off: what `sched_getaffinity` responses.
 fn affinity() -> Option<Vec<usize>> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;

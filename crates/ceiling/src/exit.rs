@@ -86,7 +86,7 @@ pub fn unmet(record: &Record) -> String {
     shown.collect::<Vec<_>>().join("; ")
 }
 
-/// Whether no answer came at all, good or bad, and no limit explains it.
+/// Whether no response came at all, good or bad, and no limit explains it.
 fn was_silent(record: &Record) -> bool {
     record.verdict.wall == Named::Unknown
         && !record.points.is_empty()

@@ -12,11 +12,11 @@ mod cmd;
 mod arrivals;
 mod confirm;
 mod cpus;
-mod far;
+mod endpoints;
 mod options;
+mod remote_probe;
 mod requests;
 mod trial;
-mod ways;
 
 mod session;
 mod signals;

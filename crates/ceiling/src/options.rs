@@ -1,10 +1,10 @@
 //! Options that `load` and `ramp` share. Names are those fingers know from wrk, then curl.
 
 use crate::confirm::ConfirmOptions;
+use crate::endpoints::WayOptions;
 use crate::exit::Strictness;
-use crate::far::ProbeOptions;
+use crate::remote_probe::ProbeOptions;
 use crate::secure::Secure;
-use crate::ways::WayOptions;
 use clap::{Args, ValueEnum};
 use model::check::{Digest, Lengths, Needle, Statuses};
 use model::objective::{Objective, ObjectiveError};
@@ -48,7 +48,7 @@ pub struct Options {
     #[arg(long, value_name = "T|auto", value_parser = warmup)]
     pub warmup: Option<WarmupChoice>,
 
-    /// A request without a complete answer after this time failed
+    /// A request without a complete response after this time failed
     #[arg(short = 'T', long, value_name = "T", default_value = "10s", value_parser = duration)]
     pub timeout: u64,
 
@@ -158,7 +158,7 @@ impl Options {
     }
 }
 
-/// What a good answer must be like; an answer that is not so failed.
+/// What a good response must be like; a response that is not so failed.
 #[derive(Debug, Args)]
 pub struct CheckOptions {
     /// Statuses that are good: 200 or 2xx,304

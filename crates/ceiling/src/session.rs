@@ -8,6 +8,7 @@ use crate::signals::stop_flag;
 use lab::Logs;
 use model::event::Event;
 use model::load::{ServerProcess, Trial};
+use model::root::Root;
 use model::run::Run;
 use model::secret::Secrets;
 use report::Detail;
@@ -32,7 +33,7 @@ pub fn run(trial: &Trial, options: &Options) -> Result<Code, Failure> {
         }
     };
     // What a run that was killed had changed would be measured by this one.
-    for told in lab::touch::put_back_leftovers() {
+    for told in tune::put_back_abandoned(&Root::default(), &tune::journal_folder()) {
         let _ = writeln!(io::stderr(), "ceiling: {told}");
     }
     let stop = stop_flag()?;

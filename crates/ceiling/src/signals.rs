@@ -70,7 +70,7 @@ pub fn patient_flag() -> Result<Arc<AtomicBool>, Failure> {
 
 /// Whether something is changed that an orderly end puts back.
 fn is_changed() -> bool {
-    lab::touch::is_under_way() || lab::experiment::is_turned()
+    tune::is_changed() || lab::experiment::is_turned()
 }
 
 fn handle(signal: c_int, asked: &Arc<Asked>) -> Result<(), Error> {

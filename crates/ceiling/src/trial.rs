@@ -40,8 +40,7 @@ pub struct Shape {
 /// Decides everything and checks what can be checked without load.
 pub fn resolve(options: &Options, shape: Shape) -> Result<Trial, Failure> {
     let cpus = cpus(options)?;
-    let most = |level: &Level| level.connections.max(level.connections_max);
-    let threads_max = shape.levels.iter().map(most).max().unwrap_or(1);
+    let threads_max = shape.levels.iter().map(Level::connections_max).max().unwrap_or(1);
     let seed = options.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond() as u64 >> 10);
     let Asked { url, requests, targets } = requests::resolve(options, seed)?;
     if url.scheme == Scheme::Tcp && shape.question != Question::Churn {

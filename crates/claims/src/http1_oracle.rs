@@ -1,14 +1,14 @@
 //! Heads mean what an independent parser says they mean.
 
 use wire::Shapes;
-use wire::answer::{Expect, ProtocolError};
 use wire::http1::Http1;
+use wire::response::{Expect, ProtocolError};
 
 /// What our session makes of one head, given whole.
 fn ours(head: &[u8]) -> Result<Option<u16>, ProtocolError> {
     let mut rest = head;
-    let answer = Http1::new().receive(&mut rest, Expect::HeadOnly, &mut Shapes::new())?;
-    Ok(answer.map(|answer| answer.status))
+    let response = Http1::new().receive(&mut rest, Expect::HeadOnly, &mut Shapes::new())?;
+    Ok(response.map(|response| response.status))
 }
 
 /// Ends with a panic where one of them does not hold.

@@ -2,8 +2,8 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use wire::Shapes;
-use wire::answer::{Answer, Expect, ProtocolError};
 use wire::http1::{Http1, Witness};
+use wire::response::{Expect, ProtocolError, Response};
 
 /// Keeps bodies, one after the other.
 #[derive(Default)]
@@ -15,23 +15,23 @@ impl Witness for Bodies {
     }
 }
 
-/// The answers, and all bytes of their bodies.
-fn answers(
+/// The responses, and all bytes of their bodies.
+fn responses(
     input: &[u8],
     piece_max: usize,
     expect: Expect,
     shapes: &mut Shapes,
-) -> Result<(Vec<Answer>, Vec<u8>), ProtocolError> {
+) -> Result<(Vec<Response>, Vec<u8>), ProtocolError> {
     let mut session = Http1::new();
-    let (mut answers, mut bodies) = (Vec::new(), Bodies::default());
+    let (mut responses, mut bodies) = (Vec::new(), Bodies::default());
     for piece in input.chunks(piece_max) {
         let mut piece = piece;
         while !piece.is_empty() {
-            answers.extend(session.receive_before(&mut piece, expect, shapes, &mut bodies)?);
+            responses.extend(session.receive_before(&mut piece, expect, shapes, &mut bodies)?);
         }
     }
-    answers.extend(session.end()?);
-    Ok((answers, bodies.0))
+    responses.extend(session.end()?);
+    Ok((responses, bodies.0))
 }
 
 /// Ends with a panic where one of them does not hold.
@@ -44,13 +44,13 @@ pub fn hold(bytes: &[u8]) {
     let expect = if choice & 1 == 0 { Expect::Body } else { Expect::HeadOnly };
     let piece_max = usize::from(choice >> 1) + 1;
     let mut shapes = Shapes::new();
-    let whole = answers(bytes, bytes.len(), expect, &mut shapes);
-    assert_eq!(whole, answers(bytes, bytes.len(), expect, &mut shapes), "learning changed it");
-    assert_eq!(whole, answers(bytes, piece_max, expect, &mut shapes), "pieces changed it");
-    assert_eq!(whole, answers(bytes, 1, expect, &mut Shapes::new()), "single bytes changed it");
-    if let Ok((answers, bodies)) = whole {
-        let total: u64 = answers.iter().map(|answer| answer.bytes).sum();
-        assert_eq!(total, bytes.len() as u64, "every byte belongs to an answer");
-        assert!(bodies.len() as u64 <= total, "bodies are parts of answers");
+    let whole = responses(bytes, bytes.len(), expect, &mut shapes);
+    assert_eq!(whole, responses(bytes, bytes.len(), expect, &mut shapes), "learning changed it");
+    assert_eq!(whole, responses(bytes, piece_max, expect, &mut shapes), "pieces changed it");
+    assert_eq!(whole, responses(bytes, 1, expect, &mut Shapes::new()), "single bytes changed it");
+    if let Ok((responses, bodies)) = whole {
+        let total: u64 = responses.iter().map(|response| response.bytes).sum();
+        assert_eq!(total, bytes.len() as u64, "every byte belongs to a response");
+        assert!(bodies.len() as u64 <= total, "bodies are parts of responses");
     }
 }

@@ -27,7 +27,7 @@ fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults)> {
         error_status: fault()?,
         chunked: fault()?,
         until_close: fault()?,
-        last_answer: fault()?,
+        last_response: fault()?,
         pieces: fault()?,
         bytewise: fault()?,
         unsolicited: fault()?,
@@ -103,7 +103,7 @@ pub fn hold(bytes: &[u8]) {
     }
     assert_eq!(account.latency.count, account.measured.completed);
     let completed = account.measured.completed + account.unmeasured.completed;
-    assert!(completed <= account.witness.good_answers, "an answer was invented");
+    assert!(completed <= account.witness.good_responses, "a response was invented");
     if let Some(budget) = level.budget {
         assert_eq!(account.measured.sent, budget);
     }

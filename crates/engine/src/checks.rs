@@ -1,15 +1,15 @@
-//! The answers of one worker held against the rules of the tape, when there are any.
+//! The responses of one worker held against the rules of the tape, when there are any.
 //!
 //! Without rules there is no memory per connection, and the session shows bodies to nobody.
 //!
-//! Hot: runs for every answer.
+//! Hot: runs for every response.
 
 use crate::driver::SlotId;
 use model::check::Check;
 use std::sync::Arc;
 use wire::Shapes;
-use wire::answer::{Answer, ProtocolError};
 use wire::http1::Http1;
+use wire::response::{ProtocolError, Response};
 use wire::rules::{Examined, Progress};
 use wire::tape::Tape;
 
@@ -28,7 +28,7 @@ impl Checks {
         Self { tape: Arc::clone(tape), progress: vec![Progress::default(); watched] }
     }
 
-    /// Lets the session of a connection receive the answer to the request at `position`.
+    /// Lets the session of a connection receive the response to the request at `position`.
     #[inline]
     pub fn receive(
         &mut self,
@@ -36,7 +36,7 @@ impl Checks {
         input: &mut &[u8],
         position: u32,
         shapes: &mut Shapes,
-    ) -> Result<Option<Answer>, ProtocolError> {
+    ) -> Result<Option<Response>, ProtocolError> {
         let expect = self.tape.expect(position);
         match self.progress.get_mut(slot as usize) {
             None => session.receive(input, expect, shapes),
@@ -47,12 +47,12 @@ impl Checks {
         }
     }
 
-    /// The check that a complete answer failed. One with an error status is a failure anyway.
+    /// The check that a complete response failed. One with an error status is a failure anyway.
     #[inline]
-    pub fn verdict(&mut self, slot: SlotId, position: u32, answer: Answer) -> Option<Check> {
+    pub fn verdict(&mut self, slot: SlotId, position: u32, response: Response) -> Option<Check> {
         let progress = self.progress.get_mut(slot as usize)?;
-        let failed = self.tape.rules(position).verdict(progress, answer.status);
-        failed.filter(|_| answer.status < 400)
+        let failed = self.tape.rules(position).verdict(progress, response.status);
+        failed.filter(|_| response.status < 400)
     }
 
     /// A connection begins anew.

@@ -47,7 +47,7 @@ pub enum StartError {
 /// What the connections of a crew are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// They send requests and await answers.
+    /// They send requests and await responses.
     Asking,
     /// They listen to streams of events, each to one of the tape's requests.
     Listening {
@@ -153,7 +153,7 @@ impl Crew {
         self.order(|index| Order::Connect {
             load,
             connections: mine(level.connections, index),
-            connections_max: mine(level.connections_max.max(level.connections), index),
+            connections_max: mine(level.connections_max(), index),
             depth: level.depth,
             pace: pace.clone(),
             life: level.life,

@@ -1,7 +1,7 @@
 //! Requests in flight, with the stamps that make their latency.
 //!
 //! Requests that one send handed over share their stamps, so they are kept as one run with a
-//! count. Answers come back in order on a connection (RFC 9112 section 9.3), so each connection
+//! count. Responses come back in order on a connection (RFC 9112 section 9.3), so each connection
 //! is a queue of runs. The memory of all queues is taken at the start.
 //!
 //! Hot: runs for every request.
@@ -15,9 +15,9 @@ pub struct Run {
     pub sent_ns: u64,
     /// When they were due, nanoseconds; in closed loop the same.
     pub planned_ns: u64,
-    /// Place on the tape of the first one without an answer.
+    /// Place on the tape of the first one without a response.
     pub position: u32,
-    /// How many have no answer yet.
+    /// How many have no response yet.
     pub count: u32,
     /// Which part of which level they were sent in.
     pub epoch: u32,
@@ -88,7 +88,7 @@ impl Flights {
         queue.requests += run.count;
     }
 
-    /// The oldest request of a connection got its answer; `next` is the place on the tape of the
+    /// The oldest request of a connection got its response; `next` is the place on the tape of the
     /// one after it.
     #[inline]
     pub fn pop(&mut self, slot: SlotId, next: u32) {

@@ -24,7 +24,7 @@ pub struct Job {
     pub connections_max: u32,
     /// Requests in flight per connection of the deepest level.
     pub depth_max: u32,
-    /// A request without a complete answer after this time failed, nanoseconds.
+    /// A request without a complete response after this time failed, nanoseconds.
     pub timeout_ns: u64,
     /// A connection attempt without success after this time failed, nanoseconds.
     pub connect_timeout_ns: u64,
@@ -41,7 +41,7 @@ pub struct Job {
 /// How the requests of a level become due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pace {
-    /// When an answer frees a place.
+    /// When a response frees a place.
     Closed,
     /// On a schedule that all workers share.
     Open {
@@ -75,7 +75,7 @@ pub enum Order {
     /// Send without measuring.
     Warm,
     /// Measure what is sent from `begin_ns` until `end_ns` or until `budget` requests were sent;
-    /// then await answers for at most `drain_ns`.
+    /// then await responses for at most `drain_ns`.
     Measure {
         /// Monotonic begin of the window.
         begin_ns: u64,
@@ -83,7 +83,7 @@ pub enum Order {
         end_ns: u64,
         /// Requests to send; as many as possible when absent.
         budget: Option<u64>,
-        /// How long answers are awaited after the last send.
+        /// How long responses are awaited after the last send.
         drain_ns: u64,
     },
     /// End a measured window now and drain as ordered; stop a warm-up.

@@ -1,14 +1,14 @@
 //! The account of requests: every one that is sent is later completed, failed or unanswered.
 //!
 //! Load comes in parts: the warm-up of a level, then its measured window. Each request belongs to
-//! the part it was sent in, whenever its answer comes. When a level is closed, what is still in
-//! flight is written off as unanswered, and an answer that comes later finds no account.
+//! the part it was sent in, whenever its response comes. When a level is closed, what is still in
+//! flight is written off as unanswered, and a response that comes later finds no account.
 //!
-//! Hot: runs for every answer.
+//! Hot: runs for every response.
 
 use model::check::Check;
 use model::tick::{Counters, ErrorClass, Tick};
-use wire::answer::Answer;
+use wire::response::Response;
 
 /// A part of the load by number; 0 belongs to nothing.
 pub type Epoch = u32;
@@ -50,12 +50,12 @@ pub enum Timing {
     FromPlan,
 }
 
-/// Answers in a row to requests that were sent together; they share one latency.
+/// Responses in a row to requests that were sent together; they share one latency.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Streak {
     stamp: Stamp,
-    answers: u64,
-    answers_2xx: u64,
+    responses: u64,
+    responses_2xx: u64,
     bytes: u64,
 }
 
@@ -144,7 +144,7 @@ impl Ledger {
         epoch == self.window.epoch && epoch != 0
     }
 
-    /// Books requests that failed without an answer, which was known at `at_ns`.
+    /// Books requests that failed without a response, which was known at `at_ns`.
     pub fn fail(
         &mut self,
         tick: &mut Tick,
@@ -168,39 +168,40 @@ impl Ledger {
         }
     }
 
-    /// Books one answer. Good ones gather in `streak` until [`Ledger::settle`]. Returns 1 when it
+    /// Books one response. Good ones gather in `streak` until [`Ledger::settle`]. Returns 1 when it
     /// answers a measured request, else 0.
     #[inline]
-    pub fn answer(
+    pub fn response(
         &mut self,
         tick: &mut Tick,
         streak: &mut Streak,
         at_ns: u64,
         stamp: Stamp,
-        answer: Answer,
+        response: Response,
     ) -> u64 {
         let is_measured = u64::from(self.is_window(stamp.epoch));
-        if answer.status >= 400 {
-            self.bad_answer(tick, at_ns, stamp.epoch, answer);
+        if response.status >= 400 {
+            self.bad_response(tick, at_ns, stamp.epoch, response);
             return is_measured;
         }
         if streak.stamp != stamp {
             self.settle(tick, streak, at_ns);
             *streak = Streak { stamp, ..Streak::default() };
         }
-        streak.answers += 1;
-        streak.answers_2xx += u64::from(answer.status < 300);
-        streak.bytes += answer.bytes;
+        streak.responses += 1;
+        streak.responses_2xx += u64::from(response.status < 300);
+        streak.bytes += response.bytes;
         is_measured
     }
 
-    /// Books one answer that failed a check. Returns 1 when it answers a measured request, else 0.
+    /// Books one response that failed a check. Returns 1 when it answers a measured request, else
+    /// 0.
     pub fn mismatch(
         &mut self,
         tick: &mut Tick,
         at_ns: u64,
         epoch: Epoch,
-        answer: Answer,
+        response: Response,
         check: Check,
     ) -> u64 {
         let is_measured = u64::from(self.is_window(epoch));
@@ -208,44 +209,44 @@ impl Ledger {
         if let Some(counters) = self.land(tick, epoch, 1) {
             counters.failed += 1;
             counters.mismatches.add(check, 1);
-            counters.status[usize::from(answer.status / 100 - 2)] += 1;
-            counters.bytes_received += answer.bytes;
+            counters.status[usize::from(response.status / 100 - 2)] += 1;
+            counters.bytes_received += response.bytes;
         }
         is_measured
     }
 
-    /// Books the good answers gathered so far, which were complete at `at_ns`.
+    /// Books the good responses gathered so far, which were complete at `at_ns`.
     #[inline]
     pub fn settle(&mut self, tick: &mut Tick, streak: &mut Streak, at_ns: u64) {
-        let Streak { stamp, answers, answers_2xx, bytes } = std::mem::take(streak);
-        if answers == 0 {
+        let Streak { stamp, responses, responses_2xx, bytes } = std::mem::take(streak);
+        if responses == 0 {
             return;
         }
         if self.is_window(stamp.epoch) {
-            tick.latency.record_n(at_ns.saturating_sub(stamp.planned_ns), answers);
+            tick.latency.record_n(at_ns.saturating_sub(stamp.planned_ns), responses);
             if self.timing == Timing::FromPlan {
-                tick.service.record_n(at_ns.saturating_sub(stamp.sent_ns), answers);
+                tick.service.record_n(at_ns.saturating_sub(stamp.sent_ns), responses);
             }
             tick.fate_ns = at_ns;
         }
-        if let Some(counters) = self.land(tick, stamp.epoch, answers) {
-            counters.completed += answers;
-            counters.status[0] += answers_2xx;
-            counters.status[1] += answers - answers_2xx;
+        if let Some(counters) = self.land(tick, stamp.epoch, responses) {
+            counters.completed += responses;
+            counters.status[0] += responses_2xx;
+            counters.status[1] += responses - responses_2xx;
             counters.bytes_received += bytes;
         }
     }
 
     #[inline(never)]
-    fn bad_answer(&mut self, tick: &mut Tick, at_ns: u64, epoch: Epoch, answer: Answer) {
+    fn bad_response(&mut self, tick: &mut Tick, at_ns: u64, epoch: Epoch, response: Response) {
         self.note_fate(tick, at_ns, epoch);
         if self.is_window(epoch) {
-            tick.error_codes.add(answer.status);
+            tick.error_codes.add(response.status);
         }
         if let Some(counters) = self.land(tick, epoch, 1) {
             counters.failed += 1;
-            counters.status[usize::from(answer.status / 100 - 2)] += 1;
-            counters.bytes_received += answer.bytes;
+            counters.status[usize::from(response.status / 100 - 2)] += 1;
+            counters.bytes_received += response.bytes;
         }
     }
 }
@@ -254,8 +255,8 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    const GOOD: Answer = Answer { status: 200, bytes: 100, reusable: true };
-    const BAD: Answer = Answer { status: 503, bytes: 50, reusable: true };
+    const GOOD: Response = Response { status: 200, bytes: 100, reusable: true };
+    const BAD: Response = Response { status: 503, bytes: 50, reusable: true };
 
     fn at(sent_ns: u64, epoch: Epoch) -> Stamp {
         Stamp { planned_ns: sent_ns, sent_ns, epoch }
@@ -271,9 +272,9 @@ mod tests {
         let measured = ledger.send_measured(&mut tick, 4, 40);
         assert_eq!((ledger.in_flight(), ledger.window_in_flight()), (7, 4));
 
-        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, at(1, warm), GOOD), 0);
-        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, at(5, measured), GOOD), 1);
-        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, at(5, measured), BAD), 1);
+        assert_eq!(ledger.response(&mut tick, &mut streak, 9, at(1, warm), GOOD), 0);
+        assert_eq!(ledger.response(&mut tick, &mut streak, 9, at(5, measured), GOOD), 1);
+        assert_eq!(ledger.response(&mut tick, &mut streak, 9, at(5, measured), BAD), 1);
         ledger.settle(&mut tick, &mut streak, 9);
         ledger.fail(&mut tick, 9, measured, ErrorClass::Reset, 1);
         ledger.close(&mut tick, 9);
@@ -294,7 +295,7 @@ mod tests {
         let epoch = ledger.send_measured(&mut tick, 2, 20);
         for planned_ns in [100, 300] {
             let stamp = Stamp { planned_ns, sent_ns: 400, epoch };
-            ledger.answer(&mut tick, &mut streak, 1000, stamp, GOOD);
+            ledger.response(&mut tick, &mut streak, 1000, stamp, GOOD);
         }
         ledger.settle(&mut tick, &mut streak, 1000);
         let latency = tick.latency.summary(0);
@@ -304,13 +305,13 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_after_the_close_is_booked_nowhere() {
+    fn a_response_after_the_close_is_booked_nowhere() {
         let (mut ledger, mut tick, mut streak): (Ledger, Tick, Streak) = Default::default();
         ledger.open_window();
         let epoch = ledger.send_measured(&mut tick, 1, 10);
         ledger.close(&mut tick, 9);
         let before = tick.measured;
-        assert_eq!(ledger.answer(&mut tick, &mut streak, 9, at(1, epoch), GOOD), 0);
+        assert_eq!(ledger.response(&mut tick, &mut streak, 9, at(1, epoch), GOOD), 0);
         ledger.settle(&mut tick, &mut streak, 9);
         ledger.fail(&mut tick, 9, epoch, ErrorClass::Reset, 1);
         assert_eq!((tick.measured, tick.latency.count()), (before, 0));
@@ -323,19 +324,19 @@ mod tests {
         let warm = ledger.send_warmup(&mut tick, 2, 20);
         ledger.open_window();
         let epoch = ledger.send_measured(&mut tick, 5, 50);
-        ledger.answer(&mut tick, &mut streak, 10, at(1, epoch), GOOD);
+        ledger.response(&mut tick, &mut streak, 10, at(1, epoch), GOOD);
         ledger.settle(&mut tick, &mut streak, 10);
         assert_eq!(tick.fate_ns, 10);
-        ledger.answer(&mut tick, &mut streak, 20, at(1, epoch), BAD);
+        ledger.response(&mut tick, &mut streak, 20, at(1, epoch), BAD);
         assert_eq!(tick.fate_ns, 20, "an error status is a fate");
         ledger.mismatch(&mut tick, 30, epoch, GOOD, Check::Body);
         assert_eq!(tick.fate_ns, 30, "a failed check is one");
         ledger.fail(&mut tick, 40, epoch, ErrorClass::Timeout, 1);
-        assert_eq!(tick.fate_ns, 40, "no answer in time is one");
+        assert_eq!(tick.fate_ns, 40, "no response in time is one");
         ledger.fail(&mut tick, 50, warm, ErrorClass::Timeout, 1);
-        ledger.answer(&mut tick, &mut streak, 50, at(1, warm), BAD);
+        ledger.response(&mut tick, &mut streak, 50, at(1, warm), BAD);
         assert_eq!(tick.fate_ns, 40, "requests of the warm-up do not count");
         ledger.close(&mut tick, 60);
-        assert_eq!((tick.fate_ns, tick.measured.unanswered), (60, 1), "nor any answer at all");
+        assert_eq!((tick.fate_ns, tick.measured.unanswered), (60, 1), "nor any response at all");
     }
 }

@@ -1,7 +1,7 @@
 //! The data plane: drives load and stamps every request.
 //!
 //! What this room is for: moving bytes as cheaply as the kernel allows, and knowing for each
-//! request when it was sent and when its answer was complete.
+//! request when it was sent and when its response was complete.
 //! In: a job (routes, encoded requests, sizes) and orders (connect, warm up, measure, stop).
 //! Out: ticks, one per worker and tenth of a second.
 //! Never: a lock, a log line, an async runtime, the wall clock, a file; and after warm-up no
@@ -19,13 +19,13 @@ mod alarms;
 mod flight;
 mod ledger;
 mod places;
+mod pool;
 mod start;
 mod tally;
 
 mod checks;
 mod recorder;
 pub mod schedule;
-mod slot;
 
 pub mod clock;
 pub mod driver;

@@ -4,7 +4,7 @@
 //! the control plane is late and no empty tick is there, the current one simply goes on: it covers
 //! a longer interval, and nothing is lost.
 //!
-//! Hot: runs for every answer.
+//! Hot: runs for every response.
 
 use model::tick::{Phase, Tick};
 use rtrb::{Consumer, Producer, RingBuffer};

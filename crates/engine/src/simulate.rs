@@ -41,7 +41,7 @@ pub struct Level {
     pub window_ns: u64,
     /// Requests to send in the window; as many as possible when absent.
     pub budget: Option<u64>,
-    /// How long answers are awaited.
+    /// How long responses are awaited.
     pub drain_ns: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct Account {
     pub release_lag: Summary,
     /// The generator's own lateness; open loop only.
     pub lateness: Summary,
-    /// How long requests without an answer waited at least.
+    /// How long requests without a response waited at least.
     pub at_least: Summary,
     /// By target: requests of the window and latency of the completed ones; empty with one target.
     pub targets: Vec<(Counters, Summary)>,

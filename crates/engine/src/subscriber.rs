@@ -1,4 +1,4 @@
-//! One worker whose connections listen: each sends one request, and its answer never ends.
+//! One worker whose connections listen: each sends one request, and its response never ends.
 //!
 //! The loop is that of [`crate::worker`] without what belongs to requests: nothing is sent but the
 //! subscription, nothing is awaited but the next event, and there are no deadlines after the
@@ -11,14 +11,13 @@
 //! Hot: runs for every event.
 
 use crate::driver::{Ahead, Buffer, Driver, Event, SlotId};
-use crate::job::{Job, Order, first_route};
+use crate::job::{Job, Order};
+use crate::pool::{Duty, Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
-use crate::slot::{Fate, Link, Slot};
-use crate::worker::{BACKOFF_SCAN_NS, OPENING_MAX, TICK_NS, next_random};
+use crate::worker::TICK_NS;
 use model::fanout::Subscription;
-use model::tick::{Connections, ErrorClass, Phase, Tick};
+use model::tick::{ErrorClass, Phase, Tick};
 use rtrb::Consumer;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use wire::Shapes;
 use wire::http1::Http1;
@@ -44,11 +43,12 @@ enum Stage {
     Report,
 }
 
-/// Receiving side of one connection.
-#[derive(Debug, Clone)]
+/// What a subscriber keeps of one connection.
+#[derive(Debug)]
 struct Stream {
+    session: Http1,
     sse: Sse,
-    /// The answer under way is a stream of events.
+    /// The response under way is a stream of events.
     is_stream: bool,
     /// This connection's stream was counted as accepted.
     is_counted: bool,
@@ -62,28 +62,19 @@ pub struct Subscriber<D> {
     driver: D,
     tape: Arc<Tape>,
     shapes: Shapes,
-    slots: Vec<Slot>,
-    streams: Vec<Stream>,
+    pool: Pool<Stream>,
     recorder: Recorder,
     orders: Consumer<Order>,
-    routes: u32,
-    next_route: u32,
-    connect_timeout_ns: u64,
     /// What the server's clock of stamps shows at our zero; nothing when that is not known.
     stamps_ns: Option<i64>,
-    random: u64,
 
     load: u32,
-    wanted: u32,
     stage: Stage,
     /// Begin of a window that was ordered and has not begun.
     window: Option<(u64, Stage)>,
     is_warm: bool,
-    connections: Connections,
-    to_open: VecDeque<SlotId>,
     turn_begin_ns: u64,
     next_tick_ns: u64,
-    next_scan_ns: u64,
     quit: bool,
 }
 
@@ -100,8 +91,9 @@ impl<D: Driver> Subscriber<D> {
     ) -> Self {
         let now_ns = driver.now_ns();
         // Streams are taken in turn over all workers.
-        let stream = |slot: u32| (slot * job.threads + index) % job.tape.period();
-        let fresh = |slot: u32| Stream {
+        let stream = |slot: SlotId| (slot * job.threads + index) % job.tape.period();
+        let fresh = |slot| Stream {
+            session: Http1::new(),
             sse: Sse::new(),
             is_stream: false,
             is_counted: false,
@@ -112,25 +104,16 @@ impl<D: Driver> Subscriber<D> {
             driver,
             tape: Arc::clone(&job.tape),
             shapes: Shapes::new(),
-            slots: (0..slots).map(|slot| Slot::new(stream(slot))).collect(),
-            streams: (0..slots).map(fresh).collect(),
+            pool: Pool::new(job, (slots, index), TICK_NS, now_ns, fresh),
             recorder,
             orders,
-            routes: job.routes.len().max(1) as u32,
-            next_route: first_route(job, index),
-            connect_timeout_ns: job.connect_timeout_ns,
             stamps_ns,
-            random: (job.seed ^ (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1,
             load: 0,
-            wanted: 0,
             stage: Stage::Rest,
             window: None,
             is_warm: false,
-            connections: Connections::default(),
-            to_open: VecDeque::with_capacity(slots as usize),
             turn_begin_ns: now_ns,
             next_tick_ns: now_ns + TICK_NS,
-            next_scan_ns: now_ns,
             quit: false,
         }
     }
@@ -196,7 +179,7 @@ impl<D: Driver> Subscriber<D> {
                 }
                 Order::Stop => self.stop(now_ns),
                 Order::Quit => {
-                    (0..self.slots.len() as SlotId).for_each(|slot| self.driver.close(slot));
+                    self.pool.all().for_each(|slot| self.driver.close(slot));
                     self.quit = true;
                 }
             }
@@ -210,12 +193,12 @@ impl<D: Driver> Subscriber<D> {
             self.hand_over(now_ns);
             self.next_tick_ns += TICK_NS * ((now_ns - self.next_tick_ns) / TICK_NS + 1);
         }
-        if now_ns >= self.next_scan_ns {
+        if now_ns >= self.pool.next_scan_ns() {
             self.scan(now_ns);
         }
-        while self.connections.opening < OPENING_MAX {
-            let Some(slot) = self.to_open.pop_front() else { break };
-            self.open(slot, self.driver.now_ns());
+        while let Some(slot) = self.pool.next_queued(OPENING_MAX) {
+            let now_ns = self.driver.now_ns();
+            self.pool.open(slot, &mut self.driver, &mut self.recorder.tick, now_ns);
         }
         let stage_ends_ns = match (self.stage, self.window) {
             (Stage::Measure { end_ns, .. }, _) => end_ns,
@@ -223,7 +206,7 @@ impl<D: Driver> Subscriber<D> {
             (_, Some((begin_ns, _))) => begin_ns,
             (_, None) => u64::MAX,
         };
-        let due_ns = self.next_tick_ns.min(self.next_scan_ns).min(stage_ends_ns);
+        let due_ns = self.next_tick_ns.min(self.pool.next_scan_ns()).min(stage_ends_ns);
         due_ns.min(now_ns + WAIT_MAX_NS)
     }
 
@@ -247,30 +230,27 @@ impl<D: Driver> Subscriber<D> {
     }
 
     fn begin_level(&mut self, connections: u32, now_ns: u64) {
-        assert!(connections as usize <= self.slots.len());
         self.hand_over(now_ns);
-        (self.wanted, self.is_warm) = (connections, false);
-        let state = &mut self.connections;
-        (state.opened, state.failed, state.reopened, state.served) = (0, 0, 0, 0);
-        for slot in 0..self.slots.len() as SlotId {
-            let is_wanted = slot < connections;
-            self.slots[slot as usize].fate = Fate::Untried;
-            match self.slots[slot as usize].link {
-                Link::Closed if is_wanted => self.queue(slot),
-                Link::Open if is_wanted => {
-                    self.slots[slot as usize].fate = Fate::Opened;
-                    self.connections.opened += 1;
-                    self.connections.served += u64::from(self.streams[slot as usize].is_stream);
+        self.pool.begin_level(connections);
+        self.is_warm = false;
+        for slot in self.pool.all() {
+            match self.pool.duty(slot) {
+                Duty::Begin => self.pool.queue(slot),
+                Duty::Kept => {
+                    let is_stream = self.pool.state(slot).is_stream;
+                    self.pool.counts_mut().served += u64::from(is_stream);
                 }
-                Link::Closed => {}
-                _ if !is_wanted => self.close(slot),
-                _ => {}
+                Duty::End => {
+                    self.pool.close(slot, &mut self.driver);
+                }
+                Duty::Nothing => {}
             }
         }
     }
 
     fn begin_window(&mut self, measure: Stage) {
-        for stream in &mut self.streams {
+        for slot in self.pool.all() {
+            let stream = self.pool.state(slot);
             let seen = &mut stream.seen;
             let (stream_number, is_accepted) = (seen.stream, seen.is_accepted);
             let before = stream.last;
@@ -296,7 +276,7 @@ impl<D: Driver> Subscriber<D> {
     // Cold: once per level, when its window and its drain are over.
     fn finish(&mut self, now_ns: u64) {
         let tick = &mut self.recorder.tick;
-        for stream in &self.streams[..self.wanted as usize] {
+        for stream in self.pool.wanted_states() {
             tick.per_connection.record_n(stream.seen.received, 1);
             tick.subscriptions.push(stream.seen);
         }
@@ -318,7 +298,7 @@ impl<D: Driver> Subscriber<D> {
             Stage::Measure { .. } => Phase::Measure,
             Stage::Drain { .. } | Stage::Report => Phase::Drain,
         };
-        self.recorder.tick.connections = self.connections;
+        self.recorder.tick.connections = self.pool.counts();
         self.driver.tally(&mut self.recorder.tick);
         self.recorder.hand_over(now_ns, self.driver.cpu_ns(), phase, self.load)
     }
@@ -344,28 +324,27 @@ impl<D: Driver> Subscriber<D> {
 
     #[inline]
     fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
-        if self.slots[slot as usize].link != Link::Open {
+        if self.pool.link(slot) != Link::Open {
             // Given up between its arrival and now.
             return self.driver.release(buffer);
         }
         let tick = &mut *self.recorder.tick;
         tick.accounting.socket_bytes += u64::from(buffer.length);
         let mut input = self.driver.bytes(buffer);
-        let (state, stream) = (&mut self.slots[slot as usize], &mut self.streams[slot as usize]);
-        let Stream { sse, is_stream, is_counted, last, seen } = stream;
+        let Stream { session, sse, is_stream, is_counted, last, seen } = self.pool.state(slot);
+        let expect = self.tape.expect(seen.stream);
         let mut books = Books { tick, last, seen, stage: self.stage };
         let arrival_ns = self.stamps_ns.map(|zero_ns| at_ns.saturating_add_signed(zero_ns));
         let tell = |event| books.book(event, arrival_ns);
         let mut listening = Listening { stream: sse, is_stream, tell };
-        let expect = self.tape.expect(state.position);
-        let received =
-            state.session.receive_before(&mut input, expect, &mut self.shapes, &mut listening);
+        let received = session.receive_before(&mut input, expect, &mut self.shapes, &mut listening);
         if *is_stream && !std::mem::replace(is_counted, true) {
-            self.connections.served += u64::from(!std::mem::replace(&mut seen.is_accepted, true));
+            let is_first = !std::mem::replace(&mut seen.is_accepted, true);
+            self.pool.counts_mut().served += u64::from(is_first);
         }
         let class = match received {
             Ok(None) => None,
-            Ok(Some(answer)) if answer.status != 200 => {
+            Ok(Some(response)) if response.status != 200 => {
                 self.recorder.tick.events.refused += 1;
                 Some(ErrorClass::Closed)
             }
@@ -378,57 +357,18 @@ impl<D: Driver> Subscriber<D> {
         }
     }
 
-    fn queue(&mut self, slot: SlotId) {
-        self.slots[slot as usize].link = Link::Queued;
-        self.to_open.push_back(slot);
-    }
-
-    fn open(&mut self, slot: SlotId, now_ns: u64) {
-        let state = &mut self.slots[slot as usize];
-        if state.link != Link::Queued {
-            return;
-        }
-        let route = self.next_route;
-        self.next_route = (route + 1) % self.routes;
-        (state.link, state.opening_ns, state.route) = (Link::Opening, now_ns, route);
-        self.recorder.tick.turnover.begun += 1;
-        self.connections.opening += 1;
-        self.next_scan_ns = self.next_scan_ns.min(now_ns + TICK_NS);
-        self.driver.open(slot, route);
-    }
-
     fn opened(&mut self, slot: SlotId, at_ns: u64) {
-        let state = &mut self.slots[slot as usize];
         let connected_ns = self.driver.connected_ns(slot, at_ns);
-        let tick = &mut self.recorder.tick;
-        tick.connect.record_n(connected_ns.saturating_sub(state.opening_ns), 1);
-        tick.turnover.established += 1;
-        tick.opened_on[state.route as usize] += 1;
-        state.link = Link::Open;
-        state.session = Http1::new();
-        self.connections.opening -= 1;
-        self.connections.open += 1;
-        match std::mem::replace(&mut state.fate, Fate::Opened) {
-            Fate::Opened => self.connections.reopened += 1,
-            Fate::Failed => {
-                self.connections.failed -= 1;
-                self.connections.opened += 1;
-            }
-            Fate::Untried => self.connections.opened += 1,
-        }
-        let stream = &mut self.streams[slot as usize];
+        self.pool.opened(slot, connected_ns, &mut self.recorder.tick);
+        let stream = self.pool.state(slot);
+        stream.session = Http1::new();
         (stream.is_stream, stream.is_counted) = (false, false);
-        let span = self.tape.span(state.position, 1);
+        let span = self.tape.span(stream.seen.stream, 1);
         self.driver.send(slot, span, Ahead::Nothing);
     }
 
     fn open_failed(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
-        self.recorder.tick.turnover.failed += 1;
-        let state = &mut self.slots[slot as usize];
-        if state.fate == Fate::Untried {
-            state.fate = Fate::Failed;
-            self.connections.failed += 1;
-        }
+        self.pool.failed(slot, &mut self.recorder.tick);
         self.lose(slot, class, at_ns);
     }
 
@@ -436,49 +376,23 @@ impl<D: Driver> Subscriber<D> {
     fn lose(&mut self, slot: SlotId, class: ErrorClass, now_ns: u64) {
         let tick = &mut self.recorder.tick;
         tick.measured.errors.add(class, 1);
-        let stream = &mut self.streams[slot as usize];
-        let was_stream = std::mem::take(&mut stream.is_stream);
+        let was_stream = std::mem::take(&mut self.pool.state(slot).is_stream);
         let is_measured = matches!(self.stage, Stage::Measure { .. });
         tick.events.lost += u64::from(was_stream && is_measured);
-        self.close(slot);
-        if slot >= self.wanted {
-            return;
-        }
-        let random = next_random(&mut self.random);
-        let state = &mut self.slots[slot as usize];
-        state.fruitless = if was_stream { 1 } else { state.fruitless.saturating_add(1) };
-        state.link = Link::Backoff;
-        state.retry_ns = now_ns + state.backoff_ns(random);
-        self.next_scan_ns = self.next_scan_ns.min(now_ns + BACKOFF_SCAN_NS);
-    }
-
-    fn close(&mut self, slot: SlotId) {
-        self.driver.close(slot);
-        match std::mem::replace(&mut self.slots[slot as usize].link, Link::Closed) {
-            Link::Open => self.connections.open -= 1,
-            Link::Opening => self.connections.opening -= 1,
-            Link::Queued | Link::Waiting | Link::Backoff | Link::Closed => {}
+        self.pool.close(slot, &mut self.driver);
+        if slot < self.pool.wanted() {
+            self.pool.back_off(slot, u64::from(was_stream), now_ns);
         }
     }
 
     /// Looks for attempts that took too long, and for those that are due again.
     fn scan(&mut self, now_ns: u64) {
-        let mut is_waited = false;
-        for slot in 0..self.slots.len() as SlotId {
-            let state = &self.slots[slot as usize];
-            match state.link {
-                Link::Opening
-                    if now_ns.saturating_sub(state.opening_ns) > self.connect_timeout_ns =>
-                {
-                    self.open_failed(slot, ErrorClass::Connect, now_ns);
-                    is_waited = true;
-                }
-                Link::Backoff if state.retry_ns <= now_ns => self.queue(slot),
-                Link::Backoff => is_waited = true,
-                _ => {}
+        for slot in self.pool.all() {
+            if self.pool.look(slot, now_ns) == Found::Overdue {
+                self.open_failed(slot, ErrorClass::Connect, now_ns);
             }
         }
-        self.next_scan_ns = now_ns + if is_waited { BACKOFF_SCAN_NS } else { TICK_NS };
+        self.pool.end_scan(now_ns);
     }
 }
 

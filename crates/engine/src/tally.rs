@@ -11,7 +11,7 @@ use model::check::Check;
 use model::load::TARGETS_REPORTED_MAX;
 use model::tick::{ErrorClass, TargetTally};
 use std::sync::Arc;
-use wire::answer::Answer;
+use wire::response::Response;
 use wire::tape::Tape;
 
 /// See the module.
@@ -66,7 +66,7 @@ impl Tally {
         }
     }
 
-    /// The window is over: what has no answer now is unanswered. Hands the board over.
+    /// The window is over: what has no response now is unanswered. Hands the board over.
     pub fn close(&mut self, road: &mut Vec<TargetTally>) {
         for TargetTally { counters, .. } in &mut self.board {
             counters.unanswered = counters.sent - counters.completed - counters.failed;
@@ -100,15 +100,15 @@ impl Tally {
         }
     }
 
-    /// Books the answer to the oldest request of a measured run.
-    pub fn answer(&mut self, run: &Run, at_ns: u64, answer: Answer, failed: Option<Check>) {
+    /// Books the response to the oldest request of a measured run.
+    pub fn response(&mut self, run: &Run, at_ns: u64, response: Response, failed: Option<Check>) {
         let TargetTally { counters, latency } = &mut self.board[place(&self.tape, run.position)];
-        counters.status[usize::from(answer.status / 100 - 2)] += 1;
-        counters.bytes_received += answer.bytes;
+        counters.status[usize::from(response.status / 100 - 2)] += 1;
+        counters.bytes_received += response.bytes;
         if let Some(check) = failed {
             counters.mismatches.add(check, 1);
         }
-        if failed.is_some() || answer.status >= 400 {
+        if failed.is_some() || response.status >= 400 {
             counters.failed += 1;
         } else {
             counters.completed += 1;
@@ -116,7 +116,7 @@ impl Tally {
         }
     }
 
-    /// Books a measured run of requests that failed without an answer.
+    /// Books a measured run of requests that failed without a response.
     pub fn fail(&mut self, run: &Run, class: ErrorClass) {
         let mut position = run.position;
         for _ in 0..run.count {

@@ -2,36 +2,37 @@
 //!
 //! A turn: take orders, do what is due by the clock, let the driver hand over and wait, then deal
 //! with each thing that happened. [`Stage`] says whether requests may leave, and the ledger knows
-//! to which account they and their answers belong. In closed loop an answer makes room for the next
-//! request; in open loop the clock decides ([`open`]).
+//! to which account they and their responses belong. In closed loop a response makes room for the
+//! next request; in open loop the clock decides ([`open`]).
 //!
 //! Hot: runs for every request.
 
+mod level;
 mod life;
+mod mixed;
 mod open;
 
+use self::level::{Stage, Window};
 use self::mixed::{Books, Kind, Mixed, Plain};
-use self::open::{Counting, Margin, Release};
+use self::open::{Margin, Release};
 use crate::alarms::Alarms;
-mod mixed;
 use crate::checks::Checks;
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::flight::{Flights, Run};
-use crate::job::{Job, Order, Pace, first_route};
-use crate::ledger::{Ledger, Stamp, Streak, Timing};
+use crate::job::{Job, Order, Pace};
+use crate::ledger::{Ledger, Stamp, Streak};
 use crate::places::Places;
+use crate::pool::{Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
-use crate::slot::{Fate, Link, Slot};
 use crate::start;
 use crate::tally::{self, Tally};
 use model::load::Life;
-use model::tick::{Connections, ErrorClass, Phase, Tick};
+use model::tick::{Connections, ErrorClass, Tick};
 use rtrb::Consumer;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use wire::Shapes;
-use wire::answer::ProtocolError;
 use wire::http1::Http1;
+use wire::response::ProtocolError;
 use wire::tape::Tape;
 
 /// Length of a tick, nanoseconds.
@@ -43,40 +44,11 @@ const WAIT_MAX_NS: u64 = 20_000_000;
 const STOPPED_DRAIN_NS: u64 = 2_000_000_000;
 /// Longest wait without load, nanoseconds.
 const IDLE_WAIT_MAX_NS: u64 = 2_000_000;
-/// Connections of one worker being opened at once: fewer than any sensible accept queue.
-pub(crate) const OPENING_MAX: u64 = 128;
-/// How often slots are looked through while some wait for their next attempt, nanoseconds.
-pub(crate) const BACKOFF_SCAN_NS: u64 = 5_000_000;
-
-/// Where a level stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Idle,
-    Warmup,
-    Measure,
-    Drain {
-        until_ns: u64,
-    },
-    /// Over, but what was never sent is not yet counted.
-    Closing,
-    /// Over, but the last tick is not yet handed over.
-    Report,
-}
-
-/// A measured window as ordered.
-#[derive(Debug, Clone, Copy)]
-struct Window {
-    begin_ns: u64,
-    end_ns: u64,
-    /// Requests that may still be sent.
-    budget: u64,
-    drain_ns: u64,
-}
 
 /// Why a connection is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
-    /// In order: the answer said so, or the peer closed while nothing was due.
+    /// In order: the response said so, or the peer closed while nothing was due.
     Order,
     /// Its time or its requests are used up.
     Planned,
@@ -86,6 +58,43 @@ enum Cause {
     Failure(ErrorClass),
 }
 
+/// What a worker keeps of one connection.
+#[derive(Debug)]
+struct Requester {
+    /// A send is not yet in the kernel's hands.
+    sending: bool,
+    /// It is closed as soon as nothing is in flight.
+    is_ending: bool,
+    /// The peer ended it.
+    peer_ended: bool,
+    /// Requests that may still be sent on this connection.
+    sends_left: u32,
+    /// Place on the tape of the next request.
+    position: u32,
+    /// Responses on this connection.
+    responses: u64,
+    /// Measured requests answered in this level, with any status.
+    served: u64,
+    /// Receiving side.
+    session: Http1,
+}
+
+impl Requester {
+    /// On a slot that was never open and begins at this place on the tape.
+    fn new(position: u32) -> Self {
+        Self {
+            sending: false,
+            is_ending: false,
+            peer_ended: false,
+            sends_left: 0,
+            position,
+            responses: 0,
+            served: 0,
+            session: Http1::new(),
+        }
+    }
+}
+
 /// See the module.
 pub struct Worker<D> {
     driver: D,
@@ -93,25 +102,17 @@ pub struct Worker<D> {
     shapes: Vec<Shapes>,
     checks: Checks,
     tally: Tally,
-    /// One target and nothing to check: the shortest way through an answer.
+    /// One target and nothing to check: the shortest way through a response.
     is_plain: bool,
-    slots: Vec<Slot>,
+    pool: Pool<Requester>,
     flights: Flights,
     recorder: Recorder,
     orders: Consumer<Order>,
-    /// Ways to connect, and the one that the next connection takes. They are taken in turn and not
-    /// kept by slots: a closed connection may hold its port for a minute, so its successor belongs
-    /// where the last one is longest ago, however few slots there are.
-    routes: u32,
-    next_route: u32,
     timeout_ns: u64,
-    connect_timeout_ns: u64,
-    random: u64,
     index: u32,
     workers: u32,
 
     load: u32,
-    wanted: u32,
     /// Whether a level was ordered and is not over.
     is_level_on: bool,
     wanted_max: u32,
@@ -127,12 +128,9 @@ pub struct Worker<D> {
     window: Option<Window>,
     /// When the last measured window ended for sends.
     window_end_ns: u64,
-    /// The window has a budget, so it lasts until the last answer.
-    ends_with_answers: bool,
+    /// The window has a budget, so it lasts until the last response.
+    ends_with_responses: bool,
     ledger: Ledger,
-    connections: Connections,
-    to_open: VecDeque<SlotId>,
-    in_backoff: u64,
 
     turn_begin_ns: u64,
     /// Measured requests of this tick that were sent before the turn under way.
@@ -142,7 +140,6 @@ pub struct Worker<D> {
     /// Until when requests in flight were added up.
     counted_until_ns: u64,
     next_tick_ns: u64,
-    next_scan_ns: u64,
     quit: bool,
 }
 
@@ -164,21 +161,16 @@ impl<D: Driver> Worker<D> {
             checks: Checks::new(&job.tape, slots),
             tally: Tally::new(&job.tape),
             is_plain: tally::reported(&job.tape) == 1 && !job.tape.has_rules(),
-            slots: (0..slots)
-                .map(|slot| Slot::new(start::position(job, slot * job.threads + index)))
-                .collect(),
+            pool: Pool::new(job, (slots, index), scan_ns(job), now_ns, |slot| {
+                Requester::new(start::position(job, slot * job.threads + index))
+            }),
             flights: Flights::new(slots, job.depth_max),
             recorder,
             orders,
-            routes: job.routes.len().max(1) as u32,
-            next_route: first_route(job, index),
             timeout_ns: job.timeout_ns,
-            connect_timeout_ns: job.connect_timeout_ns,
-            random: (job.seed ^ (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1,
             index,
             workers: job.threads,
             load: 0,
-            wanted: 0,
             is_level_on: false,
             wanted_max: 0,
             depth: 1,
@@ -191,17 +183,13 @@ impl<D: Driver> Worker<D> {
             stage: Stage::Idle,
             window: None,
             window_end_ns: 0,
-            ends_with_answers: false,
+            ends_with_responses: false,
             ledger: Ledger::default(),
-            connections: Connections::default(),
-            to_open: VecDeque::with_capacity(slots as usize),
-            in_backoff: 0,
             turn_begin_ns: now_ns,
             sent_before_turn: 0,
             unseen_since_ns: now_ns,
             counted_until_ns: now_ns,
             next_tick_ns: now_ns + TICK_NS,
-            next_scan_ns: now_ns,
             quit: false,
         }
     }
@@ -290,18 +278,18 @@ impl<D: Driver> Worker<D> {
                 Order::Connect { load, connections, connections_max, depth, pace, life } => {
                     (self.load, self.depth, self.pace) = (load, depth, pace);
                     self.life = life;
-                    self.wanted_max = connections_max;
+                    self.wanted_max = connections_max.max(connections);
                     self.begin_level(connections, now_ns);
                 }
                 Order::Warm => self.begin_warmup(now_ns),
                 Order::Measure { begin_ns, end_ns, budget, drain_ns } => {
-                    self.ends_with_answers = budget.is_some();
+                    self.ends_with_responses = budget.is_some();
                     let budget = budget.unwrap_or(u64::MAX);
                     self.window = Some(Window { begin_ns, end_ns, budget, drain_ns });
                 }
                 Order::Stop => self.stop(now_ns),
                 Order::Quit => {
-                    (0..self.slots.len() as SlotId).for_each(|slot| self.driver.close(slot));
+                    self.pool.all().for_each(|slot| self.driver.close(slot));
                     self.quit = true;
                 }
             }
@@ -317,14 +305,13 @@ impl<D: Driver> Worker<D> {
             self.hand_over(now_ns);
             self.next_tick_ns += TICK_NS * ((now_ns - self.next_tick_ns) / TICK_NS + 1);
         }
-        if now_ns >= self.next_scan_ns {
+        if now_ns >= self.pool.next_scan_ns() {
             self.scan(now_ns);
         }
         self.ring(now_ns);
         // What devices do at once is what is measured.
         let opening_max = if self.has_devices() { u64::MAX } else { OPENING_MAX };
-        while self.connections.opening < opening_max {
-            let Some(slot) = self.to_open.pop_front() else { break };
+        while let Some(slot) = self.pool.next_queued(opening_max) {
             // Many may begin in one turn, and each takes a while.
             self.open(slot, self.driver.now_ns());
         }
@@ -337,185 +324,16 @@ impl<D: Driver> Worker<D> {
             (_, Some(window)) => window.begin_ns,
             (_, None) => u64::MAX,
         };
-        let due_ns = self.next_tick_ns.min(self.next_scan_ns).min(stage_ends_ns);
+        let due_ns = self.next_tick_ns.min(self.pool.next_scan_ns()).min(stage_ends_ns);
         let due_ns = due_ns.min(self.alarms.next_ns());
         self.sleep_until(now_ns, due_ns.min(now_ns + wait_max_ns))
-    }
-
-    fn change_stage(&mut self, now_ns: u64) {
-        match (self.stage, self.window) {
-            (Stage::Idle | Stage::Warmup, Some(window)) if now_ns >= window.begin_ns => {
-                self.begin_window(window, now_ns);
-            }
-            (Stage::Measure, Some(window)) if now_ns >= window.end_ns || window.budget == 0 => {
-                self.begin_drain(window, now_ns);
-            }
-            (Stage::Drain { until_ns }, _)
-                if now_ns >= until_ns
-                    || self.ledger.window_in_flight() == 0 && !self.is_winding_down(now_ns) =>
-            {
-                self.stage = Stage::Closing;
-                self.change_stage(now_ns);
-            }
-            (Stage::Closing, _) if self.count_unsent(self.window_end_ns) == Counting::Done => {
-                self.finish(now_ns);
-            }
-            (Stage::Report, _) => self.report(now_ns),
-            _ => {}
-        }
-    }
-
-    fn begin_level(&mut self, connections: u32, now_ns: u64) {
-        assert!(self.wanted_max.max(connections) as usize <= self.slots.len());
-        self.hand_over(now_ns);
-        (self.wanted, self.is_level_on) = (connections, true);
-        self.ledger.set_timing(match self.pace {
-            Pace::Closed => Timing::FromSend,
-            Pace::Open { .. } => Timing::FromPlan,
-        });
-        let state = &mut self.connections;
-        (state.opened, state.failed, state.reopened, state.served) = (0, 0, 0, 0);
-        state.unsolicited = 0;
-        for slot in 0..self.slots.len() as SlotId {
-            self.slots[slot as usize].served = 0;
-            self.slots[slot as usize].fate = Fate::Untried;
-            let is_wanted = slot < connections;
-            match self.slots[slot as usize].link {
-                Link::Closed if is_wanted => self.want(slot, now_ns),
-                Link::Open if is_wanted => {
-                    self.slots[slot as usize].fate = Fate::Opened;
-                    self.connections.opened += 1;
-                }
-                Link::Closed => {}
-                _ if !is_wanted => self.abandon(slot, Cause::Failure(ErrorClass::Closed), now_ns),
-                _ => {}
-            }
-        }
-    }
-
-    fn queue(&mut self, slot: SlotId) {
-        self.slots[slot as usize].link = Link::Queued;
-        self.to_open.push_back(slot);
-    }
-
-    fn begin_warmup(&mut self, now_ns: u64) {
-        self.ledger.open_warmup();
-        self.stage = Stage::Warmup;
-        self.begin_schedule(now_ns);
-        self.start_all(now_ns);
-    }
-
-    fn begin_window(&mut self, window: Window, now_ns: u64) {
-        self.count_in_flight(now_ns);
-        self.hand_over(now_ns);
-        self.ledger.open_window();
-        self.tally.begin();
-        let was_idle = self.stage == Stage::Idle;
-        self.stage = Stage::Measure;
-        self.begin_schedule(window.begin_ns);
-        // Ticks of all workers end at the same instants of the window.
-        self.next_tick_ns = window.begin_ns + TICK_NS;
-        if was_idle {
-            self.start_all(now_ns);
-        }
-    }
-
-    /// Fills every open connection. A long loop, so each send is stamped by itself.
-    fn start_all(&mut self, now_ns: u64) {
-        self.next_scan_ns = now_ns;
-        for slot in 0..self.wanted {
-            let now_ns = self.driver.now_ns();
-            self.count_in_flight(now_ns);
-            self.top_up(slot, now_ns);
-        }
-    }
-
-    fn begin_drain(&mut self, window: Window, now_ns: u64) {
-        self.count_in_flight(now_ns);
-        self.hand_over(now_ns);
-        self.window = None;
-        self.window_end_ns = window.end_ns.min(now_ns);
-        self.stage = Stage::Drain { until_ns: now_ns + window.drain_ns };
-        self.begin_retirement();
-        self.change_stage(now_ns);
-    }
-
-    fn stop(&mut self, now_ns: u64) {
-        match (self.stage, self.window) {
-            (Stage::Measure, Some(mut window)) => {
-                let drain_ns = window.drain_ns.saturating_sub(self.cut_ramp_down());
-                window.drain_ns = drain_ns.min(STOPPED_DRAIN_NS);
-                self.begin_drain(window, now_ns);
-            }
-            // The ramp-down is cut short, and what devices have in flight may still be answered.
-            (Stage::Drain { .. }, _) if self.life.ramp_down_ns > 0 => {
-                self.cut_ramp_down();
-                self.stage = Stage::Drain { until_ns: now_ns + STOPPED_DRAIN_NS };
-                self.begin_retirement();
-            }
-            (Stage::Drain { .. }, _) => {
-                self.stage = Stage::Drain { until_ns: now_ns };
-                self.change_stage(now_ns);
-            }
-            (Stage::Warmup | Stage::Idle, _) => {
-                self.window = None;
-                self.finish(now_ns);
-            }
-            _ => {}
-        }
-    }
-
-    /// Closes the accounts of a level: what has no answer now is unanswered, and what comes later
-    /// belongs to nothing.
-    fn finish(&mut self, now_ns: u64) {
-        self.end_schedule();
-        let tick = &mut self.recorder.tick;
-        for slot in 0..self.slots.len() as SlotId {
-            let runs = self.flights.runs(slot).filter(|run| self.ledger.is_window(run.epoch));
-            for run in runs {
-                let waited_ns = now_ns.saturating_sub(run.planned_ns);
-                tick.at_least.record_n(waited_ns, u64::from(run.count));
-            }
-        }
-        self.ledger.close(tick, now_ns);
-        self.tally.close(&mut tick.targets);
-        for slot in &self.slots[..self.wanted as usize] {
-            tick.per_connection.record_n(slot.served, 1);
-        }
-        tick.last = true;
-        self.is_level_on = false;
-        self.stage = Stage::Report;
-        self.report(now_ns);
-    }
-
-    fn report(&mut self, now_ns: u64) {
-        if self.hand_over(now_ns) {
-            self.stage = Stage::Idle;
-        }
-    }
-
-    fn hand_over(&mut self, now_ns: u64) -> bool {
-        let phase = match self.stage {
-            Stage::Idle => Phase::Idle,
-            Stage::Warmup => Phase::Warmup,
-            Stage::Measure => Phase::Measure,
-            Stage::Drain { .. } | Stage::Closing | Stage::Report => Phase::Drain,
-        };
-        self.count_in_flight(now_ns);
-        self.recorder.tick.connections = self.connections;
-        self.driver.tally(&mut self.recorder.tick);
-        let is_over = self.recorder.hand_over(now_ns, self.driver.cpu_ns(), phase, self.load);
-        if is_over {
-            self.tally.reclaim(&mut self.recorder.tick.targets);
-        }
-        is_over
     }
 
     /// Adds up requests in flight until now, for Little's law.
     #[inline]
     fn count_in_flight(&mut self, now_ns: u64) {
         let passed_ns = now_ns.saturating_sub(self.counted_until_ns);
-        let until_answered = self.ends_with_answers && matches!(self.stage, Stage::Drain { .. });
+        let until_answered = self.ends_with_responses && matches!(self.stage, Stage::Drain { .. });
         if self.stage == Stage::Measure || until_answered {
             let in_flight_ns = u128::from(self.ledger.in_flight()) * u128::from(passed_ns);
             self.recorder.tick.accounting.in_flight_ns += in_flight_ns;
@@ -532,7 +350,7 @@ impl<D: Driver> Worker<D> {
             }
             Event::Sent { slot, at_ns } => {
                 self.count_in_flight(at_ns);
-                self.slots[slot as usize].sending = false;
+                self.pool.state(slot).sending = false;
                 self.top_up(slot, at_ns);
             }
             Event::Opened { slot, at_ns } => {
@@ -551,9 +369,9 @@ impl<D: Driver> Worker<D> {
     fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
         self.recorder.tick.accounting.socket_bytes += u64::from(buffer.length);
         let cause = if self.is_plain {
-            self.read_answers::<Plain>(slot, at_ns, buffer)
+            self.read_responses::<Plain>(slot, at_ns, buffer)
         } else {
-            self.read_answers::<Mixed>(slot, at_ns, buffer)
+            self.read_responses::<Mixed>(slot, at_ns, buffer)
         };
         self.driver.release(buffer);
         match cause {
@@ -563,11 +381,16 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Takes all answers out of a buffer; says why when the connection is of no more use.
+    /// Takes all responses out of a buffer; says why when the connection is of no more use.
     #[inline]
-    fn read_answers<K: Kind>(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) -> Option<Cause> {
+    fn read_responses<K: Kind>(
+        &mut self,
+        slot: SlotId,
+        at_ns: u64,
+        buffer: Buffer,
+    ) -> Option<Cause> {
         let mut input = self.driver.bytes(buffer);
-        let state = &mut self.slots[slot as usize];
+        let state = self.pool.state(slot);
         let mut books = Books {
             checks: &mut self.checks,
             ledger: &mut self.ledger,
@@ -590,16 +413,16 @@ impl<D: Driver> Worker<D> {
                 state.session.receive(&mut input, self.tape.expect(run.position), shapes)
             };
             match received {
-                Ok(Some(answer)) => {
+                Ok(Some(response)) => {
                     self.flights.pop(slot, self.tape.advance(run.position, 1));
-                    state.answers += 1;
+                    state.responses += 1;
                     state.served += if K::IS_MIXED {
-                        books.answer(&mut streak, slot, &run, at_ns, answer)
+                        books.response(&mut streak, slot, &run, at_ns, response)
                     } else {
                         let stamp = stamp_of(&run);
-                        books.ledger.answer(books.tick, &mut streak, at_ns, stamp, answer)
+                        books.ledger.response(books.tick, &mut streak, at_ns, stamp, response)
                     };
-                    if !answer.reusable {
+                    if !response.reusable {
                         cause = Some(Cause::Order);
                         break;
                     }
@@ -613,7 +436,7 @@ impl<D: Driver> Worker<D> {
         }
         books.ledger.settle(books.tick, &mut streak, at_ns);
         if cause.is_none() && !input.is_empty() {
-            cause = unasked(input, &mut self.recorder.tick, &mut self.connections);
+            cause = unasked(input, &mut self.recorder.tick, self.pool.counts_mut());
         }
         cause
     }
@@ -631,8 +454,10 @@ impl<D: Driver> Worker<D> {
     /// Sends one batch; nothing when there is no room, no budget or no need.
     #[inline]
     fn send_batch(&mut self, slot: SlotId, now_ns: u64) -> Option<Sending> {
-        let state = &mut self.slots[slot as usize];
-        if state.link != Link::Open || state.sending || slot >= self.wanted || state.is_ending {
+        let is_wanted = slot < self.pool.wanted();
+        let one = self.pool.slot(slot);
+        let state = &one.state;
+        if one.link() != Link::Open || state.sending || !is_wanted || state.is_ending {
             return None;
         }
         let room = self.depth.saturating_sub(self.flights.on(slot)).min(state.sends_left);
@@ -651,7 +476,7 @@ impl<D: Driver> Worker<D> {
     /// Sends requests on a connection that has room for them.
     #[inline]
     fn send(&mut self, slot: SlotId, count: u32, planned_ns: u64, sent_ns: u64) -> Sending {
-        let state = &mut self.slots[slot as usize];
+        let state = self.pool.state(slot);
         let span = self.tape.span(state.position, count);
         let (tick, bytes) = (&mut *self.recorder.tick, span.len() as u64);
         let epoch = match (self.stage, &mut self.window) {
@@ -674,61 +499,33 @@ impl<D: Driver> Worker<D> {
         };
         self.flights.push(slot, run);
         let sending = self.driver.send(slot, span, ahead);
-        self.slots[slot as usize].sending = sending == Sending::Underway;
+        self.pool.state(slot).sending = sending == Sending::Underway;
         sending
     }
 
     fn open(&mut self, slot: SlotId, now_ns: u64) {
-        if self.slots[slot as usize].link != Link::Queued {
-            return;
+        if self.is_renewed(slot, now_ns) {
+            self.pool.open(slot, &mut self.driver, &mut self.recorder.tick, now_ns);
+        } else {
+            self.pool.forget(slot);
         }
-        if !self.is_renewed(slot, now_ns) {
-            self.slots[slot as usize].link = Link::Closed;
-            return;
-        }
-        let state = &mut self.slots[slot as usize];
-        self.recorder.tick.turnover.begun += 1;
-        let route = self.next_route;
-        self.next_route = (route + 1) % self.routes;
-        (state.link, state.opening_ns, state.route) = (Link::Opening, now_ns, route);
-        self.connections.opening += 1;
-        self.next_scan_ns = self.next_scan_ns.min(now_ns + self.scan_interval_ns());
-        self.driver.open(slot, route);
     }
 
     fn opened(&mut self, slot: SlotId, at_ns: u64) {
-        let state = &mut self.slots[slot as usize];
         let connected_ns = self.driver.connected_ns(slot, at_ns);
-        let connect_ns = connected_ns.saturating_sub(state.opening_ns);
-        self.recorder.tick.connect.record_n(connect_ns, 1);
-        self.recorder.tick.turnover.established += 1;
-        self.recorder.tick.opened_on[state.route as usize] += 1;
-        state.link = Link::Open;
+        self.pool.opened(slot, connected_ns, &mut self.recorder.tick);
+        let state = self.pool.state(slot);
         state.session = Http1::new();
-        (state.sending, state.answers) = (false, 0);
+        (state.sending, state.responses) = (false, 0);
         self.checks.restart(slot);
-        self.connections.opening -= 1;
-        self.connections.open += 1;
-        match std::mem::replace(&mut state.fate, Fate::Opened) {
-            Fate::Opened => self.connections.reopened += 1,
-            Fate::Failed => {
-                self.connections.failed -= 1;
-                self.connections.opened += 1;
-            }
-            Fate::Untried => self.connections.opened += 1,
-        }
         self.begin_life(slot, at_ns);
         self.top_up(slot, at_ns);
     }
 
     fn open_failed(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
-        self.recorder.tick.measured.errors.add(class, 1);
-        self.recorder.tick.turnover.failed += 1;
-        let state = &mut self.slots[slot as usize];
-        if state.fate == Fate::Untried {
-            state.fate = Fate::Failed;
-            self.connections.failed += 1;
-        }
+        let tick = &mut self.recorder.tick;
+        tick.measured.errors.add(class, 1);
+        self.pool.failed(slot, tick);
         self.abandon(slot, Cause::Failure(class), at_ns);
     }
 
@@ -738,19 +535,19 @@ impl<D: Driver> Worker<D> {
             End::Closed | End::Truncated => ErrorClass::Closed,
             End::Reset => ErrorClass::Reset,
         };
-        let state = &mut self.slots[slot as usize];
+        let state = self.pool.state(slot);
         state.peer_ended = true;
         let Some(&run) = self.flights.oldest(slot) else {
             return self.abandon(slot, Cause::Order, at_ns);
         };
         match state.session.end() {
-            Ok(Some(answer)) if end == End::Closed => {
+            Ok(Some(response)) if end == End::Closed => {
                 self.flights.pop(slot, self.tape.advance(run.position, 1));
-                state.answers += 1;
+                state.responses += 1;
                 let (tick, mut streak) = (&mut *self.recorder.tick, Streak::default());
                 let (checks, ledger) = (&mut self.checks, &mut self.ledger);
                 let mut books = Books { checks, ledger, tally: &mut self.tally, tick };
-                state.served += books.answer(&mut streak, slot, &run, at_ns, answer);
+                state.served += books.response(&mut streak, slot, &run, at_ns, response);
                 books.ledger.settle(books.tick, &mut streak, at_ns);
                 self.abandon(slot, Cause::Order, at_ns);
             }
@@ -769,7 +566,7 @@ impl<D: Driver> Worker<D> {
         self.fail(Run { count: 1, ..run }, class, at_ns);
     }
 
-    /// Books requests that failed without an answer.
+    /// Books requests that failed without a response.
     fn fail(&mut self, run: Run, class: ErrorClass, at_ns: u64) {
         if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
             self.tally.fail(&run, class);
@@ -780,7 +577,7 @@ impl<D: Driver> Worker<D> {
 
     /// Closes a connection, fails what was in flight on it, and arranges for its successor.
     fn abandon(&mut self, slot: SlotId, cause: Cause, now_ns: u64) {
-        // Requests behind an answer that announced the end are lost as well.
+        // Requests behind a response that announced the end are lost as well.
         let class = match cause {
             Cause::Order | Cause::Planned => ErrorClass::Closed,
             Cause::Unsolicited => ErrorClass::Parse,
@@ -794,80 +591,55 @@ impl<D: Driver> Worker<D> {
             }
             self.fail(run, class, now_ns);
         }
-        self.driver.close(slot);
         self.alarms.clear(slot);
-        let state = &mut self.slots[slot as usize];
-        let was_fruitful = state.link == Link::Open && state.answers > 0;
-        if state.link == Link::Open {
+        let was_open = self.pool.close(slot, &mut self.driver) == Link::Open;
+        let Requester { peer_ended, responses, .. } = *self.pool.state(slot);
+        let served = if was_open { responses } else { 0 };
+        if was_open {
             let turnover = &mut self.recorder.tick.turnover;
-            turnover.closed_by_us += u64::from(!state.peer_ended);
-            turnover.closed_by_peer += u64::from(state.peer_ended);
+            turnover.closed_by_us += u64::from(!peer_ended);
+            turnover.closed_by_peer += u64::from(peer_ended);
         }
-        match std::mem::replace(&mut state.link, Link::Closed) {
-            Link::Open => self.connections.open -= 1,
-            Link::Opening => self.connections.opening -= 1,
-            Link::Backoff => self.in_backoff -= 1,
-            Link::Queued | Link::Waiting | Link::Closed => {}
-        }
-        if slot >= self.wanted {
+        if slot >= self.pool.wanted() {
             return;
         }
-        if cause == Cause::Planned || was_fruitful && cause == Cause::Order {
-            state.fruitless = 0;
+        if cause == Cause::Planned || served > 0 && cause == Cause::Order {
+            self.pool.was_fruitful(slot);
             if self.is_renewed(slot, now_ns) {
-                self.queue(slot);
+                self.pool.queue(slot);
             }
             return;
         }
-        state.fruitless = if was_fruitful { 1 } else { state.fruitless.saturating_add(1) };
-        state.link = Link::Backoff;
-        self.in_backoff += 1;
-        let random = next_random(&mut self.random);
-        let state = &mut self.slots[slot as usize];
-        state.retry_ns = now_ns + state.backoff_ns(random);
-        self.next_scan_ns = self.next_scan_ns.min(now_ns + BACKOFF_SCAN_NS);
-    }
-
-    fn scan_interval_ns(&self) -> u64 {
-        let shortest_ns = self.timeout_ns.min(self.connect_timeout_ns);
-        (shortest_ns / 20).clamp(1_000_000, TICK_NS)
+        self.pool.back_off(slot, served, now_ns);
     }
 
     /// Looks for requests and attempts that took too long, and for attempts that are due again.
     fn scan(&mut self, now_ns: u64) {
-        for slot in 0..self.slots.len() as SlotId {
-            let state = &self.slots[slot as usize];
-            match state.link {
-                Link::Open => {
-                    let oldest = self.flights.oldest(slot);
-                    if oldest
-                        .is_some_and(|run| now_ns.saturating_sub(run.sent_ns) > self.timeout_ns)
-                    {
+        for slot in self.pool.all() {
+            match self.pool.look(slot, now_ns) {
+                Found::Nothing => {}
+                Found::Overdue => self.open_failed(slot, ErrorClass::Connect, now_ns),
+                Found::Open => {
+                    let oldest_ns = self.flights.oldest(slot).map_or(now_ns, |run| run.sent_ns);
+                    if now_ns.saturating_sub(oldest_ns) > self.timeout_ns {
                         self.abandon(slot, Cause::Failure(ErrorClass::Timeout), now_ns);
                     }
                 }
-                Link::Opening
-                    if now_ns.saturating_sub(state.opening_ns) > self.connect_timeout_ns =>
-                {
-                    self.open_failed(slot, ErrorClass::Connect, now_ns);
-                }
-                Link::Backoff if state.retry_ns <= now_ns => {
-                    self.in_backoff -= 1;
-                    self.queue(slot);
-                }
-                _ => {}
             }
         }
-        let interval_ns = self.scan_interval_ns();
-        let next_ns =
-            if self.in_backoff > 0 { interval_ns.min(BACKOFF_SCAN_NS) } else { interval_ns };
-        self.next_scan_ns = now_ns + next_ns;
+        self.pool.end_scan(now_ns);
     }
 }
 
+/// How often requests and attempts are looked through for what took too long, nanoseconds.
+fn scan_ns(job: &Job) -> u64 {
+    let shortest_ns = job.timeout_ns.min(job.connect_timeout_ns);
+    (shortest_ns / 20).clamp(1_000_000, TICK_NS)
+}
+
 /// Bytes came while no request was in flight on their connection. Empty lines are passed over, as
-/// the session does before a response (RFC 9112, 2.2); whatever else comes answers nothing, so the
-/// place in the stream is lost and the connection is of no more use.
+/// the session does before a response (RFC 9112, 2.2); whatever else comes responses nothing, so
+/// the place in the stream is lost and the connection is of no more use.
 #[cold]
 #[inline(never)]
 fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Option<Cause> {
@@ -882,12 +654,4 @@ fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Opti
 #[inline]
 fn stamp_of(run: &Run) -> Stamp {
     Stamp { planned_ns: run.planned_ns, sent_ns: run.sent_ns, epoch: run.epoch }
-}
-
-/// xorshift64 (Marsaglia 2003): enough to spread retries.
-pub(crate) fn next_random(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
 }

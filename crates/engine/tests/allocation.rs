@@ -63,7 +63,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\n\r\nhi";
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\n\r\nhi";
 
 /// Answers every request on every connection.
 fn serve(tls: Option<Arc<ServerConfig>>) -> SocketAddr {
@@ -76,10 +76,10 @@ fn serve(tls: Option<Arc<ServerConfig>>) -> SocketAddr {
             thread::spawn(move || {
                 IS_EXEMPT.set(true);
                 match tls {
-                    None => answer_all(stream),
+                    None => respond_all(stream),
                     Some(config) => {
                         let session = ServerConnection::new(config).unwrap();
-                        answer_all(StreamOwned::new(session, stream));
+                        respond_all(StreamOwned::new(session, stream));
                     }
                 }
             });
@@ -88,12 +88,12 @@ fn serve(tls: Option<Arc<ServerConfig>>) -> SocketAddr {
     address
 }
 
-fn answer_all(mut stream: impl Read + Write) {
+fn respond_all(mut stream: impl Read + Write) {
     let mut input = [0; 4096];
-    let answers = ANSWER.repeat(64);
+    let responses = RESPONSE.repeat(64);
     while let Ok(length @ 1..) = stream.read(&mut input) {
         let requests = input[..length].windows(4).filter(|four| *four == b"\r\n\r\n").count();
-        if stream.write_all(&answers[..requests * ANSWER.len()]).is_err() {
+        if stream.write_all(&responses[..requests * RESPONSE.len()]).is_err() {
             return;
         }
     }
@@ -123,7 +123,7 @@ fn serve_events() -> SocketAddr {
     address
 }
 
-/// One request, and a mix of two whose answers are held against every kind of check.
+/// One request, and a mix of two whose responses are held against every kind of check.
 fn tapes(depth: u32) -> [Tape; 2] {
     let request = |path: &str, target: u32| Request {
         method: "GET".to_string(),
@@ -159,7 +159,7 @@ fn measure(
         tape: Arc::new(tape),
         threads: 1,
         cpus: vec![],
-        connections_max: level.connections_max,
+        connections_max: level.connections_max(),
         depth_max: depth,
         timeout_ns: 5_000_000_000,
         connect_timeout_ns: 5_000_000_000,
@@ -176,7 +176,7 @@ fn measure(
 fn measure_events(driver: DriverKind, address: SocketAddr) -> (u64, u64) {
     let level = Level {
         connections: 4,
-        connections_max: 4,
+        spare: 0,
         depth: 1,
         arrival: Arrival::Closed,
         life: Life::default(),
@@ -233,7 +233,7 @@ fn assert_no_allocation(driver: DriverKind, address: SocketAddr, level: &Level, 
 fn assert_few_allocations(driver: DriverKind, address: SocketAddr, recipe: &Arc<Recipe>) {
     let level = Level {
         connections: 8,
-        connections_max: 8,
+        spare: 0,
         depth: 1,
         arrival: Arrival::Closed,
         life: Life::default(),
@@ -274,8 +274,7 @@ fn no_driver_allocates_after_warm_up() {
     for (depth, arrival) in
         [(1, Arrival::Closed), (16, Arrival::Closed), (2, Arrival::Open { curve, arrivals })]
     {
-        let level =
-            Level { connections: 8, connections_max: 8, depth, arrival, life: Life::default() };
+        let level = Level { connections: 8, spare: 0, depth, arrival, life: Life::default() };
         let mut drivers = vec![DriverKind::Null, DriverKind::Epoll];
         drivers.extend(engine::driver::uring::check().is_ok().then_some(DriverKind::Uring));
         for driver in drivers {

@@ -69,7 +69,7 @@ fn secured(
 }
 
 /// Reads requests with bodies of `body` times the letter `x`, and answers each with its length.
-fn answer_all(stream: &mut (impl Read + Write), body: usize) {
+fn respond_all(stream: &mut (impl Read + Write), body: usize) {
     let (mut input, mut piece) = (Vec::new(), [0; 32 * 1024]);
     while let Ok(length @ 1..) = stream.read(&mut piece) {
         input.extend_from_slice(&piece[..length]);
@@ -79,8 +79,8 @@ fn answer_all(stream: &mut (impl Read + Write), body: usize) {
             }
             let whole = input[head + 4..head + 4 + body].iter().all(|byte| *byte == b'x');
             let (status, text) = if whole { ("200 OK", "good") } else { ("400 Bad", "evil") };
-            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 4\r\n\r\n{text}");
-            if stream.write_all(answer.as_bytes()).is_err() {
+            let response = format!("HTTP/1.1 {status}\r\nContent-Length: 4\r\n\r\n{text}");
+            if stream.write_all(response.as_bytes()).is_err() {
                 return;
             }
             input.drain(..head + 4 + body);
@@ -146,7 +146,7 @@ impl Load {
         let (connections, depth) = (self.connections, self.depth);
         let arrival = self.arrival;
         let life = Life::default();
-        let level = Level { connections, connections_max: connections, depth, arrival, life };
+        let level = Level { connections, spare: 0, depth, arrival, life };
         crew.order_connect(1, &level);
         let begin_ns = clock::now_ns() + 300_000_000;
         let end_ns = if self.requests > 0 { u64::MAX } else { begin_ns + 300_000_000 };
@@ -170,11 +170,11 @@ impl Load {
 }
 
 #[test]
-fn requests_and_answers_of_any_size_arrive_whole() {
+fn requests_and_responses_of_any_size_arrive_whole() {
     let (config, recipe) = certificate();
     for (body, depth) in [(0, 1), (0, 16), (100, 3), (1_000_000, 2)] {
         let config = Arc::clone(&config);
-        let address = listen(move |stream| answer_all(&mut secured(&config, stream), body));
+        let address = listen(move |stream| respond_all(&mut secured(&config, stream), body));
         for driver in drivers() {
             let recipe = Some(Arc::clone(&recipe));
             let came = Load { body, depth, recipe, ..Load::new(driver, address) }.run();
@@ -191,7 +191,7 @@ fn requests_and_answers_of_any_size_arrive_whole() {
 #[test]
 fn an_open_loop_runs_over_tls() {
     let (config, recipe) = certificate();
-    let address = listen(move |stream| answer_all(&mut secured(&config, stream), 0));
+    let address = listen(move |stream| respond_all(&mut secured(&config, stream), 0));
     for driver in drivers() {
         let (curve, arrivals) = (Curve::constant(400.0), Spacing::Fixed);
         let arrival = Arrival::Open { curve, arrivals };
@@ -209,7 +209,7 @@ fn connecting_and_the_handshake_are_told_apart() {
     let (config, recipe) = certificate();
     let address = listen(move |stream| {
         thread::sleep(PAUSE);
-        answer_all(&mut secured(&config, stream), 0);
+        respond_all(&mut secured(&config, stream), 0);
     });
     for driver in drivers() {
         let recipe = Some(Arc::clone(&recipe));
@@ -227,7 +227,7 @@ fn the_server_is_told_that_a_connection_ends() {
     let (ends_in, ends_out) = mpsc::channel();
     let address = listen(move |stream| {
         let mut stream = secured(&config, stream);
-        answer_all(&mut stream, 0);
+        respond_all(&mut stream, 0);
         // After close_notify this is the end, without it an error.
         let _ = ends_in.send(stream.read(&mut [0; 1]).map_err(|error| error.kind()));
     });
@@ -241,14 +241,14 @@ fn the_server_is_told_that_a_connection_ends() {
     }
 }
 
-/// What the body of an answer without a length is followed by.
+/// What the body of a response without a length is followed by.
 #[derive(Clone, Copy)]
 enum Last {
     CloseNotify,
     Nothing,
 }
 
-fn answer_until_close(config: &Arc<ServerConfig>, stream: TcpStream, last: Last) {
+fn respond_until_close(config: &Arc<ServerConfig>, stream: TcpStream, last: Last) {
     let mut stream = secured(config, stream);
     if let Ok(1..) = stream.read(&mut [0; 4096]) {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nas long as it takes");
@@ -267,7 +267,7 @@ fn an_end_inside_tls_is_an_end_and_one_outside_cuts_off() {
     let (config, recipe) = certificate();
     for last in [Last::CloseNotify, Last::Nothing] {
         let config = Arc::clone(&config);
-        let address = listen(move |stream| answer_until_close(&config, stream, last));
+        let address = listen(move |stream| respond_until_close(&config, stream, last));
         for driver in drivers() {
             let recipe = Some(Arc::clone(&recipe));
             let came = Load { recipe, requests: 12, ..Load::new(driver, address) }.run();
@@ -284,7 +284,7 @@ fn an_end_inside_tls_is_an_end_and_one_outside_cuts_off() {
 #[test]
 fn connections_that_come_back_resume() {
     let (config, recipe) = certificate();
-    let address = listen(move |stream| answer_until_close(&config, stream, Last::CloseNotify));
+    let address = listen(move |stream| respond_until_close(&config, stream, Last::CloseNotify));
     for driver in drivers() {
         let recipe = Some(Arc::clone(&recipe));
         let came = Load { recipe, requests: 90, ..Load::new(driver, address) }.run();
@@ -358,8 +358,8 @@ fn ask() -> Option<Arc<[u8]>> {
 #[test]
 fn a_tunnel_carries_plain_text_and_tls() {
     let (config, recipe) = certificate();
-    let plain = proxy(Some(listen(|mut stream| answer_all(&mut stream, 100))));
-    let inside = listen(move |stream| answer_all(&mut secured(&config, stream), 100));
+    let plain = proxy(Some(listen(|mut stream| respond_all(&mut stream, 100))));
+    let inside = listen(move |stream| respond_all(&mut secured(&config, stream), 100));
     let inside = proxy(Some(inside));
     for driver in drivers() {
         for (address, recipe) in [(plain, None), (inside, Some(Arc::clone(&recipe)))] {

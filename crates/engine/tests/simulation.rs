@@ -102,14 +102,14 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     let sent = account.measured.sent + account.unmeasured.sent;
     assert!(account.witness.requests <= sent, "{context}: the server saw more than was sent");
     let completed = account.measured.completed + account.unmeasured.completed;
-    assert!(completed <= account.witness.good_answers, "{context}: an answer was invented");
+    assert!(completed <= account.witness.good_responses, "{context}: a response was invented");
     let mismatches = |counters: &Counters| counters.mismatches.sum();
     let completed = completed + mismatches(&account.measured) + mismatches(&account.unmeasured);
     let late = account.measured.unanswered + account.unmeasured.unanswered;
-    // In open loop a connection may be idle, and what comes then answers nothing.
+    // In open loop a connection may be idle, and what comes then responses nothing.
     let unasked = if level.rate.is_some() { account.witness.unsolicited } else { 0 };
     let accounted = completed + late + unasked;
-    assert!(accounted >= account.witness.good_answers, "{context}: an answer was lost");
+    assert!(accounted >= account.witness.good_responses, "{context}: a response was lost");
     let limit = u128::from(level.connections_max * level.depth);
     // A stall may lengthen the window.
     let elapsed_ns = u128::from(level.window_ns.max(1) + 10 * MS);
@@ -124,7 +124,7 @@ fn assert_counted(counters: &Counters, context: &str) {
     let Counters { sent, completed, failed, unanswered, status, errors, .. } = counters;
     let mismatched = counters.mismatches.sum();
     assert_eq!(*sent, completed + failed + unanswered, "{context}: requests");
-    assert_eq!(completed + mismatched, status[0] + status[1], "{context}: good answers");
+    assert_eq!(completed + mismatched, status[0] + status[1], "{context}: good responses");
     let failures = status[2] + status[3] + mismatched + errors.requests();
     assert_eq!(*failed, failures, "{context}: failures");
 }
@@ -168,7 +168,7 @@ fn drawn(seed: u64) -> (Level, Faults) {
         error_status: fault(),
         chunked: fault() * 4,
         until_close: fault(),
-        last_answer: fault(),
+        last_response: fault(),
         pieces: fault() * 4,
         bytewise: fault() / 2,
         unsolicited: fault() / 2,
@@ -238,7 +238,7 @@ fn a_thousand_bad_servers_lose_nothing_of_a_checked_mix() {
 
 #[test]
 fn a_connection_for_each_request_still_walks_the_whole_tape() {
-    let faults = Faults { last_answer: 1000, service_ns: (10_000, 10_000), ..Faults::default() };
+    let faults = Faults { last_response: 1000, service_ns: (10_000, 10_000), ..Faults::default() };
     let level = Level { budget: Some(60), warmup_ns: 0, ..level(1, 1) };
     let account = simulate(&job_of(mix(1), 5, &level), level, faults);
     let sent: Vec<_> = account.targets.iter().map(|(counters, _)| counters.sent).collect();
@@ -289,7 +289,7 @@ fn a_budget_is_spent_exactly_and_nothing_is_left() {
 }
 
 #[test]
-fn a_server_that_never_answers_is_not_a_fast_one() {
+fn a_server_that_never_responds_is_not_a_fast_one() {
     let faults = Faults { silent: 1000, service_ns: (MS, MS), ..Faults::default() };
     let level = Level { window_ns: 30 * MS, drain_ns: 5 * MS, ..level(10, 1) };
     let account = run(1, level, faults);
@@ -308,12 +308,12 @@ fn connections_are_accounted_for() {
     assert!(account.measured.errors.get(ErrorClass::Connect) >= 10);
     assert_eq!(account.measured.sent, 0);
 
-    let faults = Faults { last_answer: 1000, service_ns: (MS, MS), ..Faults::default() };
+    let faults = Faults { last_response: 1000, service_ns: (MS, MS), ..Faults::default() };
     let account = run(1, level(10, 1), faults);
     let connections = account.connections;
     assert_eq!((connections.opened, connections.failed), (10, 0));
     let reopened = account.measured.completed + account.unmeasured.completed;
-    assert!(connections.reopened.abs_diff(reopened) <= 10, "a new connection per answer");
+    assert!(connections.reopened.abs_diff(reopened) <= 10, "a new connection per response");
     assert_eq!(account.measured.failed, 0, "an announced end is not a failure");
 }
 
@@ -328,7 +328,7 @@ fn in_flight_obeys_littles_law() {
     assert!((ratio - 1.0).abs() < 0.1, "{ratio}");
 }
 
-/// A server that answers `MS` after the last answer on the same connection.
+/// A server that answers `MS` after the last response on the same connection.
 fn steady() -> Faults {
     Faults { service_ns: (MS, MS), ..Faults::default() }
 }
@@ -408,7 +408,8 @@ fn a_generator_that_is_held_up_is_late_though_every_connection_is_in_use() {
 
 #[test]
 fn a_drain_as_long_as_the_time_out_leaves_nothing_unanswered() {
-    // Up to 39 ms of service, and requests may take 40 ms: all have a fate, and nearly all answers.
+    // Up to 39 ms of service, and requests may take 40 ms: all have a fate, and nearly all
+    // responses.
     let faults = Faults { service_ns: (MS, 39 * MS), silent: 20, ..Faults::default() };
     for rate in [None, Some((200.0, Spacing::Poisson))] {
         let level = Level { rate, drain_ns: 50 * MS, ..level(10, 1) };
@@ -431,7 +432,7 @@ fn a_budget_is_that_many_fates_and_the_last_of_them_ends_the_window() {
         Faults { error_status: 500, ..quick },
         Faults { silent: 200, ..quick },
         Faults { reset: 300, cut: 300, ..quick },
-        Faults { garbage: 500, last_answer: 300, ..quick },
+        Faults { garbage: 500, last_response: 300, ..quick },
     ];
     for (index, faults) in bad.into_iter().enumerate() {
         let budget = Some(100);
@@ -459,7 +460,7 @@ fn empty_lines_between_responses_are_passed_over_and_other_bytes_are_counted() {
         assert_eq!((measured.failed, measured.unanswered), (0, 0), "depth {depth}");
         assert!(measured.completed > 350, "depth {depth}: {measured:?}");
     }
-    // In open loop most connections are idle when the second answer comes.
+    // In open loop most connections are idle when the second response comes.
     let level = Level { rate: Some((500.0, Spacing::Fixed)), ..level(20, 1) };
     let account = run(13, level, Faults { unsolicited: 300, ..steady() });
     assert_conserved(&account, &level, "unsolicited");

@@ -1,5 +1,5 @@
 //! Many connections answered at once, by far more bytes than there are receive buffers: every
-//! answer is taken, on every driver of real sockets.
+//! response is taken, on every driver of real sockets.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests may wait")]
 
@@ -21,7 +21,7 @@ const BODY_BYTES: usize = 20_000;
 /// The worker looks this rarely, so that what arrives in between piles up.
 const PAUSE_NS: u64 = 30_000_000;
 
-/// Lets requests of all connections arrive, then answers all of them, round after round.
+/// Lets requests of all connections arrive, then responses all of them, round after round.
 fn serve_in_rounds() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -29,14 +29,14 @@ fn serve_in_rounds() -> SocketAddr {
         let mut streams: Vec<TcpStream> =
             listener.incoming().flatten().take(CONNECTIONS as usize).collect();
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY_BYTES}\r\n\r\n");
-        let answer = [head.as_bytes(), &[b'x'; BODY_BYTES]].concat();
+        let response = [head.as_bytes(), &[b'x'; BODY_BYTES]].concat();
         let mut input = [0; 4096];
         loop {
             for stream in &mut streams {
                 let Ok(1..) = stream.read(&mut input) else { return };
             }
             for stream in &mut streams {
-                if stream.write_all(&answer).is_err() {
+                if stream.write_all(&response).is_err() {
                     return;
                 }
             }
@@ -69,8 +69,8 @@ fn assert_all_answered(driver: DriverKind) {
     };
     let mut crew = Crew::start(&job).unwrap();
     let (arrival, life) = (Arrival::Closed, Life::default());
-    let (connections, connections_max) = (CONNECTIONS, CONNECTIONS);
-    crew.order_connect(1, &Level { connections, connections_max, depth: 1, arrival, life });
+    let (connections, spare) = (CONNECTIONS, 0);
+    crew.order_connect(1, &Level { connections, spare, depth: 1, arrival, life });
     crew.order(|_| Order::Warm);
     let wanted = ROUNDS * u64::from(CONNECTIONS);
     let (begin, mut completed, mut errors) = (Instant::now(), 0, 0);
@@ -82,17 +82,17 @@ fn assert_all_answered(driver: DriverKind) {
             errors += seen.requests() + seen.attempts() + tick.measured.errors.attempts();
         });
     }
-    assert!(completed >= wanted, "{driver:?}: {completed} of {wanted} answers");
+    assert!(completed >= wanted, "{driver:?}: {completed} of {wanted} responses");
     assert_eq!(errors, 0, "{driver:?}");
 }
 
 #[test]
-fn epoll_takes_every_answer() {
+fn epoll_takes_every_response() {
     assert_all_answered(DriverKind::Epoll);
 }
 
 #[test]
-fn uring_takes_every_answer() {
+fn uring_takes_every_response() {
     if let Err(reason) = engine::driver::uring::check() {
         println!("skipped: {reason}");
         return;

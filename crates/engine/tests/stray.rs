@@ -25,13 +25,13 @@ fn serve(more: &'static str) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || answer(stream, more));
+            thread::spawn(move || respond(stream, more));
         }
     });
     address
 }
 
-fn answer(mut stream: TcpStream, more: &str) {
+fn respond(mut stream: TcpStream, more: &str) {
     let response = format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok{more}");
     let (mut seen, mut input) = (Vec::new(), [0; 4096]);
     while let Ok(length @ 1..) = stream.read(&mut input) {
@@ -70,8 +70,8 @@ fn run(driver: DriverKind, depth: u32, more: &'static str) -> (Counters, Connect
     };
     let mut crew = Crew::start(&job).unwrap();
     let (arrival, life) = (Arrival::Closed, Life::default());
-    let (connections, connections_max) = (CONNECTIONS, CONNECTIONS);
-    crew.order_connect(1, &Level { connections, connections_max, depth, arrival, life });
+    let (connections, spare) = (CONNECTIONS, 0);
+    crew.order_connect(1, &Level { connections, spare, depth, arrival, life });
     crew.order(|_| Order::Measure {
         begin_ns: engine::clock::now_ns(),
         end_ns: u64::MAX,

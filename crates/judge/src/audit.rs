@@ -4,7 +4,7 @@
 //! measured.
 
 /// CPU time per request, microseconds: all CPUs times their busy share, divided by the rate of
-/// answers, of those that came to nothing too.
+/// responses, of those that came to nothing too.
 pub fn cpu_us_per_request(cpus: f64, busy: f64, rate: f64) -> Option<f64> {
     (rate > 0.0).then(|| cpus * busy / rate * 1e6)
 }

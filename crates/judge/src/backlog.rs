@@ -1,7 +1,7 @@
 //! Does a target keep up with an open loop, or does what is not answered yet become ever more?
 //!
 //! Above capacity the surplus does not vanish: it is in flight, or it is due and not sent. So a
-//! target that keeps up answers in the window as many as were planned for it, and as much is in
+//! target that keeps up responses in the window as many as were planned for it, and as much is in
 //! flight at its end as at its begin, but for what chance allows:
 //!
 //! - The edges. As many requests cross the end of the window as its begin only on average. Where N
@@ -34,7 +34,7 @@ pub(crate) fn keeps_up(case: &Case<'_>) -> Option<bool> {
     Some(is_answered && backlog(case) <= edges.max(share.min(walk)))
 }
 
-/// By how much the requests without an answer became more in the window: those in flight from its
+/// By how much the requests without a response became more in the window: those in flight from its
 /// first to its last fifth, and those that were due and never sent.
 fn backlog(case: &Case<'_>) -> f64 {
     let in_flight = &case.point.in_flight;

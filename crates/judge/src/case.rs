@@ -1,6 +1,5 @@
 //! One point with everything known about it, and the questions that gates and walls ask of it.
 
-use crate::observe::{CpuShare, Observed, SocketCensus, ThreadShare};
 use crate::ramp::load_of;
 use model::facts::{ClockOffset, HostFacts, ServerFacts};
 use model::histogram::Summary;
@@ -9,6 +8,7 @@ use model::route::Address;
 use model::run::Point;
 use model::standing::Figure;
 use model::units::NS_PER_S;
+use observe::{CpuShare, Observed, SocketCensus, ThreadShare};
 
 /// A thread or CPU set that wants more than this share of its time is hot.
 pub const HOT: f64 = 0.95;

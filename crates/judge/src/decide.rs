@@ -25,7 +25,7 @@ const OF_TIME: [&str; 2] = ["release", "resolution"];
 /// Gates that qualify the claim of a ceiling: the wall is named all the same.
 const OF_CLAIM: [&str; 2] = ["steadiness", "tuning"];
 
-/// Listed with the counted limits, but known by how evenly answers come.
+/// Listed with the counted limits, but known by how evenly responses come.
 const TIMED: [WallId; 2] = [WallId::A4, WallId::A5];
 
 /// Share of the server's CPUs taken by others above which its CPU walls cannot be told from
@@ -193,7 +193,7 @@ fn add_shape(mut seen: Seen, shape: Option<&Seen>, wall: WallId) -> Seen {
 /// Share of planned requests that waited for a connection above which they are a queue.
 pub(crate) const QUEUED: f64 = 0.05;
 
-/// In open loop requests queue where they are sent while what answers is slower than the plan.
+/// In open loop requests queue where they are sent while what responses is slower than the plan.
 /// That says nothing of the wall, but that there is one behind a generator that is on time.
 fn add_queue(mut seen: Seen, case: &Case<'_>) -> Seen {
     if let Some(share) = case.queued_share().filter(|share| *share > QUEUED) {
@@ -203,7 +203,7 @@ fn add_queue(mut seen: Seen, case: &Case<'_>) -> Seen {
             "engine",
             "planned requests that found every connection in use",
             percent(share),
-            "over 5 % while the generator is on time: answers are slower than the plan",
+            "over 5 % while the generator is on time: responses are slower than the plan",
         );
     }
     seen
@@ -337,8 +337,8 @@ fn no_heat(case: &Case<'_>, shape: Option<&Seen>) -> Verdict {
 }
 
 /// All that can be said of a flat ramp when only the generator was watched.
-const BEYOND: &str = "the wall is beyond the generator: on the path or at the server, which nobody \
-                      watched";
+const BEYOND: &str = "the wall is beyond the generator: on the path or at the server, which was \
+                      not watched";
 
 /// One level of a closed loop cannot tell the number in flight from a smaller number of places
 /// inside the server: both are full.

@@ -89,7 +89,7 @@ fn peak(latency: &Histogram, (from_ns, to_ns): (u64, u64)) -> Option<u64> {
 fn peak_phrase(latency: &Histogram, inside: u64, (from_ns, to_ns): (u64, u64)) -> String {
     let share = inside as f64 / latency.count().max(1) as f64 * 100.0;
     let (from, to) = (show_ns(from_ns as f64), show_ns(to_ns as f64));
-    format!("{inside} answers ({share:.2} %) from {from} to {to}")
+    format!("{inside} responses ({share:.2} %) from {from} to {to}")
 }
 
 fn syn_retry(point: &Point) -> Option<Fingerprint> {

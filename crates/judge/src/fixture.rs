@@ -4,7 +4,6 @@ mod signs;
 
 use crate::case::Case;
 use crate::gates;
-use crate::observe::{CpuShare, Observed, QuotaShare, SocketCensus};
 use model::facts::{CpuAccounting, HostFacts, ServerFacts};
 use model::histogram::Summary;
 use model::load::{
@@ -20,6 +19,7 @@ use model::standing::{Figure, Standing, Standings};
 use model::tick::Counters;
 use model::verdict::{Confidence, Named, Verdict};
 use model::wall::Side;
+use observe::{CpuShare, Observed, QuotaShare, SocketCensus};
 use std::collections::BTreeMap;
 
 const SECONDS: u64 = 5;
@@ -277,7 +277,7 @@ fn trial() -> Trial {
         }],
         levels: vec![Level {
             connections: 8,
-            connections_max: 8,
+            spare: 0,
             depth: 1,
             arrival: Arrival::Closed,
             life: Life::default(),

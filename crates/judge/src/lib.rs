@@ -6,7 +6,7 @@
 //! output, so that old runs can be judged again.
 //! Never: IO, a clock, randomness without a seed, a guess that is not called one.
 
-pub mod observe;
+pub use observe;
 
 pub mod objective;
 
@@ -22,7 +22,7 @@ mod verdict;
 
 pub mod odds;
 
-pub mod again;
+pub mod rejudge;
 
 mod residence;
 
@@ -37,10 +37,10 @@ pub mod size;
 pub mod stats;
 pub mod steady;
 
-pub mod foretold;
+pub mod prediction;
 pub mod search;
 
-pub use again::again;
+pub use rejudge::again;
 pub mod perturb;
 
 pub mod signals;

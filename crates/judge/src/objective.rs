@@ -1,9 +1,9 @@
 //! Does a point, or a run, hold what was asked: `p99<2ms,errors<0.1%`.
 //!
-//! Three answers: met, missed, and open. A request without a good response is slower than all that
-//! have one, whatever took its place: a percentile that falls among such requests is missed, or
-//! open while they are only known to have waited for less than the bound. This is computed from the
-//! counts of requests, so it holds as well for records whose percentiles leave failures out. A
+//! Three responses: met, missed, and open. A request without a good response is slower than all
+//! that have one, whatever took its place: a percentile that falls among such requests is missed,
+//! or open while they are only known to have waited for less than the bound. This is computed from
+//! the counts of requests, so it holds as well for records whose percentiles leave failures out. A
 //! percentile without enough values beyond it is open, never met.
 //!
 //! What gates leave of a figure counts: see `model::standing`.
@@ -150,7 +150,8 @@ fn share(term: &Term, count: u64, requests: &RequestInfo) -> Finding {
 }
 
 /// A distribution, how many requests are beyond all of it, and the same with requests that have no
-/// answer put at the time they are known to have waited: no percentile of it is above the true one.
+/// response put at the time they are known to have waited: no percentile of it is above the true
+/// one.
 #[derive(Clone, Copy)]
 struct Times<'a> {
     known: &'a Summary,
@@ -228,7 +229,7 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> Findi
     }
     let needed = (SAMPLES_BEYOND / (1.0 - percentile.quantile())).round();
     Finding::open(format!(
-        "too few answers: {} needs {}, there are {}",
+        "too few responses: {} needs {}, there are {}",
         percentile.name(),
         show_count(needed),
         show_count(population)
@@ -254,7 +255,7 @@ fn beyond_all(term: &Term, name: &str, count: u64, at_least: Option<Option<u64>>
 fn mean(term: &Term, times: Times<'_>) -> Finding {
     let mean = times.known.mean;
     if times.bad == 0 {
-        let none = || Finding::open("there are no answers".to_string());
+        let none = || Finding::open("there are no responses".to_string());
         return mean.map_or_else(none, |mean_ns| compared(term, mean_ns as f64));
     }
     // Requests without a good response count as slower than those that have one, so the mean of
@@ -272,7 +273,7 @@ fn mean(term: &Term, times: Times<'_>) -> Finding {
 fn max(term: &Term, times: Times<'_>) -> Finding {
     match (times.known.max, times.bad) {
         (Some(max_ns), 0) => compared(term, max_ns as f64),
-        (None, 0) => Finding::open("there are no answers".to_string()),
+        (None, 0) => Finding::open("there are no responses".to_string()),
         (_, count) => beyond_all(term, "max", count, times.at_least.map(|summary| summary.max)),
     }
 }
@@ -301,7 +302,7 @@ fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) ->
     let at = |visit: &usize| Some((*visit, points[*visit].expectations.get(index)?));
     let stands: Vec<(usize, &Expectation)> = visits.iter().filter_map(at).collect();
     let is_upper = matches!(term.relation, Relation::Below | Relation::AtMost);
-    // The answer that decides for all levels comes first.
+    // The response that decides for all levels comes first.
     let order =
         if is_upper { [Some(false), None, Some(true)] } else { [Some(true), None, Some(false)] };
     let rank = |met: Option<bool>| order.iter().position(|one| *one == met);
@@ -473,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_answers_are_never_a_hold_but_can_be_a_miss() {
+    fn too_few_responses_are_never_a_hold_but_can_be_a_miss() {
         let mut point = point();
         point.latency_ns = Summary {
             count: 400,
@@ -483,7 +484,7 @@ mod tests {
         };
         let open = judged("p99<4ms", &point);
         assert_eq!((open.met, open.measured), (None, None));
-        assert_eq!(open.why, "too few answers: p99 needs 1000, there are 400");
+        assert_eq!(open.why, "too few responses: p99 needs 1000, there are 400");
         let missed = judged("p99<2ms", &point);
         assert_eq!(missed.met, Some(false), "p90 is beyond the bound, so p99 is");
         assert_eq!(missed.why, "already p90: measured 3.00ms");

@@ -39,7 +39,7 @@ pub struct Elasticity {
 }
 
 /// The elasticity of a capacity that was `factor` times its base in the changed blocks. Nothing
-/// when the change was too small to tell or a block had no good answer.
+/// when the change was too small to tell or a block had no good response.
 pub fn elasticity(factor: f64, base: &[f64], changed: &[f64]) -> Option<Elasticity> {
     let change = factor.ln();
     let is_change = change.is_finite() && (factor - 1.0).abs() >= CHANGE_MIN;
@@ -52,7 +52,7 @@ pub fn elasticity(factor: f64, base: &[f64], changed: &[f64]) -> Option<Elastici
 }
 
 /// What one experiment says of its resource; more blocks may tell when it is open.
-pub fn answer(made: &Perturbation) -> Says {
+pub fn response(made: &Perturbation) -> Says {
     let inside = |value: f64, bounds: (f64, f64)| bounds.0 <= value && value <= bounds.1;
     let (Some(value), Some(low), Some(high)) = (made.elasticity, made.low, made.high) else {
         return Says::Open;

@@ -15,8 +15,8 @@ mod forms;
 use crate::{gates, last_visits, ramp, stats, steady};
 use forms::{Fit, Form, Level};
 use model::load::{Question, Trial};
+use model::ramp_fit::{Estimate, FittedLevel, FittedShape, ShapeFit, ShapeKind, Superlinear};
 use model::run::Point;
-use model::shape::{Estimate, FittedLevel, FittedShape, ShapeFit, ShapeKind, Superlinear};
 
 /// Levels a form with three parameters needs, on both sides of the knee.
 const USL_LEVELS_MIN: usize = 6;
@@ -171,7 +171,7 @@ fn describe(fit: &Fit, levels: &[Level], aicc_behind: f64) -> FittedShape {
 
 /// The most requests in flight about which anything is said.
 fn reach(levels: &[Level]) -> f64 {
-    model::shape::REACH * levels.last().map_or(0.0, |level| level.in_flight)
+    model::ramp_fit::REACH * levels.last().map_or(0.0, |level| level.in_flight)
 }
 
 fn cautions(best: Option<&FittedShape>, levels: &[Level], is_superlinear: bool) -> Vec<String> {

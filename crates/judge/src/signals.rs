@@ -3,9 +3,8 @@
 //! In: a run with its readings. Out: [`Signals`]. What was not read stays absent, so that whoever
 //! predicts from it says "unknown" and not "zero".
 
-use crate::again::{self, Raw};
 use crate::case::{Case, Host};
-use crate::observe::{CpuShare, LinkUse, Observed, QuotaShare, SocketCensus, ThreadShare};
+use crate::rejudge;
 use crate::walls::resent;
 use crate::{gates, stats, steady, verdict::Context, verdict::last_visits};
 use model::facts::{HostFacts, Nic};
@@ -15,6 +14,7 @@ use model::run::{Point, Run};
 use model::tuning::{CpuSignal, Side, Signals};
 use model::verdict::{Ceiling, IntervalKind, Verdict};
 use model::wall;
+use observe::{CpuShare, LinkUse, Observed, QuotaShare, Raw, SocketCensus, ThreadShare};
 use std::collections::BTreeMap;
 
 /// A CPU that is busy for less than this has no reason to be at its highest clock.
@@ -24,9 +24,8 @@ const WORKS: f64 = 0.5;
 pub fn signals(run: &Run) -> Signals {
     let record = &run.record;
     let Some(point) = best(&record.points) else { return of_verdict(&record.verdict, &record.id) };
-    let raw = Raw { near: &run.readings, far: &run.server_readings };
-    let observed = again::observe(record, point, raw);
-    let signals = of_point(again::context_of(record), point, &observed, &record.verdict);
+    let observed = Raw::from(run).observed(record, point);
+    let signals = of_point(rejudge::context_of(record), point, &observed, &record.verdict);
     Signals { run: record.id.clone(), ..signals }
 }
 
@@ -63,7 +62,7 @@ fn of_verdict(verdict: &Verdict, run: &str) -> Signals {
 
 fn of_case(case: &Case<'_>, verdict: &Verdict) -> Signals {
     let point = case.point;
-    let answers: u64 = point.status.values().sum();
+    let responses: u64 = point.status.values().sum();
     let each = |bytes: u64, count: u64| (count > 0).then(|| bytes as f64 / count as f64);
     let rate = Some(point.headline_rate()).filter(|rate| *rate > 0.0);
     Signals {
@@ -73,7 +72,7 @@ fn of_case(case: &Case<'_>, verdict: &Verdict) -> Signals {
         connections: Some(u64::from(point.load.connections)),
         connection_rate: connection_rate(case),
         p50_ns: point.latency_ns.p50,
-        bytes_per_response: each(point.bytes.received, answers),
+        bytes_per_response: each(point.bytes.received, responses),
         bytes_per_request: each(point.bytes.sent, point.requests.sent),
         rtt_us: case.census().and_then(|census| census.client_rtt_us()),
         server: server(case),
@@ -158,7 +157,7 @@ fn of_host(case: &Case<'_>, host: Option<&HostFacts>, seen: &Observed) -> Side {
     let nic = host.zip(link).and_then(|(host, link)| nic(host, &link.name));
     let tcp = |name: &str| seen.tcp.as_ref().and_then(|tcp| tcp.get(name).copied());
     let softnet = seen.softnet.as_deref();
-    let of_softnet = |of: fn(&crate::observe::SoftnetUse) -> u32| {
+    let of_softnet = |of: fn(&observe::SoftnetUse) -> u32| {
         softnet.map(|cpus| cpus.iter().map(|cpu| u64::from(of(cpu))).sum::<u64>())
     };
     Side {

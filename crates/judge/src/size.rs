@@ -1,7 +1,7 @@
 //! From the cost of a request to machines: how many clients make the server the wall at a rate.
 //!
 //! Everything is a product of measured figures: rate x CPU time per request = CPUs, rate x bytes =
-//! bandwidth. CPU time is that of every answer, good or not, of which a valid run has at most one
+//! bandwidth. CPU time is that of every response, good or not, of which a valid run has at most one
 //! in a thousand that is not good. The interval is that of the cost, over the levels that were at
 //! least half as fast as the best one: cost falls as load rises, because work comes in batches, so
 //! a level near the asked load is the one to measure.
@@ -9,8 +9,8 @@
 use crate::{gates, last_visits, stats, steady};
 use model::claim::Claim;
 use model::facts::{CpuQuota, HostFacts};
+use model::ramp_fit::Estimate;
 use model::run::{Point, Record};
-use model::shape::Estimate;
 use model::size::{Machines, Sizing, Step, Traffic, Wish};
 use model::units::{show_bytes, show_count};
 use model::verdict::{CeilingKind, Confidence};
@@ -60,7 +60,7 @@ pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
         .copied()
         .max_by(|left, right| points[*left].rate.total_cmp(&points[*right].rate));
     let Some(best) = fastest.filter(|best| points[*best].rate > 0.0) else {
-        return Err("no point of the run is a valid measurement with answers".to_string());
+        return Err("no point of the run is a valid measurement with responses".to_string());
     };
     let is_busy = |point: &&Point| point.rate >= BUSY * points[best].rate;
     let levels = valid.iter().map(|index| &points[*index]).filter(is_busy).count();
@@ -86,7 +86,7 @@ fn client_us(point: &Point) -> Option<f64> {
     let spin_cpus =
         point.client_loop.spin_share.unwrap_or(0.0) * f64::from(point.load.threads.max(1));
     let each_us = point.cpu.client_us_per_request?;
-    // Each is a part of the CPU time of all answers.
+    // Each is a part of the CPU time of all responses.
     let spin_us = spin_cpus * 1e6 / point.answered_rate();
     Some((each_us - spin_us).max(0.0)).filter(|us| *us > 0.0)
 }
@@ -244,7 +244,7 @@ fn traffic_steps(sizing: &Sizing) -> Vec<Step> {
     };
     let mut steps = vec![
         line("requests on the wire", traffic.request_bytes, traffic.request_packets),
-        line("answers on the wire", traffic.answer_bytes, traffic.answer_packets),
+        line("responses on the wire", traffic.answer_bytes, traffic.answer_packets),
     ];
     if let (Some(link), Some(machines)) = (wish.link_bits_per_s, &sizing.machines_for_link) {
         let fuller = traffic.request_bytes.max(traffic.answer_bytes);
@@ -432,7 +432,7 @@ mod tests {
             "client CPUs: 1.00M/s x 10.0 us = 10.0 [9.88, 12.2] CPUs",
             "machines for CPU: 10.0 / (4 CPUs x 0.5) = 5 [5, 7]",
             "requests on the wire: 1.00M/s x 140B = 1.12Gbit/s, at least 1.00M packets/s",
-            "answers on the wire: 1.00M/s x 220B = 1.76Gbit/s, at least 1.00M packets/s",
+            "responses on the wire: 1.00M/s x 220B = 1.76Gbit/s, at least 1.00M packets/s",
             "machines for link: 1.76Gbit/s / (10.0Gbit/s x 0.5) = 1 [1, 1]",
             "server CPUs: 1.00M/s x 20.0 [19.8, 24.3] us = 20.0 [19.8, 24.3] CPUs",
             "server of the run: its CPUs are full at 100k [82.3k, 101k]/s",
@@ -473,9 +473,9 @@ mod tests {
         let sizing = size(&record, wish(1e6, 4)).unwrap();
         // A hundredth of one worker over 2000 requests are 5 us of the 10.
         assert!((sizing.client_us_per_request.value - 5.0).abs() < 1e-9);
-        // Over 4000 answers, half of them to nothing, they are 2.5 us.
+        // Over 4000 responses, half of them to nothing, they are 2.5 us.
         let point = &mut record.points[2];
-        point.cpu.answers = Some((4000.0 * point.load.duration_s) as u64);
+        point.cpu.responses = Some((4000.0 * point.load.duration_s) as u64);
         let sizing = size(&record, wish(1e6, 4)).unwrap();
         assert!((sizing.client_us_per_request.value - 7.5).abs() < 1e-9);
     }

@@ -34,13 +34,13 @@ pub enum Steadiness {
         /// Standard deviation over mean of half-second rates.
         variation: f64,
     },
-    /// Too short or too few answers to tell.
+    /// Too short or too few responses to tell.
     Unknown,
 }
 
 /// Judges a point. In closed loop requests that were sent at once come back at once, and go on in
 /// step: a server that takes 300 ms shows a burst every 300 ms, which is one rate. So tenths are
-/// averaged over one round, the median time to answer, before they are judged. A window of fewer
+/// averaged over one round, the median response time, before they are judged. A window of fewer
 /// than four rounds tells nothing.
 pub fn steadiness_of(point: &Point) -> Steadiness {
     let tenths = &point.per_100ms;
@@ -54,7 +54,7 @@ pub fn steadiness_of(point: &Point) -> Steadiness {
     }
 }
 
-/// Judges completions per tenth of a second. Few answers scatter by themselves: the share that
+/// Judges completions per tenth of a second. Few responses scatter by themselves: the share that
 /// counting alone explains is allowed on top.
 pub fn steadiness(tenths: &[u64]) -> Steadiness {
     // The last tenth is cut off by the end of the window.

@@ -7,7 +7,6 @@
 
 use crate::case::Case;
 use crate::decide::decide;
-use crate::observe::Observed;
 use crate::ramp::{self, Shape, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
 use crate::{gates, objective, perturb, ramp::ceiling, residence};
@@ -17,6 +16,7 @@ use model::perturbation::Perturbation;
 use model::run::{Outcome, Point, Target};
 use model::verdict::{Confidence, IntervalKind, Named, Verdict};
 use model::wall::Side;
+use observe::Observed;
 use std::collections::BTreeSet;
 
 /// How it begins what is said of a probe that was lost.
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_at_all_is_said_as_such() {
+    fn no_response_at_all_is_said_as_such() {
         let mut fixture = Fixture::good();
         fixture.point.requests.completed = 0;
         fixture.point.status.clear();

@@ -3,60 +3,67 @@
 //! A test looks at one point and says whether the signals of its wall are there, with the evidence
 //! sorted into families. How many families are needed, and what to say when two walls show, is
 //! decided in one place, `verdict.rs`.
+//!
+//! To add one, write its file and its row here: the group and the place in it say when it is
+//! believed, the row what an experiment would find. Its evidence goes into `evidence_tests`.
 
-mod a1;
-mod a10;
-mod a2;
-mod a3;
-mod a4;
-mod a5;
-mod a6;
-mod a7;
-mod a8;
-mod a9;
-mod c1;
-mod c2;
-mod c3;
-mod c4;
-mod c5;
-mod c7;
-mod c8;
-mod c9;
-mod k1;
-mod k10;
-mod k12;
-mod k14;
-mod k2;
-mod k3;
-mod k4;
-mod k5;
-mod k8;
-mod k9;
-mod m1;
-mod m2;
-mod m3;
-mod m4;
-mod n1;
-mod n2;
-mod n4;
-mod s1;
-mod s2;
-mod s3;
-mod s4;
-mod s6;
-mod s7;
+mod accept_queue;
+mod application_lock;
+mod blocked_log;
+mod client_cpu;
+mod client_files;
+mod client_link;
+mod client_ports;
+mod client_reads;
+mod client_thread;
+mod conntrack;
+mod cpu_mask;
+mod cpu_quota;
+mod delayed_acks;
+mod downstream;
+mod in_flight;
+mod late_generator;
+mod limiter;
+mod memory;
+mod neighbours;
+mod not_a_rate;
+mod offered_rate;
+mod packet_loss;
+mod packet_rate;
+mod pauses;
+mod provider_limit;
+mod receive_backlog;
+mod receive_cpu;
+mod round_trip;
+mod server_cpu;
+mod server_files;
+mod server_link;
+mod server_thread;
+mod short_connections;
+mod socket_buffer;
+mod spinning;
+mod storage;
+mod syn_queue;
+mod uneven_load;
+mod unsteady;
+mod worker_pool;
+mod wrong_responses;
 
 #[cfg(test)]
 mod evidence_tests;
 mod loss;
 pub(crate) use loss::resent;
+mod predicts;
+pub(crate) use predicts::{CLIENT_CAN, LOAD, LOAD_LIMITS, Predicts, SERVER_CPU, SOMETHING_WAITS};
 mod shaping;
 mod waiting;
 mod windows;
 
 use crate::case::{Case, WARM, percent};
+use model::perturbation::Resource;
 use model::verdict::Evidence;
 use model::wall::WallId;
+use predicts::{CLIENT_CPU, CLIENT_LOOPS, OTHER_SIDE};
 
 /// Kinds of evidence. Ten figures of one kind are not ten witnesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,6 +152,23 @@ pub struct Listed {
     pub wall: WallId,
     /// Its test.
     pub test: fn(&Case<'_>) -> Test,
+    /// What it predicts of experiments; nothing for those that no experiment tells about.
+    pub predicts: Option<Predicts>,
+}
+
+const fn wall(wall: WallId, test: fn(&Case<'_>) -> Test) -> Listed {
+    Listed { wall, test, predicts: None }
+}
+
+impl Listed {
+    const fn predicts(self, predicts: Predicts) -> Self {
+        Self { predicts: Some(predicts), ..self }
+    }
+
+    /// The rate follows any of these and nothing that the client brings.
+    const fn follows(self, resources: &'static [Resource]) -> Self {
+        self.predicts(Predicts { follows: resources, stays: &[OTHER_SIDE] })
+    }
 }
 
 /// What the walls of a group have in common when it comes to a verdict.
@@ -157,83 +181,79 @@ pub struct Group {
 /// imitate all others.
 pub const COUNTED: Group = Group {
     walls: &[
-        Listed { wall: WallId::C8, test: c8::test },
-        Listed { wall: WallId::C7, test: c7::test },
-        Listed { wall: WallId::K3, test: k3::test },
-        Listed { wall: WallId::K10, test: k10::test },
-        Listed { wall: WallId::K1, test: k1::test },
-        Listed { wall: WallId::K2, test: k2::test },
-        Listed { wall: WallId::S3, test: s3::test },
-        Listed { wall: WallId::N4, test: n4::test },
-        Listed { wall: WallId::K8, test: k8::test },
-        Listed { wall: WallId::K9, test: k9::test },
-        Listed { wall: WallId::C5, test: c5::test },
-        Listed { wall: WallId::K5, test: k5::test },
-        Listed { wall: WallId::A5, test: a5::test },
-        Listed { wall: WallId::A4, test: a4::test },
+        wall(WallId::C8, client_files::test),
+        wall(WallId::C7, client_ports::test),
+        wall(WallId::K3, server_files::test),
+        wall(WallId::K10, conntrack::test),
+        wall(WallId::K1, accept_queue::test),
+        wall(WallId::K2, syn_queue::test),
+        wall(WallId::S3, cpu_quota::test).follows(SERVER_CPU),
+        wall(WallId::N4, provider_limit::test),
+        wall(WallId::K8, server_link::test).follows(&[Resource::ResponseBytes]),
+        wall(WallId::K9, packet_rate::test).follows(&[Resource::Connections]),
+        wall(WallId::C5, client_link::test).follows(&[Resource::ResponseBytes]),
+        wall(WallId::K5, receive_backlog::test),
+        wall(WallId::A5, pauses::test),
+        wall(WallId::A4, limiter::test).predicts(SOMETHING_WAITS),
     ],
 };
 
 /// The measurement itself.
 pub const MEASUREMENT: Group = Group {
     walls: &[
-        Listed { wall: WallId::M1, test: m1::test },
-        Listed { wall: WallId::M4, test: m4::test },
-        Listed { wall: WallId::M3, test: m3::test },
+        wall(WallId::M1, not_a_rate::test),
+        wall(WallId::M4, wrong_responses::test),
+        wall(WallId::M3, unsteady::test),
     ],
 };
 
 /// The generator's punctuality and CPU, and how fast it reads.
 pub const CLIENT: Group = Group {
     walls: &[
-        Listed { wall: WallId::C4, test: c4::test },
-        Listed { wall: WallId::C1, test: c1::test },
-        Listed { wall: WallId::C2, test: c2::test },
-        Listed { wall: WallId::C9, test: c9::test },
+        wall(WallId::C4, late_generator::test),
+        wall(WallId::C1, client_cpu::test).predicts(CLIENT_CPU),
+        wall(WallId::C2, client_thread::test).predicts(CLIENT_LOOPS),
+        wall(WallId::C9, client_reads::test),
     ],
 };
 
 /// The server's CPU and memory.
 pub const SERVER: Group = Group {
     walls: &[
-        Listed { wall: WallId::A9, test: a9::test },
-        Listed { wall: WallId::S6, test: s6::test },
-        Listed { wall: WallId::K4, test: k4::test },
-        Listed { wall: WallId::S7, test: s7::test },
-        Listed { wall: WallId::S4, test: s4::test },
-        Listed { wall: WallId::K14, test: k14::test },
-        Listed { wall: WallId::S1, test: s1::test },
-        Listed { wall: WallId::S2, test: s2::test },
+        wall(WallId::A9, memory::test),
+        wall(WallId::S6, neighbours::test),
+        wall(WallId::K4, receive_cpu::test),
+        wall(WallId::S7, spinning::test),
+        wall(WallId::S4, cpu_mask::test).follows(SERVER_CPU),
+        wall(WallId::K14, uneven_load::test).follows(&[Resource::Connections]),
+        wall(WallId::S1, server_cpu::test).follows(SERVER_CPU),
+        wall(WallId::S2, server_thread::test).follows(SERVER_CPU),
     ],
 };
 
 /// What the application waits for while nothing is busy.
 pub const APPLICATION: Group = Group {
     walls: &[
-        Listed { wall: WallId::A8, test: a8::test },
-        Listed { wall: WallId::A3, test: a3::test },
-        Listed { wall: WallId::A6, test: a6::test },
-        Listed { wall: WallId::A10, test: a10::test },
-        Listed { wall: WallId::A1, test: a1::test },
-        Listed { wall: WallId::A2, test: a2::test },
-        Listed { wall: WallId::A7, test: a7::test },
+        wall(WallId::A8, short_connections::test).follows(&[Resource::Connections]),
+        wall(WallId::A3, downstream::test).predicts(SOMETHING_WAITS),
+        wall(WallId::A6, storage::test),
+        wall(WallId::A10, blocked_log::test),
+        wall(WallId::A1, application_lock::test).predicts(SOMETHING_WAITS),
+        wall(WallId::A2, worker_pool::test).predicts(SOMETHING_WAITS),
+        wall(WallId::A7, delayed_acks::test),
     ],
 };
 
 /// What is between the hosts, while nothing is busy.
-pub const PATH: Group = Group {
-    walls: &[
-        Listed { wall: WallId::N2, test: n2::test },
-        Listed { wall: WallId::K12, test: k12::test },
-    ],
-};
+pub const PATH: Group =
+    Group { walls: &[wall(WallId::N2, packet_loss::test), wall(WallId::K12, socket_buffer::test)] };
 
 /// Not a wall: the load itself is the limit.
 pub const OFFERED: Group = Group {
     walls: &[
-        Listed { wall: WallId::M2, test: m2::test },
-        Listed { wall: WallId::N1, test: n1::test },
-        Listed { wall: WallId::C3, test: c3::test },
+        wall(WallId::M2, offered_rate::test).predicts(LOAD_LIMITS),
+        wall(WallId::N1, round_trip::test).predicts(LOAD_LIMITS),
+        wall(WallId::C3, in_flight::test).predicts(LOAD_LIMITS),
     ],
 };
 

@@ -100,7 +100,7 @@ fn j3_the_difference_between_settings_is_noise() {
     assert!(errors.is_some_and(|errors| errors < 2.0), "{errors:?}");
 }
 
-/// The server fell from 75 to 40 % busy with compressed answers, and its cost per request did not
+/// The server fell from 75 to 40 % busy with compressed responses, and its cost per request did not
 /// move: only the rate fell, so the wall was the generator's.
 #[test]
 fn j6_the_cost_per_request_tells_the_rate_from_the_server() {
@@ -110,7 +110,7 @@ fn j6_the_cost_per_request_tells_the_rate_from_the_server() {
     assert!((packed / plain - 1.0).abs() < 0.01, "{plain} {packed}");
 }
 
-/// Answers of 0.51 times the bytes gave 1.32 times the rate, not 1.97: the link was the wall and
+/// Responses of 0.51 times the bytes gave 1.32 times the rate, not 1.97: the link was the wall and
 /// another one came next.
 #[test]
 fn j8_the_rate_followed_the_bytes_until_the_next_wall() {

@@ -5,11 +5,11 @@
 //! all others.
 
 use crate::burn::Burner;
-use crate::conduct::{Bench, LabError, connections_max, depth_max, threads};
-use crate::level::{Ending, Stagehands, Visit, visit};
+use crate::crews::{Crews, Size};
+use crate::error::LabError;
+use crate::level::{LevelContext, Visit, visit};
 use crate::limits::{self, Tables};
-use crate::mix;
-use crate::touch::{ServerMask, ServerQuota};
+use crate::record::RunBuilder;
 use crate::watch::Watch;
 use engine::Crew;
 use judge::judge_run;
@@ -18,9 +18,10 @@ use model::check::Checks;
 use model::event::Event;
 use model::load::{DriverKind, Level, Stop, Trial, Warmup};
 use model::perturbation::{Confirm, Perturbation, Says};
+use model::root::Root;
 use model::run::Outcome;
 use std::sync::atomic::AtomicBool;
-use wire::tape::Tape;
+use tune::{Host, Journal, ServerChange, Taken};
 
 /// How often an experiment is extended by as many pairs again when its blocks do not tell.
 const ROUNDS_MAX: u32 = 3;
@@ -29,37 +30,36 @@ const WARMUP_NS: u64 = 500_000_000;
 
 /// Makes the experiments that tell most about the verdict so far.
 pub(crate) fn run(
-    bench: &mut Bench<'_>,
+    run: &mut RunBuilder<'_>,
     watch: &mut Watch<'_>,
     stop: &AtomicBool,
     notify: &mut dyn FnMut(Event),
 ) {
-    let Some(confirm) = bench.trial.confirm.clone() else { return };
-    let Some(at) = perturb::base_point(&bench.points) else { return };
-    if bench.outcome != Outcome::Complete {
+    let Some(confirm) = run.trial.confirm.clone() else { return };
+    let Some(at) = perturb::base_point(&run.points) else { return };
+    if run.outcome != Outcome::Complete {
         return;
     }
-    let verdict = judge_run(bench.context(), &bench.points, &bench.observed);
-    let based = (&bench.levels[at], &bench.points[at]);
-    let facts = Facts::of(bench.context(), based, &bench.observed[at], &verdict);
+    let verdict = judge_run(run.context(), &run.points, &run.observed);
+    let based = (&run.levels[at], &run.points[at]);
+    let facts = Facts::of(run.context(), based, &run.observed[at], &verdict);
     let planned = plan(&verdict, &facts, &confirm);
     if planned.is_empty() {
         let word = verdict.wall.word();
         let text = format!("--confirm: no experiment that is allowed tells more about {word}");
-        bench.notice(text, notify);
+        run.notice(text, notify);
     }
     for experiment in planned {
-        if bench.outcome != Outcome::Complete {
+        if run.outcome != Outcome::Complete {
             return;
         }
-        let sides = Sides::of(bench.trial, &facts.level, &experiment);
-        let mut room =
-            Room { bench, watch, stop, notify, confirm: &confirm, visits: 0, stays: None };
+        let sides = Sides::of(run.trial, &facts.level, &experiment);
+        let mut room = Room { run, watch, stop, notify, confirm: &confirm, visits: 0, stays: None };
         let mut blocks = Blocks::default();
         let failure = room.make(&experiment, &sides, &mut blocks).err();
         let stays = room.stays.take();
         let made = blocks.outcome(&experiment, failure);
-        bench.perturbations.push(made);
+        run.perturbations.push(made);
         if let Some(why) = stays {
             // What the next ones would find is not the server that was measured.
             let what = &experiment.what;
@@ -67,7 +67,7 @@ pub(crate) fn run(
                 "the server is not as it was before the experiment '{what}', and no more are \
                  made: {why}"
             );
-            return bench.notice(text, notify);
+            return run.notice(text, notify);
         }
     }
 }
@@ -117,7 +117,7 @@ impl Sides {
     }
 }
 
-/// Asks for another path instead. What was expected of the answers is not expected of its own.
+/// Asks for another path instead. What was expected of the responses is not expected of its own.
 fn ask(trial: &mut Trial, route: &str) {
     trial.requests.truncate(1);
     trial.targets.truncate(1);
@@ -134,7 +134,7 @@ fn ask(trial: &mut Trial, route: &str) {
 struct Blocks {
     base: Vec<f64>,
     changed: Vec<f64>,
-    /// Bytes per answer in both halves.
+    /// Bytes per response in both halves.
     base_bytes: Vec<f64>,
     changed_bytes: Vec<f64>,
     /// Shares of the generator's CPUs that were used up in the changed blocks.
@@ -160,7 +160,7 @@ impl Blocks {
         let mean = judge::stats::mean;
         match change {
             Change::Burn { .. } => mean(&self.burned).map(|burned| 1.0 - burned),
-            // Room for answers grows as they shrink.
+            // Room for responses grows as they shrink.
             Change::Route(_) => Some(mean(&self.base_bytes)? / mean(&self.changed_bytes)?),
             _ => None,
         }
@@ -175,7 +175,7 @@ impl Blocks {
         let found = found.filter(|_| failure.is_none());
         let (low, high) = found.and_then(|found| found.interval).unzip();
         let too_little = || {
-            let text = "the capacity changed too little, or a block had no good answer";
+            let text = "the capacity changed too little, or a block had no good response";
             text.to_string()
         };
         let made = Perturbation {
@@ -190,13 +190,13 @@ impl Blocks {
             says: Says::Open,
             failure: failure.or_else(|| found.is_none().then(too_little)),
         };
-        Perturbation { says: perturb::answer(&made), ..made }
+        Perturbation { says: perturb::response(&made), ..made }
     }
 }
 
 /// Where blocks are made.
 struct Room<'a, 'b, 'c> {
-    bench: &'a mut Bench<'b>,
+    run: &'a mut RunBuilder<'b>,
     watch: &'a mut Watch<'c>,
     stop: &'a AtomicBool,
     notify: &'a mut dyn FnMut(Event),
@@ -216,9 +216,9 @@ impl Room<'_, '_, '_> {
         sides: &Sides,
         blocks: &mut Blocks,
     ) -> Result<(), String> {
-        let mut server = Server::prepare(self.bench, &experiment.change)?;
+        let server = Server::prepare(self.run, &experiment.change)?;
         let made = server.enter();
-        let made = made.and_then(|()| self.make_blocks(experiment, sides, blocks, &mut server));
+        let made = made.and_then(|()| self.make_blocks(experiment, sides, blocks, &server));
         let reverted = server.revert();
         self.stays = reverted.as_ref().err().cloned();
         made.and(reverted)
@@ -229,7 +229,7 @@ impl Room<'_, '_, '_> {
         experiment: &Experiment,
         sides: &Sides,
         blocks: &mut Blocks,
-        server: &mut Server,
+        server: &Server,
     ) -> Result<(), String> {
         let mut crew = None;
         for round in 1..=ROUNDS_MAX {
@@ -275,88 +275,75 @@ impl Room<'_, '_, '_> {
         let visited = self.visit(crew, trial, level).map_err(|error| error.to_string())?;
         blocks.burned.extend(burner.map(Burner::stop));
         match visited.ending {
-            Ending::Complete => blocks.add(half, &visited),
-            Ending::Interrupted => {
-                self.bench.outcome = Outcome::Interrupted;
+            Outcome::Complete => blocks.add(half, &visited),
+            Outcome::Interrupted => {
+                self.run.outcome = Outcome::Interrupted;
                 return Err("it was interrupted".to_string());
             }
-            Ending::TargetLost => return Err("the target stopped answering".to_string()),
+            Outcome::TargetLost => return Err("the target stopped answering".to_string()),
         }
         Ok(())
     }
 
     /// Starts workers with room for both halves.
     fn start(&mut self, trial: &Trial) -> Result<Crew, LabError> {
-        let connections = u64::from(connections_max(trial));
         if !matches!(trial.driver, DriverKind::Null | DriverKind::Sim) {
-            let tables = match trial.driver {
-                DriverKind::Uring => Tables::OfWorkers(u64::from(threads(trial))),
-                _ => Tables::OfProcess,
-            };
-            limits::allow_files(connections, tables)?;
-            limits::allow_ports(&trial.levels, &self.bench.routes)?;
+            let Size { connections_max, threads, .. } = Size::of(trial);
+            limits::allow_files(u64::from(connections_max), Tables::of(trial.driver, threads))?;
+            limits::allow_ports(&trial.levels, &self.run.routes)?;
         }
-        let tape = Tape::new(&trial.requests, depth_max(trial))?.with_checks(&mix::checks(trial));
-        Ok(self.bench.setting.start(&self.bench.job(trial, tape))?)
+        Ok(self.run.setting.start(&self.run.job(trial)?)?)
     }
 
     fn visit(&mut self, crew: &mut Crew, trial: &Trial, level: &Level) -> Result<Visit, LabError> {
         self.visits += 1;
-        let until = Stop::AfterNs(self.confirm.block_ns);
-        let (watch, notify) = (&mut *self.watch, &mut *self.notify);
-        let (audience, stop) = (None, self.stop);
-        let profiler = None;
-        let setting = self.bench.setting;
-        let mut hands =
-            Stagehands { setting, crew, audience, trial, until, stop, notify, watch, profiler };
-        visit(&mut hands, level, self.visits)
+        let mut context = LevelContext {
+            setting: self.run.setting,
+            crew,
+            audience: None,
+            trial,
+            until: Stop::AfterNs(self.confirm.block_ns),
+            stop: self.stop,
+            notify: &mut *self.notify,
+            watch: &mut *self.watch,
+            profiler: None,
+        };
+        visit(&mut context, &Crews::of(trial, level), self.visits)
     }
 }
 
-/// What an experiment changes at the server, until it is reverted.
-enum Server {
-    Untouched,
-    Quota(ServerQuota, f64),
-    Mask(ServerMask),
-}
+/// What an experiment changes at the server, until it is reverted; most change nothing there.
+struct Server(Option<ServerChange>);
 
 impl Server {
-    fn prepare(bench: &Bench<'_>, change: &Change) -> Result<Self, String> {
-        let pid = || {
-            let server = bench.target.server.as_ref();
-            server.map(|server| server.pid).ok_or("the server is not watched on this host")
+    fn prepare(run: &RunBuilder<'_>, change: &Change) -> Result<Self, String> {
+        let taken = match change {
+            Change::ServerQuota { cpus } => Taken::CpuTime(*cpus),
+            Change::ServerMask { cpus } => Taken::Cpus(cpus),
+            _ => return Ok(Self(None)),
         };
-        match change {
-            Change::ServerQuota { cpus } => Ok(Self::Quota(ServerQuota::prepare(pid()?)?, *cpus)),
-            Change::ServerMask { cpus } => Ok(Self::Mask(ServerMask::prepare(pid()?, cpus)?)),
-            _ => Ok(Self::Untouched),
-        }
+        let server = run.target.server.as_ref();
+        let pid =
+            server.map(|server| server.pid).ok_or("the server is not watched on this host")?;
+        let journal = Journal::open(&tune::journal_folder()).map_err(|why| why.to_string())?;
+        ServerChange::prepare(Host::look(Root::default()), journal, pid, &taken).map(Some).map(Self)
     }
 
     /// What has to be done once, before the first block.
-    fn enter(&mut self) -> Result<(), String> {
-        match self {
-            Self::Quota(quota, _) => quota.enter(),
-            Self::Untouched | Self::Mask(_) => Ok(()),
-        }
+    fn enter(&self) -> Result<(), String> {
+        self.0.as_ref().map_or(Ok(()), ServerChange::enter)
     }
 
-    fn set(&mut self, half: Half) -> Result<(), String> {
-        match (self, half) {
-            (Self::Untouched, _) => Ok(()),
-            (Self::Quota(quota, cpus), Half::Changed) => quota.limit(*cpus),
-            (Self::Quota(quota, _), Half::Base) => quota.lift(),
-            (Self::Mask(mask), Half::Changed) => mask.narrow(),
-            (Self::Mask(mask), Half::Base) => mask.widen(),
+    fn set(&self, half: Half) -> Result<(), String> {
+        match (&self.0, half) {
+            (None, _) => Ok(()),
+            (Some(server), Half::Changed) => server.begin(),
+            (Some(server), Half::Base) => server.end(),
         }
     }
 
     fn revert(self) -> Result<(), String> {
-        match self {
-            Self::Untouched => Ok(()),
-            Self::Quota(quota, _) => quota.revert(),
-            Self::Mask(mask) => mask.revert(),
-        }
+        self.0.map_or(Ok(()), ServerChange::revert)
     }
 }
 
@@ -376,7 +363,7 @@ mod tests {
 
     fn finished(change: Change, blocks: Blocks) -> Perturbation {
         let what = "a change".to_string();
-        let resource = Resource::AnswerBytes;
+        let resource = Resource::ResponseBytes;
         blocks.outcome(&Experiment { resource, change, what, factor: None }, None)
     }
 

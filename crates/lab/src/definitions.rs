@@ -34,7 +34,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "target.probe.clock",
-        "The probe's monotonic clock minus ours. A ping and its answer bound the offset on both \
+        "The probe's monotonic clock minus ours. A ping and its response bound the offset on both \
          sides; of the round trips before, during and after the load the fastest of each is kept, \
          offset_ns is the middle of what they allow together and error_ns half of its width. A \
          figure of the server's host is taken from readings that lie inside the measured window \
@@ -80,10 +80,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].requests",
         "Requests sent in the measured window and what became of them, in it or later: sent = \
-         completed + failed + unanswered. completed: whole answer with status 2xx or 3xx and no \
-         failed check. failed: whole answer with another status or a failed check, or an error of \
-         class timeout, reset, closed or parse. unanswered: no whole answer when the drain ended, \
-         which \
+         completed + failed + unanswered. completed: whole response with status 2xx or 3xx and no \
+         failed check. failed: whole response with another status or a failed check, or an error \
+         of class timeout, reset, closed or parse. unanswered: no whole response when the drain \
+         ended, which \
          lasts as long as the time-out (-T) and ends when nothing is in flight; so there are some \
          only where it was cut short: the run was interrupted, or they could not change how a \
          trial of a search stands. \
@@ -101,19 +101,19 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].status",
-        "Whole answers by status class. Redirects are not followed: each is one answer of class \
-         3xx, and a good one unless a check says otherwise.",
+        "Whole responses by status class. Redirects are not followed: each is one response of \
+         class 3xx, and a good one unless a check says otherwise.",
     ),
     (
         "points[].mismatched",
-        "Answers with status 2xx or 3xx that failed a check (--check-status, --check-length, \
+        "Responses with status 2xx or 3xx that failed a check (--check-status, --check-length, \
          --check-body, --check-sha256 or a target's own). They are part of requests.failed, their \
          status and bytes are counted, and their latency is in no distribution. Checks see the \
          body with transfer coding removed and content coding as sent.",
     ),
     (
         "points[].mismatches",
-        "The same by check; an answer counts under the first that failed, in the order status, \
+        "The same by check; a response counts under the first that failed, in the order status, \
          length, body, sha256.",
     ),
     (
@@ -133,8 +133,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].latency_ns",
         "From the send in closed loop, from the planned instant in open loop, to the instant the \
-         last byte of the answer was in user space. count, min, mean and stdev are those of \
-         completed requests. With TLS a request is stamped before it is encrypted and its answer \
+         last byte of the response was in user space. count, min, mean and stdev are those of \
+         completed requests. With TLS a request is stamped before it is encrypted and its response \
          before it is decrypted. censored counts requests without a good response: those that \
          failed in any way (status 4xx or 5xx, failed check, time-out, reset, close, not HTTP), \
          were unanswered or unsent. They take part in the ranks as slower than all others, so a \
@@ -149,8 +149,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].service_ns",
-        "From the instant the request was handed to the kernel to the last byte of its answer. In \
-         closed loop the same as latency_ns. censored as there, without unsent requests.",
+        "From the instant the request was handed to the kernel to the last byte of its response. \
+         In closed loop the same as latency_ns. censored as there, without unsent requests.",
     ),
     (
         "points[].release_lag_ns",
@@ -197,7 +197,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].latency_at_least_ns",
-        "latency_ns with a lower bound in the place of requests that got no answer: timed out \
+        "latency_ns with a lower bound in the place of requests that got no response: timed out \
          until then, unanswered until the end of the drain, unsent until the end of the window. \
          Requests that failed in another way are beyond every value here too (censored): how \
          quickly they failed bounds nothing. Its percentiles are lower bounds of those of \
@@ -244,7 +244,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].connections.tunnels_refused",
         "Attempts that the proxy did not let through, part of errors.connect. tunnel_status: HTTP \
-         status of the latest refusal, null when there was none or it was no HTTP answer. null \
+         status of the latest refusal, null when there was none or it was no HTTP response. null \
          without a proxy.",
     ),
     (
@@ -253,14 +253,14 @@ const DEFINITIONS: &[(&str, &str)] = &[
          changed in every second block of the order base, changed, changed, base. base and \
          changed are completed good responses per second of each block; they are no points. \
          factor: capacity of the resource in the changed blocks over that in the base blocks; \
-         measured where nothing sets it (CPU time that was used up, bytes per answer), null when \
+         measured where nothing sets it (CPU time that was used up, bytes per response), null when \
          nothing was measured.",
     ),
     (
         "perturbations[].elasticity",
         "d ln(rate) / d ln(capacity): the mean over the pairs of ln(changed / base) / ln(factor), \
          with its 95 % interval by Student's t. 1 for the resource that limits, 0 for one that \
-         does not. null when a block had no good answer or the capacity changed by under 5 %. Up \
+         does not. null when a block had no good response or the capacity changed by under 5 %. Up \
          to two times as many pairs again are made while the interval says nothing.",
     ),
     (
@@ -288,8 +288,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "profile.kinds[]",
         "The profiles of one kind added up over the processes. total, flat and cum: nanoseconds, \
-         of heap bytes allocated. duration_s: mean time covered by each; requests: answers of the \
-         visit per second, good or not, times duration_s. requests and every share of requests \
+         of heap bytes allocated. duration_s: mean time covered by each; requests: responses of \
+         the visit per second, good or not, times duration_s. requests and every share of requests \
          are null with the reason in requests_absent when a process that served was not profiled \
          (it listens on the port under test or has the name of one that does, and did some of the \
          work), when that is not known, and of streams of events. functions: how many have a value \
@@ -330,8 +330,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "What subscribers received in the window (ceiling fanout); all other figures of the point \
          are those of the writers' requests then, and load.connections counts subscribers. An \
          event is a blank line after at least one data field (WHATWG HTML, 9.2). rate: received \
-         per second over all subscribers. subscribers: accepted had an answer of status 200, \
-         refused counts other answers, lost counts streams that ended in the window; both are \
+         per second over all subscribers. subscribers: accepted had a response of status 200, \
+         refused counts other responses, lost counts streams that ended in the window; both are \
          asked for again after a pause. client_us_per_event and server_us_per_event hold the cost \
          of the writes too.",
     ),
@@ -356,28 +356,28 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].bytes",
-        "Whole requests sent in the window, and whole answers to them: head, framing and body. \
+        "Whole requests sent in the window, and whole responses to them: head, framing and body. \
          No TLS records, no TCP, IP or Ethernet headers.",
     ),
     (
         "points[].cpu.answers",
-        "Whole answers that arrived in the window, good or not: any status, failed checks \
-         included, also to requests that were sent before it. A request without an answer is not \
-         counted, but what was done for it is in the CPU time. us per request x answers = CPUs x \
+        "Whole responses that arrived in the window, good or not: any status, failed checks \
+         included, also to requests that were sent before it. A request without a response is not \
+         counted, but what was done for it is in the CPU time. us per request x responses = CPUs x \
          load.duration_s, on both sides.",
     ),
     (
         "points[].cpu.client_us_per_request",
         "CPU time (user and kernel) of the generator's process in the window, its probe and \
-         conductor included, per answer (cpu.answers). Kernel time includes network work done on \
+         conductor included, per response (cpu.answers). Kernel time includes network work done on \
          behalf of its calls. client_usr_us_per_request is the user part of the workers, which \
-         the kernel samples: null when no sample fell into it. null without an answer.",
+         the kernel samples: null when no sample fell into it. null without a response.",
     ),
     (
         "points[].cpu.server_us_per_request",
         "On-CPU time (schedstat) of all threads of the server's process tree between two probe \
          readings inside the window, as CPUs' worth (server_cpus) times load.duration_s, per \
-         answer (cpu.answers). null when the server is not watched, and without an answer.",
+         response (cpu.answers). null when the server is not watched, and without a response.",
     ),
     (
         "points[].residence",
@@ -411,13 +411,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].expectations",
         "Each term of --expect at this point. measured and bound are in unit (ns, % or /s). \
          errors: requests failed, unanswered or unsent, of those sent or unsent. statusNxx: \
-         answers of that class, of the same. In latency and service times every request without a \
-         good response counts as slower than all that have one; good.* are of good responses \
-         alone. met is null when it cannot be said: too few answers for a percentile (unless a \
-         lower percentile is already beyond the bound), a figure that is only known to lie \
-         between two values of which one holds, or nothing measured. A percentile among requests \
-         without a good response is missed, unless they are only known to have waited for less \
-         than the bound.",
+         responses of that class, of the same. In latency and service times every request \
+         without a good response counts as slower than all that have one; good.* are of good \
+         responses alone. met is null when it cannot be said: too few responses for a percentile \
+         (unless a lower percentile is already beyond the bound), a figure that is only known to \
+         lie between two values of which one holds, or nothing measured. A percentile among \
+         requests without a good response is missed, unless they are only known to have waited \
+         for less than the bound.",
     ),
     (
         "expectations",

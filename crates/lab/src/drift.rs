@@ -64,8 +64,9 @@ fn find(root: &Root, folder: &Path) -> Result<Vec<Standing>, String> {
         let transaction = one.transaction;
         one.rows.into_iter().map(move |row| Standing { transaction: transaction.clone(), row })
     };
-    let mut all: Vec<_> =
-        standing.map_err(|error| error.to_string())?.into_iter().flat_map(of).collect();
+    let standing = standing.map_err(|error| error.to_string())?.into_iter();
+    // What an experiment turns to and fro is no tuning.
+    let mut all: Vec<_> = standing.filter(|one| one.held_by.is_none()).flat_map(of).collect();
     all.retain(|one| one.row.fate != Fate::Refused);
     Ok(all)
 }

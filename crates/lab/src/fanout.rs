@@ -1,58 +1,24 @@
-//! Fan-out: two crews at once, one that listens and one that writes, and what came of the events.
-//!
-//! The levels of such a trial count subscribers. The writers are the ordinary workers, with a
-//! level of their own beside each.
+//! Fan-out: the crew that listens, the clock that events are stamped by, and what became of the
+//! events.
 
+use crate::error::LabError;
 use crate::gather::Gathered;
 use crate::level::Visit;
 use engine::job::Job;
-use engine::{Crew, Role, StartError, clock};
+use engine::{Crew, Role, clock};
 use judge::observe::Observed;
 use model::facts::ServerFacts;
 use model::fanout::{Delivery, EventInfo, Fanout, Subscribers};
-use model::load::{Arrival, Level, Trial};
+use model::load::Trial;
 use model::route::Address;
 use model::run::{CpuCost, Point, count_errors};
 use model::units::NS_PER_MS;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use wire::tape::{EncodeError, Tape};
+use wire::tape::Tape;
 
-/// How long events are awaited that were sent in the window, nanoseconds.
-pub const DRAIN_MAX_NS: u64 = 500 * NS_PER_MS;
 /// A wall clock that moved by more than this in a visit was set, nanoseconds.
 const CLOCK_STEP_NS: u64 = NS_PER_MS;
-
-/// The level of those who ask: the writers of a fan-out, else the level itself.
-pub fn asking(trial: &Trial, level: &Level) -> Level {
-    match &trial.fanout {
-        None => level.clone(),
-        Some(fanout) => {
-            let (connections, connections_max) = (fanout.writers, fanout.writers);
-            Level { connections, connections_max, ..level.clone() }
-        }
-    }
-}
-
-/// The level of those who listen: nothing is due of them.
-pub fn listening(level: &Level) -> Level {
-    Level { arrival: Arrival::Closed, depth: 1, ..level.clone() }
-}
-
-/// Connections of a level over both crews.
-pub fn connections(trial: &Trial, level: &Level) -> u64 {
-    u64::from(level.connections) + trial.fanout.as_ref().map_or(0, |one| u64::from(one.writers))
-}
-
-/// Levels as they are where only connections are counted: those of both crews.
-pub fn levels(trial: &Trial) -> Vec<Level> {
-    let both = |level: &Level| {
-        let most = u64::from(level.connections_max.max(level.connections));
-        let writers = connections(trial, level) - u64::from(level.connections);
-        Level { connections_max: (most + writers) as u32, ..level.clone() }
-    };
-    trial.levels.iter().map(both).collect()
-}
 
 /// The clock that events are stamped by, as far as it is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,24 +64,9 @@ fn wall_clock_ns() -> i64 {
     (since.as_nanos() as i64).saturating_sub_unsigned(clock::now_ns())
 }
 
-/// Why those who listen did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum AudienceError {
-    /// Their requests cannot be encoded.
-    #[error("{0}")]
-    Request(#[from] EncodeError),
-    /// Their workers did not start.
-    #[error("{0}")]
-    Start(#[from] StartError),
-}
-
-/// Starts those who listen, with the same means as those who ask.
-pub fn start(
-    trial: &Trial,
-    fanout: &Fanout,
-    job: &Job,
-    stamps: &Stamps,
-) -> Result<Crew, AudienceError> {
+/// Starts the workers that listen, in a fan-out, with the same means as those that write.
+pub fn start(trial: &Trial, job: &Job, stamps: &Stamps) -> Result<Option<Crew>, LabError> {
+    let Some(fanout) = &trial.fanout else { return Ok(None) };
     let most = trial.levels.iter().map(|level| level.connections).max().unwrap_or(1);
     let job = Job {
         tape: Arc::new(Tape::new(&fanout.streams, 1)?),
@@ -124,10 +75,10 @@ pub fn start(
         depth_max: 1,
         ..job.clone()
     };
-    Ok(Crew::start_as(&job, Role::Listening { stamps_ns: stamps.zero_ns() })?)
+    Ok(Some(Crew::start_as(&job, Role::Listening { stamps_ns: stamps.zero_ns() })?))
 }
 
-/// Adds to a point of the writers what those who listen received.
+/// Adds to a point of the writers what the subscribers received.
 pub fn complete(
     mut point: Point,
     fanout: &Fanout,
@@ -209,7 +160,7 @@ fn subscribers(heard: &Gathered) -> Subscribers {
     }
 }
 
-/// The largest share of the window in which one thread of those who listen ran.
+/// The largest share of the window in which one thread of the listening crew ran.
 fn busiest(observed: &Observed) -> Option<f64> {
     let threads = observed.client_threads.as_ref()?;
     let listening = threads.iter().filter(|thread| thread.name.starts_with(Role::LISTENING));

@@ -23,7 +23,7 @@ pub struct Gathered {
     pub unmeasured: Counters,
     /// Good responses that arrived in the window, whenever they were asked for.
     pub arrived: u64,
-    /// Whole answers that arrived in the window, with any status, whenever they were asked for.
+    /// Whole responses that arrived in the window, with any status, whenever they were asked for.
     pub answered: u64,
     /// Loops of the window.
     pub window_loop: Loop,
@@ -39,7 +39,7 @@ pub struct Gathered {
     pub lateness: Histogram,
     /// How long responses may have been there before they were stamped, of those that may.
     pub unseen: Histogram,
-    /// How long requests without an answer waited at least.
+    /// How long requests without a response waited at least.
     pub at_least: Histogram,
     /// Time to connect.
     pub connect: Histogram,
@@ -55,7 +55,7 @@ pub struct Gathered {
     pub handshake: Histogram,
     /// Handshakes and tunnels.
     pub tls: TlsTally,
-    /// Answers to measured requests per connection.
+    /// Responses to measured requests per connection.
     pub per_connection: Histogram,
     /// Connections established by each route.
     pub opened_on: Vec<u64>,
@@ -243,7 +243,7 @@ impl Gathered {
         };
         if is_inside {
             self.arrived += arrived(tick);
-            self.answered += tick.measured.answers() + tick.unmeasured.answers();
+            self.answered += tick.measured.responses() + tick.unmeasured.responses();
             self.window_loop += &tick.accounting;
             self.turnover += &tick.turnover;
             self.count_open(tick, before.open);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_count_where_they_arrive_and_with_any_status() {
+    fn responses_count_where_they_arrive_and_with_any_status() {
         let mut gathered = Gathered::new(1);
         gathered.begin_window(0, WindowEnds::WithSends);
         let arrived = |phase, measured, unmeasured| {
@@ -493,7 +493,7 @@ mod tests {
             let faults = Faults {
                 error_status: seed % 5 * 100,
                 reset: seed % 4 * 10,
-                last_answer: seed % 3 * 100,
+                last_response: seed % 3 * 100,
                 service_ns: (slowest_ns / 3, slowest_ns),
                 ..Faults::default()
             };

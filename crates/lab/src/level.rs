@@ -1,20 +1,22 @@
 //! One visit of one level: connect, warm up, measure, drain.
 //!
-//! The workers keep their own time; this only tells them when, listens, and notices when the
-//! target is gone or somebody asks to stop.
+//! The workers keep their own time; this orders them, collects their ticks, and notices when the
+//! target is gone or the user asks to stop.
 
-use crate::conduct::{LabError, lost_notice};
+use crate::crews::Crews;
+use crate::error::LabError;
 use crate::gather::{Gathered, WindowEnds};
+use crate::planned;
 use crate::profiler::Profiler;
 use crate::setting::Setting;
 use crate::settled::{self, Known};
-use crate::watch::Watch;
-use crate::{fanout, planned};
+use crate::watch::{Watch, lost_notice};
 use engine::Crew;
 use engine::job::Order;
 use judge::observe::Observed;
 use model::event::{Event, Progress};
-use model::load::{Arrival, Level, Stop, Trial, Warmup};
+use model::load::{Arrival, Stop, Trial, Warmup};
+use model::run::Outcome;
 use model::tick::{Connections, Counters, ErrorClass};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -39,6 +41,8 @@ const LOST_NS: u64 = 1_500_000_000;
 const LOST_AT_END_NS: u64 = 1_100_000_000;
 /// A worker may be this late with its last tick, or with any, nanoseconds.
 const LAST_TICK_NS: u64 = 5_000_000_000;
+/// How long events are awaited that were sent in the window, nanoseconds.
+const EVENTS_DRAIN_NS: u64 = 500_000_000;
 /// A window should be so many times as long as the latency, so that its edges do not matter.
 const LATENCIES_PER_WINDOW: f64 = 10.0;
 /// Tenths of a second that must agree for a warm-up to be settled.
@@ -47,26 +51,15 @@ const SETTLED_TENTHS: usize = 5;
 /// The stage in which responses are awaited.
 const DRAINING: &str = "draining";
 
-/// How a visit ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// In order.
-    Complete,
-    /// Somebody asked to stop.
-    Interrupted,
-    /// Nobody answers any more.
-    TargetLost,
-}
-
 /// What a visit left behind.
 #[derive(Debug)]
 pub struct Visit {
-    /// All ticks added up, of those who ask.
+    /// All ticks added up, of the crew that sends requests.
     pub gathered: Gathered,
-    /// The same of those who listen, if anybody does.
+    /// The same of the crew that listens, in a fan-out.
     pub audience: Option<Gathered>,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: Outcome,
     /// Requests due in the window, counted from the schedule; absent for a window that was cut
     /// short, and where [`planned`](crate::planned) says so.
     pub planned: Option<u64>,
@@ -82,21 +75,28 @@ pub struct Visit {
     pub profiled: bool,
 }
 
+impl Visit {
+    /// The measured window, monotonic nanoseconds.
+    pub fn window_ns(&self) -> (u64, u64) {
+        (self.window_begin_ns, self.gathered.window_end_ns())
+    }
+}
+
 /// Everything a visit works with.
-pub struct Stagehands<'a, 'b> {
+pub struct LevelContext<'a, 'b> {
     /// Whose time passes.
     pub setting: Setting<'a>,
     /// The workers.
     pub crew: &'a mut Crew,
-    /// Those who listen, when the trial is one of fan-out.
+    /// The workers that listen, in a fan-out.
     pub audience: Option<&'a mut Crew>,
     /// What was asked.
     pub trial: &'a Trial,
     /// End of the measured window.
     pub until: Stop,
-    /// Set when somebody asks to stop.
+    /// Set when the user asks to stop.
     pub stop: &'a AtomicBool,
-    /// Who is told what happens.
+    /// Gets what happens, as it happens.
     pub notify: &'a mut dyn FnMut(Event),
     /// The probe's readings.
     pub watch: &'a mut Watch<'b>,
@@ -105,30 +105,35 @@ pub struct Stagehands<'a, 'b> {
 }
 
 /// Visits a level. `load` numbers the visit.
-pub fn visit(hands: &mut Stagehands<'_, '_>, level: &Level, load: u32) -> Result<Visit, LabError> {
-    let mut show = Show::begin(hands, level, load);
-    let is_churn = level.life.hold.is_some();
+pub fn visit(
+    context: &mut LevelContext<'_, '_>,
+    crews: &Crews,
+    load: u32,
+) -> Result<Visit, LabError> {
+    let mut level_run = LevelRun::begin(context, crews, load);
+    let is_churn = crews.level.life.hold.is_some();
     if !is_churn {
-        show.connect()?;
+        level_run.connect()?;
     }
-    let warmup_ns = match show.ending {
+    let warmup_ns = match level_run.ending {
         Some(_) => 0,
-        None if is_churn => show.ramp_up()?,
-        None => show.warm_up()?,
+        None if is_churn => level_run.ramp_up()?,
+        None => level_run.warm_up()?,
     };
-    show.fit_window(warmup_ns);
-    let window_begin_ns = if show.ending.is_none() { show.measure()? } else { show.now_ns() };
-    show.finish(window_begin_ns, warmup_ns)
+    level_run.fit_window(warmup_ns);
+    let window_begin_ns =
+        if level_run.ending.is_none() { level_run.measure()? } else { level_run.now_ns() };
+    level_run.finish(window_begin_ns, warmup_ns)
 }
 
 /// A visit under way.
-struct Show<'a, 'b, 'c> {
-    hands: &'a mut Stagehands<'b, 'c>,
-    level: &'a Level,
+struct LevelRun<'a, 'b, 'c> {
+    context: &'a mut LevelContext<'b, 'c>,
+    crews: &'a Crews,
     load: u32,
     gathered: Gathered,
     audience: Option<Gathered>,
-    ending: Option<Ending>,
+    ending: Option<Outcome>,
     begin_ns: u64,
     begin_cpu_ns: u64,
     told_ns: u64,
@@ -144,23 +149,24 @@ struct Show<'a, 'b, 'c> {
     heard_ns: Vec<u64>,
 }
 
-impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
-    fn begin(hands: &'a mut Stagehands<'b, 'c>, level: &'a Level, load: u32) -> Self {
-        let now_ns = hands.setting.now_ns();
-        hands.setting.begin_visit(load);
-        hands.watch.begin_level();
-        hands.crew.order_connect(load, &fanout::asking(hands.trial, level));
-        let gathered = Gathered::new(hands.crew.workers());
-        let audience = hands.audience.as_mut().map(|audience| {
-            audience.order_connect(load, &fanout::listening(level));
+impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
+    fn begin(context: &'a mut LevelContext<'b, 'c>, crews: &'a Crews, load: u32) -> Self {
+        let now_ns = context.setting.now_ns();
+        context.setting.begin_visit(load);
+        context.watch.begin_level();
+        context.crew.order_connect(load, &crews.asking);
+        let gathered = Gathered::new(context.crew.workers());
+        let listening = context.audience.as_mut().zip(crews.listening.as_ref());
+        let audience = listening.map(|(audience, level)| {
+            audience.order_connect(load, level);
             Gathered::new(audience.workers())
         });
-        let heard_ns = vec![now_ns; hands.crew.workers() as usize];
-        let begin_cpu_ns = hands.setting.process_cpu_ns();
-        let until = hands.until;
+        let heard_ns = vec![now_ns; context.crew.workers() as usize];
+        let begin_cpu_ns = context.setting.process_cpu_ns();
+        let until = context.until;
         Self {
-            hands,
-            level,
+            context,
+            crews,
             load,
             gathered,
             audience,
@@ -178,22 +184,22 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
     }
 
     fn now_ns(&self) -> u64 {
-        self.hands.setting.now_ns()
+        self.context.setting.now_ns()
     }
 
     /// Listens for a moment. Notices a wish to stop and a target that is gone.
     fn listen(&mut self) -> Result<u64, LabError> {
-        self.hands.setting.sleep(LISTEN);
+        self.context.setting.sleep(LISTEN);
         let (gathered, load, heard_ns) = (&mut self.gathered, self.load, &mut self.heard_ns);
-        let listened_ns = self.hands.setting.now_ns();
-        self.hands.crew.drain(|tick| {
+        let listened_ns = self.context.setting.now_ns();
+        self.context.crew.drain(|tick| {
             heard_ns[tick.worker as usize] = listened_ns;
             if tick.load == load {
                 gathered.add(tick);
             }
         });
-        let mut has_lost_member = self.hands.crew.has_lost_member();
-        if let (Some(crew), Some(gathered)) = (&mut self.hands.audience, &mut self.audience) {
+        let mut has_lost_member = self.context.crew.has_lost_member();
+        if let (Some(crew), Some(gathered)) = (&mut self.context.audience, &mut self.audience) {
             crew.drain(|tick| {
                 if tick.load == load {
                     gathered.add(tick);
@@ -205,13 +211,13 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
             return Err(LabError::WorkerLost);
         }
         let now_ns = self.now_ns();
-        if self.ending.is_none() && self.hands.stop.load(Ordering::Relaxed) {
-            self.ending = Some(Ending::Interrupted);
+        if self.ending.is_none() && self.context.stop.load(Ordering::Relaxed) {
+            self.ending = Some(Outcome::Interrupted);
         }
         let connections = self.connections();
         if connections.open > self.gathered.most_open {
             self.gathered.most_open = connections.open;
-            self.gathered.resident_bytes = self.hands.setting.resident_bytes();
+            self.gathered.resident_bytes = self.context.setting.resident_bytes();
         }
         if connections.open > 0 || connections.opening > 0 && self.gathered.connect.is_empty() {
             self.alive_ns = now_ns;
@@ -222,7 +228,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         };
         let refused = refusals(&self.gathered) + self.audience.as_ref().map_or(0, refusals) > 0;
         if self.ending.is_none() && refused && self.is_lost(now_ns) {
-            self.ending = Some(Ending::TargetLost);
+            self.ending = Some(Outcome::TargetLost);
         }
         Ok(now_ns)
     }
@@ -234,14 +240,14 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         if now_ns <= self.sends_end_ns {
             return now_ns - self.alive_ns > LOST_NS;
         }
-        let is_churn = self.level.life.hold.is_some();
+        let is_churn = self.crews.level.life.hold.is_some();
         !is_churn && self.sends_end_ns.saturating_sub(self.alive_ns) > LOST_AT_END_NS
     }
 
     /// An order to all workers, of both kinds.
     fn order(&mut self, order: &Order) {
-        self.hands.crew.order(|_| order.clone());
-        if let Some(audience) = &mut self.hands.audience {
+        self.context.crew.order(|_| order.clone());
+        if let Some(audience) = &mut self.context.audience {
             audience.order(|_| order.clone());
         }
     }
@@ -269,9 +275,9 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
 
     /// Writes down readings, and tells when no more come of the server's host.
     fn take_readings(&mut self) {
-        if let Some(why) = self.hands.watch.take() {
+        if let Some(why) = self.context.watch.take() {
             let text = lost_notice(why);
-            (self.hands.notify)(Event::Notice(text));
+            (self.context.notify)(Event::Notice(text));
         }
     }
 
@@ -279,7 +285,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
     fn await_far_readings(&mut self, window_begin_ns: u64) -> Result<(), LabError> {
         let window_ns = (window_begin_ns, self.gathered.window_end_ns());
         let begin_ns = self.now_ns();
-        while self.ending.is_none() && self.hands.watch.is_behind(window_ns) {
+        while self.ending.is_none() && self.context.watch.is_behind(window_ns) {
             if self.listen()? > begin_ns + FAR_LATE_NS {
                 break;
             }
@@ -297,22 +303,22 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         self.take_readings();
         let mut fresh = std::mem::take(&mut self.gathered.fresh);
         if let Some(audience) = &mut self.audience {
-            // What is told then is what those who listen get.
+            // Progress of a fan-out is about the events that arrive.
             let cpu_ns = fresh.cpu_ns;
             fresh = std::mem::take(&mut audience.fresh);
             fresh.cpu_ns += cpu_ns;
         }
         let counters = (&self.gathered.measured, &self.gathered.unmeasured);
         let failures = counters.0.failed + counters.1.failed + counters.0.errors.attempts();
-        let observed = Observed::of(self.hands.watch.recent(), 1);
+        let observed = Observed::of(self.context.watch.recent(), 1);
         let open = self.connections().open;
-        (self.hands.notify)(Event::Progress(Progress {
+        (self.context.notify)(Event::Progress(Progress {
             stage,
             in_flight: (stage == DRAINING).then(|| self.gathered.in_flight()),
             done,
             open,
             rate: fresh.completed as f64 / (passed_ns as f64 / 1e9),
-            connection_rate: (self.level.life.hold.is_some())
+            connection_rate: (self.crews.level.life.hold.is_some())
                 .then(|| fresh.established as f64 / (passed_ns as f64 / 1e9)),
             event_rate: (self.audience.is_some())
                 .then(|| fresh.completed as f64 / (passed_ns as f64 / 1e9)),
@@ -326,7 +332,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
 
     /// Waits until every connection is open, or no more are to be expected.
     fn connect(&mut self) -> Result<(), LabError> {
-        let asked = fanout::connections(self.hands.trial, self.level);
+        let asked = self.crews.connections();
         let (mut opened, mut changed_ns) = (0, self.begin_ns);
         loop {
             let now_ns = self.listen()?;
@@ -346,8 +352,8 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
     fn ramp_up(&mut self) -> Result<u64, LabError> {
         self.order(&Order::Warm);
         let begin_ns = self.now_ns();
-        let asked = u64::from(self.level.connections);
-        let ramp_ns = self.level.life.ramp_up_ns;
+        let asked = u64::from(self.crews.level.connections);
+        let ramp_ns = self.crews.level.life.ramp_up_ns;
         loop {
             let passed_ns = self.listen()? - begin_ns;
             let opened = self.gathered.connections().opened;
@@ -361,7 +367,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
 
     /// Runs load that is not measured; returns for how long.
     fn warm_up(&mut self) -> Result<u64, LabError> {
-        let (longest_ns, may_settle) = match self.hands.trial.warmup {
+        let (longest_ns, may_settle) = match self.context.trial.warmup {
             Warmup::ForNs(ns) => (ns, false),
             Warmup::SettleWithinNs(ns) => (ns, true),
         };
@@ -393,9 +399,9 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
 
     /// Lengthens the window when no length was given and the latency of the warm-up is
     /// over a tenth of it. By Little's law that latency is the time requests spent in flight over
-    /// how many were answered; with no answer it is longer than the warm-up.
+    /// how many were answered; with no response it is longer than the warm-up.
     fn fit_window(&mut self, warmup_ns: u64) {
-        let (Stop::AfterNs(ns), Some(most_ns)) = (self.until, self.hands.trial.window_max_ns)
+        let (Stop::AfterNs(ns), Some(most_ns)) = (self.until, self.context.trial.window_max_ns)
         else {
             return;
         };
@@ -412,7 +418,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
 
     /// Whether the drain of a search's trial need not go on.
     fn is_settled(&self, end_ns: u64, now_ns: u64) -> bool {
-        let trial = self.hands.trial;
+        let trial = self.context.trial;
         let Some(objective) = trial.expect.as_ref().filter(|_| trial.search.is_some()) else {
             return false;
         };
@@ -421,7 +427,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         if waited_ns < settled::DRAIN_MIN_NS {
             return false;
         }
-        let planned = match (&self.level.arrival, self.until) {
+        let planned = match (&self.crews.level.arrival, self.until) {
             (Arrival::Open { curve, .. }, Stop::AfterNs(ns)) => curve.planned_until(ns),
             _ => 0.0,
         };
@@ -450,14 +456,14 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         };
         // Devices that are still there when the ramp-down is over are closed.
         self.sends_end_ns = end_ns;
-        let drain_ns = self.hands.trial.drain_ns + self.level.life.ramp_down_ns;
+        let drain_ns = self.context.trial.drain_ns + self.crews.level.life.ramp_down_ns;
         let ends = if budget.is_some() { WindowEnds::WithFates } else { WindowEnds::WithSends };
         self.begin_window(begin_ns, ends);
-        self.hands.crew.order_measure(begin_ns, end_ns, budget, drain_ns);
-        if let Some(audience) = &mut self.hands.audience {
-            audience.order_measure(begin_ns, end_ns, None, drain_ns.min(fanout::DRAIN_MAX_NS));
+        self.context.crew.order_measure(begin_ns, end_ns, budget, drain_ns);
+        if let Some(audience) = &mut self.context.audience {
+            audience.order_measure(begin_ns, end_ns, None, drain_ns.min(EVENTS_DRAIN_NS));
         }
-        if let Some(profiler) = &mut self.hands.profiler {
+        if let Some(profiler) = &mut self.context.profiler {
             profiler.start((begin_ns, end_ns));
         }
         let mut give_up_ns = u64::MAX;
@@ -467,7 +473,7 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         while !self.is_over() {
             let now_ns = self.listen()?;
             let (stage, done) = match budget {
-                _ if now_ns > end_ns && self.level.life.hold.is_some() => ("ramp-down", None),
+                _ if now_ns > end_ns && self.crews.level.life.hold.is_some() => ("ramp-down", None),
                 _ if now_ns > end_ns => (DRAINING, None),
                 Some(count) => {
                     ("measuring", Some(self.gathered.measured.sent as f64 / count as f64))
@@ -511,20 +517,20 @@ impl<'a, 'b, 'c> Show<'a, 'b, 'c> {
         }
         self.take_readings();
         self.await_far_readings(window_begin_ns)?;
-        let hands = &self.hands;
+        let context = &self.context;
         let planned = match self.ending {
-            None => planned::planned(hands.trial, self.until, self.level, self.load),
+            None => planned::planned(context.trial, self.until, &self.crews.level, self.load),
             Some(_) => None,
         };
         Ok(Visit {
             audience: self.audience,
             planned,
-            ending: self.ending.unwrap_or(Ending::Complete),
+            ending: self.ending.unwrap_or(Outcome::Complete),
             window_begin_ns,
             warmup_ns,
-            visit_ns: hands.setting.now_ns() - self.begin_ns,
-            process_cpu_ns: hands.setting.process_cpu_ns() - self.begin_cpu_ns,
-            profiled: hands.profiler.as_ref().is_some_and(Profiler::has_begun),
+            visit_ns: context.setting.now_ns() - self.begin_ns,
+            process_cpu_ns: context.setting.process_cpu_ns() - self.begin_cpu_ns,
+            profiled: context.profiler.as_ref().is_some_and(Profiler::has_begun),
             gathered: self.gathered,
         })
     }

@@ -10,38 +10,44 @@ mod fanout;
 pub mod target;
 mod turnover;
 
+pub mod endpoints;
 pub mod limits;
 pub mod ports;
-pub mod way;
 
-mod conduct;
+mod crews;
 pub mod drift;
+mod error;
 mod gather;
-mod greet;
 mod level;
 mod mix;
 mod planned;
+mod point;
+mod preflight;
+mod record;
+mod run;
 mod search;
 pub mod setting;
 mod settled;
+mod setup;
 mod watch;
 
 mod burn;
 mod confirm;
+mod profiled;
 mod profiler;
-pub mod touch;
 
 pub mod experiment;
 
 mod definitions;
 mod server;
 
-pub use greet::{GreetError, SecretsError};
+pub use preflight::{GreetError, SecretsError};
 
-pub use conduct::{LabError, run, run_in};
+pub use error::LabError;
 pub use mix::keep_requests;
 pub use profiler::WINDOW_MIN_NS as PROFILED_WINDOW_MIN_NS;
+pub use run::{run, run_in};
 pub use watch::Logs;
 
 #[cfg(test)]
-mod made_up;
+mod fake_host;

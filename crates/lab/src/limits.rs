@@ -1,7 +1,7 @@
 //! Limits of this host that a trial would run into: checked, and raised if allowed, before load.
 
 use crate::ports::{Ports, PortsError};
-use model::load::Level;
+use model::load::{DriverKind, Level};
 use model::route::Route;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::thread;
@@ -48,6 +48,16 @@ pub enum Tables {
     OfWorkers(u64),
 }
 
+impl Tables {
+    /// Those of a driver with so many workers.
+    pub fn of(driver: DriverKind, workers: u32) -> Self {
+        match driver {
+            DriverKind::Uring => Self::OfWorkers(u64::from(workers)),
+            _ => Self::OfProcess,
+        }
+    }
+}
+
 /// Makes sure that `connections` can be open at once. Says what was raised, if anything.
 pub fn allow_files(connections: u64, tables: Tables) -> Result<Option<String>, LimitError> {
     let (tables, way_out) = match tables {
@@ -86,8 +96,8 @@ pub fn allow_ports(levels: &[Level], routes: &[Route]) -> Result<(), LimitError>
             }
             Err(mut error) => {
                 // What fits is said as it is asked for: devices need ports for those that wait.
-                let at_once = |level: &Level| level.connections.max(level.connections_max);
-                let asked = u64::from(levels.iter().map(at_once).max().unwrap_or(0));
+                let asked = levels.iter().map(Level::connections_max).max().unwrap_or(0);
+                let asked = u64::from(asked);
                 error.possible = error.possible * asked / connections.max(1);
                 return Err(LimitError::Ports(Box::new(error)));
             }
@@ -108,7 +118,7 @@ mod tests {
         let here = [Route::to("127.0.0.1:1".parse::<std::net::SocketAddr>().unwrap())];
         let kept = |connections: u32| Level {
             connections,
-            connections_max: connections,
+            spare: 0,
             depth: 1,
             arrival: Arrival::Closed,
             life: Life::default(),

@@ -58,7 +58,7 @@ impl Ports {
     /// Looks at what connections to these addresses may use. Nothing when this host does not tell
     /// its range; what else it does not tell is taken to be free.
     pub fn look(addresses: &[Address]) -> Option<Self> {
-        let sysctls = probe::sysctls();
+        let sysctls = host::sysctl::values();
         let text = |name: &str| sysctls.get(name).map(String::as_str);
         let number = |name: &str| text(name).and_then(|text| text.parse::<u64>().ok());
         let reserved = text("net.ipv4.ip_local_reserved_ports").unwrap_or_default();
@@ -110,7 +110,7 @@ impl Ports {
         let is_loopback = addresses.iter().all(Address::is_loopback);
         let way = if is_loopback { Way::Loopback } else { Way::Network };
         let of_level = |level: &Level| {
-            let at_once = u64::from(level.connections.max(level.connections_max));
+            let at_once = u64::from(level.connections_max());
             let Some(Hold::For { ns: open_ns @ 1.., .. }) = level.life.hold else {
                 return at_once;
             };

@@ -5,22 +5,16 @@
 //! back stays as it came until the visit is over, and is taken apart when nobody measures any more.
 
 mod perf;
-mod serving;
+pub(crate) mod serving;
 mod sources;
 
-use crate::conduct::{Bench, LabError, make_point};
-use crate::fanout;
-use crate::level::{Ending, Stagehands, visit};
-use judge::observe::Observed;
-use judge::perturb;
-use model::event::Event;
-use model::load::{Question, Stop};
-use model::profile::{Capture, PROFILE_KINDS, ProfileKind, ProfileRecord, Profiled};
-use model::run::{Outcome, Point};
+use self::serving::Captured;
+use model::load::{Question, Trial};
+use model::profile::{Capture, ProfileKind};
+use model::run::{Outcome, Target};
 use model::units::{NS_PER_MS, NS_PER_S};
 use probe::ask::{self, Patience};
-use profile::{Samples, Weight, merged, pprof};
-use serving::{Captured, Serving};
+use profile::{Samples, pprof};
 use sources::Source;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -36,11 +30,8 @@ const BEGIN_NS: u64 = 100 * NS_PER_MS;
 const END_NS: u64 = 200 * NS_PER_MS;
 /// Shortest window that has room for a profile, whose length is whole seconds, nanoseconds.
 pub const WINDOW_MIN_NS: u64 = NS_PER_S + BEGIN_NS + END_NS;
-/// How long answers are awaited after their time: names are looked up then, and text is made.
+/// How long responses are awaited after their time: names are looked up then, and text is made.
 const LATE: Duration = Duration::from_secs(20);
-/// Why waits and costs of a server of events are not held against requests.
-const OF_STREAMS: &str = "streams wait for events: their waits are not waits of requests, and a \
-                          write costs what its events cost";
 /// What a Go server is asked for, and how.
 const ASKED: [(ProfileKind, &str); 4] = [
     (ProfileKind::Cpu, "profile"),
@@ -58,14 +49,14 @@ pub(crate) struct Profiler {
 
 /// Profiles under way.
 struct Taking {
-    answers: Receiver<Answer>,
+    responses: Receiver<Response>,
     awaited: usize,
     given_up: Arc<AtomicBool>,
     until: Instant,
 }
 
 /// What came of one question, and when it was asked.
-struct Answer {
+struct Response {
     source: String,
     begin_ns: u64,
     raw: Result<Raw, String>,
@@ -83,30 +74,33 @@ enum Raw {
 
 /// What came of all questions.
 #[derive(Default)]
-struct Finished {
-    taken: Vec<(Capture, Taken)>,
-    failures: Vec<String>,
-    captured: BTreeMap<ProfileKind, Captured>,
+pub(crate) struct Finished {
+    /// Profiles, each with where it came from.
+    pub(crate) taken: Vec<(Capture, Taken)>,
+    /// Why others are missing.
+    pub(crate) failures: Vec<String>,
+    /// The processes they cover.
+    pub(crate) captured: BTreeMap<ProfileKind, Captured>,
 }
 
 /// A profile of one process.
-struct Taken {
-    kind: ProfileKind,
+pub(crate) struct Taken {
+    pub(crate) kind: ProfileKind,
     pid: Option<u32>,
-    samples: Samples,
-    bytes: Vec<u8>,
+    pub(crate) samples: Samples,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Profiler {
     /// For a load with one level, whose visits are profiled while they are measured.
-    pub(crate) fn of_the_point(bench: &Bench<'_>) -> Option<Self> {
-        Self::of(bench).filter(|_| is_of_the_point(bench.trial.question))
+    pub(crate) fn of_the_point(trial: &Trial, target: &Target) -> Option<Self> {
+        Self::of(trial, target).filter(|_| is_of_the_point(trial.question))
     }
 
     /// Looks for what can be asked. Nothing when no profile is wanted.
-    fn of(bench: &Bench<'_>) -> Option<Self> {
-        let choice = bench.trial.profile.as_ref()?;
-        let (sources, failures) = sources::find(choice, &bench.target, bench.trial);
+    pub(crate) fn of(trial: &Trial, target: &Target) -> Option<Self> {
+        let choice = trial.profile.as_ref()?;
+        let (sources, failures) = sources::find(choice, target, trial);
         Some(Self { sources, failures, taking: None })
     }
 
@@ -118,7 +112,7 @@ impl Profiler {
             self.failures.push("the window is too short for a profile".to_string());
             return;
         }
-        let (sender, answers) = channel();
+        let (sender, responses) = channel();
         let given_up = Arc::new(AtomicBool::new(false));
         let mut awaited = 0;
         for source in &self.sources {
@@ -129,7 +123,7 @@ impl Profiler {
             }
         }
         let until = Instant::now() + Duration::from_nanos(length_ns) + LATE;
-        self.taking = Some(Taking { answers, awaited, given_up, until });
+        self.taking = Some(Taking { responses, awaited, given_up, until });
     }
 
     /// Whether anybody was asked.
@@ -137,26 +131,26 @@ impl Profiler {
         self.taking.as_ref().is_some_and(|taking| taking.awaited > 0)
     }
 
-    /// Waits for the answers and takes them apart. Of a visit that ended early none is awaited.
-    fn finish(mut self, ending: Ending) -> Finished {
+    /// Waits for the responses and takes them apart. Of a visit that ended early none is awaited.
+    pub(crate) fn finish(mut self, ending: Outcome) -> Finished {
         let failures = std::mem::take(&mut self.failures);
         let mut finished = Finished { failures, ..Finished::default() };
         let Some(taking) = self.taking.take() else { return finished };
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         for _ in 0..taking.awaited {
             let left = match ending {
-                Ending::Complete => taking.until.saturating_duration_since(Instant::now()),
+                Outcome::Complete => taking.until.saturating_duration_since(Instant::now()),
                 _ => Duration::ZERO,
             };
-            let Ok(answer) = taking.answers.recv_timeout(left) else {
+            let Ok(response) = taking.responses.recv_timeout(left) else {
                 finished.failures.push("a profile did not end with the visit".to_string());
                 break;
             };
-            answers.push(answer);
+            responses.push(response);
         }
         taking.given_up.store(true, Ordering::Relaxed);
         let until = Instant::now() + LATE;
-        answers.into_iter().for_each(|answer| finished.add(answer, until));
+        responses.into_iter().for_each(|response| finished.add(response, until));
         let by = |capture: &Capture| (capture.kind, capture.pid, capture.source.clone());
         finished.taken.sort_by_key(|(capture, _)| by(capture));
         finished
@@ -164,8 +158,8 @@ impl Profiler {
 }
 
 impl Finished {
-    fn add(&mut self, answer: Answer, until: Instant) {
-        let Answer { source, begin_ns, raw } = answer;
+    fn add(&mut self, response: Response, until: Instant) {
+        let Response { source, begin_ns, raw } = response;
         let covered = raw.as_ref().map(Raw::covers).ok();
         match raw.and_then(|raw| raw.take_apart(until)) {
             Ok(taken) => {
@@ -262,7 +256,7 @@ impl Inquiry {
         self,
         begin_ns: u64,
         seconds: u64,
-        answers: Sender<Answer>,
+        responses: Sender<Response>,
         given_up: Arc<AtomicBool>,
     ) {
         thread::spawn(move || {
@@ -278,7 +272,7 @@ impl Inquiry {
                 Self::Beside(pids) => record(&pids).map(Raw::Beside),
             };
             // Nobody listens any more after a visit that ended early.
-            let _ = answers.send(Answer { source, begin_ns, raw });
+            let _ = responses.send(Response { source, begin_ns, raw });
         });
     }
 }
@@ -303,136 +297,8 @@ fn parse(kind: ProfileKind, pid: Option<u32>, bytes: Vec<u8>) -> Result<Vec<Take
     Ok(vec![Taken { kind, pid, samples, bytes }])
 }
 
-/// Profiles the measured visit of a load that has one level; of the others one more visit.
-pub(crate) fn run(bench: &mut Bench<'_>, hands: &mut Stagehands<'_, '_>) -> Result<(), LabError> {
-    if let Some(profiler) = hands.profiler.take() {
-        let Some(point) = bench.points.last().cloned() else { return Ok(()) };
-        let at = bench.points.len() - 1;
-        let serving = bench.observed.get(at).map(|observed| serving(bench, observed));
-        let ending = match bench.outcome {
-            Outcome::Complete => Ending::Complete,
-            _ => Ending::Interrupted,
-        };
-        let finished = profiler.finish(ending);
-        if let Some(serving) = serving {
-            keep(bench, (Profiled::Point, at), (&point, serving), finished, hands.notify);
-        }
-        return Ok(());
-    }
-    if bench.trial.profile.is_none() || bench.outcome != Outcome::Complete {
-        return Ok(());
-    }
-    let Some(at) = best(bench) else { return Ok(()) };
-    hands.profiler = Profiler::of(bench);
-    let level = bench.levels[at].clone();
-    if let Some(config) = bench.trial.search {
-        hands.until = Stop::AfterNs(config.trial_ns.max(3 * NS_PER_S));
-    }
-    let what = "a profiled visit of the best level".to_string();
-    (hands.notify)(Event::Block { what, block: 1, of: 1 });
-    let visited = visit(hands, &level, bench.levels.len() as u32 + 1)?;
-    let window_ns = (visited.window_begin_ns, visited.gathered.window_end_ns());
-    let Some(profiler) = hands.profiler.take() else { return Ok(()) };
-    let finished = profiler.finish(visited.ending);
-    match visited.ending {
-        Ending::Complete => {}
-        Ending::Interrupted => bench.outcome = Outcome::Interrupted,
-        Ending::TargetLost => bench.outcome = Outcome::TargetLost,
-    }
-    if window_ns.0 < window_ns.1 {
-        let observed = bench.observe(hands.watch, window_ns);
-        let asking = fanout::asking(bench.trial, &level);
-        let point = make_point(bench.trial, &asking, 1, &visited, window_ns, &observed);
-        let serving = serving(bench, &observed);
-        keep(bench, (Profiled::Repeat, at), (&point, serving), finished, hands.notify);
-    }
-    Ok(())
-}
-
 /// Which visits are profiled while they are measured: those of a load with one level, where every
 /// figure belongs to the one visit. A series of levels is measured without.
 fn is_of_the_point(question: Question) -> bool {
     matches!(question, Question::Load | Question::Churn)
-}
-
-/// The point whose level is profiled: the answer of a search, else the one with the highest rate.
-fn best(bench: &Bench<'_>) -> Option<usize> {
-    let answer = bench.search.as_ref().and_then(|search| search.answer.as_ref()?.rate);
-    let is_answer = |point: &Point| answer.is_some() && point.load.rate == answer;
-    bench.points.iter().rposition(is_answer).or_else(|| perturb::base_point(&bench.points))
-}
-
-/// Who served the requests of a visit.
-fn serving(bench: &Bench<'_>, observed: &Observed) -> Result<Serving, String> {
-    let (near, far) = (bench.target.server.as_ref(), bench.target.probe.as_ref());
-    let server = far.map_or(near, |far| far.server.as_ref());
-    let threads = observed.far.as_deref().unwrap_or(observed).server_threads.as_deref();
-    let serving = Serving::of(server, threads)?;
-    Ok(if far.is_some() { serving.elsewhere() } else { serving })
-}
-
-/// Puts what was taken into the record, and tells the files and the failures.
-fn keep(
-    bench: &mut Bench<'_>,
-    (visit, at): (Profiled, usize),
-    (point, serving): (&Point, Result<Serving, String>),
-    Finished { taken, mut failures, captured }: Finished,
-    notify: &mut dyn FnMut(Event),
-) {
-    let is_fanout = bench.trial.fanout.is_some();
-    let absent = |kind: ProfileKind| match &serving {
-        _ if is_fanout => Some(OF_STREAMS.to_string()),
-        Ok(serving) => serving.absent(kind, &captured),
-        Err(why) => Some(why.clone()),
-    };
-    let mut kinds = Vec::new();
-    for kind in PROFILE_KINDS {
-        let of_kind = taken.iter().filter(|(_, taken)| taken.kind == kind);
-        let samples: Vec<&Samples> = of_kind.map(|(_, taken)| &taken.samples).collect();
-        let absent = absent(kind);
-        let weight = match &absent {
-            Some(why) => Weight::Absent(why),
-            None => {
-                Weight::Requests { rate: point.answered_rate(), in_flight: point.in_flight.mean }
-            }
-        };
-        match merged(kind, &samples, weight) {
-            _ if samples.is_empty() => {}
-            Ok(merged) => kinds.push(merged),
-            Err(why) => failures.push(format!("{} profiles together: {why}", kind.name())),
-        }
-    }
-    for why in &failures {
-        bench.notice(format!("not profiled: {why}"), notify);
-    }
-    let mut captures = Vec::new();
-    for (capture, taken) in taken {
-        let path = format!("profiles/{}/{}", at + 1, file_name(&capture));
-        captures.push(Capture { file: path.clone(), ..capture });
-        notify(Event::Profile { path, bytes: taken.bytes });
-    }
-    bench.profile = Some(ProfileRecord {
-        visit,
-        point: at,
-        window_ns: point.window_ns,
-        rate: point.rate,
-        in_flight: point.in_flight.mean,
-        p50_ns: point.latency_ns.p50,
-        server_us_per_request: point.cpu.server_us_per_request.filter(|_| !is_fanout),
-        captures,
-        failures,
-        kinds,
-    });
-}
-
-/// A name from the process, or from the address where that is not known.
-fn file_name(capture: &Capture) -> String {
-    let who = match capture.pid {
-        Some(pid) => pid.to_string(),
-        None => {
-            let host = capture.source.trim_start_matches("http://").split('/').next();
-            host.unwrap_or("unknown").replace(|c: char| !c.is_ascii_alphanumeric(), "-")
-        }
-    };
-    format!("{who}-{}.pb.gz", capture.kind.name())
 }

@@ -1,8 +1,10 @@
 //! The search for the highest rate that holds an objective: each trial of it is a visit of a level
 //! of its own, on connections that stay warm.
 
-use crate::conduct::{Bench, LabError};
-use crate::level::{Stagehands, visit};
+use crate::crews::Crews;
+use crate::error::LabError;
+use crate::level::{LevelContext, visit};
+use crate::record::RunBuilder;
 use judge::search::{Search, Step, TrialResult, trust};
 use model::curve::Curve;
 use model::event::Event;
@@ -13,16 +15,15 @@ use model::search::{SearchConfig, SearchRecord, Trust};
 
 /// Searches until there is an answer, or until the run ends for another reason.
 pub(crate) fn run(
-    bench: &mut Bench<'_>,
-    hands: &mut Stagehands<'_, '_>,
+    run: &mut RunBuilder<'_>,
+    context: &mut LevelContext<'_, '_>,
     config: SearchConfig,
 ) -> Result<(), LabError> {
-    // Nothing asked is nothing to search for.
-    let Some(objective) = &bench.trial.expect else { return Ok(()) };
+    let Some(objective) = &run.trial.expect else { return Ok(()) };
     let mut search = Search::new(config);
     let mut answer = None;
     let mut index = 0;
-    while bench.outcome == Outcome::Complete {
+    while run.outcome == Outcome::Complete {
         let (rate, duration_ns) = match search.step() {
             Step::Trial { rate, duration_ns, .. } => (rate, duration_ns),
             Step::Done(found) => {
@@ -30,28 +31,29 @@ pub(crate) fn run(
                 break;
             }
         };
-        let Some(level) = level_at(bench, rate) else { break };
-        (hands.notify)(Event::Level { index, of: 0, attempt: 1, level: level.clone() });
+        let Some(level) = level_at(run, rate) else { break };
+        (context.notify)(Event::Level { index, of: 0, attempt: 1, level: level.clone() });
         index += 1;
-        hands.until = Stop::AfterNs(duration_ns);
-        let visited = visit(hands, &level, index as u32)?;
+        context.until = Stop::AfterNs(duration_ns);
+        let crews = Crews::of(run.trial, &level);
+        let visited = visit(context, &crews, index as u32)?;
         let elapsed_ns = visited.visit_ns;
-        let points = bench.points.len();
-        bench.add_visit((&level, 1), visited, hands.watch, hands.notify);
-        let point = bench.points.get(points);
+        let points = run.points.len();
+        run.add_visit((&crews, 1), visited, context.watch, context.notify);
+        let point = run.points.get(points);
         let (standing, trust) = point.map_or((Standing::Undecided, Trust::Invalid), |point| {
             (Standing::of(&point.expectations), trust(objective, point))
         });
         let duration_ns = point.map_or(0, |point| point.window_ns.1 - point.window_ns.0);
         search.report(TrialResult { standing, trust, duration_ns, elapsed_ns });
     }
-    bench.search = Some(SearchRecord { config, trials: search.trials().to_vec(), answer });
+    run.search = Some(SearchRecord { config, trials: search.trials().to_vec(), answer });
     Ok(())
 }
 
 /// The level of a trial: what was asked, at this rate.
-fn level_at(bench: &Bench<'_>, rate: f64) -> Option<Level> {
-    let asked = bench.trial.levels.first()?;
+fn level_at(run: &RunBuilder<'_>, rate: f64) -> Option<Level> {
+    let asked = run.trial.levels.first()?;
     let Arrival::Open { arrivals, .. } = asked.arrival else { return None };
     let arrival = Arrival::Open { curve: Curve::constant(rate), arrivals };
     Some(Level { arrival, ..asked.clone() })

@@ -1,8 +1,8 @@
 //! Where a run is made: on this host, or in a model of one in virtual time.
 //!
 //! The conductor asks here for the time, for workers, for facts and for readings, and nowhere else.
-//! A model answers with a clock of its own, so that whole runs are made on one thread, thousands of
-//! times faster than they last, and the same again from the same seed. Tests only: no command
+//! A model responds with a clock of its own, so that whole runs are made on one thread, thousands
+//! of times faster than they last, and the same again from the same seed. Tests only: no command
 //! makes a model.
 
 use engine::job::Job;

@@ -1,4 +1,4 @@
-//! The target: a URL taken apart, its addresses, and whether anybody answers there.
+//! The target: a URL taken apart, its addresses, and whether anybody responses there.
 
 use model::route::Address;
 use std::io;

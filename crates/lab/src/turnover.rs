@@ -7,7 +7,7 @@ use model::run::TurnoverInfo;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// When a SYN without an answer is sent again, seconds after the first: every second for the first
+/// When a SYN without a response is sent again, seconds after the first: every second for the first
 /// four with Linux since 6.5 (tcp_syn_linear_timeouts), doubling from one second before, see
 /// tcp_retransmit_timer in net/ipv4/tcp_timer.c and RFC 6298.
 const SYN_RETRIES_S: [u64; 8] = [1, 2, 3, 4, 5, 7, 15, 31];

@@ -201,6 +201,11 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// The notice that the probe on the server's host was lost.
+pub fn lost_notice(why: &str) -> String {
+    format!("the probe on the server's host was lost: {why}; the run goes on without it")
+}
+
 /// How close to the end of a window the last far reading must be.
 fn reach_ns(window_ns: u64) -> u64 {
     (window_ns / 10).clamp(REACHES_NS.0, REACHES_NS.1).min(window_ns)

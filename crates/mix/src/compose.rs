@@ -7,11 +7,11 @@ use model::check::Checks;
 use model::load::{MixTarget, Request};
 use model::random::Random;
 
-/// Most requests that are laid on one tape.
+/// Most requests of one tape.
 pub const REQUESTS_MAX: u64 = 100_000;
 /// Most bytes of all requests of one tape.
 pub const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// What a request takes beside its path, headers and body, bytes, roughly.
+/// Size of a request without its path, headers and body, bytes, roughly.
 const REQUEST_BYTES: usize = 64;
 
 /// One target as it was written.
@@ -29,7 +29,7 @@ pub struct Recipe {
     pub headers: Vec<(String, String)>,
     /// Body.
     pub body: Option<Vec<u8>>,
-    /// What a good answer must be like.
+    /// What a good response must be like.
     pub checks: Checks,
     /// Where it was written, for errors.
     pub place: String,
@@ -61,7 +61,7 @@ struct Mould {
     body: Template,
 }
 
-/// Lays recipes, with their URLs already made paths, in one order. With `expansions` texts are
+/// Puts recipes, with their URLs already made paths, in one order. With `expansions` texts are
 /// templates, and the tape is that many requests long, rounded up so that every target keeps its
 /// exact share.
 pub fn compose(
@@ -157,9 +157,7 @@ fn too_large(fit: usize, expansions: Option<u64>) -> MixError {
         None => "use smaller bodies or rounder weights, for example 3 and 1".to_string(),
     };
     let mib = BYTES_MAX >> 20;
-    MixError(format!(
-        "the requests take more than the {mib} MiB that are allowed for them; {fit} fit; {less}"
-    ))
+    MixError(format!("the requests exceed the limit of {mib} MiB; {fit} fit; {less}"))
 }
 
 impl Mould {

@@ -3,9 +3,9 @@
 //! A JSON line is an object with `url` (or a path below the URL of the command line) and, as
 //! needed, `method`, `name`, `weight`, `headers` (or `header`; a value is a text or a list of
 //! texts), one of `body` (base64), `body_text` and `body_file`, and `check` with `status`,
-//! `length`, `body` and `sha256`. What vegeta writes as JSON is read as it is. In plain text a
+//! `length`, `body` and `sha256`. It reads vegeta's JSON as it is. In plain text a
 //! target is `METHOD URL`, then its headers and `@FILE` for a body, and ends with an empty line.
-//! Lines that begin with `#` are passed over in both.
+//! Lines that begin with `#` are skipped in both.
 
 use crate::{MixError, ReadFile, Recipe};
 use base64::Engine;
@@ -127,7 +127,7 @@ fn json_line(line: &str, place: &str, read: ReadFile) -> Result<Recipe, MixError
         (None, None, None) => None,
         (Some(packed), None, None) => Some(BASE64_STANDARD.decode(packed).map_err(|why| {
             let hint = "write body_text for text";
-            error(format!("body is base64, and this is not ({why}); {hint}"))
+            error(format!("body is not base64 ({why}); {hint}"))
         })?),
         (None, Some(text), None) => Some(text.into_bytes()),
         (None, None, Some(file)) => Some(read(&file).map_err(error)?),
@@ -136,7 +136,7 @@ fn json_line(line: &str, place: &str, read: ReadFile) -> Result<Recipe, MixError
     Ok(Recipe {
         name: line.name,
         weight: weight as u32,
-        // vegeta writes an empty method where it means GET.
+        // vegeta writes an empty method for GET.
         method: line.method.filter(|method| !method.is_empty()),
         headers: line.headers.0,
         body: body.filter(|body| !body.is_empty()),

@@ -6,7 +6,7 @@
 
 use model::random::Random;
 
-/// Divides all weights by what they have in common.
+/// Divides all weights by their greatest common divisor.
 pub fn reduced(weights: &[u32]) -> Vec<u32> {
     let common = weights.iter().copied().fold(0, gcd).max(1);
     weights.iter().map(|weight| weight / common).collect()

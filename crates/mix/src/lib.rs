@@ -1,10 +1,10 @@
-//! What is sent, from what people write.
+//! Requests, from what users write.
 //!
 //! What this room is for: reading target files, expanding templates, and interleaving weighted
-//! targets into one period of requests, all before the run.
-//! In: text, a seed, somebody who reads files. Out: targets and requests in sending order, or one
-//! line that says what is wrong, what is accepted and an example.
-//! Never: sockets, a clock, a file opened by itself, more memory than was allowed.
+//! targets into one period of requests, all before the run. In: text, a seed, a function that reads
+//! files. Out: targets and requests in sending order, or one line that says what is wrong, what is
+//! accepted and an example. Never: sockets, a clock, a file opened by itself, more memory than
+//! allowed.
 
 pub mod file;
 
@@ -20,5 +20,5 @@ pub use compose::{BYTES_MAX, Composed, REQUESTS_MAX, Recipe, compose};
 #[error("{0}")]
 pub struct MixError(pub String);
 
-/// Reads a file by name, whole; the reason in words when that cannot be.
+/// Reads a file by name, whole; on failure the reason in words.
 pub type ReadFile<'a> = &'a mut dyn FnMut(&str) -> Result<Vec<u8>, String>;

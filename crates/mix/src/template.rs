@@ -1,4 +1,4 @@
-//! Texts with placeholders, and what they become in one request.
+//! Texts with placeholders, and their values in one request.
 //!
 //! `{{seq}}` counts from 1 and `{{seq:N}}` from N; `{{random:A..B}}` is a whole number, both ends
 //! included; `{{uuid}}` is a random UUID (version 4); `{{csv:FILE:COLUMN}}` is the value of the
@@ -21,7 +21,7 @@ struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// A text taken apart.
+/// A parsed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
@@ -50,7 +50,7 @@ impl Template {
         Self(vec![Part::Text(text.to_vec())])
     }
 
-    /// Takes a text apart and reads the tables it names.
+    /// Parses a text and reads the tables it names.
     pub fn parse(text: &[u8], tables: &mut Tables, read: ReadFile) -> Result<Self, MixError> {
         let mut parts = Vec::new();
         let (mut rest, mut plain) = (text, Vec::new());

@@ -1,4 +1,4 @@
-//! What to try next after a run: every knob, ranked by what the run says of it.
+//! What to try next after a run: every knob, ranked by its prediction from the run.
 //!
 //! Names in this file are the schema `ceiling.advice/1`. Adding a field is free.
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Schema of [`Advice`].
 pub const SCHEMA: &str = "ceiling.advice/1";
 
-/// What a run says about all knobs.
+/// What a run predicts of all knobs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// [`SCHEMA`].
@@ -47,7 +47,7 @@ pub struct Candidate {
     pub risk: String,
     /// What a change would do to the rate.
     pub prediction: Prediction,
-    /// The command that would test it, or settle what is not known; empty when nothing is to do.
+    /// The command that would test it, or measure what is not known; empty when there is none.
     pub next: String,
 }
 
@@ -57,7 +57,7 @@ pub struct Candidate {
 pub enum By {
     /// `ceiling tune`, or a plan.
     Ceiling,
-    /// People or programs.
+    /// A person or another program.
     People,
 }
 
@@ -71,7 +71,7 @@ impl Candidate {
 /// Schema of [`Calibration`].
 pub const CALIBRATION_SCHEMA: &str = "ceiling.calibration/1";
 
-/// Every prediction that was put to the test, and how often the predictions of a knob held.
+/// Every tested prediction, and how often the predictions of a knob held.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// [`CALIBRATION_SCHEMA`].
@@ -91,7 +91,7 @@ pub struct Remembered {
     pub experiment: String,
     /// Its start, RFC 3339.
     pub started_at: String,
-    /// The prediction and what came of it.
+    /// The prediction and its result.
     pub kept: Kept,
 }
 
@@ -100,10 +100,10 @@ pub struct Remembered {
 pub struct Tally {
     /// Id of the knob.
     pub knob: String,
-    /// Measured inside what was predicted.
+    /// Measured inside the prediction.
     pub inside: u64,
     /// Measured outside of it.
     pub outside: u64,
-    /// The measurement did not decide.
+    /// The measurement does not decide.
     pub open: u64,
 }

@@ -1,7 +1,7 @@
-//! What a good answer must be like, as asked.
+//! What a good response must be like.
 //!
-//! A check is asked in the words of the command line and of target files, and those words are
-//! what a record keeps. An answer with status 400 or more is a failure whatever is checked.
+//! A check has the form of the command line and of target files, and a record keeps that form. A
+//! response with status 400 or more is a failure whatever the checks.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -42,7 +42,7 @@ impl Checks {
     }
 }
 
-/// A check, for counting which one failed. An answer is counted under the first that failed, in
+/// A check, for counting which one failed. A response is counted under the first that failed, in
 /// this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
@@ -153,7 +153,7 @@ impl FromStr for Lengths {
     }
 }
 
-/// A text to be found; not empty.
+/// A text that the body must contain; not empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Needle(String);
@@ -180,7 +180,7 @@ impl FromStr for Needle {
     }
 }
 
-/// Longest text that is looked for, bytes.
+/// Longest text to search for, bytes.
 const NEEDLE_MAX: usize = 4096;
 
 /// A SHA-256 digest: 64 hexadecimal digits.
@@ -233,7 +233,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Typed values are kept in records as they are written on the command line.
+/// Records keep typed values in the form of the command line.
 macro_rules! as_text {
     ($($of:ty),*) => {
         $(

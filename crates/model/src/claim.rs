@@ -1,6 +1,6 @@
 //! What a run or a point may claim.
 //!
-//! In: standings, verdict, answer of a search. Out: one word from which exit code, headline, marks
+//! In: standings, verdict, result of a search. Out: one word from which exit code, headline, marks
 //! and exports are all derived, so that they cannot contradict each other.
 
 use crate::load::Question;
@@ -10,7 +10,7 @@ use crate::standing::{Figure, Standing};
 use crate::verdict::{Named, Verdict};
 use crate::wall::{Side, WallId};
 
-/// What may be said of the figure that was asked for.
+/// What a run may claim of its main figure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     /// It is known, with or without bounds.
@@ -30,8 +30,8 @@ impl Claim {
 
 impl Verdict {
     /// Whether what limits is the generator, so that the rate is not that of the server. A
-    /// generator that is only late still drives the rate that was asked for; what its lateness
-    /// moves has bounds.
+    /// generator that is only late still drives the requested rate; figures that its delay moves
+    /// have bounds.
     pub fn is_of_generator(&self) -> bool {
         self.side == Side::Client && self.wall != Named::Wall(WallId::C4)
     }
@@ -49,8 +49,8 @@ impl Point {
 }
 
 impl Record {
-    /// What may be said of the figure that the command exists for: of a search its answer, of a
-    /// ramp the ceiling, else the rate.
+    /// What may be claimed of the main figure of the command: of a search its result, of a ramp the
+    /// ceiling, else the rate.
     pub fn claim(&self) -> Claim {
         if let Some(answer) = self.search.as_ref().and_then(|search| search.answer.as_ref()) {
             return match (answer.ended, answer.rate) {

@@ -1,4 +1,4 @@
-//! Two runs side by side: what differs in them, point by point, and in their profiles.
+//! Two runs compared: what differs in them, point by point, and in their profiles.
 
 use crate::profile::ProfileKind;
 use serde::{Deserialize, Serialize};
@@ -15,9 +15,9 @@ pub struct Comparison {
     pub a: String,
     /// Id of B.
     pub b: String,
-    /// Why the two must not be compared as they stand; empty when nothing stands against it.
+    /// Why the two must not be compared; empty when nothing prevents it.
     pub warnings: Vec<String>,
-    /// What differs in what was asked and in the hosts.
+    /// Differences of the trials and of the hosts.
     pub settings: Vec<Difference>,
     /// Points by load, in the order of A, then those that only B has.
     pub points: Vec<PointPair>,
@@ -73,7 +73,7 @@ pub struct PointSide {
     pub wall: String,
     /// Ids of gates that are broken.
     pub broken_gates: Vec<String>,
-    /// Whether the server was profiled meanwhile.
+    /// Whether the server was profiled during the visit.
     pub profiled: bool,
 }
 

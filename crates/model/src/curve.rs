@@ -1,7 +1,7 @@
-//! The asked rate of an open loop over time: constant, or legs that rise, fall and step.
+//! The planned rate of an open loop over time: constant, or legs that rise, fall and step.
 //!
-//! A curve is piecewise linear, so the number of requests it asks for until an instant is a
-//! quadratic that can be turned around exactly: request number `x` is due when the integral of the
+//! A curve is piecewise linear, so the number of requests planned until an instant is a quadratic
+//! that can be inverted exactly: request number `x` is due when the integral of the
 //! rate reaches `x`. Everything that spreads requests around the curve works on that integral.
 
 use serde::{Deserialize, Serialize};
@@ -28,12 +28,12 @@ impl Leg {
         if self.duration_ns == 0 { 0.0 } else { (self.to - self.from) / self.duration_s() }
     }
 
-    /// Requests asked for in the first `t_s` seconds of the leg.
+    /// Requests planned in the first `t_s` seconds of the leg.
     fn planned(&self, t_s: f64) -> f64 {
         (self.from + self.slope() * t_s / 2.0) * t_s
     }
 
-    /// Seconds into the leg after which `x` requests were asked for.
+    /// Seconds into the leg after which `x` requests are planned.
     fn when_s(&self, x: f64) -> f64 {
         let root = (self.from * self.from + 2.0 * self.slope() * x).max(0.0).sqrt();
         // The form without cancellation of the solution of planned(t) = x.
@@ -42,7 +42,7 @@ impl Leg {
     }
 }
 
-/// The asked rate over time, from the begin of the measured window.
+/// The planned rate over time, from the begin of the measured window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Curve {
@@ -87,7 +87,7 @@ impl Curve {
         self.legs.iter().map(|leg| leg.duration_ns).sum()
     }
 
-    /// Requests asked for until `t_ns` after the begin; a real number.
+    /// Requests planned until `t_ns` after the begin; a real number.
     pub fn planned_until(&self, t_ns: u64) -> f64 {
         let (mut planned, mut left_ns) = (0.0, t_ns);
         for leg in &self.legs {
@@ -116,7 +116,7 @@ impl Curve {
     }
 }
 
-/// A place on a curve, to find one instant after the other without beginning anew.
+/// A position on a curve, to find successive instants without starting again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Walk {
     leg: usize,
@@ -125,8 +125,8 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// When `x` requests were asked for, nanoseconds from the begin; nothing when that many never
-    /// are. `x` must not fall from one call to the next.
+    /// When `x` requests are planned, nanoseconds from the begin; `None` when that many never are.
+    /// `x` must not fall from one call to the next.
     #[inline]
     pub fn when_ns(&mut self, curve: &Curve, x: f64) -> Option<u64> {
         while let Some(leg) = curve.legs.get(self.leg) {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     proptest! {
-        /// An instant that a request is due at is the one until which so many were asked for.
+        /// The instant at which a request is due is the one until which so many are planned.
         #[test]
         fn when_turns_planned_around(curve in curves(), parts in 1u32..50) {
             let total = curve.planned_until(curve.duration_ns());
@@ -216,7 +216,7 @@ mod tests {
                 prop_assert!(at_ns >= last_ns, "goes back from {last_ns} to {at_ns}");
                 last_ns = at_ns;
                 let error = (curve.planned_until(at_ns) - x).abs();
-                // Half a nanosecond of rounding at the largest rate, and what doubles lose.
+                // Half a nanosecond of rounding at the largest rate, and the rounding of doubles.
                 prop_assert!(error <= curve.peak_rate() * 1e-9 + total * 1e-9, "{x}: {error}");
             }
         }

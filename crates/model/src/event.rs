@@ -1,4 +1,4 @@
-//! What a run tells while it goes on. Events go up; nothing calls back.
+//! Progress events of a run. Events go up; nothing calls back.
 
 use crate::load::Level;
 use crate::run::Point;
@@ -26,18 +26,18 @@ pub enum Event {
         /// How many it has.
         of: usize,
     },
-    /// How the level is going.
+    /// Progress of the level.
     Progress(Progress),
     /// A level was measured and judged.
     Point(Box<Point>),
     /// A profile was taken; a file for the run's directory.
     Profile {
-        /// Where in it: folders and name, from characters that any file system takes.
+        /// Path in it, from characters that any file system accepts.
         path: String,
         /// Its content.
         bytes: Vec<u8>,
     },
-    /// Something a person should know now.
+    /// A notice for the user.
     Notice(String),
 }
 
@@ -46,7 +46,7 @@ pub enum Event {
 pub struct Progress {
     /// What happens now: `connecting`, `warm-up`, `measuring`, `draining`.
     pub stage: &'static str,
-    /// Requests that are in flight; told while they drain.
+    /// Requests in flight; set during the drain.
     pub in_flight: Option<u64>,
     /// Share of the stage that is over, 0 to 1, when known.
     pub done: Option<f64>,
@@ -56,8 +56,8 @@ pub struct Progress {
     pub rate: f64,
     /// Connections established per second, of the last interval; when they come and go.
     pub connection_rate: Option<f64>,
-    /// Events received per second, of the last interval; when somebody listens. The percentiles are
-    /// those of their staleness then.
+    /// Events received per second, of the last interval; with subscribers. The percentiles are then
+    /// those of staleness.
     pub event_rate: Option<f64>,
     /// Median latency of the last interval, nanoseconds.
     pub p50_ns: Option<u64>,

@@ -1,5 +1,4 @@
-//! What an experiment leaves behind: its cells, each with the run it left or the reason why it left
-//! none.
+//! The record of an experiment: its cells, each with its run or the reason why it has none.
 //!
 //! Names in this file are the schema `ceiling.experiment/1`. Adding a field is free.
 
@@ -23,16 +22,16 @@ pub struct Experiment {
     pub started_at: String,
     /// The plan file as it was named.
     pub plan: String,
-    /// What it was to answer.
+    /// The question of the plan.
     pub question: String,
     /// One entry per cell of the plan, in its order.
     pub cells: Vec<CellResult>,
-    /// What the plan said beforehand, and what came of it.
+    /// The predictions of the plan, with their results.
     #[serde(default)]
     pub predictions: Vec<Kept>,
 }
 
-/// What a plan says beforehand of the rate of some cells against others.
+/// A prediction of a plan: the rate of some cells relative to others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Foretold {
@@ -70,7 +69,7 @@ impl Foretold {
 /// A prediction and what was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
-    /// What was said beforehand.
+    /// The prediction.
     pub predicted: Foretold,
     /// Relative change of the rate that was measured; `null` when a cell has no valid number.
     pub measured: Option<f64>,
@@ -80,7 +79,7 @@ pub struct Kept {
     pub high: Option<f64>,
     /// Pairs of cells it is the mean of.
     pub pairs: u64,
-    /// Whether it is inside what was predicted; `null` when the interval does not decide, or when
+    /// Whether it is inside the prediction; `null` when the interval does not decide, or when
     /// nothing was measured.
     pub inside: Option<bool>,
     /// One sentence: how it was compared, or why it could not be.
@@ -92,28 +91,28 @@ pub struct Kept {
 pub struct CellResult {
     /// Its name in the plan.
     pub name: String,
-    /// Words that started the server; empty when somebody else had started it.
+    /// Words of the command that started the server; empty when it was already running.
     pub server: Vec<String>,
     /// Words of the command that measured it.
     pub command: Vec<String>,
     /// Walls that the plan expects; empty when it expects nothing.
     pub expected: Vec<WallId>,
-    /// What became of it.
+    /// Its outcome.
     pub fate: Fate,
-    /// What became of the knobs of the cell: applied, then put back; empty when it had none.
+    /// Outcome of the knobs of the cell: applied, then restored; empty when it had none.
     #[serde(default)]
     pub tuned: Vec<Row>,
-    /// The server's own account, which it wrote when it ended; null when it wrote none.
+    /// The server's own counts from its last line; null when it wrote none.
     pub stopped: Option<serde_json::Value>,
 }
 
-/// What became of a cell.
+/// The outcome of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fate", rename_all = "kebab-case")]
 pub enum Fate {
-    /// It was measured; whether the measurement is valid is said by the run.
+    /// It was measured; the run says whether the measurement is valid.
     Measured {
-        /// Id of the run, which is in the folder `runs` beside the document.
+        /// Id of the run, which is in the folder `runs` next to the document.
         run: String,
     },
     /// It was not: there is no number.

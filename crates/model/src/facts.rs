@@ -44,12 +44,12 @@ pub struct Nic {
     pub rx_queues: u32,
     /// Transmit queues.
     pub tx_queues: u32,
-    /// What the driver tells of its settings.
+    /// Settings that the driver reports.
     #[serde(default)]
     pub settings: NicSettings,
 }
 
-/// Settings of a network driver, as far as it tells.
+/// Settings of a network driver, as far as it reports them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NicSettings {

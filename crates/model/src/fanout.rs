@@ -1,7 +1,7 @@
-//! Fan-out: what is asked of subscribers and writers, and what came of the events.
+//! Fan-out: the plan of subscribers and writers, and what happened to the events.
 //!
-//! A server sends each event to everybody who listens, and numbers them for each stream. What a
-//! subscriber should have had is known from the numbers alone: those above the last that it saw
+//! A server sends each event to every subscriber, and numbers them for each stream. The numbers
+//! alone tell which events a subscriber was meant to receive: those above the last that it saw
 //! before the window, up to the highest that any subscriber of the same stream saw in it.
 
 use crate::histogram::Summary;
@@ -11,30 +11,30 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-/// What makes a trial one of fan-out. Its levels then count subscribers, and its requests are
-/// those of the writers.
+/// The part of a trial that makes it one of fan-out. Its levels then count subscribers, and its
+/// requests are those of the writers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fanout {
     /// The streams; subscribers take them in turn.
     pub streams: Vec<Request>,
-    /// Connections that write, beside those that listen; 0 when events come by themselves.
+    /// Connections of writers, in addition to the subscribers; 0 when events come by themselves.
     pub writers: u32,
 }
 
-/// Events of one worker and one interval, beside how many and how stale they were.
+/// Events of one worker and one interval, without their number and staleness.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EventCounts {
     /// Events with a number.
     pub numbered: u64,
     /// Events whose number was not above the one before on their connection.
     pub repeated: u64,
-    /// Events that say when they came about.
+    /// Events with a time of origin.
     pub stamped: u64,
-    /// Those of them that say they come about after they arrived.
+    /// Those of them whose time of origin is after their arrival.
     pub early: u64,
     /// Streams that were accepted and ended.
     pub lost: u64,
-    /// Subscriptions that were answered with another status than 200.
+    /// Subscriptions whose response had another status than 200.
     pub refused: u64,
 }
 
@@ -56,7 +56,7 @@ pub struct Subscription {
     pub stream: u32,
     /// Whether the stream was ever accepted.
     pub is_accepted: bool,
-    /// Highest number before the window; what the first one in it makes of it when there was none.
+    /// Highest number before the window; when there was none, derived from the first one in it.
     pub before: Option<u64>,
     /// Numbered events in the window, each higher than those before.
     pub received: u64,
@@ -91,7 +91,7 @@ impl Delivery {
         let mut delivery = Self { streams: heard, ..Self::default() };
         for one in subscriptions {
             let Some((Some(highest), begin)) = streams.get(&one.stream) else { continue };
-            // Who never saw an event missed what the others of its stream saw at least.
+            // A subscriber without an event missed at least what the others of its stream saw.
             let before = one.before.or(begin.filter(|_| one.is_accepted));
             let Some(before) = before else { continue };
             let meant = highest.saturating_sub(before);
@@ -125,7 +125,7 @@ fn streams(subscriptions: &[Subscription]) -> BTreeMap<u32, (Option<u64>, Option
 /// Events of one point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventInfo {
-    /// Streams asked for.
+    /// Planned streams.
     pub streams: u64,
     /// Connections that wrote.
     pub writers: u64,
@@ -141,13 +141,13 @@ pub struct EventInfo {
     pub delivery_absent: Option<String>,
     /// Events whose number was not above the one before on their connection.
     pub repeated: u64,
-    /// Time from when an event came about to its arrival; null when it is not known.
+    /// Time from the origin of an event to its arrival; null when it is not known.
     pub staleness_ns: Option<Summary>,
     /// Why there is none.
     pub staleness_absent: Option<String>,
-    /// Events that arrived before they came about, by the two clocks: they are in no percentile.
+    /// Events that arrived before their origin, by the two clocks: they are in no percentile.
     pub early: u64,
-    /// Who listened.
+    /// The subscribers.
     pub subscribers: Subscribers,
     /// Events that each subscriber received in the window.
     pub each: Spread,
@@ -159,7 +159,7 @@ pub struct EventInfo {
     pub server_us_per_event: Option<f64>,
     /// Largest share of the window in which one subscriber thread ran, 0 to 1.
     pub busiest_thread: Option<f64>,
-    /// Mean turn of the subscribers' loops, nanoseconds: an arrival can be stamped so much late.
+    /// Mean turn of the subscribers' loops, nanoseconds: an arrival can be stamped that late.
     pub turn_mean_ns: Option<f64>,
     /// Longest turn, nanoseconds.
     pub turn_max_ns: u64,
@@ -167,18 +167,18 @@ pub struct EventInfo {
     pub series: Vec<Second>,
 }
 
-/// What became of the connections that listen.
+/// Outcomes of the subscribers' connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscribers {
-    /// Asked for.
+    /// Planned.
     pub asked: u64,
     /// Opened at least once.
     pub opened: u64,
-    /// Answered with a stream at least once: status 200.
+    /// Received a stream at least once: status 200.
     pub accepted: u64,
     /// Never opened.
     pub failed: u64,
-    /// Answers with another status, attempts that were repeated included.
+    /// Responses with another status, attempts that were repeated included.
     pub refused: u64,
     /// Streams that ended in the window.
     pub lost: u64,

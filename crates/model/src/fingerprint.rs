@@ -1,4 +1,4 @@
-//! What a latency distribution or a ramp gives away by itself, without a look at the server.
+//! Patterns in a latency distribution or a ramp that need no observation of the server.
 
 use crate::wall::WallId;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct Fingerprint {
     pub measured: String,
     /// The rule it satisfies.
     pub rule: String,
-    /// Walls that look like this; empty when it says that there is one, or none, and not which.
+    /// Walls that look like this; empty when it shows whether there is one, but not which.
     pub means: Vec<WallId>,
     /// What else looks like this.
     pub beware: String,

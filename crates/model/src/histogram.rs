@@ -11,7 +11,7 @@
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Serialize};
 
-/// Largest value that is told apart, one hour; greater ones are recorded as this.
+/// Largest distinct value, one hour; greater ones are recorded as this.
 pub const VALUE_MAX_NS: u64 = 3_600 * 1_000_000_000;
 
 /// A mergeable distribution of nanoseconds.

@@ -1,6 +1,6 @@
 //! The nouns of ceiling.
 //!
-//! What this room is for: the plain values that every other room speaks in, and their units.
+//! What this room is for: the plain values that all other rooms exchange, and their units.
 //! In: numbers and strings. Out: typed values, and the record that other programs read.
 //! Never: IO, a clock, a thread, or another crate of ours.
 
@@ -16,9 +16,9 @@ pub mod fanout;
 pub mod load;
 pub mod objective;
 pub mod ports;
+pub mod rate_syntax;
 pub mod route;
 pub mod search;
-pub mod shapes;
 pub mod tls;
 
 pub mod histogram;
@@ -26,14 +26,15 @@ pub mod punctual;
 pub mod tick;
 
 pub mod facts;
+pub mod metric;
 pub mod reading;
 
 pub mod claim;
 pub mod fingerprint;
 pub mod perturbation;
 pub mod profile;
+pub mod ramp_fit;
 pub mod run;
-pub mod shape;
 pub mod size;
 pub mod standing;
 pub mod verdict;

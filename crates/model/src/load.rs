@@ -1,7 +1,7 @@
-//! What a person asks for, fully resolved: one trial and its levels.
+//! What the user requests, fully resolved: one trial and its levels.
 //!
-//! A [`Trial`] holds no "auto": whatever depends on the machine was decided before it was made,
-//! so that a stored trial can be run again and mean the same.
+//! A [`Trial`] holds no "auto": everything that depends on the machine was decided before, so that
+//! a stored trial can run again with the same meaning.
 
 use crate::check::Checks;
 use crate::curve::Curve;
@@ -19,19 +19,19 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "lowercase")]
 pub enum Arrival {
-    /// The next request leaves when an answer frees its place. Latency counts from the send.
+    /// The next request leaves when a response frees its slot. Latency counts from the send.
     Closed,
-    /// Requests are due on a schedule that does not wait for answers. Latency counts from the
+    /// Requests are due on a schedule that does not wait for responses. Latency counts from the
     /// planned instant.
     Open {
-        /// Asked rate over time, over all workers.
+        /// Planned rate over time, over all workers.
         curve: Curve,
-        /// How due instants are spread around that rate.
+        /// How planned instants are spread around that rate.
         arrivals: Spacing,
     },
 }
 
-/// Distribution of the gaps between due instants in open loop.
+/// Distribution of the gaps between planned instants in open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Spacing {
@@ -58,13 +58,13 @@ pub enum Hold {
     },
 }
 
-/// What becomes of connections: by default they are opened once and kept.
+/// Life of connections: by default they are opened once and kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Life {
     /// Requests on one connection, between these two numbers, before it is closed and opened
-    /// anew; as many as can be when absent.
+    /// again; unlimited when absent.
     pub requests: Option<(u32, u32)>,
-    /// Connections are devices: opened, held, closed and opened anew.
+    /// Connections are devices: opened, held, closed and opened again.
     pub hold: Option<Hold>,
     /// Time over which devices are started, nanoseconds.
     pub ramp_up_ns: u64,
@@ -74,20 +74,58 @@ pub struct Life {
 
 /// One load level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "LevelKeys", into = "LevelKeys")]
 pub struct Level {
     /// Open connections over all workers.
     pub connections: u32,
-    /// Connections that may be open when requests are due and every connection is in use; at least
-    /// `connections`.
-    #[serde(default)]
-    pub connections_max: u32,
+    /// Further connections that may be opened when requests are due and every connection is in use.
+    pub spare: u32,
     /// Requests in flight per connection (HTTP/1.1 pipelining), at least 1.
     pub depth: u32,
     /// When requests are due.
     pub arrival: Arrival,
-    /// What becomes of connections.
-    #[serde(default)]
+    /// Life of connections.
     pub life: Life,
+}
+
+/// A level as the record has it.
+#[derive(Serialize, Deserialize)]
+struct LevelKeys {
+    connections: u32,
+    #[serde(default)]
+    connections_max: u32,
+    depth: u32,
+    arrival: Arrival,
+    #[serde(default)]
+    life: Life,
+}
+
+impl Level {
+    /// Connections that may be open at once.
+    pub fn connections_max(&self) -> u32 {
+        self.connections.saturating_add(self.spare)
+    }
+}
+
+impl From<LevelKeys> for Level {
+    fn from(keys: LevelKeys) -> Self {
+        let LevelKeys { connections, connections_max, depth, arrival, life } = keys;
+        Self {
+            connections,
+            spare: connections_max.saturating_sub(connections),
+            depth,
+            arrival,
+            life,
+        }
+    }
+}
+
+impl From<Level> for LevelKeys {
+    fn from(level: Level) -> Self {
+        let connections_max = level.connections_max();
+        let Level { connections, depth, arrival, life, .. } = level;
+        Self { connections, connections_max, depth, arrival, life }
+    }
 }
 
 /// When a measured window ends.
@@ -118,7 +156,7 @@ pub enum DriverKind {
     Uring,
     /// Linux epoll with non-blocking sockets.
     Epoll,
-    /// No sockets: answers appear at once. Measures our own user code.
+    /// No sockets: responses appear at once. Measures our own user code.
     Null,
     /// No sockets, virtual time, seeded faults. Tests only.
     Sim,
@@ -165,23 +203,23 @@ pub struct Request {
     pub target: u32,
 }
 
-/// Targets whose results are told apart; the last one stands for all that follow it, because each
+/// Targets with results of their own; the last one stands for all that follow it, because each
 /// takes a whole distribution in every worker.
 pub const TARGETS_REPORTED_MAX: u32 = 32;
 
-/// One kind of request of a mix: what results and checks are told apart by. With templates it
-/// stands for all of its expansions.
+/// One kind of request of a mix, with results and checks of its own. With templates it stands for
+/// all of its expansions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MixTarget {
     /// Name in results, for example `GET /read`.
     pub name: String,
     /// Its share of the requests, as a part of the sum of all weights; at least 1.
     pub weight: u32,
-    /// What a good answer must be like.
+    /// What a good response must be like.
     pub checks: Checks,
 }
 
-/// A probe on the server's host, and how to know it.
+/// A probe on the server's host, and how to recognise it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeChoice {
     /// Host and port where it listens.
@@ -192,17 +230,17 @@ pub struct ProbeChoice {
     pub pin: String,
 }
 
-/// Which process answers, and who looks at it.
+/// Which process is the server, and what observes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerProcess {
     /// Named on the command line.
     Pid(u32),
-    /// To be found by its listening port, when the address is one of this host.
+    /// Found by its listening port, when the address is one of this host.
     ByPort,
     /// On the probe's host, where it listens on the port under test.
     Probe(ProbeChoice),
-    /// Not watched.
+    /// Not observed.
     Unwatched,
 }
 
@@ -218,7 +256,7 @@ pub enum Question {
     Churn,
     /// The highest rate that holds an objective.
     Find,
-    /// How many events reach those who listen, and how late.
+    /// How many events reach their subscribers, and how late.
     Fanout,
 }
 
@@ -230,7 +268,7 @@ fn one() -> u32 {
 /// One fully resolved cell of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// What is asked.
+    /// The question.
     pub question: Question,
     /// URL as typed.
     pub url: String,
@@ -242,7 +280,7 @@ pub struct Trial {
     /// Local addresses that connections are bound to, in turn; the kernel chooses when empty.
     #[serde(default)]
     pub sources: Vec<IpAddr>,
-    /// What is laid on the tape, in sending order, and repeated: at least one, templates expanded.
+    /// The requests of the tape, in sending order and repeated: at least one, templates expanded.
     /// A record keeps the first of them.
     pub requests: Vec<Request>,
     /// The kinds of requests; [`Request::target`] counts in them.
@@ -253,13 +291,13 @@ pub struct Trial {
     pub stop: Stop,
     /// What precedes each measured window.
     pub warmup: Warmup,
-    /// How long answers are awaited after the last send, nanoseconds.
+    /// How long responses are awaited after the last send, nanoseconds.
     pub drain_ns: u64,
     /// The longest window that the latency of the warm-up may make of `stop`, nanoseconds; none
     /// where the length was given.
     #[serde(default)]
     pub window_max_ns: Option<u64>,
-    /// A request without a complete answer after this time failed, nanoseconds.
+    /// A request without a complete response after this time failed, nanoseconds.
     pub timeout_ns: u64,
     /// How often each level is visited.
     #[serde(default = "one")]
@@ -274,35 +312,35 @@ pub struct Trial {
     pub driver: DriverKind,
     /// Why that driver.
     pub driver_reason: String,
-    /// Pause after a thin poll that trades latency for fewer wake-ups, nanoseconds; 0 is off.
+    /// Pause after a poll with few events: fewer wake-ups for more latency, nanoseconds; 0 is off.
     pub coalesce_ns: u64,
     /// Seed of everything random.
     pub seed: u64,
-    /// Which process answers.
+    /// Which process is the server.
     pub server: ServerProcess,
-    /// Where the server's runtime tells about itself, on this host.
+    /// Where the server's runtime serves its figures, on this host.
     #[serde(default)]
     pub runtime: Option<std::net::SocketAddr>,
-    /// Where profiles of the server come from, when they are wanted.
+    /// Where profiles of the server come from, if requested.
     #[serde(default)]
     pub profile: Option<ProfileChoice>,
     /// What must hold, if anything.
     #[serde(default)]
     pub expect: Option<Objective>,
-    /// How the highest rate that holds `expect` is searched for; its trials take the place of the
-    /// one level's rate and of `stop`.
+    /// How to search the highest rate that holds `expect`; its trials replace the rate of the one
+    /// level and `stop`.
     #[serde(default)]
     pub search: Option<SearchConfig>,
     /// TLS; none for plain text.
     #[serde(default)]
     pub tls: Option<TlsChoice>,
-    /// The proxy that makes a tunnel to the target; `addresses` are its own then.
+    /// The proxy that makes a tunnel to the target; `addresses` are then its own.
     #[serde(default)]
     pub proxy: Option<ProxyChoice>,
-    /// Experiments that are made after the levels, when they are wanted.
+    /// Experiments after the levels, if requested.
     #[serde(default)]
     pub confirm: Option<Confirm>,
-    /// Streams of events and who writes, when levels count subscribers.
+    /// Streams of events and their writers, when levels count subscribers.
     #[serde(default)]
     pub fanout: Option<Fanout>,
 }

@@ -1,4 +1,4 @@
-//! What a person wants to hold: `p99<2ms,errors<0.1%`.
+//! What must hold: `p99<2ms,errors<0.1%`.
 //!
 //! Executive summary: an objective is a list of terms, each a figure of a point, a relation and a
 //! bound. Times and shares are bounded from above, the rate from below. It is written in the
@@ -44,14 +44,14 @@ pub struct Term {
 pub enum Figure {
     /// Of `latency_ns`: a request without a good response counts as slower than all.
     Latency(Statistic),
-    /// Of `latency_good_ns`: good responses alone, whatever became of other requests.
+    /// Of `latency_good_ns`: good responses alone, whatever the outcome of other requests.
     Good(Statistic),
-    /// Of `service_ns`: from send, without the wait for a place. A request that was sent and got
-    /// no good response counts as slower than all.
+    /// Of `service_ns`: from send, without the wait for a free slot. A request that was sent and
+    /// got no good response counts as slower than all.
     Service(Statistic),
-    /// Requests without a good answer, of those that were due.
+    /// Requests without a good response, of those that were due.
     Errors,
-    /// Answers with this class of status, of the requests that were due.
+    /// Responses with this class of status, of the requests that were due.
     Status(StatusClass),
     /// Completed good responses per second.
     Rate,
@@ -324,7 +324,7 @@ impl Objective {
         &self.terms
     }
 
-    /// The highest percentile that is asked about: it says how many answers a trial needs.
+    /// The highest percentile with a bound: it determines how many responses a trial needs.
     pub fn highest_percentile(&self) -> Option<Percentile> {
         let percentile = |term: &Term| match term.figure {
             Figure::Latency(Statistic::Percentile(percentile))
@@ -396,7 +396,7 @@ impl FromStr for Term {
         let is_upper = figure != Figure::Rate;
         if relation.is_upper() != is_upper {
             let (wrong, example) = if is_upper {
-                ("bounds from below what can only be bounded from above", EXAMPLE)
+                ("sets a lower bound on a figure that takes only an upper bound", EXAMPLE)
             } else {
                 ("bounds the rate from above; it is bounded from below", "'rate>=10k'")
             };
@@ -411,7 +411,7 @@ impl FromStr for Term {
             Unit::Ns => ("needs a time with its unit (ns, us, ms, s, m, h)", "'p99<2ms'"),
             Unit::Percent => ("needs a share from 0% to 100%, with its sign", "'errors<0.1%'"),
             Unit::PerSecond => {
-                ("needs a rate per second above zero, with k, M or G if you like", "'rate>=10k'")
+                ("needs a rate per second above zero, optionally with k, M or G", "'rate>=10k'")
             }
         };
         let value = value.ok_or_else(|| refused(text, wrong, example))?;
@@ -422,7 +422,7 @@ impl FromStr for Term {
     }
 }
 
-/// A bare number would be seconds elsewhere; for a bound on latency that is a slip of the finger.
+/// A bare number would be seconds elsewhere; for a bound on latency that is a typing error.
 fn parse_time(text: &str) -> Option<f64> {
     let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
     has_unit.then(|| parse_duration_ns(text).ok()).flatten().map(|ns| ns as f64)
@@ -452,14 +452,14 @@ impl<'de> Deserialize<'de> for Objective {
 pub struct Expectation {
     /// The term, as [`Objective`] writes it.
     pub term: String,
-    /// The figure in `unit`; `null` when it was not measured or lies among requests without an
-    /// answer.
+    /// The figure in `unit`; `null` when it was not measured or lies among requests without a
+    /// response.
     pub measured: Option<f64>,
     /// What it was compared with, in `unit`.
     pub bound: f64,
     /// Of both numbers.
     pub unit: Unit,
-    /// Whether it holds; `null` when that cannot be said.
+    /// Whether it holds; `null` when that is not known.
     pub met: Option<bool>,
     /// One sentence: what was found.
     pub why: String,
@@ -478,7 +478,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Of all terms together. One miss decides; nothing asked is nothing missed.
+    /// Of all terms together. One miss decides; no term is no miss.
     pub fn of(expectations: &[Expectation]) -> Self {
         if expectations.iter().any(|term| term.met == Some(false)) {
             Self::Missed
@@ -555,7 +555,7 @@ mod tests {
             ("p98<2ms", &["p98<2ms", "no figure", "p99.9"]),
             ("p99<2", &["unit", "ms"]),
             ("p99<2 parsecs", &["unit"]),
-            ("p99>2ms", &["from above"]),
+            ("p99>2ms", &["upper bound"]),
             ("rate<10k", &["from below", "rate>=10k"]),
             ("rate>=0", &["above zero"]),
             ("errors<0.1", &["sign", "errors<0.1%"]),

@@ -18,13 +18,14 @@ pub enum Resource {
     ClientCpu,
     /// Event loops (threads) of the generator.
     ClientLoops,
-    /// Bytes per answer: capacity grows as they shrink.
-    AnswerBytes,
+    /// Bytes per response: capacity grows as they shrink.
+    #[serde(rename = "answer_bytes")]
+    ResponseBytes,
     /// CPU time the server may use.
     ServerCpu,
     /// CPUs the server may run on.
     ServerCpus,
-    /// Requests asked for per second, in open loop.
+    /// Requested rate, in open loop.
     OfferedRate,
 }
 
@@ -38,12 +39,12 @@ pub enum Touch {
     Server,
 }
 
-/// Which experiments are wanted to confirm a verdict.
+/// Which experiments to make to confirm a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirm {
     /// What may be changed.
     pub touch: Touch,
-    /// Path on the same server with answers of another size; absent when there is none.
+    /// Path on the same server with responses of another size; absent when there is none.
     pub route: Option<String>,
     /// Pairs of a base block and a changed one in each experiment.
     pub pairs: u32,
@@ -51,7 +52,7 @@ pub struct Confirm {
     pub block_ns: u64,
 }
 
-/// What an experiment says of its resource.
+/// What an experiment shows of its resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Says {
@@ -61,7 +62,7 @@ pub enum Says {
     LimitsInPart,
     /// The rate does not depend on it.
     DoesNotLimit,
-    /// The blocks do not tell.
+    /// The blocks do not decide.
     #[default]
     Open,
 }
@@ -80,7 +81,7 @@ pub struct Perturbation {
     pub base: Vec<f64>,
     /// Rates of the changed blocks, in the same order.
     pub changed: Vec<f64>,
-    /// d ln(rate) / d ln(capacity); `null` when the blocks do not tell.
+    /// d ln(rate) / d ln(capacity); `null` when the blocks do not decide.
     pub elasticity: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
@@ -89,6 +90,6 @@ pub struct Perturbation {
     /// What that interval says.
     #[serde(default)]
     pub says: Says,
-    /// Why it was not run or not brought to its end; absent when it was.
+    /// Why it was not run or not completed; absent when it was.
     pub failure: Option<String>,
 }

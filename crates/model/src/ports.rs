@@ -1,6 +1,6 @@
 //! The budget of local ports (wall C7): how many a load needs, and how many there are.
 //!
-//! A connection is told from others by four numbers, so each pair of a source address and a target
+//! Four numbers identify a connection, so each pair of a source address and a target
 //! address has the whole range for itself. A connection that we close first keeps its port in
 //! TIME_WAIT, where the kernel holds it for 60 s: `TCP_TIMEWAIT_LEN` of `include/net/tcp.h`. No
 //! sysctl shortens that; `tcp_fin_timeout` is about orphans in FIN_WAIT_2 only. What helps is to
@@ -105,7 +105,7 @@ impl TimeWaitRules {
     }
 }
 
-/// Who ends a connection first, and so keeps it in TIME_WAIT.
+/// The side that ends a connection first, and so keeps it in TIME_WAIT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closer {
     /// The generator: the port is held for a while.
@@ -121,13 +121,13 @@ pub struct Churn {
     pub rate: f64,
     /// How long each is open at most, nanoseconds.
     pub open_ns: u64,
-    /// Who closes first.
+    /// The side that closes first.
     pub closer: Closer,
 }
 
 impl Churn {
-    /// Local ports that are taken at once when it has gone on for long (Little's law: rate times
-    /// how long a port is taken). `hold_ns` is that of [`TimeWaitRules`].
+    /// Local ports that are taken at once in the long run (Little's law: rate times how long a port
+    /// is taken). `hold_ns` is that of [`TimeWaitRules`].
     pub fn ports(&self, hold_ns: u64) -> u64 {
         let after_ns = match self.closer {
             Closer::Us => hold_ns,

@@ -1,4 +1,4 @@
-//! What profiles of the server say: where its CPU time went and what its requests waited for.
+//! Profiles of the server: where its CPU time went and what its requests waited for.
 //!
 //! Profiles are taken in the measured window of one visit, of every process of the server, and
 //! merged by kind. Whatever could not be taken is a sentence in `failures`, never a zero.
@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// Where profiles come from, as asked.
+/// Where profiles come from, as requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileChoice {
@@ -28,7 +28,7 @@ pub enum ProfileKind {
     Perf,
     /// Time that goroutines were blocked, by where they waited.
     Block,
-    /// The same for locks, by who held them.
+    /// The same for locks, by their holders.
     Mutex,
     /// Bytes that were allocated.
     Heap,
@@ -91,8 +91,8 @@ pub struct ProfileRecord {
     pub in_flight: Option<f64>,
     /// Its median latency, nanoseconds.
     pub p50_ns: Option<u64>,
-    /// CPU time of the server per answer of that visit, good or not, microseconds; absent where
-    /// the server was not watched, and of streams of events.
+    /// CPU time of the server per response of that visit, good or not, microseconds; absent where
+    /// the server was not observed, and of streams of events.
     pub server_us_per_request: Option<f64>,
     /// What was taken, process by process.
     pub captures: Vec<Capture>,
@@ -109,15 +109,15 @@ pub struct Capture {
     pub kind: ProfileKind,
     /// Of which process, when that is known.
     pub pid: Option<u32>,
-    /// Who told: an address, or `perf` with its event.
+    /// Its source: an address, or `perf` with its event.
     pub source: String,
     /// The file in the run's directory.
     pub file: String,
-    /// When it was asked for, monotonic nanoseconds.
+    /// When it was requested, monotonic nanoseconds.
     pub begin_ns: u64,
     /// When its time was over, monotonic nanoseconds.
     pub end_ns: u64,
-    /// How much time it covers by its own account, nanoseconds; absent when it does not say.
+    /// How much time it covers by its own account, nanoseconds; absent when it has none.
     pub duration_ns: Option<u64>,
     /// Entries.
     pub samples: u64,
@@ -134,9 +134,9 @@ pub struct MergedProfile {
     pub processes: u32,
     /// How much time each of them covers, mean, seconds.
     pub duration_s: f64,
-    /// Requests answered in that time, good or not, from their rate in the visit.
+    /// Responses in that time, good or not, from their rate in the visit.
     pub requests: Option<f64>,
-    /// Why nothing is told per request: then `requests`, shares and bounds are absent.
+    /// Why there are no figures per request: then `requests`, shares and bounds are absent.
     #[serde(default)]
     pub requests_absent: Option<String>,
     /// Sum of all values: nanoseconds, or bytes for the heap.
@@ -176,7 +176,7 @@ pub struct Frame {
     pub value: i64,
 }
 
-/// Who waited.
+/// What waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Waiter {
@@ -195,13 +195,13 @@ pub struct Wait {
     pub site: String,
     /// The call that waited, for example `sync.(*Mutex).Lock`.
     pub call: String,
-    /// Who.
+    /// What waited.
     pub waiter: Waiter,
     /// The frame by which that is known; absent for others.
     pub known_by: Option<String>,
     /// How often.
     pub count: i64,
-    /// For how long in sum, seconds.
+    /// For how long in total, seconds.
     pub blocked_s: f64,
     /// Of requests: `blocked_s` over the time of the profile times the requests in flight; absent
     /// when that is not known.

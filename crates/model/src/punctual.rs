@@ -1,11 +1,11 @@
 //! What latency would have been had the generator been on time, bounded from below.
 //!
 //! A generator adds to a latency in two places. In open loop latency counts from the planned
-//! instant, so it holds the generator's own lateness. And a response that came while the generator
-//! did not run is stamped late. Take a request away from both and what is left is what a punctual
-//! generator would have seen. Of its distribution much can be said without another stamp on each
-//! request. Let `n` requests have been more than `d` late. Of the requests whose latency less
-//! their own lateness is at most `x`, at most `n` were that late, and the latency of all others is
+//! instant, so it holds the generator delay. And a response that came while the generator did not
+//! run is stamped late. Without both, a latency is what a punctual generator would have measured.
+//! The distribution of that can be bounded without another stamp on each request. Let `n` requests
+//! have been more than `d` late. Of the requests whose latency less their own delay is at most `x`,
+//! at most `n` were that late, and the latency of all others is
 //! at most `x + d`. So the value of rank `r` is at least the latency of rank `r - n`, less `d`,
 //! for every `d`; the largest of these bounds is taken. One late request in a thousand therefore
 //! hardly moves a median. Service time, from the send, is another bound: only late stamps are in
@@ -13,7 +13,7 @@
 
 use crate::histogram::{Histogram, Summary};
 
-/// Shares of a lateness at which a bound is tried.
+/// Shares of a delay at which a bound is tried.
 const TRIED: [f64; 8] = [0.5, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
 
 /// Distributions of one window.
@@ -59,7 +59,7 @@ pub fn punctual(window: Window<'_>) -> Summary {
     }
 }
 
-/// The largest bound for a rank: from latency without both kinds of lateness, and from service
+/// The largest bound for a rank: from latency without both kinds of delay, and from service time
 /// without late stamps.
 fn ranked(window: Window<'_>, quantile: f64) -> u64 {
     let population = window.latency.count() + window.censored;
@@ -84,7 +84,7 @@ fn at_rank(times: &Histogram, rank: u64, later: u64, late_ns: u64) -> Option<u64
     Some(at_ns.saturating_sub(late_ns))
 }
 
-/// Latenesses to try, each with how many were later. None at all is one of them.
+/// Delays to try, each with how many requests were later. Zero is one of them.
 fn thresholds(lateness: &Histogram) -> Vec<(u64, u64)> {
     let at = |share: f64| {
         let late_ns = lateness.quantile_ns(share)?;
@@ -99,10 +99,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Service, lateness of the send, wait for a connection, lateness of the stamp.
+    /// Service time, delay of the send, wait for a connection, delay of the stamp.
     type Request = (u64, u64, u64, u64);
 
-    /// Latency, service, lateness and late stamps of requests.
+    /// Latency, service time, delay and late stamps of requests.
     fn histograms(requests: &[Request]) -> [Histogram; 4] {
         let mut all: [Histogram; 4] = Default::default();
         for (service_ns, late_ns, wait_ns, unseen_ns) in requests {

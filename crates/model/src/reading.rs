@@ -1,9 +1,10 @@
 //! Raw counters as a host gave them, with the time window of the read.
 //!
-//! Readings are observations: cumulative counters and states, never rates. Rates are derived by
-//! whoever compares two of them, and can be derived again by a better version.
+//! Readings are observations: cumulative counters and states, never rates. The comparison of two
+//! readings derives rates, and a better version can derive them again.
 
 use crate::facts::Unreadable;
+use crate::metric::Declaration;
 use crate::tuning::Row;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,18 +35,10 @@ pub enum Data {
     Cpus(Vec<CpuTimes>),
     /// `/proc/net/softnet_stat`: one entry per online CPU. Host-wide.
     Softnet(Vec<Softnet>),
-    /// `/proc/softirqs`: events by kind, one number per CPU, indexed by CPU number. Host-wide.
-    Softirqs(BTreeMap<String, Vec<u64>>),
     /// `/proc/interrupts`, device interrupts only. Host-wide.
     Interrupts(Vec<Interrupt>),
     /// `/proc/net/dev` of our network namespace.
     Interfaces(Vec<Interface>),
-    /// `/proc/net/snmp` and `/proc/net/netstat` of our network namespace, `Group.Name`.
-    Tcp(BTreeMap<String, u64>),
-    /// `/proc/net/sockstat`, `PROTOCOL.field`. Memory is in pages.
-    Sockets(BTreeMap<String, u64>),
-    /// `/proc/pressure/*`: `cpu.some` and so on, total stall time, microseconds.
-    Pressure(BTreeMap<String, u64>),
     /// Threads of the generator.
     ClientThreads(Vec<ThreadTimes>),
     /// Threads of the server's process tree.
@@ -62,10 +55,6 @@ pub enum Data {
     Listeners(Vec<Listener>),
     /// A bounded sample of established connections to the port under test, by sock_diag.
     Connections(Vec<Connection>),
-    /// Statistics of network drivers (`ethtool -S`): by interface, by the driver's own name for the
-    /// counter, with `N` for the number of a queue, over which they are summed. Drivers without any
-    /// are left out.
-    Drivers(BTreeMap<String, BTreeMap<String, u64>>),
     /// Queueing disciplines of our network namespace, by rtnetlink.
     Qdiscs(Vec<Qdisc>),
     /// `/proc/sys/net/netfilter/nf_conntrack_*` and `/proc/net/stat/nf_conntrack`.
@@ -76,35 +65,196 @@ pub enum Data {
     Downstreams(Vec<Downstream>),
     /// `/proc/diskstats`, whole disks.
     Disks(Vec<Disk>),
-    /// `/proc/vmstat`, the part about reclaim, and `server.*`: memory of the server's innermost
-    /// control group (`server.usage_bytes`, `server.limit_bytes`, `server.failcnt` and so on).
-    Memory(BTreeMap<String, u64>),
-    /// `/sys/devices/system/node/node*/numastat`, `node0.numa_miss` and so on.
-    Numa(BTreeMap<String, u64>),
-    /// Clock and thermal state of CPUs, where the kernel tells.
+    /// Clock and thermal state of CPUs, where the kernel reports them.
     CpuClocks(Vec<CpuClock>),
-    /// What the server's language runtime tells about itself (Go: runtime/metrics), by name.
-    ServerRuntime(BTreeMap<String, f64>),
     /// The source exists and could not be read.
     Unreadable(Unreadable),
-    /// What `ceiling tune` changed on this host, looked at again.
+    /// What `ceiling tune` changed on this host, read again.
     Tuning(TuningNow),
-    /// What reading cost us since the run began.
+    /// Cost of the readings since the run began.
     ProbeCost(ProbeCost),
+    /// What the sources of this host read, and what their figures are.
+    Declared(Vec<Declaration>),
+    /// Named values of any other source, written like the variants above: a source that is only
+    /// names and values needs none of its own.
+    #[serde(untagged)]
+    Values(Values),
+}
+
+impl Data {
+    /// Named values of a source.
+    pub fn values<V: Into<Value>>(
+        source: &str,
+        values: impl IntoIterator<Item = (String, V)>,
+    ) -> Self {
+        Self::Values(Values::new(source, values))
+    }
+
+    /// Name of the source, as it is written.
+    pub fn source(&self) -> &str {
+        match self {
+            Self::Cpus(_) => "cpus",
+            Self::Softnet(_) => "softnet",
+            Self::Interrupts(_) => "interrupts",
+            Self::Interfaces(_) => "interfaces",
+            Self::ClientThreads(_) => "client_threads",
+            Self::ServerThreads(_) => "server_threads",
+            Self::ClientQuota(_) => "client_quota",
+            Self::ServerQuota(_) => "server_quota",
+            Self::ClientFiles(_) => "client_files",
+            Self::ServerFiles(_) => "server_files",
+            Self::Listeners(_) => "listeners",
+            Self::Connections(_) => "connections",
+            Self::Qdiscs(_) => "qdiscs",
+            Self::Conntrack(_) => "conntrack",
+            Self::ServerThreadsNow(_) => "server_threads_now",
+            Self::Downstreams(_) => "downstreams",
+            Self::Disks(_) => "disks",
+            Self::CpuClocks(_) => "cpu_clocks",
+            Self::Unreadable(_) => "unreadable",
+            Self::Tuning(_) => "tuning",
+            Self::ProbeCost(_) => "probe_cost",
+            Self::Declared(_) => "declared",
+            Self::Values(values) => &values.source,
+        }
+    }
+
+    /// Rows and named values in it: what its size depends on.
+    pub fn entries(&self) -> usize {
+        match self {
+            Self::Cpus(rows) => rows.len(),
+            Self::Softnet(rows) => rows.len(),
+            Self::Interrupts(rows) => rows.iter().map(|row| 1 + row.per_cpu.len() / 8).sum(),
+            Self::Interfaces(rows) => rows.len(),
+            Self::ClientThreads(rows) | Self::ServerThreads(rows) => rows.len(),
+            Self::ClientQuota(rows) | Self::ServerQuota(rows) => rows.len(),
+            Self::Listeners(rows) => rows.len(),
+            Self::Connections(rows) => rows.len(),
+            Self::Qdiscs(rows) => rows.len(),
+            Self::ServerThreadsNow(rows) => rows.len(),
+            Self::Downstreams(rows) => rows.len(),
+            Self::Disks(rows) => rows.len(),
+            Self::CpuClocks(rows) => rows.len(),
+            Self::Tuning(now) => now.drifted.len(),
+            Self::Declared(all) => all.iter().map(|one| 1 + one.metrics.len()).sum(),
+            Self::Values(values) => values.values.values().map(Value::entries).sum(),
+            Self::Unreadable(_) | Self::ProbeCost(_) | Self::Conntrack(_) => 1,
+            Self::ClientFiles(_) | Self::ServerFiles(_) => 1,
+        }
+    }
+}
+
+/// Named values of one source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Values {
+    /// Which source.
+    pub source: String,
+    /// Its values by name.
+    pub values: BTreeMap<String, Value>,
+}
+
+impl Values {
+    /// `/proc/net/snmp` and `/proc/net/netstat` of our network namespace, `Group.Name`.
+    pub const TCP: &str = "tcp";
+    /// `/proc/net/sockstat`, `PROTOCOL.field`. Memory is in pages.
+    pub const SOCKETS: &str = "sockets";
+    /// `/proc/pressure/*`: `cpu.some` and so on, total stall time, microseconds.
+    pub const PRESSURE: &str = "pressure";
+    /// Statistics of network drivers (`ethtool -S`): by interface, by the driver's own name for the
+    /// counter, with `N` for the number of a queue, over which they are summed. Drivers without any
+    /// are left out.
+    pub const DRIVERS: &str = "drivers";
+    /// `/proc/vmstat`, the part about reclaim, and `server.*`: memory of the server's innermost
+    /// control group (`server.usage_bytes`, `server.limit_bytes`, `server.failcnt` and so on).
+    pub const MEMORY: &str = "memory";
+    /// What the server's language runtime tells about itself (Go: runtime/metrics), by name.
+    pub const SERVER_RUNTIME: &str = "server_runtime";
+
+    /// Values of a source.
+    pub fn new<V: Into<Value>>(
+        source: &str,
+        values: impl IntoIterator<Item = (String, V)>,
+    ) -> Self {
+        let values = values.into_iter().map(|(name, value)| (name, value.into())).collect();
+        Self { source: source.to_string(), values }
+    }
+}
+
+/// A value that a source gave a name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A count.
+    Count(u64),
+    /// Any other number.
+    Real(f64),
+    /// One for each CPU, indexed by CPU number.
+    PerCpu(Vec<u64>),
+    /// Counts of one thing, by name.
+    Named(BTreeMap<String, u64>),
+}
+
+impl Value {
+    /// The count, when it is one.
+    pub fn count(&self) -> Option<u64> {
+        if let Self::Count(count) = self { Some(*count) } else { None }
+    }
+
+    /// The number, when it is one.
+    pub fn real(&self) -> Option<f64> {
+        match self {
+            Self::Count(count) => Some(*count as f64),
+            Self::Real(real) => Some(*real),
+            Self::PerCpu(_) | Self::Named(_) => None,
+        }
+    }
+
+    fn entries(&self) -> usize {
+        match self {
+            Self::Count(_) | Self::Real(_) => 1,
+            Self::PerCpu(counts) => 1 + counts.len() / 8,
+            Self::Named(counts) => counts.len(),
+        }
+    }
+}
+
+impl From<u64> for Value {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(real: f64) -> Self {
+        Self::Real(real)
+    }
+}
+
+impl From<Vec<u64>> for Value {
+    fn from(counts: Vec<u64>) -> Self {
+        Self::PerCpu(counts)
+    }
+}
+
+impl From<BTreeMap<String, u64>> for Value {
+    fn from(counts: BTreeMap<String, u64>) -> Self {
+        Self::Named(counts)
+    }
 }
 
 /// Values that were changed, and those of them that are no longer as they were written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TuningNow {
-    /// Places that were looked at.
+    /// Places that were read.
     pub places: u32,
-    /// Those that are no longer as at the first look: changed by somebody else, not readable any
-    /// more, put back, or changed only since.
+    /// Those that differ from the first look: changed by another program, no longer readable,
+    /// restored, or changed only since.
     pub drifted: Vec<Row>,
 }
 
 impl TuningNow {
-    /// Source of the [`Unreadable`] that stands where whether anything is changed is not known.
+    /// Source of the [`Unreadable`] reading when it is not known whether anything is changed.
     pub const SOURCE: &str = "tuning";
 }
 
@@ -290,7 +440,7 @@ pub struct QuotaUse {
     pub throttled_periods: u64,
     /// Sum of the time tasks were throttled, nanoseconds.
     pub throttled_ns: u64,
-    /// CPU time used, nanoseconds, when the group tells.
+    /// CPU time used, nanoseconds, when the group reports it.
     pub usage_ns: Option<u64>,
 }
 
@@ -331,8 +481,8 @@ pub struct Connection {
     /// Part of them that was not sent yet, bytes.
     #[serde(default)]
     pub unsent: u32,
-    /// Smoothed round trip, microseconds. An end that acknowledges with its answer makes it as long
-    /// as the answer takes.
+    /// Smoothed round trip, microseconds. An end that acknowledges with its response makes it as
+    /// long as the response takes.
     pub rtt_us: u32,
     /// Shortest round trip of the last minutes, microseconds: the path alone.
     #[serde(default)]
@@ -499,6 +649,28 @@ mod tests {
         let now = CpuTimes { user, system, idle, ..CpuTimes::default() };
         let passed_ns = passed_ticks * TICK_NS as f64;
         now.shares_since(&CpuTimes::default(), passed_ns, TICK_NS).unwrap()
+    }
+
+    #[test]
+    fn readings_of_earlier_versions_load_and_are_written_as_before() {
+        let lines = [
+            r#"{"source":"tcp","values":{"Tcp.OutSegs":31655493}}"#,
+            r#"{"source":"softirqs","values":{"NET_RX":[1,0,7]}}"#,
+            r#"{"source":"drivers","values":{"eth0":{"rx_drops":4}}}"#,
+            r#"{"source":"server_runtime","values":{"gc_pause_seconds":0.25}}"#,
+            r#"{"source":"softnet","values":[]}"#,
+            r#"{"source":"client_files","values":{"pid":1,"open":2,"limit":3}}"#,
+        ];
+        for line in lines {
+            let data: Data = serde_json::from_str(line).unwrap();
+            assert!(line.contains(&format!("\"{}\"", data.source())), "{line}");
+            assert_eq!(serde_json::to_string(&data).unwrap(), line);
+        }
+        let typed: Data = serde_json::from_str(lines[4]).unwrap();
+        assert_eq!(typed, Data::Softnet(Vec::new()), "it is no mere list of values");
+        for wrong in [r#"{"source":"tcp","values":{"a":"b"}}"#, r#"{"source":"tcp"}"#, "7"] {
+            assert!(serde_json::from_str::<Data>(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -26,6 +26,11 @@ impl Root {
         self.0.join(absolute.strip_prefix("/").unwrap_or(absolute))
     }
 
+    /// The absolute path by which the host knows a file: [`Root::path`] the other way round.
+    pub fn known_as(&self, file: &Path) -> PathBuf {
+        Path::new("/").join(file.strip_prefix(&self.0).unwrap_or(file))
+    }
+
     /// The path of a file about a process.
     pub fn process(&self, pid: u32, file: &str) -> PathBuf {
         self.path(format!("/proc/{pid}/{file}"))
@@ -41,5 +46,6 @@ mod tests {
         assert_eq!(Root::default().process(7, "fd"), Path::new("/proc/7/fd"));
         let root = Root::below("/tmp/host");
         assert_eq!(root.path("/sys/class"), Path::new("/tmp/host/sys/class"));
+        assert_eq!(root.known_as(&root.path("/sys/class")), Path::new("/sys/class"));
     }
 }

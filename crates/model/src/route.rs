@@ -140,7 +140,8 @@ pub struct Resolution {
     /// How.
     pub how: Lookup,
     /// All addresses that were found, in order; some may have been left out afterwards.
-    pub answers: Vec<String>,
+    #[serde(rename = "answers")]
+    pub addresses: Vec<String>,
 }
 
 /// A prefix of addresses, or one address.

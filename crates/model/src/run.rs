@@ -14,10 +14,10 @@ use crate::load::{Life, Spacing, Trial};
 use crate::objective::Expectation;
 use crate::perturbation::Perturbation;
 use crate::profile::ProfileRecord;
+use crate::ramp_fit::ShapeFit;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::search::SearchRecord;
-use crate::shape::ShapeFit;
 use crate::standing::Standings;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, ErrorCodes, TargetTally};
 use crate::tls::TlsInfo;
@@ -36,7 +36,7 @@ pub enum Outcome {
     Complete,
     /// Stopped by the user; the points so far are valid, the last one may be partial.
     Interrupted,
-    /// The target stopped answering; the points so far are kept.
+    /// The target stopped responding; the points so far are kept.
     TargetLost,
 }
 
@@ -57,7 +57,7 @@ pub struct Record {
     pub seed: u64,
     /// How it ended.
     pub outcome: Outcome,
-    /// What was asked, resolved.
+    /// The request of the user, resolved.
     pub trial: Trial,
     /// The generator's host.
     pub host: HostFacts,
@@ -70,20 +70,20 @@ pub struct Record {
     /// How each term of the trial's objective stands over the run; empty when none was given.
     #[serde(default)]
     pub expectations: Vec<Expectation>,
-    /// The search for the highest rate that holds the objective, when that was asked.
+    /// The search for the highest rate that holds the objective, if requested.
     #[serde(default)]
     pub search: Option<SearchRecord>,
     /// The curve that the levels of a closed-loop ramp lie on; absent with fewer than four valid
     /// levels.
     #[serde(default)]
     pub shape: Option<ShapeFit>,
-    /// Patterns over the levels of a ramp that need no look at the server.
+    /// Patterns over the levels of a ramp that need no observation of the server.
     #[serde(default)]
     pub fingerprints: Vec<Fingerprint>,
     /// Experiments that were made to confirm the verdict.
     #[serde(default)]
     pub perturbations: Vec<Perturbation>,
-    /// Profiles of the server, when they were wanted and a visit could be profiled.
+    /// Profiles of the server, if requested and a visit could be profiled.
     #[serde(default)]
     pub profile: Option<ProfileRecord>,
     /// Things a reader should know: fallbacks, raised limits, what the probe cost.
@@ -99,7 +99,7 @@ pub struct Target {
     pub url: String,
     /// Addresses used.
     pub addresses: Vec<String>,
-    /// Where they are from; absent in records of versions that did not tell.
+    /// Where they are from; absent in records of versions without it.
     #[serde(default)]
     pub resolution: Option<Resolution>,
     /// Connections established to each address over the run.
@@ -108,15 +108,15 @@ pub struct Target {
     /// Connections established from each source over the run; empty when the kernel chose.
     #[serde(default)]
     pub sources_used: Vec<EndUse>,
-    /// The server's process tree, when it is on this host and may be watched.
+    /// The server's process tree, when it is on this host and may be observed.
     pub server: Option<ServerFacts>,
-    /// What a handshake before the load agreed on; null without TLS.
+    /// What a handshake before the load negotiated; null without TLS.
     #[serde(default)]
     pub tls: Option<TlsInfo>,
     /// The proxy, without a password; `addresses` are its own then.
     #[serde(default)]
     pub proxy: Option<String>,
-    /// The server's host, when a probe there was asked; `server` is null then.
+    /// The server's host, with a probe there; `server` is then null.
     #[serde(default)]
     pub probe: Option<FarHost>,
 }
@@ -137,27 +137,27 @@ pub struct Point {
     pub load: LoadInfo,
     /// 1 for the first visit of the level, more for repeats.
     pub attempt: u32,
-    /// Whether the server was profiled meanwhile, whose cost is then in every figure.
+    /// Whether the server was profiled; the cost is then in every figure.
     #[serde(default)]
     pub profiled: bool,
     /// Monotonic begin and end of the measured window, nanoseconds, to find its readings.
     pub window_ns: (u64, u64),
-    /// What became of connections.
+    /// Outcomes of connections.
     pub connections: ConnectionInfo,
-    /// Connections that came and went, when they were meant to.
+    /// Connections that came and went, in churn.
     #[serde(default)]
     pub turnover: Option<TurnoverInfo>,
-    /// Events that subscribers received; then all other figures are those of the writers.
+    /// Events that subscribers received; all other figures are then those of the writers.
     #[serde(default)]
     pub events: Option<EventInfo>,
-    /// What became of requests sent in the window.
+    /// Outcomes of requests sent in the window.
     pub requests: RequestInfo,
-    /// Complete answers by status class.
+    /// Complete responses by status class.
     pub status: BTreeMap<String, u64>,
     /// Complete responses with an error status, by code.
     #[serde(default)]
     pub error_codes: BTreeMap<String, u64>,
-    /// Answers with status 2xx or 3xx that failed a check: part of `requests.failed`.
+    /// Responses with status 2xx or 3xx that failed a check: part of `requests.failed`.
     pub mismatched: u64,
     /// The same by the first check that failed.
     #[serde(default)]
@@ -168,38 +168,37 @@ pub struct Point {
     pub rate: f64,
     /// Planned requests per second; open loop only.
     pub offered_rate: Option<f64>,
-    /// Bytes of requests sent and of answers received.
+    /// Bytes of requests sent and of responses received.
     pub bytes: Bytes,
     /// Latency; see `definitions`.
     pub latency_ns: Summary,
-    /// The same of good responses alone, whatever became of other requests; absent in records of
-    /// before it was told apart.
+    /// The same of good responses alone, whatever the outcome of other requests; absent in older
+    /// records.
     #[serde(default)]
     pub latency_good_ns: Option<Summary>,
-    /// From send to answer.
+    /// From send to response.
     pub service_ns: Summary,
-    /// Sent minus planned; open loop only.
+    /// Send delay: sent minus planned; open loop only.
     pub release_lag_ns: Option<Summary>,
-    /// The part of the release lag that is the generator's own: without the wait for a connection
-    /// that has room. Open loop only.
+    /// Generator delay: the send delay without the wait for a free slot. Open loop only.
     #[serde(default)]
     pub lateness_ns: Option<Summary>,
-    /// Lower bounds of the latency that a generator would have seen that is always on time; see
+    /// Lower bounds of the latency that a punctual generator would have measured; see
     /// [`punctual`](crate::punctual). Of open loops, and of closed ones whose generator stood
     /// still.
     #[serde(default)]
     pub latency_punctual_ns: Option<Summary>,
-    /// How long responses may have been there before they were stamped, because the generator did
-    /// not run when it meant to; absent where it always did.
+    /// How long responses may have waited before they were stamped, because the generator did not
+    /// run when it should; absent where it always did.
     #[serde(default)]
     pub unseen_ns: Option<Summary>,
-    /// Latency with a lower bound in the place of every request that timed out, was unanswered or
-    /// unsent; absent when none was. Its percentiles are lower bounds.
+    /// Latency with a lower bound for every request that timed out, was unanswered or unsent;
+    /// absent when none was. Its percentiles are lower bounds.
     #[serde(default)]
     pub latency_at_least_ns: Option<Summary>,
     /// Requests in flight.
     pub in_flight: InFlight,
-    /// Where they were; `null` when no socket was looked at.
+    /// Where they were; `null` when no socket was sampled.
     #[serde(default)]
     pub residence: Option<Residence>,
     /// CPU cost.
@@ -224,7 +223,7 @@ pub struct Point {
     /// How each term of the trial's objective stands here; empty when none was given.
     #[serde(default)]
     pub expectations: Vec<Expectation>,
-    /// Patterns in latencies and series that need no look at the server.
+    /// Patterns in latencies and series that need no observation of the server.
     #[serde(default)]
     pub fingerprints: Vec<Fingerprint>,
     /// Of this point.
@@ -237,8 +236,8 @@ impl Point {
         self.load.life.is_some_and(|life| life.hold.is_some())
     }
 
-    /// Whether nobody said anything: no answer, good or bad; of devices that only hold their
-    /// connection, whether none was opened.
+    /// Whether there was no response, good or bad; of devices that only hold their connection,
+    /// whether none was opened.
     pub fn is_silent(&self) -> bool {
         if self.events.as_ref().is_some_and(|events| events.subscribers.accepted > 0) {
             return false;
@@ -250,7 +249,7 @@ impl Point {
         self.unmeasured.completed == 0 && self.status.values().all(|count| *count == 0)
     }
 
-    /// What the load is about, per second: completed requests, connections of devices, or events.
+    /// The main rate, per second: completed requests, connections of devices, or events.
     pub fn headline_rate(&self) -> f64 {
         match (&self.turnover, &self.events) {
             (_, Some(events)) => events.rate,
@@ -259,21 +258,21 @@ impl Point {
         }
     }
 
-    /// Answers of the window per second, good or not: CPU time per request times this is the CPU
+    /// Responses of the window per second, good or not: CPU time per request times this is the CPU
     /// time that was used. The rate of good ones where a record did not count them.
     pub fn answered_rate(&self) -> f64 {
         let duration_s = Some(self.load.duration_s).filter(|duration_s| *duration_s > 0.0);
-        let counted = self.cpu.answers.zip(duration_s);
-        counted.map_or(self.rate, |(answers, duration_s)| answers as f64 / duration_s)
+        let counted = self.cpu.responses.zip(duration_s);
+        counted.map_or(self.rate, |(responses, duration_s)| responses as f64 / duration_s)
     }
 
-    /// Requests of the window with an answer, and those of them whose answer was good.
-    pub fn answers(&self) -> (u64, u64) {
+    /// Requests of the window with a response, and those of them whose response was good.
+    pub fn responses(&self) -> (u64, u64) {
         (self.status.values().sum(), self.requests.completed)
     }
 
     /// Whether requests were sent or had to be: devices may only hold connections, and
-    /// subscribers only listen.
+    /// subscribers only receive.
     pub fn asks(&self) -> bool {
         let writers = self.events.as_ref().map(|events| events.writers);
         self.requests.sent > 0 || !self.is_churn() && writers != Some(0)
@@ -292,14 +291,14 @@ pub struct LoadInfo {
     pub connections_max: u32,
     /// Requests in flight per connection.
     pub depth: u32,
-    /// Asked rate, its mean over the window; open loop only.
+    /// Planned rate, its mean over the window; open loop only.
     pub rate: Option<f64>,
-    /// Asked rate over time, when it is not the same throughout; open loop only.
+    /// Planned rate over time, when it varies; open loop only.
     #[serde(default)]
     pub curve: Option<Curve>,
-    /// Spread of due instants; open loop only.
+    /// Spread of planned instants; open loop only.
     pub arrivals: Option<Spacing>,
-    /// What became of connections, when they were not simply kept.
+    /// Life of connections, when they were not simply kept.
     #[serde(default)]
     pub life: Option<Life>,
     /// Length of the measured window.
@@ -308,24 +307,24 @@ pub struct LoadInfo {
     pub driver: String,
     /// Worker threads.
     pub threads: u32,
-    /// Pause after a thin poll, nanoseconds; 0 is off. It is part of every latency.
+    /// Pause after a poll with few events, nanoseconds; 0 is off. It is part of every latency.
     pub coalesce_ns: u64,
 }
 
-/// What became of connections.
+/// Outcomes of connections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionInfo {
     /// Asked for.
     pub asked: u64,
     /// Opened at least once.
     pub opened: u64,
-    /// Had at least one measured request answered, with any status.
+    /// Had at least one response to a measured request, with any status.
     pub served: u64,
     /// Never opened.
     pub failed: u64,
     /// Opened again after a close.
     pub reopened: u64,
-    /// Closed because bytes came that no request had asked for.
+    /// Closed because bytes came that were no response to a request.
     #[serde(default)]
     pub unsolicited: u64,
     /// Time to connect, of all successful attempts of the level.
@@ -333,7 +332,7 @@ pub struct ConnectionInfo {
     /// TLS and tunnels.
     #[serde(flatten)]
     pub handshakes: Handshakes,
-    /// Answers per connection, with any status.
+    /// Responses per connection, with any status.
     pub requests_each: Spread,
 }
 
@@ -372,7 +371,7 @@ pub struct TurnoverInfo {
     pub client_bytes_each: Option<f64>,
 }
 
-/// Handshakes and tunnels of a level; the names stand beside those of the connections.
+/// Handshakes and tunnels of a level; the names are next to those of the connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshakes {
     /// Handshakes that succeeded in this level; null without TLS.
@@ -400,47 +399,47 @@ pub struct Spread {
     pub max: Option<u64>,
 }
 
-/// What became of requests. `planned = sent + unsent` and
+/// Outcomes of requests. `planned = sent + unsent` and
 /// `sent = completed + failed + unanswered`, exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestInfo {
     /// Due in the window; open loop only.
     pub planned: Option<u64>,
-    /// Handed to the kernel.
+    /// Passed to the kernel.
     pub sent: u64,
-    /// Answered completely with status 2xx or 3xx.
+    /// Had a complete response with status 2xx or 3xx.
     pub completed: u64,
-    /// Answered otherwise, or failed.
+    /// Had another response, or failed.
     pub failed: u64,
     /// Due and never sent; open loop only, else 0.
     pub unsent: u64,
-    /// Sent, but due while no connection had room; open loop only, else 0.
+    /// Sent, but due while no connection had a free slot; open loop only, else 0.
     #[serde(default)]
     pub waited: u64,
-    /// Without an answer when the drain ended.
+    /// Without a response when the drain ended.
     pub unanswered: u64,
-    /// Good responses that arrived in the window, whenever they were asked for: what the rate
-    /// counts. Absent in records of before it was counted.
+    /// Good responses that arrived in the window, whenever their requests were sent: what the rate
+    /// counts. Absent in older records.
     #[serde(default)]
     pub arrived: Option<u64>,
 }
 
-/// What one target of a mix came to. The last one may stand for several.
+/// Results of one target of a mix. The last one may stand for several.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetResult {
     /// As named, else method and URL.
     pub name: String,
     /// Its part of the sum of all weights.
     pub weight: u64,
-    /// What became of its requests.
+    /// Outcomes of its requests.
     pub requests: Fates,
-    /// Its complete answers by status class.
+    /// Its complete responses by status class.
     pub status: BTreeMap<String, u64>,
-    /// Its answers that failed a check.
+    /// Its responses that failed a check.
     pub mismatched: u64,
-    /// Its requests that failed without an answer, by class.
+    /// Its requests that failed without a response, by class.
     pub errors: BTreeMap<String, u64>,
-    /// Bytes of its complete answers: head, framing and body.
+    /// Bytes of its complete responses: head, framing and body.
     pub bytes_received: u64,
     /// Latency of its requests; those that failed or were unanswered count as slower than all.
     pub latency_ns: Summary,
@@ -449,16 +448,16 @@ pub struct TargetResult {
     pub latency_good_ns: Option<Summary>,
 }
 
-/// What became of the requests of one target. `sent = completed + failed + unanswered`, exactly.
+/// Outcomes of the requests of one target. `sent = completed + failed + unanswered`, exactly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fates {
-    /// Handed to the kernel.
+    /// Passed to the kernel.
     pub sent: u64,
-    /// Answered well.
+    /// Had a good response.
     pub completed: u64,
-    /// Answered otherwise, or failed.
+    /// Had another response, or failed.
     pub failed: u64,
-    /// Without an answer when the drain ended.
+    /// Without a response when the drain ended.
     pub unanswered: u64,
 }
 
@@ -467,7 +466,7 @@ pub struct Fates {
 pub struct Bytes {
     /// Of requests.
     pub sent: u64,
-    /// Of complete answers: head, framing and body.
+    /// Of complete responses: head, framing and body.
     pub received: u64,
 }
 
@@ -487,27 +486,27 @@ pub struct InFlight {
 }
 
 /// Where the requests in flight were, on average over the window, from samples of the sockets on
-/// both sides. The parts add up to the mean number in flight when the server is watched.
+/// both sides. The parts add up to the mean number in flight when the server is observed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Residence {
-    /// Answers that had arrived and were not read by the generator yet.
+    /// Responses that had arrived and were not read by the generator yet.
     pub client_unread: Option<f64>,
     /// On the wire: rate times the shortest round trip of TCP.
     pub wire: Option<f64>,
     /// Requests that had arrived and were not read by the application yet.
     pub server_unread: Option<f64>,
-    /// The rest: in the hands of the server, computing or waiting.
+    /// The rest: inside the server, computing or waiting.
     pub inside_server: Option<f64>,
 }
 
-/// CPU time in the window, and per answer in microseconds: of both sides
-/// `us per request x answers = CPUs x length of the window`.
+/// CPU time in the window, and per response in microseconds: of both sides
+/// `us per request x responses = CPUs x length of the window`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuCost {
-    /// Whole answers that arrived in the window, with any status, whenever their requests were
-    /// sent: what CPU time is divided by. Absent in records of before it was counted.
-    #[serde(default)]
-    pub answers: Option<u64>,
+    /// Whole responses that arrived in the window, with any status, whenever their requests were
+    /// sent: the divisor of CPU time. Absent in older records.
+    #[serde(default, rename = "answers")]
+    pub responses: Option<u64>,
     /// Generator process, user and kernel.
     pub client_us_per_request: Option<f64>,
     /// Generator process, user mode only.
@@ -529,11 +528,11 @@ pub struct LoopInfo {
     pub turn_mean_ns: Option<f64>,
     /// Longest such time: the most a stamp can be late.
     pub turn_max_ns: u64,
-    /// Share of the workers' time spent asking the clock whether the next request is due; open
-    /// loop only.
+    /// Share of the workers' time spent polling the clock for the next planned instant; open loop
+    /// only.
     #[serde(default)]
     pub spin_share: Option<f64>,
-    /// Bytes read from sockets in the window, answers or not.
+    /// Bytes read from sockets in the window, responses or not.
     pub socket_bytes: u64,
     /// Those of them that came while no request was in flight on their connection.
     #[serde(default)]
@@ -545,11 +544,11 @@ pub struct LoopInfo {
 pub struct Second {
     /// End of the second, from the begin of the window.
     pub t_s: f64,
-    /// Good responses that arrived in it, whenever they were asked for.
+    /// Good responses that arrived in it, whenever their requests were sent.
     pub completed: u64,
     /// Requests that failed in it, whenever they were sent.
     pub failed: u64,
-    /// Asked rate, its mean over the second; open loop only.
+    /// Planned rate, its mean over the second; open loop only.
     #[serde(default)]
     pub asked_rate: Option<f64>,
     /// Median latency of those completed.
@@ -569,10 +568,10 @@ pub struct Unmeasured {
     pub completed: u64,
     /// Failed, in it or later.
     pub failed: u64,
-    /// Without an answer when the drain ended.
+    /// Without a response when the drain ended.
     #[serde(default)]
     pub unanswered: u64,
-    /// Bytes of those answers.
+    /// Bytes of those responses.
     pub bytes_received: u64,
 }
 
@@ -584,31 +583,11 @@ pub struct Run {
     /// Raw readings of the whole run, in time order.
     pub readings: Vec<Reading>,
     /// Raw readings of the probe on the server's host, with that host's own times, if there was
-    /// one. `target.probe.clock` tells how far they are from ours.
+    /// one. `target.probe.clock` has their offset from ours.
     pub server_readings: Vec<Reading>,
     /// Whole latency distribution of each point, same order as the points. Empty when the run
     /// was read back without them.
     pub latencies: Vec<Histogram>,
-}
-
-impl Run {
-    /// The same of the server's host when a probe there was read, with its own times; else of ours.
-    pub fn server_readings_of<'a>(&'a self, point: &'a Point) -> Vec<&'a Reading> {
-        let Some(probe) = &self.record.target.probe else {
-            return self.readings_of(point).collect();
-        };
-        let (begin_ns, end_ns) = probe.clock.carry(point.window_ns);
-        let is_inside = |read: &&Reading| read.begin_ns >= begin_ns && read.end_ns <= end_ns;
-        self.server_readings.iter().filter(is_inside).collect()
-    }
-
-    /// Readings whose read lies inside a point's measured window.
-    pub fn readings_of<'a>(&'a self, point: &'a Point) -> impl Iterator<Item = &'a Reading> {
-        let (begin_ns, end_ns) = point.window_ns;
-        self.readings
-            .iter()
-            .filter(move |reading| reading.begin_ns >= begin_ns && reading.end_ns <= end_ns)
-    }
 }
 
 /// Fills the counted parts of a point's record from the workers' counters.
@@ -642,7 +621,7 @@ pub fn count_mismatches(counters: &Counters) -> BTreeMap<String, u64> {
     CHECKS.into_iter().map(count).collect()
 }
 
-/// What one target came to.
+/// Results of one target.
 pub fn count_target(name: String, weight: u64, tally: &TargetTally) -> TargetResult {
     let counters = &tally.counters;
     let censored = counters.unanswered + counters.failed;

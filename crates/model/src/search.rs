@@ -1,10 +1,10 @@
-//! The search for the highest rate that holds an objective: how it is to go, and what it found.
+//! The search for the highest rate that holds an objective: its settings and its result.
 
 use crate::objective::Standing;
 use crate::verdict::{CeilingKind, Confidence};
 use serde::{Deserialize, Serialize};
 
-/// How a search is to go.
+/// Settings of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SearchConfig {
     /// Lowest rate that is tried, per second, above zero; the search begins here.
@@ -13,13 +13,13 @@ pub struct SearchConfig {
     pub highest: f64,
     /// Width of the interval that is narrow enough, relative to its lower end; 0.001 to 1.
     pub precision: f64,
-    /// Time for everything, trials and what is between them, nanoseconds.
+    /// Time for all trials and the pauses between them, nanoseconds.
     pub budget_ns: u64,
-    /// Length of a whole trial, nanoseconds; far from the answer trials are shorter.
+    /// Length of a whole trial, nanoseconds; far from the result trials are shorter.
     pub trial_ns: u64,
-    /// Answers a trial needs so that the objective can be decided.
+    /// Responses a trial needs so that the objective can be decided.
     pub answers_min: u64,
-    /// How sure it must be that a rate holds or misses, 0.5 to 1.
+    /// Required certainty that a rate holds or misses, 0.5 to 1.
     pub confidence: f64,
     /// The bound on failures, in hundredths, that the search added to an objective that had none;
     /// `null` when it had one.
@@ -37,7 +37,7 @@ pub enum Purpose {
     Narrow,
     /// Repeating an end of the interval until it is sure.
     Verify,
-    /// A run below the answer, which must hold.
+    /// A run below the result, which must hold.
     ConfirmBelow,
     /// A run above the interval, which must miss.
     ConfirmAbove,
@@ -56,14 +56,14 @@ impl Purpose {
     }
 }
 
-/// Whether a trial may be believed.
+/// Whether a trial is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
-    /// It may.
+    /// It is.
     Sound,
-    /// The generator did not release requests in time. That only adds latency: what is met all the
-    /// same is met.
+    /// The generator sent requests late. That only adds latency: a term that is met in spite of it
+    /// is met.
     ClientLate,
     /// The measurement itself is not valid.
     Invalid,
@@ -80,7 +80,7 @@ pub struct SearchTrial {
     pub purpose: Purpose,
     /// How the objective stood.
     pub standing: Standing,
-    /// Whether it may be believed.
+    /// Whether it is valid.
     pub trust: Trust,
 }
 
@@ -102,14 +102,14 @@ pub enum Ended {
     Undecidable,
 }
 
-/// A run beside the answer.
+/// A run next to the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// Rate, per second.
     pub rate: f64,
-    /// Whether it came out as it must; `null` when no run could be believed.
+    /// Whether its outcome is the required one; `null` when no run was valid.
     pub agrees: Option<bool>,
-    /// Runs made; more than one when the first disagreed or could not be believed.
+    /// Runs made; more than one when the first disagreed or was not valid.
     pub runs: u32,
 }
 
@@ -126,20 +126,20 @@ pub struct Answer {
     pub width: Option<f64>,
     /// Why it ended.
     pub ended: Ended,
-    /// How sure: confirmed when both ends are sure and the runs beside them agree.
+    /// How sure: confirmed when both ends are sure and the runs next to them agree.
     pub confidence: Confidence,
     /// The run below, which must hold.
     pub below: Option<Check>,
     /// The run above, which must miss.
     pub above: Option<Check>,
-    /// What a reader should know, one sentence each.
+    /// Notes for the reader, one sentence each.
     pub notes: Vec<String>,
 }
 
 /// A search in the record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchRecord {
-    /// How it was to go.
+    /// Its settings.
     pub config: SearchConfig,
     /// Every trial in order; each has its point in the record, but for one that was cut before its
     /// window began.

@@ -1,11 +1,11 @@
-//! Secrets in what people write: which names have one, and the same text without it.
+//! Secrets in what users write: which names have one, and the same text without it.
 //!
 //! Everything that is kept, shown or sent goes through here, so there is one list of names. A mask
-//! may take too much, never too little: what it takes stays in the user's own shell.
+//! may hide too much, never too little: the user's own shell still has the text.
 
 use std::ops::Range;
 
-/// What is written in the place of a secret.
+/// The text that replaces a secret.
 pub const MASK: &str = "***";
 
 /// Any name with one of these in it, however it is spelled, has a secret.
@@ -38,14 +38,14 @@ const WORDS: &[&str] = &[
 ];
 /// Parameters of a query whose names mean something else as the name of an option.
 const IN_QUERIES: &[&str] = &["code", "hmac", "key", "otp", "pin", "sign"];
-/// Names that end so say where a secret is, or about it, and are none.
+/// Names with these ends are about a secret, for example its place, and have none as a value.
 const ABOUT: &[&str] =
     &["dir", "file", "folder", "header", "length", "path", "ttl", "type", "uri", "url"];
-/// Options of ceiling without a value, which may stand before another in one word: `-kH'A: b'`.
+/// Options of ceiling without a value, which may precede another in one word: `-kH'A: b'`.
 pub const FLAGS: &str = "LVhkq";
 /// Options of ceiling that take hosts and ports.
 const PLACES: &[&str] = &["connect-to", "probe", "resolve", "sni"];
-/// A secret shorter than this is not looked for in what we say: it would be found in anything.
+/// A shorter secret is not searched for in our messages: any text may contain it.
 const SOUGHT_MIN_BYTES: usize = 4;
 
 /// Whether a header, an option or a variable of this name has a secret for a value.
@@ -102,11 +102,11 @@ pub struct Secrets {
 enum Program {
     /// Ceiling's: its options are known.
     Ceiling,
-    /// Another one's: names of options tell.
+    /// Another program's: only the names of options are known.
     Any,
 }
 
-/// What an option says of its value.
+/// What the name of an option implies of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Value {
     /// It is like any other text.
@@ -137,7 +137,7 @@ impl Secrets {
         Self { headers: headers.iter().map(|name| name.trim().to_ascii_lowercase()).collect() }
     }
 
-    /// A word in which a mask stands where a secret belongs: it was copied from a record.
+    /// A word with a mask in place of a secret: it was copied from a record.
     pub fn missing(words: &[String]) -> Option<&String> {
         let found = Self::listed(words).in_words(words, Program::Ceiling);
         let is_mask = |word: &str, ranges: Vec<Range<usize>>| {
@@ -160,7 +160,7 @@ impl Secrets {
         Self::listed(words).words(words, Program::Ceiling)
     }
 
-    /// The secrets of a command line of ceiling, to take them out of what is said about it.
+    /// The secrets of a command line of ceiling, to remove them from messages about it.
     pub fn of_command(words: &[String]) -> Vec<String> {
         let found = Self::listed(words).in_words(words, Program::Ceiling);
         let pieces = words.iter().zip(found);

@@ -1,9 +1,9 @@
-//! How many machines make a rate: the answer of `ceiling size`, with its arithmetic.
+//! How many machines a rate needs: the result of `ceiling size`, with its arithmetic.
 
-use crate::shape::Estimate;
+use crate::ramp_fit::Estimate;
 use serde::{Deserialize, Serialize};
 
-/// What is asked.
+/// The question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Wish {
     /// Requests per second, over all machines.
@@ -19,7 +19,7 @@ pub struct Wish {
 /// One line of the arithmetic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// What is worked out.
+    /// What is computed.
     pub what: String,
     /// The figures it is from, and the result.
     pub arithmetic: String,
@@ -49,16 +49,16 @@ pub struct Traffic {
     pub answer_packets: f64,
 }
 
-/// The answer.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sizing {
-    /// What was asked.
+    /// The question.
     pub wish: Wish,
     /// Index of the point in the record whose cost was taken.
     pub point: usize,
     /// CPU time of the generator per request, microseconds.
     pub client_us_per_request: Estimate,
-    /// CPU time of the server per request, microseconds; absent when it was not watched.
+    /// CPU time of the server per request, microseconds; absent when it was not observed.
     pub server_us_per_request: Option<Estimate>,
     /// Each request on the wire.
     pub traffic: Traffic,
@@ -70,12 +70,12 @@ pub struct Sizing {
     pub machines_for_link: Option<Machines>,
     /// Client machines: the larger of the two.
     pub machines: Machines,
-    /// CPUs that the server would use; absent when it was not watched.
+    /// CPUs that the server would use; absent when it was not observed.
     pub server_cpus: Option<Estimate>,
-    /// Rate at which the CPUs of the server of the run are full; absent when it was not watched.
+    /// Rate at which the CPUs of the server of the run are full; absent when it was not observed.
     pub server_full_at: Option<Estimate>,
     /// The arithmetic, line by line.
     pub steps: Vec<Step>,
-    /// What a reader should know of it, one sentence each.
+    /// Notes for the reader, one sentence each.
     pub cautions: Vec<String>,
 }

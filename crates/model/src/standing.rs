@@ -1,8 +1,8 @@
-//! How far a figure may be believed.
+//! How far a figure holds.
 //!
 //! In: what the checks of a point found. Out: for each figure that a person reads, whether it is
-//! sound, only bounded, or not known. Never: one word for a whole run. A check that speaks about
-//! the CPU states of a host says nothing about a rate.
+//! sound, only bounded, or not known. Never: one word for a whole run. A check of the CPU states of
+//! a host says nothing about a rate.
 
 use crate::histogram::Summary;
 use crate::units::{show_count, show_ns};
@@ -195,7 +195,7 @@ impl Summary {
     }
 }
 
-/// How far one figure may be believed.
+/// How far one figure holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum Standing {
@@ -210,7 +210,7 @@ pub enum Standing {
         /// What made it so, in one sentence.
         by: String,
     },
-    /// Nothing can be said.
+    /// Nothing is known.
     NotKnown {
         /// Why, in one sentence.
         why: String,
@@ -223,7 +223,7 @@ impl Standing {
         *self == Self::Sound
     }
 
-    /// Whether nothing can be said of it.
+    /// Whether nothing is known of it.
     pub fn is_not_known(&self) -> bool {
         matches!(self, Self::NotKnown { .. })
     }
@@ -237,7 +237,7 @@ impl Standing {
         }
     }
 
-    /// Why nothing can be said, if so.
+    /// Why nothing is known, if so.
     pub fn reason_unknown(&self) -> Option<String> {
         match self {
             Self::NotKnown { why } => Some(why.clone()),
@@ -245,7 +245,7 @@ impl Standing {
         }
     }
 
-    /// What is left when two checks speak: what is not known stays so, and bounds of different
+    /// The result of two checks: what is not known stays so, and bounds of different
     /// causes add up to the wider interval, because both causes may have acted.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -285,7 +285,7 @@ impl Standings {
         self.0.get(&figure).unwrap_or(&Standing::Sound)
     }
 
-    /// Adds what one check says of a figure.
+    /// Adds the result of one check for a figure.
     pub fn add(&mut self, figure: Figure, standing: Standing) {
         if standing.is_sound() {
             return;

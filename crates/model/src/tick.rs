@@ -1,6 +1,6 @@
 //! What one worker reports about one interval: counters and distributions.
 //!
-//! The data plane fills ticks that were allocated before the run and hands them over whole; the
+//! The data plane fills ticks that were allocated before the run and passes them on whole; the
 //! control plane merges and empties them. Nothing is ever derived here.
 
 use crate::check::{CHECKS, Check};
@@ -10,19 +10,19 @@ use crate::tls::TlsTally;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-/// Why an attempt came to nothing. The names are those of the record.
+/// Why an attempt failed. The names are those of the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ErrorClass {
     /// A connection attempt was refused, unreachable or too slow. Counts attempts.
     Connect,
-    /// No complete answer within the time-out. Counts requests.
+    /// No complete response within the time-out. Counts requests.
     Timeout,
-    /// The connection was reset while an answer was due. Counts requests.
+    /// The connection was reset while a response was due. Counts requests.
     Reset,
-    /// The peer closed the connection while an answer was due. Counts requests.
+    /// The peer closed the connection while a response was due. Counts requests.
     Closed,
-    /// The answer was not HTTP, truncated or oversized. Counts requests.
+    /// The response was not HTTP, truncated or oversized. Counts requests.
     Parse,
     /// A TLS handshake failed. Counts attempts.
     Tls,
@@ -82,7 +82,7 @@ impl Errors {
         self.0[class as usize]
     }
 
-    /// Requests that failed without an answer: timeout, reset, closed and parse.
+    /// Requests that failed without a response: timeout, reset, closed and parse.
     pub fn requests(&self) -> u64 {
         let classes = ERROR_CLASSES.into_iter().filter(|class| class.is_of_requests());
         classes.map(|class| self.get(class)).sum()
@@ -94,17 +94,17 @@ impl Errors {
     }
 }
 
-/// Answers that failed a check, by the first check that failed.
+/// Responses that failed a check, by the first check that failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mismatches([u64; CHECKS.len()]);
 
 impl Mismatches {
-    /// Adds `count` answers that failed a check.
+    /// Adds `count` responses that failed a check.
     pub fn add(&mut self, check: Check, count: u64) {
         self.0[check as usize] += count;
     }
 
-    /// Answers that failed a check.
+    /// Responses that failed a check.
     pub fn get(&self, check: Check) -> u64 {
         self.0[check as usize]
     }
@@ -154,7 +154,7 @@ impl ErrorCodes {
     }
 }
 
-/// What became of the requests of one target in one measured window.
+/// Outcomes of the requests of one target in one measured window.
 #[derive(Debug, Clone, Default)]
 pub struct TargetTally {
     /// Requests of the window. Failed connection attempts belong to no target.
@@ -177,37 +177,38 @@ impl TargetTally {
     }
 }
 
-/// What became of requests. At any instant `sent = completed + failed + in flight`, and when a
+/// Outcomes of requests. At any instant `sent = completed + failed + in flight`, and when a
 /// window is closed the requests still in flight become `unanswered`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Handed to the kernel for the first time.
+    /// Passed to the kernel for the first time.
     pub sent: u64,
-    /// Answered completely with status 2xx or 3xx, and no check failed.
+    /// Had a complete response with status 2xx or 3xx, and no check failed.
     pub completed: u64,
-    /// Answered with another status or with a failed check, or not answered because of an error.
+    /// Had a response with another status or a failed check, or none because of an error.
     pub failed: u64,
-    /// Without an answer when the drain ended.
+    /// Without a response when the drain ended.
     pub unanswered: u64,
     /// Due in the window and never sent; open loop only.
     pub unsent: u64,
-    /// Requests that were due while no connection had room, and waited for one; open loop only.
+    /// Requests that were due while no connection had a free slot, and waited; open loop only.
     pub waited: u64,
-    /// Complete answers by status class: 2xx, 3xx, 4xx, 5xx. Interim answers (1xx) do not count.
+    /// Complete responses by status class: 2xx, 3xx, 4xx, 5xx. Interim responses (1xx) do not
+    /// count.
     pub status: [u64; 4],
-    /// Answers with status 2xx or 3xx that failed a check: part of `failed`.
+    /// Responses with status 2xx or 3xx that failed a check: part of `failed`.
     pub mismatches: Mismatches,
     /// Bytes of the requests sent.
     pub bytes_sent: u64,
-    /// Bytes of the complete answers, head, framing and body.
+    /// Bytes of the complete responses, head, framing and body.
     pub bytes_received: u64,
     /// Why attempts and requests failed.
     pub errors: Errors,
 }
 
 impl Counters {
-    /// Complete answers with any status.
-    pub fn answers(&self) -> u64 {
+    /// Complete responses with any status.
+    pub fn responses(&self) -> u64 {
         self.status.iter().sum()
     }
 }
@@ -244,7 +245,7 @@ pub enum Phase {
     Warmup,
     /// Load that is measured.
     Measure,
-    /// No new requests; answers to measured ones are awaited.
+    /// No new requests; responses to measured ones are awaited.
     Drain,
 }
 
@@ -261,10 +262,10 @@ pub struct Connections {
     pub failed: u64,
     /// Successful attempts after a slot had already been open.
     pub reopened: u64,
-    /// Slots that had at least one measured request answered, with any status.
+    /// Slots with at least one response to a measured request, with any status.
     pub served: u64,
-    /// Connections given up because bytes came, other than empty lines, that no request had asked
-    /// for.
+    /// Connections closed because bytes came, other than empty lines, while no request was in
+    /// flight.
     pub unsolicited: u64,
 }
 
@@ -315,8 +316,8 @@ pub struct Loop {
     pub turn_max_ns: u64,
     /// Sum of those times, nanoseconds.
     pub turn_sum_ns: u64,
-    /// Time spent asking again and again whether the next request is due, because it was so near
-    /// that sleeping would have made it late, nanoseconds. Open loop only; it is CPU time.
+    /// Time spent polling the clock for the next planned instant, which was so near that a sleep
+    /// would have ended late, nanoseconds. Open loop only; it is CPU time.
     pub spin_ns: u64,
     /// CPU time of the worker thread in user mode, nanoseconds.
     pub cpu_user_ns: u64,
@@ -324,7 +325,7 @@ pub struct Loop {
     pub cpu_system_ns: u64,
     /// Integral of requests in flight over time, request-nanoseconds.
     pub in_flight_ns: u128,
-    /// Bytes read from sockets, whether or not they became answers.
+    /// Bytes read from sockets, whether or not they became responses.
     pub socket_bytes: u64,
     /// Those of them that came while no request was in flight on their connection.
     pub stray_bytes: u64,
@@ -347,7 +348,7 @@ impl AddAssign<&Loop> for Loop {
 /// One interval of one worker. All counts are of this interval, except [`Tick::connections`],
 /// which is a state.
 ///
-/// Of a worker that listens, `completed` counts events in place of requests, `latency` is their
+/// Of a worker with subscribers, `completed` counts events in place of requests, `latency` is their
 /// staleness, and a connection is served when its stream is accepted.
 #[derive(Debug)]
 pub struct Tick {
@@ -363,15 +364,15 @@ pub struct Tick {
     pub end_ns: u64,
     /// Whether this is the last tick of its load order.
     pub last: bool,
-    /// When the latest fate of a measured request was known (a response with any status, a failure,
-    /// or that none came), monotonic nanoseconds; 0 for none.
+    /// When the latest outcome of a measured request was known (a response with any status, a
+    /// failure, or that none came), monotonic nanoseconds; 0 for none.
     pub fate_ns: u64,
     /// Requests of the measured part, credited in the interval in which things happened. Failed
     /// connection attempts count here from the order to connect on.
     pub measured: Counters,
     /// Responses to measured requests with an error status, by code.
     pub error_codes: ErrorCodes,
-    /// All other requests: of the warm-up, and answers later than the drain.
+    /// All other requests: of the warm-up, and responses later than the drain.
     pub unmeasured: Counters,
     /// Connections as they stand.
     pub connections: Connections,
@@ -388,21 +389,21 @@ pub struct Tick {
     pub service: Histogram,
     /// Open loop only: sent minus planned.
     pub release_lag: Histogram,
-    /// Open loop: sent minus planned or minus the instant a connection had room, whichever
-    /// was later. What is left is the generator's own lateness. In closed loop only that of
-    /// requests sent in a turn of the loop that took over 1 ms: they bear the stamp of its begin.
+    /// Generator delay. Open loop: sent minus planned or minus the instant a connection had a free
+    /// slot, whichever was later. In closed loop only that of requests sent in a turn of the loop
+    /// that took over 1 ms: they bear the stamp of its begin.
     pub lateness: Histogram,
-    /// How long good responses to measured requests may have been there before they were stamped,
-    /// because the worker did not run when it meant to: nothing of those that it took in time.
+    /// How long good responses to measured requests may have waited before they were stamped,
+    /// because the worker did not run when it should; those read in time are left out.
     pub unseen: Histogram,
-    /// How long measured requests without an answer have waited at least: the timed out until
+    /// How long measured requests without a response have waited at least: the timed out until
     /// then, the unanswered until the end of the drain, the unsent until the end of the window.
     pub at_least: Histogram,
     /// Time to connect of every attempt that succeeded, without its TLS handshake.
     pub connect: Histogram,
     /// Time of every TLS handshake that succeeded.
     pub handshake: Histogram,
-    /// Answers to measured requests per connection, with any status; filled in the last tick of a
+    /// Responses to measured requests per connection, with any status; filled in the last tick of a
     /// load order.
     pub per_connection: Histogram,
     /// Connections established by each route of the job.
@@ -410,7 +411,7 @@ pub struct Tick {
     /// By target, of the whole window: filled in the last tick of a load order when there is more
     /// than one target, else empty.
     pub targets: Vec<TargetTally>,
-    /// Events of the measured window; of a worker that listens.
+    /// Events of the measured window; of a worker with subscribers.
     pub events: EventCounts,
     /// What each of its subscribers saw around the window: filled in the last tick of a load
     /// order, else empty.

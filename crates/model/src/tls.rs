@@ -1,4 +1,4 @@
-//! TLS and proxies as plain values: what is asked, what was agreed, why it fails.
+//! TLS and proxies as plain values: what is requested, what was negotiated, why it fails.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub enum Trust {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resumption {
-    /// Whenever a ticket is at hand.
+    /// Whenever there is a ticket.
     On,
     /// Never.
     Off,
@@ -50,7 +50,7 @@ pub enum KernelTls {
     Off,
 }
 
-/// What is asked of TLS, part of a trial.
+/// Settings of TLS, part of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsChoice {
     /// Name sent as SNI and looked for in the certificate; an address is only looked for.
@@ -79,7 +79,7 @@ pub struct ProxyChoice {
     pub authorization: Option<String>,
 }
 
-/// What one handshake agreed on, before the load. Part of the record.
+/// What one handshake negotiated, before the load. Part of the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsInfo {
     /// For example `TLSv1.3`.
@@ -117,7 +117,7 @@ pub struct KernelTlsInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsCause {
-    /// Nobody we trust signed the certificate.
+    /// No trusted authority signed the certificate.
     UnknownIssuer,
     /// The certificate is past its end.
     Expired,
@@ -135,7 +135,7 @@ pub enum TlsCause {
     NoSharedProtocol,
     /// The server wants a certificate of ours, and there is none.
     CertificateRequired,
-    /// The server does not take our certificate.
+    /// The server does not accept our certificate.
     CertificateRefused,
     /// The server has no certificate for the name sent.
     UnknownName,
@@ -203,7 +203,7 @@ pub struct TlsTally {
     pub failures: [u64; TLS_CAUSES.len()],
     /// Tunnels that the proxy refused.
     pub refused: u64,
-    /// Status of the latest refusal; 0 when it was no HTTP answer or there was none.
+    /// Status of the latest refusal; 0 when it was no HTTP response or there was none.
     pub refused_status: u16,
 }
 

@@ -1,10 +1,10 @@
-//! What tuning speaks in: what a run says about the use of knobs, predictions, and rows of what was
-//! planned, changed and put back.
+//! Values of tuning: what a run shows about the use of knobs, predictions, and rows of what was
+//! planned, changed and restored.
 
 use crate::verdict::{Confidence, Named};
 use serde::{Deserialize, Serialize};
 
-/// What one run says about which knobs can matter. Everything is of the best point and its window;
+/// What one run shows about which knobs can matter. Everything is of the best point and its window;
 /// what was not measured is `null`, and a prediction that needs it is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Signals {
@@ -21,7 +21,7 @@ pub struct Signals {
     /// Good responses per second.
     pub rate: Option<f64>,
     /// Half the width of the interval of the rate, as a share of it: over the visits of the
-    /// plateau, or with one visit inside its window. A gain must exceed it to be told from noise.
+    /// plateau, or with one visit inside its window. A gain must exceed it to stand out from noise.
     pub noise: Option<f64>,
     /// Connections of the point.
     pub connections: Option<u64>,
@@ -30,6 +30,7 @@ pub struct Signals {
     /// Median latency, nanoseconds.
     pub p50_ns: Option<u64>,
     /// Bytes received per good response.
+    #[serde(rename = "bytes_per_answer")]
     pub bytes_per_response: Option<f64>,
     /// Bytes sent per request.
     pub bytes_per_request: Option<f64>,
@@ -86,7 +87,7 @@ pub struct Side {
     pub accept_queue_peak: Option<f64>,
     /// Limit of the accept queue as the kernel has it.
     pub backlog: Option<u64>,
-    /// SYNs answered by cookies or dropped because the SYN queue was full.
+    /// SYNs that got cookies or were dropped because the SYN queue was full.
     pub syn_drops: Option<u64>,
     /// Segments sent again, as a share of those sent.
     pub retransmit_share: Option<f64>,
@@ -102,7 +103,7 @@ pub struct Side {
     pub conntrack_use: Option<f64>,
     /// Share of the time senders waited for the other side's window.
     pub receive_window_limited: Option<f64>,
-    /// Share of the time senders waited for room in their own buffer.
+    /// Share of the time senders waited for space in their own buffer.
     pub send_buffer_limited: Option<f64>,
     /// Share of the time tasks of the host waited for memory.
     pub memory_pressure: Option<f64>,
@@ -135,7 +136,7 @@ pub enum Basis {
     Unknown,
 }
 
-/// What a change is expected to do to the rate, said before it is made.
+/// The expected effect of a change on the rate, stated before it is made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// The kind of statement.
@@ -146,12 +147,12 @@ pub struct Prediction {
     pub high: Option<f64>,
     /// How it was calculated, with the figures.
     pub arithmetic: String,
-    /// Which counter, at which value, would change this answer.
+    /// Which counter, at which value, would change this prediction.
     pub reconsider: String,
 }
 
 impl Prediction {
-    /// It cannot matter. `noise` is what cannot be told from nothing.
+    /// It cannot matter. `noise` is the smallest visible change.
     pub fn no_effect(noise: f64, arithmetic: String, reconsider: &str) -> Self {
         let (low, high) = (Some(-noise), Some(noise));
         Self { basis: Basis::NoEffect, low, high, arithmetic, reconsider: reconsider.to_string() }
@@ -163,7 +164,7 @@ impl Prediction {
         Self { basis: Basis::Bounded, low: Some(low), high, arithmetic, reconsider }
     }
 
-    /// Nobody measured what it depends on; `settle` says what would.
+    /// What it depends on was not measured; `settle` says what would measure it.
     pub fn unknown(arithmetic: String, settle: &str) -> Self {
         let reconsider = settle.to_string();
         Self { basis: Basis::Unknown, low: None, high: None, arithmetic, reconsider }
@@ -180,7 +181,7 @@ pub enum Scope {
     Namespace,
     /// One network device.
     Device,
-    /// The whole host, also those who did not ask.
+    /// The whole host, with all of its programs.
     Host,
 }
 
@@ -208,25 +209,25 @@ pub enum Fate {
     Proposed,
     /// Is as it should be.
     Already,
-    /// Is advice for people or programs; not changed by ceiling.
+    /// Is advice for people or programs; ceiling does not change it.
     Advice,
     /// Does not exist on this host.
     Absent,
     /// May not or cannot be changed, and why.
     Refused,
-    /// Was changed and reads back as meant.
+    /// Was changed and reads back as wanted.
     Applied,
     /// The write, or its reading back, failed.
     Failed,
-    /// Was put back.
+    /// Was restored.
     Reverted,
-    /// Somebody else changed it since; left alone.
+    /// Another program changed it since; left alone.
     Drifted,
     /// What it belonged to is gone: the device, the process, or the boot.
     Gone,
 }
 
-/// One line of a plan, or of what became of one.
+/// One line of a plan, or of its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Id of the knob, for example `T5`.
@@ -243,7 +244,7 @@ pub struct Row {
     pub is_disruptive: bool,
     /// Value now, normalised; `null` when it could not be read.
     pub now: Option<String>,
-    /// Value meant, normalised.
+    /// Value wanted, normalised.
     pub wanted: Option<String>,
     /// How far it has come.
     pub fate: Fate,
@@ -251,7 +252,7 @@ pub struct Row {
     pub note: String,
     /// What it can cost.
     pub risk: String,
-    /// What the last run says it would do.
+    /// Its prediction from the last run.
     pub prediction: Option<Prediction>,
 }
 
@@ -276,11 +277,11 @@ pub struct Wanted {
     pub server_pid: Option<u32>,
 }
 
-/// What is to be done about the knobs of a host, asked over the line of a probe.
+/// An order about the knobs of a host, sent to a probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "kebab-case")]
 pub enum Order {
-    /// What could be changed; changes nothing. Who asks predicts: the run is there.
+    /// What could be changed; changes nothing. The client predicts, because it has the run.
     Plan {
         /// What is wanted.
         wanted: Wanted,
@@ -291,13 +292,13 @@ pub enum Order {
         wanted: Wanted,
         /// Whether knobs that can cut connections may be touched.
         disruptive: bool,
-        /// After so long the host puts everything back by itself unless it is kept, nanoseconds;
-        /// when not said, only where a change can cut connections.
+        /// After this time the host restores everything by itself unless it is kept, nanoseconds;
+        /// by default only where a change can cut connections.
         deadline_ns: Option<u64>,
     },
     /// What is changed now.
     Status,
-    /// Puts back a transaction, or all.
+    /// Restores a transaction, or all.
     Revert {
         /// Which; all without it.
         transaction: Option<String>,
@@ -309,16 +310,16 @@ pub enum Order {
     },
 }
 
-/// What became of an order.
+/// The outcome of an order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct Response {
     /// Id of the transaction that was made.
     pub transaction: Option<String>,
     /// One row per place.
     pub rows: Vec<Row>,
-    /// Why it failed, when it did; what was begun was put back, but for what `left` counts.
+    /// Why it failed, when it did; changes were restored, except those that `left` counts.
     pub error: Option<String>,
-    /// With an error: changes that are neither as before nor as meant.
+    /// With an error: changes that are neither as before nor as wanted.
     #[serde(default)]
     pub left: u64,
 }

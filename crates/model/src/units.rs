@@ -1,7 +1,7 @@
 //! Numbers as people type and read them: counts, durations, ranges.
 //!
-//! Parsing never guesses: a value that is not understood says what is accepted and gives an
-//! example, so that a command-line error needs no manual.
+//! Parsing never guesses: an error says what is accepted and gives an example, so that it needs no
+//! manual.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub const NS_PER_MS: u64 = 1_000_000;
 /// Nanoseconds in one microsecond.
 pub const NS_PER_US: u64 = 1_000;
 
-/// Largest rate that can be asked for, per second. No host sends as much, and every planned request
+/// Largest rate that can be requested, per second. No host sends as much, and every planned request
 /// is counted, sent or not.
 pub const RATE_MAX: f64 = 100e6;
 
@@ -45,7 +45,7 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
 
 /// Parses a whole number with an optional `k`, `M` or `G` (powers of 1000): `50`, `5k`, `1.5M`.
 pub fn parse_count(text: &str) -> Result<u64, UnitError> {
-    const ACCEPTED: &str = "a whole number, with k, M or G if you like";
+    const ACCEPTED: &str = "a whole number, optionally with k, M or G";
     let error = || UnitError::new(text, ACCEPTED, "50, 5k or 1.5M");
     let value = parse_scaled(text).ok_or_else(error)?;
     let whole = value.round();
@@ -55,7 +55,7 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
 
 /// Parses a rate per second, fractions allowed: `0.5`, `20k`, `1.25M`, optionally `/s`.
 pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
-    const ACCEPTED: &str = "a rate per second above zero and up to 100M, with k or M if you like";
+    const ACCEPTED: &str = "a rate per second above zero and up to 100M, optionally with k or M";
     let error = || UnitError::new(text, ACCEPTED, "20k, 0.5 or 1.2M/s");
     let bare = text.strip_suffix("/s").unwrap_or(text);
     let value = parse_scaled(bare).ok_or_else(error)?;

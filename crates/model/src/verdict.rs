@@ -54,7 +54,7 @@ pub enum Named {
     Wall(WallId),
     /// No wall was reached: the ceiling is at least what was measured.
     None,
-    /// There is a limit and the evidence does not say which.
+    /// There is a limit and the evidence does not show which.
     Unknown,
 }
 
@@ -116,7 +116,7 @@ pub enum CeilingKind {
     AtLeast,
 }
 
-/// What the interval of a ceiling says.
+/// What the interval of a ceiling means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IntervalKind {
     /// Of the mean rate over visits, at 95 %, by Student's t over three visits or more: another
@@ -147,7 +147,7 @@ pub struct Ceiling {
     /// and read as `within-run`, which is what such an interval holds.
     #[serde(default)]
     pub interval: IntervalKind,
-    /// Visits it is the mean of; 0 in records of versions that did not tell.
+    /// Visits it is the mean of; 0 in records of versions without it.
     #[serde(default)]
     pub visits: u64,
     /// Change of the rate from the least to the greatest load of the plateau, as a share of it,
@@ -181,19 +181,19 @@ impl Ceiling {
 pub struct Alternative {
     /// The wall, `none` when there may be none.
     pub wall: Named,
-    /// Its share of the weight of all of them, 0 to 1, from how often each test speaks when a wall
+    /// Its share of the weight of all of them, 0 to 1, from how often each test fires when a wall
     /// is known to be there. It orders walls; it is not a calibrated probability.
     pub share: f64,
 }
 
-/// What stopped it, how sure, and what would tell more.
+/// What stopped it, how sure, and what would show more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The wall.
     pub wall: Named,
     /// The wall's name, or a sentence in its place.
     pub name: String,
-    /// On which side it stands.
+    /// On which side it is.
     pub side: Side,
     /// How sure.
     pub confidence: Confidence,
@@ -210,6 +210,6 @@ pub struct Verdict {
     pub against: Vec<String>,
     /// Walls this version cannot test, or could not test in this run.
     pub not_tested: Vec<WallId>,
-    /// Commands or actions that would settle what is open, best first.
+    /// Commands or actions that would decide open questions, best first.
     pub next: Vec<String>,
 }

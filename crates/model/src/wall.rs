@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// On which side of the wire a wall stands.
+/// On which side of the wire a wall is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -72,7 +72,7 @@ impl WallId {
         Self::ALL.iter().find(|(wall, _)| *wall == self).map_or("", |(_, name)| name)
     }
 
-    /// The side it stands on.
+    /// Its side.
     pub fn side(self) -> Side {
         match self.0.as_bytes()[0] {
             b'M' => Side::Measurement,

@@ -333,8 +333,8 @@ impl ServerText {
                 if is_bare && self.services.is_empty() {
                     return Ok(Server::Running { addr });
                 }
-                Err("server.addr is somebody else's server: args, cpus, env and services are for \
-                     one that is started; for example target = \"nethttp\""
+                Err("server.addr is a server that this plan does not start: args, cpus, env \
+                     and services are for one that it starts; for example target = \"nethttp\""
                     .to_string())
             }
             _ => Err("server has either target, which is started, or addr, which runs already; \

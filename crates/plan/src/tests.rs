@@ -87,7 +87,7 @@ fn an_error_says_what_is_wrong_and_what_is_accepted() {
         ("server.target = \"nginx\"", "no target 'nginx'; accepted are fiber"),
         ("server = {}", "either target, which is started, or addr"),
         ("server = { target = \"fiber\", addr = \"h:1\" }", "either target"),
-        ("server = { addr = \"h:1\", cpus = \"0\" }", "somebody else's server"),
+        ("server = { addr = \"h:1\", cpus = \"0\" }", "this plan does not start"),
         ("server = { target = \"fiber\", services = [\"etcd\"] }", "accepted are postgres, fiber"),
         ("server = { target = \"fiber\", cpu = \"0\" }", "unknown field `cpu`"),
         ("server.target = \"fiber\"\nload.command = \"probe\"", "not one of load, ramp"),

@@ -4,7 +4,7 @@
 
 use model::reading::{Data, ProbeCost};
 use probe::cost::by_source;
-use probe::made_up::{SERVER_PID, Size, write_host};
+use probe::fake_host::{SERVER_PID, Size, write_host};
 use probe::{Config, Root, Sampler};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

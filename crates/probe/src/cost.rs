@@ -7,10 +7,10 @@ use crate::tree::Tree;
 use model::units::NS_PER_S;
 
 /// The cost of one source.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SourceCost {
-    /// Its name in the registry.
-    pub name: &'static str,
+    /// Its name.
+    pub name: String,
     /// CPU time of one read, the middle one of several, nanoseconds.
     pub read_ns: u64,
     /// How often the registry wants it read, nanoseconds apart.
@@ -40,7 +40,8 @@ pub fn by_source(config: &Config, reads: u32) -> Vec<SourceCost> {
             Cadence::AtMostEveryNs(every_ns) => every_ns.max(config.period_ns),
         };
         let paced_ns = every_ns.max(crate::sampler::rest_ns(read_ns));
-        costs.push(SourceCost { name: entry.name, read_ns, every_ns, paced_ns });
+        let name = (entry.declared)().name;
+        costs.push(SourceCost { name, read_ns, every_ns, paced_ns });
     }
     costs
 }

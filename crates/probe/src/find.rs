@@ -4,10 +4,13 @@
 //! holds them. Several may: children inherit the socket, or open their own with SO_REUSEPORT. The
 //! server is then the process at the top of them.
 
+#![allow(unsafe_code, reason = "a question to a socket")]
+
 use crate::process;
 use crate::source::sock_diag::{self, Socket};
 use crate::tree;
 use model::facts::Unreadable;
+use model::root::Root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -23,7 +26,7 @@ pub enum FindError {
     #[error("{0} is not an address of this host, so its server cannot be looked at from here")]
     NotLocal(IpAddr),
     /// No socket listens there.
-    #[error("nobody listens on {0} in this network namespace; is the server up?")]
+    #[error("no process listens on {0} in this network namespace; is the server up?")]
     NobodyListens(SocketAddr),
     /// A socket listens, and none of the processes we may look into holds it.
     #[error(
@@ -57,7 +60,7 @@ pub enum FindError {
     },
     /// Whoever listens on a unix socket has no number here, or passes connections on.
     #[error(
-        "whoever listens on {} is not visible to us, or is systemd for another process; name the \
+        "the process that listens on {} is not visible, or is systemd for another one; name the \
          server with --server-pid", .0.display()
     )]
     PeerNotVisible(PathBuf),
@@ -86,7 +89,7 @@ pub fn find_server(address: SocketAddr) -> Result<u32, FindError> {
     if owners.is_empty() {
         return Err(FindError::OwnerNotVisible { address, uid: first.uid });
     }
-    let parents = tree::parents().map_err(FindError::Unreadable)?;
+    let parents = tree::parents(&Root::default()).map_err(FindError::Unreadable)?;
     top(&owners, &parents).map_err(|pids| FindError::Several { address, pids })
 }
 
@@ -95,6 +98,8 @@ pub fn find_server(address: SocketAddr) -> Result<u32, FindError> {
 pub fn find_unix_server(path: &Path) -> Result<u32, FindError> {
     let no_peer = |why: io::Error| FindError::NoPeer { path: path.into(), why: why.to_string() };
     let stream = UnixStream::connect(path).map_err(no_peer)?;
+    // Not with `socket_peercred`: a process that is not seen from here has number 0, which its type
+    // does not have.
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of_val(&peer) as libc::socklen_t;
     // SAFETY: both outlive the call, and `length` is the size of `peer`.

@@ -6,7 +6,7 @@
 use crate::clock;
 use model::facts::Unreadable;
 use model::reading::{Data, Reading};
-use std::mem::{size_of, size_of_val};
+use std::mem::size_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -75,7 +75,7 @@ impl Exit {
         if refused > 0 {
             readings.push(notice(
                 "probe queue",
-                format!("{refused} readings were lost: the queue was full, nobody took them"),
+                format!("{refused} readings were lost: the queue was full, its reader fell behind"),
             ));
         }
         readings
@@ -89,37 +89,11 @@ pub fn notice(source: &str, why: String) -> Reading {
     Reading { begin_ns: now_ns, end_ns: now_ns, data }
 }
 
-/// About what a reading occupies; names and map nodes are taken at a typical size.
+/// About what a reading occupies: rows and named values at the size of the large ones, names and
+/// nodes of maps included.
 fn approximate_bytes(data: &Data) -> usize {
-    const NAME: usize = 24;
-    const MAP_ENTRY: usize = 96;
-    let threads = |threads: &[_]| size_of_val(threads) + threads.len() * NAME;
-    let groups = |groups: &[_]| size_of_val(groups) + groups.len() * 2 * NAME;
-    let per_cpu = |counts: &Vec<u64>| MAP_ENTRY + size_of_val(&counts[..]);
-    let heap = match data {
-        Data::Cpus(cpus) => size_of_val(&cpus[..]),
-        Data::Softnet(rows) => size_of_val(&rows[..]),
-        Data::Softirqs(kinds) => kinds.values().map(per_cpu).sum(),
-        Data::Interrupts(irqs) => irqs.iter().map(|irq| per_cpu(&irq.per_cpu) + NAME).sum(),
-        Data::Interfaces(interfaces) => size_of_val(&interfaces[..]) + interfaces.len() * NAME,
-        Data::Tcp(map) | Data::Sockets(map) | Data::Pressure(map) => map.len() * MAP_ENTRY,
-        Data::ClientThreads(list) | Data::ServerThreads(list) => threads(list),
-        Data::ClientQuota(list) | Data::ServerQuota(list) => groups(list),
-        Data::Listeners(list) => size_of_val(&list[..]),
-        Data::Connections(list) => size_of_val(&list[..]),
-        Data::Drivers(map) => map.values().map(|map| map.len() * MAP_ENTRY).sum(),
-        Data::Qdiscs(list) => size_of_val(&list[..]) + list.len() * 2 * NAME,
-        Data::ServerThreadsNow(list) => size_of_val(&list[..]),
-        Data::Downstreams(list) => size_of_val(&list[..]) + list.len() * NAME,
-        Data::Disks(list) => size_of_val(&list[..]) + list.len() * NAME,
-        Data::Memory(map) | Data::Numa(map) => map.len() * MAP_ENTRY,
-        Data::CpuClocks(list) => size_of_val(&list[..]),
-        Data::ServerRuntime(map) => map.len() * MAP_ENTRY,
-        Data::Tuning(now) => now.drifted.len() * 8 * NAME,
-        Data::Unreadable(unreadable) => unreadable.source.len() + unreadable.why.len(),
-        Data::ClientFiles(_) | Data::ServerFiles(_) | Data::Conntrack(_) | Data::ProbeCost(_) => 0,
-    };
-    heap + size_of::<Reading>()
+    const ENTRY: usize = 128;
+    size_of::<Reading>() + data.entries() * ENTRY
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::queue::{self, Entrance, Exit, QUEUE_BYTES_MAX};
 use crate::source::self_cost::{SelfCost, Timeliness};
-use crate::source::{Cadence, Ends, Entry, REGISTRY, Round, Scope, Source};
+use crate::source::{self, Cadence, Ends, Entry, REGISTRY, Round, Scope, Source};
 use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::reading::{Data, Reading};
@@ -174,6 +174,7 @@ fn run(config: &Config, stopped: &Receiver<Infallible>, out: &Entrance) {
     let mut pace = Pace::start(clock::monotonic_ns(), config.period_ns.max(NS_PER_MS));
     let mut cost = SelfCost::start();
     let mut told = Told::default();
+    push_read(out, || Data::Declared(source::declared()));
     loop {
         let wait_ns = pace.due_ns().saturating_sub(clock::monotonic_ns());
         let stopping = match stopped.recv_timeout(Duration::from_nanos(wait_ns)) {

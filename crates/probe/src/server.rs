@@ -1,10 +1,12 @@
 //! The facts about the server's process tree.
 
 use crate::find::socket_inode;
+use crate::limits;
 use crate::process;
 use crate::source::{cgroup, sock_diag};
 use crate::tree::Tree;
 use model::facts::{ProcessFacts, ServerFacts, Unreadable};
+use model::root::Root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -40,7 +42,7 @@ pub fn server_facts(
     let command = keep(process::command(pid), &mut unreadable);
     let cpus_allowed = keep(process::cpus_allowed(pid), &mut unreadable);
     let quotas = keep(cgroup::quotas(pid), &mut unreadable);
-    let open_files_limit = keep(process::open_files_limit(pid), &mut unreadable);
+    let open_files_limit = keep(limits::open_files(&Root::default(), pid), &mut unreadable);
     let listening =
         |port| sock_diag::require_same_namespace(pid).and_then(|()| sock_diag::listening(port));
     let sockets = port.map(|port| keep(listening(port), &mut unreadable));

@@ -1,8 +1,9 @@
 //! The registry: every source of readings, and what they have in common.
 //!
 //! A source is one file in this folder, always of the same shape: a header that says what is read
-//! and what the numbers mean, a `parse` from bytes to values, and a small reader. To add one, write
-//! the file and add its line to [`REGISTRY`].
+//! and what the numbers mean, a `parse` from bytes to values, a declaration of its figures, and a
+//! small reader. To add one, write the file and add its line to [`REGISTRY`]; whatever draws or
+//! exports readings goes by the declaration.
 
 pub mod conntrack;
 pub mod cpu_clocks;
@@ -34,6 +35,7 @@ pub mod self_cost;
 
 use crate::tree::Tree;
 use model::facts::Unreadable;
+use model::metric::Declaration;
 use model::reading::Data;
 use model::root::Root;
 use model::units::NS_PER_MS;
@@ -51,10 +53,8 @@ pub enum Cadence {
 /// One line of the registry.
 #[derive(Debug)]
 pub struct Entry {
-    /// Short name, the same as its file's.
-    pub name: &'static str,
-    /// What it reads.
-    pub reads: &'static str,
+    /// Its name, what it reads, and what its figures are.
+    pub declared: fn() -> Declaration,
     /// How often.
     pub cadence: Cadence,
     /// Makes the reader; nothing when there is no server, or no port, to read about.
@@ -134,12 +134,11 @@ const SECOND: Cadence = Cadence::AtMostEveryNs(1000 * NS_PER_MS);
 const TWO_SECONDS: Cadence = Cadence::AtMostEveryNs(2000 * NS_PER_MS);
 
 const fn entry(
-    name: &'static str,
-    reads: &'static str,
+    declared: fn() -> Declaration,
     cadence: Cadence,
     open: fn(&Scope) -> Option<Box<dyn Source>>,
 ) -> Entry {
-    Entry { name, reads, cadence, open }
+    Entry { declared, cadence, open }
 }
 
 /// Every source, in the order in which a round reads them: what changes fastest first, so that the
@@ -148,30 +147,66 @@ const fn entry(
 /// `self_cost` has no line here: it is about the reader, which measures it after all others.
 #[rustfmt::skip]
 pub const REGISTRY: &[Entry] = &[
-    entry("stat", "/proc/stat", EVERY_ROUND, stat::open),
-    entry("softnet", "/proc/net/softnet_stat", EVERY_ROUND, softnet::open),
-    entry("server threads", "/proc/PID/task/TID/{schedstat,stat}", EVERY_ROUND, threads::server),
-    entry("threads now", "/proc/PID/task/TID/{syscall,stat,wchan}", EVERY_ROUND, threads_now::open),
-    entry("client threads", "/proc/self/task/TID/{schedstat,stat}", EVERY_ROUND, threads::client),
-    entry("listeners", "sock_diag, LISTEN", FIFTH_SECOND, sock_diag::listeners),
-    entry("downstreams", "sock_diag and /proc/PID/fd", HALF_SECOND, downstreams::open),
-    entry("tcp", "/proc/net/{snmp,netstat}", FIFTH_SECOND, tcp::open),
-    entry("net_dev", "/proc/net/dev", EVERY_ROUND, net_dev::open),
-    entry("sockstat", "/proc/net/{sockstat,sockstat6}", FIFTH_SECOND, sockstat::open),
-    entry("qdiscs", "rtnetlink, RTM_GETQDISC", FIFTH_SECOND, qdiscs::open),
-    entry("server cgroup", "cpu.stat and quota of its cgroups", FIFTH_SECOND, cgroup::server),
-    entry("client cgroup", "cpu.stat and quota of our cgroups", FIFTH_SECOND, cgroup::client),
-    entry("softirqs", "/proc/softirqs", HALF_SECOND, softirqs::open),
-    entry("pressure", "/proc/pressure/*", HALF_SECOND, pressure::open),
-    entry("drivers", "SIOCETHTOOL, statistics", HALF_SECOND, drivers::open),
-    entry("conntrack", "nf_conntrack_{count,max} and its statistics", HALF_SECOND, conntrack::open),
-    entry("connections", "sock_diag, ESTABLISHED", SECOND, sock_diag::connections),
-    entry("interrupts", "/proc/interrupts", TWO_SECONDS, interrupts::open),
-    entry("server runtime", "GET /debug/runtime", SECOND, server_runtime::open),
-    entry("memory", "/proc/vmstat and memory of its cgroup", SECOND, memory::open),
-    entry("disks", "/proc/diskstats", SECOND, disks::open),
-    entry("numa", "/sys/devices/system/node/nodeN/numastat", SECOND, numa::open),
-    entry("cpu clocks", "/sys/devices/system/cpu/cpuN/cpufreq", SECOND, cpu_clocks::open),
-    entry("server files", "/proc/PID/{fd,limits}", SECOND, files::server),
-    entry("client files", "/proc/self/{fd,limits}", SECOND, files::client),
+    entry(stat::declared, EVERY_ROUND, stat::open),
+    entry(softnet::declared, EVERY_ROUND, softnet::open),
+    entry(threads::server_declared, EVERY_ROUND, threads::server),
+    entry(threads_now::declared, EVERY_ROUND, threads_now::open),
+    entry(threads::client_declared, EVERY_ROUND, threads::client),
+    entry(sock_diag::listeners_declared, FIFTH_SECOND, sock_diag::listeners),
+    entry(downstreams::declared, HALF_SECOND, downstreams::open),
+    entry(tcp::declared, FIFTH_SECOND, tcp::open),
+    entry(net_dev::declared, EVERY_ROUND, net_dev::open),
+    entry(sockstat::declared, FIFTH_SECOND, sockstat::open),
+    entry(qdiscs::declared, FIFTH_SECOND, qdiscs::open),
+    entry(cgroup::server_declared, FIFTH_SECOND, cgroup::server),
+    entry(cgroup::client_declared, FIFTH_SECOND, cgroup::client),
+    entry(softirqs::declared, HALF_SECOND, softirqs::open),
+    entry(pressure::declared, HALF_SECOND, pressure::open),
+    entry(drivers::declared, HALF_SECOND, drivers::open),
+    entry(conntrack::declared, HALF_SECOND, conntrack::open),
+    entry(sock_diag::connections_declared, SECOND, sock_diag::connections),
+    entry(interrupts::declared, TWO_SECONDS, interrupts::open),
+    entry(server_runtime::declared, SECOND, server_runtime::open),
+    entry(memory::declared, SECOND, memory::open),
+    entry(disks::declared, SECOND, disks::open),
+    entry(numa::declared, SECOND, numa::open),
+    entry(cpu_clocks::declared, SECOND, cpu_clocks::open),
+    entry(files::server_declared, SECOND, files::server),
+    entry(files::client_declared, SECOND, files::client),
 ];
+
+/// What the figures of all sources are, in the order of the registry.
+pub fn declared() -> Vec<Declaration> {
+    let all = REGISTRY.iter().map(|entry| (entry.declared)());
+    all.chain([self_cost::declared()]).collect()
+}
+
+/// Runs the parsers of all sources over the same bytes.
+pub(crate) fn parse_as_everything(bytes: &[u8]) {
+    let _ = stat::parse(bytes);
+    let _ = softnet::parse(bytes);
+    let _ = softirqs::parse(bytes);
+    let _ = net_dev::parse(bytes);
+    let _ = tcp::parse(bytes);
+    let _ = sockstat::parse(bytes);
+    let _ = pressure::parse(bytes);
+    let _ = threads::parse(bytes);
+    let _ = threads_now::parse(bytes);
+    let _ = threads_now::by_channel(bytes);
+    let _ = cgroup::parse(bytes);
+    let _ = cgroup::parse_max(bytes);
+    let _ = cgroup::parse_v1_us(bytes);
+    let _ = sock_diag::parse(bytes);
+    let _ = qdiscs::parse(bytes);
+    let _ = disks::parse(bytes);
+    let _ = memory::parse(bytes);
+    let _ = memory::parse_events(bytes);
+    let _ = memory::parse_limit(bytes);
+    let _ = numa::parse(bytes);
+    let _ = server_runtime::parse(bytes);
+    let _ = server_runtime::parse_response(bytes);
+    let _ = cpu_clocks::parse(bytes);
+    let _ = conntrack::parse(bytes);
+    let _ = conntrack::parse_number(bytes);
+    let _ = drivers::parse(bytes);
+}

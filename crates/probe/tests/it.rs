@@ -8,8 +8,9 @@ mod guards;
 
 use guards::{Guard, config, wait_for, wait_for_reading};
 use model::reading::{Data, Reading};
-use probe::made_up::{SERVER_PID, Size, write_host};
-use probe::{Config, FindError, Root, Sampler, find_server, server_facts};
+use model::root::Root;
+use probe::fake_host::{SERVER_PID, Size, write_host};
+use probe::{Config, FindError, Sampler, find_server, server_facts};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -241,7 +242,9 @@ fn a_host_of_128_cpus_is_read_whole_and_its_cost_told() {
     assert!(has(|data| matches!(data, Data::ServerThreads(all) if all.len() == 400)));
     assert!(has(|data| matches!(data, Data::ServerThreadsNow(all) if all.len() == 256)));
     assert!(has(|data| matches!(data, Data::CpuClocks(all) if all.len() == 128)));
-    assert!(has(|data| matches!(data, Data::Numa(all) if all.contains_key("node1.numa_miss"))));
+    assert!(has(
+        |data| matches!(data, Data::Values(all) if all.values.contains_key("node1.numa_miss"))
+    ));
     assert!(has(|data| matches!(data, Data::ServerQuota(all) if all[0].quota_us == Some(50_000))));
     let costs: Vec<u64> = readings
         .iter()

@@ -16,6 +16,6 @@ pub fn profiles(bytes: &[u8]) {
     }
     if let Ok(by_process) = perf::parse(bytes, i64::MAX / 2) {
         let all: Vec<&Samples> = by_process.values().collect();
-        let _ = merged(ProfileKind::Perf, &all, Weight::Absent("nobody asked"));
+        let _ = merged(ProfileKind::Perf, &all, Weight::Absent("not requested"));
     }
 }

@@ -2,18 +2,18 @@
 //!
 //! A sample is one line about the thread, then one indented line for each frame, the innermost
 //! first, and an empty line. Names of threads and of functions may hold blanks and parentheses.
-//! Lines that are neither are skipped: newer versions may say more.
+//! Other lines are skipped: newer versions may print more.
 
 use crate::samples::{Samples, Spot, Sum, TooDeep};
 use std::collections::BTreeMap;
 
-/// Fields to ask `perf script` for.
+/// Fields to request from `perf script`.
 pub const FIELDS: &str = "comm,pid,tid,time,event,ip,sym,dso";
-/// Most frames of one sample; what is above is cut off.
+/// Most frames of one sample; frames above are cut off.
 const DEPTH_MAX: usize = 256;
 /// Longest name kept of a function, bytes.
 const NAME_MAX: usize = 512;
-/// Most processes told apart.
+/// Most distinct processes.
 const PROCESSES_MAX: usize = 4096;
 
 /// The samples by process. Each stands for `period_ns` of CPU time.
@@ -45,7 +45,7 @@ pub fn parse(text: &[u8], period_ns: i64) -> Result<BTreeMap<u32, Samples>, TooD
 /// The process of a line such as `two words 17/18 48345.869379: cpu-clock:`.
 fn thread(line: &[u8]) -> Option<u32> {
     let mut words = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
-    // A name may look like the ids, so the last word that does so counts.
+    // A name may look like the ids, so the last such word counts.
     let ids = words.rfind(|word| word.contains(&b'/') && number(word).is_some())?;
     number(ids)
 }

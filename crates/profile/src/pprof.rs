@@ -1,10 +1,10 @@
 //! The pprof format: one gzipped protobuf message, `proto/profile.proto` of
 //! github.com/google/pprof.
 //!
-//! Only the fields that are of use here are written out; others are skipped. What comes from a
-//! server is bounded before it is taken apart: its length when unpacked, how many entries it may
-//! have, because a few bytes of an entry become many in memory, and how many places all its stacks
-//! have together, because one number of a location stands for all that is inlined there.
+//! Only the fields in use are declared; others are skipped. Input of a server is bounded before it
+//! is parsed: its unpacked length, the number of its entries, because a few bytes of an entry
+//! become many in memory, and the frames of all its stacks together, because one location stands
+//! for all functions inlined there.
 
 use crate::samples::{PLACES_MAX, Samples, Spot, Stack, Sum, TooDeep};
 use flate2::Compression;
@@ -18,13 +18,13 @@ use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Longest profile that is taken apart, bytes unpacked.
+/// Longest profile that is parsed, bytes unpacked.
 pub const BYTES_MAX: usize = 32 << 20;
 /// Most samples, locations, functions and strings in all.
 const ENTRIES_MAX: usize = 1_000_000;
-/// Most places in one stack; what is above is cut off.
+/// Most frames in one stack; frames above are cut off.
 const DEPTH_MAX: usize = 512;
-/// Most functions that are inlined into one place; two bytes of each become fifty in memory.
+/// Most functions inlined into one location; two bytes of each become fifty in memory.
 const INLINED_MAX: usize = 64;
 /// Longest name kept of a function, bytes.
 const NAME_MAX: usize = 512;
@@ -35,16 +35,16 @@ pub enum PprofError {
     /// It does not unpack.
     #[error("it is not gzip: {0}")]
     Packed(#[from] io::Error),
-    /// It is larger than is taken apart.
+    /// It is above a limit.
     #[error("it has more than {0}")]
     TooLarge(&'static str),
-    /// It is no protobuf, or another message.
+    /// It is not protobuf, or another message.
     #[error("it is not a pprof profile: {0}")]
     Malformed(#[from] prost::DecodeError),
-    /// Its stacks are longer than are taken apart.
+    /// Its stacks have too many frames.
     #[error("{0}")]
     TooDeep(#[from] TooDeep),
-    /// It has no values of the kind that was asked for.
+    /// It has no values of the requested kind.
     #[error("it has no values of type {0}")]
     OtherKind(&'static str),
 }
@@ -122,7 +122,7 @@ fn types(kind: ProfileKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Takes a profile of a kind apart. Stacks whose count and value are both zero are left out: a
+/// Parses a profile of a kind. Stacks whose count and value are both zero are left out: a
 /// difference of two profiles is full of them.
 pub fn decode(bytes: &[u8], kind: ProfileKind) -> Result<Samples, PprofError> {
     let mut unpacked = Vec::new();
@@ -162,7 +162,7 @@ pub fn decode(bytes: &[u8], kind: ProfileKind) -> Result<Samples, PprofError> {
     Ok(samples)
 }
 
-/// Fails when the outermost message has more entries than are taken, before any is kept.
+/// Fails when the outermost message has too many entries, before any is kept.
 fn count_entries(mut bytes: &[u8]) -> Result<(), PprofError> {
     let mut entries = 0;
     while !bytes.is_empty() {
@@ -362,7 +362,7 @@ mod tests {
         let hostile = deep(PLACES_MAX as u64 / DEPTH_MAX as u64 + 1, 20);
         assert!(hostile.len() < 200_000, "{} bytes", hostile.len());
         let refused = decode(&hostile, ProfileKind::Cpu).unwrap_err();
-        assert_eq!(refused.to_string(), "its stacks have more than 8 million places together");
+        assert_eq!(refused.to_string(), "its stacks have more than 8 million frames together");
         // One stack too long is cut, as before.
         let cut = decode(&deep(3, 20), ProfileKind::Cpu).unwrap();
         assert_eq!((cut.stacks.len(), cut.stacks[0].spots.len()), (1, DEPTH_MAX));

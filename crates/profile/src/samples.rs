@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Most places in all stacks of one sum: a few bytes of a profile can stand for hundreds of them.
+/// Most frames in all stacks of one sum: a few bytes of a profile can stand for hundreds of them.
 pub const PLACES_MAX: usize = 8_000_000;
 
-/// More places than are kept.
+/// More frames than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("its stacks have more than 8 million places together")]
+#[error("its stacks have more than 8 million frames together")]
 pub struct TooDeep;
 
 /// A place in a program.
@@ -25,7 +25,7 @@ pub struct Spot {
 pub struct Stack {
     /// Places in [`Samples::spots`], the innermost first.
     pub spots: Vec<u32>,
-    /// How often it was met.
+    /// How often it occurred.
     pub count: i64,
     /// Nanoseconds, or bytes.
     pub value: i64,
@@ -38,7 +38,7 @@ pub struct Samples {
     pub spots: Vec<Spot>,
     /// Stacks.
     pub stacks: Vec<Stack>,
-    /// How much time they cover, nanoseconds; absent when it was not told.
+    /// How much time they cover, nanoseconds; absent when not reported.
     pub duration_ns: Option<u64>,
 }
 

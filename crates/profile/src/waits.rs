@@ -1,7 +1,7 @@
 //! Waits by site, and what part of the time of requests they are.
 //!
-//! A block profile holds every wait that ended in its time, also those of loops in the background
-//! and of the profiler itself. Only a wait below a frame that serves a request made a request
+//! A block profile holds every wait that ended in its time, also those of background loops and of
+//! the profiler itself. Only a wait below a frame that serves a request made a request
 //! longer, so only it is a part of residence. `n` seconds blocked of a window of `w` seconds with
 //! `c` requests in flight are the share `s = n / (w * c)`; in closed loop the rate is `c` over
 //! residence, so without the wait it is at most `1 / (1 - s)` times as high.
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Sites kept in a record.
 const SITES_MAX: usize = 200;
 
-/// Functions that have a connection with a request in their hands. A name that begins so counts.
+/// Functions that serve a request of a connection, by the begin of their names.
 const SERVING: [&str; 6] = [
     "net/http.(*conn).serve",
     "net/http.(*http2serverConn).runHandler",
@@ -22,9 +22,9 @@ const SERVING: [&str; 6] = [
     "github.com/valyala/fasthttp.(*Server).serveConn",
     "google.golang.org/grpc.(*Server).handleStream",
 ];
-/// What every handler of net/http and its middleware is called.
+/// The name of every handler of net/http and its middleware.
 const HANDLER: &str = ".ServeHTTP";
-/// Packages whose handlers tell about the process; what they wait for is not the server's.
+/// Packages whose handlers report on the process; their waits are not the server's.
 const PROFILER: [&str; 2] = ["net/http/pprof.", "runtime/pprof."];
 /// Packages that wait on behalf of their caller.
 const RUNTIME: [&str; 7] = [
@@ -37,8 +37,8 @@ const RUNTIME: [&str; 7] = [
     "internal/poll.",
 ];
 
-/// Who waited, the function and line of the site, the call, and the frame by which the waiter is
-/// known.
+/// The waiter, the function and line of the site, the call, and the frame that identifies the
+/// waiter.
 type Key<'a> = (Waiter, &'a str, i64, &'a str, Option<&'a str>);
 
 /// Every site, the longest wait of requests first. `held_s` is window times requests in flight.

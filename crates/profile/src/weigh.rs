@@ -1,4 +1,4 @@
-//! From samples to what a page says: functions by cost, the tree of calls, and waits.
+//! From samples to the figures of a page: functions by cost, the tree of calls, and waits.
 
 use crate::samples::{Samples, Stack, Sum, TooDeep};
 use crate::waits;
@@ -7,24 +7,24 @@ use std::collections::{BTreeMap, HashSet};
 
 /// Functions with a value of their own that are kept in a record.
 const TOP_MAX: usize = 300;
-/// Functions kept that are costly only with what they called.
+/// Functions kept that are costly only with their callees.
 const CALLERS_MAX: usize = 40;
 /// Frames below this part of the whole are not drawn.
 const FRAME_PART_MIN: i64 = 500;
 /// Deepest frame that is drawn.
 const DEPTH_MAX: u32 = 96;
 
-/// What costs and waits are held against.
+/// What costs and waits are compared with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Weight<'a> {
     /// The requests of the visit, all of which were served by the processes in the profiles.
     Requests {
-        /// Answered per second, good or not.
+        /// Responses per second, good or not.
         rate: f64,
         /// In flight, mean.
         in_flight: Option<f64>,
     },
-    /// Nothing, and why: a share of requests that others served too would be no bound.
+    /// Nothing, and why: with requests that other processes served, a share would be no bound.
     Absent(&'a str),
 }
 
@@ -91,7 +91,7 @@ fn costs(samples: &Samples) -> Vec<FunctionCost> {
     costs.into_iter().map(cost).collect()
 }
 
-/// The costliest by their own value first, then those that are so only with what they called.
+/// The costliest by their own value first, then those that are costly only with their callees.
 fn top(mut costs: Vec<FunctionCost>) -> Vec<FunctionCost> {
     costs.sort_by(|one, other| other.flat.cmp(&one.flat).then(other.cum.cmp(&one.cum)));
     let own = costs.iter().take_while(|cost| cost.flat > 0).count();
@@ -102,8 +102,8 @@ fn top(mut costs: Vec<FunctionCost>) -> Vec<FunctionCost> {
     costs
 }
 
-/// The tree of calls. Only what is drawn is ever made: stacks are parted by their outermost
-/// function, and each part that is large enough by the next one.
+/// The tree of calls. Only drawn nodes are made: stacks are grouped by their outermost function,
+/// and each group that is large enough by the next one.
 fn flame(samples: &Samples) -> Vec<Frame> {
     let mut stacks: Vec<&Stack> = samples.stacks.iter().filter(|stack| stack.value > 0).collect();
     let value =

@@ -1,4 +1,4 @@
-//! The certificate that a probe makes for itself, and the client that takes no other.
+//! The certificate that a probe makes for itself, and the client that accepts no other.
 
 use crate::token::{self, TokenError, hexadecimal, io_error};
 use rustls::client::Resumption;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A certificate and a key have a few kilobytes.
 const PEM_BYTES_MAX: u64 = 64 << 10;
 
-/// Name in the certificate; nobody looks at it.
+/// Name in the certificate; no client checks it.
 const NAME: &str = "ceiling-probe";
 
 /// Why a probe has no certificate.
@@ -28,7 +28,7 @@ pub enum IdentityError {
     #[error(transparent)]
     File(#[from] TokenError),
     /// What is in it.
-    #[error("{}: {why}; remove it, and a new one is made with a new pin", path.display())]
+    #[error("{}: {why}; remove it, and ceiling makes a new one with a new pin", path.display())]
     Broken {
         /// Which file.
         path: PathBuf,
@@ -40,14 +40,14 @@ pub enum IdentityError {
 /// A probe's certificate and key.
 #[derive(Debug)]
 pub struct Identity {
-    /// How sessions with clients are made.
+    /// Configuration of TLS sessions with clients.
     pub config: Arc<ServerConfig>,
     /// SHA-256 of the certificate, hexadecimal.
     pub pin: String,
 }
 
 impl Identity {
-    /// From a PEM file; a new one when there is no file.
+    /// From a PEM file, which is made when absent.
     pub fn read_or_make(path: &Path) -> Result<Self, IdentityError> {
         let broken = |why: String| IdentityError::Broken { path: path.to_path_buf(), why };
         if !path.exists() {
@@ -86,17 +86,17 @@ fn pin_of(certificate: &CertificateDer<'_>) -> String {
     hexadecimal(&Sha256::digest(certificate))
 }
 
-/// Takes the one certificate that has the pin.
+/// Accepts only the certificate with the pin.
 #[derive(Debug)]
 pub struct Pinned {
     pin: String,
     provider: Arc<CryptoProvider>,
-    /// The pin of a certificate that was turned down.
+    /// The pin of a certificate that was refused.
     refused: Mutex<Option<String>>,
 }
 
 impl Pinned {
-    /// A client's configuration, and what remembers a wrong certificate.
+    /// A client's configuration, and the verifier that keeps the pin of a wrong certificate.
     pub fn client(pin: &str) -> (Arc<ClientConfig>, Arc<Self>) {
         let pinned = Arc::new(Self {
             pin: pin.to_string(),
@@ -113,7 +113,7 @@ impl Pinned {
         (Arc::new(config), pinned)
     }
 
-    /// The pin of the certificate that was turned down, if one was.
+    /// The pin of the certificate that was refused, if one was.
     pub fn refused(&self) -> Option<String> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -142,7 +142,7 @@ impl ServerCertVerifier for Pinned {
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("only TLS 1.3 is spoken".to_string()))
+        Err(Error::General("only TLS 1.3 is supported".to_string()))
     }
 
     fn verify_tls13_signature(

@@ -1,8 +1,8 @@
 //! Our end: a session with the probe on the server's host.
 //!
-//! A thread of its own listens, so that answers to pings are timed when they come. It hands
-//! readings over through a queue of bounded memory; while that fills it stops listening, so that
-//! the probe's own queue fills, refuses readings and says so, with the times of its host.
+//! A thread of its own reads, so that responses to pings are timed when they come. It passes
+//! readings on through a queue of bounded memory; while that is full it stops reading, so that the
+//! probe's own queue fills, drops readings and reports it, with the times of its host.
 
 mod error;
 mod listener;
@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 /// Round trips before load.
 const TRIPS_BEFORE: usize = 16;
-/// How long the last readings are waited for.
+/// How long the client waits for the last readings.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
 
 /// How to reach a probe, and about what.
@@ -57,7 +57,7 @@ pub struct Call {
     pub ends_after_ns: Option<u64>,
 }
 
-/// What the listening thread tells beside readings.
+/// What the reader thread reports besides readings.
 #[derive(Debug, Default)]
 struct Shared {
     estimator: Estimator,
@@ -74,7 +74,7 @@ pub struct Far {
     clock_before: ClockOffset,
 }
 
-/// What a session comes to.
+/// The result of a session.
 #[derive(Debug)]
 pub struct Ended {
     /// Readings that were not taken yet.
@@ -101,7 +101,8 @@ impl Far {
             trip.iter().for_each(|trip| estimator.add(Part::Before, trip));
         }
         let clock_before = estimator.offset();
-        let clock_before = clock_before.ok_or_else(|| silent("no ping came back".to_string()))?;
+        let clock_before =
+            clock_before.ok_or_else(|| silent("it did not respond to a ping".to_string()))?;
         let shared = Arc::new(Mutex::new(Shared { estimator, lost: None }));
         let stop = Arc::new(AtomicBool::new(false));
         let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
@@ -121,7 +122,7 @@ impl Far {
         lock(&self.shared).estimator.offset().unwrap_or(self.clock_before)
     }
 
-    /// Why nothing more comes, when nothing does.
+    /// Why readings stopped, when they did.
     pub fn lost(&self) -> Option<String> {
         lock(&self.shared).lost.clone()
     }
@@ -131,14 +132,14 @@ impl Far {
         self.stop.store(true, Ordering::Relaxed);
         let mut readings = Vec::new();
         if let Some(thread) = self.thread.take() {
-            // The thread has a deadline of its own. It stops listening while nobody takes.
+            // The thread has a deadline of its own. It stops reading while the queue is full.
             while !thread.is_finished() {
                 readings.extend(self.arrived.take());
                 thread::sleep(Duration::from_millis(10));
             }
-            // A panic in it would be our error, and is told as the loss that it is.
+            // A panic in it would be our error; it is reported as a loss.
             if thread.join().is_err() {
-                lock(&self.shared).lost = Some("our thread that listens ended".to_string());
+                lock(&self.shared).lost = Some("our reader thread ended".to_string());
             }
         }
         readings.extend(self.arrived.take());
@@ -147,18 +148,18 @@ impl Far {
 }
 
 impl Drop for Far {
-    /// The thread sees this and leaves by itself; nobody has to wait for it.
+    /// The thread sees this and ends by itself; no wait is needed.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
-/// A connection to the first address that takes one.
+/// A connection to the first address that accepts one.
 fn reach(call: &Call) -> Result<TcpStream, FarError> {
     let unreachable = |why: String| FarError::Unreachable { address: call.address.clone(), why };
     let found = call.address.to_socket_addrs();
     let found: Vec<SocketAddr> = found.map_err(|error| unreachable(error.to_string()))?.collect();
-    let mut why = "its name has no address".to_string();
+    let mut why = "the name has no address".to_string();
     for address in found {
         match TcpStream::connect_timeout(&address, CONNECT_WITHIN) {
             Ok(socket) => return Ok(socket),
@@ -168,7 +169,7 @@ fn reach(call: &Call) -> Result<TcpStream, FarError> {
     Err(unreachable(why))
 }
 
-/// A welcome whose words go to a terminal as they are; a report makes all its text safe itself.
+/// A welcome with texts that are safe for a terminal; a report makes all its text safe itself.
 fn shown(welcome: Welcome) -> Welcome {
     Welcome { unseen: welcome.unseen.map(|why| printable(&why)), ..welcome }
 }
@@ -180,12 +181,12 @@ fn greet(call: &Call, token: String, purpose: Purpose) -> Result<(Line, Welcome)
     let socket = reach(call)?;
     let (config, pinned) = Pinned::client(&call.pin);
     let peer = socket.peer_addr().map_err(|error| silent(error.to_string()))?;
-    // An address as name: nothing is sent in clear, and the pin is all that is looked at.
+    // An address as name: nothing is sent in clear, and only the pin is checked.
     let name = ServerName::IpAddress(peer.ip().into());
     let tls = ClientConnection::new(config, name).map_err(|error| silent(error.to_string()))?;
     let line = Line::new(socket, Connection::from(tls), FROM_PROBE_BYTES_MAX);
     let mut line = line.map_err(|error| silent(error.to_string()))?;
-    // Kept back by TLS until the certificate was seen to have the pin.
+    // TLS holds this back until the certificate has the pin.
     line.send(&ToProbe::Hello(Hello {
         version: VERSION,
         token,
@@ -207,11 +208,11 @@ fn greet(call: &Call, token: String, purpose: Purpose) -> Result<(Line, Welcome)
                 return Err(FarError::Refused { address: address(), why });
             }
             Ok(Some(_)) => {
-                let why = "it sent something else than a welcome".to_string();
+                let why = "its first message is not a welcome".to_string();
                 return Err(FarError::NotAProbe { address: address(), why });
             }
             Ok(None) if begin.elapsed() > HELLO_WITHIN => {
-                let why = format!("no answer within {} s", HELLO_WITHIN.as_secs());
+                let why = format!("no response within {} s", HELLO_WITHIN.as_secs());
                 return Err(silent(why));
             }
             Ok(None) => {}

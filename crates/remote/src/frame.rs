@@ -6,19 +6,19 @@ use serde::de::DeserializeOwned;
 
 const LENGTH_BYTES: usize = 4;
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Longer than allowed, or not a length at all.
-    #[error("a message of {bytes} bytes, where at most {bytes_max} are allowed")]
+    #[error("a message of {bytes} bytes, above the limit of {bytes_max}")]
     TooLong {
         /// As announced.
         bytes: u32,
         /// The limit.
         bytes_max: usize,
     },
-    /// Not what belongs here.
-    #[error("a message that cannot be understood: {0}")]
+    /// Not a message of this protocol.
+    #[error("a malformed message: {0}")]
     Malformed(String),
 }
 
@@ -50,7 +50,7 @@ impl Frames {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The bytes of the next whole message. After an error the stream is of no more use.
+    /// The bytes of the next whole message. After an error the stream is useless.
     pub fn next_bytes(&mut self) -> Result<Option<Vec<u8>>, FrameError> {
         let Some((length, behind)) = self.buffer.split_first_chunk::<LENGTH_BYTES>() else {
             return Ok(None);
@@ -74,7 +74,7 @@ impl Frames {
     }
 }
 
-/// A message from its JSON. The error may quote what came, so nothing in it drives a terminal.
+/// A message from its JSON. The error may quote the bytes, so control characters are escaped.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
     let malformed = |error: serde_json::Error| FrameError::Malformed(printable(&error.to_string()));
     serde_json::from_slice(bytes).map_err(malformed)

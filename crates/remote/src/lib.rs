@@ -1,31 +1,31 @@
-//! The probe on the server's host, and the line to it.
+//! The probe on the server's host, and the connection to it.
 //!
-//! What this room is for: facts and readings of a host that is not ours, without trusting either
-//! end more than needed.
+//! What this room is for: facts and readings of another host, without trusting either end more than
+//! needed.
 //! In: a listening address and a token on the server's host; an address, the same token and the
 //! certificate's pin on ours. Out: the far host's facts, its raw readings with its own times, and
 //! how far its clock is from ours, with the error of that.
-//! Never: a command run for a client, a converted time; a change to the host, but for knobs that
-//! the tuner knows, and only when whoever started the probe allowed it.
+//! Never: a command run for a client, a converted time; a change to the host, except of knobs that
+//! the tuner knows, and only when the probe was started to allow it.
 //!
 //! # The protocol, version 2
 //!
-//! TLS 1.3 over TCP. The probe shows a certificate that it made itself; the client takes no other
-//! than the one whose SHA-256 it was told, the *pin*, and says nothing before. Each message is four
-//! bytes of length, big-endian, and so many bytes of JSON: an object with a `kind`.
+//! TLS 1.3 over TCP. The probe shows a certificate that it made itself; the client accepts only the
+//! one whose SHA-256 is the *pin*, and sends nothing before. Each message is four bytes of length,
+//! big-endian, and that many bytes of JSON: an object with a `kind`.
 //!
 //! | from | kind | when |
 //! |---|---|---|
 //! | client | `hello` | first: version, token, the server's port, how often to read, when to stop |
-//! | probe | `welcome` | facts of the host and of the server, privilege, what is not seen |
+//! | probe | `welcome` | facts of the host and of the server, privilege, what it cannot read |
 //! | probe | `refused` | instead, with the reason; the connection then ends |
 //! | client | `ping` | at will, once per second at least; with the client's monotonic time |
 //! | probe | `pong` | at once, with that time and the probe's own, before and after |
 //! | probe | `reading` | as they come, in the order read |
 //! | client | `stop` | asks for one last round of everything |
-//! | client | `tune` | in a session whose hello said so: plan, apply, status, revert or keep |
-//! | probe | `tuned` | the answer to that, when the probe was started to allow it |
-//! | probe | `bye` | last: why there is no more |
+//! | client | `tune` | in a session for that: plan, apply, status, revert or keep |
+//! | probe | `tuned` | the response to that, when the probe was started to allow it |
+//! | probe | `bye` | last: the reason of the end |
 //!
 //! A client's message has at most [`TO_PROBE_BYTES_MAX`] bytes, a probe's at most
 //! [`FROM_PROBE_BYTES_MAX`]; a longer one ends the connection. So does silence: the probe waits
@@ -64,7 +64,7 @@ pub const TO_PROBE_BYTES_MAX: usize = 4 << 10;
 pub const FROM_PROBE_BYTES_MAX: usize = 16 << 20;
 /// From the connection to the whole hello.
 pub const HELLO_WITHIN: Duration = Duration::from_secs(5);
-/// A client that says nothing for this long is gone.
+/// A client that sends nothing for this long is gone.
 pub const IDLE_MAX: Duration = Duration::from_secs(15);
-/// A probe that says nothing for this long is gone.
+/// A probe that sends nothing for this long is gone.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);

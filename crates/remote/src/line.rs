@@ -1,4 +1,4 @@
-//! One end of the line: messages over TLS over a socket that never blocks for long.
+//! One end of the connection: messages over TLS over a socket that never blocks for long.
 
 use crate::frame::{FrameError, Frames, encode, parse};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,10 +9,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Bytes of plain text taken at once.
+/// Bytes of plain text read at once.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// Why a line carries no more.
+/// Why a connection carries no more messages.
 #[derive(Debug, thiserror::Error)]
 pub enum LineEnd {
     /// The other end closed it.
@@ -21,10 +21,10 @@ pub enum LineEnd {
     /// The system ended it.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// What came is not TLS, or not ours.
+    /// The bytes are not TLS, or not ours.
     #[error("{0}")]
     Tls(#[from] rustls::Error),
-    /// What came is no message.
+    /// The bytes are not a message.
     #[error("{0}")]
     Frame(#[from] FrameError),
 }
@@ -47,14 +47,14 @@ impl Line {
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
-        // Whoever sends waits for `is_blocked` to end; the limit would cut a message in two.
+        // Senders wait while `is_blocked`; the limit would cut a message in two.
         tls.set_buffer_limit(None);
         Ok(Self { socket, tls, frames: Frames::new(message_bytes_max), end: None })
     }
 
-    /// Sends a message as far as the other end takes it at once; the rest is kept.
+    /// Sends a message as far as the socket accepts it at once; the rest is kept.
     pub fn send(&mut self, message: &impl Serialize) {
-        // Nobody takes it any more, and the session's memory has no limit.
+        // The other end is gone, and the session's memory has no limit.
         if self.end.is_some() {
             return;
         }
@@ -63,13 +63,12 @@ impl Line {
         self.write();
     }
 
-    /// Whether something sent was not taken by the other end yet. Whoever keeps sending regardless
-    /// fills memory.
+    /// Whether the socket has not accepted all sent bytes yet. Sending more then fills memory.
     pub fn is_blocked(&self) -> bool {
         self.tls.wants_write() && self.end.is_none()
     }
 
-    /// Waits until the other end takes what was sent, or the time is over.
+    /// Waits until the socket accepts the sent bytes, or the time is over.
     pub fn flush(&mut self, wait: Duration) -> Result<(), LineEnd> {
         if self.is_blocked() {
             self.poll(PollFlags::OUT, wait);
@@ -94,7 +93,7 @@ impl Line {
         }
         match self.frames.next_bytes()? {
             Some(bytes) => Ok(Some(bytes)),
-            // An end is told after everything that came before it.
+            // An end is reported after everything that came before it.
             None => self.end.take().map_or(Ok(None), Err),
         }
     }

@@ -1,29 +1,29 @@
-//! What is said on the line.
+//! The messages between client and probe.
 
 use model::facts::{HostFacts, Privilege, ServerFacts};
 use model::reading::Reading;
-use model::tuning::{Answer, Order};
+use model::tuning::{Order, Response};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
 
 /// Version of everything in this file and of the readings.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// From the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ToProbe {
-    /// Who asks, and about what.
+    /// The client, and the server that it asks about.
     Hello(Hello),
-    /// Asks what time it is there.
+    /// Asks for the time on the probe's host.
     Ping {
         /// Monotonic time of the client, nanoseconds.
         sent_ns: u64,
     },
     /// Asks for one last round of everything.
     Stop,
-    /// Asks to plan, change or put back knobs of the host; only in a session that said so.
+    /// Asks to plan, change or restore knobs of the host; only in a session for that.
     Tune(Box<Order>),
 }
 
@@ -31,10 +31,10 @@ pub enum ToProbe {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// To watch the host and the server: readings come.
+    /// To observe the host and the server: the probe sends readings.
     #[default]
     Watch,
-    /// To change the host: orders are answered, and no readings come.
+    /// To change the host: the probe responds to orders and sends no readings.
     Tune,
 }
 
@@ -43,16 +43,16 @@ pub enum Purpose {
 pub struct Hello {
     /// [`VERSION`] of the client.
     pub version: u32,
-    /// The secret that both ends were given.
+    /// The secret that both ends have.
     pub token: String,
     /// The address that the client connects to, in case several servers listen on the port; it may
     /// be unknown there.
     pub ip: Option<IpAddr>,
-    /// Port under test: the server to look at is who listens there.
+    /// Port under test: the server is the process that listens there.
     pub port: Option<u16>,
     /// Time between rounds of reading, nanoseconds.
     pub period_ns: u64,
-    /// The probe ends by itself so long after the welcome, nanoseconds.
+    /// When the probe ends by itself, nanoseconds after the welcome.
     pub ends_after_ns: Option<u64>,
     /// What the session is for.
     pub purpose: Purpose,
@@ -69,19 +69,19 @@ impl fmt::Debug for Hello {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FromProbe {
-    /// The answer to a hello.
+    /// The response to a hello.
     Welcome(Box<Welcome>),
-    /// The other answer to a hello.
+    /// The other response to a hello.
     Refused {
         /// Why.
         why: Refusal,
     },
-    /// The answer to a ping.
+    /// The response to a ping.
     Pong(Pong),
     /// One reading, with the probe's own times.
     Reading(Reading),
-    /// The answer to an order.
-    Tuned(Box<Answer>),
+    /// The response to an order.
+    Tuned(Box<Response>),
     /// The end.
     Bye {
         /// Why there is no more.
@@ -104,22 +104,22 @@ pub struct Welcome {
     pub privilege: Privilege,
 }
 
-/// Times of one answer, nanoseconds.
+/// Times of one response, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pong {
     /// As it came with the ping, on the client's clock.
     pub sent_ns: u64,
-    /// When the ping was read, on the probe's.
+    /// When the probe read the ping, on its clock.
     pub received_ns: u64,
-    /// When the answer was written, on the probe's.
+    /// When the probe wrote the response, on its clock.
     pub answered_ns: u64,
 }
 
-/// Why a hello was turned down.
+/// Why the probe refused a hello.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// Another version is spoken.
+    /// The versions differ.
     #[error("it speaks version {spoken} of the protocol; use the same ceiling on both hosts")]
     Version {
         /// The probe's.
@@ -127,23 +127,23 @@ pub enum Refusal {
     },
     /// Another token.
     #[error(
-        "the token is wrong; --probe-token-file must hold the same as --token-file on its host"
+        "wrong token; --probe-token-file here and --token-file on its host must hold the same one"
     )]
     Token,
-    /// As many clients as allowed.
+    /// It serves as many clients as allowed.
     #[error(
-        "it has {clients_max} clients already, as many as it takes; wait, or restart it with \
+        "it serves {clients_max} clients already, which is its limit; wait, or restart it with \
          --max-clients {}", clients_max + 1
     )]
     Busy {
         /// The limit.
         clients_max: u32,
     },
-    /// It was started to watch, not to change.
-    #[error("it changes nothing on its host: it was started without --allow-tune")]
+    /// It was started to observe, not to change.
+    #[error("it was started without --allow-tune, so it changes nothing on its host")]
     Tuning,
     /// The first message was something else.
-    #[error("it did not understand our hello: {0}")]
+    #[error("it rejects our hello: {0}")]
     Hello(String),
 }
 
@@ -152,19 +152,19 @@ pub enum Refusal {
 #[serde(rename_all = "kebab-case")]
 pub enum Farewell {
     /// The client asked.
-    #[error("it was asked to stop")]
+    #[error("the client asked it to stop")]
     Asked,
     /// The time that the client set is over.
-    #[error("the time it was asked for is over")]
+    #[error("the time that the client set is over")]
     Over,
-    /// Somebody ended the probe.
+    /// The probe was stopped on its host.
     #[error("it was stopped on its host")]
     Stopped,
-    /// The client says nothing.
-    #[error("it heard nothing of us for too long")]
+    /// The client sends nothing.
+    #[error("it timed out waiting for the client")]
     Unheard,
-    /// The client takes nothing.
-    #[error("we took nothing from it for too long")]
+    /// The client reads nothing.
+    #[error("the client stopped reading from it")]
     Untaken,
 }
 

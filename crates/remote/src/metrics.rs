@@ -1,32 +1,32 @@
-//! The latest counters as text that Prometheus reads, over plain HTTP, to whoever asks.
+//! The latest counters as text for Prometheus, over plain HTTP, without a token.
 //!
-//! No token is asked for, so the address should be one that only this host reaches. The text is
+//! So the address should be one that only this host reaches. The text is
 //! that of the exposition format 0.0.4.
 
 mod http;
 mod text;
 
 use crate::serve::{Settings, accept, find};
-use model::reading::{Data, Reading};
+use model::reading::Reading;
 use probe::{Config, Ends, Sampler, monotonic_ns};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often counters are read: what Prometheus asks for at most, nanoseconds.
+/// How often counters are read, nanoseconds: as often as Prometheus scrapes at most.
 const PERIOD_NS: u64 = 1_000_000_000;
-/// Values older than this are not told: their source is gone.
+/// Values older than this are left out: their source is gone.
 const OLD_NS: u64 = 5_000_000_000;
-/// How often the server is looked for.
+/// How often the exporter looks for the server.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// How soon a wish to stop is noticed, and readings are taken.
+/// How often the stop flag is checked, and readings are taken.
 const TURN: Duration = Duration::from_millis(100);
 
 /// The latest reading of each source, by its name.
-type Latest = BTreeMap<&'static str, Reading>;
+type Latest = BTreeMap<String, Reading>;
 
-/// Answers Prometheus.
+/// Serves Prometheus.
 #[derive(Debug)]
 pub struct Exporter {
     listener: TcpListener,
@@ -46,11 +46,12 @@ impl Exporter {
         self.listener.local_addr().unwrap_or(unknown)
     }
 
-    /// Reads and answers until told to stop. One asker at a time: each has a deadline.
+    /// Reads and serves until `stop` is set. One scrape at a time: each has a deadline.
     pub fn run(&self, stop: &AtomicBool) {
         let (mut sampler, mut server_pid) = (None, None);
         let mut looked: Option<Instant> = None;
-        let (clock_tick_ns, mut latest) = (probe::clock_tick_ns(), Latest::new());
+        let (clock_tick_ns, declared) = (probe::clock_tick_ns(), probe::source::declared());
+        let mut latest = Latest::new();
         while !stop.load(Ordering::Relaxed) {
             if looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
                 looked = Some(Instant::now());
@@ -66,8 +67,8 @@ impl Exporter {
             if let Ok(Some((socket, _))) = accept(&self.listener, TURN) {
                 let now_ns = monotonic_ns();
                 latest.retain(|_, reading| reading.end_ns + OLD_NS > now_ns);
-                // An asker that went away is no trouble of ours.
-                let _ = http::answer(&socket, || text::text(&latest, clock_tick_ns));
+                // A client that closed early is not an error of ours.
+                let _ = http::respond(&socket, || text::text(&declared, &latest, clock_tick_ns));
             }
         }
     }
@@ -85,15 +86,5 @@ impl Exporter {
 }
 
 fn keep(latest: &mut Latest, reading: Reading) {
-    let name = match reading.data {
-        Data::Cpus(_) => "cpus",
-        Data::Softnet(_) => "softnet",
-        Data::Tcp(_) => "tcp",
-        Data::Pressure(_) => "pressure",
-        Data::ServerQuota(_) => "server quota",
-        Data::Listeners(_) => "listeners",
-        Data::ProbeCost(_) => "probe cost",
-        _ => return,
-    };
-    latest.insert(name, reading);
+    latest.insert(reading.data.source().to_string(), reading);
 }

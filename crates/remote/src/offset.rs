@@ -1,13 +1,14 @@
 //! How far the other host's clock is ahead of ours.
 //!
 //! Of a round trip four times are known: sent and back on our clock, received and answered on the
-//! other. The probe's times lie somewhere in the time that the trip took, so the offset is known to
-//! half of that, whatever the two ways were like. The shortest trip says most. Clocks also drift,
-//! so one trip before, one during and one after the run are kept, and the estimate spans all three.
+//! other. The probe's times lie somewhere within the trip, so the offset is known to half of its
+//! length, whatever the delay of each way. The shortest trip is the most precise. Clocks also
+//! drift, so one trip before, one during and one after the run are kept, and the estimate spans all
+//! three.
 
 use model::facts::ClockOffset;
 
-/// Times of one question and its answer, nanoseconds.
+/// Times of one ping and its response, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
     /// Sent, our clock.
@@ -34,7 +35,7 @@ impl Bounds {
 }
 
 impl RoundTrip {
-    /// Nothing for times that cannot be: an answer before its question.
+    /// `None` for impossible times: a response before its ping.
     fn bounds(&self) -> Option<Bounds> {
         let passed = self.back_ns.checked_sub(self.sent_ns)?;
         let held = self.answered_ns.checked_sub(self.received_ns)?;
@@ -58,7 +59,7 @@ pub enum Part {
     After,
 }
 
-/// Takes round trips and says what they come to.
+/// Estimates the offset from round trips.
 #[derive(Debug, Clone, Default)]
 pub struct Estimator {
     best: [Option<Bounds>; 3],
@@ -66,7 +67,7 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// Takes in one round trip.
+    /// Adds one round trip.
     pub fn add(&mut self, part: Part, trip: &RoundTrip) {
         let Some(bounds) = trip.bounds() else { return };
         self.round_trips += 1;

@@ -1,8 +1,8 @@
-//! The probe's end: a door that strangers can knock at, and a session for each client.
+//! The probe's end: it accepts connections and runs a session for each client.
 //!
-//! Until its token was seen a connection is a stranger. There are few of them at a time, for a few
-//! seconds, with a few kilobytes; when one too many knocks, the oldest is shown out, so that those
-//! who say nothing never keep out those who do.
+//! A connection is a stranger until it has shown its token. The probe holds few strangers at a
+//! time, for a few seconds, with a few kilobytes each; one too many closes the oldest, so that
+//! silent strangers never keep a client out.
 
 mod door;
 mod files;
@@ -14,7 +14,7 @@ use crate::printable::printable;
 use crate::token::{self, TokenError};
 use door::Door;
 use model::reading::Reading;
-use model::tuning::{Answer, Order};
+use model::tuning::{Order, Response};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::Session;
 use std::io::{self, ErrorKind};
@@ -25,24 +25,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-/// How soon a wish to stop is noticed, and how long to rest when no connection can be taken.
+/// How often the stop flag is checked, and the pause after a failed accept.
 const NOTICE: Duration = Duration::from_millis(100);
-/// Lines told about strangers per minute: who floods us must not fill a log.
+/// Log lines about strangers per minute: a flood of connections must not fill the log.
 const TOLD_PER_MINUTE: u32 = 20;
 
-/// Looks again at what is changed on the probe's host; nothing while nothing is and nothing was
-/// when it was looked at first.
+/// Checks the changed settings of the probe's host; `None` while there are none and were none at
+/// the first check.
 pub type Look = Box<dyn FnMut() -> Option<Reading>>;
 
-/// Whoever plans, changes and puts back knobs of the probe's host.
+/// Plans, changes and restores knobs of the probe's host.
 pub trait Tuner: Send + Sync + std::fmt::Debug {
-    /// Whether it may change anything, or only look.
+    /// Whether it may change anything, or only read.
     fn may_change(&self) -> bool;
 
-    /// Carries out one order. It may take seconds; only one is carried out at a time.
-    fn carry_out(&self, order: &Order) -> Answer;
+    /// Carries out one order, which may take seconds; one at a time.
+    fn carry_out(&self, order: &Order) -> Response;
 
-    /// Begins to look at what is changed, for one client.
+    /// Begins to check the changed settings, for one client.
     fn watch(&self) -> Look;
 }
 
@@ -51,21 +51,21 @@ pub trait Tuner: Send + Sync + std::fmt::Debug {
 pub struct Settings {
     /// Where to listen.
     pub listen: SocketAddr,
-    /// The token; made when there is no such file.
+    /// The file with the token; made when absent.
     pub token_file: PathBuf,
     /// Clients at a time.
     pub clients_max: u32,
-    /// Where to answer Prometheus, if at all.
+    /// Where to serve Prometheus, if at all.
     pub prometheus: Option<SocketAddr>,
-    /// The server's process; who listens on the port a client names when not given.
+    /// The server's process; by default the listener on the port that a client names.
     pub server_pid: Option<u32>,
-    /// Where the server's runtime tells about itself.
+    /// Where the server's runtime serves its figures.
     pub runtime: Option<SocketAddr>,
-    /// Port of the server that Prometheus is told about.
+    /// Port of the server whose figures Prometheus gets.
     pub server_port: Option<u16>,
     /// Version of the program, for clients.
     pub program: String,
-    /// Who looks at what is changed on the host, and changes it for clients where that is allowed.
+    /// Checks the changed settings of the host, and changes it for clients where allowed.
     pub tuner: Option<Box<dyn Tuner>>,
 }
 
@@ -76,7 +76,7 @@ pub enum ServeError {
     #[error("--token-file {0}")]
     Token(#[from] TokenError),
     /// The certificate.
-    #[error("the certificate beside the token: {0}")]
+    #[error("the certificate next to the token: {0}")]
     Identity(#[from] IdentityError),
     /// The address.
     #[error("cannot listen on {address}: {error}")]
@@ -101,8 +101,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Makes or reads token and certificate, and listens. Takes as many descriptors as this process
-    /// may have.
+    /// Makes or reads token and certificate, and listens. Raises the limit of descriptors of this
+    /// process to its maximum.
     pub fn open(settings: Settings) -> Result<Self, ServeError> {
         let cpus = probe::host_facts().cpus_online.len();
         let kept_files = files::kept_files(files::raise(), settings.clients_max, cpus);
@@ -121,7 +121,7 @@ impl Probe {
         self.listener.local_addr().unwrap_or(self.settings.listen)
     }
 
-    /// Where it answers Prometheus.
+    /// Where it serves Prometheus.
     pub fn prometheus(&self) -> Option<SocketAddr> {
         self.exporter.as_ref().map(Exporter::address)
     }
@@ -131,7 +131,7 @@ impl Probe {
         &self.identity.pin
     }
 
-    /// Serves until asked to stop. `tell` gets a line for each thing that happens.
+    /// Serves until `stop` is set. `tell` gets a line for each event.
     pub fn run(&self, stop: &AtomicBool, tell: &(dyn Fn(&str) + Sync)) {
         let log = Log { tell, budget: Mutex::new((Instant::now(), 0)) };
         let door = Door::new(self.settings.clients_max);
@@ -139,7 +139,7 @@ impl Probe {
             if let Some(exporter) = &self.exporter {
                 let spawned = named("metrics").spawn_scoped(scope, || exporter.run(stop));
                 if let Err(error) = spawned {
-                    log.tell(&format!("no thread for Prometheus: {error}"));
+                    log.tell(&format!("cannot start a thread for Prometheus: {error}"));
                 }
             }
             let mut failed = None;
@@ -150,11 +150,11 @@ impl Probe {
                         self.admit(scope, &door, &log, knocking, stop);
                     }
                     Ok(None) => {}
-                    // Told once, until somebody is let in.
+                    // Logged once, until a connection is accepted.
                     Err(why) if failed == Some(why.kind()) => {}
                     Err(why) => {
                         failed = Some(why.kind());
-                        log.tell_of_stranger(&format!("cannot take connections: {why}"));
+                        log.tell_of_stranger(&format!("cannot accept connections: {why}"));
                     }
                 }
             }
@@ -192,12 +192,12 @@ impl Probe {
         };
         let spawned = named("client").spawn_scoped(scope, move || session.run(socket, guest));
         if let Err(error) = spawned {
-            log.tell_of_stranger(&format!("{peer}: no thread: {error}"));
+            log.tell_of_stranger(&format!("{peer}: cannot start a thread: {error}"));
         }
     }
 }
 
-/// Certificate and key are beside the token.
+/// The file of certificate and key, next to the token.
 fn certificate_file(token_file: &Path) -> PathBuf {
     let mut name = token_file.as_os_str().to_os_string();
     name.push(".pem");
@@ -212,7 +212,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     made.map_err(|error| ServeError::Listen { address, error })
 }
 
-/// Whoever listens on a port: at the address that the client knows, when it is one of this host.
+/// The process that listens on a port: at the client's address, when this host has it.
 pub(crate) fn find(ip: Option<IpAddr>, port: u16) -> Result<u32, String> {
     let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
     match ip.map(|ip| probe::find_server(SocketAddr::new(ip, port))) {
@@ -225,8 +225,8 @@ fn named(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_string())
 }
 
-/// Whoever knocks within the time. Without descriptors who knocks cannot be let in and goes on
-/// knocking, so a failure is told after a rest.
+/// The next connection within the time. Without free descriptors a pending connection stays
+/// readable, so a failure is returned after a pause.
 pub(crate) fn accept(
     listener: &TcpListener,
     wait: Duration,
@@ -243,13 +243,13 @@ pub(crate) fn accept(
     }
 }
 
-/// Whether only this one is not there, and the next may be.
+/// Whether only this connection failed, and the next may not.
 fn is_passing(why: &io::Error) -> bool {
     use ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
     matches!(why.kind(), ConnectionAborted | Interrupted | WouldBlock)
 }
 
-/// Whether somebody knocks within the time.
+/// Whether a connection is pending within the time.
 fn wait_readable(listener: &TcpListener, wait: Duration) -> io::Result<bool> {
     let wait =
         Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: i64::from(wait.subsec_nanos()) };
@@ -260,17 +260,17 @@ fn wait_readable(listener: &TcpListener, wait: Duration) -> io::Result<bool> {
 /// Where lines go.
 struct Log<'a> {
     tell: &'a (dyn Fn(&str) + Sync),
-    /// Since when, and how many lines about strangers.
+    /// Begin of the minute, and lines about strangers in it.
     budget: Mutex<(Instant, u32)>,
 }
 
 impl Log<'_> {
-    /// One line, whatever is in it: who is not known yet must not write others.
+    /// One line, whatever it contains: a stranger must not add lines to the log.
     fn tell(&self, line: &str) {
         (self.tell)(&printable(line));
     }
 
-    /// At most so many in a minute.
+    /// At most [`TOLD_PER_MINUTE`] lines.
     fn tell_of_stranger(&self, line: &str) {
         let mut budget = self.budget.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if budget.0.elapsed() > Duration::from_secs(60) {
@@ -280,7 +280,7 @@ impl Log<'_> {
         match budget.1 {
             ..=TOLD_PER_MINUTE => self.tell(line),
             told if told == TOLD_PER_MINUTE + 1 => {
-                self.tell("more connections are turned away than are told in a minute");
+                self.tell("more connections are refused; this minute's are not logged");
             }
             _ => {}
         }

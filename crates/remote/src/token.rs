@@ -1,4 +1,4 @@
-//! The secret that both ends are given, in a file.
+//! The secret that both ends have, in a file.
 
 use rustls::crypto::aws_lc_rs;
 use sha2::{Digest, Sha256};
@@ -14,7 +14,7 @@ const CHARACTERS_MAX: usize = 1024;
 /// Random bytes of a token that we make.
 const RANDOM_BYTES: usize = 32;
 
-/// Why a file gives no token.
+/// Why a file has no valid token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The system refused.
@@ -26,13 +26,13 @@ pub enum TokenError {
         error: io::Error,
     },
     /// Others may read the secret.
-    #[error("{0}: others may read it; for example chmod 600 {0}", path.display())]
+    #[error("{0}: other users can read it; for example chmod 600 {0}", path.display())]
     Open {
         /// Which file.
         path: PathBuf,
     },
-    /// Somebody else can change or replace what is read.
-    #[error("{}: it is {what}, and a secret is kept in a file of our own", path.display())]
+    /// Another user can change or replace the file.
+    #[error("{}: it is {what}; a secret must be in a regular file of this user", path.display())]
     Foreign {
         /// Which file.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum TokenError {
     },
     /// Not a token.
     #[error(
-        "{}: it does not hold a token, which is {CHARACTERS_MIN} to {CHARACTERS_MAX} printed \
+        "{}: it holds no token, which is {CHARACTERS_MIN} to {CHARACTERS_MAX} printable \
          characters without blanks in one line", path.display()
     )]
     NoToken {
@@ -86,11 +86,11 @@ pub fn read_or_make(path: &Path) -> Result<String, TokenError> {
     token_in(open_secret(path)?, path)
 }
 
-/// Opens a file that nobody but us may read or replace by another. What is looked at is what was
-/// opened, so that it cannot be exchanged in between.
+/// Opens a file that no other user may read or replace. The checks are of the open file, so that it
+/// cannot be exchanged in between.
 pub fn open_secret(path: &Path) -> Result<File, TokenError> {
     let foreign = |what| TokenError::Foreign { path: path.to_path_buf(), what };
-    // Without waiting for somebody who writes, should it be a pipe.
+    // Without waiting for a writer, should it be a pipe.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
@@ -100,7 +100,7 @@ pub fn open_secret(path: &Path) -> Result<File, TokenError> {
     };
     let found = file.metadata().map_err(io_error(path))?;
     if !found.is_file() {
-        return Err(foreign("no regular file"));
+        return Err(foreign("not a regular file"));
     }
     if found.mode() & 0o077 != 0 {
         return Err(TokenError::Open { path: path.to_path_buf() });
@@ -129,9 +129,9 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether two tokens are the same, in a time that says nothing about where they differ.
+/// Whether two tokens are the same, in a time that does not show where they differ.
 pub fn is_same(given: &str, expected: &str) -> bool {
-    // Digests have one length, so not even that of the token shows.
+    // Digests have one length, so the length of the token does not show either.
     let (given, expected) = (Sha256::digest(given), Sha256::digest(expected));
     let pairs = given.iter().zip(&expected);
     pairs.fold(0, |differences, (left, right)| black_box(differences | (left ^ right))) == 0
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(read(&link).unwrap(), token, "a client may keep its copy where it likes");
         let inside = folder.join("folder");
         fs::create_dir(&inside).unwrap();
-        assert!(refused(&inside).contains("no regular file"), "{}", refused(&inside));
+        assert!(refused(&inside).contains("not a regular file"), "{}", refused(&inside));
         if chown(&path, Some(65_534), None).is_err() {
             println!("skipped: only root can give a file to another user");
         } else {

@@ -71,7 +71,7 @@ fn without_descriptors_a_probe_rests_and_serves_when_there_are_some_again() {
         // Two loops that ask again at once would use two CPUs, or all that there is of them.
         let used = cpu_time() - before;
         assert!(used < Duration::from_millis(600), "{used:?} in {:?}", begin.elapsed());
-        assert!(has_told("cannot take connections"), "{told:?}");
+        assert!(has_told("cannot accept connections"), "{told:?}");
         setrlimit(Resource::Nofile, limit).unwrap();
         client.write_all(b"not what a client says").unwrap();
         while !has_told("not a client of ours") {

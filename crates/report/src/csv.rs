@@ -134,13 +134,13 @@ fn requests() -> Vec<Column> {
         of_point("unsent", "requests due and never sent; open loop only", |p| {
             p.requests.planned.map(|_| p.requests.unsent)
         }),
-        of_point("unanswered", "requests without an answer when the drain ended", |p| {
+        of_point("unanswered", "requests without a response when the drain ended", |p| {
             Some(p.requests.unanswered)
         }),
-        of_point("mismatched", "answers that failed a check of content", |p| Some(p.mismatched)),
+        of_point("mismatched", "responses that failed a check of content", |p| Some(p.mismatched)),
     ];
     for class in ["2xx", "3xx", "4xx", "5xx"] {
-        let meaning = format!("complete answers of status class {class}");
+        let meaning = format!("complete responses of status class {class}");
         columns.push(of_point(format!("status_{class}"), meaning, move |p| {
             p.status.get(class).copied()
         }));
@@ -154,7 +154,7 @@ fn requests() -> Vec<Column> {
     columns.push(of_point("bytes_sent", "bytes of requests", |p| Some(p.bytes.sent)));
     columns.push(of_point(
         "bytes_received",
-        "bytes of complete answers: head, framing, body",
+        "bytes of complete responses: head, framing, body",
         |p| Some(p.bytes.received),
     ));
     columns
@@ -197,7 +197,7 @@ const DISTRIBUTIONS: &[(&str, &str, PickSummary)] = &[
     ("latency", "latency: from send, or from the planned instant in open loop", |p| {
         Some(&p.latency_ns)
     }),
-    ("service", "time from send to answer", |p| Some(&p.service_ns)),
+    ("service", "time from send to response", |p| Some(&p.service_ns)),
     ("release_lag", "sent minus planned; open loop only", |p| p.release_lag_ns.as_ref()),
     ("connect", "time to connect", |p| Some(&p.connections.connect_ns)),
     ("handshake", "time of TLS handshakes", |p| p.connections.handshakes.handshake_ns.as_ref()),
@@ -233,18 +233,20 @@ fn distribution(prefix: &str, of: &str, pick: PickSummary) -> Vec<Column> {
 
 fn cost() -> Vec<Column> {
     vec![
-        of_point("answers", "whole answers in the window, good or not", |p| p.cpu.answers),
+        of_point("answers", "whole responses in the window, good or not", |p| p.cpu.responses),
         of_point(
             "client_us_per_request",
-            "CPU time of the generator per answer, good or not",
+            "CPU time of the generator per response, good or not",
             |p| p.cpu.client_us_per_request.and_then(finite),
         ),
         of_point("client_usr_us_per_request", "the part of it in user mode", |p| {
             p.cpu.client_usr_us_per_request.and_then(finite)
         }),
-        of_point("server_us_per_request", "CPU time of the server per answer, good or not", |p| {
-            p.cpu.server_us_per_request.and_then(finite)
-        }),
+        of_point(
+            "server_us_per_request",
+            "CPU time of the server per response, good or not",
+            |p| p.cpu.server_us_per_request.and_then(finite),
+        ),
         of_point("client_cpus", "CPUs' worth of time the generator used", |p| {
             p.cpu.client_cpus.and_then(finite)
         }),

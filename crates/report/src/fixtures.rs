@@ -17,7 +17,8 @@ pub(crate) use self::runs::*;
 use model::check::Check;
 use model::curve::Curve;
 use model::facts::{
-    CpuAccounting, CpuQuota, HostFacts, Nic, NicSettings, ProcessFacts, ServerFacts, Unreadable,
+    ClockOffset, CpuAccounting, CpuQuota, FarHost, HostFacts, Nic, NicSettings, Privilege,
+    ProcessFacts, ServerFacts, Unreadable,
 };
 use model::fanout::{Delivery, EventInfo, Fanout, Subscribers};
 use model::histogram::{Histogram, Summary};
@@ -25,9 +26,10 @@ use model::load::{
     Arrival, DriverKind, Hold, Level, Life, MixTarget, Question, Request, ServerProcess, Spacing,
     Stop, Trial, Warmup,
 };
+use model::metric::{Declaration, Kind, Unit as Of};
 use model::objective::{Expectation, Objective, Standing, Unit};
 use model::reading::{
-    CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes,
+    CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes, Value, Values,
 };
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome, Point,
@@ -49,6 +51,7 @@ use std::collections::BTreeMap;
 pub(crate) fn all() -> Vec<(&'static str, Run)> {
     vec![
         ("ramp_quota", ramp_quota()),
+        ("ramp_two_hosts", ramp_two_hosts()),
         ("ramp_generator", ramp_generator()),
         ("ramp_no_wall", ramp_no_wall()),
         ("ramp_unknown", ramp_unknown()),
@@ -199,7 +202,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             limit: u64::from(connections),
         },
         cpu: CpuCost {
-            answers: Some(completed),
+            responses: Some(completed),
             client_us_per_request: Some(scene.client_us),
             client_usr_us_per_request: Some(scene.client_us * 0.3),
             server_us_per_request: server(scene.server_us),
@@ -414,7 +417,7 @@ fn server() -> ServerFacts {
 fn trial(scene: &Scene, question: Question) -> Trial {
     let level = |connections: &u32| Level {
         connections: *connections,
-        connections_max: *connections,
+        spare: 0,
         depth: 1,
         arrival: Arrival::Closed,
         life: Life::default(),
@@ -513,11 +516,11 @@ fn run(scene: &Scene, question: Question) -> Run {
 
 fn definitions() -> BTreeMap<String, String> {
     [
-        ("points[].rate", "Complete answers with status 2xx or 3xx per second of measured time."),
-        ("points[].latency_ns", "From the send of a request to the last byte of its answer."),
+        ("points[].rate", "Complete responses with status 2xx or 3xx per second of measured time."),
+        ("points[].latency_ns", "From the send of a request to the last byte of its response."),
         (
             "points[].cpu.client_us_per_request",
-            "CPU time of the generator's process in the window, divided by answers of any status.",
+            "CPU time of the generator's process in the window, divided by responses of any kind.",
         ),
     ]
     .into_iter()

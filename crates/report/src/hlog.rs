@@ -6,8 +6,8 @@
 //! nanoseconds; the readable maximum of each line is in milliseconds, as everywhere else.
 //! Intervals count from the start of the run.
 
+use crate::hosts::origin_ns;
 use crate::page::Mark;
-use crate::rates::origin_ns;
 use crate::wording::{mark_of, point_phrase};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};

@@ -2,8 +2,8 @@
 //!
 //! What this room is for: one page per run that every renderer draws the same, and exports.
 //! In: a run with its verdict. Out: text, HTML, JSON, CSV, and an HdrHistogram log.
-//! Never: statistics or opinions of its own. It draws what judge decided; the only arithmetic is
-//! display rates derived from two readings, such as the share of CPU time by state.
+//! Never: statistics, rates or opinions of its own. It draws what judge decided and what observe
+//! made of the readings.
 
 pub mod page;
 
@@ -20,8 +20,8 @@ pub mod json;
 pub mod progress;
 
 mod export;
+mod hosts;
 mod printable;
-mod rates;
 pub mod story;
 mod wording;
 

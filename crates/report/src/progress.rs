@@ -134,7 +134,7 @@ mod tests {
     fn busy() -> (LevelInfo, Progress) {
         let level = Level {
             connections: 4000,
-            connections_max: 4000,
+            spare: 0,
             depth: 1,
             arrival: Arrival::Closed,
             life: Life::default(),

@@ -143,22 +143,22 @@ pub(crate) fn percent(value: f64) -> String {
 /// Failures from which on it is said what CPU time per request is made of, as a share.
 const MIXED_MIN: f64 = 0.01;
 
-/// Of what the CPU time per request of a point is made, when not of good answers alone: how many of
-/// the answers were not good, and how many requests had none.
+/// Of what the CPU time per request of a point is made, when not of good responses alone: how many
+/// of the responses were not good, and how many requests had none.
 pub(crate) fn mixed_cost(point: &Point) -> Option<String> {
     if point.events.is_some() || point.cpu.client_us_per_request.is_none() {
         return None;
     }
-    let (answers, good) = point.answers();
+    let (responses, good) = point.responses();
     let part = |some: u64, of: u64| {
         let share = some as f64 / of.max(1) as f64;
         (share >= MIXED_MIN).then(|| percent(share * 100.0))
     };
     let sent = point.requests.sent;
-    let bad = part(answers.saturating_sub(good), answers)
-        .map(|share| format!("{share} % of the answers were not good"));
-    let without = part(sent.saturating_sub(answers), sent)
-        .map(|share| format!("{share} % of the requests had no answer"));
+    let bad = part(responses.saturating_sub(good), responses)
+        .map(|share| format!("{share} % of the responses were not good"));
+    let without = part(sent.saturating_sub(responses), sent)
+        .map(|share| format!("{share} % of the requests had no response"));
     let parts: Vec<_> = bad.into_iter().chain(without).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }

@@ -41,7 +41,7 @@ class Browser {
     this.profile = mkdtempSync(join(tmpdir(), "report-browser-"));
     const stdio = ["ignore", "ignore", "ignore", "pipe", "pipe"];
     this.child = spawn(program, [...FLAGS, `--user-data-dir=${this.profile}`], { stdio });
-    this.answers = new Map();
+    this.responses = new Map();
     this.listeners = [];
     this.number = 0;
     let rest = "";
@@ -57,8 +57,8 @@ class Browser {
       this.listeners.forEach((listener) => listener(message));
       return;
     }
-    const { resolve: done, reject } = this.answers.get(message.id);
-    this.answers.delete(message.id);
+    const { resolve: done, reject } = this.responses.get(message.id);
+    this.responses.delete(message.id);
     if (message.error) reject(new Error(message.error.message));
     else done(message.result);
   }
@@ -67,7 +67,7 @@ class Browser {
     this.number += 1;
     const id = this.number;
     this.child.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
-    return new Promise((done, reject) => this.answers.set(id, { resolve: done, reject }));
+    return new Promise((done, reject) => this.responses.set(id, { resolve: done, reject }));
   }
 
   async close() {

@@ -9,7 +9,7 @@
 //! reading per line, both appended as they come; `server-readings.ndjson`, the same of a probe on
 //! the server's host, with that host's own times, when there was one; `latencies.json`, the whole
 //! latency distribution of each point (HdrHistogram V2, deflated, base64); `profiles/`, by point
-//! and process, in pprof format, when they were wanted; `run.json`, the record,
+//! and process, in pprof format, if requested; `run.json`, the record,
 //! written last under its final name, so that a directory without it is a run that did not end.
 
 mod read;
@@ -23,7 +23,7 @@ pub use write::Writer;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A run tells what was asked of which server: that is for its owner.
+/// A run holds the requests and the server's name, which are for its owner only.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const RECORD: &str = "run.json";
@@ -35,7 +35,7 @@ const LATENCIES: &str = "latencies.json";
 /// Why a run could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refused.
+    /// A system call failed.
     #[error("{}: {error}", path.display())]
     Io {
         /// Which file or directory.
@@ -54,7 +54,7 @@ pub enum StoreError {
         /// Points that were written before.
         points: usize,
     },
-    /// The file is not what it should be.
+    /// The file is malformed.
     #[error("{}: {error}", path.display())]
     Malformed {
         /// Which file.
@@ -64,7 +64,7 @@ pub enum StoreError {
     },
     /// The record was written by another version.
     #[error(
-        "{}: schema '{found}' is not known here, this version reads '{known}'",
+        "{}: unknown schema '{found}'; this version reads '{known}'",
         path.display()
     )]
     Schema {

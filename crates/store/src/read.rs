@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Result<Run, StoreError> {
     })
 }
 
-/// Nothing when there was no probe on the server's host.
+/// `None` without a probe on the server's host.
 fn read_of_server(path: &Path) -> Result<Vec<Reading>, StoreError> {
     if path.exists() { Readings::open(path)?.load() } else { Ok(Vec::new()) }
 }
@@ -77,8 +77,8 @@ fn read_latencies(path: &Path) -> Result<Vec<Histogram>, StoreError> {
     texts.iter().map(decode).collect()
 }
 
-/// A distribution inflated, when it is laid out as ours are. The head is looked at first: it says
-/// how much memory the buckets take, up to gigabytes.
+/// An inflated distribution, when it has our layout. The head is checked first: it determines how
+/// much memory the buckets take, up to gigabytes.
 fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
     let (cookie, rest) = bytes.split_at_checked(4)?;
     let (_length, deflated) = rest.split_at_checked(4)?;
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// The head of such a file asks for gigabytes, and so does the length of its payload.
+    /// The head of such a file claims gigabytes, and so does the length of its payload.
     #[test]
     fn a_head_that_asks_for_much_is_refused() {
         let deflate = |plain: &[u8]| {

@@ -1,5 +1,5 @@
-//! Raw readings on disk while a run goes on: memory stays flat however long it lasts, and what was
-//! read survives the program.
+//! Raw readings on disk during a run: memory stays flat however long it lasts, and readings survive
+//! the program.
 
 use crate::{FILE_MODE, StoreError, io_error, malformed};
 use model::reading::{Data, Reading};
@@ -10,7 +10,7 @@ use std::mem::{Discriminant, discriminant};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// About so many readings are loaded at once, so that a page of a long run stays drawable.
+/// About this many readings are loaded at once, so that a page of a long run can be drawn.
 const LOADED_MAX: u64 = 40_000;
 
 /// A log of readings, in time order: one JSON object per line.
@@ -95,12 +95,12 @@ impl Readings {
         self.failure.as_ref()
     }
 
-    /// Where the next reading will be, to read from there.
+    /// Position of the next reading, to read from there.
     pub fn end(&self) -> u64 {
         self.length
     }
 
-    /// Readings from a place that [`Readings::end`] gave (0 is the begin), one after the other.
+    /// Readings from a position of [`Readings::end`] (0 is the begin), one after the other.
     pub fn since(&self, place: u64) -> impl Iterator<Item = Result<Reading, StoreError>> {
         let parse = |(number, line): (usize, io::Result<Vec<u8>>)| {
             let line = line.map_err(io_error(&self.path))?;
@@ -129,7 +129,7 @@ impl Readings {
     }
 }
 
-/// Reads a file up to a place, whoever else reads or writes it.
+/// Reads a file up to a position, also while others read or write it.
 struct Tail<'a> {
     file: &'a File,
     offset: u64,

@@ -23,8 +23,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes the directory of a run below `parent`, under a name not yet taken. Only its owner
-    /// reads what is in it; `parent` is as it was.
+    /// Makes the directory of a run below `parent`, under a free name. Only its owner can read it;
+    /// `parent` is unchanged.
     pub fn create(parent: &Path, name: &str) -> Result<Self, StoreError> {
         fs::create_dir_all(parent).map_err(io_error(parent))?;
         let mut directory = parent.join(name);
@@ -47,7 +47,7 @@ impl Writer {
         &self.directory
     }
 
-    /// Appends a point, so that it survives whatever comes.
+    /// Appends a point, so that it survives a crash.
     pub fn add_point(&mut self, point: &Point) -> Result<(), StoreError> {
         let path = self.directory.join(POINTS);
         let mut line = json(&path, point)?;
@@ -60,7 +60,7 @@ impl Writer {
         Readings::create(&self.directory.join(READINGS))
     }
 
-    /// The log of what a probe on the server's host reads, still empty.
+    /// The log of readings of a probe on the server's host, still empty.
     pub fn server_readings(&self) -> Result<Readings, StoreError> {
         Readings::create(&self.directory.join(SERVER_READINGS))
     }
@@ -79,7 +79,7 @@ impl Writer {
     pub fn discard_if_empty(self) {
         let path = self.directory.join(POINTS);
         if fs::metadata(&path).is_ok_and(|data| data.len() == 0) {
-            // There is not always one; leaving the rest behind would do no harm.
+            // It may be absent; files left behind do no harm.
             let _ = fs::remove_file(self.directory.join(SERVER_READINGS));
             let _ = fs::remove_file(path)
                 .and_then(|()| fs::remove_file(self.directory.join(READINGS)))
@@ -105,7 +105,7 @@ impl Writer {
     }
 }
 
-/// A file that was not there before, for its owner only.
+/// A new file, for its owner only.
 fn create(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(FILE_MODE).open(path)
 }

@@ -5,8 +5,9 @@ use crate::error::TuneError;
 use crate::host::Host;
 use crate::journal::{Begin, Entry, Header, Journal, Lock, Open, Recorded, Story, VERSION};
 use crate::knob::{Act, Effect, Sign};
+use crate::link;
 use crate::namespace;
-use crate::place::{Place, Seen, link};
+use crate::place::{Place, Seen};
 use crate::plan::{Change, Planned, find};
 use crate::revert::{self, Absent};
 use model::tuning::{Fate, Row, Scope};
@@ -69,7 +70,7 @@ pub fn apply(
     let lock = ready(host, journal, tell)?;
     let (rows, todo) = look(host, journal, planned, options)?;
     let deadline = deadline(&todo, options)?;
-    let header = header(host, deadline, options);
+    let header = header(host, deadline, options.note);
     let open = journal.begin(&lock, &header)?;
     let mut under = Under { host, options, open, rows, deadline: header.deadline_boot_ms, tell };
     let done = under.watch().and_then(|()| under.write(&todo)).and_then(|()| under.judge(&todo));
@@ -134,7 +135,7 @@ fn look<'a>(
     if let Some(error) = damaged.into_iter().next() {
         return Err(error);
     }
-    let foreign = namespace::foreign_sys(host);
+    let foreign = namespace::foreign_sys(&host.root);
     let (mut rows, mut todo, mut is_refused) = (Vec::new(), Vec::new(), false);
     let mut taken = BTreeSet::new();
     for Planned { row, change } in planned {
@@ -228,12 +229,12 @@ fn deadline(todo: &[Todo<'_>], options: &Options<'_>) -> Result<Option<Duration>
         Some(deadline) if deadline.is_zero() => {
             refuse("a deadline of nothing leaves no time to keep it; for example --deadline 30s")
         }
-        Some(_) if options.watch.is_none() => refuse("there is nobody to start it"),
+        Some(_) if options.watch.is_none() => refuse("the watchdog cannot be started"),
         deadline => Ok(deadline),
     }
 }
 
-fn header(host: &Host, deadline: Option<Duration>, options: &Options<'_>) -> Header {
+pub(crate) fn header(host: &Host, deadline: Option<Duration>, note: &str) -> Header {
     Header {
         version: VERSION,
         transaction: 0,
@@ -243,8 +244,9 @@ fn header(host: &Host, deadline: Option<Duration>, options: &Options<'_>) -> Hea
         at_unix_ms: clock::unix_ms(),
         program: format!("ceiling {}", env!("CARGO_PKG_VERSION")),
         pid: std::process::id(),
+        held_since_ticks: None,
         deadline_boot_ms: deadline.map(|left| clock::boot_ms() + left.as_millis() as u64),
-        note: options.note.to_string(),
+        note: note.to_string(),
     }
 }
 
@@ -351,7 +353,7 @@ impl Under<'_, '_> {
 /// A value that is not the one from before this transaction must not be put back as such.
 fn moved(seen: &Seen, now: &Seen) -> String {
     format!(
-        "it was '{}' when all was looked at and is '{}' now: somebody else set it, or a change \
+        "it was '{}' at the first look and is '{}' now: another program set it, or a change \
          before it in this plan moves it; then apply one after the other, with --only",
         seen.value, now.value
     )
@@ -371,7 +373,7 @@ fn begin(host: &Host, seq: usize, row: &Row, change: &Change, before: Seen) -> B
         wanted: change.wanted.clone(),
         before,
         sign: sign_of(&row.knob).and_then(|sign| (sign.read)(host, &change.place)),
-        device_index: change.place.device().and_then(|name| link::index(host, name)),
+        device_index: change.place.device().and_then(|name| link::index(&host.root, name)),
         at_boot_ms: Some(clock::boot_ms()),
     }
 }

@@ -1,6 +1,9 @@
 //! What of a host matters to knobs, read once: CPUs, network devices, their queues and interrupts.
 
 use crate::cpus::CpuSet;
+use crate::process;
+use ::host::{interrupts as kernel_table, namespace};
+use model::reading::Interrupt as Entry;
 use model::root::Root;
 use std::fs;
 use std::path::Path;
@@ -64,7 +67,7 @@ pub enum Profile {
     /// The most requests per second.
     #[default]
     Throughput,
-    /// The shortest answers at moderate load.
+    /// The shortest responses at moderate load.
     Latency,
     /// Many connections that come and go.
     Churn,
@@ -127,10 +130,7 @@ impl Host {
         let allowed = text("/proc/self/status");
         let allowed = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         let cpus_online = list("/sys/devices/system/cpu/online");
-        // Of this thread: `/proc/sys/net` follows it, not its process.
-        let namespace = fs::read_link(root.path("/proc/thread-self/ns/net")).ok();
-        let first = fs::read_link(root.path("/proc/1/ns/net")).ok();
-        let pids = fs::read_link(root.path("/proc/self/ns/pid")).ok();
+        let namespace = namespace::of(&root, "net");
         Self {
             cpus_possible: list("/sys/devices/system/cpu/possible"),
             cpus_allowed: allowed
@@ -140,9 +140,9 @@ impl Host {
             servers: Vec::new(),
             boot_id: text("/proc/sys/kernel/random/boot_id").trim().to_string(),
             // A host made up of files has no links at all, and one namespace.
-            is_initial_namespace: namespace == first,
-            pid_namespace: pids.map(|link| link.display().to_string()).unwrap_or_default(),
-            namespace: namespace.map(|link| link.display().to_string()).unwrap_or_default(),
+            is_initial_namespace: namespace == namespace::of_first_process(&root, "net"),
+            pid_namespace: namespace::of(&root, "pid").unwrap_or_default(),
+            namespace: namespace.unwrap_or_default(),
             cpus_online,
             root,
         }
@@ -178,7 +178,8 @@ impl Host {
 
 fn devices(root: &Root, online: &CpuSet) -> Vec<Device> {
     let net = root.path("/sys/class/net");
-    let table = fs::read_to_string(root.path("/proc/interrupts")).unwrap_or_default();
+    let table = process::read(&root.path("/proc/interrupts"), kernel_table::parse);
+    let table = table.unwrap_or_default();
     let mut devices: Vec<Device> = names_in(&net)
         .into_iter()
         .filter(|name| name != "lo")
@@ -188,7 +189,7 @@ fn devices(root: &Root, online: &CpuSet) -> Vec<Device> {
     devices
 }
 
-fn device(folder: &Path, name: String, table: &str, online: &CpuSet) -> Device {
+fn device(folder: &Path, name: String, table: &[Entry], online: &CpuSet) -> Device {
     let queues = |kind: &str| {
         let mut names = names_in(&folder.join("queues"));
         names.retain(|queue| queue.starts_with(kind));
@@ -208,7 +209,7 @@ fn device(folder: &Path, name: String, table: &str, online: &CpuSet) -> Device {
 }
 
 /// Interrupts of a device's own functions, and with virtio of the PCI function that carries it.
-fn interrupts(folder: &Path, table: &str) -> Vec<Interrupt> {
+fn interrupts(folder: &Path, table: &[Entry]) -> Vec<Interrupt> {
     let own = names_in(&folder.join("device/msi_irqs"));
     let carrier = fs::canonicalize(folder.join("device")).ok();
     let carrier = carrier.and_then(|device| Some(device.parent()?.join("msi_irqs")));
@@ -224,11 +225,10 @@ fn interrupts(folder: &Path, table: &str) -> Vec<Interrupt> {
     found
 }
 
-/// The last word of an interrupt's line in `/proc/interrupts`.
-fn name_of(table: &str, irq: u32) -> String {
-    let start = format!("{irq}:");
-    let line = table.lines().find(|line| line.trim_start().starts_with(&start));
-    let word = line.and_then(|line| line.split_whitespace().next_back());
+/// The last word of what the kernel's table says of an interrupt.
+fn name_of(table: &[Entry], irq: u32) -> String {
+    let entry = table.iter().find(|entry| entry.irq.parse() == Ok(irq));
+    let word = entry.and_then(|entry| entry.device.split_whitespace().next_back());
     word.unwrap_or_default().to_string()
 }
 

@@ -33,10 +33,14 @@ const OPEN_MAX: usize = 10_000;
 /// Where root's journal is, unless the environment says otherwise.
 const FOLDER: &str = "/var/lib/ceiling/tune";
 
-/// Where the journal is: `CEILING_TUNE_JOURNAL`, or root's own folder.
+/// Where the journal is: `CEILING_TUNE_JOURNAL`, or root's own folder. Another user, who can change
+/// nothing but servers of his own, has it in `XDG_RUNTIME_DIR`; root never, because that is the one
+/// of whoever became root with `su` or `sudo -E`.
 pub fn journal_folder() -> PathBuf {
-    let told = env::var_os("CEILING_TUNE_JOURNAL").filter(|folder| !folder.is_empty());
-    told.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
+    let named = |name| env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let is_root = rustix::process::geteuid().is_root();
+    let own = || named("XDG_RUNTIME_DIR").filter(|_| !is_root).map(|own| own.join("ceiling/tune"));
+    named("CEILING_TUNE_JOURNAL").or_else(own).unwrap_or_else(|| PathBuf::from(FOLDER))
 }
 
 /// A folder of transactions.

@@ -1,4 +1,4 @@
-//! What a knob is. Each is one file of [`crate::knobs`], always of the same shape.
+//! What a knob is. [`crate::knobs`] holds them, all of the same shape.
 
 use crate::cpus::CpuSet;
 use crate::host::{Device, Host, Wish};
@@ -81,7 +81,7 @@ impl Ask<'_> {
     }
 }
 
-/// The answer.
+/// The response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proposal {
     /// This value, normalised.

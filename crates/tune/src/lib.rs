@@ -6,10 +6,10 @@
 //! before it is made, read back by meaning, and put back by compare and swap.
 //! Never: a change without an entry on disk, a value of somebody else overwritten, a command run.
 
+use ::host::{clock, cpus, link, namespace, process};
+
 mod advise;
 
-mod cpus;
-mod groups;
 mod host;
 mod knob;
 mod knobs;
@@ -20,16 +20,16 @@ mod plan;
 mod wanted;
 
 mod apply;
+mod children;
 mod export;
 mod guard;
-mod heirs;
+mod held;
 mod journal;
 mod reach;
 mod revert;
+mod server;
 mod status;
 
-mod clock;
-mod namespace;
 pub mod trust;
 
 mod error;
@@ -38,18 +38,20 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use self::host::{Device, Host, Interrupt, Profile, Split, Wish};
+pub use ::host::CpuSet;
 pub use advise::{Asked, advise};
 pub use apply::{Applied, DEADLINE, DEADLINE_MAX, Disruption, Options, Watch, apply, places};
-pub use cpus::CpuSet;
 pub use error::TuneError;
 pub use export::{Durable, Form, export};
 pub use guard::{Watched, guard, keep, now_boot_ms};
-pub use host::{Device, Host, Interrupt, Profile, Split, Wish};
+pub use held::{is_changed, put_back_abandoned};
 pub use journal::{Journal, journal_folder};
 pub use knob::{Act, Ask, Effect, Knob, Proposal, Sign};
 pub use knobs::REGISTRY;
 pub use place::{Format, Place, PlaceError, Seen, Setting};
 pub use plan::{Change, Planned, find, plan};
 pub use revert::{Which, revert};
+pub use server::{ServerChange, Taken};
 pub use status::{Standing, drift, standing, status};
 pub use wanted::knob;

@@ -7,9 +7,9 @@
 pub mod daemon;
 pub mod ethtool;
 mod file;
+pub mod group;
 mod limits;
-pub mod link;
-pub mod process;
+pub mod masks;
 pub mod qdisc;
 pub mod threads;
 
@@ -17,6 +17,7 @@ pub use ethtool::Setting;
 pub use file::Format;
 
 use crate::host::Host;
+use crate::process;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::thread;
@@ -59,6 +60,35 @@ pub enum Place {
         /// When it started, ticks since the boot.
         started_ticks: u64,
     },
+    /// CPUs of each thread of a process and its children, while they are kept on fewer.
+    Masks {
+        /// The process at the top.
+        pid: u32,
+        /// When it started, ticks since the boot.
+        started_ticks: u64,
+        /// List of the CPUs that they are kept on.
+        to: String,
+        /// What each of them had.
+        before: masks::Lists,
+    },
+    /// The CPU limit of a control group of version 2.
+    CpuMax {
+        /// Its folder.
+        folder: String,
+        /// Number of that folder, which another group of its name does not have.
+        inode: u64,
+    },
+    /// The control group of version 1 that a process and its children are in.
+    Group {
+        /// The process at the top.
+        pid: u32,
+        /// When it started, ticks since the boot.
+        started_ticks: u64,
+        /// Folder of the group they were in.
+        from: String,
+        /// Folder of the group that is made for them.
+        made: String,
+    },
     /// Whether a daemon runs or is paused.
     Daemon {
         /// Its name.
@@ -94,7 +124,7 @@ pub enum PlaceError {
 /// What the errors of these files mean, which their names do not say.
 fn meaning(error: &io::Error) -> String {
     let why = match error.raw_os_error() {
-        Some(libc::EIO) => "the kernel manages this interrupt itself, nobody can move it",
+        Some(libc::EIO) => "the kernel manages this interrupt itself and does not let it be moved",
         Some(libc::EOVERFLOW) => "the mask names CPUs that this kernel cannot have",
         Some(libc::EROFS) => "the file system is read-only, as in a container; use the host",
         Some(libc::EACCES | libc::EPERM) => "not allowed; it takes root of the host",
@@ -119,6 +149,9 @@ impl PlaceError {
 const TRIES: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Files of control groups, where all but containers have them.
+const GROUPS: &str = "/sys/fs/cgroup/";
+
 /// Files of the network, which are of one namespace.
 const NETWORK_FILES: &[&str] = &["/proc/sys/net/", "/sys/class/net/"];
 
@@ -129,7 +162,7 @@ const FOLDERS: &[&str] = &[
     "/proc/irq/",
     "/sys/class/net/",
     "/sys/devices/system/",
-    "/sys/fs/cgroup/",
+    GROUPS,
     "/sys/kernel/mm/",
     "/sys/module/",
 ];
@@ -159,7 +192,7 @@ impl Place {
         match self {
             Self::File { path, .. } => path.strip_prefix("/sys/class/net/")?.split('/').next(),
             Self::Ethtool { device, .. } | Self::Qdisc { device } => Some(device),
-            Self::Threads { .. } | Self::Daemon { .. } | Self::OpenFiles { .. } => None,
+            _ => None,
         }
     }
 
@@ -177,7 +210,7 @@ impl Place {
 
     /// The limit of open files of a process; nothing when it is gone.
     pub fn open_files(host: &Host, pid: u32) -> Option<Self> {
-        let started_ticks = limits::started_ticks(host, pid)?;
+        let started_ticks = process::stat_on(&host.root, pid).ok()?.started_ticks;
         Some(Self::OpenFiles { pid, started_ticks })
     }
 
@@ -188,6 +221,9 @@ impl Place {
             Self::Ethtool { device, setting } => ethtool::read(host, device, setting),
             Self::Qdisc { device } => qdisc::read(host, device),
             Self::Threads { pid, started_ticks } => Ok(threads::read(host, *pid, *started_ticks)),
+            Self::CpuMax { folder, inode } => group::read_limit(host, folder, *inode),
+            Self::Masks { .. } => self.masks().map_or(Ok(None), |masks| masks.read(host)),
+            Self::Group { .. } => self.moved().map_or(Ok(None), |moved| moved.read(host)),
             Self::Daemon { pid, started_ticks, .. } => Ok(daemon::read(host, *pid, *started_ticks)),
             Self::OpenFiles { pid, started_ticks } => limits::read(host, *pid, *started_ticks),
         }
@@ -213,6 +249,9 @@ impl Place {
             Self::Threads { pid, started_ticks } => {
                 threads::write(host, (*pid, *started_ticks), value)
             }
+            Self::CpuMax { folder, inode } => group::write_limit(host, folder, *inode, value),
+            Self::Masks { .. } => self.masks().map_or(Ok(()), |masks| masks.write(host, value)),
+            Self::Group { .. } => self.moved().map_or(Ok(()), |moved| moved.write(host, value)),
             Self::Daemon { name, pid, started_ticks } => {
                 daemon::write(host, name, (*pid, *started_ticks), value)
             }
@@ -242,11 +281,34 @@ impl Place {
     /// Whether it is a place that we would ever have written: what a journal says is not believed
     /// blindly.
     pub(crate) fn check_sound(&self) -> Result<(), String> {
-        match self.path() {
-            Some(path) if !is_of_the_kernel(path) => {
+        match self {
+            Self::File { path, .. } if !is_of_the_kernel(path) => {
                 Err(format!("'{path}' is no file of the kernel"))
             }
+            Self::CpuMax { folder, .. } => group::check_path(folder),
+            Self::Group { from, made, .. } => group::check_made(from, made),
+            Self::Masks { .. } => self.masks().map_or(Ok(()), |masks| masks.check()),
             _ => Ok(()),
+        }
+    }
+
+    fn masks(&self) -> Option<masks::Masks<'_>> {
+        let Self::Masks { pid, started_ticks, to, before } = self else { return None };
+        Some(masks::Masks { pid: *pid, started_ticks: *started_ticks, to, before })
+    }
+
+    fn moved(&self) -> Option<group::Move<'_>> {
+        let Self::Group { pid, from, made, .. } = self else { return None };
+        Some(group::Move { pid: *pid, from, made })
+    }
+
+    /// The file or folder of a control group that it is in, when it is in one.
+    pub(crate) fn in_control_group(&self) -> Option<&str> {
+        match self {
+            Self::File { path, .. } => Some(path.as_str()).filter(|path| path.starts_with(GROUPS)),
+            Self::CpuMax { folder, .. } => Some(folder),
+            Self::Group { from, .. } => Some(from),
+            _ => None,
         }
     }
 
@@ -269,8 +331,10 @@ impl Place {
         match self {
             Self::OpenFiles { pid, started_ticks }
             | Self::Threads { pid, started_ticks }
+            | Self::Masks { pid, started_ticks, .. }
+            | Self::Group { pid, started_ticks, .. }
             | Self::Daemon { pid, started_ticks, .. } => Some((*pid, *started_ticks)),
-            Self::File { .. } | Self::Ethtool { .. } | Self::Qdisc { .. } => None,
+            _ => None,
         }
     }
 
@@ -297,6 +361,9 @@ impl Place {
             Self::Threads { pid, .. } => threads::show(*pid),
             Self::Daemon { name, pid, .. } => daemon::show(name, *pid),
             Self::OpenFiles { pid, .. } => limits::shown(*pid),
+            Self::Masks { pid, .. } => masks::show(*pid),
+            Self::CpuMax { folder, .. } => group::show_limit(folder),
+            Self::Group { pid, from, .. } => group::show_group(*pid, from),
         }
     }
 }

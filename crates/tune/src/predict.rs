@@ -1,6 +1,6 @@
 //! The arithmetic of predictions: what a change can do to a rate, given what limits it.
 //!
-//! Six kinds, each a function with its figures spelled out in the answer:
+//! Six kinds, each a function with its figures spelled out in the response:
 //!
 //! - [`elsewhere`]: the wall is another one: nothing, within the noise of the run;
 //! - [`work`], [`removed_work`]: of `c` microseconds per request on the CPU that limits, `m` can
@@ -14,7 +14,7 @@
 //!   the [`next_wall`]. How much is needed follows from Little's law: rate times holding time;
 //! - [`fewer_bytes`]: on a full link at most the ratio of the bytes.
 //!
-//! When nothing is known: what was not measured is never taken for zero. The answer is unknown,
+//! When nothing is known: what was not measured is never taken for zero. The response is unknown,
 //! with the command whose run would tell.
 
 use model::tuning::{Basis, CpuSignal, Prediction, Signals};
@@ -69,7 +69,7 @@ pub fn needed(rate: Option<f64>, holding_s: f64) -> Option<f64> {
     finite(finite(rate).map(|rate| rate * holding_s))
 }
 
-/// Nobody measured `what`; the answer says which run would, and what to look at in it.
+/// Nobody measured `what`; the response says which run would, and what to look at in it.
 pub fn unknown(what: &str, reconsider: &str) -> Prediction {
     let settle = format!("{SETTLES} would tell: {reconsider}");
     Prediction::unknown(format!("not measured: {what}"), &settle)
@@ -118,7 +118,7 @@ pub struct Count<'a> {
     pub what: &'a str,
     /// What goes away even when another wall limits the rate.
     pub removes: &'a str,
-    /// Which counter would change the answer.
+    /// Which counter would change the response.
     pub reconsider: &'a str,
 }
 
@@ -160,7 +160,7 @@ pub struct Room<'a> {
     pub what: &'a str,
     /// Rate and holding time in seconds of what fills it, where they are known.
     pub held: Option<(f64, f64)>,
-    /// Which counter would change the answer.
+    /// Which counter would change the response.
     pub reconsider: &'a str,
 }
 

@@ -5,8 +5,9 @@
 
 use crate::host::Host;
 use crate::journal::{Begin, Header};
+use crate::link;
 use crate::namespace;
-use crate::place::{Place, link};
+use crate::place::Place;
 use std::fs;
 
 /// Where a change was made, and where we are.
@@ -56,12 +57,13 @@ impl Reach<'_> {
         if !place.is_of_network_namespace() || *namespace == self.host.namespace {
             return None;
         }
-        if !namespace::is_alive(self.host, namespace) {
+        if !namespace::is_alive(&self.host.root, &self.host.pid_namespace, namespace) {
             let why = "no process and no name has its network namespace any more; its values \
                        ended with it";
             return Some(Elsewhere::Ended(why.to_string()));
         }
-        let how = if namespace::is_of_first_process(self.host, namespace) {
+        let how = if namespace::of_first_process(&self.host.root, "net").as_ref() == Some(namespace)
+        {
             "the host's own: revert outside of ip netns exec"
         } else {
             "revert there: ip netns exec NAME ceiling tune revert (of a process: first ip netns \
@@ -84,11 +86,11 @@ impl Reach<'_> {
     /// A name outlives its device: the next one may have it, and the device another.
     fn of_device(&self, begin: &Begin) -> Option<Elsewhere> {
         let (name, then) = begin.place.device().zip(begin.device_index)?;
-        let now = link::index(self.host, name);
+        let now = link::index(&self.host.root, name);
         if now == Some(then) || self.is_earlier_boot() {
             return None;
         }
-        if let Some(other) = link::name(self.host, then).filter(|other| other != name) {
+        if let Some(other) = link::name(&self.host.root, then).filter(|other| other != name) {
             let why = format!("{name} is called {other} now; give it back its name, then revert");
             return Some(Elsewhere::Hidden(why));
         }
@@ -108,27 +110,27 @@ impl Reach<'_> {
                 hidden("it is there and cannot be read: its device is being set up again")
             }
             Place::Ethtool { device, .. } | Place::Qdisc { device }
-                if link::index(self.host, device).is_some() =>
+                if link::index(&self.host.root, device).is_some() =>
             {
                 hidden("the device is there and says nothing of it now")
             }
             _ if is_below("/sys/") && !exists("/sys/devices/system/cpu") => {
                 hidden("/sys is not mounted here, so nothing is known of it")
             }
-            _ if is_below("/sys/fs/cgroup/") && !self.has_control_groups(place) => {
+            _ if place.in_control_group().is_some_and(|path| !self.has_control_groups(path)) => {
                 hidden("no control groups are mounted here, as inside of ip netns exec")
             }
             _ => Elsewhere::Ended("what it belonged to is gone".to_string()),
         }
     }
 
-    /// Whether a hierarchy of control groups is mounted on the way to a place.
-    fn has_control_groups(&self, place: &Place) -> bool {
+    /// Whether a hierarchy of control groups is mounted on the way to a file or folder.
+    fn has_control_groups(&self, path: &str) -> bool {
         let mounts = self.host.text("/proc/self/mountinfo").unwrap_or_default();
-        let path = place.path().unwrap_or_default();
         mounts.lines().any(|line| {
             let point = line.split(' ').nth(4).unwrap_or_default();
-            let is_on_the_way = path.strip_prefix(point).is_some_and(|rest| rest.starts_with('/'));
+            let rest = path.strip_prefix(point);
+            let is_on_the_way = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
             let is_groups = line.contains(" - cgroup ") || line.contains(" - cgroup2 ");
             is_on_the_way && is_groups
         })

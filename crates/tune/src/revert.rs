@@ -1,9 +1,10 @@
 //! Putting back: newest first, in reverse order, by compare and swap.
 
 use crate::apply::shown;
+use crate::children;
 use crate::clock;
 use crate::error::TuneError;
-use crate::heirs;
+use crate::held;
 use crate::host::Host;
 use crate::journal::{Begin, Ended, Entry, Journal, Lock, Open, Recorded, Story};
 use crate::namespace;
@@ -62,7 +63,8 @@ pub(crate) fn revert_locked(
     damaged.into_iter().next().map_or(Ok(rows), Err)
 }
 
-/// Puts back transactions whose deadline passed while nobody watched.
+/// Puts back transactions whose deadline passed while nobody watched, and those whose process is
+/// gone that should have done it.
 pub(crate) fn overdue(
     host: &Host,
     journal: &Journal,
@@ -71,10 +73,14 @@ pub(crate) fn overdue(
 ) -> Result<Vec<Row>, TuneError> {
     let (stories, _) = journal.stories()?;
     let mut rows = Vec::new();
-    for story in stories.into_iter().filter(|story| is_overdue(host, story)) {
+    for story in stories.into_iter().filter(|story| is_left(host, story)) {
         rows.extend(put_back_story(host, journal, lock, story, tell)?);
     }
     Ok(rows)
+}
+
+fn is_left(host: &Host, story: &Story) -> bool {
+    is_overdue(host, story) || held::is_abandoned(host, story)
 }
 
 /// Whether a deadline has passed that nobody lifted.
@@ -89,7 +95,7 @@ pub(crate) fn left_ms(host: &Host, story: &Story) -> Option<u64> {
     is_this_boot.then(|| deadline.saturating_sub(clock::boot_ms()))
 }
 
-fn put_back_story(
+pub(crate) fn put_back_story(
     host: &Host,
     journal: &Journal,
     lock: &Lock,
@@ -119,7 +125,7 @@ pub(crate) fn put_back_all(
     absent: Absent,
     tell: &mut dyn FnMut(&Row),
 ) -> Vec<Row> {
-    let foreign = namespace::foreign_sys(host);
+    let foreign = namespace::foreign_sys(&host.root);
     let changes: Vec<Recorded> = open.story.open_changes().rev().cloned().collect();
     let mut rows = Vec::new();
     for change in changes {
@@ -220,7 +226,7 @@ impl Around<'_> {
         change: &Recorded,
         (now, note): (Option<String>, String),
     ) -> (Option<String>, Fate, String) {
-        match heirs::put_back(self.reach.host, change) {
+        match children::put_back(self.reach.host, change) {
             Ok(heirs) => (now, Fate::Reverted, format!("{note}{}", heirs.unwrap_or_default())),
             Err(why) => (now, Fate::Failed, why),
         }
@@ -234,7 +240,7 @@ fn since_the_restart(begin: &Begin, present: String) -> (Option<String>, Fate, S
         return (Some(present), Fate::Gone, why.to_string());
     }
     let why = format!(
-        "the host was started again since; before our change it was '{}', now somebody set \
+        "the host was started again since; before our change it was '{}'; now another program set \
          '{present}'",
         begin.before.value
     );
@@ -244,8 +250,8 @@ fn since_the_restart(begin: &Begin, present: String) -> (Option<String>, Fate, S
 /// What to do about a value that is neither ours nor the one before.
 pub(crate) fn drifted(begin: &Begin, present: &str) -> String {
     format!(
-        "somebody else set '{present}' since we wrote '{}'; left alone; before us it was '{}': set \
-         that by hand if it is meant, then revert again",
+        "another program set '{present}' after ceiling wrote '{}'; left alone; before, it was '{}': \
+         set that by hand if you want it, then revert again",
         begin.wanted, begin.before.value
     )
 }

@@ -1,8 +1,9 @@
 //! What is applied and not put back, whether it works, and whether it is still what was written.
 
 use crate::apply::effect;
+use crate::children;
 use crate::error::TuneError;
-use crate::heirs;
+use crate::held;
 use crate::host::Host;
 use crate::journal::{Begin, Journal, Recorded, Story};
 use crate::knob::Effect;
@@ -27,6 +28,9 @@ pub struct Standing {
     /// How long until it is put back; zero is overdue; nothing when it stays until somebody
     /// reverts it.
     pub left_ms: Option<u64>,
+    /// The process that puts it back at its own end, when one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<u32>,
     /// Its changes as they are now.
     pub rows: Vec<Row>,
 }
@@ -44,16 +48,18 @@ pub fn standing(host: &Host, journal: &Journal) -> Result<Vec<Standing>, TuneErr
     if let Some(error) = damaged.into_iter().next() {
         return Err(error);
     }
-    let foreign = namespace::foreign_sys(host);
+    let foreign = namespace::foreign_sys(&host.root);
     let of = |story: &Story| Standing {
         transaction: story.id(),
         note: story.header.note.clone(),
         at_unix_ms: story.header.at_unix_ms,
         namespace: story.header.namespace.clone(),
         left_ms: left_ms(host, story),
+        held_by: held::holder(host, story),
         rows: {
             let reach = Reach { host, header: &story.header, foreign: foreign.as_deref() };
-            story.open_changes().map(|change| row(&reach, change)).collect()
+            let holder = held::holder(host, story);
+            story.open_changes().map(|change| row(&reach, change, holder)).collect()
         },
     };
     Ok(stories.iter().map(of).collect())
@@ -71,7 +77,7 @@ pub fn drift(host: &Host, journal: &Journal) -> Result<Vec<Row>, TuneError> {
     Ok(rows)
 }
 
-fn row(reach: &Reach<'_>, change: &Recorded) -> Row {
+fn row(reach: &Reach<'_>, change: &Recorded, holder: Option<u32>) -> Row {
     let (begin, host) = (&change.begin, reach.host);
     if reach.is_earlier_boot() {
         let note = "made before the host was started again; ceiling tune revert closes it";
@@ -86,6 +92,10 @@ fn row(reach: &Reach<'_>, change: &Recorded) -> Row {
         Err(error) => return begin.row(None, Fate::Failed, error.why()),
     };
     let now = Some(present.value.clone());
+    if let Some(pid) = holder {
+        let note = format!("an experiment of process {pid}, which puts it back at its end");
+        return begin.row(now, Fate::Applied, note);
+    }
     if change.written.is_none() && present.value == begin.before.value {
         let note = "apply ended before it was written; ceiling tune revert closes it";
         return begin.row(now, Fate::Reverted, note.to_string());
@@ -94,7 +104,7 @@ fn row(reach: &Reach<'_>, change: &Recorded) -> Row {
         return begin.row(now, Fate::Drifted, drifted(begin, &present.value));
     }
     match effect(host, begin) {
-        None => begin.row(now, Fate::Applied, heirs::told(host, change).unwrap_or_default()),
+        None => begin.row(now, Fate::Applied, children::told(host, change).unwrap_or_default()),
         Some(Effect::Seen(what) | Effect::NotYet(what)) => begin.row(now, Fate::Applied, what),
         // The value stands, and the kernel does something else: an interrupt that goes elsewhere.
         Some(Effect::Missing(why)) => begin.row(now, Fate::Drifted, format!("no effect: {why}")),

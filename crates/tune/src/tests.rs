@@ -1,7 +1,8 @@
 //! Changing, crashing and putting back on hosts made up of files.
 
+mod advice;
+mod children;
 mod elsewhere;
-mod heirs;
 
 use crate::apply::{Disruption, Options, apply};
 use crate::error::TuneError;
@@ -173,7 +174,7 @@ fn a_damaged_line_is_told_and_never_guessed() {
         whole.clone() + "{\"entry\":\"closed\"}\n",
         "\n".to_string() + &whole,
         whole.lines().skip(1).fold(String::new(), |text, line| text + line + "\n"),
-        format!("{}{}\n", whole, "x".repeat(1 << 17)),
+        format!("{}{}\n", whole, "x".repeat(5 << 20)),
     ];
     for damage in damages {
         fs::write(ground.open_file(), &damage).unwrap();

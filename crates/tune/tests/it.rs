@@ -11,9 +11,9 @@ use tune::{CpuSet, Format};
 
 #[test]
 fn the_model_of_the_kernel_takes_and_refuses_what_the_kernel_does() {
-    for (text, answer) in OF_TWO_CPUS {
-        let answer = answer.map(|cpus| cpus.iter().copied().collect());
-        assert_eq!(bitmap_parse(text, 2), answer, "{text:?}");
+    for (text, response) in OF_TWO_CPUS {
+        let response = response.map(|cpus| cpus.iter().copied().collect());
+        assert_eq!(bitmap_parse(text, 2), response, "{text:?}");
     }
     let ones = "ffffffff,ffffffff,ffffffff,ffffffff";
     assert_eq!(bitmap_parse(ones, 128), Ok((0..128).collect()));

@@ -1,17 +1,17 @@
-//! HTTP/1.1 answers on one connection (RFC 9112), from bytes in pieces of any size.
+//! HTTP/1.1 responses on one connection (RFC 9112), from bytes in pieces of any size.
 //!
-//! Two ways through an answer. An answer whose head has the shape of one seen before is compared
+//! Two ways through a response. A response whose head has the shape of one seen before is compared
 //! with it and measured in a few nanoseconds ([`Shapes`]). Any other goes through a state machine,
 //! byte by byte, that keeps no buffer: whatever it must remember of a head fits in this struct.
-//! Both verify the status line and the length of every answer; fuzzing holds them against each
+//! Both verify the status line and the length of every response; fuzzing holds them against each
 //! other and against an independent parser.
 //!
-//! Hot: runs for every answer.
+//! Hot: runs for every response.
 
-use crate::answer::{Answer, Expect, ProtocolError};
+use crate::response::{Expect, ProtocolError, Response};
 use crate::shape::{Seen, Shapes};
 
-/// Longest head that is accepted, interim answers included, bytes.
+/// Longest head that is accepted, interim responses included, bytes.
 pub const HEAD_BYTES_MAX: u64 = 64 * 1024;
 
 /// Longest header name that means something to framing: `transfer-encoding`.
@@ -24,7 +24,7 @@ const TOKEN_MAX: usize = 10;
 pub struct Http1 {
     state: State,
     head: HeadSoFar,
-    /// Bytes of the answer under way.
+    /// Bytes of the response under way.
     bytes: u64,
     /// Bytes of body or chunk still to come.
     remaining: u64,
@@ -33,11 +33,11 @@ pub struct Http1 {
 /// Sees bodies as they arrive, in pieces of any size, transfer coding removed. A session given `()`
 /// shows them to nobody and does no work for it.
 pub trait Witness {
-    /// The head of an answer is complete, and its body follows.
+    /// The head of a response is complete, and its body follows.
     #[inline]
     fn head(&mut self, _status: u16) {}
 
-    /// Some bytes of the body of the answer under way.
+    /// Some bytes of the body of the response under way.
     fn body(&mut self, piece: &[u8]);
 }
 
@@ -46,7 +46,7 @@ impl Witness for () {
     fn body(&mut self, _piece: &[u8]) {}
 }
 
-/// How the body of an answer ends (RFC 9112 section 6.3).
+/// How the body of a response ends (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// After this many bytes.
@@ -59,7 +59,7 @@ pub(crate) enum Framing {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Before the first byte of an answer; empty lines are passed over.
+    /// Before the first byte of a response; empty lines are passed over.
     Start,
     StartLineFeed,
     /// Inside the fixed part of the status line; the number of bytes matched.
@@ -180,13 +180,13 @@ impl Http1 {
         Self { state: State::Start, head: FRESH, bytes: 0, remaining: 0 }
     }
 
-    /// Whether no byte of an unfinished answer has been received.
-    pub fn is_between_answers(&self) -> bool {
+    /// Whether no byte of an unfinished response has been received.
+    pub fn is_between_responses(&self) -> bool {
         self.state == State::Start && self.bytes == 0
     }
 
-    /// Consumes bytes from the front of `input` until an answer is complete or `input` is empty.
-    /// `expect` describes the oldest request without an answer. After an error the session must
+    /// Consumes bytes from the front of `input` until a response is complete or `input` is empty.
+    /// `expect` describes the oldest request without a response. After an error the session must
     /// not be used again.
     #[inline]
     pub fn receive(
@@ -194,7 +194,7 @@ impl Http1 {
         input: &mut &[u8],
         expect: Expect,
         shapes: &mut Shapes,
-    ) -> Result<Option<Answer>, ProtocolError> {
+    ) -> Result<Option<Response>, ProtocolError> {
         self.receive_before(input, expect, shapes, &mut ())
     }
 
@@ -206,23 +206,23 @@ impl Http1 {
         expect: Expect,
         shapes: &mut Shapes,
         witness: &mut W,
-    ) -> Result<Option<Answer>, ProtocolError> {
+    ) -> Result<Option<Response>, ProtocolError> {
         let is_new = self.state == State::Start && self.bytes == 0;
         if is_new && let Some(seen) = shapes.recognise(input, expect) {
             self.bytes = seen.bytes as u64;
             self.head.status = seen.status;
             self.head.says_close = seen.closes;
             *input = &input[seen.bytes..];
-            let answer = self.begin_body(seen.framing, input, witness)?;
-            if answer.is_some() || input.is_empty() {
-                return Ok(answer);
+            let response = self.begin_body(seen.framing, input, witness)?;
+            if response.is_some() || input.is_empty() {
+                return Ok(response);
             }
         }
         self.receive_slowly(input, expect, shapes, witness)
     }
 
-    /// The connection ended. A body that ends with the connection becomes an answer.
-    pub fn end(&mut self) -> Result<Option<Answer>, ProtocolError> {
+    /// The connection ended. A body that ends with the connection becomes a response.
+    pub fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
         match self.state {
             State::UntilClose => Ok(Some(self.finish())),
             State::Start if self.bytes == 0 => Ok(None),
@@ -230,14 +230,14 @@ impl Http1 {
         }
     }
 
-    /// Starts the body; finishes the answer when the body is already in `input`.
+    /// Starts the body; finishes the response when the body is already in `input`.
     #[inline]
     fn begin_body<W: Witness>(
         &mut self,
         framing: Framing,
         input: &mut &[u8],
         witness: &mut W,
-    ) -> Result<Option<Answer>, ProtocolError> {
+    ) -> Result<Option<Response>, ProtocolError> {
         witness.head(self.head.status);
         match framing {
             Framing::Length(length) if length <= input.len() as u64 => {
@@ -273,7 +273,7 @@ impl Http1 {
 
     /// Takes what is there of a body of known length.
     #[inline]
-    fn take_body<W: Witness>(&mut self, input: &mut &[u8], witness: &mut W) -> Option<Answer> {
+    fn take_body<W: Witness>(&mut self, input: &mut &[u8], witness: &mut W) -> Option<Response> {
         self.take_piece(input, witness);
         (self.remaining == 0).then(|| self.finish())
     }
@@ -290,12 +290,12 @@ impl Http1 {
     }
 
     #[inline]
-    fn finish(&mut self) -> Answer {
+    fn finish(&mut self) -> Response {
         let reusable = !self.head.says_close;
-        let answer = Answer { status: self.head.status, bytes: self.bytes, reusable };
+        let response = Response { status: self.head.status, bytes: self.bytes, reusable };
         self.state = State::Start;
         self.bytes = 0;
-        answer
+        response
     }
 
     #[inline(never)]
@@ -305,14 +305,14 @@ impl Http1 {
         expect: Expect,
         shapes: &mut Shapes,
         witness: &mut W,
-    ) -> Result<Option<Answer>, ProtocolError> {
+    ) -> Result<Option<Response>, ProtocolError> {
         // Where the head began, when all of it is in this input.
         let mut whole_head = (self.state == State::Start && self.bytes == 0).then_some(*input);
         while !input.is_empty() {
             match self.state {
                 State::Body => {
-                    if let Some(answer) = self.take_body(input, witness) {
-                        return Ok(Some(answer));
+                    if let Some(response) = self.take_body(input, witness) {
+                        return Ok(Some(response));
                     }
                 }
                 State::UntilClose => {
@@ -335,8 +335,8 @@ impl Http1 {
                 | State::Trailer
                 | State::TrailerLineFeed
                 | State::TrailerLastLineFeed => {
-                    if let Some(answer) = self.take_chunk_framing(input)? {
-                        return Ok(Some(answer));
+                    if let Some(response) = self.take_chunk_framing(input)? {
+                        return Ok(Some(response));
                     }
                 }
                 _ => {
@@ -356,8 +356,8 @@ impl Http1 {
                             Seen { bytes: bytes.len(), status, framing, closes },
                         );
                     }
-                    if let Some(answer) = self.begin_body(framing, input, witness)? {
-                        return Ok(Some(answer));
+                    if let Some(response) = self.begin_body(framing, input, witness)? {
+                        return Ok(Some(response));
                     }
                 }
             }
@@ -549,7 +549,7 @@ impl Http1 {
         }
     }
 
-    /// The head is complete: how its body ends, or nothing for an interim answer.
+    /// The head is complete: how its body ends, or nothing for an interim response.
     fn end_of_head(&mut self, expect: Expect) -> Result<Option<Framing>, ProtocolError> {
         let head = &mut self.head;
         match head.status {
@@ -576,7 +576,7 @@ impl Http1 {
     }
 
     /// Consumes framing bytes of a chunked body, at least one.
-    fn take_chunk_framing(&mut self, input: &mut &[u8]) -> Result<Option<Answer>, ProtocolError> {
+    fn take_chunk_framing(&mut self, input: &mut &[u8]) -> Result<Option<Response>, ProtocolError> {
         while let Some((&byte, rest)) = input.split_first() {
             *input = rest;
             self.bytes += 1;

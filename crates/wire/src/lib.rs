@@ -1,18 +1,18 @@
 //! Protocols without sockets and without time.
 //!
-//! What this room is for: turning requests into bytes, and bytes into answers, one connection at
+//! What this room is for: turning requests into bytes, and bytes into responses, one connection at
 //! a time. The same code runs in production, in simulation and under fuzzing.
 //! In: a request to encode; bytes as they arrive, in pieces of any size. Out: the bytes to send;
-//! complete answers, or the reason why the bytes are not an answer.
-//! Never: a socket, a system call, a clock, a lock, an allocation per answer.
+//! complete responses, or the reason why the bytes are not a response.
+//! Never: a socket, a system call, a clock, a lock, an allocation per response.
 
 pub mod tape;
 
 pub mod tls;
 pub mod tunnel;
 
-pub mod answer;
 pub mod http1;
+pub mod response;
 mod shape;
 
 pub mod rules;

@@ -1,4 +1,4 @@
-//! Answers held against what was asked of them, while their bodies pass by in pieces.
+//! Responses held against what was asked of them, while their bodies pass by in pieces.
 //!
 //! Nothing of a body is kept: the length is counted, the hash is fed, and of a text that is
 //! looked for only the number of its bytes matched so far is remembered from one piece to the
@@ -57,7 +57,7 @@ impl Rules {
         }
     }
 
-    /// The answer is complete: the first check that it failed, if any. The progress begins anew.
+    /// The response is complete: the first check that it failed, if any. The progress begins anew.
     #[inline]
     pub fn verdict(&self, progress: &mut Progress, status: u16) -> Option<Check> {
         let failed = if self.statuses.as_ref().is_some_and(|good| !good.holds(status)) {

@@ -6,10 +6,10 @@
 //! differ must hold no line end. So a recognised head means exactly what its bytes would mean to
 //! the parser that it came through the first time; nothing is assumed.
 //!
-//! Hot: runs for every answer.
+//! Hot: runs for every response.
 
-use crate::answer::Expect;
 use crate::http1::{Field, Framing, is_value_byte};
+use crate::response::Expect;
 use std::ops::Range;
 
 /// Shapes kept at once: a few routes and statuses. A head with another shape is parsed.
@@ -29,7 +29,7 @@ pub(crate) struct Seen {
     pub status: u16,
     /// How the body ends.
     pub framing: Framing,
-    /// Whether the connection ends after the answer.
+    /// Whether the connection ends after the response.
     pub closes: bool,
 }
 
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_answer_keeps_its_empty_body() {
+    fn a_head_response_keeps_its_empty_body() {
         let first = head("Mon", "4520", "aa");
         let mut shapes = Shapes::new();
         shapes.learn(&first, Expect::HeadOnly, seen(&first, 0));

@@ -36,7 +36,7 @@ pub struct Sse {
 pub struct Listening<'a, F> {
     /// The stream.
     pub stream: &'a mut Sse,
-    /// Whether the answer under way is a stream; told by its head.
+    /// Whether the response under way is a stream; told by its head.
     pub is_stream: &'a mut bool,
     /// Who is told of each event.
     pub tell: F,

@@ -3,7 +3,7 @@
 //! A connection that must send `count` requests starting at `position` hands one contiguous piece
 //! of the tape to the kernel: no copy, no buffer per connection.
 
-use crate::answer::Expect;
+use crate::response::Expect;
 use crate::rules::Rules;
 use model::check::Checks;
 use model::load::Request;
@@ -71,7 +71,7 @@ impl Tape {
         Ok(tape)
     }
 
-    /// Adds what answers are held against: one set of checks for each target. Without any check
+    /// Adds what responses are held against: one set of checks for each target. Without any check
     /// there are no rules at all.
     pub fn with_checks(mut self, checks: &[Checks]) -> Self {
         let has_rules = checks.iter().any(|checks| !checks.is_empty());
@@ -79,13 +79,13 @@ impl Tape {
         self
     }
 
-    /// Whether answers are held against anything.
+    /// Whether responses are held against anything.
     #[inline]
     pub fn has_rules(&self) -> bool {
         !self.rules.is_empty()
     }
 
-    /// What the answer to the request at `position` is held against. Only when there are rules.
+    /// What the response to the request at `position` is held against. Only when there are rules.
     #[inline]
     pub fn rules(&self, position: u32) -> &Rules {
         &self.rules[self.target(position) as usize]
@@ -140,7 +140,7 @@ impl Tape {
         if self.period == 1 { 0 } else { (position + count) % self.period }
     }
 
-    /// What the answer to the request at `position` looks like.
+    /// What the response to the request at `position` looks like.
     #[inline]
     pub fn expect(&self, position: u32) -> Expect {
         self.expects[position as usize]

@@ -1,18 +1,18 @@
 //! Asking an HTTP proxy for a tunnel (CONNECT, RFC 9110 section 9.3.6), without sockets.
 
-/// Longest answer that is read, bytes.
+/// Longest response that is read, bytes.
 const HEAD_MAX_BYTES: usize = 16 * 1024;
 
-/// What an answer, or the begin of one, says.
+/// What a response, or the begin of one, says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum Response {
     /// Its head is not complete.
     Partial,
     /// The tunnel is there.
     Open,
     /// The proxy refuses, with this status.
     Refused(u16),
-    /// It is not an HTTP answer, or something stands where the tunnel begins.
+    /// It is not an HTTP response, or something stands where the tunnel begins.
     Malformed,
 }
 
@@ -27,21 +27,21 @@ pub fn request(target: &str, authorization: Option<&str>) -> Vec<u8> {
 }
 
 /// Reads all that the proxy has sent so far.
-pub fn answer(bytes: &[u8]) -> Answer {
+pub fn response(bytes: &[u8]) -> Response {
     let expected = b"HTTP/1.";
     let length = bytes.len().min(expected.len());
     if bytes[..length] != expected[..length] {
-        return Answer::Malformed;
+        return Response::Malformed;
     }
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
     let Some(end) = end else {
-        return if bytes.len() < HEAD_MAX_BYTES { Answer::Partial } else { Answer::Malformed };
+        return if bytes.len() < HEAD_MAX_BYTES { Response::Partial } else { Response::Malformed };
     };
     match status(bytes) {
         // The target of an HTTP tunnel does not speak first.
-        Some(200..=299) if end + 4 == bytes.len() => Answer::Open,
-        Some(status @ (100..=199 | 300..=999)) => Answer::Refused(status),
-        _ => Answer::Malformed,
+        Some(200..=299) if end + 4 == bytes.len() => Response::Open,
+        Some(status @ (100..=199 | 300..=999)) => Response::Refused(status),
+        _ => Response::Malformed,
     }
 }
 
@@ -70,40 +70,41 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_apart() {
-        let cases: [(&[u8], Answer); 10] = [
-            (b"", Answer::Partial),
-            (b"HTTP/1.1 200 Connection established\r\nVia: x\r\n", Answer::Partial),
-            (b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n", Answer::Open),
-            (b"HTTP/1.0 204\r\n\r\n", Answer::Open),
-            (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\nbody", Answer::Refused(407)),
-            (b"HTTP/1.1 502\r\n\r\n", Answer::Refused(502)),
-            (b"HTTP/1.1 200 OK\r\n\r\nearly", Answer::Malformed),
-            (b"SSH-2.0-x\r\n\r\n", Answer::Malformed),
-            (b"HTTP/1.1 2000 x\r\n\r\n", Answer::Malformed),
-            (b"HTTP/1.1\r\n\r\n", Answer::Malformed),
+    fn responses_are_told_apart() {
+        let cases: [(&[u8], Response); 10] = [
+            (b"", Response::Partial),
+            (b"HTTP/1.1 200 Connection established\r\nVia: x\r\n", Response::Partial),
+            (b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n", Response::Open),
+            (b"HTTP/1.0 204\r\n\r\n", Response::Open),
+            (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\nbody", Response::Refused(407)),
+            (b"HTTP/1.1 502\r\n\r\n", Response::Refused(502)),
+            (b"HTTP/1.1 200 OK\r\n\r\nearly", Response::Malformed),
+            (b"SSH-2.0-x\r\n\r\n", Response::Malformed),
+            (b"HTTP/1.1 2000 x\r\n\r\n", Response::Malformed),
+            (b"HTTP/1.1\r\n\r\n", Response::Malformed),
         ];
         for (bytes, expected) in cases {
-            assert_eq!(answer(bytes), expected, "{}", String::from_utf8_lossy(bytes));
+            assert_eq!(response(bytes), expected, "{}", String::from_utf8_lossy(bytes));
         }
         assert_eq!(
-            answer(&[b"HTTP/1.1 200 ".as_slice(), &[b'x'; 20_000]].concat()),
-            Answer::Malformed
+            response(&[b"HTTP/1.1 200 ".as_slice(), &[b'x'; 20_000]].concat()),
+            Response::Malformed
         );
     }
 
     proptest! {
         #[test]
-        fn the_begin_of_an_answer_is_partial(status in 100u16..1000, cut in 0usize..27) {
+        fn the_begin_of_a_response_is_partial(status in 100u16..1000, cut in 0usize..27) {
             let whole = format!("HTTP/1.1 {status} Reason x\r\n\r\n");
-            prop_assert_eq!(answer(&whole.as_bytes()[..cut.min(whole.len() - 1)]), Answer::Partial);
+            let cut = cut.min(whole.len() - 1);
+            prop_assert_eq!(response(&whole.as_bytes()[..cut]), Response::Partial);
         }
 
         #[test]
         fn nothing_breaks_it(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let line = [b"HTTP/1.1 ".as_slice(), &bytes, b"\r\n\r\n"].concat();
-            let _ = answer(&bytes);
-            let _ = answer(&line);
+            let _ = response(&bytes);
+            let _ = response(&line);
         }
     }
 }

@@ -2,61 +2,61 @@
 
 use proptest::prelude::*;
 use wire::Shapes;
-use wire::answer::{Answer, Expect, ProtocolError};
 use wire::http1::{HEAD_BYTES_MAX, Http1};
+use wire::response::{Expect, ProtocolError, Response};
 
 /// Everything the session makes of `input` given in pieces that end at `cuts`.
-fn answers(
+fn responses(
     input: &[u8],
     cuts: &[usize],
     expect: Expect,
     shapes: &mut Shapes,
-) -> Result<Vec<Answer>, ProtocolError> {
+) -> Result<Vec<Response>, ProtocolError> {
     let mut session = Http1::new();
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     let mut begin = 0;
     for end in cuts.iter().copied().chain([input.len()]) {
         let end = end.clamp(begin, input.len());
         let mut piece = &input[begin..end];
         begin = end;
         while !piece.is_empty() {
-            answers.extend(session.receive(&mut piece, expect, shapes)?);
+            responses.extend(session.receive(&mut piece, expect, shapes)?);
         }
     }
-    answers.extend(session.end()?);
-    Ok(answers)
+    responses.extend(session.end()?);
+    Ok(responses)
 }
 
-fn whole(input: &str) -> Result<Vec<Answer>, ProtocolError> {
-    answers(input.as_bytes(), &[], Expect::Body, &mut Shapes::new())
+fn whole(input: &str) -> Result<Vec<Response>, ProtocolError> {
+    responses(input.as_bytes(), &[], Expect::Body, &mut Shapes::new())
 }
 
-fn one(input: &str) -> Answer {
-    let answers = whole(input).unwrap();
-    assert_eq!(answers.len(), 1, "{input:?}");
-    answers[0]
+fn one(input: &str) -> Response {
+    let responses = whole(input).unwrap();
+    assert_eq!(responses.len(), 1, "{input:?}");
+    responses[0]
 }
 
 #[test]
 fn length_chunks_and_close_end_a_body() {
     let fixed = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-    assert_eq!(one(fixed), Answer { status: 200, bytes: fixed.len() as u64, reusable: true });
+    assert_eq!(one(fixed), Response { status: 200, bytes: fixed.len() as u64, reusable: true });
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
                    5;ext=1\r\nhello\r\n1A\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\nX-Sum: 1\r\n\r\n";
-    assert_eq!(one(chunked), Answer { status: 200, bytes: chunked.len() as u64, reusable: true });
+    assert_eq!(one(chunked), Response { status: 200, bytes: chunked.len() as u64, reusable: true });
     let close = "HTTP/1.1 200 OK\r\n\r\nuntil the end";
-    assert_eq!(one(close), Answer { status: 200, bytes: close.len() as u64, reusable: false });
+    assert_eq!(one(close), Response { status: 200, bytes: close.len() as u64, reusable: false });
 }
 
 #[test]
 fn no_body_follows_head_204_and_304() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
     let two = head.repeat(2);
-    let seen = answers(two.as_bytes(), &[], Expect::HeadOnly, &mut Shapes::new()).unwrap();
-    assert_eq!(seen.iter().map(|answer| answer.bytes).collect::<Vec<_>>(), [40, 40]);
+    let seen = responses(two.as_bytes(), &[], Expect::HeadOnly, &mut Shapes::new()).unwrap();
+    assert_eq!(seen.iter().map(|response| response.bytes).collect::<Vec<_>>(), [40, 40]);
     for status in ["204 No Content", "304 Not Modified"] {
-        let answer = one(&format!("HTTP/1.1 {status}\r\nContent-Length: 7\r\n\r\n"));
-        assert!(answer.reusable, "{status}");
+        let response = one(&format!("HTTP/1.1 {status}\r\nContent-Length: 7\r\n\r\n"));
+        assert!(response.reusable, "{status}");
     }
 }
 
@@ -64,7 +64,7 @@ fn no_body_follows_head_204_and_304() {
 fn interim_answers_are_passed_over() {
     let text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\
                 HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
-    assert_eq!(one(text), Answer { status: 201, bytes: text.len() as u64, reusable: true });
+    assert_eq!(one(text), Response { status: 201, bytes: text.len() as u64, reusable: true });
     let switched = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n";
     assert_eq!(whole(switched), Err(ProtocolError::Switched));
 }
@@ -147,7 +147,7 @@ fn a_session_is_small() {
     assert!(size_of::<Http1>() <= 128, "{}", size_of::<Http1>());
 }
 
-/// Answers as real and hostile servers may send them.
+/// Responses as real and hostile servers may send them.
 fn answer_text() -> impl Strategy<Value = String> {
     let date = prop::sample::select(vec!["Mon, 01 Jan 2026 00:00:00 GMT", "Tue"]);
     let extra = prop::sample::select(vec![
@@ -194,13 +194,13 @@ proptest! {
         let every_byte: Vec<_> = (1..input.len()).collect();
         // Shapes learned from the same bytes must not change what they mean.
         let mut shapes = Shapes::new();
-        let first = answers(&input, &[], expect, &mut shapes);
-        let again = answers(&input, &[], expect, &mut shapes);
+        let first = responses(&input, &[], expect, &mut shapes);
+        let again = responses(&input, &[], expect, &mut shapes);
         prop_assert_eq!(&first, &again);
-        prop_assert_eq!(&first, &answers(&input, &cuts, expect, &mut shapes));
-        prop_assert_eq!(&first, &answers(&input, &every_byte, expect, &mut Shapes::new()));
-        if let Ok(answers) = &first {
-            let total: u64 = answers.iter().map(|answer| answer.bytes).sum();
+        prop_assert_eq!(&first, &responses(&input, &cuts, expect, &mut shapes));
+        prop_assert_eq!(&first, &responses(&input, &every_byte, expect, &mut Shapes::new()));
+        if let Ok(responses) = &first {
+            let total: u64 = responses.iter().map(|response| response.bytes).sum();
             prop_assert_eq!(total, input.len() as u64, "every byte belongs to an answer");
         }
     }
@@ -223,7 +223,7 @@ proptest! {
         input in prop::collection::vec(any::<u8>(), 0..300),
         expect in expect(),
     ) {
-        let _ = answers(&input, &[1, 7, 20], expect, &mut Shapes::new());
+        let _ = responses(&input, &[1, 7, 20], expect, &mut Shapes::new());
         wire_oracle(&input)?;
     }
 }
@@ -233,17 +233,17 @@ fn wire_oracle(input: &[u8]) -> Result<(), TestCaseError> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut headers);
     let theirs = response.parse(input);
-    let ours = answers(input, &[], Expect::Body, &mut Shapes::new());
+    let ours = responses(input, &[], Expect::Body, &mut Shapes::new());
     let head_errors = [ProtocolError::NotHttp, ProtocolError::BadHeader];
     match (theirs, &ours) {
         (Ok(httparse::Status::Complete(_)), Err(error)) => {
-            // Beyond syntax we also hold status, length and chunk rules, and later answers.
+            // Beyond syntax we also hold status, length and chunk rules, and later responses.
             let first_head_only = ours_head(input);
             prop_assert!(!head_errors.contains(error) || first_head_only, "{ours:?}");
         }
-        (Ok(httparse::Status::Complete(_)), Ok(answers)) => {
+        (Ok(httparse::Status::Complete(_)), Ok(responses)) => {
             let status = response.code.unwrap_or(0);
-            prop_assert!(status < 200 || answers[0].status == status);
+            prop_assert!(status < 200 || responses[0].status == status);
         }
         (Ok(httparse::Status::Partial), _) => {
             // A length is judged with its line, which may stand in a head without an end.
@@ -262,7 +262,7 @@ fn ours_head(input: &[u8]) -> bool {
     else {
         return false;
     };
-    let head = answers(&input[..length], &[], Expect::HeadOnly, &mut Shapes::new());
+    let head = responses(&input[..length], &[], Expect::HeadOnly, &mut Shapes::new());
     !matches!(head, Err(ProtocolError::NotHttp | ProtocolError::BadHeader))
 }
 

@@ -1,15 +1,15 @@
-//! Checks of whole answers: what they say does not depend on how the bytes arrive, and is what a
+//! Checks of whole responses: what they say does not depend on how the bytes arrive, and is what a
 //! plain look at the whole body says.
 
 use model::check::{Check, Checks, Digest};
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 use wire::Shapes;
-use wire::answer::Expect;
 use wire::http1::Http1;
+use wire::response::Expect;
 use wire::rules::{Examined, Progress, Rules};
 
-/// What the rules say of each answer of `input`, given in pieces that end at `cuts`.
+/// What the rules say of each response of `input`, given in pieces that end at `cuts`.
 fn verdicts(input: &[u8], cuts: &[usize], rules: &Rules) -> Vec<Option<Check>> {
     let (mut session, mut shapes) = (Http1::new(), Shapes::new());
     let (mut progress, mut verdicts) = (Progress::default(), Vec::new());
@@ -20,15 +20,15 @@ fn verdicts(input: &[u8], cuts: &[usize], rules: &Rules) -> Vec<Option<Check>> {
         begin = end;
         while !piece.is_empty() {
             let mut examined = Examined { rules, progress: &mut progress };
-            let answer =
+            let response =
                 session.receive_before(&mut piece, Expect::Body, &mut shapes, &mut examined);
-            if let Some(answer) = answer.unwrap() {
-                verdicts.push(rules.verdict(&mut progress, answer.status));
+            if let Some(response) = response.unwrap() {
+                verdicts.push(rules.verdict(&mut progress, response.status));
             }
         }
     }
-    if let Some(answer) = session.end().unwrap() {
-        verdicts.push(rules.verdict(&mut progress, answer.status));
+    if let Some(response) = session.end().unwrap() {
+        verdicts.push(rules.verdict(&mut progress, response.status));
     }
     verdicts
 }
@@ -80,7 +80,7 @@ fn the_first_check_that_fails_is_told() {
     for (input, verdict) in &cases {
         assert_eq!(verdicts(input, &[], &all), [*verdict], "{}", String::from_utf8_lossy(input));
     }
-    // One after the other on one connection: nothing of one answer is left for the next.
+    // One after the other on one connection: nothing of one response is left for the next.
     let stream: Vec<u8> = cases.iter().flat_map(|(input, _)| input.clone()).collect();
     let expected: Vec<_> = cases.iter().map(|(_, verdict)| *verdict).collect();
     assert_eq!(verdicts(&stream, &[], &all), expected);

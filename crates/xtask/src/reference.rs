@@ -1,8 +1,8 @@
 //! `cargo xtask reference`: writes the pages of docs/reference from the code they describe.
 //!
-//! A gate and a wall say in their module docs what they are; the record's definitions are a table
-//! in `lab`. The pages repeat them for readers without the code, and tidy says when they are
-//! stale, so that no reader meets an old definition.
+//! The module docs of gates, walls and knobs describe them; the record's definitions are a table in
+//! `lab`. The pages repeat these texts for readers without the code, and tidy reports a page
+//! that is stale.
 
 mod gates;
 mod knobs;
@@ -73,11 +73,11 @@ fn top(title: &str, about: &str) -> String {
 fn gates_page(tree: &Tree) -> Result<String> {
     let mut page = top(
         "Gates",
-        "A gate compares accounts that must agree. A broken one strikes the figures that it lists, \
-         and no others: each of them is not known then, or keeps a bound. The standing of each \
-         figure is in `points[].standing` of the record. A command exits with code 4 only when the \
-         figure that it exists for is not known or is that of the generator; with `--strict`, when \
-         any gate is broken. A gate that could not be checked says why and is `null` in the \
+        "A gate compares accounts that must agree. A broken gate strikes the figures that it \
+         lists, and no others: each is then not known, or keeps a bound. The record has the \
+         standing of each figure in `points[].standing`. A command exits with code 4 only when \
+         its main figure is not known or is that of the generator; with `--strict`, when any gate \
+         is broken. A gate that could not be checked gives the reason and is `null` in the \
          record; one that does not apply to a point is absent.",
     );
     let source = text_of(tree, "crates/judge/src/gates.rs").context("the list of gates")?;
@@ -95,28 +95,30 @@ fn gates_page(tree: &Tree) -> Result<String> {
 fn walls(tree: &Tree) -> Result<String> {
     let mut page = top(
         "Walls",
-        "The walls that this version can name, and at the end those that it cannot, which every \
-         verdict lists as not tested. Utilisation alone names no wall: a counter, a queue or the \
-         shape of a ramp must agree with it.",
+        "The walls that this version can name, and at the end those that it cannot test, which \
+         every verdict lists as not tested. Utilisation alone names no wall: a counter, a queue or \
+         the shape of a ramp must agree with it.",
     );
     let mut headers = headers_below(tree, "crates/judge/src/walls/")?;
     let all = walls_of(text_of(tree, "crates/model/src/wall.rs").context("the list of walls")?)?;
+    let mut untested = Vec::new();
     for (id, name) in &all {
-        let is_it = |(file, _): &(String, String)| *file == id.to_lowercase();
-        let Some(at) = headers.iter().position(is_it) else { continue };
-        let (_, docs) = headers.swap_remove(at);
+        let is_it = |(_, docs): &(String, String)| docs.starts_with(&format!("{id}: "));
+        let Some(at) = headers.iter().position(is_it) else {
+            untested.push((id, name));
+            continue;
+        };
+        let (file, docs) = headers.swap_remove(at);
         let mut docs = docs.trim_start_matches(&format!("{id}: ")).to_string();
         for part in PARTS {
             if !docs.contains(&format!("\n{part}: ")) {
-                bail!("the header of {} has no part `{part}:`", id.to_lowercase());
+                bail!("the header of {file}.rs has no part `{part}:`");
             }
             docs = docs.replace(&format!("\n{part}:"), &format!("\n\n{part}:"));
         }
         let docs = docs.replace("\n\n\n", "\n\n");
         page += &section(&format!("{id}, {name}"), &docs);
     }
-    let has_test = |id: &str| tree.get(&format!("crates/judge/src/walls/{id}.rs")).is_some();
-    let untested: Vec<_> = all.iter().filter(|(id, _)| !has_test(&id.to_lowercase())).collect();
     page += "\n## Walls without a test\n\n";
     for (id, name) in untested {
         page += &format!("- {id}, {name}\n");
@@ -145,9 +147,9 @@ fn walls_of(source: &str) -> Result<Vec<(String, String)>> {
 fn record(tree: &Tree) -> Result<String> {
     let mut page = top(
         "The record",
-        "`--json` prints one document, `run.json` of a run directory holds the same. Times are \
-         whole nanoseconds, rates are per second, `null` means \"not measured\" and is never a \
-         zero. Every record carries these definitions under `definitions`.",
+        "`--json` prints one document; `run.json` of a run directory holds the same. Times are \
+         whole nanoseconds, rates are per second, `null` means \"not measured\" and never zero. \
+         Every record contains these definitions under `definitions`.",
     );
     let source = text_of(tree, "crates/lab/src/definitions.rs").context("the definitions")?;
     for (path, text) in pairs_of(source)? {
@@ -262,7 +264,7 @@ mod tests {
                       //! Confirm: c.\n//! Source: o.\n";
         let sample = |header: &str| {
             Tree::sample(&[
-                ("crates/judge/src/walls/k8.rs", header),
+                ("crates/judge/src/walls/server_link.rs", header),
                 ("crates/judge/src/walls/helper.rs", "//! No wall.\n"),
                 ("crates/model/src/wall.rs", "\nwalls! {\n    K7 \"ring\", K8 \"link\",\n}\n"),
             ])

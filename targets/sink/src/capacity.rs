@@ -2,7 +2,7 @@
 //!
 //! First come, first served over all connections and threads. Because nobody overtakes, when each
 //! request begins and ends follows at its arrival from those before it: it begins when it is there
-//! and a hand is free. So a queue is one number per hand, and the capacity is exact: an answer
+//! and a hand is free. So a queue is one number per hand, and the capacity is exact: a response
 //! that leaves late keeps no hand busy.
 //!
 //! Asked once per request, behind a lock that all threads share. A server with a known capacity is

@@ -1,14 +1,13 @@
 //! One connection, sans IO: bytes and their arrival in, bytes out, nothing before it is due.
 //!
-//! Answers wait in a queue in the order of their requests. Equal answers to requests that came
+//! Responses wait in a queue in the order of their requests. Equal responses to requests that came
 //! with the same recv are one entry with a count, so that a pipeline of a thousand requests costs
 //! one entry, one clock read and one bucket of the record. What is written is derived from the
-//! front of the queue and the number of its bytes that are already out (`answer.rs`).
+//! front of the queue and the number of its bytes that are already out (`response.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::answer::{Answer, Content, Extent};
 use crate::arrivals::Arrivals;
 use crate::capacity::Capacity;
 use crate::fault::Fate;
@@ -16,6 +15,7 @@ use crate::head::{Head, Persistence};
 use crate::plan::{Ending, Notice, Pace, Service};
 use crate::random::Random;
 use crate::request::{Event, Memo, Parser, Refusal};
+use crate::response::{Content, Extent, Response};
 use crate::route::Route;
 use crate::stats::Record;
 use crate::sys::thread_cpu_ns;
@@ -29,7 +29,7 @@ const DIRECT_BYTES: u64 = 16 * 1024;
 /// Queue entries whose memory a closed connection keeps for the next one.
 const QUEUE_KEPT: usize = 64;
 
-/// What a thread needs to turn requests into answers.
+/// What a thread needs to turn requests into responses.
 #[derive(Debug)]
 pub struct Clerk {
     /// What becomes of requests.
@@ -64,13 +64,13 @@ impl Clerk {
 pub struct Connection {
     parser: Parser,
     queue: VecDeque<Pending>,
-    /// Bytes of the front answer that are out.
+    /// Bytes of the front response that are out.
     sent: u64,
     /// Requests taken.
     taken: u64,
     /// What [`Content::Text`] at the front stands for.
     text: Vec<u8>,
-    /// When the next piece may be written, if answers are written in pieces.
+    /// When the next piece may be written, if responses are written in pieces.
     piece_due_ns: u64,
     input: Input,
     leftover: Leftover,
@@ -81,7 +81,7 @@ pub struct Connection {
 enum Input {
     #[default]
     Open,
-    /// No: after the answers in the queue, the connection ends.
+    /// No: after the responses in the queue, the connection ends.
     Closed(Ending),
 }
 
@@ -91,23 +91,23 @@ pub enum Leftover {
     /// None are expected.
     #[default]
     None,
-    /// Closing at once would make the kernel send a reset, which can overtake the last answer.
+    /// Closing at once would make the kernel send a reset, which can overtake the last response.
     Likely,
 }
 
-/// Answers that wait for their time.
+/// Responses that wait for their time.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
-    answer: Answer,
+    response: Response,
     purpose: Purpose,
     arrival_ns: u64,
     due_ns: u64,
-    /// Length of one answer.
+    /// Length of one response.
     bytes: u64,
     count: u32,
 }
 
-/// What an answer is for, which decides where it is counted.
+/// What a response is for, which decides where it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Request,
@@ -123,7 +123,7 @@ enum Text {
     There,
 }
 
-/// What has to be done before an answer about the record can be given.
+/// What has to be done before a response about the record can be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errand {
     /// Read it.
@@ -192,7 +192,7 @@ impl Connection {
                 }
                 Ok(Some(Event::Pause)) => self.push_other(
                     Purpose::Interim,
-                    Answer::whole(Content::Continue, Persistence::Keep),
+                    Response::whole(Content::Continue, Persistence::Keep),
                     arrival_ns,
                 ),
                 Ok(None) => return,
@@ -237,12 +237,12 @@ impl Connection {
         record: &mut Record,
     ) {
         record.bytes_received = record.bytes_received.saturating_sub(bytes);
-        let answer = Answer {
+        let response = Response {
             content: Content::Text,
             extent: head.wants.into(),
             persistence: head.persistence,
         };
-        self.push_other(Purpose::Stats(errand, Text::Missing), answer, arrival_ns);
+        self.push_other(Purpose::Stats(errand, Text::Missing), response, arrival_ns);
         self.close_if_said(head.persistence);
     }
 
@@ -252,7 +252,7 @@ impl Connection {
             arrivals.add(arrival_ns);
         }
         burn(clerk.service.burn_ns);
-        let mut answer = Answer {
+        let mut response = Response {
             content: content(head.route, head.persistence),
             extent: head.wants.into(),
             persistence: head.persistence,
@@ -260,28 +260,30 @@ impl Connection {
         let mut due_ns = arrival_ns;
         if head.route != Route::Healthz {
             due_ns = clerk.due_ns(arrival_ns);
-            self.spoil(&mut answer, clerk.service.faults.draw(&mut clerk.random));
+            self.spoil(&mut response, clerk.service.faults.draw(&mut clerk.random));
         }
         let service = &clerk.service;
         self.close_if_said(head.persistence);
-        if self.taken == service.close.answers {
+        if self.taken == service.close.responses {
             if service.close.notice == Notice::Said {
-                answer.persistence = Persistence::Close;
+                response.persistence = Persistence::Close;
             }
             self.input = Input::Closed(service.close.ending);
         }
-        self.push_request(answer, arrival_ns, due_ns);
+        self.push_request(response, arrival_ns, due_ns);
     }
 
-    fn spoil(&mut self, answer: &mut Answer, fate: Fate) {
+    fn spoil(&mut self, response: &mut Response, fate: Fate) {
         match fate {
             Fate::Good => {}
-            Fate::Status(status) => answer.content = Content::Status(status),
-            Fate::Garbage => (answer.content, answer.extent) = (Content::Garbage, Extent::Whole),
-            // An answer to HEAD has no body to end in the middle of.
-            Fate::Truncated if answer.extent == Extent::HeadOnly => {}
+            Fate::Status(status) => response.content = Content::Status(status),
+            Fate::Garbage => {
+                (response.content, response.extent) = (Content::Garbage, Extent::Whole)
+            }
+            // A response to HEAD has no body to end in the middle of.
+            Fate::Truncated if response.extent == Extent::HeadOnly => {}
             Fate::Truncated => {
-                answer.extent = Extent::Half;
+                response.extent = Extent::Half;
                 self.input = Input::Closed(Ending::Orderly);
             }
         }
@@ -294,16 +296,16 @@ impl Connection {
     }
 
     fn refuse(&mut self, refusal: Refusal, arrival_ns: u64) {
-        let answer = Answer::whole(Content::Status(refusal.status()), Persistence::Close);
-        self.push_other(Purpose::Refusal, answer, arrival_ns);
+        let response = Response::whole(Content::Status(refusal.status()), Persistence::Close);
+        self.push_other(Purpose::Refusal, response, arrival_ns);
         self.input = Input::Closed(Ending::Orderly);
         self.leftover = Leftover::Likely;
     }
 
     #[inline]
-    fn push_request(&mut self, answer: Answer, arrival_ns: u64, due_ns: u64) {
+    fn push_request(&mut self, response: Response, arrival_ns: u64, due_ns: u64) {
         if let Some(last) = self.queue.back_mut()
-            && last.answer == answer
+            && last.response == response
             && last.arrival_ns == arrival_ns
             && last.due_ns == due_ns
             && last.purpose == Purpose::Request
@@ -312,24 +314,24 @@ impl Connection {
             last.count += 1;
             return;
         }
-        let bytes = answer.len(&[]);
+        let bytes = response.len(&[]);
         let purpose = Purpose::Request;
-        self.queue.push_back(Pending { answer, purpose, arrival_ns, due_ns, bytes, count: 1 });
+        self.queue.push_back(Pending { response, purpose, arrival_ns, due_ns, bytes, count: 1 });
     }
 
-    fn push_other(&mut self, purpose: Purpose, answer: Answer, arrival_ns: u64) {
-        let bytes = answer.len(&[]);
+    fn push_other(&mut self, purpose: Purpose, response: Response, arrival_ns: u64) {
+        let bytes = response.len(&[]);
         let due_ns = arrival_ns;
-        self.queue.push_back(Pending { answer, purpose, arrival_ns, due_ns, bytes, count: 1 });
+        self.queue.push_back(Pending { response, purpose, arrival_ns, due_ns, bytes, count: 1 });
     }
 
-    /// Gives the front answer the text that [`Next::Text`] asked for.
+    /// Gives the front response the text that [`Next::Text`] asked for.
     pub fn give_text(&mut self, text: String) {
         let Some(front) = self.queue.front_mut() else { return };
         if let Purpose::Stats(_, state @ Text::Missing) = &mut front.purpose {
             *state = Text::There;
             self.text = text.into_bytes();
-            front.bytes = front.answer.len(&self.text);
+            front.bytes = front.response.len(&self.text);
         }
     }
 
@@ -340,15 +342,15 @@ impl Connection {
         for pending in self.queue.iter().take_while(|pending| pending.is_ready(now_ns)) {
             for _ in 0..pending.count {
                 if pending.bytes - from > DIRECT_BYTES
-                    && let Some(begin) = pending.answer.pattern_begin()
+                    && let Some(begin) = pending.response.pattern_begin()
                 {
-                    pending.answer.append(&self.text, from, begin.max(from), out);
+                    pending.response.append(&self.text, from, begin.max(from), out);
                     let from = from.saturating_sub(begin);
                     return Some(PatternSpan { from, until: pending.bytes - begin });
                 }
                 let room = (OUT_BYTES - out.len()) as u64;
                 let until = pending.bytes.min(from + room);
-                pending.answer.append(&self.text, from, until, out);
+                pending.response.append(&self.text, from, until, out);
                 if until < pending.bytes {
                     return None;
                 }
@@ -358,12 +360,12 @@ impl Connection {
         None
     }
 
-    /// Writes the next piece into `out` if an answer and its piece are due at `now_ns`.
+    /// Writes the next piece into `out` if a response and its piece are due at `now_ns`.
     pub fn write_piece(&self, now_ns: u64, pace: Pace, out: &mut Vec<u8>) {
         let Some(front) = self.queue.front() else { return };
         if front.is_ready(now_ns) && self.piece_due_ns <= now_ns {
             let until = front.bytes.min(self.sent + pace.piece_bytes);
-            front.answer.append(&self.text, self.sent, until, out);
+            front.response.append(&self.text, self.sent, until, out);
         }
     }
 
@@ -432,7 +434,7 @@ impl Pending {
     }
 }
 
-impl Answer {
+impl Response {
     fn whole(content: Content, persistence: Persistence) -> Self {
         Self { content, extent: Extent::Whole, persistence }
     }

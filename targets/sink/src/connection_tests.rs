@@ -1,4 +1,4 @@
-//! Connections without sockets: the order, the times and the counts of answers.
+//! Connections without sockets: the order, the times and the counts of responses.
 
 use super::*;
 use crate::delay::Delay;
@@ -20,7 +20,7 @@ fn service() -> Service {
         faults: Faults::default(),
         seed: 1,
         burn_ns: 0,
-        close: CloseAfter { answers: u64::MAX, notice: Notice::Said, ending: Ending::Orderly },
+        close: CloseAfter { responses: u64::MAX, notice: Notice::Said, ending: Ending::Orderly },
         pace: None,
     }
 }
@@ -55,7 +55,7 @@ impl Bench {
             let span = self.connection.write_due(now_ns, &mut self.out);
             if let Some(span) = span {
                 for index in span.from..span.until.min(span.from + most as u64) {
-                    self.out.push(crate::answer::PATTERN[index as usize % 64]);
+                    self.out.push(crate::response::PATTERN[index as usize % 64]);
                 }
             }
             let count = self.out.len().min(most);
@@ -87,7 +87,7 @@ fn a_pipeline_is_answered_with_one_send_and_one_entry() {
 }
 
 #[test]
-fn answers_keep_the_order_of_their_requests() {
+fn responses_keep_the_order_of_their_requests() {
     let mut bench = Bench::new(service());
     let codes = ["201", "500", "200", "404", "200", "503"];
     let wanted: Vec<String> = codes.iter().map(|code| get(&format!("/status/{code}"))).collect();
@@ -109,7 +109,7 @@ fn nothing_goes_out_before_it_is_due_and_the_front_holds_up_the_rest() {
 }
 
 #[test]
-fn a_send_counts_only_answers_that_are_out_whole() {
+fn a_send_counts_only_responses_that_are_out_whole() {
     let mut bench = Bench::new(service());
     bench.receive(&GET.repeat(3), 1);
     let bytes = crate::prebuilt::simple(Persistence::Keep).len() as u64;
@@ -121,8 +121,8 @@ fn a_send_counts_only_answers_that_are_out_whole() {
 }
 
 #[test]
-fn the_last_answer_says_so_and_what_follows_is_dropped() {
-    let close = |notice| CloseAfter { answers: 2, notice, ending: Ending::Orderly };
+fn the_last_response_says_so_and_what_follows_is_dropped() {
+    let close = |notice| CloseAfter { responses: 2, notice, ending: Ending::Orderly };
     for (notice, said) in [(Notice::Said, 1), (Notice::Silent, 0)] {
         let mut bench = Bench::new(Service { close: close(notice), ..service() });
         bench.receive(&GET.repeat(3), 1);
@@ -134,7 +134,7 @@ fn the_last_answer_says_so_and_what_follows_is_dropped() {
 }
 
 #[test]
-fn refusals_follow_the_answers_before_them() {
+fn refusals_follow_the_responses_before_them() {
     let mut bench = Bench::new(service());
     bench.receive(&format!("{GET}nonsense\r\n\r\n{GET}"), 1);
     assert_eq!(statuses(&bench.send(1, 4096)), ["200", "400"]);
@@ -143,7 +143,7 @@ fn refusals_follow_the_answers_before_them() {
 }
 
 #[test]
-fn interim_answers_are_not_counted() {
+fn interim_responses_are_not_counted() {
     let mut bench = Bench::new(service());
     let head = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
     bench.receive(&format!("{GET}{head}"), 1);

@@ -46,7 +46,7 @@ impl Crew {
     }
 
     /// Makes the bell silent again.
-    pub fn answer_bell(&self, thread: usize) {
+    pub fn response_bell(&self, thread: usize) {
         // The count of rings does not matter, and an empty bell is not an error.
         let _ = self.bell(thread).read(&mut [0; 8]);
     }

@@ -1,4 +1,4 @@
-//! When an answer is due, from when its request arrived. Pure: no clock, no sleeping.
+//! When a response is due, from when its request arrived. Pure: no clock, no sleeping.
 //!
 //! A delay counts from the arrival of the request, not from when the loop got to it, so that the
 //! record of the sink is what a perfect client must measure, plus the way there and back.
@@ -8,7 +8,7 @@ use std::str::FromStr;
 use crate::quantity::{share, time_ns, unfit};
 use crate::random::Random;
 
-/// How long requests wait for their answers.
+/// How long requests wait for their responses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Delay {
     /// Not at all.
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_answers_at_its_end_and_others_at_once() {
+    fn a_stall_responds_at_its_end_and_others_at_once() {
         let stall: Delay = "stall:100ms/1s".parse().unwrap();
         let start_ns = 123_456_789;
         let mut random = Random::new(1, 0);
@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_answer_is_due_before_its_request(
+        fn no_response_is_due_before_its_request(
             shape in prop::sample::select(vec![
                 "fixed:0ns", "exp:3ms", "uniform:0ns..1h", "bimodal:0s,1s@50%", "stall:1ms/3ms",
             ]),

@@ -1,11 +1,11 @@
-//! What goes wrong on purpose, and for which share of the answers.
+//! What goes wrong on purpose, and for which share of the responses.
 
 use std::str::FromStr;
 
 use crate::quantity::{share, unfit};
 use crate::random::Random;
 
-/// Answers `share` of all requests with another status: `500:1%`.
+/// Responses `share` of all requests with another status: `500:1%`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StatusShare {
     /// The status, 200 to 599.
@@ -25,7 +25,7 @@ impl FromStr for StatusShare {
     }
 }
 
-/// What becomes of one answer.
+/// What becomes of one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It is what was asked for.
@@ -45,7 +45,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Sets the shares, or nothing if they are more than all answers.
+    /// Sets the shares, or nothing if they are more than all responses.
     pub fn new(garbage: f64, truncated: f64, statuses: &[StatusShare]) -> Option<Self> {
         let statuses = statuses.iter().map(|part| (Fate::Status(part.status), part.share));
         let shares: Vec<_> = [(Fate::Garbage, garbage), (Fate::Truncated, truncated)]
@@ -57,12 +57,12 @@ impl Faults {
         (sum <= 1.0 + 1e-9).then_some(Self { shares })
     }
 
-    /// Whether every answer is good.
+    /// Whether every response is good.
     pub fn is_none(&self) -> bool {
         self.shares.is_empty()
     }
 
-    /// Draws what becomes of the next answer.
+    /// Draws what becomes of the next response.
     #[inline]
     pub fn draw(&self, random: &mut Random) -> Fate {
         if self.is_none() {

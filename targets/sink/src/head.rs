@@ -15,7 +15,7 @@ const METHOD_BYTES_MAX: usize = 32;
 pub struct Head {
     /// What is asked for.
     pub route: Route,
-    /// Whether the answer has a body.
+    /// Whether the response has a body.
     pub wants: Wants,
     /// What becomes of the connection.
     pub persistence: Persistence,
@@ -25,7 +25,7 @@ pub struct Head {
     pub pause: Pause,
 }
 
-/// How much of an answer is wanted.
+/// How much of a response is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wants {
     /// Head and body.
@@ -34,14 +34,14 @@ pub enum Wants {
     HeadOnly,
 }
 
-/// What becomes of the connection after the answer.
+/// What becomes of the connection after the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Persistence {
     /// It stays, as is usual in HTTP/1.1.
     Keep,
     /// It stays, although the client speaks HTTP/1.0, because it asked for that.
     KeepOld,
-    /// It ends, and the answer says so.
+    /// It ends, and the response says so.
     Close,
     /// It ends, as is usual in HTTP/1.0, and the client does not know chunks.
     CloseOld,
@@ -56,7 +56,7 @@ pub enum Framing {
     Chunked,
 }
 
-/// Whether the client waits for an interim answer before it sends a body.
+/// Whether the client waits for an interim response before it sends a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pause {
     /// It does not.

@@ -2,11 +2,11 @@
 //!
 //! What this room is for: measuring what a client and the kernel cost when the server costs next
 //! to nothing, and knowing the true latency of every request, so that clients can be held to it.
-//! In: HTTP/1.1 requests over TCP; a command line that says how to delay, spoil and drop answers.
-//! Out: answers; two lines of JSON on standard output; `/stats`; a file of arrivals.
+//! In: HTTP/1.1 requests over TCP; a command line that says how to delay, spoil and drop responses.
+//! Out: responses; two lines of JSON on standard output; `/stats`; a file of arrivals.
 //! Never: a crate of ours, since a ruler must not share the faults of what it measures; an
 //! allocation or a log line per request; a lock per request, unless a capacity was asked for; an
-//! answer before it is due.
+//! response before it is due.
 
 #![allow(unsafe_code, reason = "rings shared with the kernel; it shares no code with the engine")]
 
@@ -25,11 +25,11 @@ mod timers;
 
 mod connection;
 
-mod answer;
 mod chunks;
 mod head;
 mod prebuilt;
 mod request;
+mod response;
 mod route;
 
 mod capacity;

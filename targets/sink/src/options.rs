@@ -17,21 +17,21 @@ use crate::sys::now_ns;
 
 const ABOUT: &str = "The smallest HTTP/1.1 responder of the lab: the ruler for client plus kernel, \
 and the truth for latency tests, because it records its own service times and can delay, spoil \
-and drop answers as told.";
+and drop responses as told.";
 
 const AFTER: &str = r#"PATHS
   /simple and any other   200, {"message":"hi"}
   /bytes/N  /chunked/N    200, a body of N bytes (up to 64 MiB), by length or in chunks
-  /status/CODE            an answer with that status, 200 to 599
+  /status/CODE            a response with that status, 200 to 599
   /healthz                200, ok; never delayed, never spoilt
   GET /stats              the record so far, as one line of JSON; it is not itself in the record,
                           only the connection it comes by is counted
-  POST /stats/reset       forgets the record, in all threads, before it answers
+  POST /stats/reset       forgets the record, in all threads, before it responses
 
 LINES ON STANDARD OUTPUT
   {"event":"listening",...} when connections are accepted, {"event":"stopped",...} after SIGTERM
   or SIGINT. In it, service_ns is the time from the recv that brought the last byte of a request
-  to the end of the send that took the last byte of its answer; all else counts from the start,
+  to the end of the send that took the last byte of its response; all else counts from the start,
   or from the last reset.
 
 EXAMPLES
@@ -40,7 +40,7 @@ EXAMPLES
   target-sink --delay stall:100ms/1s                a server that stops for 100 ms every second
   target-sink --delay fixed:20ms --serve-at-once 8  a server that can do 400/s
   target-sink --single-listener --backlog 8 --accept-delay 5ms       an accept queue that fills up
-  target-sink --close-after 100 --close-silently --reset             resets instead of answers
+  target-sink --close-after 100 --close-silently --reset             resets instead of responses
 
 Exit codes: 0 stopped by a signal, 1 could not run, 2 wrong command line."#;
 
@@ -65,9 +65,9 @@ pub struct Options {
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     cpus: Option<CpuList>,
 
-    /// When answers are due, counted from the arrival of the request: fixed:1ms | exp:1ms (the
+    /// When responses are due, counted from the arrival of the request: fixed:1ms | exp:1ms (the
     /// mean) | uniform:1ms..5ms | bimodal:1ms,20ms@10% (10 % take 20 ms) | stall:100ms/1s (each
-    /// second since the start begins with 100 ms in which nothing is answered). Answers stay in
+    /// second since the start begins with 100 ms in which nothing is answered). Responses stay in
     /// order on each connection; waiting for the one before is part of the record
     #[arg(long, value_name = "SPEC", help_heading = "Delay")]
     delay: Option<Delay>,
@@ -87,20 +87,20 @@ pub struct Options {
           help_heading = "Delay")]
     burn: Duration,
 
-    /// Write answers in pieces: 1/10ms is one byte every 10 ms (pieces up to 64 KiB)
+    /// Write responses in pieces: 1/10ms is one byte every 10 ms (pieces up to 64 KiB)
     #[arg(long, value_name = "CHUNK/INTERVAL", value_parser = pace, help_heading = "Delay")]
     slow_bytes: Option<Pace>,
 
-    /// What sleeps until answers are due; auto takes pwait2 where the kernel has it
+    /// What sleeps until responses are due; auto takes pwait2 where the kernel has it
     #[arg(long, value_name = "CLOCK", value_enum, default_value_t = ClockworkName::Auto,
           help_heading = "Delay")]
     clockwork: ClockworkName,
 
-    /// Close each connection after N answers; the last one says so with Connection: close
-    #[arg(long, value_name = "N", value_parser = answers, help_heading = "Faults")]
+    /// Close each connection after N responses; the last one says so with Connection: close
+    #[arg(long, value_name = "N", value_parser = responses, help_heading = "Faults")]
     close_after: Option<u64>,
 
-    /// With --close-after: the last answer does not say so
+    /// With --close-after: the last response does not say so
     #[arg(long, requires = "close_after", help_heading = "Faults")]
     close_silently: bool,
 
@@ -108,16 +108,16 @@ pub struct Options {
     #[arg(long, requires = "close_after", help_heading = "Faults")]
     reset: bool,
 
-    /// Share of answers that have another status, 500:1%; can be repeated
+    /// Share of responses that have another status, 500:1%; can be repeated
     #[arg(long, value_name = "CODE:SHARE", action = ArgAction::Append, help_heading = "Faults")]
     status: Vec<StatusShare>,
 
-    /// Share of answers that end in the middle of the body, and so does the connection: 1%
+    /// Share of responses that end in the middle of the body, and so does the connection: 1%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share_flag,
           help_heading = "Faults")]
     truncate: f64,
 
-    /// Share of answers that are bytes which are not HTTP: 1%
+    /// Share of responses that are bytes which are not HTTP: 1%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share_flag,
           help_heading = "Faults")]
     garbage: f64,
@@ -200,7 +200,7 @@ impl Options {
                 seed: self.seed,
                 burn_ns: self.burn.as_nanos() as u64,
                 close: CloseAfter {
-                    answers: self.close_after.unwrap_or(u64::MAX),
+                    responses: self.close_after.unwrap_or(u64::MAX),
                     notice: if self.close_silently { Notice::Silent } else { Notice::Said },
                     ending: if self.reset { Ending::Reset } else { Ending::Orderly },
                 },
@@ -222,8 +222,8 @@ fn hands(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|hands| (1..=65_536).contains(hands)).ok_or_else(unfit)
 }
 
-fn answers(text: &str) -> Result<u64, String> {
-    text.parse().ok().filter(|&answers| answers > 0).ok_or_else(unfit)
+fn responses(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|&responses| responses > 0).ok_or_else(unfit)
 }
 
 fn capacity(text: &str) -> Result<usize, String> {

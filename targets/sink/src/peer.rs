@@ -9,10 +9,10 @@ use std::mem;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 
-use crate::answer::{PATTERN_BYTES, pattern_piece};
 use crate::connection::{Clerk, Connection, Leftover, Next, OUT_BYTES, PatternSpan};
 use crate::plan::Ending;
 use crate::poller::Poller;
+use crate::response::{PATTERN_BYTES, pattern_piece};
 use crate::stats::Record;
 use crate::sys::{self, now_ns};
 
@@ -22,7 +22,7 @@ pub const INBOX_BYTES: usize = 64 * 1024;
 const RECVS_IN_A_ROW: usize = 16;
 /// After this many sends in a row likewise, so that a large body does not hold up small ones.
 const SENDS_IN_A_ROW: usize = 16;
-/// How long a connection that ends waits for the client to have read the last answer.
+/// How long a connection that ends waits for the client to have read the last response.
 const LINGER_NS: u64 = 1_000_000_000;
 /// Most pieces of a generated body that are sent at once.
 const PIECES: usize = 32;
@@ -35,7 +35,7 @@ pub const INTEREST: u32 = sys::READABLE | sys::ENDED | sys::EDGE;
 pub struct Hands {
     /// Watches the sockets.
     pub poller: Poller,
-    /// Turns requests into answers.
+    /// Turns requests into responses.
     pub clerk: Clerk,
     inbox: Box<[u8]>,
     out: Vec<u8>,
@@ -329,7 +329,7 @@ impl Peer {
         }
     }
 
-    /// All answers are out: ends the connection so that the client gets the last one.
+    /// All responses are out: ends the connection so that the client gets the last one.
     fn finish(&mut self, ending: Ending, leftover: Leftover, now: u64) -> Outcome {
         if ending == Ending::Reset {
             // Without it the close is an orderly one, which a client can live with.

@@ -63,7 +63,7 @@ pub enum Clockwork {
 /// What becomes of requests. The same for all threads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Service {
-    /// When answers are due.
+    /// When responses are due.
     pub delay: Delay,
     /// The monotonic time from which stalls are counted.
     pub start_ns: u64,
@@ -75,22 +75,22 @@ pub struct Service {
     pub burn_ns: u64,
     /// When connections end.
     pub close: CloseAfter,
-    /// How fast answers are written, if not at once.
+    /// How fast responses are written, if not at once.
     pub pace: Option<Pace>,
 }
 
 /// When connections end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloseAfter {
-    /// With this answer.
-    pub answers: u64,
-    /// Whether that answer says so.
+    /// With this response.
+    pub responses: u64,
+    /// Whether that response says so.
     pub notice: Notice,
     /// How.
     pub ending: Ending,
 }
 
-/// Whether the last answer says that the connection ends.
+/// Whether the last response says that the connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// It carries `Connection: close`.
@@ -108,7 +108,7 @@ pub enum Ending {
     Reset,
 }
 
-/// Answers are written in pieces.
+/// Responses are written in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// Length of a piece.

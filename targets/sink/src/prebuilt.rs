@@ -1,4 +1,4 @@
-//! Answers that are constants: their bytes stand in the program file.
+//! Responses that are constants: their bytes stand in the program file.
 
 use crate::head::Persistence;
 
@@ -7,7 +7,7 @@ pub const SIMPLE_BODY: &str = r#"{"message":"hi"}"#;
 /// The body of `/healthz`, the same in every target.
 pub const HEALTHZ_BODY: &str = "ok";
 
-/// The interim answer to `Expect: 100-continue`.
+/// The interim response to `Expect: 100-continue`.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// What `--garbage` sends: the begin of a TLS alert, then a text that no parser takes for HTTP.
@@ -35,7 +35,7 @@ macro_rules! healthz {
     };
 }
 
-/// The whole answer of `/simple`.
+/// The whole response of `/simple`.
 #[inline]
 pub const fn simple(persistence: Persistence) -> &'static [u8] {
     match persistence {
@@ -45,7 +45,7 @@ pub const fn simple(persistence: Persistence) -> &'static [u8] {
     }
 }
 
-/// The whole answer of `/healthz`.
+/// The whole response of `/healthz`.
 pub const fn healthz(persistence: Persistence) -> &'static [u8] {
     match persistence {
         Persistence::Keep => healthz!(""),
@@ -57,14 +57,14 @@ pub const fn healthz(persistence: Persistence) -> &'static [u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::connection_line;
+    use crate::response::connection_line;
 
     #[test]
     fn constants_say_what_formatted_heads_say() {
         use Persistence::{Close, CloseOld, Keep, KeepOld};
         for persistence in [Keep, KeepOld, Close, CloseOld] {
             let line = connection_line(persistence);
-            for (answer, kind, body) in [
+            for (response, kind, body) in [
                 (simple(persistence), "application/json", SIMPLE_BODY),
                 (healthz(persistence), "text/plain; charset=utf-8", HEALTHZ_BODY),
             ] {
@@ -73,7 +73,7 @@ mod tests {
                      {line}\r\n{body}",
                     body.len()
                 );
-                assert_eq!(std::str::from_utf8(answer), Ok(expected.as_str()));
+                assert_eq!(std::str::from_utf8(response), Ok(expected.as_str()));
             }
         }
     }

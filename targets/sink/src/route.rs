@@ -14,7 +14,7 @@ pub enum Route {
     Bytes(u32),
     /// `/chunked/N`: a body of N bytes in chunks.
     Chunked(u32),
-    /// `/status/CODE`: an answer with this status.
+    /// `/status/CODE`: a response with this status.
     Status(u16),
     /// `GET /stats`: the record so far.
     Stats,
@@ -26,7 +26,7 @@ impl Route {
     /// The route of a request line. A number that cannot be served is not found: 404.
     pub fn of(method: &[u8], target: &[u8]) -> Self {
         match path(target) {
-            // An answer of 200 would mean that a tunnel has been opened.
+            // A response of 200 would mean that a tunnel has been opened.
             _ if method == b"CONNECT" => Self::Status(405),
             b"/simple" => Self::Simple,
             b"/healthz" => Self::Healthz,
@@ -44,7 +44,7 @@ impl Route {
         } else if let Some(digits) = path.strip_prefix(b"/chunked/") {
             size(digits).map(Self::Chunked)
         } else if let Some(digits) = path.strip_prefix(b"/status/") {
-            // Interim answers (1xx) are not answers: a client would wait for the real one.
+            // Interim responses (1xx) are not answers: a client would wait for the real one.
             number(digits).filter(|code| (200..600).contains(code)).map(|c| Self::Status(c as u16))
         } else {
             Some(Self::Simple)

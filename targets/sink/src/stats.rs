@@ -1,7 +1,7 @@
 //! The record: what this server did, by its own clock. It is the truth that clients are held to.
 //!
 //! Each thread writes its own record and locks it once per turn of its loop, not once per request;
-//! the lock is free unless somebody asks for `/stats`. A turn covers the recv, the answers, the
+//! the lock is free unless somebody asks for `/stats`. A turn covers the recv, the responses, the
 //! send and the recording of them, which makes a reset exact: see [`Ledger::reset`].
 
 use std::fmt::Write as _;
@@ -22,11 +22,11 @@ const SAMPLES_BEYOND: f64 = 10.0;
 /// What one thread did, or all of them together.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
-    /// Requests whose answer was handed to the kernel to its last byte.
+    /// Requests whose response was handed to the kernel to its last byte.
     pub requests_served: u64,
     /// Requests refused as malformed or too large.
     pub requests_refused: u64,
-    /// Requests that arrived whole and lost their connection before the answer was out.
+    /// Requests that arrived whole and lost their connection before the response was out.
     pub requests_unanswered: u64,
     /// Bytes handed to the kernel.
     pub responses_bytes: u64,
@@ -36,7 +36,7 @@ pub struct Record {
     pub connections_accepted: u64,
     /// Accepts that failed, for want of descriptors above all.
     pub accept_errors: u64,
-    /// Times from the arrival of a request to the send of the last byte of its answer.
+    /// Times from the arrival of a request to the send of the last byte of its response.
     pub service: ServiceTimes,
 }
 
@@ -213,10 +213,10 @@ impl Ledger {
     /// Forgets everything so far; returns the monotonic time at which all threads had forgotten.
     ///
     /// Exactness: the threads are cleared one after the other, each between two turns of its
-    /// loop. An answer is recorded in the same turn in which it is sent. Hence every answer that a
-    /// client had received before it sent the reset is forgotten, and every request that is sent
-    /// after the answer to the reset has come is recorded. What is in flight meanwhile falls on
-    /// either side, each request on exactly one.
+    /// loop. A response is recorded in the same turn in which it is sent. Hence every response
+    /// that a client had received before it sent the reset is forgotten, and every request that is
+    /// sent after the response to the reset has come is recorded. What is in flight meanwhile
+    /// falls on either side, each request on exactly one.
     pub fn reset(&self) -> u64 {
         for desk in &self.desks {
             desk.visit(Record::clear);

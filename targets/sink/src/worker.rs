@@ -251,7 +251,7 @@ impl Worker {
     }
 
     fn on_bell(&mut self, record: &mut Record) {
-        self.crew.answer_bell(self.thread);
+        self.crew.response_bell(self.thread);
         for connection in self.crew.take_over(self.thread) {
             self.admit(connection, record);
         }

@@ -56,7 +56,7 @@ impl Connection {
             }
             let is_last = request.is_last || self.answered >= service.requests_per_connection();
             after = if is_last { After::Close } else { After::KeepAlive };
-            let (status, framing, body) = service.answer(request.path, hands);
+            let (status, framing, body) = service.respond(request.path, hands);
             let head = head(status, framing, body.len(), after);
             write(&mut self.stream, self.writing, head, body)?;
         }
@@ -75,7 +75,7 @@ fn write(stream: &mut TcpStream, writing: Writing, head: String, body: &[u8]) ->
         Writing::Nagle => {
             stream.write_all(&first)?;
             // Two halves, because the head alone would be pushed together with what follows a
-            // delayed acknowledgement of the answer before.
+            // delayed acknowledgement of the response before.
             stream.write_all(body)
         }
     }

@@ -9,7 +9,7 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// Bytes of the head.
     pub length: usize,
-    /// Whether the client closes after the answer.
+    /// Whether the client closes after the response.
     pub is_last: bool,
 }
 
@@ -45,12 +45,12 @@ pub fn parse(bytes: &[u8]) -> Result<Request<'_>, NoRequest> {
     Ok(Request { path, length: end + 4, is_last })
 }
 
-/// Whether the connection goes on after an answer.
+/// Whether the connection goes on after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
     /// It does.
     KeepAlive,
-    /// The answer says that it does not.
+    /// The response says that it does not.
     Close,
 }
 
@@ -65,7 +65,7 @@ pub enum Framing {
     Events,
 }
 
-/// The head of an answer. It names the thread, so that clients can tell listeners apart.
+/// The head of a response. It names the thread, so that clients can tell listeners apart.
 pub fn head(status: &str, framing: Framing, body_bytes: usize, after: After) -> String {
     let close = match after {
         After::KeepAlive => "",
@@ -81,8 +81,8 @@ pub fn head(status: &str, framing: Framing, body_bytes: usize, after: After) -> 
     format!("HTTP/1.1 {status}\r\nServer: {thread}\r\n{length}\r\n{close}\r\n")
 }
 
-/// Length of the whole first answer in what was received, once its head is there.
-pub fn answer_length(bytes: &[u8]) -> Option<usize> {
+/// Length of the whole first response in what was received, once its head is there.
+pub fn response_length(bytes: &[u8]) -> Option<usize> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&bytes[..end]).ok()?;
     let mut fields = head.split("\r\n").filter_map(|line| line.split_once(':'));
@@ -117,9 +117,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_as_long_as_it_says() {
+    fn a_response_is_as_long_as_it_says() {
         let head = head("200 OK", Framing::Length, 5, After::KeepAlive);
-        assert_eq!(answer_length(head.as_bytes()), Some(head.len() + 5));
-        assert_eq!(answer_length(b"HTTP/1.1 200 OK\r\n"), None);
+        assert_eq!(response_length(head.as_bytes()), Some(head.len() + 5));
+        assert_eq!(response_length(b"HTTP/1.1 200 OK\r\n"), None);
     }
 }

@@ -3,7 +3,7 @@
 //! What this room is for: scenarios whose limit is known by construction, on a server made of
 //! plain threads, so that what each of them waits for can be seen from outside in `/proc`.
 //! In: HTTP/1.1 requests without bodies over TCP; a command line that says what limits.
-//! Out: answers; two lines of JSON on standard output.
+//! Out: responses; two lines of JSON on standard output.
 //! Never: a crate of ours, since labels must not share the faults of what they judge; cleverness:
 //! a request is served by one thread from its first byte to its last.
 

@@ -11,7 +11,7 @@ const ABOUT: &str = "A server whose wall is chosen on the command line: pools, l
 backlogs, buffers and work per request, on plain threads that can be watched in /proc.";
 
 const AFTER: &str = r#"WHAT A REQUEST GOES THROUGH, IN THIS ORDER
-  --limit, --lock, --sleep, --spin, --spin-lock, --downstream, --fsync, the answer. Every path is
+  --limit, --lock, --sleep, --spin, --spin-lock, --downstream, --fsync, the response. Every path is
   answered alike, with 200 and --body bytes, but for --lock-path; and a path /events/NAME is a
   stream of events as fast as the socket takes them, numbered for each connection, which keeps its
   thread: for --thread-per-connection.
@@ -96,7 +96,7 @@ pub struct Options {
     #[arg(long, value_enum, default_value = "reject", requires = "limit", help_heading = "Limits")]
     limit_mode: Overflow,
 
-    /// Close each connection after N answers; the last one says so
+    /// Close each connection after N responses; the last one says so
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
           help_heading = "Limits")]
     requests_per_connection: Option<u64>,
@@ -113,27 +113,27 @@ pub struct Options {
 
     /// Send buffer of each connection, in place of the kernel's own tuning
     #[arg(long, value_name = "BYTES", value_parser = value_parser!(u32).range(1..1 << 30),
-          help_heading = "Answers")]
+          help_heading = "Responses")]
     sndbuf: Option<u32>,
 
     /// Bytes in each body
     #[arg(long, value_name = "BYTES", default_value_t = 16,
-          value_parser = value_parser!(u32).range(0..=64 << 20), help_heading = "Answers")]
+          value_parser = value_parser!(u32).range(0..=64 << 20), help_heading = "Responses")]
     body: u32,
 
     /// Send N chunks of one byte instead, which cost the client much more than the server
     #[arg(long, value_name = "N", conflicts_with = "body",
-          value_parser = value_parser!(u32).range(1..=1 << 20), help_heading = "Answers")]
+          value_parser = value_parser!(u32).range(1..=1 << 20), help_heading = "Responses")]
     chunks: Option<u32>,
 
     /// Leave out every event of a stream whose number N divides
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(2..),
-          help_heading = "Answers")]
+          help_heading = "Responses")]
     leave_out: Option<u64>,
 
     /// Write head and body apart and without TCP_NODELAY, so that the body waits for the
     /// acknowledgement of the head
-    #[arg(long, help_heading = "Answers")]
+    #[arg(long, help_heading = "Responses")]
     nagle: bool,
 }
 
@@ -161,11 +161,11 @@ pub struct Door {
     pub accept_delay: Duration,
     /// Send buffer of each connection.
     pub sndbuf_bytes: Option<usize>,
-    /// How an answer leaves.
+    /// How a response leaves.
     pub writing: Writing,
 }
 
-/// How an answer leaves.
+/// How a response leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writing {
     /// Whole and at once.
@@ -202,7 +202,7 @@ pub struct Work {
     pub fsync: Option<PathBuf>,
     /// Requests per second, and what becomes of more.
     pub limit: Option<(f64, Overflow)>,
-    /// Answers of a connection.
+    /// Responses of a connection.
     pub requests_per_connection: u64,
     /// Events with numbers that this divides are left out.
     pub leave_out: Option<u64>,

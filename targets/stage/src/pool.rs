@@ -1,7 +1,7 @@
 //! Workers behind one queue of connections.
 //!
 //! A connection is watched until something can be read, then it goes to the queue, unread: what
-//! waits is visible in the receive queues of the sockets. The worker that takes it reads, answers
+//! waits is visible in the receive queues of the sockets. The worker that takes it reads, responses
 //! and gives it back to be watched.
 
 use crate::connection::Connection;

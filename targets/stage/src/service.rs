@@ -1,7 +1,7 @@
 //! What a request goes through before it is answered.
 
 use crate::http::Framing;
-use crate::http::answer_length;
+use crate::http::response_length;
 use crate::limiter::Limiter;
 use crate::options::{Body, Work};
 use rustix::time::{ClockId, clock_gettime};
@@ -66,13 +66,13 @@ impl Service {
         self.work.leave_out
     }
 
-    /// Answers after which a connection is closed.
+    /// Responses after which a connection is closed.
     pub fn requests_per_connection(&self) -> u64 {
         self.work.requests_per_connection
     }
 
     /// Does the work of one request. Returns status, framing and body.
-    pub fn answer(&self, path: &str, hands: &mut Hands) -> (&'static str, Framing, &[u8]) {
+    pub fn respond(&self, path: &str, hands: &mut Hands) -> (&'static str, Framing, &[u8]) {
         self.served.fetch_add(1, Ordering::Relaxed);
         if let Some(limiter) = &self.limiter {
             match limiter.admit(Instant::now()) {
@@ -128,7 +128,7 @@ impl Service {
         stream.write_all(b"GET /downstream HTTP/1.1\r\nHost: downstream\r\n\r\n")?;
         let mut received = Vec::new();
         let mut piece = [0; 4096];
-        while answer_length(&received).is_none_or(|length| received.len() < length) {
+        while response_length(&received).is_none_or(|length| received.len() < length) {
             let count = stream.read(&mut piece)?;
             if count == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());

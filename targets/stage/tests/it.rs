@@ -38,9 +38,9 @@ impl Server {
         let mut stream = self.connect();
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     }
 
     /// So many requests at once; how long all of them took.
@@ -81,8 +81,11 @@ fn a_lock_lets_one_through_and_only_of_its_path() {
 #[test]
 fn a_limiter_refuses_or_delays() {
     let server = Server::start("--workers 4 --limit 1/s");
-    let answers: Vec<String> = (0..8).map(|_| server.get("/")).collect();
-    assert!(answers.iter().any(|answer| answer.starts_with("HTTP/1.1 429 ")), "{answers:?}");
+    let responses: Vec<String> = (0..8).map(|_| server.get("/")).collect();
+    assert!(
+        responses.iter().any(|response| response.starts_with("HTTP/1.1 429 ")),
+        "{responses:?}"
+    );
     let server = Server::start("--thread-per-connection --limit 20/s --limit-mode delay");
     assert!(server.at_once(8, "/") >= Duration::from_millis(300), "one may have been saved");
 }
@@ -110,24 +113,24 @@ fn connections_are_kept_up_to_the_cap() {
     let mut stream = server.connect();
     // Together, to see that they are answered one by one and no more than three.
     stream.write_all("GET / HTTP/1.1\r\n\r\n".repeat(5).as_bytes()).unwrap();
-    let mut answers = Vec::new();
-    // Unread requests turn the close into a reset, which may come before the end of the answers.
-    let _ = stream.read_to_end(&mut answers);
-    let answers = String::from_utf8(answers).unwrap();
-    assert!(answers.matches("200 OK").count() <= 3, "{answers}");
+    let mut responses = Vec::new();
+    // Unread requests turn the close into a reset, which may come before the end of the responses.
+    let _ = stream.read_to_end(&mut responses);
+    let responses = String::from_utf8(responses).unwrap();
+    assert!(responses.matches("200 OK").count() <= 3, "{responses}");
     let mut stream = server.connect();
     stream.write_all("GET / HTTP/1.1\r\n\r\n".repeat(3).as_bytes()).unwrap();
-    let mut answers = String::new();
-    stream.read_to_string(&mut answers).unwrap();
-    assert_eq!(answers.matches("200 OK").count(), 3);
-    assert_eq!(answers.matches("Connection: close").count(), 1);
+    let mut responses = String::new();
+    stream.read_to_string(&mut responses).unwrap();
+    assert_eq!(responses.matches("200 OK").count(), 3);
+    assert_eq!(responses.matches("Connection: close").count(), 1);
 }
 
 #[test]
 fn bodies_are_bytes_or_chunks_and_nagle_changes_nothing_of_them() {
     let body = |flags: &str| {
-        let answer = Server::start(flags).get("/");
-        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+        let response = Server::start(flags).get("/");
+        response.split_once("\r\n\r\n").unwrap().1.to_owned()
     };
     assert_eq!(body("--body 5"), ".....");
     assert_eq!(body("--body 5 --nagle"), ".....");
@@ -140,8 +143,8 @@ fn listeners_share_the_port_and_say_who_answered() {
     let server = Server::start("--listeners 2");
     let mut seen = Vec::new();
     for _ in 0..200 {
-        let answer = server.get("/");
-        let thread = answer.lines().find_map(|line| line.strip_prefix("Server: ")).unwrap();
+        let response = server.get("/");
+        let thread = response.lines().find_map(|line| line.strip_prefix("Server: ")).unwrap();
         seen.push(thread.to_owned());
     }
     seen.sort();
@@ -162,13 +165,13 @@ fn requests_that_are_none_are_refused() {
     let server = Server::start("--workers 1");
     let mut stream = server.connect();
     stream.write_all(b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 400 "), "{response}");
 }
 
 #[test]
-fn it_writes_before_it_answers() {
+fn it_writes_before_it_responses() {
     let path = std::env::temp_dir().join(format!("target-stage-{}.log", std::process::id()));
     let server = Server::start(&format!("--workers 2 --fsync {}", path.display()));
     (0..3).for_each(|_| drop(server.get("/")));

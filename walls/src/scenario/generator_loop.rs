@@ -1,4 +1,4 @@
-//! Answers that cost the generator much more than the server, and one loop to read them.
+//! Responses that cost the generator much more than the server, and one loop to read them.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;
@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 pub const SCENARIO: Scenario = Scenario {
     name: "generator-loop",
     truth: Truth::Wall(&[WallId::C2]),
-    construction: "generator with one worker that may use two CPUs takes the SHA-256 of answers in \
-        chunks of one byte",
+    construction: "generator with one worker that may use two CPUs takes the SHA-256 of \
+        responses in chunks of one byte",
     trap: "the host of the generator is half idle",
     proof: Proof::Moves(Measure::Rate),
     set_up,

@@ -11,7 +11,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "limiter-reject",
     truth: Truth::Wall(&[WallId::M4, WallId::A4]),
     construction: "token bucket in the server that answers 429 fast",
-    trap: "the rate of answers rises when the limiter works",
+    trap: "the rate of responses rises when the limiter works",
     proof: Proof::Moves(Measure::Rate),
     set_up,
 };

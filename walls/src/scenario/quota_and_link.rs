@@ -11,7 +11,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "quota-and-link",
     truth: Truth::Both(WallId::S3, WallId::K8),
     construction: "CPU quota of the server and the filter on its link tuned to the same rate",
-    trap: "any single answer is wrong",
+    trap: "any single wall is wrong",
     proof: Proof::Moves(Measure::Rate),
     set_up,
 };

@@ -12,7 +12,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "send-buffer",
     truth: Truth::Wall(&[WallId::K12]),
     construction: "fixed small SO_SNDBUF on the server, large bodies, a line with a delay",
-    trap: "each answer takes many round trips: looks like a slow path",
+    trap: "each response takes many round trips: looks like a slow path",
     proof: Proof::Moves(Measure::Rate),
     set_up,
 };

@@ -10,7 +10,7 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "syn-queue",
     truth: Truth::Wall(&[WallId::K2]),
-    construction: "SYN cookies off, few half-open connections allowed, a stranger whose answers \
+    construction: "SYN cookies off, few half-open connections allowed, a stranger whose responses \
         get lost",
     trap: "drops without a counter of their own: the path is blamed",
     proof: Proof::Moves(Measure::Rate),

@@ -257,7 +257,7 @@ fn in_namespace(namespace: &str, line: &str) -> String {
     format!("ip netns exec {namespace} sh -c '{line}'")
 }
 
-/// Answers to an address get lost: the link is told to send them to hardware that nobody has.
+/// Responses to an address get lost: the link is told to send them to hardware that nobody has.
 fn deaf(namespace: &str, address: &str, nic: &str) -> String {
     format!("ip -n {namespace} neigh replace {address} lladdr {NOBODY} nud permanent dev {nic}")
 }

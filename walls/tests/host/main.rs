@@ -2,6 +2,8 @@
 
 #[path = "../scenes/mod.rs"]
 mod scenes;
+#[path = "../../../crates/ceiling/tests/harness/spare.rs"]
+mod spare;
 
 use scenes::{keep, run, text, turn};
 use std::fs;

@@ -1,6 +1,6 @@
 //! `ceiling advise RUN`: what to try next, and `--calibration`: how often such advice was right.
 
-mod again;
+mod rerun;
 
 use super::show;
 use crate::cli::Cli;
@@ -99,7 +99,7 @@ fn to_try(file: &Path, record: &Record) -> String {
 
 fn advise(run: &Run, asked: &Path, ground: &Ground) -> Result<Advice, Failure> {
     let (record, asked) = (&run.record, asked.display().to_string());
-    let command = again::plain(&record.command);
+    let command = rerun::plain(&record.command);
     if let Claim::NotKnown(why) = record.claim() {
         return Err(Failure::NotValid(format!(
             "{asked}: the run is not a valid measurement ({why}), and nothing can be predicted \
@@ -111,9 +111,9 @@ fn advise(run: &Run, asked: &Path, ground: &Ground) -> Result<Advice, Failure> {
         Asked {
             run: &asked,
             command: &command,
-            longer: &again::longer(&record.command),
-            confirmed: &again::confirmed(&record.command),
-            probed: &again::probed(&record.command),
+            longer: &rerun::longer(&record.command),
+            confirmed: &rerun::confirmed(&record.command),
+            probed: &rerun::probed(&record.command),
         },
     );
     let by_plan = |one: &&mut Candidate| one.by == By::Ceiling && !one.is_disruptive;
@@ -335,7 +335,7 @@ fn calibration(command: &Advise) -> Result<Code, Failure> {
             Err(error) => eprintln!("ceiling: {} is left out: {error}", file.display()),
         }
     }
-    let record = judge::foretold::calibration(&experiments);
+    let record = judge::prediction::calibration(&experiments);
     let text = if command.json {
         String::from_utf8(report::json::json(&record)).unwrap_or_default()
     } else if record.entries.is_empty() {

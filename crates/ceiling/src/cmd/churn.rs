@@ -118,7 +118,7 @@ pub fn run(command: Churn) -> Result<Code, Failure> {
     };
     let level = Level {
         connections: command.devices as u32,
-        connections_max: command.devices as u32,
+        spare: 0,
         depth: command.options.depth,
         arrival: Arrival::Closed,
         life,

@@ -95,7 +95,7 @@ pub fn run(command: Fanout) -> Result<Code, Failure> {
     let depth = command.options.depth;
     let level = |connections: u64| Level {
         connections: connections as u32,
-        connections_max: connections as u32,
+        spare: 0,
         depth,
         arrival: arrival.clone(),
         life: Life::default(),

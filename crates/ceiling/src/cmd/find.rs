@@ -70,7 +70,7 @@ pub struct Find {
     #[arg(long, value_name = "T", default_value = "2m", value_parser = duration)]
     budget: u64,
 
-    /// Length of a whole trial; longer where a percentile needs more answers
+    /// Length of a whole trial; longer where a percentile needs more responses
     #[arg(long, value_name = "T", default_value = "3s", value_parser = duration)]
     trial: u64,
 }
@@ -90,7 +90,7 @@ fn precision(text: &str) -> Result<f64, String> {
     if (0.1..=100.0).contains(&share) { Ok(share / 100.0) } else { Err(error()) }
 }
 
-/// Answers that the highest percentile of an objective needs; some in any case.
+/// Responses that the highest percentile of an objective needs; some in any case.
 fn answers_min(objective: &Objective) -> u64 {
     let percentile = objective.highest_percentile();
     let needed = percentile.map_or(0.0, |one| SAMPLES_BEYOND / (1.0 - one.quantile()));
@@ -102,11 +102,11 @@ pub fn run(command: Find) -> Result<Code, Failure> {
     let arrivals = command.spread.spacing();
     let arrival = Arrival::Open { curve: Curve::constant(lowest), arrivals };
     let connections = command.connections as u32;
-    let connections_max = command.spread.connections_max(connections, &arrival)?;
+    let spare = command.spread.spare(connections, &arrival)?;
     let depth = command.options.depth;
     let shape = trial::Shape {
         question: Question::Find,
-        levels: vec![Level { connections, connections_max, depth, arrival, life: Life::default() }],
+        levels: vec![Level { connections, spare, depth, arrival, life: Life::default() }],
         stop: Stop::AfterNs(command.trial),
         visits: 1,
         repeats_max: 0,

@@ -13,9 +13,10 @@ const DURATION_NS: u64 = 10_000_000_000;
 /// How long at most, where the latency asks for more, nanoseconds.
 const DURATION_MAX_NS: u64 = 60_000_000_000;
 
-/// Closed loop: each connection sends its next request when an answer frees a place, so latency
-/// counts from the send and slow answers lower the load. With a rate (-R, --steps, --ramp, --spike,
-/// --sine, --replay) open loop: requests are due on a schedule that does not wait for answers,
+/// Closed loop: each connection sends its next request when a response frees a place, so latency
+/// counts from the send and slow responses lower the load. With a rate (-R, --steps, --ramp,
+/// --spike,
+/// --sine, --replay) open loop: requests are due on a schedule that does not wait for responses,
 /// latency counts from the planned instant, and what could not be sent is told.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -23,7 +24,7 @@ Expectations: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time,
 service.p99 and so on for times from send, good.p99 and so on for good responses
 alone (a request without one counts as slower than all others elsewhere), errors
 status3xx status4xx status5xx with < or <= and a share, rate with > or >=.
-Errors are requests without a good answer, of all that were due. A percentile
+Errors are requests without a good response, of all that were due. A percentile
 with too few responses, or a term that cannot be known, is undecided. Exit 3
 when a term is missed or undecided. Exit 4 comes first, when the rate is not
 known or the generator was the wall; with --strict, when any check is broken.
@@ -91,13 +92,13 @@ pub fn run(command: Load) -> Result<Code, Failure> {
         None => Arrival::Closed,
     };
     let connections = command.connections as u32;
-    let connections_max = command.spread.connections_max(connections, &arrival)?;
+    let spare = command.spread.spare(connections, &arrival)?;
     let depth = command.options.depth;
     let requests = command.requests_per_conn;
     let life = Life { requests, ..Life::default() };
     let shape = trial::Shape {
         question: Question::Load,
-        levels: vec![Level { connections, connections_max, depth, arrival, life }],
+        levels: vec![Level { connections, spare, depth, arrival, life }],
         stop,
         visits: 1,
         repeats_max: 0,

@@ -65,7 +65,7 @@ struct Serve {
     #[arg(long, value_name = "ADDR:PORT", value_parser = runtime)]
     runtime: Option<SocketAddr>,
 
-    /// Answer Prometheus here, at /metrics: plain HTTP, no token
+    /// Response Prometheus here, at /metrics: plain HTTP, no token
     #[arg(long, value_name = "ADDR:PORT", value_parser = socket)]
     prometheus: Option<SocketAddr>,
 

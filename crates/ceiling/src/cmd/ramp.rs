@@ -101,9 +101,9 @@ fn visits(text: &str) -> Result<u32, String> {
 pub fn run(command: Ramp) -> Result<Code, Failure> {
     let depth = command.options.depth;
     let level = |connections: u32, arrival: Arrival| {
-        let connections_max = command.spread.connections_max(connections, &arrival)?;
+        let spare = command.spread.spare(connections, &arrival)?;
         let life = Life::default();
-        Ok(Level { connections, connections_max, depth, arrival, life })
+        Ok(Level { connections, spare, depth, arrival, life })
     };
     let arrivals = command.spread.spacing();
     let open = |rate: u64| Arrival::Open { curve: Curve::constant(rate as f64), arrivals };

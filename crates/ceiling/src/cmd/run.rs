@@ -6,9 +6,9 @@ use crate::options::{Colour, Runs};
 use crate::outputs::Outputs;
 use crate::{session, signals};
 use clap::{Args, Parser};
-use judge::foretold::Cell as Cells;
+use judge::prediction::Cell as Cells;
+use lab::endpoints::WayError;
 use lab::experiment::{self, Measured, Places, Progress, Ready};
-use lab::way::WayError;
 use model::experiment::{CellResult, Experiment, Fate, Kept as KeptPrediction, SCHEMA};
 use model::run::Run as Kept;
 use model::secret::{self, Secrets};
@@ -257,7 +257,7 @@ fn measured(cell: &Cell, words: &[String], stop: &AtomicBool) -> Result<String, 
             Some("interrupted") => Err(format!("interrupted; what was measured is run {id}")),
             Some("target-lost") => Err("the target stopped answering".to_string()),
             _ if output.status.code() == Some(Code::Unreachable as i32) => {
-                Err("the target gave no answer".to_string())
+                Err("the target gave no response".to_string())
             }
             _ => Ok(id.to_string()),
         };
@@ -354,7 +354,7 @@ fn rehearsed(plan: &Plan) -> String {
                 }
                 (server, "{addr}".to_string())
             }
-            Server::Running { addr } => (format!("somebody else's at {addr}"), addr.clone()),
+            Server::Running { addr } => (format!("external server at {addr}"), addr.clone()),
         };
         let ready = Ready { addr, pid: None };
         let words = Secrets::command(&words_of(cell, &ready)).join(" ");
@@ -389,7 +389,7 @@ fn kept_predictions(plan: &Plan, of: &Experiment, runs: &[Option<Kept>]) -> Vec<
         .zip(runs)
         .map(|(cell, run)| Cells { name: &cell.name, run: run.as_ref().map(|run| &run.record) })
         .collect();
-    plan.predictions.iter().map(|one| judge::foretold::keep(one, &cells)).collect()
+    plan.predictions.iter().map(|one| judge::prediction::keep(one, &cells)).collect()
 }
 
 fn kept(cell: &CellResult, runs: &Path) -> Option<Kept> {

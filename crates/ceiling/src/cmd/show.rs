@@ -97,7 +97,7 @@ pub(crate) fn find(asked: &Path, runs: Option<PathBuf>) -> Result<PathBuf, Failu
     )))
 }
 
-/// A histogram file of a lone record would hold nothing and look like a run without answers.
+/// A histogram file of a lone record would hold nothing and look like a run without responses.
 fn refuse_empty_log(path: &Path, out: &[PathBuf]) -> Result<(), Failure> {
     let Some(log) = Outputs::first_of(out, Format::Hlog) else { return Ok(()) };
     if path.is_dir() {

@@ -6,8 +6,8 @@ mod watch;
 mod wish;
 
 use crate::exit::{Code, Failure};
-use crate::far::ProbeOptions;
 use crate::options::{Colour, Runs};
+use crate::remote_probe::ProbeOptions;
 use crate::session;
 use clap::{Args, Subcommand, ValueEnum};
 use model::tuning::{Order, Row};
@@ -144,7 +144,7 @@ fn show_plan(command: &Plan) -> Result<Code, Failure> {
     let signals = wish::signals(command.run.as_deref(), command.runs.directory())?;
     let order = Order::Plan { wanted: command.wish.wanted() };
     let rows: Vec<Row> = match far::order(&command.probe, order)? {
-        Some(answer) => far::predicted(far::all_well(answer)?.rows, signals.as_ref()),
+        Some(response) => far::predicted(far::all_well(response)?.rows, signals.as_ref()),
         None => {
             let (host, wish) = command.wish.resolve()?;
             let planned = tune::plan(&host, &wish, signals.as_ref());

@@ -47,7 +47,7 @@ impl Limited {
         let url = self.server.url("/");
         let words = ["load", &url, "-c", "8", "-t", "1", "-d", "1", "--confirm"];
         let mut command = ceiling(&[&words[..], &["--may-touch-server"]].concat());
-        command.env("XDG_RUNTIME_DIR", &self.runtime.path);
+        command.env("CEILING_TUNE_JOURNAL", self.journal());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
@@ -67,6 +67,11 @@ impl Limited {
         panic!("no experiment on the server in five runs");
     }
 
+    /// The folder of the journal.
+    pub fn journal(&self) -> PathBuf {
+        self.runtime.path.join("journal")
+    }
+
     pub fn members(&self) -> Vec<u32> {
         let procs = fs::read_to_string(self.group.path.join("cgroup.procs")).unwrap();
         procs.lines().filter_map(|pid| pid.parse().ok()).collect()
@@ -75,10 +80,10 @@ impl Limited {
     pub fn journals(&self) -> usize {
         let group = self.group.path.display().to_string();
         let is_ours = |entry: &fs::DirEntry| {
-            fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(&group))
+            let is_open = entry.path().extension().is_some_and(|end| end == "jsonl");
+            is_open && fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(&group))
         };
-        // The journal that root takes, whatever XDG_RUNTIME_DIR says.
-        let folder = fs::read_dir("/run/ceiling");
+        let folder = fs::read_dir(self.journal());
         folder.map_or(0, |entries| entries.flatten().filter(is_ours).count())
     }
 }

@@ -112,6 +112,20 @@ pub fn shown(record: &Value) -> String {
     format!("{:#}\ngates {:#}", record["verdict"], record["points"][0]["gates"])
 }
 
+/// The exit code that belongs to a record of `load`, `churn` or `fanout` without expectations: 4
+/// when its rate is not known or is that of the generator, which another load on this machine can
+/// bring about, and 0 otherwise.
+pub fn code_of(record: &Value) -> i32 {
+    let is_of_generator = record["verdict"]["side"] == "client" && wall(record) != "C4";
+    if is_of_generator || !is_rate_known(record) { 4 } else { 0 }
+}
+
+/// Whether the rate of any level is known.
+pub fn is_rate_known(record: &Value) -> bool {
+    let points = record["points"].as_array().unwrap();
+    points.iter().any(|point| point["standing"]["rate"]["is"] != "not-known")
+}
+
 /// Measures once; the verdict must be one of the expected walls. How often it is, `scripts/rates`
 /// counts.
 pub fn measure_wall(expected: &[&str], arguments: &[&str]) -> (i32, Value) {

@@ -244,7 +244,6 @@ fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
     let record = records.iter().find(tuned).expect("the run of the cell knows what was tuned");
     let gate = gate(record).expect("something is tuned");
     assert_eq!(gate["ok"], false, "{gate}");
-    assert_eq!(record["verdict"]["wall"], "M3", "{}", record["verdict"]);
 }
 
 /// Waits until a process has started so many others; gives them.
@@ -306,7 +305,6 @@ fn what_the_watchdog_puts_back_in_mid_run_is_no_measurement() {
     let gate = gate(&record).expect("it was tuned");
     assert_eq!(gate["ok"], false, "{gate}");
     assert!(gate["why"].as_str().unwrap().contains("put back since the run began"), "{gate}");
-    assert_eq!((said.code, &record["verdict"]["wall"]), (4, &Value::from("M3")));
 }
 
 /// Workers are forked before anything beside the server is turned, and they do the work.

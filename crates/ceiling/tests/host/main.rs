@@ -1,17 +1,20 @@
 //! What changes a host: knobs, control groups, namespaces, interrupts, mounts.
 //!
-//! These need root and a host that is free: `make test-host`. They look at
-//! counts and effects, and at nothing that depends on time.
+//! They run in virtual machines (`make test-host`) and refuse to run elsewhere. They look at counts
+//! and effects, and at nothing that depends on time.
 
 #[path = "../harness/mod.rs"]
 mod harness;
+#[path = "../harness/spare.rs"]
+mod spare;
 
 mod advise;
 mod disk;
+mod experiments;
 mod far_tune;
 mod interrupts;
 mod perf;
 mod ports;
 mod steps;
-mod touch;
 mod tune;
+mod two_hosts;

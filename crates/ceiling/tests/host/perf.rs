@@ -50,7 +50,7 @@ fn a_server_without_an_endpoint_is_sampled_by_perf() {
     let runs = Runs::new("profile-perf");
     let server = Server::start("target-sink", &[]);
     let (url, pid) = (server.url("/simple"), server.pid.to_string());
-    let load = ["load", &url, "-c", "8", "-d", "3", "--profile", "perf", "--server-pid", &pid];
+    let load = ["load", &url, "-c", "8", "-d", "12", "--profile", "perf", "--server-pid", &pid];
     let (_, record) = measure(&[&load[..], &["--runs", runs.text()]].concat());
     assert_eq!(record["profile"]["failures"], serde_json::json!([]), "{}", record["profile"]);
     let captures = captures(&record, "perf");

@@ -276,7 +276,7 @@ fn what_others_changed_is_told_and_left_alone() {
     );
     let revert = ground.tune(&["revert"]);
     assert_eq!(revert.code, 3, "{}", revert.stdout);
-    assert!(revert.stdout.contains("somebody else set '777'"), "{}", revert.stdout);
+    assert!(revert.stdout.contains("another program set '777'"), "{}", revert.stdout);
     assert_eq!(ground.read(SOMAXCONN), "777", "left alone");
     assert_eq!(ground.read(XPS), "0", "the rest is as before");
 

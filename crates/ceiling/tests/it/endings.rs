@@ -66,7 +66,7 @@ fn ctrl_c_before_anything_was_measured_shows_no_figures() {
 }
 
 #[test]
-fn a_target_that_never_answers_is_not_called_a_bad_measurement() {
+fn a_target_that_never_responds_is_not_called_a_bad_measurement() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:60s"]);
     let said = run(&["load", &server.url("/"), "-c", "4", "-d", "1", "-T", "1s"]);
@@ -159,13 +159,13 @@ fn survives_on(driver: &str, fault: &[&str], more: &[&str]) -> Value {
 }
 
 #[test]
-fn hostile_answers_are_counted_and_never_crash_or_hang() {
+fn hostile_responses_are_counted_and_never_crash_or_hang() {
     let _turn = turn();
     survives(&["--garbage", "5%"], &[], |point| {
         assert!(count(point, "/errors/parse") > 0);
     });
     survives(&["--truncate", "5%"], &["-p", "4"], |point| {
-        assert!(count(point, "/errors/parse") > 0, "a truncated answer is not an answer");
+        assert!(count(point, "/errors/parse") > 0, "a truncated response is not a response");
     });
     survives(&["--close-after", "10", "--close-silently"], &["-p", "4"], |point| {
         assert!(count(point, "/errors/closed") > 0);
@@ -184,7 +184,7 @@ fn hostile_answers_are_counted_and_never_crash_or_hang() {
     });
     survives(&["--delay", "fixed:10s"], &[], |point| {
         assert_eq!(count(point, "/requests/completed"), 0);
-        assert!(point["latency_ns"]["p50"].is_null(), "no answer, no median");
+        assert!(point["latency_ns"]["p50"].is_null(), "no response, no median");
     });
 }
 

@@ -31,7 +31,7 @@ fn a_hold_is_good_and_a_miss_or_an_open_term_is_not() {
     assert!(!said.stderr.contains("errors"), "{}", said.stderr);
 
     let said = expecting("p99.99<5s");
-    assert_eq!(said.code, 3, "2000 answers say nothing about one in ten thousand");
+    assert_eq!(said.code, 3, "2000 responses say nothing about one in ten thousand");
     let term = &said.record()["expectations"][0];
     assert!(term["met"].is_null() && term["measured"].is_null(), "{term}");
     assert!(said.stderr.contains("p99.99<5s undecided: too few"), "{}", said.stderr);

@@ -104,7 +104,7 @@ fn redirects_are_counted_and_not_followed() {
     let server = Server::start("target-sink", &["--threads", "1"]);
     let url = server.url("/status/302");
     let said = run(&["load", &url, "-n", "200", "-c", "2", "-t", "1"]);
-    assert!(said.stdout.contains("200 of 200 answers had a status of 3xx"), "{}", said.stdout);
+    assert!(said.stdout.contains("200 of 200 responses had a status of 3xx"), "{}", said.stdout);
     let stopped = server.stop();
     assert_eq!(count(&stopped, "/requests_served"), 200, "each was asked once");
 }
@@ -117,5 +117,5 @@ fn a_status_that_was_not_asked_for_is_a_failure() {
     let mismatched = count(&point, "/mismatches/status");
     assert!((100..300).contains(&mismatched), "{mismatched}");
     assert_eq!(count(&point, "/requests/failed"), mismatched);
-    assert_eq!(count(&point, "/status/2xx"), 1000, "the answers themselves are counted");
+    assert_eq!(count(&point, "/status/2xx"), 1000, "the responses themselves are counted");
 }

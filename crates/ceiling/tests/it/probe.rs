@@ -58,7 +58,7 @@ fn wrong_words_about_a_probe_are_refused() {
     refused(&open, 2, &["--prometheus 0.0.0.0:0", "--prometheus-open", "for example"]);
     refused(&serve(&["--max-clients", "0"]), 2, &["--max-clients", "1 to 64", "for example"]);
     fs::write(&token, "short").unwrap();
-    refused(&serve(&[]), 2, &["--token-file", "others may read it", "chmod 600"]);
+    refused(&serve(&[]), 2, &["--token-file", "other users can read it", "chmod 600"]);
 }
 
 #[test]
@@ -71,11 +71,11 @@ fn who_is_not_meant_is_turned_away_with_the_reason_and_before_load() {
     let other = folder.file("other");
     fs::write(&other, "0123456789abcdef0123456789abcdef").unwrap();
     let said = brief(&url, &probe.flags_but("--probe-token-file", &other));
-    refused(&said, 2, &["the token is wrong", "--probe-token-file", probe.address()]);
+    refused(&said, 2, &["wrong token", "--probe-token-file", probe.address()]);
     assert!(!probe.says("refused").contains("0123456789abcdef"), "secrets are not told");
 
     let said = brief(&url, &probe.flags_but("--probe-pin", &"ab".repeat(32)));
-    refused(&said, 2, &["certificate", "is not the pinned one", "abab"]);
+    refused(&said, 2, &["certificate", "does not match the pin", "abab"]);
     probe.says("not a client of ours");
 
     let http = format!("127.0.0.1:{}", server.port);
@@ -102,7 +102,7 @@ fn a_probe_that_says_nothing_is_given_up() {
     let (server, probe) = (sink(), Probe::start(&folder, &[]));
     probe.signal("STOP");
     let said = brief(&server.url("/"), &probe.flags());
-    refused(&said, 5, &["does not answer", "within 5 s", probe.address()]);
+    refused(&said, 5, &["does not respond", "within 5 s", probe.address()]);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_client_that_dies_leaves_its_place_to_the_next() {
     let mut first = Loading::start(ceiling(&[&load[..], &probe.flags()].concat()));
     probe.says("watches process");
     let said = brief(&url, &probe.flags());
-    refused(&said, 5, &["has 1 clients already", "--max-clients 2"]);
+    refused(&said, 5, &["serves 1 clients already", "--max-clients 2"]);
     first.child.kill().unwrap();
     first.child.wait().unwrap();
     probe.says("gone");
@@ -211,7 +211,7 @@ fn a_run_goes_on_when_the_probe_is_killed_stopped_or_hangs() {
 
     let mut probe = Probe::start(&folder, &[]);
     let said = lose(&mut probe, &url, "9", |probe| probe.signal("STOP"));
-    assert_goes_on(&said, "nothing was heard of it for 5 s");
+    assert_goes_on(&said, "it sent nothing for 5 s");
     probe.signal("CONT");
 }
 
@@ -228,19 +228,19 @@ fn prometheus_reads_counters_and_nothing_else() {
     let ask = |request: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     };
     let begin = Instant::now();
-    let mut answer = String::new();
-    let is_whole = |answer: &str| {
-        answer.contains("listener_backlog{") && answer.contains("# TYPE ceiling_netstat ")
+    let mut response = String::new();
+    let is_whole = |response: &str| {
+        response.contains("listener_backlog{") && response.contains("# TYPE ceiling_netstat ")
     };
-    while !is_whole(&answer) && begin.elapsed() < Duration::from_secs(20) {
-        answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    while !is_whole(&response) && begin.elapsed() < Duration::from_secs(20) {
+        response = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     }
-    let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+    let (head, text) = response.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
     assert!(head.contains(&format!("Content-Length: {}", text.len())), "{head}");
     for metric in ["cpu_seconds_total", "softnet_dropped_total", "netstat", "listener_backlog"] {

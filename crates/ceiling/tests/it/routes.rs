@@ -7,11 +7,11 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::thread;
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const MISDIRECTED: &[u8] = b"HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n";
 
 /// Answers requests that come one by one: 200 if the Host header is the one expected.
-fn answer(mut stream: impl Read + Write, host: &str) {
+fn respond(mut stream: impl Read + Write, host: &str) {
     let (mut input, mut length) = ([0; 4096], 0);
     let expected = format!("\r\nhost: {host}\r\n").into_bytes();
     while let Ok(received @ 1..) = stream.read(&mut input[length..]) {
@@ -19,8 +19,8 @@ fn answer(mut stream: impl Read + Write, host: &str) {
         let head = input[..length].to_ascii_lowercase();
         if head.ends_with(b"\r\n\r\n") {
             let is_expected = head.windows(expected.len()).any(|window| window == expected);
-            let answer = if is_expected { ANSWER } else { MISDIRECTED };
-            if stream.write_all(answer).is_err() {
+            let response = if is_expected { RESPONSE } else { MISDIRECTED };
+            if stream.write_all(response).is_err() {
                 return;
             }
             length = 0;
@@ -35,7 +35,7 @@ fn serve(at: &str, host: &'static str) -> Option<SocketAddr> {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             stream.set_nodelay(true).unwrap();
-            thread::spawn(move || answer(stream, host));
+            thread::spawn(move || respond(stream, host));
         }
     });
     Some(address)
@@ -45,7 +45,7 @@ fn serve_unix(path: &str, host: &'static str) {
     let listener = UnixListener::bind(path).unwrap();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || answer(stream, host));
+            thread::spawn(move || respond(stream, host));
         }
     });
 }

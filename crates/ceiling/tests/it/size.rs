@@ -28,9 +28,9 @@ fn what_cannot_be_sized_is_refused_in_one_line() {
     }
 }
 
-/// Errors were answered too: CPU time is per answer, on both sides, and the table says so.
+/// Errors were answered too: CPU time is per response, on both sides, and the table says so.
 #[test]
-fn the_cost_of_a_server_that_answers_with_errors_is_that_of_all_its_answers() {
+fn the_cost_of_a_server_that_responds_with_errors_is_that_of_all_its_responses() {
     let _turn = turn();
     let server = Server::start("target-sink", &HALF_FAILS);
     let (folder, url) = (Folder::new("size-errors"), server.url("/"));
@@ -40,18 +40,18 @@ fn the_cost_of_a_server_that_answers_with_errors_is_that_of_all_its_answers() {
     let record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let point = &record["points"][0];
     let figure = |pointer: &str| point.pointer(pointer).unwrap().as_f64().unwrap();
-    let (answers, good) = (figure("/cpu/answers"), figure("/requests/completed"));
+    let (responses, good) = (figure("/cpu/responses"), figure("/requests/completed"));
     let statuses = point["status"].as_object().unwrap().values().filter_map(Value::as_f64);
     // At both ends of the window as many can be on their way as there are connections.
-    assert!((answers - statuses.sum::<f64>()).abs() <= 8.0, "{point}");
-    assert!(answers > 1.8 * good && answers < 2.2 * good, "{answers} answers, {good} good");
+    assert!((responses - statuses.sum::<f64>()).abs() <= 8.0, "{point}");
+    assert!(responses > 1.8 * good && responses < 2.2 * good, "{responses} responses, {good} good");
     for side in ["client", "server"] {
         let each_us = figure(&format!("/cpu/{side}_us_per_request"));
         let cpus_us = figure(&format!("/cpu/{side}_cpus")) * figure("/load/duration_s") * 1e6;
-        assert!((each_us * answers / cpus_us - 1.0).abs() < 1e-6, "{side}: {}", point["cpu"]);
+        assert!((each_us * responses / cpus_us - 1.0).abs() < 1e-6, "{side}: {}", point["cpu"]);
     }
     let shown = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for note in ["CPU time per answer, good or not:", "% of the answers were not good"] {
+    for note in ["CPU time per response, good or not:", "% of the responses were not good"] {
         assert!(shown.contains(note), "{}", said.stdout);
     }
 }

@@ -137,7 +137,7 @@ fn sessions_are_resumed_as_asked_and_the_server_agrees() {
             assert!((300..=303).contains(&shaken), "{what}");
             let share = resumed * 300 / shaken;
             assert!((least..=most).contains(&share), "{what}");
-            // One before the load, and connections that were opened after the last answer.
+            // One before the load, and connections that were opened after the last response.
             assert!((shaken + 1..=shaken + 4).contains(&served), "{what}");
             assert!((resumed..=resumed + 3).contains(&served_resumed), "{what}");
         }

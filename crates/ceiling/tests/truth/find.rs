@@ -12,7 +12,7 @@ fn eight_connections_of_20_ms_hold_400_a_second() {
     let find = ["find", &url, "--slo", slo, "-c", "8", "-R", "100..2k", "--trial", "1s"];
     let said = run(&[&find[..], &["--precision", "10%", "--budget", "25s", "--json"]].concat());
     let record = said.record();
-    let answer = &record["search"]["answer"];
+    let response = &record["search"]["answer"];
     assert_eq!(record["trial"]["expect"], slo);
     let trials = record["search"]["trials"].as_array().unwrap();
     assert_eq!(trials.len(), record["points"].as_array().unwrap().len());
@@ -24,20 +24,20 @@ fn eight_connections_of_20_ms_hold_400_a_second() {
             .map(|name| count(&point["requests"], &format!("/{name}")));
         assert_eq!(planned, sent + unsent);
     }
-    let rate = answer["rate"].as_f64().unwrap_or_else(|| panic!("{answer}"));
-    assert!(rate < 520.0, "more than the connections can carry: {answer}");
+    let rate = response["rate"].as_f64().unwrap_or_else(|| panic!("{response}"));
+    assert!(rate < 520.0, "more than the connections can carry: {response}");
     match said.code {
         0 => {
-            let misses_at = answer["misses_at"].as_f64().unwrap_or_else(|| panic!("{answer}"));
-            assert!(misses_at > rate && misses_at > 300.0, "{answer}");
+            let misses_at = response["misses_at"].as_f64().unwrap_or_else(|| panic!("{response}"));
+            assert!(misses_at > rate && misses_at > 300.0, "{response}");
             // On a busy machine trials take longer and the budget may end first; it says so.
-            assert!(rate > 300.0 || answer["ended"] == "budget-spent", "{answer}");
+            assert!(rate > 300.0 || response["ended"] == "budget-spent", "{response}");
         }
         // Neighbours on the machine can make any generator late: then nothing more is claimed.
         4 => assert_eq!(
-            (&answer["ended"], &answer["kind"]),
+            (&response["ended"], &response["kind"]),
             (&"client-limited".into(), &"at-least".into())
         ),
-        code => panic!("exit {code}: {answer}"),
+        code => panic!("exit {code}: {response}"),
     }
 }

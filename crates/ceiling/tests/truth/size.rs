@@ -27,8 +27,8 @@ fn the_measured_cost_times_the_rate_is_the_prediction() {
     let record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let point = &record["points"][0];
     let figure = |pointer: &str| point.pointer(pointer).unwrap().as_f64().unwrap();
-    // CPU time is per answer of the window, whenever it was asked for.
-    let rate = figure("/cpu/answers") / figure("/load/duration_s");
+    // CPU time is per response of the window, whenever it was asked for.
+    let rate = figure("/cpu/responses") / figure("/load/duration_s");
     let cpus = figure("/cpu/client_cpus");
     let said = run(&["size", &file, "--rate", "1M", "--json"]);
     assert_eq!(said.code, 0, "{}", said.stderr);
@@ -39,7 +39,7 @@ fn the_measured_cost_times_the_rate_is_the_prediction() {
 }
 
 #[test]
-fn the_answer_and_its_arithmetic_are_shown() {
+fn the_prediction_and_its_arithmetic_are_shown() {
     let _turn = turn();
     let server = Server::start("target-sink", &STEADY);
     let folder = Folder::new("size-text");

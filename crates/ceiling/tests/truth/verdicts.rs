@@ -69,22 +69,22 @@ fn stay_on_cpu_0() {
     assert!(pinned.status.success(), "{}", String::from_utf8_lossy(&pinned.stderr));
 }
 
-/// A server on CPU 0 whose answers cost little to write and much to read: thousands of chunks of
+/// A server on CPU 0 whose responses cost little to write and much to read: thousands of chunks of
 /// one byte.
 fn serve_tiny_chunks() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let body = format!("{}0\r\n\r\n", "1\r\na\r\n".repeat(5000));
-    let answer = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+    let response = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
     thread::spawn(move || {
         stay_on_cpu_0();
         for mut stream in listener.incoming().flatten() {
-            let answer = answer.clone();
+            let response = response.clone();
             // One request is in flight on each connection, and one read brings all of it.
             thread::spawn(move || {
                 let mut input = [0; 4096];
                 while let Ok(1..) = stream.read(&mut input) {
-                    if stream.write_all(answer.as_bytes()).is_err() {
+                    if stream.write_all(response.as_bytes()).is_err() {
                         return;
                     }
                 }

@@ -32,7 +32,7 @@ pub fn check() -> Result<(), String> {
 mod tests {
     /// The kernel lists what it has, and loads no module for a user who may not.
     #[test]
-    fn the_answer_is_that_of_the_kernel() {
+    fn the_response_is_that_of_the_kernel() {
         let listed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_ulp");
         let checked = super::check();
         if listed.is_ok_and(|names| names.split_whitespace().any(|name| name == "tls")) {

@@ -2,7 +2,7 @@
 //!
 //! The worker asks for connections, sends and closes; the driver gathers what is asked and hands
 //! it over together in [`Driver::wait`], then gives back what happened, one [`Event`] at a time.
-//! `uring` and `epoll` do this with sockets, `null` answers at once to measure our own code, and
+//! `uring` and `epoll` do this with sockets, `null` responds at once to measure our own code, and
 //! `sim` does it in virtual time with seeded faults. The same worker runs on all of them.
 //!
 //! A [`Carrier`] can also send bytes that are not on the tape. [`tunnel::Tunnel`] and [`tls::Tls`]
@@ -40,7 +40,7 @@ pub enum Sending {
 pub enum Ahead {
     /// Nothing, or all of it was answered.
     Nothing,
-    /// Requests that have no answer yet.
+    /// Requests that have no response yet.
     Unanswered,
 }
 

@@ -1,4 +1,4 @@
-//! No sockets: every request is answered the moment it is sent, with a fixed answer.
+//! No sockets: every request is answered the moment it is sent, with a fixed response.
 //!
 //! What remains is our own user code, the ceiling of the generator itself. The idea is fio's null
 //! engine: a tool that reports millions per second must know its own limit.
@@ -13,19 +13,19 @@ use std::ops::Range;
 use std::sync::Arc;
 use wire::tape::Tape;
 
-/// The answer: a head as small servers write it, and the 16 bytes of `/simple`.
-pub const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\n\
+/// The response: a head as small servers write it, and the 16 bytes of `/simple`.
+pub const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\n\
 Date: Sat, 01 Jan 2000 00:00:00 GMT\r\nContent-Type: application/json\r\n\
 Content-Length: 16\r\n\r\n{\"message\":\"hi\"}";
 
-/// Answers given at once at most; more come with the next event.
-const ANSWERS_MAX: usize = 128;
+/// Responses given at once at most; more come with the next event.
+const RESPONSES_MAX: usize = 128;
 
 /// See the module.
 pub struct Null {
     tape: Arc<Tape>,
-    answers: Vec<u8>,
-    /// Slots with their number of answers due; zero means that the slot was just opened.
+    responses: Vec<u8>,
+    /// Slots with their number of responses due; zero means that the slot was just opened.
     due: VecDeque<(SlotId, u32)>,
     /// How many of them this turn may take; those that join later are for the next.
     ready: usize,
@@ -37,7 +37,7 @@ impl Null {
     pub fn new(job: &Job, slots: u32) -> Self {
         Self {
             tape: Arc::clone(&job.tape),
-            answers: ANSWER.repeat(ANSWERS_MAX),
+            responses: RESPONSE.repeat(RESPONSES_MAX),
             due: VecDeque::with_capacity(2 * slots as usize + 1),
             ready: 0,
             woken_ns: clock::now_ns(),
@@ -83,18 +83,18 @@ impl Driver for Null {
         if count == 0 {
             return Some(Event::Opened { slot, at_ns });
         }
-        let now = count.min(ANSWERS_MAX as u32);
+        let now = count.min(RESPONSES_MAX as u32);
         if now < count {
             self.due.push_front((slot, count - now));
             self.ready += 1;
         }
-        let buffer = Buffer { id: 0, length: now * ANSWER.len() as u32 };
+        let buffer = Buffer { id: 0, length: now * RESPONSE.len() as u32 };
         Some(Event::Received { slot, at_ns, buffer })
     }
 
     #[inline]
     fn bytes(&self, buffer: Buffer) -> &[u8] {
-        &self.answers[..buffer.length as usize]
+        &self.responses[..buffer.length as usize]
     }
 
     #[inline]

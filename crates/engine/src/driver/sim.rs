@@ -14,7 +14,7 @@ use wire::tape::Tape;
 
 /// Where virtual time begins, nanoseconds.
 pub const BEGIN_NS: u64 = 1_000_000_000;
-/// How long after an answer an empty line comes, nanoseconds.
+/// How long after a response an empty line comes, nanoseconds.
 const EMPTY_LINE_NS: u64 = 1_000;
 /// Virtual time that a turn of the worker takes, nanoseconds.
 const TURN_NS: u64 = 500;
@@ -30,29 +30,29 @@ pub struct Faults {
     pub unheard: u64,
     /// A send is taken in two parts.
     pub partial_send: u64,
-    /// The connection is reset instead of an answer.
+    /// The connection is reset instead of a response.
     pub reset: u64,
-    /// The connection is closed in the middle of an answer.
+    /// The connection is closed in the middle of a response.
     pub cut: u64,
-    /// No answer ever comes.
+    /// No response ever comes.
     pub silent: u64,
-    /// The answer is not HTTP.
+    /// The response is not HTTP.
     pub garbage: u64,
-    /// The answer is an error status.
+    /// The response is an error status.
     pub error_status: u64,
-    /// The answer is chunked.
+    /// The response is chunked.
     pub chunked: u64,
-    /// The answer ends with the connection.
+    /// The response ends with the connection.
     pub until_close: u64,
-    /// The answer announces the end of the connection.
-    pub last_answer: u64,
-    /// An answer arrives in random pieces.
+    /// The response announces the end of the connection.
+    pub last_response: u64,
+    /// A response arrives in random pieces.
     pub pieces: u64,
-    /// An answer arrives byte by byte.
+    /// A response arrives byte by byte.
     pub bytewise: u64,
-    /// A second answer comes that nobody asked for.
+    /// A second response comes that nobody asked for.
     pub unsolicited: u64,
-    /// An empty line comes after the answer, by itself.
+    /// An empty line comes after the response, by itself.
     pub empty_line: u64,
     /// Shortest and longest time of service, nanoseconds.
     pub service_ns: (u64, u64),
@@ -87,9 +87,9 @@ pub struct Witness {
     pub accepted: u64,
     /// Requests whose last byte arrived.
     pub requests: u64,
-    /// Good answers delivered to the last byte on a connection the client had not given up.
-    pub good_answers: u64,
-    /// Good answers sent although nobody had asked for them.
+    /// Good responses delivered to the last byte on a connection the client had not given up.
+    pub good_responses: u64,
+    /// Good responses sent although nobody had asked for them.
     pub unsolicited: u64,
     /// How often the generator was held up.
     pub stalls: u64,
@@ -100,14 +100,14 @@ enum Happening {
     Opened,
     OpenFailed(ErrorClass),
     SendTaken(u64),
-    /// Bytes, and how many good answers they complete.
+    /// Bytes, and how many good responses they complete.
     Bytes(Vec<u8>, u64),
-    /// The end, and how many good answers it completes.
+    /// The end, and how many good responses it completes.
     Ended(End, u64),
 }
 
-/// An answer as the server writes it.
-struct Answer {
+/// A response as the server writes it.
+struct Response {
     bytes: Vec<u8>,
     /// 1 when its status is good, else 0.
     good: u64,
@@ -206,11 +206,11 @@ impl Sim {
             let service_ns = self.between(least, most);
             let free_ns = self.connections[slot as usize].free_ns.max(self.now_ns) + service_ns;
             self.connections[slot as usize].free_ns = free_ns;
-            self.answer(slot, free_ns);
+            self.respond(slot, free_ns);
         }
     }
 
-    fn answer(&mut self, slot: SlotId, at_ns: u64) {
+    fn respond(&mut self, slot: SlotId, at_ns: u64) {
         let faults = self.faults;
         if self.strikes(faults.silent) {
             self.connections[slot as usize].is_over = true;
@@ -220,17 +220,17 @@ impl Sim {
             self.deliver(slot, at_ns, b"\x16\x03\x01 not HTTP at all\r\n\r\n", 0);
             self.connections[slot as usize].is_over = true;
         } else {
-            self.real_answer(slot, at_ns);
+            self.real_response(slot, at_ns);
         }
     }
 
-    fn real_answer(&mut self, slot: SlotId, at_ns: u64) {
+    fn real_response(&mut self, slot: SlotId, at_ns: u64) {
         let faults = self.faults;
-        let Answer { bytes, good, closes, until_close } = self.write_answer();
+        let Response { bytes, good, closes, until_close } = self.write_response();
         if self.strikes(faults.cut) {
             let kept = self.between(1, bytes.len() as u64 - 1) as usize;
             let last_ns = self.deliver(slot, at_ns, &bytes[..kept], 0);
-            // An answer that ends with the connection cannot be seen to be cut in its body.
+            // A response that ends with the connection cannot be seen to be cut in its body.
             let head = bytes.windows(4).position(|four| four == b"\r\n\r\n");
             let looks_whole = until_close && head.is_some_and(|at| kept >= at + 4);
             self.end(slot, last_ns, End::Closed, if looks_whole { good } else { 0 });
@@ -244,7 +244,7 @@ impl Sim {
             } else if faults.empty_line > 0 && self.strikes(faults.empty_line) {
                 self.deliver(slot, last_ns + EMPTY_LINE_NS, b"\r\n", 0);
             } else if self.strikes(faults.unsolicited) {
-                let extra = self.write_answer();
+                let extra = self.write_response();
                 let counts = if extra.until_close { 0 } else { extra.good };
                 self.witness.unsolicited += counts;
                 self.deliver(slot, last_ns, &extra.bytes, counts);
@@ -253,12 +253,12 @@ impl Sim {
         }
     }
 
-    fn write_answer(&mut self) -> Answer {
+    fn write_response(&mut self) -> Response {
         let faults = self.faults;
         let is_good = !self.strikes(faults.error_status);
         let (status, good) = if is_good { ("200 OK", 1) } else { ("503 Busy", 0) };
         let body = "x".repeat(self.between(0, 300) as usize);
-        let closes = self.strikes(faults.last_answer);
+        let closes = self.strikes(faults.last_response);
         let last = if closes { "Connection: close\r\n" } else { "" };
         let head = format!("HTTP/1.1 {status}\r\nDate: now\r\n{last}");
         let until_close = self.strikes(faults.until_close);
@@ -270,11 +270,11 @@ impl Sim {
         } else {
             format!("Content-Length: {}\r\n\r\n{body}", body.len())
         };
-        Answer { bytes: (head + &rest).into_bytes(), good, closes, until_close }
+        Response { bytes: (head + &rest).into_bytes(), good, closes, until_close }
     }
 
-    /// Sends bytes that complete `good` answers to the client, in one or more pieces; returns when
-    /// the last arrives.
+    /// Sends bytes that complete `good` responses to the client, in one or more pieces; returns
+    /// when the last arrives.
     fn deliver(&mut self, slot: SlotId, at_ns: u64, bytes: &[u8], good: u64) -> u64 {
         let faults = self.faults;
         let piece_max = if self.strikes(faults.bytewise) {
@@ -389,13 +389,13 @@ impl Driver for Sim {
                     Event::Sent { slot, at_ns }
                 }
                 Happening::Bytes(bytes, good) => {
-                    self.witness.good_answers += good;
+                    self.witness.good_responses += good;
                     self.bytes = bytes;
                     let buffer = Buffer { id: 0, length: self.bytes.len() as u32 };
                     Event::Received { slot, at_ns, buffer }
                 }
                 Happening::Ended(end, good) => {
-                    self.witness.good_answers += good;
+                    self.witness.good_responses += good;
                     Event::Ended { slot, end, at_ns }
                 }
             });

@@ -4,7 +4,7 @@
 //! Records are made in the slot's outbox and go from there to the kernel; a large piece of the
 //! tape goes in portions. What arrives is decrypted into one buffer per worker, which the worker
 //! releases before it asks for the next event. A request is stamped before it is encrypted and an
-//! answer when its records arrived, so encryption counts as latency and decryption does not.
+//! response when its records arrived, so encryption counts as latency and decryption does not.
 //!
 //! Hot: runs for every event.
 

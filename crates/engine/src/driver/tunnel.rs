@@ -9,7 +9,7 @@ use model::tick::{ErrorClass, Tick};
 use model::tls::TlsTally;
 use std::ops::Range;
 use std::sync::Arc;
-use wire::tunnel::{Answer, answer};
+use wire::tunnel::{Response, response};
 
 /// Where a slot stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,18 +74,18 @@ impl<D: Carrier> Tunnel<D> {
         self.judge(slot, at_ns)
     }
 
-    /// What the answer so far means. Nobody may send before the request is out of the outbox.
+    /// What the response so far means. Nobody may send before the request is out of the outbox.
     fn judge(&mut self, slot: SlotId, at_ns: u64) -> Option<Event> {
         let passage = &mut self.passages[slot as usize];
-        let status = match answer(&passage.head) {
-            Answer::Partial => return None,
-            Answer::Open if passage.stage == Stage::Asking => return None,
-            Answer::Open => {
+        let status = match response(&passage.head) {
+            Response::Partial => return None,
+            Response::Open if passage.stage == Stage::Asking => return None,
+            Response::Open => {
                 passage.stage = Stage::Through;
                 return Some(Event::Opened { slot, at_ns });
             }
-            Answer::Refused(status) => status,
-            Answer::Malformed => 0,
+            Response::Refused(status) => status,
+            Response::Malformed => 0,
         };
         self.tally.refused += 1;
         self.tally.refused_status = status;

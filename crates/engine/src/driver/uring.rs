@@ -30,7 +30,7 @@ const SUBMISSIONS: u32 = 256;
 const COMPLETIONS: u32 = 4096;
 /// Sends up to this size that follow nothing unanswered complete without a word, bytes. The send
 /// buffer of the socket is empty then and takes them at once, and a completion would end the wait
-/// for answers early: a second system call per request. 16 KiB is the least that Linux gives a
+/// for responses early: a second system call per request. 16 KiB is the least that Linux gives a
 /// send buffer to begin with, see tcp_wmem in tcp(7).
 const QUIET_BYTES_MAX: usize = 16 * 1024;
 /// Size of a shared receive buffer, bytes.

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use wire::tape::Tape;
 
-/// Bytes behind an answer that answer nothing.
+/// Bytes behind a response that response nothing.
 const STRAY: &[u8] = b"\r\n";
 /// Bytes of a body.
 const BODY: usize = 100;
@@ -101,7 +101,7 @@ impl Wired {
         Wire { worker: self.index, slot, generation: self.generations[slot as usize] }
     }
 
-    /// Writes part `nth` of `of` of an answer.
+    /// Writes part `nth` of `of` of a response.
     fn write(&mut self, status: u16, (nth, of): (u32, u32), closes: bool) {
         self.text.clear();
         let last = if closes { "Connection: close\r\n" } else { "" };
@@ -127,7 +127,7 @@ impl Wired {
                 self.take(entry);
                 Event::Ended { slot, end: End::Reset, at_ns }
             }
-            Delivery::Answer { entry, status, nth, of, closes } => {
+            Delivery::Response { entry, status, nth, of, closes } => {
                 if nth + 1 == of {
                     self.take(Some(entry));
                 }

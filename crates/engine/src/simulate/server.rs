@@ -118,7 +118,7 @@ pub struct Server {
     pub fails: (f64, u16),
     /// Share of requests whose connection is reset after their service.
     pub resets: f64,
-    /// Answers on a connection before the server closes it; 0 is no limit.
+    /// Responses on a connection before the server closes it; 0 is no limit.
     pub closes_after: u32,
     /// When it stands still.
     pub halts: Halts,
@@ -128,11 +128,11 @@ pub struct Server {
     pub dies_ns: Option<u64>,
     /// Standard deviation of its speed from visit to visit, as a share.
     pub noise: f64,
-    /// Bytes of an answer's body come in so many pieces with this pause between them.
+    /// Bytes of a response's body come in so many pieces with this pause between them.
     pub pieces: (u32, u64),
     /// Bytes that belong to no response, behind each response.
     pub stray_bytes: bool,
-    /// Way of a request to it, and of an answer back, nanoseconds.
+    /// Way of a request to it, and of a response back, nanoseconds.
     pub path_ns: u64,
 }
 
@@ -184,7 +184,7 @@ pub struct Entry {
     pub from: (u32, u32),
     /// When it left the generator.
     pub sent_ns: u64,
-    /// When the last byte of its answer was there to be read; 0 while it is pending.
+    /// When the last byte of its response was there to be read; 0 while it is pending.
     pub back_ns: u64,
     /// When the worker took it; 0 when it never did.
     pub taken_ns: u64,
@@ -205,8 +205,8 @@ pub(super) struct End {
 pub(super) enum Delivery {
     Opened,
     Refused,
-    /// Part `nth` of `of` of an answer to a request of the account.
-    Answer {
+    /// Part `nth` of `of` of a response to a request of the account.
+    Response {
         entry: u32,
         status: u16,
         nth: u32,
@@ -233,8 +233,8 @@ enum Step {
 struct Connection {
     generation: u32,
     is_open: bool,
-    answers: u32,
-    /// Requests behind the one that is worked on: answers go back in order.
+    responses: u32,
+    /// Requests behind the one that is worked on: responses go back in order.
     behind: VecDeque<u32>,
     at_work: Option<u32>,
 }
@@ -406,12 +406,12 @@ impl Serving {
         if let Some((limit, status)) = self.plan.refuses
             && self.inside >= limit
         {
-            return self.answer(now_ns, end, entry, status);
+            return self.respond(now_ns, end, entry, status);
         }
         if let Some((rate, status)) = self.plan.limits
             && !self.has_token(now_ns, rate)
         {
-            return self.answer(now_ns, end, entry, status);
+            return self.respond(now_ns, end, entry, status);
         }
         if let Some(gives_up_ns) = self.plan.gives_up_ns {
             self.plan_step(now_ns + gives_up_ns, Step::GiveUp(end, entry));
@@ -485,21 +485,21 @@ impl Serving {
         }
         let (share, status) = self.plan.fails;
         let status = if self.random.uniform() < share { status } else { 200 };
-        self.answer(now_ns, job.end, job.entry, status);
+        self.respond(now_ns, job.end, job.entry, status);
     }
 
-    fn answer(&mut self, now_ns: u64, end: End, entry: u32, status: u16) {
+    fn respond(&mut self, now_ns: u64, end: End, entry: u32, status: u16) {
         let closes_after = self.plan.closes_after;
         let connection = self.connection(end);
         connection.at_work = None;
-        connection.answers += 1;
-        let closes = closes_after > 0 && connection.answers >= closes_after;
+        connection.responses += 1;
+        let closes = closes_after > 0 && connection.responses >= closes_after;
         let (of, pause_ns) = self.plan.pieces;
         let mut at_ns = now_ns;
         for nth in 0..of {
             at_ns = now_ns + u64::from(nth) * pause_ns;
             let closes = closes && nth + 1 == of;
-            self.deliver(at_ns, end, Delivery::Answer { entry, status, nth, of, closes });
+            self.deliver(at_ns, end, Delivery::Response { entry, status, nth, of, closes });
         }
         let kept = &mut self.account[entry as usize];
         (kept.fate, kept.back_ns) = (Fate::Answered(status), at_ns + self.plan.path_ns);
@@ -507,7 +507,7 @@ impl Serving {
             self.connection(end).is_open = false;
             self.deliver(at_ns, end, Delivery::Closed);
         } else if let Some(next) = self.connection(end).behind.pop_front() {
-            // Behind the last byte of the answer before.
+            // Behind the last byte of the response before.
             self.connection(end).at_work = Some(next);
             self.admit(at_ns, end, next);
         }
@@ -515,7 +515,7 @@ impl Serving {
 
     fn give_up(&mut self, now_ns: u64, end: End, entry: u32) {
         if self.is_current(end) && self.connection(end).at_work == Some(entry) {
-            self.answer(now_ns, end, entry, 504);
+            self.respond(now_ns, end, entry, 504);
         }
     }
 

@@ -3,13 +3,14 @@
 //! A device is a slot that opens its connection, may send a few requests, holds it, closes it and
 //! begins anew. Starts are spread over the ramp-up and ends over the ramp-down, by the number of
 //! the slot, so that connections open evenly and not in bursts. A connection that has used up its
-//! requests is closed when the last answer is there. Connections that are kept have no alarm and
+//! requests is closed when the last response is there. Connections that are kept have no alarm and
 //! pay nothing.
 
-use super::{Cause, Stage, Worker, next_random};
+use super::{Cause, Stage, Worker};
 use crate::driver::{Driver, SlotId};
-use crate::slot::Link;
+use crate::pool::Link;
 use model::load::Hold;
+use model::tick::Connections;
 
 /// How long after the ramp-down attempts to connect may still be under way, nanoseconds.
 const OPENING_GRACE_NS: u64 = 2_000_000_000;
@@ -22,7 +23,7 @@ impl<D: Driver> Worker<D> {
         self.life.hold.is_some()
     }
 
-    /// Whether a connection ends with its last answer: always, unless it is held.
+    /// Whether a connection ends with its last response: always, unless it is held.
     fn ends_with_requests(&self) -> bool {
         matches!(self.life.hold, None | Some(Hold::For { ns: 0, .. }))
     }
@@ -31,9 +32,9 @@ impl<D: Driver> Worker<D> {
     pub(super) fn want(&mut self, slot: SlotId, now_ns: u64) {
         let ramp_ns = self.life.ramp_up_ns;
         if !self.has_devices() || ramp_ns == 0 {
-            return self.queue(slot);
+            return self.pool.queue(slot);
         }
-        self.slots[slot as usize].link = Link::Waiting;
+        self.pool.postpone(slot);
         self.alarms.set(slot, now_ns + self.turn_of(slot, ramp_ns));
     }
 
@@ -42,7 +43,7 @@ impl<D: Driver> Worker<D> {
     fn turn_of(&self, slot: SlotId, span_ns: u64) -> u64 {
         let (workers, index) = (u64::from(self.workers), u64::from(self.index));
         let place = u64::from(slot) * workers + index;
-        let places = u64::from(self.wanted.max(1)) * workers;
+        let places = u64::from(self.pool.wanted().max(1)) * workers;
         (u128::from(span_ns) * u128::from(place) / u128::from(places)) as u64
     }
 
@@ -52,13 +53,13 @@ impl<D: Driver> Worker<D> {
             None => ENDLESS,
             Some((least, most)) => {
                 let span = u64::from(most - least) + 1;
-                least + (next_random(&mut self.random) % span) as u32
+                least + (self.pool.draw() % span) as u32
             }
         };
-        let state = &mut self.slots[slot as usize];
+        let state = self.pool.state(slot);
         (state.sends_left, state.is_ending, state.peer_ended) = (sends_left, false, false);
         if let Some(Hold::For { ns: ns @ 1.., jitter }) = self.life.hold {
-            let draw = next_random(&mut self.random) >> 11;
+            let draw = self.pool.draw() >> 11;
             let share = draw as f64 / (1u64 << 53) as f64;
             let held_ns = ns as f64 * (1.0 + jitter * (2.0 * share - 1.0));
             self.alarms.set(slot, at_ns + held_ns.max(0.0) as u64);
@@ -71,7 +72,7 @@ impl<D: Driver> Worker<D> {
     /// Books requests against what a connection may send.
     #[inline]
     pub(super) fn spend(&mut self, slot: SlotId, count: u32) {
-        let state = &mut self.slots[slot as usize];
+        let state = self.pool.state(slot);
         if state.sends_left != ENDLESS {
             state.sends_left -= count;
         }
@@ -80,7 +81,7 @@ impl<D: Driver> Worker<D> {
     /// Whether a connection has nothing more to do and nothing in flight.
     #[inline]
     pub(super) fn is_used_up(&self, slot: SlotId) -> bool {
-        let state = &self.slots[slot as usize];
+        let state = self.pool.state_of(slot);
         let is_spent = state.sends_left == 0 && self.ends_with_requests();
         (is_spent || state.is_ending) && self.flights.on(slot) == 0
     }
@@ -88,11 +89,10 @@ impl<D: Driver> Worker<D> {
     /// Alarms that are due: devices start, or have held their connection long enough.
     pub(super) fn ring(&mut self, now_ns: u64) {
         while let Some(slot) = self.alarms.pop_due(now_ns) {
-            let state = &mut self.slots[slot as usize];
-            match state.link {
-                Link::Waiting => self.queue(slot),
+            match self.pool.link(slot) {
+                Link::Waiting => self.pool.queue(slot),
                 Link::Open => {
-                    state.is_ending = true;
+                    self.pool.state(slot).is_ending = true;
                     if self.flights.on(slot) == 0 {
                         self.abandon(slot, Cause::Planned, now_ns);
                     }
@@ -107,12 +107,12 @@ impl<D: Driver> Worker<D> {
         if !self.has_devices() {
             return;
         }
-        for slot in 0..self.wanted {
-            match self.slots[slot as usize].link {
+        for slot in 0..self.pool.wanted() {
+            match self.pool.link(slot) {
                 Link::Open => self.end_by(slot, self.retire_ns(slot)),
                 Link::Waiting => {
                     self.alarms.clear(slot);
-                    self.slots[slot as usize].link = Link::Closed;
+                    self.pool.forget(slot);
                 }
                 _ => {}
             }
@@ -155,8 +155,8 @@ impl<D: Driver> Worker<D> {
         if now_ns > ends_ns.saturating_add(OPENING_GRACE_NS) {
             return false;
         }
-        let is_opening = self.life.requests.is_some() && self.connections.opening > 0;
-        let has_more = || self.connections.open + self.connections.opening > 0;
-        is_opening || self.has_devices() && (has_more() || !self.to_open.is_empty())
+        let Connections { open, opening, .. } = self.pool.counts();
+        let has_more = || open + opening > 0 || self.pool.has_queued();
+        self.life.requests.is_some() && opening > 0 || self.has_devices() && has_more()
     }
 }

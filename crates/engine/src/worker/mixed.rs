@@ -1,9 +1,9 @@
-//! What a mix adds to an answer: it is told apart by target and held against checks.
+//! What a mix adds to a response: it is told apart by target and held against checks.
 //!
-//! Whether a tape is a mix is known before the run. There is one loop that reads answers, made
+//! Whether a tape is a mix is known before the run. There is one loop that reads responses, made
 //! twice from the same text: for plain requests everything of this is left out of it.
 //!
-//! Hot: runs for every answer to a mix.
+//! Hot: runs for every response to a mix.
 
 use crate::checks::Checks;
 use crate::driver::SlotId;
@@ -11,11 +11,11 @@ use crate::flight::Run;
 use crate::ledger::{Ledger, Streak};
 use crate::tally::Tally;
 use model::tick::Tick;
-use wire::answer::Answer;
+use wire::response::Response;
 
-/// What is sent, as far as its answers are concerned.
+/// What is sent, as far as its responses are concerned.
 pub(super) trait Kind {
-    /// Whether answers have targets or checks.
+    /// Whether responses have targets or checks.
     const IS_MIXED: bool;
 }
 
@@ -33,7 +33,7 @@ impl Kind for Mixed {
     const IS_MIXED: bool = true;
 }
 
-/// Everything in which an answer to a mix is booked.
+/// Everything in which a response to a mix is booked.
 pub(super) struct Books<'a> {
     pub checks: &'a mut Checks,
     pub ledger: &'a mut Ledger,
@@ -42,24 +42,24 @@ pub(super) struct Books<'a> {
 }
 
 impl Books<'_> {
-    /// Books the answer to the oldest request of a connection, which `run` held. Returns 1 when it
-    /// answers a measured request, else 0.
+    /// Books the response to the oldest request of a connection, which `run` held. Returns 1 when
+    /// it answers a measured request, else 0.
     #[inline]
-    pub fn answer(
+    pub fn response(
         &mut self,
         streak: &mut Streak,
         slot: SlotId,
         run: &Run,
         at_ns: u64,
-        answer: Answer,
+        response: Response,
     ) -> u64 {
-        let failed = self.checks.verdict(slot, run.position, answer);
+        let failed = self.checks.verdict(slot, run.position, response);
         if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
-            self.tally.answer(run, at_ns, answer, failed);
+            self.tally.response(run, at_ns, response, failed);
         }
         match failed {
-            None => self.ledger.answer(self.tick, streak, at_ns, super::stamp_of(run), answer),
-            Some(check) => self.ledger.mismatch(self.tick, at_ns, run.epoch, answer, check),
+            None => self.ledger.response(self.tick, streak, at_ns, super::stamp_of(run), response),
+            Some(check) => self.ledger.mismatch(self.tick, at_ns, run.epoch, response, check),
         }
     }
 }

@@ -12,8 +12,8 @@ use super::{Stage, Worker};
 use crate::driver::{Driver, SlotId};
 use crate::job::Pace;
 use crate::places::Room;
+use crate::pool::Link;
 use crate::schedule::Schedule;
-use crate::slot::Link;
 use model::curve::Curve;
 use model::load::Spacing;
 use std::sync::Arc;
@@ -146,17 +146,17 @@ impl<D: Driver> Worker<D> {
         };
         self.release = Some(Release::new(schedule, begin_ns));
         // Connections that have room already had it when the schedule began.
-        (0..self.wanted).for_each(|slot| self.find_room(slot));
+        (0..self.pool.wanted()).for_each(|slot| self.find_room(slot));
     }
 
     /// Notes a connection, if it has room.
     #[inline]
     fn find_room(&mut self, slot: SlotId) {
-        let state = &self.slots[slot as usize];
+        let state = self.pool.state_of(slot);
         let in_flight = self.flights.on(slot);
         let may_send = state.sends_left > 0 && !state.is_ending && !state.sending;
-        let has_room = in_flight < self.depth && may_send && slot < self.wanted;
-        if state.link == Link::Open && has_room {
+        let has_room = in_flight < self.depth && may_send && slot < self.pool.wanted();
+        if self.pool.link(slot) == Link::Open && has_room {
             self.places.put(slot, if in_flight == 0 { Room::Idle } else { Room::Behind });
         }
     }
@@ -220,7 +220,7 @@ impl<D: Driver> Worker<D> {
     // Cold: a request that waits is not the rule, and cloning a schedule counts a reference.
     /// Requests wait: each of them opens one more connection, as far as that is allowed.
     fn open_for_waiting(&mut self, now_ns: u64, end_ns: u64) {
-        if self.wanted >= self.wanted_max {
+        if self.pool.wanted() >= self.wanted_max {
             return;
         }
         let Some(release) = &mut self.release else { return };
@@ -232,7 +232,7 @@ impl<D: Driver> Worker<D> {
         let mut opened = 0;
         while release.ahead_due_ns <= now_ns
             && release.ahead_due_ns < end_ns
-            && self.wanted + opened < self.wanted_max
+            && self.pool.wanted() + opened < self.wanted_max
         {
             opened += 1;
             let next_ns = release.ahead.next_ns();
@@ -240,8 +240,7 @@ impl<D: Driver> Worker<D> {
                 next_ns.map_or(u64::MAX, |ns| release.begin_ns.saturating_add(ns));
         }
         for _ in 0..opened {
-            self.queue(self.wanted);
-            self.wanted += 1;
+            self.pool.grow();
         }
     }
 
@@ -256,7 +255,7 @@ impl<D: Driver> Worker<D> {
         if !self.places.is_empty() {
             return until_ns.min(release.due_ns.saturating_sub(self.margin.0));
         }
-        let may_open = self.wanted < self.wanted_max;
+        let may_open = self.pool.wanted() < self.wanted_max;
         let opens_ns = release.ahead_due_ns.max(release.due_ns);
         let until_ns = if may_open { until_ns.min(opens_ns) } else { until_ns };
         // From the instant a request waits, sleeps are short.

@@ -1,10 +1,10 @@
-//! Every byte read from a socket belongs to an answer, within two per cent.
+//! At least 98 % of the bytes read from sockets belong to responses.
 //!
-//! Bytes that came while nothing was asked are counted by themselves: empty lines after a response
-//! are passed over, and for anything else the connection is closed and counted as unsolicited.
-//! Bytes of responses that were cut off, came too late or were no HTTP are read and belong to none:
-//! a request that failed without a response, or was never answered, may explain two mean responses.
-//! What is left over breaks this: a parser that loses its place.
+//! Bytes that arrive while no request is in flight are counted separately: empty lines after a
+//! response are skipped; after anything else the connection is closed and counted as unsolicited.
+//! Bytes of responses that were cut off, came too late or were not HTTP belong to no response. A
+//! request that failed without a response, or got none, may explain two mean responses. More than
+//! that breaks the gate: the parser may have lost its place.
 
 use super::Outcome;
 use crate::case::Case;
@@ -23,12 +23,12 @@ pub fn check(case: &Case<'_>) -> Outcome {
     if read == 0 {
         return Outcome::unchecked(BOUND, "no bytes were read");
     }
-    let in_answers = point.bytes.received + point.unmeasured.bytes_received;
-    let excess = (read as f64 - in_answers as f64 - explained(case.point, in_answers)).max(0.0);
-    let missing = (in_answers as f64 - read as f64).max(0.0);
+    let in_responses = point.bytes.received + point.unmeasured.bytes_received;
+    let excess = (read as f64 - in_responses as f64 - explained(case.point, in_responses)).max(0.0);
+    let missing = (in_responses as f64 - read as f64).max(0.0);
     let apart = excess.max(missing) / read as f64;
-    let (in_answers, read) = (show_bytes(in_answers as f64), show_bytes(read as f64));
-    let mut why = format!("{in_answers} in answers, {read} read from sockets");
+    let (in_responses, read) = (show_bytes(in_responses as f64), show_bytes(read as f64));
+    let mut why = format!("{in_responses} in responses, {read} read from sockets");
     if stray > 0 {
         why += &format!(", and {} that nothing had asked for", show_bytes(stray as f64));
     }
@@ -41,13 +41,13 @@ pub fn check(case: &Case<'_>) -> Outcome {
 }
 
 /// Bytes that requests without a whole response may have read.
-fn explained(point: &Point, in_answers: u64) -> f64 {
-    let (responses, _) = point.answers();
+fn explained(point: &Point, in_responses: u64) -> f64 {
+    let (responses, _) = point.responses();
     let classes = ERROR_CLASSES.iter().filter(|class| class.is_of_requests());
     let failed: u64 = classes.filter_map(|class| point.errors.get(class.name())).sum();
     let before = &point.unmeasured;
     let without = failed + point.requests.unanswered + before.failed + before.unanswered;
-    let mean = in_answers as f64 / (responses + before.completed).max(1) as f64;
+    let mean = in_responses as f64 / (responses + before.completed).max(1) as f64;
     EXPLAINED * mean * without as f64
 }
 

@@ -1,9 +1,9 @@
 //! Responses with a good status are what was asked for.
 //!
-//! A login page with status 200 in the place of every answer is fast, and no result. Responses that
-//! fail a check are failures already, and no part of the rate; when there are many of them, the
-//! load did not reach what it was meant for. Error statuses, resets and timeouts do not break this
-//! gate: they are results, and their share is shown beside the rate.
+//! A login page with status 200 instead of the real response is fast and worthless. Responses that
+//! fail a check already count as failures and not in the rate. Many of them mean that the load did
+//! not reach what it was meant to test. Error statuses, resets and timeouts do not break this gate:
+//! they are results, and their share is printed next to the rate.
 
 use super::Outcome;
 use crate::case::Case;

@@ -1,7 +1,7 @@
-//! Every connection asked for was opened, and served.
+//! Every requested connection was opened and served.
 //!
-//! Connections that are refused, starved or never accepted make a smaller load than the one that
-//! was asked for. The rate is that of the connections that were served.
+//! If the server refuses, starves or never accepts connections, the load is smaller than requested.
+//! The rate is that of the connections that were served.
 
 use super::Outcome;
 use crate::case::Case;

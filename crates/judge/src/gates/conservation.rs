@@ -1,5 +1,5 @@
 //! Every request sent is completed, failed or unanswered; every planned one is sent or unsent.
-//! Every good answer is completed or failed a check, every failure has its reason, and the
+//! Every good response is completed or failed a check, every failure has its reason, and the
 //! targets of a mix add up to the whole. Connections that come and go are closed or still open.
 
 use super::Outcome;
@@ -27,7 +27,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
     } else {
         format!(
             "{missing} requests without a fate, {unplanned} beside the plan, {misbooked} good \
-             answers not booked as completed, {unexplained} failures without a reason, {divided} \
+             responses not booked as completed, {unexplained} failures without a reason, {divided} \
              not found among the targets"
         )
     };
@@ -94,7 +94,7 @@ mod tests {
         }));
         assert!(
             !is_kept(|point| {
-                // Five answers of status 500, of which only four were booked.
+                // Five responses of status 500, of which only four were booked.
                 *point.status.get_mut("5xx").unwrap() += 4;
                 *point.status.get_mut("2xx").unwrap() -= 5;
                 point.requests.completed -= 5;

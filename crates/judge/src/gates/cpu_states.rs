@@ -1,22 +1,22 @@
 //! The states of every CPU add up to the time that passed.
 //!
-//! Columns that are left out hide work: the classic report of "85 % busy" leaves 40 % of the
-//! machine in columns that were not printed. What the sum can be depends on how the kernel accounts
-//! CPU time. Where it measures every transition, the states add up. Where it samples busy states at
-//! the timer tick, only idle time is measured: work in step with the tick is counted too often,
-//! work between two ticks not at all, and the sum is nowhere near the time that passed, on a sound
-//! host. There only the measured part can be checked: a CPU is not idle for longer than the time
-//! that passed. Busy shares are therefore what idle leaves (Linux
+//! A column that is left out hides work: the classic report of "85 % busy" leaves 40 % of the
+//! machine in columns that were not printed. How exact the sum is depends on how the kernel
+//! accounts CPU time. Where it measures every transition, the states add up. Where it samples busy
+//! states at the timer tick, only idle time is measured: work in step with the tick is counted too
+//! often, work between two ticks not at all, and the sum may be far from the time that passed on a
+//! sound host. There the gate checks the measured part only: a CPU is not idle for longer than the
+//! time that passed. Busy shares are then what idle time leaves (Linux
 //! Documentation/admin-guide/cpu-load.rst, kernel/sched/cputime.c, kernel/time/tick-sched.c).
 //!
-//! The gate strikes the CPU states of its host and the evidence taken from them. Rates, times and
-//! the CPU time of threads (schedstat) come from other counters.
+//! The gate strikes the CPU states of its host and the evidence taken from them. Rates, latencies
+//! and the CPU time of threads (schedstat) come from other counters.
 
 use super::Outcome;
 use crate::case::Case;
-use crate::observe::{CpuShare, Observed};
 use model::facts::{CpuAccounting, HostFacts};
 use model::standing::{Figure, Standing};
+use observe::{CpuShare, Observed};
 
 /// Least and most that precisely accounted states may add up to.
 const PRECISE: (f64, f64) = (0.90, 1.10);

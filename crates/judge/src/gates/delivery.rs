@@ -1,8 +1,9 @@
-//! Events that did not arrive are the server's doing.
+//! The server, and not the generator, is responsible for missing events.
 //!
-//! A server drops what a subscriber does not take in time, and one event is like another to the
-//! generator that was late itself. So where events are missing, or nobody counted them, those who
-//! listen must have had time left; and events are conserved: what was meant arrived or is missing.
+//! A server drops events that a subscriber does not read in time, so a generator that was late can
+//! cause the loss itself. Where events are missing, or were not numbered, the threads of the
+//! subscribers must have had idle time. Events are conserved: each expected event was received,
+//! late or missing.
 
 use super::Outcome;
 use crate::case::{Case, HOT};
@@ -13,7 +14,7 @@ const BOUND: &str = "under 95 % of a thread, where events are missing";
 
 pub fn check(case: &Case<'_>) -> Outcome {
     let Some(events) = &case.point.events else {
-        return Outcome::unchecked(BOUND, "nobody was to listen");
+        return Outcome::unchecked(BOUND, "the load has no subscribers");
     };
     let Some(delivery) = &events.delivery else {
         let why = events.delivery_absent.as_deref().unwrap_or("events were not counted");

@@ -1,16 +1,13 @@
-//! Little's law: requests in flight = rate x mean latency.
+//! Little's law holds: requests in flight = rate x mean latency.
 //!
-//! The three figures come from three separate accounts (workers' integral, counters, histogram), so
-//! a rate that counts batches, or latencies that miss a queue, cannot satisfy it by accident.
-//! Requests without an answer have no latency, yet were in flight, each for the whole window at
-//! most: as much of the difference as they can explain is theirs. The rate counts responses that
-//! arrived in the window; requests of the window that were answered after it were in flight in it
-//! for as long as they took at most. Where as many came from before the window they cancel out, and
-//! where it began with nothing in flight (no warm-up) they are what is missing. Where a stall lies
-//! at an edge they do not cancel out: what came from before was in flight for the whole window at
-//! most, and has no latency here; what came after it has a latency of which the part after the
-//! window, at most the longest, was not in flight in it.
-//! Source: J. D. C. Little, A Proof for the Queuing Formula L = lambda W (1961).
+//! The three figures come from three separate accounts (the workers' integral, counters, the
+//! histogram), so a rate that counts batches, or latencies that miss a queue, cannot satisfy the
+//! law by accident. The gate allows for what the law leaves out. Requests without a response have
+//! no latency but were in flight, each for at most the whole window. The rate counts responses that
+//! arrived in the window; requests of the window that got their response later were in flight for
+//! at most their latency. They cancel out against requests from before the window, unless the
+//! window began with nothing in flight (no warm-up) or a stall lies at an edge. Source: J. D. C.
+//! Little, A Proof for the Queuing Formula L = lambda W (1961).
 
 use super::Outcome;
 use crate::case::Case;
@@ -40,7 +37,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
     let ratio = (implied + explained) / in_flight.max(f64::MIN_POSITIVE);
     let mut why = format!("rate x mean latency = {implied:.1} for {in_flight:.1} in flight");
     if explained >= 0.1 {
-        why += &format!(", {explained:.1} of them without an answer to a request of the window");
+        why += &format!(", {explained:.1} of them without a response to a request of the window");
     } else if explained <= -0.1 {
         why += &format!(", and {:.1} after the window", -explained);
     }
@@ -105,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_without_an_answer_explain_no_more_than_themselves() {
+    fn requests_without_a_response_explain_no_more_than_themselves() {
         let mut fixture = Fixture::good();
         fixture.point.in_flight.mean = Some(16.0);
         assert_eq!(holds(&fixture), Some(false), "eight too many in flight");

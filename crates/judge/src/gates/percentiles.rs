@@ -1,8 +1,9 @@
-//! There are enough answers for a median: ten on each side of it.
+//! There are enough responses for a median: ten on each side of it.
 //!
-//! Higher percentiles without ten values beyond them are absent from the record; they do not make
-//! it invalid. In open loop a server slower than the plan leaves requests unsent until more than
-//! half have only a lower bound: the bounds have a median then, and those sent had theirs.
+//! Higher percentiles without ten values beyond them are absent from the record, which does not
+//! make it invalid. In open loop, a server that is slower than the plan leaves requests unsent,
+//! until more than half have only a lower bound. The lower bounds then have a median, and the
+//! requests that were sent have theirs.
 
 use super::Outcome;
 use crate::case::Case;
@@ -19,8 +20,8 @@ pub fn check(case: &Case<'_>) -> Outcome {
         return Outcome::unchecked(BOUND, "no request was sent");
     }
     if (requests.failed + requests.unanswered) * 2 >= requests.sent {
-        // Few answers are then no sign of a short measurement; the errors gate speaks.
-        return Outcome::unchecked(BOUND, "half of the requests or more had no good answer");
+        // Few responses are then no sign of a short measurement; the errors gate speaks.
+        return Outcome::unchecked(BOUND, "half of the requests or more had no good response");
     }
     let named = [
         ("p90", latency.p90),
@@ -36,9 +37,9 @@ pub fn check(case: &Case<'_>) -> Outcome {
             "half of the planned requests or more were not sent: the median is known from below"
                 .to_string()
         }
-        (None, _) => "too few answers, or too many without one, for a median".to_string(),
-        (_, []) => "every percentile has at least ten answers beyond it".to_string(),
-        (_, absent) => format!("too few answers for {}: left out", absent.join(", ")),
+        (None, _) => "too few responses, or too many without one, for a median".to_string(),
+        (_, []) => "every percentile has at least ten responses beyond it".to_string(),
+        (_, absent) => format!("too few responses for {}: left out", absent.join(", ")),
     };
     let count = latency.count as f64;
     Outcome {
@@ -87,7 +88,8 @@ fn quantile_of(figure: Figure) -> Option<f64> {
     })
 }
 
-/// Whether a lower bound in the place of what has no answer makes a median, beside that of service.
+/// Whether a lower bound in the place of what has no response makes a median, beside that of
+/// service.
 fn is_known_from_below(point: &Point) -> bool {
     let at_least = point.latency_at_least_ns.as_ref().and_then(|latency| latency.p50);
     at_least.is_some() && point.service_ns.p50.is_some()
@@ -113,7 +115,7 @@ mod tests {
     fn a_server_slower_than_the_plan_is_measured() {
         assert_eq!(holds("open", Some(2_000_000_000), Some(1_000_000)), Some(true));
         assert_eq!(holds("open", None, Some(1_000_000)), Some(false));
-        assert_eq!(holds("open", Some(2_000_000_000), None), Some(false), "few answers");
+        assert_eq!(holds("open", Some(2_000_000_000), None), Some(false), "few responses");
         assert_eq!(holds("closed", Some(2_000_000_000), Some(1_000_000)), Some(false));
     }
 }

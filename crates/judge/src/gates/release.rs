@@ -1,11 +1,11 @@
-//! In open loop requests leave when they are due.
+//! In open loop, requests are sent when they are due.
 //!
-//! Latency counts from the planned instant, so a generator that is late adds its own lateness to
-//! the server's latency. What a punctual generator would have seen lies between two figures: the
-//! latency from the plan, and a lower bound without the lateness (see `model::punctual`). A
-//! percentile whose two figures agree within 5 % or 50 us is sound; of the others both are printed.
-//! One late request in a thousand therefore leaves the median alone. A request that waited for a
-//! free connection is not late: that wait is the server's.
+//! Latency counts from the planned instant, so a late generator adds its own delay to the server's
+//! latency. What a punctual generator would have measured lies between two figures: the latency
+//! from the planned instant, and a lower bound without the generator delay (see `model::punctual`).
+//! A percentile whose two figures agree within 5 % or 50 us is sound; for the others both are
+//! printed. One late request in a thousand therefore does not move the median. A request that
+//! waited for a free slot is not late: the server caused that wait.
 
 use super::Outcome;
 use crate::case::Case;

@@ -1,11 +1,11 @@
-//! Responses are stamped when they come.
+//! Responses are stamped when they arrive.
 //!
-//! A stamp can be late by the length of a turn of the worker's loop, and a request can leave as
-//! much after its own. When turns are as long as half the median latency, much of the latency is
-//! the generator's own: the true one lies between the figure less two of the longest turn and the
-//! figure. And a worker that stood still stamps late what came meanwhile; how long is known
-//! (`unseen_ns`), so each percentile keeps a bound (`model::punctual`) and is sound where the two
-//! agree within 5 % or 50 us.
+//! A stamp can be late by one turn of the worker's loop, and a request can leave that much after
+//! its stamp. When turns are as long as half the median latency, much of the latency is the
+//! generator's own: the true one lies between the figure minus two of the longest turn and the
+//! figure. A worker that stood still also stamps late what arrived meanwhile. How long it stood
+//! still is known (`unseen_ns`), so each percentile keeps a bound (`model::punctual`) and is sound
+//! where the two agree within 5 % or 50 us.
 
 use super::{Outcome, release};
 use crate::case::Case;

@@ -1,8 +1,8 @@
-//! There is one latency per completed request and one entry of the series per second; the rate,
-//! the series and the tenths of a second hold the same responses.
+//! There is one latency per completed request and one entry of the series per second; the rate, the
+//! series and the tenths of a second count the same responses.
 //!
-//! A starved recorder makes one sample of many seconds and divides by the wrong time; that is how
-//! millions of requests per second are reported that never happened.
+//! A starved recorder turns many seconds into one sample and divides by the wrong time. That is how
+//! millions of requests per second get reported that never happened.
 
 use super::Outcome;
 use crate::case::Case;

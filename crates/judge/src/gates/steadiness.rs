@@ -1,7 +1,8 @@
-//! The window shows one rate.
+//! The rate did not change during the window.
 //!
-//! A mean over a window that was not steady is still the mean over that window. What is struck is
-//! the claim that it is the ceiling: between the lowest and the highest half-second rate.
+//! The mean over an unsteady window is still the mean over that window. The gate strikes only the
+//! claim that it is the ceiling, which then lies between the lowest and the highest half-second
+//! rate.
 
 use super::Outcome;
 use crate::case::Case;
@@ -31,7 +32,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
             let why = format!("half-second rates vary by {:.0} %", variation * 100.0);
             Outcome { ok: Some(false), measured: Some(variation * 100.0), bound, why }
         }
-        Steadiness::Unknown => Outcome::unchecked(&bound, "too short, or too few answers"),
+        Steadiness::Unknown => Outcome::unchecked(&bound, "too short, or too few responses"),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Everybody who was to listen did, to the end.
+//! Every requested subscriber received the stream to the end.
 //!
-//! A stream that was refused or that ended makes a smaller audience than the one that is reported,
-//! and a server with fewer to serve looks faster.
+//! A stream that was refused or that ended makes the audience smaller than reported, and a server
+//! with fewer subscribers looks faster.
 
 use super::Outcome;
 use crate::case::Case;
@@ -11,7 +11,7 @@ const BOUND: &str = "at most 0.1 % not listening";
 
 pub fn check(case: &Case<'_>) -> Outcome {
     let Some(events) = &case.point.events else {
-        return Outcome::unchecked(BOUND, "nobody was to listen");
+        return Outcome::unchecked(BOUND, "the load has no subscribers");
     };
     let subscribers = &events.subscribers;
     let missing = subscribers.asked.saturating_sub(subscribers.accepted);

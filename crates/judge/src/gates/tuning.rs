@@ -1,21 +1,20 @@
-//! What `ceiling tune` changed stays as it was written, and nothing more is changed.
+//! What `ceiling tune` changed stays as it was written, and nothing else is changed.
 //!
-//! A value that somebody else changes in the window makes two hosts of one: what was measured
-//! before and after it does not belong together, nor to the name of the change. It is the same when
-//! a change is put back in order while the run goes on, by `ceiling tune revert` or by the watchdog
-//! of one that nobody kept, or is made only then.
-//! Of an interrupt, where the kernel really sends it counts. Usual suspects are irqbalance, which
-//! moves interrupts every ten seconds, tuned, udev rules and network managers, which set devices up
-//! again when a link comes back.
+//! If another program changes a value during the window, the host before and after are two
+//! different hosts, and the measurement belongs to neither. The same holds when a change is
+//! reverted during the run, by `ceiling tune revert` or by the watchdog, or is applied during it.
+//! For an interrupt, the CPU to which the kernel really sends it counts. Usual causes are
+//! irqbalance, which moves interrupts every ten seconds, tuned, udev rules, and network managers,
+//! which configure devices again when a link comes back.
 //!
-//! Where the journal of changes cannot be read it is not known whether there are any.
+//! If the journal of changes cannot be read, it is not known whether there are any.
 
 use super::Outcome;
 use crate::case::Case;
-use crate::observe::{Observed, TuningSeen};
 use model::facts::Unreadable;
 use model::reading::TuningNow;
 use model::tuning::{Fate, Row};
+use observe::{Observed, TuningSeen};
 
 const BOUND: &str = "every value that ceiling tune wrote is as written";
 
@@ -59,7 +58,7 @@ pub fn check(case: &Case<'_>) -> Outcome {
         return Outcome::unchecked(BOUND, &why);
     }
     let Some(reads) = seen.iter().map(|seen| seen.reads).min() else {
-        return Outcome::unchecked(BOUND, "nobody looked at it in the window");
+        return Outcome::unchecked(BOUND, "the settings were not read in the window");
     };
     let places: u64 = seen.iter().map(|seen| u64::from(seen.places)).sum();
     let why = format!("{places} places as written, looked at {reads} times");
@@ -84,7 +83,9 @@ fn numbers(case: &Case<'_>) -> Option<(u32, u32)> {
 /// Who is known to change such a place.
 fn suspects(row: &Row) -> &'static str {
     match row.fate {
-        Fate::Reverted => return "ceiling tune revert, or the watchdog of what nobody kept",
+        Fate::Reverted => {
+            return "ceiling tune revert, or the watchdog of a change that was not kept";
+        }
         Fate::Applied => return "another ceiling tune apply",
         _ => {}
     }
@@ -101,10 +102,10 @@ fn suspects(row: &Row) -> &'static str {
 mod tests {
     use crate::fixture::Fixture;
     use crate::gates;
-    use crate::observe::Observed;
     use model::facts::{TunedValue, Unreadable};
     use model::reading::{Data, Reading, TuningNow};
     use model::tuning::{Fate, Row, Scope, TakesEffect};
+    use observe::Observed;
 
     fn row(place: &str) -> Row {
         Row {

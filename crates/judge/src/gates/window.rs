@@ -1,8 +1,8 @@
-//! The window is long against the latency, so that its edges do not matter.
+//! The window is long compared with the latency, so that its edges do not matter.
 //!
-//! Responses come in rounds of one latency, and the window cuts the first and the last: a rate is
-//! off by up to one round, which is the latency's share of the window. Over a tenth the text says
-//! which window would do; over a fifth the gate breaks.
+//! Responses arrive in rounds of one latency, and the window cuts the first and the last round. The
+//! rate can be off by one round, which is the latency's share of the window. Above a tenth, the
+//! text says which window would be long enough; above a fifth, the gate breaks.
 
 use super::Outcome;
 use crate::case::Case;

@@ -1,7 +1,8 @@
 //! What experiments do to a verdict: they confirm it, contradict it, or say that two walls share.
 
-use super::table::{self, CLIENT, LOAD, SERVER, name_of, wall_of};
-use super::{ONE, ZERO, answer};
+use super::table::{self, name_of, wall_of};
+use super::{ONE, ZERO, response};
+use crate::walls::{CLIENT_CAN, LOAD, SERVER_CPU};
 use model::perturbation::{Perturbation, Resource, Says};
 use model::verdict::{CeilingKind, Confidence, Evidence, Named, Verdict};
 use model::wall::{Side, WallId};
@@ -26,13 +27,14 @@ pub enum Outcome {
 pub fn confirms(wall: Named, made: &[Perturbation]) -> Outcome {
     let Some(prediction) = table::of(wall) else { return Outcome::Silent };
     let is_own = |one: &&Perturbation| prediction.follows.contains(&one.resource);
-    let own: Vec<Says> = made.iter().filter(is_own).map(answer).collect();
-    let rivals = || made.iter().filter(|one| !is_own(one)).map(|one| (one.resource, answer(one)));
+    let own: Vec<Says> = made.iter().filter(is_own).map(response).collect();
+    let rivals = || made.iter().filter(|one| !is_own(one)).map(|one| (one.resource, response(one)));
     let stays = |group: &[Resource]| {
-        rivals().any(|(resource, answer)| group.contains(&resource) && answer == Says::DoesNotLimit)
+        rivals()
+            .any(|(resource, response)| group.contains(&resource) && response == Says::DoesNotLimit)
     };
-    let sharer = rivals().find(|(_, answer)| *answer == Says::LimitsInPart);
-    let rival_follows = rivals().any(|(_, answer)| answer == Says::Limits);
+    let sharer = rivals().find(|(_, response)| *response == Says::LimitsInPart);
+    let rival_follows = rivals().any(|(_, response)| response == Says::Limits);
     if rival_follows || own.contains(&Says::DoesNotLimit) {
         return Outcome::Contradicted;
     }
@@ -47,7 +49,7 @@ pub fn confirms(wall: Named, made: &[Perturbation]) -> Outcome {
 
 /// The verdict with what the experiments add to it.
 pub fn apply(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
-    if made.iter().all(|one| answer(one) == Says::Open) {
+    if made.iter().all(|one| response(one) == Says::Open) {
         return verdict;
     }
     verdict.evidence.extend(made.iter().filter_map(evidence));
@@ -78,7 +80,7 @@ pub fn apply(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
 /// An experiment as evidence; nothing when its blocks do not tell.
 fn evidence(made: &Perturbation) -> Option<Evidence> {
     let (value, low, high) = (made.elasticity?, made.low?, made.high?);
-    let rule = match answer(made) {
+    let rule = match response(made) {
         Says::Limits => format!("{} to {}: the rate follows it, it limits", ONE.0, ONE.1),
         Says::LimitsInPart => "in between: it limits together with something else".to_string(),
         Says::DoesNotLimit => format!("interval within {ZERO} of 0: it does not limit"),
@@ -102,7 +104,7 @@ fn contradictions(wall: Named, made: &[Perturbation]) -> String {
     let follows = table::of(wall).map_or(&[][..], |prediction| prediction.follows);
     let found = made.iter().filter_map(|one| {
         let name = name_of(one.resource);
-        match (follows.contains(&one.resource), answer(one)) {
+        match (follows.contains(&one.resource), response(one)) {
             (true, Says::DoesNotLimit) => Some(format!("the rate does not depend on {name}")),
             (false, Says::Limits) => Some(format!("the rate follows {name}")),
             _ => None,
@@ -175,7 +177,7 @@ fn refuted(mut verdict: Verdict, why: String) -> Verdict {
 /// Nothing is named: what the rate follows names it, when it is one thing.
 fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
     let mut confirmed: Vec<Named> = verdict.alternatives.iter().map(|one| one.wall).collect();
-    let limits = made.iter().filter(|one| answer(one) == Says::Limits);
+    let limits = made.iter().filter(|one| response(one) == Says::Limits);
     confirmed.extend(limits.map(|one| match one.resource {
         Resource::InFlight | Resource::OfferedRate => Named::None,
         other => Named::Wall(wall_of(other)),
@@ -207,17 +209,17 @@ fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
 /// Still nothing is named: what does not limit is known all the same, and what was not tried.
 fn narrow(verdict: &mut Verdict, made: &[Perturbation]) {
     let stays = |group: &[Resource]| {
-        made.iter().any(|one| group.contains(&one.resource) && answer(one) == Says::DoesNotLimit)
+        made.iter().any(|one| group.contains(&one.resource) && response(one) == Says::DoesNotLimit)
     };
-    if !stays(LOAD) || !stays(CLIENT) {
+    if !stays(LOAD) || !stays(CLIENT_CAN) {
         return;
     }
-    let is_cpu_excluded = stays(SERVER);
+    let is_cpu_excluded = stays(SERVER_CPU);
     let what = "neither the load nor the generator limits: it is the server or the path";
     verdict.name = what.to_string();
     if is_cpu_excluded {
         verdict.name.push_str(", and not the server's CPU");
-    } else if !made.iter().any(|one| SERVER.contains(&one.resource)) {
+    } else if !made.iter().any(|one| SERVER_CPU.contains(&one.resource)) {
         let next = "let experiments lower the server's CPU quota too: --confirm --may-touch-server";
         verdict.next.insert(0, next.to_string());
     }

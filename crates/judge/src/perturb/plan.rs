@@ -1,16 +1,17 @@
 //! Which experiments tell most for what they cost: the named wall's own resource and one rival.
 
-use super::table::{self, Prediction};
+use super::table;
 use crate::case::{Case, Host};
 use crate::gates;
-use crate::observe::{Observed, ThreadShare};
 use crate::verdict::{Context, last_visits};
+use crate::walls::Predicts;
 use model::curve::Curve;
 use model::load::{Arrival, Level};
 use model::perturbation::{Confirm, Resource, Touch};
 use model::route::Address;
 use model::run::Point;
 use model::verdict::{Named, Verdict};
+use observe::{Observed, ThreadShare};
 
 /// Share of a CPU resource that is left while it is changed.
 const CUT: f64 = 0.8;
@@ -146,8 +147,7 @@ pub fn base_point(points: &[Point]) -> Option<usize> {
 /// The experiments that may be made, in the order in which they are: what the named wall must
 /// follow, then what it must not. Empty when none tells more.
 pub fn plan(verdict: &Verdict, facts: &Facts, confirm: &Confirm) -> Vec<Experiment> {
-    let predictions: Vec<Prediction> =
-        suspects(verdict).into_iter().filter_map(table::of).collect();
+    let predictions: Vec<Predicts> = suspects(verdict).into_iter().filter_map(table::of).collect();
     let follows = predictions.iter().map(|prediction| prediction.follows);
     let stays = predictions.iter().flat_map(|prediction| prediction.stays.iter().copied());
     let mut planned: Vec<Experiment> = Vec::new();
@@ -183,9 +183,9 @@ fn design(resource: Resource, facts: &Facts, confirm: &Confirm) -> Option<Experi
         Resource::Connections => connections(facts)?,
         Resource::ClientLoops => client_loops(facts)?,
         Resource::ClientCpu => client_cpu(facts)?,
-        Resource::AnswerBytes => {
+        Resource::ResponseBytes => {
             let route = confirm.route.clone()?;
-            (Change::Route(route.clone()), format!("answers of {route}"), None)
+            (Change::Route(route.clone()), format!("responses of {route}"), None)
         }
         Resource::ServerCpu if confirm.touch == Touch::Server => server_cpu(facts)?,
         Resource::ServerCpus if confirm.touch == Touch::Server => server_cpus(facts)?,
@@ -206,7 +206,7 @@ fn in_flight(facts: &Facts) -> Option<Design> {
     let is_far = facts.knee_in_flight.is_some_and(|knee| load >= knee * FAR_BEYOND);
     let then =
         if is_far { now / 2 } else { ((f64::from(now) * GROWTH).round() as u32).max(now + 1) };
-    let changed = Level { connections: then, connections_max: then, ..level.clone() };
+    let changed = Level { connections: then, spare: 0, ..level.clone() };
     let in_flight = |connections: u32| u64::from(connections) * u64::from(depth);
     let what = format!("{} instead of {} requests in flight", in_flight(then), in_flight(now));
     Some((Change::Load(changed), what, Some(f64::from(then) / f64::from(now))))
@@ -227,12 +227,7 @@ fn connections(facts: &Facts) -> Option<Design> {
         return None;
     }
     let then = level.connections / 2;
-    let changed = Level {
-        connections: then,
-        connections_max: level.connections_max / 2,
-        depth,
-        ..level.clone()
-    };
+    let changed = Level { connections: then, spare: level.spare / 2, depth, ..level.clone() };
     let what = format!(
         "{then} connections with {depth} in flight each instead of {} with {}",
         level.connections, level.depth

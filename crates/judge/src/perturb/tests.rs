@@ -50,7 +50,7 @@ fn facts() -> Facts {
     Facts {
         level: Level {
             connections: 16,
-            connections_max: 16,
+            spare: 0,
             depth: 1,
             arrival: Arrival::Closed,
             life: Life::default(),
@@ -94,7 +94,7 @@ fn the_named_walls_resource_comes_first_and_a_rival_follows() {
 fn the_load_grows_by_a_quarter_or_is_halved_far_beyond_the_knee() {
     let load = |facts: &Facts| match &plan(&undecided(), facts, &free())[0] {
         Experiment { change: Change::Load(level), factor, .. } => {
-            (level.connections, level.connections_max, factor.unwrap())
+            (level.connections, level.connections_max(), factor.unwrap())
         }
         other => panic!("{other:?}"),
     };
@@ -185,7 +185,7 @@ fn a_measurement_that_is_not_valid_and_a_counted_limit_have_no_experiment() {
 
 #[test]
 fn an_interval_says_what_a_resource_does_or_nothing() {
-    let said = |value, spread| answer(&made(Resource::ServerCpu, value, spread));
+    let said = |value, spread| response(&made(Resource::ServerCpu, value, spread));
     assert_eq!([said(0.75, 0.1), said(1.25, 0.6)], [Says::Limits; 2]);
     assert_eq!([said(0.5, 0.2), said(0.3, 0.1)], [Says::LimitsInPart; 2]);
     assert_eq!([said(0.0, 0.2), said(-0.1, 0.1)], [Says::DoesNotLimit; 2]);
@@ -223,7 +223,7 @@ fn a_resource_that_does_not_matter_contradicts_its_wall() {
 }
 
 #[test]
-fn confirmed_answers_doubt_about_slack_and_no_other() {
+fn confirmed_responses_doubt_about_slack_and_no_other() {
     let made = [follows(Resource::ServerCpu), stays(Resource::InFlight)];
     let mut verdict = named(WallId::S3, Confidence::Suspected);
     verdict.against = vec!["the generator is not known to have had slack".to_string()];

@@ -2,8 +2,8 @@
 
 use super::forms::{self, Fit, Level};
 use crate::stats;
+use model::ramp_fit::Estimate;
 use model::random::Random;
-use model::shape::Estimate;
 
 /// Draws. The ends of a 95 % interval are then the tenth from below and from above.
 const DRAWS: usize = 400;

@@ -4,7 +4,7 @@
 //! mean, so only what is left needs a search: nothing for a line, the knee for a hard cap, s and k
 //! for USL. The search walks the logarithms of the parameters, within bounds.
 
-use model::shape::{REACH, ShapeKind};
+use model::ramp_fit::{REACH, ShapeKind};
 
 /// A level as it is fitted.
 #[derive(Debug, Clone, Copy)]

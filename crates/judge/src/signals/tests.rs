@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::fixture::Fixture;
-use crate::observe::{InterruptUse, QueuePeak, SoftnetUse};
 use crate::verdict::undecided;
 use model::facts::{NicSettings, Unreadable};
 use model::reading::Data;
 use model::verdict::{Confidence, Named};
 use model::wall::WallId;
+use observe::{InterruptUse, QueuePeak, SoftnetUse};
 
 fn signals_of(fixture: &Fixture) -> Signals {
     of_case(&fixture.case(), &undecided())

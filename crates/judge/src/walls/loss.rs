@@ -1,7 +1,7 @@
 //! Packets that were lost: how many, and where. Shared by N2, K5 and A7.
 
 use crate::case::Case;
-use crate::observe::Observed;
+use observe::Observed;
 use std::collections::BTreeMap;
 
 /// Segments sent again in the window, repeated SYNs left out, and segments sent.

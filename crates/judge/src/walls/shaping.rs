@@ -2,9 +2,9 @@
 
 use super::{Family, Seen};
 use crate::case::{Case, percent};
-use crate::observe::{LinkUse, Observed, QdiscUse};
 use model::facts::HostFacts;
 use model::units::show_count;
+use observe::{LinkUse, Observed, QdiscUse};
 
 /// Share of the reads in which packets must wait in a discipline that limits.
 const WAITING_MIN: f64 = 0.5;
@@ -151,7 +151,7 @@ pub(super) fn was_read(host: Option<&HostFacts>, observed: &Observed) -> bool {
     observed.qdiscs.is_some() || is_link_known
 }
 
-/// Adds the share of sampled server connections whose answers are not on their way yet.
+/// Adds the share of sampled server connections whose responses are not on their way yet.
 pub(super) fn with_unsent(case: &Case<'_>, seen: Seen) -> Seen {
     let Some(census) = case.census().filter(|census| census.server > 0) else { return seen };
     let unsent = census.server_unsent as f64 / census.server as f64;
@@ -162,7 +162,7 @@ pub(super) fn with_unsent(case: &Case<'_>, seen: Seen) -> Seen {
         Family::QueueLocation,
         "server",
         "sock_diag",
-        "sampled connections with answers not sent or not acknowledged",
+        "sampled connections with responses not sent or not acknowledged",
         percent(unsent),
         "over 25 %",
     )

@@ -26,7 +26,7 @@ pub(super) struct Waiting {
     pub unread: f64,
     /// Between the hosts, as long as connecting takes.
     pub travelling: f64,
-    /// Answered, with the answer still in the server's sockets.
+    /// Answered, with the response still in the server's sockets.
     pub unsent: f64,
     /// Threads of the server that ever run, by what they do.
     pub threads: BTreeMap<Doing, f64>,
@@ -51,7 +51,7 @@ impl Waiting {
         let (Some(doing), Some(threads)) = (&case.far().doing, &case.far().server_threads) else {
             return Err(Test::Untested);
         };
-        let run = |threads: &Option<Vec<crate::observe::ThreadShare>>| {
+        let run = |threads: &Option<Vec<observe::ThreadShare>>| {
             threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
         };
         let computing = run(&case.far().server_threads) + run(&case.observed.client_threads);

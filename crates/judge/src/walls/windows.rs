@@ -1,23 +1,23 @@
-//! What held back the senders of answers, as TCP itself counts it: shared by C9 and K12.
+//! What held back the senders of responses, as TCP itself counts it: shared by C9 and K12.
 
 use crate::case::Case;
-use crate::observe::SocketCensus;
+use observe::SocketCensus;
 
-/// Share of the time with answers outstanding above which a limit matters.
+/// Share of the time with responses outstanding above which a limit matters.
 pub(super) const LIMITED_MIN: f64 = 0.20;
-/// Share of the time of the followed connections in which answers must be outstanding at all.
+/// Share of the time of the followed connections in which responses must be outstanding at all.
 const BUSY_MIN: f64 = 0.20;
-/// Share of the generator's sockets with unread answers above which it reads too slowly.
+/// Share of the generator's sockets with unread responses above which it reads too slowly.
 pub(super) const UNREAD_MIN: f64 = 0.10;
 
-/// Shares of the time with answers outstanding in which senders were held back.
+/// Shares of the time with responses outstanding in which senders were held back.
 pub(super) struct Limited {
     /// By the window of the generator.
     pub by_window: f64,
     /// By the server's send buffer.
     pub by_buffer: f64,
-    /// Share of the generator's sampled sockets with answers it has not read; absent when none was
-    /// looked at.
+    /// Share of the generator's sampled sockets with responses it has not read; absent when none
+    /// was looked at.
     pub unread: Option<f64>,
 }
 
@@ -26,7 +26,7 @@ pub(super) fn limited(case: &Case<'_>) -> Option<Limited> {
     let census: SocketCensus = case.census().filter(|census| census.server > 0)?;
     let busy_us = census.server_busy_us as f64;
     let followed_us = census.server_followed_us as f64;
-    // Where answers are rarely outstanding, what held them back for that moment is no matter.
+    // Where responses are rarely outstanding, what held them back for that moment is no matter.
     let share = |us: u64| if busy_us <= BUSY_MIN * followed_us { 0.0 } else { us as f64 / busy_us };
     Some(Limited {
         by_window: share(census.server_rwnd_limited_us),

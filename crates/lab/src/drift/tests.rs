@@ -1,7 +1,7 @@
 //! Journals of made-up hosts, looked at while somebody changes them.
 
 use super::*;
-use crate::made_up::MadeUp;
+use crate::fake_host::MadeUp;
 
 const SOMAXCONN: &str = "/proc/sys/net/core/somaxconn";
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";

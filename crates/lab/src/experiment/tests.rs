@@ -1,7 +1,7 @@
 //! Real processes of the simplest kind: shells that keep the contract of a target, or break it.
 
 use super::*;
-use crate::made_up::MadeUp;
+use crate::fake_host::MadeUp;
 use model::tuning::Fate as Turn;
 use std::env;
 use std::fs;

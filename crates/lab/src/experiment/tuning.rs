@@ -4,10 +4,10 @@
 //! after it. Each change is in the journal of `tune` before it is made, so that what a killed
 //! process leaves behind is put back by `ceiling tune revert`.
 
+mod access;
 mod values;
-mod way;
 
-pub use way::{Rehearsed, way};
+pub use access::{Rehearsed, way};
 
 use model::root::Root;
 use model::tuning::{Fate, Row, Scope, TakesEffect};
@@ -189,7 +189,7 @@ impl<'a> Turned<'a> {
     fn host(&self, server: Option<u32>) -> Result<Host, String> {
         let mut host = Host::look(self.root.clone());
         if let Some(pid) = server {
-            let tree = probe::Tree::of(pid)
+            let tree = ::host::Tree::of(pid)
                 .map_err(|error| format!("tuning: {}: {}", error.source, error.why))?;
             host.servers = tree.pids().to_vec();
         }

@@ -79,7 +79,7 @@ fn list(pids: &[u32]) -> String {
 }
 
 fn used_ticks(pids: &[u32]) -> u64 {
-    let stats = pids.iter().filter_map(|pid| probe::process_stat(*pid).ok());
+    let stats = pids.iter().filter_map(|pid| host::process::stat(*pid).ok());
     stats.map(|stat| stat.user_ticks + stat.system_ticks).sum()
 }
 

@@ -18,16 +18,16 @@ const NAMED_MAX: usize = 8;
 
 /// What profiles of one kind are of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Captured {
+pub(crate) struct Captured {
     /// Processes that were covered.
-    pub(super) pids: BTreeSet<u32>,
+    pub(crate) pids: BTreeSet<u32>,
     /// Endpoints whose process is not known on this host.
-    pub(super) unknown: BTreeSet<String>,
+    pub(crate) unknown: BTreeSet<String>,
 }
 
 /// Who served the requests of a visit.
 #[derive(Debug, PartialEq)]
-pub(super) struct Serving {
+pub(crate) struct Serving {
     /// Names by process.
     names: BTreeMap<u32, String>,
     /// They are on another host, where endpoints cannot be told apart by process.
@@ -38,7 +38,7 @@ impl Serving {
     /// Who listens on the port under test, or runs the same program as somebody who does, and did
     /// some of the work; when nobody is known to listen, all who worked. The reason when that
     /// cannot be told.
-    pub(super) fn of(
+    pub(crate) fn of(
         server: Option<&ServerFacts>,
         threads: Option<&[ThreadShare]>,
     ) -> Result<Self, String> {
@@ -84,12 +84,12 @@ impl Serving {
     }
 
     /// The same processes, where a probe saw them.
-    pub(super) fn elsewhere(self) -> Self {
+    pub(crate) fn elsewhere(self) -> Self {
         Self { is_far: true, ..self }
     }
 
     /// Why profiles of a kind are not of all who served; nothing when they are.
-    pub(super) fn absent(
+    pub(crate) fn absent(
         &self,
         kind: ProfileKind,
         captured: &BTreeMap<ProfileKind, Captured>,

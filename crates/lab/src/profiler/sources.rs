@@ -62,10 +62,10 @@ pub(super) fn find(
 
 /// The processes of the server as of now: workers may have come since the run began.
 fn tree(pid: u32) -> Vec<u32> {
-    probe::Tree::of(pid).map_or_else(|_| Vec::new(), |tree| tree.pids().to_vec())
+    host::Tree::of(pid).map_or_else(|_| Vec::new(), |tree| tree.pids().to_vec())
 }
 
-/// The addresses of some processes that answer as net/http/pprof does. What is under test is not
+/// The addresses of some processes that response as net/http/pprof does. What is under test is not
 /// asked: it counts its requests.
 fn endpoints(pids: &[u32], tested: &BTreeSet<u16>) -> Result<BTreeMap<SocketAddr, u32>, String> {
     let found = probe::listened_by(pids).map_err(|failed| {
@@ -86,7 +86,7 @@ fn has_profiles(address: SocketAddr) -> bool {
 fn with_perf(endpoints: BTreeMap<SocketAddr, u32>, pids: &[u32]) -> Vec<Source> {
     let told: BTreeSet<u32> = endpoints.values().copied().collect();
     let used =
-        |pid: &u32| probe::process_stat(*pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks);
+        |pid: &u32| host::process::stat(*pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks);
     let all: u64 = pids.iter().map(used).sum();
     let does_work = |pid: &u32| told.is_empty() || used(pid) * CPU_PART_MIN > all;
     let others: Vec<u32> =

@@ -110,14 +110,14 @@ fn conserved(findings: &mut Findings, point: &Point, truth: &Truth) {
     }
 }
 
-/// The rate is that of good answers that arrived in the window.
+/// The rate is that of good responses that arrived in the window.
 fn rate_holds(findings: &mut Findings, point: &Point, truth: &Truth) {
     let (least, most) = truth.arrived;
     let true_rate = (least as f64 / truth.duration_s, most as f64 / truth.duration_s);
     holds(findings, point, ("rate", point.rate), true_rate);
 }
 
-/// The mean in flight over the window and over its ends: an answer that is there but not taken is
+/// The mean in flight over the window and over its ends: a response that is there but not taken is
 /// still in flight for the generator.
 fn in_flight_holds(findings: &mut Findings, point: &Point, truth: &Truth) {
     let shown = &point.in_flight;

@@ -92,13 +92,7 @@ impl Seen {
 
 /// Closed loop.
 pub fn closed(connections: u32) -> Level {
-    Level {
-        connections,
-        connections_max: connections,
-        depth: 1,
-        arrival: Arrival::Closed,
-        life: Life::default(),
-    }
+    Level { connections, spare: 0, depth: 1, arrival: Arrival::Closed, life: Life::default() }
 }
 
 /// Open loop at a constant rate.

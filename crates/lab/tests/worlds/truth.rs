@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The true figures of one point.
 pub struct Truth {
-    /// Good answers that could be read in the window, at least and at most: those within a
+    /// Good responses that could be read in the window, at least and at most: those within a
     /// turn of its ends may be on either side.
     pub arrived: (u64, u64),
     /// Length of the window, seconds.

@@ -163,7 +163,7 @@ fn a_mask_in_the_place_of_a_secret_is_noticed() {
     assert_eq!(missing(&["load", "http://h/?key=***"]), Some("http://h/?key=***".to_string()));
     assert_eq!(missing(&["load", "-b", "***"]), Some("***".to_string()));
     assert_eq!(missing(&["load", "-b", "a***b", "-H", "Cookie: a"]), None);
-    assert_eq!(missing(&["load", "--check-body", "***"]), None, "it may be what an answer has");
+    assert_eq!(missing(&["load", "--check-body", "***"]), None, "it may be what a response has");
 }
 
 /// A secret as people choose them: anything but what ends a word.

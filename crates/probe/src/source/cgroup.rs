@@ -17,6 +17,7 @@ use crate::cgroup_path::{self, Group};
 use crate::kept::{Buffer, Kept, is_gone};
 use crate::scan::{self, ParseError};
 use model::facts::{CpuQuota, Unreadable};
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, QuotaUse};
 use model::root::Root;
 use model::units::{NS_PER_S, NS_PER_US};
@@ -87,6 +88,58 @@ pub fn parse_v1_us(bytes: &[u8]) -> Result<Option<u64>, ParseError> {
         Some(_) if word.starts_with(b"-") => Ok(None),
         us => Ok(us),
     }
+}
+
+/// What the figures are.
+pub(super) fn client_declared() -> Declaration {
+    Declaration::new("client_quota", "cpu.stat and quota of our cgroups")
+        .each("group")
+        .exposed_as("client_cpu")
+        .with(
+            Kind::Counter,
+            "periods",
+            Unit::Count,
+            "Periods in which a control group of the generator had something to run.",
+        )
+        .with(
+            Kind::Counter,
+            "throttled_periods",
+            Unit::Count,
+            "Those of them in which it was throttled.",
+        )
+        .with(
+            Kind::Counter,
+            "throttled_ns",
+            Unit::Ns,
+            "Time for which its tasks were throttled, summed over CPUs.",
+        )
+        .with(Kind::Counter, "usage_ns", Unit::Ns, "CPU time that it used.")
+}
+
+/// What the figures are.
+pub(super) fn server_declared() -> Declaration {
+    Declaration::new("server_quota", "cpu.stat and quota of its cgroups")
+        .each("group")
+        .exposed_as("server_cpu")
+        .with(
+            Kind::Counter,
+            "periods",
+            Unit::Count,
+            "Periods in which a control group of the server had something to run.",
+        )
+        .with(
+            Kind::Counter,
+            "throttled_periods",
+            Unit::Count,
+            "Those of them in which it was throttled.",
+        )
+        .with(
+            Kind::Counter,
+            "throttled_ns",
+            Unit::Ns,
+            "Time for which its tasks were throttled, summed over CPUs.",
+        )
+        .with(Kind::Counter, "usage_ns", Unit::Ns, "CPU time that it used.")
 }
 
 /// The files of one group.

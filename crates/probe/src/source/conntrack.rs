@@ -14,6 +14,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Conntrack, Data};
 
 /// Sums over CPUs; `count` and `max` are elsewhere and zero here.
@@ -41,6 +42,16 @@ pub fn parse(bytes: &[u8]) -> Result<Conntrack, ParseError> {
 /// Parses a file that holds one number.
 pub fn parse_number(bytes: &[u8]) -> Result<u64, ParseError> {
     scan::number(bytes.trim_ascii()).ok_or_else(|| ParseError::new("a number", bytes))
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("conntrack", "nf_conntrack_{count,max} and its statistics")
+        .with(Kind::Max, "count", Unit::Count, "Entries of the connection tracking table.")
+        .with(Kind::Max, "max", Unit::Count, "Entries that the table may have.")
+        .with(Kind::Counter, "dropped", Unit::Count, "Packets dropped for want of an entry.")
+        .with(Kind::Counter, "early_dropped", Unit::Count, "Entries removed early to make room.")
+        .with(Kind::Counter, "insert_failed", Unit::Count, "Entries that could not be inserted.")
 }
 
 struct Table {

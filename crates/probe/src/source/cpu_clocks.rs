@@ -13,6 +13,7 @@ use crate::kept::{Buffer, Kept};
 use crate::process;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{CpuClock, Data};
 use std::path::Path;
 
@@ -25,6 +26,15 @@ pub fn parse(bytes: &[u8]) -> Result<Option<u64>, ParseError> {
             Ok(Some(number))
         }
     }
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("cpu_clocks", "/sys/devices/system/cpu/cpuN/cpufreq")
+        .over("cpu")
+        .with(Kind::Mean, "now_khz", Unit::Khz, "Clock of a CPU.")
+        .with(Kind::Mean, "max_khz", Unit::Khz, "Highest clock of a CPU.")
+        .with(Kind::Counter, "throttles", Unit::Count, "Times a core was throttled for heat.")
 }
 
 /// The files of one CPU, and what never changes.

@@ -12,6 +12,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, Disk};
 use model::root::Root;
 
@@ -39,6 +40,16 @@ fn parse_line(line: &[u8]) -> Result<Disk, ParseError> {
         busy_ms: skip_and_take(4)?,
         waiting_ms: skip_and_take(0)?,
     })
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("disks", "/proc/diskstats")
+        .each("name")
+        .with(Kind::Counter, "reads", Unit::Count, "Reads completed.")
+        .with(Kind::Counter, "writes", Unit::Count, "Writes completed.")
+        .with(Kind::Counter, "busy_ms", Unit::Ms, "Time with requests in flight.")
+        .with(Kind::Counter, "waiting_ms", Unit::Ms, "Time of all requests together.")
 }
 
 struct Disks {

@@ -7,8 +7,8 @@
 //! in (`tcp_info`).
 //!
 //! Caveats. Of the network namespace of the calling thread only. Times of `tcp_info` are in
-//! jiffies: a request that was sent in the jiffy of the answer before, and acknowledged in it, does
-//! not look like waiting; the other end acknowledges at once for the first few segments only.
+//! jiffies: a request that was sent in the jiffy of the response before, and acknowledged in it,
+//! does not look like waiting; the other end acknowledges at once for the first few segments only.
 //! Connections whose local port somebody listens on were accepted, not opened, and are left out.
 //! Descriptors are looked through only when a connection is new, not more often than once a second,
 //! and so many of them at most; a connection is unknown until then and left out. Unix sockets have
@@ -20,6 +20,7 @@ use crate::find::socket_inode;
 use crate::kept::{is_gone, unreadable};
 use crate::netlink::CHUNK_BYTES;
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, Downstream};
 use model::root::Root;
 use model::units::NS_PER_S;
@@ -35,6 +36,21 @@ const LINKS_MAX: usize = 20_000;
 const DOWNSTREAMS_MAX: usize = 64;
 /// How often descriptors may be looked through.
 const SEARCH_NS: u64 = NS_PER_S;
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("downstreams", "sock_diag and /proc/PID/fd")
+        .each("to")
+        .with(
+            Kind::Mean,
+            "connections",
+            Unit::Count,
+            "Connections that the server opened to another service.",
+        )
+        .with(Kind::Mean, "waiting", Unit::Count, "Those of them that wait for a response.")
+        .with(Kind::Mean, "opening", Unit::Count, "Connections being opened.")
+        .with(Kind::Mean, "rtt_us", Unit::Us, "Smoothed round trip.")
+}
 
 struct Downstreams {
     root: Root,
@@ -174,7 +190,7 @@ mod tests {
 
     #[test]
     fn who_spoke_last_waits() {
-        assert!(is_waiting(&info([5, 20, 20], 0)), "sent after the last answer");
+        assert!(is_waiting(&info([5, 20, 20], 0)), "sent after the last response");
         assert!(is_waiting(&info([50, 50, 10], 0)), "in the jiffy of it, acknowledged later");
         assert!(is_waiting(&info([8, 8, 8], 1)), "in the jiffy of it, not acknowledged yet");
         assert!(!is_waiting(&info([30, 10, 10], 0)), "answered");

@@ -16,7 +16,8 @@ use crate::ethtool::{Ethtool, parse_names, parse_values};
 use crate::process;
 use crate::scan::ParseError;
 use model::facts::Unreadable;
-use model::reading::{Data, Interface};
+use model::metric::{Declaration, Kind, Unit};
+use model::reading::{Data, Interface, Values};
 use model::units::NS_PER_S;
 use std::collections::BTreeMap;
 use std::io;
@@ -93,6 +94,24 @@ const INTERFACES_MAX: usize = 64;
 /// How often to look for new interfaces and names.
 const SCAN_NS: u64 = 10 * NS_PER_S;
 
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new(Values::DRIVERS, "SIOCETHTOOL, statistics")
+        .each("interface")
+        .with(
+            Kind::Mean,
+            "{name}_available",
+            Unit::Count,
+            "What the driver says is left of an allowance.",
+        )
+        .with(
+            Kind::Counter,
+            "{name}",
+            Unit::Count,
+            "Losses and refusals as the driver names them, all queues.",
+        )
+}
+
 struct Drivers {
     interfaces: PathBuf,
     ethtool: Option<Ethtool>,
@@ -137,7 +156,7 @@ impl Source for Drivers {
             let values = parse_values(&self.bytes).map_err(|why| unreadable(interface, &why))?;
             all.insert(interface.clone(), sums(kept, &values));
         }
-        Ok(Data::Drivers(all))
+        Ok(Data::values(Values::DRIVERS, all))
     }
 }
 
@@ -178,7 +197,7 @@ fn unreadable(what: &str, why: &dyn std::fmt::Display) -> Unreadable {
     Unreadable { source: format!("ethtool {what}"), why: why.to_string() }
 }
 
-// The fixtures are answers in the byte order of the machine they were taken on.
+// The fixtures are responses in the byte order of the machine they were taken on.
 #[cfg(all(test, target_endian = "little"))]
 mod tests {
     use super::*;

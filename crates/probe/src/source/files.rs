@@ -11,26 +11,15 @@
 
 use super::{Round, Scope, Source};
 use crate::kept::{is_gone, unreadable};
+use crate::limits;
 use crate::process;
-use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, OpenFiles};
 use model::root::Root;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-
-/// Soft and hard limit of open files, from a `limits` file; `unlimited` is the largest number.
-pub fn parse(bytes: &[u8]) -> Result<(u64, u64), ParseError> {
-    let error = || ParseError::new("a line 'Max open files SOFT HARD files'", bytes);
-    let values = scan::lines(bytes).find_map(|line| line.strip_prefix(b"Max open files"));
-    let mut words = scan::words(values.ok_or_else(error)?);
-    let mut next = || match words.next() {
-        Some(b"unlimited") => Ok(u64::MAX),
-        word => word.and_then(scan::number).ok_or_else(error),
-    };
-    Ok((next()?, next()?))
-}
 
 /// Descriptors and limit of one process.
 pub(crate) fn open_files(pid: u32) -> Result<OpenFiles, Unreadable> {
@@ -39,7 +28,7 @@ pub(crate) fn open_files(pid: u32) -> Result<OpenFiles, Unreadable> {
 
 fn open_files_on(root: &Root, pid: u32) -> Result<OpenFiles, Unreadable> {
     let open = count(&root.process(pid, "fd"))?;
-    let (limit, _) = process::read(&root.process(pid, "limits"), parse)?;
+    let (limit, _) = limits::open_files(root, pid)?;
     Ok(OpenFiles { pid, open, limit })
 }
 
@@ -56,6 +45,30 @@ fn count(folder: &Path) -> Result<u64, Unreadable> {
 /// Whether `a` is closer to its limit than `b`.
 fn is_closer(a: &OpenFiles, b: &OpenFiles) -> bool {
     u128::from(a.open) * u128::from(b.limit) > u128::from(b.open) * u128::from(a.limit)
+}
+
+/// What the figures are.
+pub(super) fn client_declared() -> Declaration {
+    Declaration::new("client_files", "/proc/self/{fd,limits}")
+        .with(
+            Kind::Max,
+            "open",
+            Unit::Count,
+            "Open descriptors of the process closest to its limit.",
+        )
+        .with(Kind::Max, "limit", Unit::Count, "Its limit of open descriptors.")
+}
+
+/// What the figures are.
+pub(super) fn server_declared() -> Declaration {
+    Declaration::new("server_files", "/proc/PID/{fd,limits}")
+        .with(
+            Kind::Max,
+            "open",
+            Unit::Count,
+            "Open descriptors of the process closest to its limit.",
+        )
+        .with(Kind::Max, "limit", Unit::Count, "Its limit of open descriptors.")
 }
 
 struct ClientFiles;
@@ -114,19 +127,7 @@ fn is_ended(root: &Root, pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::fixture;
     use std::fs::File;
-
-    #[test]
-    fn limits() {
-        assert_eq!(parse(&fixture("linux-6.18-vm/limits")), Ok((20_000, 1_048_576)));
-        let unlimited = b"Max open files            unlimited            unlimited  files \n";
-        assert_eq!(parse(unlimited), Ok((u64::MAX, u64::MAX)));
-        for text in ["", "Max open files\n", "Max open files 1\n", "Max processes 1 2 processes\n"]
-        {
-            assert!(parse(text.as_bytes()).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn opening_files_is_seen() {

@@ -15,7 +15,8 @@ use crate::cgroup_path::{self, Group};
 use crate::kept::{Buffer, Kept, is_gone};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::reading::Data;
+use model::metric::{Declaration, Kind, Unit};
+use model::reading::{Data, Values};
 use model::root::Root;
 use model::units::NS_PER_S;
 use std::collections::BTreeMap;
@@ -77,6 +78,24 @@ pub fn parse_limit(bytes: &[u8]) -> Result<Option<u64>, ParseError> {
             Ok(Some(number).filter(|&number| number < UNLIMITED_BYTES))
         }
     }
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new(Values::MEMORY, "/proc/vmstat and memory of its cgroup")
+        .with(
+            Kind::Max,
+            "server.{what}_bytes",
+            Unit::Bytes,
+            "Memory of the innermost control group of the server.",
+        )
+        .with(
+            Kind::Counter,
+            "server.{event}",
+            Unit::Count,
+            "Times the memory limit of the server acted.",
+        )
+        .with(Kind::Counter, "{name}", Unit::Count, "Reclaim of memory, host-wide.")
 }
 
 /// The files of the server's group.
@@ -170,7 +189,7 @@ impl Source for Memory {
                 files.read(&mut self.buffer, &mut all)?;
             }
         }
-        Ok(Data::Memory(all))
+        Ok(Data::values(Values::MEMORY, all))
     }
 }
 
@@ -220,9 +239,10 @@ mod tests {
         let tree = Tree::on(&root, 7).unwrap();
         let mut source = open(&Scope { root, server_pid: Some(7), ..Scope::default() }).unwrap();
         let data = source.read(&Round { due_ns: 0, server: Some(Ok(&tree)) }).unwrap();
-        let Data::Memory(mut all) = data else { panic!("{data:?}") };
-        all.retain(|name, _| name.starts_with("server."));
-        all
+        let Data::Values(all) = data else { panic!("{data:?}") };
+        let counts =
+            all.values.into_iter().filter_map(|(name, value)| Some((name, value.count()?)));
+        counts.filter(|(name, _)| name.starts_with("server.")).collect()
     }
 
     #[test]
@@ -254,9 +274,9 @@ mod tests {
         let mut read = |due_ns| source.read(&Round { due_ns, server: Some(Ok(&tree)) });
         host.write("proc/7/cgroup", "no membership\n");
         assert!(read(0).unwrap_err().source.ends_with("proc/7/cgroup"));
-        assert!(matches!(read(NS_PER_S), Ok(Data::Memory(_))), "the host's counters go on");
+        assert!(matches!(read(NS_PER_S), Ok(Data::Values(_))), "the host's counters go on");
         host.write("proc/7/cgroup", "0::/bench\n");
         host.write("proc/self/mountinfo", "30 24 0:26 / /sys rw - sysfs sysfs rw\n");
-        assert!(matches!(read(6 * NS_PER_S), Ok(Data::Memory(_))), "nothing is mounted");
+        assert!(matches!(read(6 * NS_PER_S), Ok(Data::Values(_))), "nothing is mounted");
     }
 }

@@ -12,6 +12,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, Interface};
 
 /// The interfaces, in the order of the file.
@@ -42,6 +43,18 @@ fn parse_line(line: &[u8]) -> Result<Interface, ParseError> {
         tx_packets: counts[9],
         tx_dropped: counts[11],
     })
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("interfaces", "/proc/net/dev")
+        .each("name")
+        .with(Kind::Counter, "rx_bytes", Unit::Bytes, "Bytes received.")
+        .with(Kind::Counter, "rx_packets", Unit::Count, "Packets received.")
+        .with(Kind::Counter, "rx_dropped", Unit::Count, "Received packets dropped.")
+        .with(Kind::Counter, "tx_bytes", Unit::Bytes, "Bytes sent.")
+        .with(Kind::Counter, "tx_packets", Unit::Count, "Packets sent.")
+        .with(Kind::Counter, "tx_dropped", Unit::Count, "Packets dropped on the way out.")
 }
 
 struct NetDev {

@@ -13,6 +13,7 @@ use crate::kept::{Buffer, Kept};
 use crate::process;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::Data;
 use std::collections::BTreeMap;
 
@@ -28,6 +29,16 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<(String, u64)>, ParseError> {
         Ok((scan::text(name), count))
     };
     scan::lines(bytes).map(line).collect()
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("numa", "/sys/devices/system/node/nodeN/numastat").with(
+        Kind::Counter,
+        "{node}.{name}",
+        Unit::Count,
+        "Pages by where they were wanted and where they came from.",
+    )
 }
 
 struct Numa {
@@ -53,7 +64,7 @@ impl Source for Numa {
                 counts.into_iter().map(|(name, count)| (format!("node{node}.{name}"), count)),
             );
         }
-        Ok(Data::Numa(all))
+        Ok(Data::values("numa", all))
     }
 }
 

@@ -13,7 +13,8 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept, is_gone};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::reading::Data;
+use model::metric::{Declaration, Kind, Unit};
+use model::reading::{Data, Values};
 use std::collections::BTreeMap;
 
 /// Total stall times of one resource, microseconds.
@@ -46,6 +47,16 @@ pub fn parse(bytes: &[u8]) -> Result<Stalls, ParseError> {
     Ok(stalls)
 }
 
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new(Values::PRESSURE, "/proc/pressure/*").with(
+        Kind::Counter,
+        "{resource}.{kind}",
+        Unit::Us,
+        "Time that tasks stalled for want of a resource.",
+    )
+}
+
 struct Pressure {
     files: [(&'static str, Kept); 4],
     buffer: Buffer,
@@ -75,7 +86,7 @@ impl Source for Pressure {
                 totals.extend(total_us.map(|total_us| (format!("{resource}.{kind}"), total_us)));
             }
         }
-        Ok(Data::Pressure(totals))
+        Ok(Data::values(Values::PRESSURE, totals))
     }
 }
 

@@ -11,12 +11,14 @@
 //! Offloads make one packet of many.
 
 use super::{Round, Scope, Source};
+use crate::link;
 use crate::netlink::{self, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, Qdisc};
+use model::root::Root;
 use std::collections::BTreeMap;
-use std::ffi::CStr;
 use std::io;
 
 /// One discipline as the kernel describes it.
@@ -99,6 +101,20 @@ fn is_of_use(row: &Row) -> bool {
     has_name && row.qdisc.kind != "noqueue"
 }
 
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("qdiscs", "rtnetlink, RTM_GETQDISC")
+        .each("interface")
+        .each("kind")
+        .over("handle")
+        .with(Kind::Counter32, "drops", Unit::Count, "Packets dropped by a queueing discipline.")
+        .with(Kind::Counter32, "overlimits", Unit::Count, "Times it held packets back.")
+        .with(Kind::Counter32, "requeues", Unit::Count, "Packets given back by the driver.")
+        .with(Kind::Counter, "bytes", Unit::Bytes, "Bytes let through.")
+        .with(Kind::Counter, "packets", Unit::Count, "Packets let through.")
+        .with(Kind::Max, "backlog_packets", Unit::Count, "Packets waiting.")
+}
+
 struct Qdiscs {
     names: BTreeMap<u32, String>,
     chunk: Vec<u8>,
@@ -136,14 +152,8 @@ impl Qdiscs {
         if let Some(name) = self.names.get(&index) {
             return Ok(name.clone());
         }
-        let mut name = [0; libc::IF_NAMESIZE];
-        // SAFETY: `name` is as long as the call requires, and outlives it.
-        let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
-        if found.is_null() {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the call has put a zero at the end of what it wrote into `name`.
-        let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
+        let gone = || io::Error::from_raw_os_error(libc::ENXIO);
+        let name = link::name(&Root::default(), index).ok_or_else(gone)?;
         self.names.insert(index, name.clone());
         Ok(name)
     }

@@ -7,6 +7,7 @@
 //! locks that others wait for.
 
 use crate::clock;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, ProbeCost};
 
 /// Counts rounds and knows when the thread began.
@@ -23,6 +24,20 @@ pub(crate) struct SelfCost {
 pub(crate) enum Timeliness {
     OnTime,
     Late,
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("probe_cost", "the thread of the probe")
+        .exposed_as("probe")
+        .with(Kind::Counter, "cpu_ns", Unit::Ns, "CPU time that reading has cost.")
+        .with(Kind::Counter, "rounds", Unit::Count, "Rounds of reading done.")
+        .with(
+            Kind::Counter,
+            "late_rounds",
+            Unit::Count,
+            "Rounds that began more than a period late.",
+        )
 }
 
 impl SelfCost {

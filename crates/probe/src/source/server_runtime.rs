@@ -1,6 +1,6 @@
 //! `GET /debug/runtime` at the server: what its language runtime tells about itself.
 //!
-//! The answer is one flat JSON object of numbers, such as `gc_pause_seconds` or `goroutines`; the
+//! The response is one flat JSON object of numbers, such as `gc_pause_seconds` or `goroutines`; the
 //! names are the server's own. Targets written in Go have it with `--debug-addr`; a server of yours
 //! needs a handler of a few lines. Asked for only when its address is given.
 //!
@@ -12,7 +12,8 @@ use super::{Round, Scope, Source};
 use crate::ask::{self, Patience};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::reading::Data;
+use model::metric::{Declaration, Kind, Unit};
+use model::reading::{Data, Values};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 /// Figures believed of one server.
 const FIGURES_MAX: usize = 256;
-/// The sources behind this one wait for the answer, and a longer one is none of ours.
+/// The sources behind this one wait for the response, and a longer one is none of ours.
 const PATIENCE: Patience = Patience {
     step: Duration::from_millis(50),
     whole: Duration::from_millis(200),
@@ -57,10 +58,29 @@ fn is_plain(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_./-".contains(byte)
 }
 
-/// Parses a whole answer, whose status must be 200. A body that was cut is no object any more.
-pub fn parse_answer(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
+/// Parses a whole response, whose status must be 200. A body that was cut is no object any more.
+pub fn parse_response(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
     let body = ask::body(bytes);
-    parse(body.ok_or_else(|| ParseError::new("an HTTP answer with status 200", bytes))?)
+    parse(body.ok_or_else(|| ParseError::new("an HTTP response with status 200", bytes))?)
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new(Values::SERVER_RUNTIME, "GET /debug/runtime")
+        .with(
+            Kind::Counter,
+            "{name}_seconds",
+            Unit::Seconds,
+            "Time that the runtime of the server counted.",
+        )
+        .with(
+            Kind::Counter,
+            "{name}_cycles",
+            Unit::Count,
+            "Cycles that the runtime of the server counted.",
+        )
+        .with(Kind::Max, "{name}_bytes", Unit::Bytes, "Memory as the runtime of the server tells.")
+        .with(Kind::Max, "{name}", Unit::Count, "Other figures of the runtime of the server.")
 }
 
 struct ServerRuntime {
@@ -75,9 +95,9 @@ impl Source for ServerRuntime {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
         let source = || format!("http://{}/debug/runtime", self.address);
         let unreadable = |why: String| Unreadable { source: source(), why };
-        let answer = ask(self.address).map_err(|why| unreadable(why.to_string()))?;
-        let figures = parse(&answer).map_err(|why| unreadable(why.to_string()))?;
-        Ok(Data::ServerRuntime(figures))
+        let response = ask(self.address).map_err(|why| unreadable(why.to_string()))?;
+        let figures = parse(&response).map_err(|why| unreadable(why.to_string()))?;
+        Ok(Data::values(Values::SERVER_RUNTIME, figures))
     }
 }
 
@@ -94,7 +114,7 @@ mod tests {
 
     #[test]
     fn figures_of_go() {
-        let figures = parse_answer(&fixture("go-1.26/debug_runtime")).unwrap();
+        let figures = parse_response(&fixture("go-1.26/debug_runtime")).unwrap();
         assert_eq!((figures["gomaxprocs"], figures["goroutines"]), (2.0, 17.0));
         assert!(figures["gc_pause_seconds"] > 0.0 && figures["gc_pause_seconds"] < 1.0);
     }
@@ -110,7 +130,7 @@ mod tests {
             assert!(parse(text.as_bytes()).is_err(), "{text}");
         }
         for text in ["HTTP/1.0 404 No\r\n\r\n{}", "HTTP/1.0 200 OK\r\n", "200 200\r\n\r\n{}"] {
-            assert!(parse_answer(text.as_bytes()).is_err(), "{text}");
+            assert!(parse_response(text.as_bytes()).is_err(), "{text}");
         }
     }
 

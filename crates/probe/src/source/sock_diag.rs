@@ -21,6 +21,7 @@ use crate::netlink::{
 use crate::process;
 use crate::scan::ParseError;
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Connection, Data, Listener};
 use model::units::{NS_PER_MS, NS_PER_S};
 use std::fs;
@@ -87,7 +88,7 @@ pub struct TcpInfo {
     pub sndbuf_limited_us: u64,
 }
 
-/// What one chunk of an answer held.
+/// What one chunk of a response held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     /// Its sockets.
@@ -187,6 +188,48 @@ enum End {
     Remote,
 }
 
+/// What the figures are.
+pub(super) fn listeners_declared() -> Declaration {
+    Declaration::new("listeners", "sock_diag, LISTEN")
+        .exposed_as("listener")
+        .over("cookie")
+        .with(
+            Kind::Max,
+            "queued",
+            Unit::Count,
+            "Connections waiting to be accepted from a listening socket of the server.",
+        )
+        .with(Kind::Max, "backlog", Unit::Count, "Length that this queue may reach.")
+}
+
+/// What the figures are.
+pub(super) fn connections_declared() -> Declaration {
+    Declaration::new("connections", "sock_diag, ESTABLISHED")
+        .many()
+        .each("server_side")
+        .over("cookie")
+        .with(Kind::Sum, "#", Unit::Count, "Connections in the sample.")
+        .with(
+            Kind::Mean,
+            "receive_queue",
+            Unit::Bytes,
+            "Bytes received and not read by the application.",
+        )
+        .with(Kind::Mean, "send_queue", Unit::Bytes, "Bytes written and not acknowledged.")
+        .with(Kind::Mean, "unsent", Unit::Bytes, "Bytes written and not sent yet.")
+        .with(Kind::Mean, "rtt_us", Unit::Us, "Smoothed round trip.")
+        .with(Kind::Mean, "cwnd", Unit::Count, "Congestion window, segments.")
+        .with(Kind::Counter, "retransmits", Unit::Count, "Segments resent.")
+        .with(Kind::Counter, "busy_us", Unit::Us, "Time with data outstanding.")
+        .with(
+            Kind::Counter,
+            "rwnd_limited_us",
+            Unit::Us,
+            "Time limited by the window of the receiver.",
+        )
+        .with(Kind::Counter, "sndbuf_limited_us", Unit::Us, "Time limited by the send buffer.")
+}
+
 /// A question to the kernel: sockets in some states, of one family, with one port at one end; port
 /// 0 is any.
 #[derive(Debug, Clone, Copy)]
@@ -265,9 +308,9 @@ const CONNECTIONS_PER_END_MAX: usize = 100;
 fn ask(question: Question, count_max: usize, chunk: &mut [u8]) -> io::Result<Vec<Socket>> {
     let mut sockets = Vec::new();
     netlink::dump(libc::NETLINK_SOCK_DIAG, &question.encode(), chunk, |bytes| {
-        let answer = parse(bytes)?;
-        sockets.extend(answer.sockets);
-        Ok(if sockets.len() < count_max { answer.more } else { answer.more.or_enough() })
+        let response = parse(bytes)?;
+        sockets.extend(response.sockets);
+        Ok(if sockets.len() < count_max { response.more } else { response.more.or_enough() })
     })?;
     sockets.truncate(count_max);
     Ok(sockets)
@@ -279,7 +322,7 @@ fn is_absent_family(family: i32, error: &io::Error) -> bool {
     family == libc::AF_INET6 && error.raw_os_error().is_some_and(|errno| absent.contains(&errno))
 }
 
-/// How long a question without an answer is not asked again while others have some. Each walks a
+/// How long a question without a response is not asked again while others have some. Each walks a
 /// whole table of the kernel, milliseconds when there are many connections, and on most hosts one
 /// family and one end is all there is.
 const UNANSWERED_NS: u64 = 10 * NS_PER_S;
@@ -287,7 +330,7 @@ const UNANSWERED_NS: u64 = 10 * NS_PER_S;
 /// Asks the same questions again and again.
 struct Asker {
     questions: Vec<Question>,
-    /// Those that had an answer when all were asked; when there is none left, all are asked again.
+    /// Those that had a response when all were asked; when there is none left, all are asked again.
     answered: Vec<Question>,
     all_due_ns: u64,
     /// Sockets per end.
@@ -322,7 +365,7 @@ impl Asker {
         for &question in &self.answered {
             let end = question.end;
             let left = self.count_max - sockets.iter().filter(|(at, _)| *at == end).count();
-            let found = if left > 0 { answer(question, left, chunk)? } else { Vec::new() };
+            let found = if left > 0 { read_responses(question, left, chunk)? } else { Vec::new() };
             if !found.is_empty() {
                 answered.push(question);
             }
@@ -335,7 +378,7 @@ impl Asker {
     }
 }
 
-fn answer(
+fn read_responses(
     question: Question,
     count_max: usize,
     chunk: &mut [u8],
@@ -368,7 +411,7 @@ fn everything(states: u32, end: End, port: u16) -> Result<Vec<Socket>, Unreadabl
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let question = Question { family, states, end, port, except: None };
-        sockets.extend(answer(question, usize::MAX, &mut vec![0; CHUNK_BYTES])?);
+        sockets.extend(read_responses(question, usize::MAX, &mut vec![0; CHUNK_BYTES])?);
     }
     Ok(sockets)
 }
@@ -384,7 +427,7 @@ pub(super) fn connections_except(
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let question = Question { family, states, end: End::Local, port: 0, except };
-        sockets.extend(answer(question, count_max - sockets.len(), chunk)?);
+        sockets.extend(read_responses(question, count_max - sockets.len(), chunk)?);
     }
     Ok(sockets)
 }

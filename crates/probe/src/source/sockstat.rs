@@ -11,7 +11,8 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept, is_gone};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::reading::Data;
+use model::metric::{Declaration, Kind, Unit};
+use model::reading::{Data, Values};
 
 /// The gauges of either file, in its order.
 pub fn parse(bytes: &[u8]) -> Result<Vec<(String, u64)>, ParseError> {
@@ -30,6 +31,16 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<(String, u64)>, ParseError> {
         return Err(ParseError::new("a line per protocol", bytes));
     }
     Ok(gauges)
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new(Values::SOCKETS, "/proc/net/{sockstat,sockstat6}").with(
+        Kind::Max,
+        "{protocol}.{state}",
+        Unit::Count,
+        "Sockets by protocol and state; mem is in pages.",
+    )
 }
 
 struct Sockstat {
@@ -54,7 +65,7 @@ impl Source for Sockstat {
             Err(why) if is_gone(&why) => {} // IPv6 is off; its keys are absent.
             Err(why) => return Err(self.v6.unreadable(why)),
         }
-        Ok(Data::Sockets(gauges.into_iter().collect()))
+        Ok(Data::values(Values::SOCKETS, gauges))
     }
 }
 

@@ -11,6 +11,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::Data;
 use std::collections::BTreeMap;
 
@@ -28,6 +29,16 @@ fn parse_line(line: &[u8], columns: &[usize]) -> Result<(String, Vec<u64>), Pars
     Ok((scan::text(kind), scan::per_cpu(&mut words, columns)?))
 }
 
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("softirqs", "/proc/softirqs").with(
+        Kind::Counter,
+        "{kind}",
+        Unit::Count,
+        "Runs of a soft interrupt handler, all CPUs.",
+    )
+}
+
 struct Softirqs {
     file: Kept,
     buffer: Buffer,
@@ -42,7 +53,7 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
 
 impl Source for Softirqs {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        Ok(Data::Softirqs(self.file.parse(&mut self.buffer, parse)?))
+        Ok(Data::values("softirqs", self.file.parse(&mut self.buffer, parse)?))
     }
 }
 

@@ -15,6 +15,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, Softnet};
 
 /// Whether the kernel said which CPU a line is about.
@@ -72,6 +73,37 @@ fn renumber(rows: &mut [Softnet], online: &[u32]) -> Result<(), ParseError> {
         row.cpu = cpu;
     }
     Ok(())
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("softnet", "/proc/net/softnet_stat")
+        .over("cpu")
+        .with(Kind::Counter32, "processed", Unit::Count, "Packets processed; 32 bits wide.")
+        .with(
+            Kind::Counter32,
+            "dropped",
+            Unit::Count,
+            "Packets dropped, backlog full; 32 bits wide.",
+        )
+        .with(
+            Kind::Counter32,
+            "time_squeeze",
+            Unit::Count,
+            "Polls that ended with work left; 32 bits wide.",
+        )
+        .with(
+            Kind::Counter32,
+            "received_rps",
+            Unit::Count,
+            "Wake-ups by receive packet steering; 32 bits wide.",
+        )
+        .with(
+            Kind::Counter32,
+            "flow_limit",
+            Unit::Count,
+            "Packets dropped by the flow limit; 32 bits wide.",
+        )
 }
 
 struct SoftnetStat {

@@ -14,6 +14,7 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{CpuTimes, Data};
 
 /// One entry per `cpuN` line; the sum line `cpu` is left out.
@@ -46,6 +47,16 @@ fn parse_line(line: &[u8]) -> Result<CpuTimes, ParseError> {
         softirq: next()?,
         steal: next()?,
     })
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("cpus", "/proc/stat").exposed_as("cpu").over("cpu").with(
+        Kind::Counter,
+        "{state}",
+        Unit::Ticks,
+        "CPU time by state since boot, host-wide.",
+    )
 }
 
 struct Stat {

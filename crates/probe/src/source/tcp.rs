@@ -14,7 +14,8 @@ use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::reading::Data;
+use model::metric::{Declaration, Kind, Unit};
+use model::reading::{Data, Values};
 
 const GROUPS: [&str; 4] = ["Ip", "Tcp", "TcpExt", "IpExt"];
 
@@ -62,6 +63,16 @@ fn parse_group(
     Ok(())
 }
 
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new(Values::TCP, "/proc/net/{snmp,netstat}").exposed_as("netstat").with(
+        Kind::Untyped,
+        "{name}",
+        Unit::Count,
+        "/proc/net/snmp and /proc/net/netstat of this network namespace.",
+    )
+}
+
 struct Tcp {
     snmp: Kept,
     netstat: Kept,
@@ -80,7 +91,7 @@ impl Source for Tcp {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
         let mut counters = self.snmp.parse(&mut self.buffer, parse)?;
         counters.extend(self.netstat.parse(&mut self.buffer, parse)?);
-        Ok(Data::Tcp(counters.into_iter().collect()))
+        Ok(Data::values(Values::TCP, counters))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::kept::{Buffer, Kept, is_gone, unreadable};
 use crate::process::{self, Stat, parse_stat};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, ThreadTimes};
 use model::root::Root;
 use model::units::NS_PER_S;
@@ -58,6 +59,40 @@ const SCAN_NS: u64 = NS_PER_S;
 enum Whose {
     Client,
     Server,
+}
+
+/// What the figures are.
+pub(super) fn client_declared() -> Declaration {
+    Declaration::new("client_threads", "/proc/self/task/TID/{schedstat,stat}")
+        .many()
+        .over("pid")
+        .over("tid")
+        .with(Kind::Counter, "run_ns", Unit::Ns, "Time on a CPU, all threads.")
+        .with(
+            Kind::Counter,
+            "wait_ns",
+            Unit::Ns,
+            "Time runnable and waiting for a CPU, all threads.",
+        )
+        .with(Kind::Counter, "slices", Unit::Count, "Time slices run.")
+        .with(Kind::Sum, "#", Unit::Count, "Threads.")
+}
+
+/// What the figures are.
+pub(super) fn server_declared() -> Declaration {
+    Declaration::new("server_threads", "/proc/PID/task/TID/{schedstat,stat}")
+        .many()
+        .over("pid")
+        .over("tid")
+        .with(Kind::Counter, "run_ns", Unit::Ns, "Time on a CPU, all threads.")
+        .with(
+            Kind::Counter,
+            "wait_ns",
+            Unit::Ns,
+            "Time runnable and waiting for a CPU, all threads.",
+        )
+        .with(Kind::Counter, "slices", Unit::Count, "Time slices run.")
+        .with(Kind::Sum, "#", Unit::Count, "Threads.")
 }
 
 struct Threads {

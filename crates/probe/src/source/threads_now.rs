@@ -13,11 +13,14 @@
 //! them, which is told once, the state letter and the wait channel have to do, a kernel function
 //! whose name changes between versions, and whose name too may be refused (then it reads `0`).
 
+#![allow(unsafe_code, reason = "a test stops a child")]
+
 use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept, is_gone, unreadable};
 use crate::process::{self, parse_stat};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::metric::{Declaration, Kind, Unit};
 use model::reading::{Data, Doing, ThreadNow};
 use model::root::Root;
 use model::units::NS_PER_S;
@@ -166,6 +169,13 @@ const SCAN_NS: u64 = NS_PER_S;
 enum Rights {
     Assumed,
     Refused,
+}
+
+/// What the figures are.
+pub(super) fn declared() -> Declaration {
+    Declaration::new("server_threads_now", "/proc/PID/task/TID/{syscall,stat,wchan}")
+        .each("doing")
+        .with(Kind::Sum, "#", Unit::Count, "Sampled threads of the server that did this.")
 }
 
 struct ThreadsNow {

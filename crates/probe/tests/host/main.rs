@@ -4,6 +4,8 @@
 
 #[path = "../guards/mod.rs"]
 mod guards;
+#[path = "../../../ceiling/tests/harness/spare.rs"]
+mod spare;
 
 use guards::{Guard, config, wait_for_reading};
 use model::reading::Data;

@@ -1,4 +1,4 @@
-//! Why a probe cannot be had, in one line that says what to do.
+//! Why there is no session with a probe, in one line that says what to do.
 
 use crate::line::LineEnd;
 use crate::message::Refusal;
@@ -11,7 +11,7 @@ pub enum FarError {
     /// Our copy of the token.
     #[error("--probe-token-file {0}")]
     Token(#[from] TokenError),
-    /// Nobody answers there.
+    /// No connection to that address.
     #[error("cannot connect to a probe at {address}: {why}; is ceiling probe serve running there?")]
     Unreachable {
         /// As typed.
@@ -19,28 +19,28 @@ pub enum FarError {
         /// The system's reason.
         why: String,
     },
-    /// Somebody who says nothing, or nothing more.
-    #[error("the probe at {address} does not answer: {why}")]
+    /// The other end sends nothing, or nothing more.
+    #[error("the probe at {address} does not respond: {why}")]
     Silent {
         /// As typed.
         address: String,
-        /// What was waited for.
+        /// What the client waited for.
         why: String,
     },
-    /// Somebody else.
+    /// The other end is not a probe.
     #[error(
-        "who listens on {address} is not a probe: {why}; give the address that ceiling probe \
-         serve printed"
+        "the server at {address} is not a probe: {why}; give the address that ceiling probe serve \
+         printed"
     )]
     NotAProbe {
         /// As typed.
         address: String,
-        /// What was heard.
+        /// What it sent.
         why: String,
     },
-    /// A probe, or somebody in its place, with another certificate.
+    /// A probe, or a program in its place, with another certificate.
     #[error(
-        "the certificate of {address} is not the pinned one: its SHA-256 is {found} and not \
+        "the certificate of {address} does not match the pin: its SHA-256 is {found} and not \
          {pin}; give the pin that ceiling probe serve printed on its own host"
     )]
     WrongPin {
@@ -59,24 +59,23 @@ pub enum FarError {
         /// Why.
         why: Refusal,
     },
-    /// This host gives no thread.
-    #[error("no thread to listen to the probe: {0}")]
+    /// This host cannot start a thread.
+    #[error("cannot start a thread to read from the probe: {0}")]
     NoThread(String),
 }
 
 impl FarError {
-    /// Whether asking again, otherwise the same, could help: the way there is the trouble, not
-    /// what was asked.
+    /// Whether the same call could work later: the connection failed, not the request.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Silent { .. })
             || matches!(self, Self::Refused { why: Refusal::Busy { .. }, .. })
     }
 }
 
-/// What the system says, in words.
+/// The system's reason, in words.
 pub fn io_reason(error: &io::Error) -> String {
     match error.kind() {
-        ErrorKind::TimedOut => "no answer in time".to_string(),
+        ErrorKind::TimedOut => "no response in time".to_string(),
         _ => error.to_string(),
     }
 }
@@ -94,7 +93,7 @@ pub fn of_end(address: &str, pin: &str, end: LineEnd, refused: Option<String>) -
         }
         LineEnd::Frame(error) => FarError::NotAProbe { address, why: format!("it sent {error}") },
         LineEnd::Closed => {
-            let why = "it closed the connection without a word".to_string();
+            let why = "it closed the connection without a message".to_string();
             FarError::NotAProbe { address, why }
         }
         LineEnd::Io(error) => FarError::Silent { address, why: error.to_string() },

@@ -1,4 +1,4 @@
-//! The thread that listens to a probe.
+//! The thread that reads from a probe.
 
 use super::{STOP_WITHIN, Shared, lock};
 use crate::SILENCE_MAX;
@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long is listened at a time.
+/// Time limit of one read.
 const TURN: Duration = Duration::from_millis(20);
 /// Time between pings while load runs.
 const PING: Duration = Duration::from_secs(1);
-/// How long the answer to one ping is waited for before load.
+/// How long the client waits for the response to one ping before load.
 const PONG_WITHIN: Duration = Duration::from_secs(1);
 /// Round trips after load.
 const TRIPS_AFTER: u32 = 8;
@@ -26,8 +26,8 @@ fn trip(pong: Pong) -> RoundTrip {
     RoundTrip { sent_ns, received_ns, answered_ns, back_ns: monotonic_ns() }
 }
 
-/// One ping and its answer, before anything else is listened to. Readings that come in between are
-/// of the time before load, which nobody asks about.
+/// One ping and its response, before anything else is read. Readings in between are dropped: they
+/// are from before the load.
 pub fn exchange(line: &mut Line) -> Result<Option<RoundTrip>, String> {
     line.send(&ToProbe::Ping { sent_ns: monotonic_ns() });
     let begin = Instant::now();
@@ -42,15 +42,15 @@ pub fn exchange(line: &mut Line) -> Result<Option<RoundTrip>, String> {
     Ok(None)
 }
 
-/// Why there is no more to listen to.
+/// Why there is no more to read.
 enum Over {
-    /// We asked for the end.
+    /// The client ended the session.
     AsAsked,
-    /// It came before we were done.
+    /// It ended before the client was done.
     Lost(String),
 }
 
-/// Everything the thread has.
+/// State of the thread.
 pub struct Listener {
     line: Line,
     shared: Arc<Mutex<Shared>>,
@@ -70,7 +70,7 @@ impl Listener {
         Self { line, shared, stop, entrance, trips_after: 0, heard: Instant::now() }
     }
 
-    /// Listens until told to stop, or to the end of the line.
+    /// Reads until `stop` is set or the connection ends.
     pub fn run(mut self) {
         let over = self.listen().and_then(|()| self.last_words());
         if let Err(Over::Lost(why)) = over {
@@ -97,11 +97,11 @@ impl Listener {
         }
     }
 
-    /// Takes one message, unless those before it fill the queue; the reason when there will be no
+    /// Reads one message, unless those before it fill the queue; the reason when there will be no
     /// more.
     fn turn(&mut self, part: Part) -> Result<(), Over> {
         if self.entrance.is_filling() {
-            // Nobody takes: that is no silence of the other end.
+            // The queue is full; the other end is not silent.
             self.heard = Instant::now();
             thread::sleep(TURN);
             return Ok(());
@@ -112,7 +112,7 @@ impl Listener {
                 self.take(part, message)
             }
             Ok(None) if self.heard.elapsed() > SILENCE_MAX => {
-                Err(Over::Lost(format!("nothing was heard of it for {} s", SILENCE_MAX.as_secs())))
+                Err(Over::Lost(format!("it sent nothing for {} s", SILENCE_MAX.as_secs())))
             }
             Ok(None) => Ok(()),
             Err(LineEnd::Closed) => Err(Over::Lost("it closed the connection".to_string())),
@@ -137,7 +137,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Compares the clocks once more, one question at a time, and listens to the last readings.
+    /// Compares the clocks once more, one ping at a time, and reads the last readings.
     fn last_words(&mut self) -> Result<(), Over> {
         let begin = Instant::now();
         self.heard = begin;
@@ -148,10 +148,10 @@ impl Listener {
             }
         }
         self.line.send(&ToProbe::Stop);
-        // The bye is what is waited for.
+        // The bye ends the wait.
         while begin.elapsed() < STOP_WITHIN {
             self.turn(Part::After)?;
         }
-        Err(Over::Lost("it did not end when asked".to_string()))
+        Err(Over::Lost("it did not stop when asked".to_string()))
     }
 }

@@ -4,39 +4,39 @@ use super::{Call, FarError, greet, of_end};
 use crate::message::{FromProbe, Purpose, ToProbe};
 use crate::printable::printable;
 use crate::token;
-use model::tuning::{Answer, Order, Row};
+use model::tuning::{Order, Response, Row};
 use std::time::{Duration, Instant};
 
-/// How long is listened at a time.
+/// Time limit of one read.
 const TURN: Duration = Duration::from_millis(50);
-/// How long an order may take: effects are looked for, and devices restart.
-const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+/// How long an order may take: the probe checks effects, and devices restart.
+const RESPONSE_WITHIN: Duration = Duration::from_secs(60);
 
-/// Connects, gives one order, and waits for what becomes of it. When the line breaks after the
-/// order was given nobody here knows whether it was carried out; the host's own journal does.
-pub fn order(call: &Call, order: Order) -> Result<Answer, FarError> {
+/// Connects, gives one order, and waits for its outcome. When the connection breaks after the order
+/// was sent, only the host's journal knows whether it was carried out.
+pub fn order(call: &Call, order: Order) -> Result<Response, FarError> {
     let token = token::read(&call.token_file)?;
     let (mut line, _) = greet(call, token, Purpose::Tune)?;
     line.send(&ToProbe::Tune(Box::new(order)));
     let begin = Instant::now();
     let silent = |why: String| FarError::Silent { address: call.address.clone(), why };
-    while begin.elapsed() < ANSWER_WITHIN {
+    while begin.elapsed() < RESPONSE_WITHIN {
         match line.next(TURN) {
-            Ok(Some(FromProbe::Tuned(answer))) => return Ok(shown(*answer)),
+            Ok(Some(FromProbe::Tuned(response))) => return Ok(shown(*response)),
             Ok(Some(FromProbe::Bye { why })) => return Err(silent(why.to_string())),
             Ok(_) => {}
             Err(end) => return Err(of_end(&call.address, &call.pin, end, None)),
         }
     }
-    Err(silent(format!("no answer within {} s", ANSWER_WITHIN.as_secs())))
+    Err(silent(format!("no response within {} s", RESPONSE_WITHIN.as_secs())))
 }
 
-/// An answer whose words go to a terminal as they are.
-fn shown(mut answer: Answer) -> Answer {
+/// A response with texts that are safe for a terminal.
+fn shown(mut response: Response) -> Response {
     let safe = |text: &mut String| *text = printable(text);
-    answer.error.iter_mut().for_each(safe);
-    answer.transaction.iter_mut().for_each(safe);
-    for row in &mut answer.rows {
+    response.error.iter_mut().for_each(safe);
+    response.transaction.iter_mut().for_each(safe);
+    for row in &mut response.rows {
         let Row { knob, name, place, now, wanted, note, risk, prediction, .. } = row;
         [knob, name, place, note, risk].into_iter().for_each(safe);
         now.iter_mut().chain(wanted.iter_mut()).for_each(safe);
@@ -45,5 +45,5 @@ fn shown(mut answer: Answer) -> Answer {
             safe(&mut prediction.reconsider);
         }
     }
-    answer
+    response
 }

@@ -1,16 +1,16 @@
-//! As much of HTTP/1.1 as an asker for `/metrics` needs.
+//! As much of HTTP/1.1 as a scrape of `/metrics` needs.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// How long an asker may take to ask, and to take the answer.
+/// Time limit to read a request, and to write the response.
 const WITHIN: Duration = Duration::from_secs(2);
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
-/// Answers one request and closes.
-pub fn answer(socket: &TcpStream, text: impl FnOnce() -> String) -> io::Result<()> {
+/// Serves one request and closes.
+pub fn respond(socket: &TcpStream, text: impl FnOnce() -> String) -> io::Result<()> {
     socket.set_nonblocking(false)?;
     let head = read_head(socket)?;
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
@@ -20,24 +20,24 @@ pub fn answer(socket: &TcpStream, text: impl FnOnce() -> String) -> io::Result<(
     let (status, body) = match (method, path) {
         (b"GET", b"/metrics") => ("200 OK", text()),
         (b"GET", _) => ("404 Not Found", "the counters are at /metrics\n".to_string()),
-        _ => ("405 Method Not Allowed", "only GET is answered\n".to_string()),
+        _ => ("405 Method Not Allowed", "only GET is supported\n".to_string()),
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
          Content-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    let answer = [head, body].concat();
-    write_all(socket, answer.as_bytes())
+    let response = [head, body].concat();
+    write_all(socket, response.as_bytes())
 }
 
-/// How much is left of the time, which is for all of a head or all of an answer.
+/// How much is left of the time, which is for all of a head or all of a response.
 fn left(begin: Instant) -> io::Result<Duration> {
     let left = WITHIN.saturating_sub(begin.elapsed());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
-/// Writes everything in time: who takes a little now and then does not keep others waiting.
+/// Writes everything within the time: a slow reader must not keep others waiting.
 fn write_all(mut socket: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     let begin = Instant::now();
     while !bytes.is_empty() {
@@ -93,7 +93,7 @@ mod tests {
                     thread::sleep(Duration::from_millis(50));
                 }
             });
-            let answered = answer(&socket, || "x".repeat(64 << 20));
+            let answered = respond(&socket, || "x".repeat(64 << 20));
             is_left.store(true, Ordering::Relaxed);
             drop(socket);
             assert!(answered.is_err(), "it took more than its time");

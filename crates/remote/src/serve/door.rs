@@ -1,4 +1,4 @@
-//! Who is let in, and how many.
+//! Which connections the probe admits, and how many.
 
 use std::collections::VecDeque;
 use std::net::{Shutdown, TcpStream};
@@ -7,13 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Connections that have not shown a token yet, at a time.
 const STRANGERS_MAX: usize = 32;
-/// Threads that still find out that they were shown out; beyond them nobody is let in.
+/// Threads whose closed connection they have not noticed yet; beyond them no stranger is admitted.
 const LEAVING_MAX: u32 = 32;
 
-/// Connections inside at a time, beside those of clients.
+/// Admitted connections at a time, without those of clients.
 pub const INSIDE_BESIDE_CLIENTS: usize = STRANGERS_MAX + LEAVING_MAX as usize;
 
-/// Counts those inside.
+/// Counts admitted connections.
 #[derive(Debug)]
 pub struct Door {
     strangers: Mutex<VecDeque<(u64, TcpStream)>>,
@@ -23,7 +23,7 @@ pub struct Door {
     clients_max: u32,
 }
 
-/// Somebody inside, until dropped.
+/// One admitted connection, until dropped.
 #[derive(Debug)]
 pub struct Guest<'a> {
     door: &'a Door,
@@ -32,7 +32,7 @@ pub struct Guest<'a> {
 }
 
 impl Door {
-    /// For so many clients at a time.
+    /// For this many clients at a time.
     pub fn new(clients_max: u32) -> Self {
         Self {
             strangers: Mutex::default(),
@@ -52,8 +52,8 @@ impl Door {
         self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a stranger in; the one who is there longest leaves if there are too many. Nothing when
-    /// even that makes no room.
+    /// Admits a stranger; closes the oldest one if there are too many. `None` when even that frees
+    /// no place.
     pub fn enter(&self, socket: &TcpStream) -> Option<Guest<'_>> {
         let inside_max = INSIDE_BESIDE_CLIENTS as u32 + self.clients_max;
         if self.inside.load(Ordering::Relaxed) >= inside_max {
@@ -67,7 +67,7 @@ impl Door {
         if strangers.len() > STRANGERS_MAX
             && let Some((_, oldest)) = strangers.pop_front()
         {
-            // Its thread sees the end and leaves.
+            // Its thread sees the end of the connection and returns.
             let _ = oldest.shutdown(Shutdown::Both);
         }
         Some(Guest { door: self, number, is_client: false })

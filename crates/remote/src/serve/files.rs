@@ -1,24 +1,24 @@
-//! Descriptors: as many as this process may have, shared out to the clients.
+//! Descriptors: as many as this process may have, divided among the clients.
 
 use super::door::INSIDE_BESIDE_CLIENTS;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Files about threads of the server that stay open for one client, at most.
 const KEPT_FILES_MAX: usize = 8192;
-/// A sampler opens up to so many files for each that it may keep: two sources keep files of the
+/// A sampler opens up to this many files for each that it may keep: two sources keep files of the
 /// same threads, and one of them up to three of each thread.
 const OPEN_PER_KEPT: usize = 3;
 /// Descriptors of the process itself: standard streams, listeners, a certificate that is read.
 const OWN_FILES: usize = 32;
-/// Descriptors of a sampler beside files of threads: sources of the host and the group, a folder
+/// Descriptors of a sampler without files of threads: sources of the host and the group, a folder
 /// that is listed, sockets.
 const SAMPLER_FILES: usize = 96;
-/// The same for each CPU, whose clock and whose throttling are told.
+/// The same for each CPU: its clock and its throttling.
 const SAMPLER_FILES_PER_CPU: usize = 2;
-/// A stranger has its connection, and the door has a copy to show it out by.
+/// A stranger has its connection, and the door has a copy to close it.
 const FILES_PER_STRANGER: usize = 2;
 
-/// Raises the soft limit of open files to the hard one. Gives what holds then.
+/// Raises the soft limit of open files to the hard one. Returns the resulting limit.
 pub fn raise() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
@@ -26,8 +26,8 @@ pub fn raise() -> u64 {
     holds.unwrap_or(u64::MAX)
 }
 
-/// Files of threads that the readings for each client may keep open, so that with as many clients
-/// and strangers as are let in there are descriptors left for those who knock.
+/// Files of threads that the readings for each client may keep open, so that with the maximum of
+/// clients and strangers descriptors are left for new connections.
 pub fn kept_files(limit: u64, clients_max: u32, cpus: usize) -> usize {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let clients = clients_max.max(1) as usize;

@@ -20,15 +20,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often readings are handed over, and a wish to stop is noticed.
+/// How often readings are sent, and the stop flag is checked.
 const TURN: Duration = Duration::from_millis(50);
-/// A client that takes nothing for this long is gone.
+/// A client that reads nothing for this long is gone.
 const STUCK_MAX: Duration = Duration::from_secs(10);
-/// How long the last words may take.
+/// Time limit of the last messages.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// How often changes of the host are looked at, while a client watches.
+/// How often changed settings of the host are checked, while a client observes.
 const LOOK: Duration = Duration::from_millis(500);
-/// Periods that may be asked for, nanoseconds.
+/// Least and greatest period that a client may request, nanoseconds.
 const PERIOD_NS: (u64, u64) = (10 * NS_PER_MS, 10 * NS_PER_S);
 /// Readings held for a client that reads slowly, approximate bytes.
 const QUEUE_BYTES_MAX: usize = 16 << 20;
@@ -41,13 +41,13 @@ pub(super) struct Session<'a> {
     pub token: &'a str,
     /// Version of the program.
     pub program: &'a str,
-    /// The server, when the probe was told.
+    /// The server, when the probe was started with it.
     pub server_pid: Option<u32>,
-    /// Where the server's runtime tells about itself.
+    /// Where the server's runtime serves its figures.
     pub runtime: Option<SocketAddr>,
     /// Files about threads of the server that may stay open for this client.
     pub kept_files: usize,
-    /// Who looks at what is changed on the host, and changes it when that is allowed.
+    /// Checks the changed settings of the host, and changes it when allowed.
     pub tuner: Option<&'a dyn Tuner>,
     /// Set when the probe is to end.
     pub stop: &'a AtomicBool,
@@ -57,7 +57,7 @@ pub(super) struct Session<'a> {
     pub peer: SocketAddr,
 }
 
-/// Why a stranger was not served.
+/// Why the probe does not serve a stranger.
 enum Stranger {
     Silent,
     Ended(LineEnd),
@@ -118,12 +118,12 @@ impl Session<'_> {
         }
     }
 
-    /// Who may change the host.
+    /// The tuner, when it may change the host.
     fn hands(&self) -> Option<&dyn Tuner> {
         self.tuner.filter(|tuner| tuner.may_change())
     }
 
-    /// Waits for a hello that is in order.
+    /// Waits for a valid hello.
     fn greet(&self, line: &mut Line, guest: &mut Guest<'_>) -> Result<Hello, Stranger> {
         let begin = Instant::now();
         let bytes = loop {
@@ -134,15 +134,15 @@ impl Session<'_> {
                 return Err(Stranger::Silent);
             }
         };
-        // Another version may say everything else otherwise.
+        // Another version may have another form for the rest.
         if hello_version(&bytes).is_some_and(|version| version != VERSION) {
             return Err(Stranger::Refused(Refusal::Version { spoken: VERSION }));
         }
         let hello = match parse(&bytes) {
             Ok(ToProbe::Hello(hello)) => hello,
-            // What was sent is quoted nowhere: nobody knows yet who sent it.
+            // Quote nothing of it: the sender is unknown.
             Ok(_) | Err(_) => {
-                let why = format!("it is no hello of version {VERSION}");
+                let why = format!("it is not a hello of version {VERSION}");
                 return Err(Stranger::Refused(Refusal::Hello(why)));
             }
         };
@@ -159,8 +159,8 @@ impl Session<'_> {
         Ok(hello)
     }
 
-    /// Carries out orders, one at a time, until the client leaves or says nothing. What was changed
-    /// stays: the journal of this host has it, and whoever knows the token can put it back.
+    /// Carries out orders, one at a time, until the client closes or falls silent. Changes stay:
+    /// the journal of this host has them, and every client with the token can restore them.
     fn take_orders(&self, line: &mut Line, tuner: &dyn Tuner) {
         let peer = self.peer;
         let mut heard = Instant::now();
@@ -168,10 +168,10 @@ impl Session<'_> {
             match line.next(TURN) {
                 Ok(Some(ToProbe::Tune(order))) => {
                     self.log.tell(&format!("{peer}: orders {}", ordered(&order)));
-                    let answer = tuner.carry_out(&order);
-                    let became = answer.error.as_deref().unwrap_or("done");
+                    let response = tuner.carry_out(&order);
+                    let became = response.error.as_deref().unwrap_or("done");
                     self.log.tell(&format!("{peer}: {}: {became}", ordered(&order)));
-                    say(line, &FromProbe::Tuned(Box::new(answer)));
+                    say(line, &FromProbe::Tuned(Box::new(response)));
                     heard = Instant::now();
                 }
                 Ok(Some(_)) => heard = Instant::now(),
@@ -182,7 +182,7 @@ impl Session<'_> {
         say(line, &FromProbe::Bye { why: Farewell::Unheard });
     }
 
-    /// What the client is told first.
+    /// The first message to the client.
     fn welcome(&self, hello: &Hello) -> Welcome {
         let found = match (self.server_pid, hello.port) {
             (Some(pid), port) => server_facts(pid, port, "--server-pid"),
@@ -216,7 +216,7 @@ fn ordered(order: &Order) -> &'static str {
     }
 }
 
-/// Last words; they arrive or not.
+/// Sends a last message, with a time limit; it may not arrive.
 fn say(line: &mut Line, message: &FromProbe) {
     line.send(message);
     let begin = Instant::now();
@@ -227,24 +227,24 @@ fn say(line: &mut Line, message: &FromProbe) {
     }
 }
 
-/// The same farewell as it looks from here.
+/// The same farewell, for the probe's log.
 fn told(why: Farewell) -> &'static str {
     match why {
         Farewell::Asked => "the client is done",
         Farewell::Over => "the time that the client set is over",
-        Farewell::Stopped => "this probe is stopped",
-        Farewell::Unheard => "the client says nothing any more",
-        Farewell::Untaken => "the client takes nothing any more",
+        Farewell::Stopped => "this probe was stopped",
+        Farewell::Unheard => "the client stopped sending",
+        Farewell::Untaken => "the client stopped reading",
     }
 }
 
-/// Readings on their way to a client.
+/// Readings for one client.
 struct Stream {
     line: Line,
     sampler: Sampler,
     /// Taken from the sampler and not sent yet.
     waiting: VecDeque<Reading>,
-    /// Looks at what was changed on this host.
+    /// Checks the changed settings of this host.
     watch: Option<Look>,
     looked: Option<Instant>,
 }
@@ -264,7 +264,7 @@ impl Stream {
             if ends_after.is_some_and(|after| begin.elapsed() >= after) {
                 return Ok(Farewell::Over);
             }
-            // Nobody is listened to who does not listen: answers would pile up.
+            // Read nothing from a client that does not read: responses would pile up.
             if self.line.is_blocked() {
                 self.line.flush(TURN)?;
                 if taken.elapsed() > STUCK_MAX {
@@ -289,7 +289,7 @@ impl Stream {
         }
     }
 
-    /// Sends what was read, as far as the client takes it.
+    /// Sends readings, as far as the client reads them.
     fn hand_over(&mut self) {
         if self.waiting.is_empty() {
             self.waiting.extend(self.sampler.take());
@@ -303,7 +303,7 @@ impl Stream {
         }
     }
 
-    /// Looks whether what was changed here is still as written.
+    /// Checks whether changed settings of this host are still as written.
     fn look(&mut self) {
         let Some(watch) = &mut self.watch else { return };
         if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
@@ -312,7 +312,7 @@ impl Stream {
         }
     }
 
-    /// A last round, and the reason why there are no more.
+    /// Sends a last round, and the reason of the end.
     fn finish(mut self, why: Farewell) {
         self.looked = None;
         self.look();
@@ -330,23 +330,15 @@ impl Stream {
     }
 }
 
-/// A reading that fits in a message, or one that says that it does not.
+/// The reading, or an unreadable one when it does not fit in a message.
 fn bounded(reading: Reading) -> Reading {
     /// A thread or a connection takes less than this as JSON; most readings have a few hundred.
     const ENTRY_BYTES: usize = 512;
-    let entries = match &reading.data {
-        Data::ServerThreads(threads) => threads.len(),
-        Data::ServerThreadsNow(threads) => threads.len(),
-        Data::Connections(sockets) => sockets.len(),
-        Data::Interrupts(interrupts) => {
-            interrupts.iter().map(|interrupt| 1 + interrupt.per_cpu.len() / 16).sum()
-        }
-        _ => 0,
-    };
+    let entries = reading.data.entries();
     if entries * ENTRY_BYTES < FROM_PROBE_BYTES_MAX {
         return reading;
     }
-    let why = format!("{entries} entries are more than a message holds");
+    let why = format!("{entries} entries do not fit in a message");
     let data = Data::Unreadable(Unreadable { source: "probe line".to_string(), why });
     Reading { data, ..reading }
 }

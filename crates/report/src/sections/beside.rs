@@ -46,7 +46,7 @@ fn rows(runs: &[Run]) -> Table {
     for (at, run) in runs.iter().enumerate() {
         let verdict = &run.record.verdict;
         let point = best_point(run).map(|(_, point)| point);
-        // Bare connections have no answers to count.
+        // Bare connections have no responses to count.
         let answered = point.filter(|point| point.requests.sent > 0 || !point.is_churn());
         let cells = vec![
             (at + 1).to_string(),

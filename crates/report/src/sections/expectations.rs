@@ -38,7 +38,7 @@ mod tests {
             panic!("there is a table");
         };
         let rows: Vec<_> = table.rows.iter().map(|row| (row.mark, row.cells.join(" | "))).collect();
-        let open = "max<5s | UNDECIDED | max falls among 64 requests without an answer";
+        let open = "max<5s | UNDECIDED | max falls among 64 requests without a response";
         let expected = [
             (Mark::None, "p50<1s | met | measured 212ms"),
             (Mark::Broken, "errors<0.1% | MISSED | measured 20.7%"),

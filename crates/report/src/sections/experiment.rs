@@ -124,7 +124,7 @@ fn mixed_costs(experiment: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
     });
     let mut notes: Vec<String> = mixed.collect();
     if !notes.is_empty() {
-        let note = "CPU time is per answer, good or not, and holds what was done without one:";
+        let note = "CPU time is per response, good or not, and holds what was done without one:";
         notes.insert(0, note.to_string());
     }
     notes
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn where_much_failed_it_is_said_what_cpu_time_counts() {
         let (of, mut runs) = fixtures::experiment();
-        let note = "CPU time is per answer";
+        let note = "CPU time is per response";
         let has_note = |table: &Table| table.notes.iter().any(|one| one.starts_with(note));
         assert!(!has_note(&rows(&of, &runs)));
         let run = runs[0].as_mut().unwrap();
@@ -312,7 +312,8 @@ mod tests {
         point.status = [("2xx".to_string(), 50), ("5xx".to_string(), 850)].into();
         let table = rows(&of, &runs);
         assert!(has_note(&table), "{:?}", table.notes);
-        let mix = "free: 94.4 % of the answers were not good, 10.0 % of the requests had no answer";
+        let mix =
+            "free: 94.4 % of the responses were not good, 10.0 % of the requests had no response";
         assert!(table.notes.contains(&mix.to_string()), "{:?}", table.notes);
     }
 

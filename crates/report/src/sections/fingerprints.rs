@@ -42,7 +42,7 @@ mod tests {
         Fingerprint {
             id: "delayed_ack".to_string(),
             what: "a peak at 40 ms".to_string(),
-            measured: "412 answers".to_string(),
+            measured: "412 responses".to_string(),
             rule: "five times denser".to_string(),
             means: vec![WallId::A7],
             beware: "a pause of 40 ms".to_string(),
@@ -57,7 +57,7 @@ mod tests {
         let Block::Table(open) = table(&run).remove(0) else { panic!("a table") };
         assert_eq!(
             open.rows[0].cells[1..],
-            ["a peak at 40 ms", "412 answers", "A7", "a pause of 40 ms"]
+            ["a peak at 40 ms", "412 responses", "A7", "a pause of 40 ms"]
         );
         assert_eq!(open.fold, Fold::Open);
         run.record.target.server = fixtures::ramp_quota().record.target.server;

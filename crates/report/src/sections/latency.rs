@@ -57,12 +57,12 @@ const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "at least",
-        meaning: "latency with a lower bound for each request that got no answer",
+        meaning: "latency with a lower bound for each request that got no response",
         pick: |point| point.latency_at_least_ns.as_ref(),
     },
     Measure {
         name: "service",
-        meaning: "from send to answer",
+        meaning: "from send to response",
         // In closed loop this is the latency itself and would only repeat it.
         pick: |point| point.release_lag_ns.as_ref().map(|_| &point.service_ns),
     },
@@ -155,7 +155,7 @@ fn notes(run: &Run) -> Vec<String> {
     let censored: u64 = run.record.points.iter().map(|point| point.latency_ns.censored).sum();
     if censored > 0 {
         notes.push(format!(
-            "{} without a good answer count as slower than all others in every percentile.",
+            "{} without a good response count as slower than all others in every percentile.",
             plural(censored, "request")
         ));
     }
@@ -200,7 +200,7 @@ pub fn distribution(run: &Run) -> Vec<Block> {
 /// Positions per factor of ten of the curve.
 const STEPS_PER_NINE: i32 = 24;
 
-/// The distribution of a point. As in the record, answers that never came take part in the ranks
+/// The distribution of a point. As in the record, responses that never came take part in the ranks
 /// and the curve ends where they begin.
 fn curve(run: &Run, point: &Point, histogram: &Histogram) -> View {
     let recorded = histogram.count();

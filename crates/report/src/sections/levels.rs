@@ -109,7 +109,7 @@ fn is_served_fully(point: &Point) -> bool {
 }
 
 /// What went wrong. Attempts to connect fail before the window opens too and are told even then;
-/// none of them in a window that never opened is no answer.
+/// none of them in a window that never opened is no response.
 fn errors(point: &Point) -> Option<u64> {
     let requests = &point.requests;
     let errors = requests.failed + requests.unanswered + attempt_errors(point);
@@ -165,7 +165,7 @@ fn mixed_costs(points: &[Point]) -> Vec<String> {
         }
     }
     let note = |(mixed, points): (String, Vec<String>)| {
-        format!("us/req of {}: CPU time per answer, good or not: {mixed}.", points.join(" "))
+        format!("us/req of {}: CPU time per response, good or not: {mixed}.", points.join(" "))
     };
     groups.into_iter().map(note).collect()
 }

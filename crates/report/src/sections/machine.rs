@@ -1,6 +1,6 @@
 //! Where it was measured: this host, the target, and the run itself so that it can be repeated.
 
-use super::{security, ways};
+use super::{endpoints, security};
 use crate::page::{Block, Column, Fact, Mark, Table};
 use crate::wording::{or_dash, plural};
 use model::facts::{
@@ -19,7 +19,7 @@ pub fn facts(run: &Run) -> Vec<Block> {
     if let Some(quota) = tightest(&record.host.quotas) {
         facts.push(Fact::new("CPU limit", quota));
     }
-    let addresses = ways::some_of(&record.target.addresses);
+    let addresses = endpoints::some_of(&record.target.addresses);
     facts.push(Fact::new("Target", format!("{} ({addresses})", record.target.url)));
     facts.extend(security::facts(run));
     let probe = record.target.probe.as_ref();

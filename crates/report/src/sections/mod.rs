@@ -25,7 +25,7 @@ pub mod search;
 pub mod levels;
 mod shape;
 
-pub mod answers;
+pub mod responses;
 
 pub mod confirmation;
 mod connecting;
@@ -43,6 +43,7 @@ pub mod security;
 pub mod traffic;
 mod turnover;
 
+mod counters;
 pub mod cpu;
 pub mod network;
 
@@ -51,8 +52,8 @@ pub mod profile;
 
 pub mod notices;
 
+mod endpoints;
 pub mod machine;
-mod ways;
 
 pub mod tuning;
 
@@ -99,9 +100,9 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
     Section { heading: "Levels", depths: ALWAYS, draw: shape::sentence },
     Section { heading: "Turnover", depths: ALWAYS, draw: turnover::turnover },
-    Section { heading: "Answers", depths: ALWAYS, draw: answers::remarks },
-    Section { heading: "Answers", depths: UNTIL_EVERYTHING, draw: answers::of_best_point },
-    Section { heading: "Answers", depths: FULLY, draw: answers::of_all_points },
+    Section { heading: "Responses", depths: ALWAYS, draw: responses::remarks },
+    Section { heading: "Responses", depths: UNTIL_EVERYTHING, draw: responses::of_best_point },
+    Section { heading: "Responses", depths: FULLY, draw: responses::of_all_points },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
     Section { heading: "Evidence", depths: ALWAYS, draw: evidence::evidence },
     Section { heading: "Evidence", depths: ALWAYS, draw: fingerprints::table },
@@ -123,6 +124,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Profile", depths: UNTIL_EVERYTHING, draw: profile::brief },
     Section { heading: "Profile", depths: FULLY, draw: profile::full },
     Section { heading: "Network", depths: FULLY, draw: network::tables },
+    Section { heading: "Counters", depths: FULLY, draw: counters::tables },
     Section { heading: "Notices", depths: ALWAYS, draw: notices::notices },
     Section { heading: "Setup", depths: FROM_LATENCY, draw: machine::facts },
     Section { heading: "Setup", depths: FROM_LATENCY, draw: machine::processes },

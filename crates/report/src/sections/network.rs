@@ -1,99 +1,114 @@
-//! What interfaces and the kernel's network stack counted in each measured window.
+//! What interfaces and the kernel's network stack counted in each measured window, host by host.
 
+use crate::hosts::{Host, hosts};
 use crate::page::{Block, Column, Table};
-use crate::rates::{
-    Process, interfaces_of, pressure_percent, softnet_growth, tcp_growth, throttled_percent,
-};
 use crate::wording::{count, mark_of, or_dash, percent, point_heading, point_mark};
-use model::run::{Point, Run};
+use model::run::Run;
 use model::units::{show_bytes, show_count};
+use observe::{Observed, QuotaShare, SoftnetUse};
 
-/// Interfaces and kernel counters, one row per point each.
+/// Interfaces and kernel counters of each host, one row per point each.
 pub fn tables(run: &Run) -> Vec<Block> {
-    interfaces(run).into_iter().chain(counters(run)).map(Block::Table).collect()
+    let hosts = hosts(run);
+    let interfaces = hosts.iter().filter_map(|host| interfaces(run, host));
+    let counters = hosts.iter().filter_map(|host| counters(run, host));
+    interfaces.chain(counters).map(Block::Table).collect()
 }
 
-fn interfaces(run: &Run) -> Option<Table> {
+fn interfaces(run: &Run, host: &Host<'_>) -> Option<Table> {
     let mut columns = vec![Column::numbers(point_heading(run)), Column::words("interface")];
     let titles = ["received /s", "received packets/s", "sent /s", "sent packets/s", "dropped"];
     columns.extend(titles.map(Column::numbers));
-    let mut table = Table::new(columns).caption("Interfaces of this network namespace");
-    for point in &run.record.points {
-        for rates in interfaces_of(run, point) {
+    let mut table = Table::new(columns).caption(format!("Interfaces of {}", host.whose));
+    for (point, observed) in &host.points {
+        let moved = |link: &&observe::LinkUse| link.rx_packets_s + link.tx_packets_s > 0.0;
+        for link in observed.links.iter().flatten().filter(moved) {
             let cells = vec![
                 point_mark(point),
-                rates.name,
-                show_bytes(rates.rx_bytes_per_s),
-                show_count(rates.rx_packets_per_s),
-                show_bytes(rates.tx_bytes_per_s),
-                show_count(rates.tx_packets_per_s),
-                count(rates.dropped),
+                link.name.clone(),
+                show_bytes(link.rx_bytes_s),
+                show_count(link.rx_packets_s),
+                show_bytes(link.tx_bytes_s),
+                show_count(link.tx_packets_s),
+                count(link.rx_dropped + link.tx_dropped),
             ];
             table.push(mark_of(run, point), cells);
         }
     }
     table.notes.push(
-        "Packets as the driver counts them; some drivers count several segments as one."
+        "Bytes as on the wire of an Ethernet, 24 for framing added to each packet. Packets as the \
+         driver counts them; some drivers count several segments as one."
             .to_string(),
     );
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// A counter of the kernel: heading, and its growth in a point's window as shown.
-struct Counter {
-    title: &'static str,
-    shown: fn(&Run, &Point) -> Option<String>,
-}
+/// A figure of a host: heading, and its value in a window as shown.
+type Counter = (&'static str, fn(&Observed) -> Option<String>);
 
 const COUNTERS: &[Counter] = &[
-    Counter {
-        title: "segments resent",
-        shown: |run, point| tcp_growth(run, point, "Tcp.RetransSegs").map(count),
-    },
-    Counter {
-        title: "accept queue overflows",
-        shown: |run, point| tcp_growth(run, point, "TcpExt.ListenOverflows").map(count),
-    },
-    Counter {
-        title: "listen drops",
-        shown: |run, point| tcp_growth(run, point, "TcpExt.ListenDrops").map(count),
-    },
-    Counter {
-        title: "backlog drops",
-        shown: |run, point| softnet_growth(run, point, |cpu| cpu.dropped).map(count),
-    },
-    Counter {
-        title: "polls cut short",
-        shown: |run, point| softnet_growth(run, point, |cpu| cpu.time_squeeze).map(count),
-    },
-    Counter {
-        title: "client throttled %",
-        shown: |run, point| throttled_percent(run, point, Process::Client).map(percent),
-    },
-    Counter {
-        title: "server throttled %",
-        shown: |run, point| throttled_percent(run, point, Process::Server).map(percent),
-    },
-    Counter {
-        title: "waiting for CPU %",
-        shown: |run, point| pressure_percent(run, point, "cpu.some").map(percent),
-    },
+    ("segments resent", |host| tcp(host, "Tcp.RetransSegs")),
+    ("accept queue overflows", |host| tcp(host, "TcpExt.ListenOverflows")),
+    ("listen drops", |host| tcp(host, "TcpExt.ListenDrops")),
+    ("backlog drops", |host| softnet(host, |cpu| cpu.dropped)),
+    ("polls cut short", |host| softnet(host, |cpu| cpu.squeezed)),
+    ("client throttled %", |host| throttled(&host.client_quotas)),
+    ("server throttled %", |host| throttled(&host.server_quotas)),
+    ("waiting for CPU %", |host| Some(percent(100.0 * host.pressure.as_ref()?.get("cpu.some")?))),
 ];
 
-fn counters(run: &Run) -> Option<Table> {
-    let points = &run.record.points;
-    let shown = |counter: &&Counter| points.iter().any(|p| (counter.shown)(run, p).is_some());
-    let counters: Vec<&Counter> = COUNTERS.iter().filter(shown).collect();
+fn tcp(host: &Observed, name: &str) -> Option<String> {
+    Some(count(*host.tcp.as_ref()?.get(name)?))
+}
+
+/// Over all CPUs.
+fn softnet(host: &Observed, field: fn(&SoftnetUse) -> u32) -> Option<String> {
+    Some(count(host.softnet.as_ref()?.iter().map(|cpu| u64::from(field(cpu))).sum()))
+}
+
+/// Of the control group that throttled most.
+fn throttled(quotas: &Option<Vec<QuotaShare>>) -> Option<String> {
+    let shares = quotas.iter().flatten().map(|quota| quota.throttled_periods);
+    Some(percent(100.0 * shares.max_by(f64::total_cmp)?))
+}
+
+fn counters(run: &Run, host: &Host<'_>) -> Option<Table> {
+    let is_known = |(_, shown): &&Counter| host.points.iter().any(|(_, of)| shown(of).is_some());
+    let counters: Vec<&Counter> = COUNTERS.iter().filter(is_known).collect();
     if counters.is_empty() {
         return None;
     }
     let mut columns = vec![Column::numbers(point_heading(run))];
-    columns.extend(counters.iter().map(|counter| Column::numbers(counter.title)));
-    let mut table = Table::new(columns).caption("Kernel counters, growth in the measured window");
-    for point in points {
+    columns.extend(counters.iter().map(|(title, _)| Column::numbers(title)));
+    let caption = format!("Kernel counters of {}, growth in the measured window", host.whose);
+    let mut table = Table::new(columns).caption(caption);
+    for (point, observed) in &host.points {
         let mut cells = vec![point_mark(point)];
-        cells.extend(counters.iter().map(|c| or_dash((c.shown)(run, point), |text| text)));
+        cells.extend(counters.iter().map(|(_, shown)| or_dash(shown(observed), |text| text)));
         table.push(mark_of(run, point), cells);
     }
     Some(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn counters_are_those_of_the_host_that_the_table_names() {
+        let overflows = |caption: &str| {
+            let blocks = tables(&fixtures::ramp_two_hosts());
+            let table = blocks.into_iter().find_map(|block| match block {
+                Block::Table(table) if table.caption.starts_with(caption) => Some(table),
+                _ => None,
+            });
+            let table = table.unwrap();
+            let title = |column: &Column| column.title == "accept queue overflows";
+            let column = table.columns.iter().position(title).unwrap();
+            table.rows[0].cells[column].clone()
+        };
+        assert_eq!(overflows("Kernel counters of the client's host"), "0");
+        assert_eq!(overflows("Kernel counters of the server's host"), "9");
+    }
 }

@@ -1,8 +1,8 @@
 //! The curve of a ramp in one paragraph.
 
 use crate::page::Block;
+use model::ramp_fit::{Estimate, FittedShape, ShapeFit, ShapeKind};
 use model::run::Run;
-use model::shape::{Estimate, FittedShape, ShapeFit, ShapeKind};
 use model::units::{show_count, show_ns};
 
 /// AICc by which another form may be behind and still count as equally good.

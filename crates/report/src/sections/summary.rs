@@ -1,9 +1,8 @@
 //! The verdict in plain words, and the figures at the best point.
 
+use super::endpoints;
 use super::search;
-use super::ways;
 use crate::page::{Banner, Block, Fact, Tone};
-use crate::rates::{STATES, shares_of};
 use crate::wording::{
     best_point, broken_gates, count, delivered, drift, failures_phrase, interval, is_partial,
     latency, ns, or_dash, per_second, percent, plural, point_mark, point_phrase, rate_cell,
@@ -16,6 +15,7 @@ use model::standing::{Figure, Standing};
 use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{CeilingKind, Confidence, Named, Verdict};
 use model::wall::Side;
+use observe::{Raw, STATES, mean_shares};
 
 /// Verdict first, then how the run ended if not well, then the best point. A target that went away
 /// is said before all else.
@@ -257,7 +257,7 @@ fn outcome_banner(run: &Run) -> Option<Banner> {
 
 fn facts(run: &Run) -> Vec<Fact> {
     let mut facts = vec![Fact::new("Load", load_phrase(&run.record))];
-    facts.extend(ways::facts(&run.record.target));
+    facts.extend(endpoints::facts(&run.record.target));
     if let Some((_, point)) = best_point(run) {
         if run.record.points.len() > 1 {
             let is_flat = run.record.verdict.ceiling.as_ref().is_some_and(|ceiling| {
@@ -290,8 +290,8 @@ fn load_phrase(record: &Record) -> String {
         Arrival::Open { curve, .. } => curve.peak_rate(),
     };
     let mut connections = span(|level| f64::from(level.connections), show_count);
-    if levels.iter().any(|level| level.connections_max > level.connections) {
-        let most = span(|level| f64::from(level.connections_max), show_count);
+    if levels.iter().any(|level| level.spare > 0) {
+        let most = span(|level| f64::from(level.connections_max()), show_count);
         connections = format!("{connections} up to {most}");
     }
     let searched = record.search.as_ref().map(|search| search.config);
@@ -390,7 +390,8 @@ fn cost_phrase(run: &Run, point: &Point) -> String {
 }
 
 fn shares_phrase(run: &Run, point: &Point) -> Option<String> {
-    let shares = shares_of(run, point)?;
+    let observed = Raw::from(run).observed(&run.record, point);
+    let shares = mean_shares(observed.cpus.as_deref()?)?;
     let shown = |(state, share): (&&str, f64)| format!("{state} {}", percent(share));
     let states: Vec<_> = STATES.iter().zip(shares).map(shown).collect();
     Some(states.join(" "))

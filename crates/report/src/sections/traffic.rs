@@ -92,9 +92,9 @@ fn requests(run: &Run, points: &[&Point]) -> Table {
         columns.extend(["planned", "unsent"].map(Column::numbers));
     }
     columns.extend(["sent", "completed", "failed", "unanswered"].map(Column::numbers));
-    let answers = |point: &Point, class: &str| point.status.get(class).copied();
+    let responses = |point: &Point, class: &str| point.status.get(class).copied();
     let occurred = |class: &&str| {
-        *class == "2xx" || points.iter().any(|point| answers(point, class).unwrap_or(0) > 0)
+        *class == "2xx" || points.iter().any(|point| responses(point, class).unwrap_or(0) > 0)
     };
     let classes: Vec<&str> = ["2xx", "3xx", "4xx", "5xx"].into_iter().filter(occurred).collect();
     columns.extend(classes.iter().map(|class| Column::numbers(class).rank(1)));
@@ -112,7 +112,7 @@ fn requests(run: &Run, points: &[&Point]) -> Table {
         }
         let counts = [requests.sent, requests.completed, requests.failed, requests.unanswered];
         cells.extend(counts.map(count));
-        cells.extend(classes.iter().map(|class| or_dash(answers(point, class), count)));
+        cells.extend(classes.iter().map(|class| or_dash(responses(point, class), count)));
         if is_mismatched {
             cells.push(count(point.mismatched));
         }

@@ -396,7 +396,7 @@ mod tests {
     fn what_has_drifted_is_marked() {
         let mut rows = queues(Fate::Applied);
         rows[7].fate = Fate::Drifted;
-        rows[7].note = "somebody else set '1' since we wrote '0-7'; left alone".to_string();
+        rows[7].note = "another program set '1' after ceiling wrote '0-7'; left alone".to_string();
         let text = draw(&standing(&[("Transaction 17".to_string(), rows)]), Style::Plain);
         insta::assert_snapshot!(text);
         assert!(draw(&standing(&[]), Style::Plain).contains("Nothing is changed"));

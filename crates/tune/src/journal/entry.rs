@@ -45,6 +45,10 @@ pub(crate) struct Header {
     pub(crate) program: String,
     /// Which process.
     pub(crate) pid: u32,
+    /// When that process started, ticks since the boot, when it puts all back at its own end: once
+    /// it is gone, whoever comes next does.
+    #[serde(default)]
+    pub(crate) held_since_ticks: Option<u64>,
     /// When all is put back unless it is kept, milliseconds since the boot.
     pub(crate) deadline_boot_ms: Option<u64>,
     /// What for.

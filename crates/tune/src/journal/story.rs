@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of a file that is believed: thousands of changes.
 const FILE_MAX_BYTES: u64 = 16 << 20;
-/// Bytes of a line that is believed.
-const LINE_MAX_BYTES: usize = 64 << 10;
+/// Bytes of a line that is believed: the CPUs of a hundred thousand threads.
+const LINE_MAX_BYTES: usize = 4 << 20;
 
 /// What is known of one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! SIGSTOP and SIGCONT: nothing of it outlives a reboot or needs its service manager, and if all
 //! else is lost, one signal by hand puts it right.
 
-use super::process::{self, Stat};
 use super::{PlaceError, Seen};
 use crate::host::Host;
+use crate::process::{self, Stat};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs;
 use std::io;
@@ -25,11 +25,11 @@ pub(super) fn show(name: &str, pid: u32) -> String {
 }
 
 fn word(stat: &Stat) -> &'static str {
-    if stat.state == 'T' { PAUSED } else { RUNNING }
+    if stat.state == b'T' { PAUSED } else { RUNNING }
 }
 
 pub(super) fn read(host: &Host, pid: u32, started_ticks: u64) -> Option<Seen> {
-    let word = word(&process::same(host, pid, started_ticks)?).to_string();
+    let word = word(&process::same(&host.root, pid, started_ticks)?).to_string();
     Some(Seen { raw: word.clone(), value: word })
 }
 
@@ -55,10 +55,10 @@ pub(super) fn write(
     let id = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(gone)?;
     // Opened first and looked at then: the signal goes to the process that was looked at.
     let process = pidfd_open(id, PidfdFlags::empty()).map_err(|error| io(error.into()))?;
-    process::same(host, pid, started_ticks).ok_or_else(gone)?;
+    process::same(&host.root, pid, started_ticks).ok_or_else(gone)?;
     pidfd_send_signal(process, signal).map_err(|error| io(error.into()))?;
     for _ in 0..TRIES {
-        if word(&process::same(host, pid, started_ticks).ok_or_else(gone)?) == value {
+        if word(&process::same(&host.root, pid, started_ticks).ok_or_else(gone)?) == value {
             break;
         }
         thread::sleep(PAUSE);
@@ -87,7 +87,7 @@ mod tests {
         let host = Host::look(Root::default());
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = child.id();
-        let started_ticks = process::stat(&host, pid).unwrap().started_ticks;
+        let started_ticks = process::stat(pid).unwrap().started_ticks;
         let place = Place::Daemon { name: "sleep".into(), pid, started_ticks };
         let before = place.read(&host).unwrap().unwrap();
         assert_eq!(before.value, RUNNING);
@@ -107,12 +107,12 @@ mod tests {
     fn another_process_with_the_same_number_is_left_alone() {
         let host = Host::look(Root::default());
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let started_ticks = process::stat(&host, child.id()).unwrap().started_ticks - 1;
+        let started_ticks = process::stat(child.id()).unwrap().started_ticks - 1;
         let (name, pid) = ("sleep".to_string(), child.id());
         let place = Place::Daemon { name, pid, started_ticks };
         let seen = Seen { raw: RUNNING.into(), value: RUNNING.into() };
         assert!(place.write(&host, PAUSED, &seen).is_err());
-        assert_ne!(process::stat(&host, child.id()).unwrap().state, 'T');
+        assert_ne!(process::stat(child.id()).unwrap().state, b'T');
         child.kill().unwrap();
         child.wait().unwrap();
     }

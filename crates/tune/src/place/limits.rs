@@ -5,82 +5,70 @@
 
 use super::{PlaceError, Seen};
 use crate::host::Host;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use crate::process;
+use ::host::limits;
+use std::fs;
 use std::io;
 
-/// The start of the line in `/proc/PID/limits`.
-const LINE: &str = "Max open files";
-/// What stands there for no limit.
+/// What is written for no limit.
 const UNLIMITED: &str = "unlimited";
 
 pub(super) fn shown(pid: u32) -> String {
     format!("process {pid}: open files")
 }
 
-/// When a process started, in clock ticks since the boot; nothing when it is gone.
-pub(super) fn started_ticks(host: &Host, pid: u32) -> Option<u64> {
-    let stat = host.text(&format!("/proc/{pid}/stat"))?;
-    // The name before it may hold blanks and brackets.
-    let (_, after_name) = stat.rsplit_once(')')?;
-    after_name.split_whitespace().nth(19)?.parse().ok()
-}
-
 pub(super) fn read(host: &Host, pid: u32, started: u64) -> Result<Option<Seen>, PlaceError> {
-    let wrong = |why: &str| PlaceError::Value { place: shown(pid), why: why.to_string() };
-    if started_ticks(host, pid) != Some(started) {
+    if process::same(&host.root, pid, started).is_none() {
         return Ok(None);
     }
-    let Some(text) = host.text(&format!("/proc/{pid}/limits")) else { return Ok(None) };
-    let line = text.lines().find_map(|line| line.strip_prefix(LINE));
-    let mut words = line.unwrap_or_default().split_whitespace();
-    let (soft, hard) = words.next().zip(words.next()).ok_or_else(|| wrong("no limit of files"))?;
-    let value = format!("{soft} {hard}");
-    parse(&value).map_err(|why| wrong(&why))?;
+    let file = match fs::read(host.root.process(pid, "limits")) {
+        Ok(file) => file,
+        Err(_) => return Ok(None),
+    };
+    let wrong = |why: String| PlaceError::Value { place: shown(pid), why };
+    let (soft, hard) = limits::parse(&file).map_err(|why| wrong(why.to_string()))?;
+    let value = format!("{} {}", word(soft), word(hard));
+    parse(&value).map_err(wrong)?;
     Ok(Some(Seen { raw: value.clone(), value }))
 }
 
 pub(super) fn write(host: &Host, pid: u32, started: u64, value: &str) -> Result<(), PlaceError> {
     let limit = parse(value).map_err(|why| PlaceError::Value { place: shown(pid), why })?;
     let error = |error: io::Error| PlaceError::Io { place: shown(pid), error };
-    if started_ticks(host, pid) != Some(started) {
+    if process::same(&host.root, pid, started).is_none() {
         return Err(error(io::Error::from_raw_os_error(libc::ESRCH)));
     }
     if host.is_made_up() {
-        return write_made_up(host, pid, &limit).map_err(error);
+        return write_made_up(host, pid, limit).map_err(error);
     }
-    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let process = raw.ok_or_else(|| error(io::Error::from_raw_os_error(libc::ESRCH)))?;
-    prlimit(Some(process), Resource::Nofile, limit).map_err(|why| error(why.into())).map(drop)
+    limits::set_open_files(pid, limit).map_err(error)
 }
 
 /// The same in the file of a host made up of files, whose processes do not run.
-fn write_made_up(host: &Host, pid: u32, limit: &Rlimit) -> io::Result<()> {
+fn write_made_up(host: &Host, pid: u32, (soft, hard): (u64, u64)) -> io::Result<()> {
     let path = host.root.process(pid, "limits");
-    let (soft, hard) = (word(limit.current), word(limit.maximum));
-    let line = |line: &str| match line.strip_prefix(LINE) {
-        Some(_) => format!("{LINE} {soft} {hard} files\n"),
+    let (soft, hard) = (word(soft), word(hard));
+    let line = |line: &str| match line.strip_prefix(limits::LINE) {
+        Some(_) => format!("{} {soft} {hard} files\n", limits::LINE),
         None => format!("{line}\n"),
     };
-    let text: String = std::fs::read_to_string(&path)?.lines().map(line).collect();
-    std::fs::write(path, text)
+    let text: String = fs::read_to_string(&path)?.lines().map(line).collect();
+    fs::write(path, text)
 }
 
-fn word(limit: Option<u64>) -> String {
-    limit.map_or(UNLIMITED.to_string(), |limit| limit.to_string())
+fn word(limit: u64) -> String {
+    if limit == u64::MAX { UNLIMITED.to_string() } else { limit.to_string() }
 }
 
-fn parse(value: &str) -> Result<Rlimit, String> {
-    let number = |word: &str| match word {
-        UNLIMITED => Some(None),
-        word => word.parse::<u64>().ok().map(Some),
-    };
+fn parse(value: &str) -> Result<(u64, u64), String> {
+    let number = |word: &str| if word == UNLIMITED { Some(u64::MAX) } else { word.parse().ok() };
     let words = value.split_once(' ');
     let pair = words.and_then(|(soft, hard)| Some((number(soft)?, number(hard)?)));
-    let (current, maximum) = pair.ok_or_else(|| format!("'{value}' is no pair of limits"))?;
-    if current.unwrap_or(u64::MAX) > maximum.unwrap_or(u64::MAX) {
+    let (soft, hard) = pair.ok_or_else(|| format!("'{value}' is no pair of limits"))?;
+    if soft > hard {
         return Err(format!("'{value}' has a soft limit above the hard one"));
     }
-    Ok(Rlimit { current, maximum })
+    Ok((soft, hard))
 }
 
 #[cfg(test)]

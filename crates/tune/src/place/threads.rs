@@ -3,14 +3,13 @@
 //! Threads that are pinned one by one were placed by somebody with a plan; their value is not a
 //! list, and no knob touches them.
 
-use super::process;
 use super::{PlaceError, Seen};
 use crate::cpus::CpuSet;
 use crate::host::Host;
-use rustix::process::Pid;
-use rustix::thread::{CpuSet as Bits, sched_setaffinity};
+use crate::process;
+use ::host::kept::is_gone;
+use ::host::threads;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 
 /// What stands before the lists of threads that are pinned differently.
@@ -24,16 +23,11 @@ pub(super) fn show(pid: u32) -> String {
 
 /// List of each thread.
 fn lists(host: &Host, pid: u32) -> BTreeMap<u32, String> {
-    let of = |tid: u32| {
-        let status = host.text(&format!("/proc/{pid}/task/{tid}/status"))?;
-        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-        Some((tid, CpuSet::parse_list(list).ok()?.list()))
-    };
-    process::numbers(host, &format!("/proc/{pid}/task")).into_iter().filter_map(of).collect()
+    threads::cpus(&host.root, pid).into_iter().map(|(tid, cpus)| (tid, cpus.list())).collect()
 }
 
 pub(super) fn read(host: &Host, pid: u32, started_ticks: u64) -> Option<Seen> {
-    process::same(host, pid, started_ticks)?;
+    process::same(&host.root, pid, started_ticks)?;
     let lists = lists(host, pid);
     let different: BTreeSet<&String> = lists.values().collect();
     let all = different.iter().map(|list| list.as_str()).collect::<Vec<_>>().join("; ");
@@ -53,31 +47,22 @@ pub(super) fn write(
     let io = |error: io::Error| PlaceError::Io { place: show(pid), error };
     let wrong = |why| PlaceError::Value { place: show(pid), why };
     let set = CpuSet::parse_list(value).map_err(wrong)?;
-    let highest = set.iter().next_back().ok_or_else(|| wrong("no CPUs".to_string()))?;
-    if highest as usize >= Bits::MAX_CPU {
-        return Err(wrong(format!("CPU {highest} is above {}", Bits::MAX_CPU - 1)));
+    if set.is_empty() {
+        return Err(wrong("no CPUs".to_string()));
     }
-    let mut bits = Bits::new();
-    set.iter().for_each(|cpu| bits.set(cpu as usize));
     for _ in 0..ROUNDS {
         let gone = || io(io::Error::from_raw_os_error(libc::ESRCH));
-        process::same(host, pid, started_ticks).ok_or_else(gone)?;
+        process::same(&host.root, pid, started_ticks).ok_or_else(gone)?;
         let left: Vec<u32> =
             lists(host, pid).into_iter().filter(|(_, list)| list != value).map(|of| of.0).collect();
         if left.is_empty() {
             break;
         }
         for tid in left {
-            if host.is_made_up() {
-                let path = host.root.path(format!("/proc/{pid}/task/{tid}/status"));
-                fs::write(path, format!("Cpus_allowed_list:\t{value}\n")).map_err(io)?;
-                continue;
-            }
-            let id = i32::try_from(tid).ok().and_then(Pid::from_raw).ok_or_else(gone)?;
-            match sched_setaffinity(Some(id), &bits) {
+            match threads::set_cpus(&host.root, (pid, tid), &set) {
                 // It ended meanwhile.
-                Err(rustix::io::Errno::SRCH) | Ok(()) => {}
-                Err(error) => return Err(io(error.into())),
+                Err(error) if is_gone(&error) => {}
+                done => done.map_err(io)?,
             }
         }
     }
@@ -96,7 +81,7 @@ mod tests {
         let host = Host::look(Root::default());
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = child.id();
-        let started_ticks = process::stat(&host, pid).unwrap().started_ticks;
+        let started_ticks = process::stat(pid).unwrap().started_ticks;
         let place = Place::Threads { pid, started_ticks };
         let before = place.read(&host).unwrap().unwrap();
         let first = CpuSet::parse_list(&before.value).unwrap().iter().next().unwrap().to_string();
@@ -139,7 +124,7 @@ mod tests {
             assert!(child.try_wait().unwrap().is_none(), "the child ended");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        let started_ticks = process::stat(&host, pid).unwrap().started_ticks;
+        let started_ticks = process::stat(pid).unwrap().started_ticks;
         let place = Place::Threads { pid, started_ticks };
         let before = place.read(&host).unwrap().unwrap();
         place.write(&host, &cpus[0], &before).unwrap();
@@ -148,9 +133,8 @@ mod tests {
         assert_eq!(place.read(&host).unwrap().unwrap(), before);
         if cpus.len() > 1 {
             let last = *lists(&host, pid).keys().next_back().unwrap();
-            let mut one = Bits::new();
-            one.set(cpus[0].parse().unwrap());
-            sched_setaffinity(Pid::from_raw(last as i32), &one).unwrap();
+            let one = CpuSet::parse_list(&cpus[0]).unwrap();
+            threads::set_cpus(&host.root, (pid, last), &one).unwrap();
             let value = place.read(&host).unwrap().unwrap().value;
             assert!(value.starts_with(MIXED), "{value}");
         }

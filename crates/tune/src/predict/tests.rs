@@ -1,4 +1,4 @@
-//! The arithmetic with figures of its own, and what every knob answers to any signals at all.
+//! The arithmetic with figures of its own, and what every knob predicts from any signals at all.
 
 use super::*;
 use crate::knobs::REGISTRY;
@@ -45,12 +45,12 @@ fn where_the_wall_is_comes_before_the_zero() {
 
 #[test]
 fn what_was_not_measured_is_unknown_and_says_which_run_would_tell() {
-    let answer = count(&Signals::default(), &accepts(None));
-    assert_eq!((answer.basis, answer.low, answer.high), (Basis::Unknown, None, None));
+    let prediction = count(&Signals::default(), &accepts(None));
+    assert_eq!((prediction.basis, prediction.low, prediction.high), (Basis::Unknown, None, None));
     for word in ["ceiling load URL --server-pid PID", "--probe", "ListenOverflows"] {
-        assert!(answer.reconsider.contains(word), "{word}: {}", answer.reconsider);
+        assert!(prediction.reconsider.contains(word), "{word}: {}", prediction.reconsider);
     }
-    assert!(answer.arithmetic.contains("handshakes refused"));
+    assert!(prediction.arithmetic.contains("handshakes refused"));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn fewer_bytes_pay_on_a_full_link_only() {
 }
 
 /// Knobs that are often turned and cannot matter when the generator is the wall on a LAN with
-/// connections that stay, with a counter that each answer names.
+/// connections that stay, with a counter that each prediction names.
 const FOR_NOTHING: &[(&str, &str)] = &[
     ("T1", "softirq"),
     ("T2", "affinities"),
@@ -246,10 +246,10 @@ const FOR_NOTHING: &[(&str, &str)] = &[
 fn in_the_regime_of_the_journal_no_change_of_the_server_is_worth_trying() {
     for (id, counter) in FOR_NOTHING {
         let knob = REGISTRY.iter().find(|knob| knob.id == *id).unwrap();
-        let answer = (knob.predict)(&seeds());
-        assert_eq!(answer.basis, Basis::NoEffect, "{id}: {answer:?}");
-        assert!(answer.high.unwrap() <= 0.03, "{id}: {answer:?}");
-        assert!(answer.reconsider.contains(counter), "{id}: {}", answer.reconsider);
+        let prediction = (knob.predict)(&seeds());
+        assert_eq!(prediction.basis, Basis::NoEffect, "{id}: {prediction:?}");
+        assert!(prediction.high.unwrap() <= 0.03, "{id}: {prediction:?}");
+        assert!(prediction.reconsider.contains(counter), "{id}: {}", prediction.reconsider);
     }
 }
 
@@ -355,27 +355,28 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
     #[test]
-    fn every_knob_answers_any_signals_with_numbers(signals in signals()) {
+    fn every_knob_predicts_numbers_from_any_signals(signals in signals()) {
         for knob in REGISTRY {
-            let answer = (knob.predict)(&signals);
-            let (low, high) = (answer.low.unwrap_or(0.0), answer.high.unwrap_or(f64::MAX));
-            prop_assert!(low.is_finite() && high.is_finite(), "{}: {answer:?}", knob.id);
-            prop_assert!(low <= high, "{}: {answer:?}", knob.id);
-            prop_assert!(low >= -1.0, "no more than all is lost: {}: {answer:?}", knob.id);
-            let is_none = answer.basis == Basis::NoEffect;
+            let prediction = (knob.predict)(&signals);
+            let (low, high) = (prediction.low.unwrap_or(0.0), prediction.high.unwrap_or(f64::MAX));
+            prop_assert!(low.is_finite() && high.is_finite(), "{}: {prediction:?}", knob.id);
+            prop_assert!(low <= high, "{}: {prediction:?}", knob.id);
+            prop_assert!(low >= -1.0, "no more than all is lost: {}: {prediction:?}", knob.id);
+            let is_none = prediction.basis == Basis::NoEffect;
             // A knob that cannot help may still have a price.
-            let is_noise = answer.high == Some(noise(&signals)) && low <= -noise(&signals);
-            prop_assert!(!is_none || is_noise, "{}: {answer:?}", knob.id);
+            let is_noise = prediction.high == Some(noise(&signals)) && low <= -noise(&signals);
+            prop_assert!(!is_none || is_noise, "{}: {prediction:?}", knob.id);
             let is_full = finite(signals.server.link_use).is_some_and(|share| share >= 1.0);
             let spreads = ["T1", "T9", "T11", "T28"].contains(&knob.id);
-            let gains = answer.high.is_some_and(|high| high > noise(&signals));
-            prop_assert!(!(is_full && spreads && gains), "{}: {answer:?}", knob.id);
-            prop_assert!(!answer.arithmetic.is_empty(), "{}: {answer:?}", knob.id);
-            prop_assert!(!answer.reconsider.is_empty(), "{}: {answer:?}", knob.id);
-            let odd = ["NaN", "inf/", " inf "].iter().any(|word| answer.arithmetic.contains(word));
-            prop_assert!(!odd, "{}: {answer:?}", knob.id);
-            let is_known = answer.basis != Basis::Unknown;
-            prop_assert_eq!(answer.low.is_some(), is_known, "{}: {:?}", knob.id, answer);
+            let gains = prediction.high.is_some_and(|high| high > noise(&signals));
+            prop_assert!(!(is_full && spreads && gains), "{}: {prediction:?}", knob.id);
+            prop_assert!(!prediction.arithmetic.is_empty(), "{}: {prediction:?}", knob.id);
+            prop_assert!(!prediction.reconsider.is_empty(), "{}: {prediction:?}", knob.id);
+            let is_odd = |word: &&str| prediction.arithmetic.contains(word);
+            let odd = ["NaN", "inf/", " inf "].iter().any(is_odd);
+            prop_assert!(!odd, "{}: {prediction:?}", knob.id);
+            let is_known = prediction.basis != Basis::Unknown;
+            prop_assert_eq!(prediction.low.is_some(), is_known, "{}: {:?}", knob.id, prediction);
         }
     }
 }

@@ -182,7 +182,7 @@ fn interrupted_by(ground: &Ground, goes: &[&str]) -> (TuneError, Vec<Row>) {
 }
 
 #[test]
-fn a_device_that_does_not_answer_for_a_moment_stays_to_be_put_back() {
+fn a_device_that_does_not_respond_for_a_moment_stays_to_be_put_back() {
     let ground = Ground::new();
     let (error, rows) = interrupted_by(&ground, &[RINGS]);
     assert_eq!(rows[0].fate, Fate::Failed, "{rows:#?}");
@@ -234,13 +234,13 @@ fn the_watchdog_waits_for_a_device_that_is_being_set_up_again() {
     let options = Options { deadline, disruption, watch: Some(&watch), ..Options::default() };
     let applied = apply(&host, &journal, &planned, &options, &mut |_| {}).unwrap();
     assert_eq!(fates(&applied.rows), [Fate::Applied]);
-    let answer = ground.text(RINGS);
+    let response = ground.text(RINGS);
     fs::remove_file(host.root.path(RINGS)).unwrap();
     let go_on = AtomicBool::new(false);
     let watched = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(400));
-            ground.made.write(RINGS, &answer);
+            ground.made.write(RINGS, &response);
         });
         guard(&host, &journal, &applied.transaction, &go_on, &mut || {}).unwrap()
     });

@@ -2,6 +2,8 @@
 
 #[path = "../bitmap/mod.rs"]
 mod bitmap;
+#[path = "../../../ceiling/tests/harness/spare.rs"]
+mod spare;
 
 mod kernel;
 mod masks;

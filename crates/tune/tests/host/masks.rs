@@ -21,9 +21,9 @@ fn this_kernel_takes_and_refuses_what_the_model_says() {
         for text in texts {
             let mut file = fs::OpenOptions::new().write(true).open(path).unwrap();
             let written = file.write(text.as_bytes());
-            let answer = written.map_err(|error| error.raw_os_error().unwrap());
+            let response = written.map_err(|error| error.raw_os_error().unwrap());
             let meant = bitmap_parse(text, cpus);
-            assert_eq!(answer.map(drop), meant.clone().map(drop), "{text:?} on {cpus} CPUs");
+            assert_eq!(response.map(drop), meant.clone().map(drop), "{text:?} on {cpus} CPUs");
             let Ok(meant) = meant else { continue };
             // RPS leaves out CPUs that are not online; all are here that can be, or none is named.
             assert_eq!(shown(), as_the_kernel_shows(&meant, cpus), "{text:?}");

@@ -3,6 +3,7 @@
 use crate::namespace::{shell, with_four_queues};
 use crate::shared::{PutBack, turn};
 use std::collections::BTreeSet;
+use std::fs;
 use tune::{Act, Format, Host, Place, REGISTRY, Setting, Wish};
 
 /// Knobs of the network of a namespace that have a place on a virtual device.
@@ -53,7 +54,10 @@ fn every_place_is_written_read_and_put_back_to_the_byte() {
             .flat_map(|id| places(id, &host, &wish).into_iter().map(|place| (*id, place)))
             .collect();
         let there: BTreeSet<&str> = all.iter().map(|(id, _)| *id).collect();
-        assert_eq!(there, KNOBS.iter().copied().collect(), "each has a place here");
+        // Kernels before 6.3 have a default for RPS (T9) in the first namespace only.
+        let has_default = fs::exists("/proc/sys/net/core/rps_default_mask").unwrap();
+        let expected = KNOBS.iter().copied().filter(|id| *id != "T9" || has_default);
+        assert_eq!(there, expected.collect(), "each has a place here");
         let at_first: Vec<String> = all.iter().map(|(_, place)| raw(place, &host)).collect();
         for (id, place) in &all {
             let before = place.read(&host).unwrap().unwrap();
@@ -74,7 +78,8 @@ fn every_place_is_written_read_and_put_back_to_the_byte() {
 fn what_a_virtual_device_lacks_is_absent() {
     with_four_queues(|| {
         let (host, wish) = look();
-        for id in ["T1", "T4", "T16", "T17", "T23"] {
+        // Kernels before 6.9 have limits of bytes (T23) for devices that never use them.
+        for id in ["T1", "T4", "T16", "T17"] {
             assert_eq!(places(id, &host, &wish), [], "{id}");
         }
         let lro = Setting::Feature("rx-lro".to_string());
@@ -113,7 +118,7 @@ fn a_discipline_of_somebody_else_is_left_alone() {
         assert_eq!((now.raw.as_str(), now.value.as_str()), ("bfifo 8001:", "bfifo 8001:"));
         for value in ["pfifo", "default"] {
             let error = place.write(&host, value, &now).unwrap_err().to_string();
-            assert!(error.contains("somebody else's"), "{error}");
+            assert!(error.contains("another program"), "{error}");
         }
         assert_eq!(place.read(&host).unwrap(), Some(now));
     });
@@ -174,6 +179,7 @@ fn places_of_this_host_are_written_and_put_back() {
             }
             let before = place.read(&host).unwrap().unwrap();
             let value = match &place {
+                Place::File { format: Format::List, .. } if before.value == "1" => "0".to_string(),
                 Place::File { format: Format::List, .. } => "1".to_string(),
                 Place::File { path, .. } if path.ends_with("table_len") => "8192".to_string(),
                 Place::File { path, .. } if path.ends_with("limit_max") => "1879048191".to_string(),

@@ -249,7 +249,7 @@ fn wrong_settings_are_told_apart() {
 }
 
 /// A whole conversation: the records of the server, and what they say.
-fn conversation(answers: &[Vec<u8>], ends: bool) -> (Session, ServerConnection, Vec<u8>) {
+fn conversation(responses: &[Vec<u8>], ends: bool) -> (Session, ServerConnection, Vec<u8>) {
     let authority = Authority::new("A");
     let config = Arc::new(authority.server(|_| {}));
     let mut session = Client::new(&recipe(None, Resumption::Off), 1).session();
@@ -257,8 +257,8 @@ fn conversation(answers: &[Vec<u8>], ends: bool) -> (Session, ServerConnection, 
     assert_eq!(talk(&mut session, &mut server), None);
     server.set_buffer_limit(None);
     let mut records = Vec::new();
-    for answer in answers {
-        server.writer().write_all(answer).unwrap();
+    for response in responses {
+        server.writer().write_all(response).unwrap();
         server.write_tls(&mut records).unwrap();
     }
     if ends {
@@ -277,11 +277,11 @@ proptest! {
     /// is known.
     #[test]
     fn any_cut_of_the_stream_gives_the_same_plain_bytes(
-        answers in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40_000), 1..4),
+        responses in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40_000), 1..4),
         cuts in prop::collection::vec(1usize..20_000, 1..40),
         room in 1usize..70_000,
     ) {
-        let (mut session, _server, records) = conversation(&answers, true);
+        let (mut session, _server, records) = conversation(&responses, true);
         let (mut plain, mut got) = (vec![0; room], Vec::new());
         let mut rest = &records[..];
         for cut in cuts.into_iter().chain([usize::MAX]) {
@@ -295,26 +295,26 @@ proptest! {
                 }
             }
         }
-        prop_assert!(got == answers.concat(), "the same bytes");
+        prop_assert!(got == responses.concat(), "the same bytes");
         prop_assert!(session.peer_has_closed());
     }
 
     /// What came before a broken record is given, then the failure, for ever.
     #[test]
     fn a_broken_record_is_no_plain_text(
-        answer in prop::collection::vec(any::<u8>(), 1..2000),
+        response in prop::collection::vec(any::<u8>(), 1..2000),
         bit in 0usize..8,
         place in 5usize..500,
     ) {
-        let answers = std::slice::from_ref(&answer);
-        let (mut session, mut server, mut records) = conversation(answers, false);
+        let responses = std::slice::from_ref(&response);
+        let (mut session, mut server, mut records) = conversation(responses, false);
         let good = records.len();
         server.writer().write_all(&[7; 500]).unwrap();
         server.write_tls(&mut records).unwrap();
         records[good + place] ^= 1 << bit;
         let (mut input, mut plain) = (&records[..], [0; 10_000]);
         let filled = session.receive(&mut input, &mut plain).unwrap();
-        prop_assert_eq!(&plain[..filled], &answer[..]);
+        prop_assert_eq!(&plain[..filled], &response[..]);
         for _ in 0..2 {
             prop_assert!(session.receive(&mut input, &mut plain).is_err());
         }

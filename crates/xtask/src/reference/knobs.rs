@@ -9,6 +9,9 @@ const FOLDER: &str = "crates/tune/src/knobs/";
 /// What stands before them, written by hand.
 const INTRODUCTION: &str = "crates/xtask/src/reference/knobs.md";
 
+/// What the constant of a knob begins with.
+const START: &str = "pub const ";
+
 /// What the header of a knob says, in this order.
 const PARTS: [&str; 7] = ["Path", "Matters when", "Predicts", "Risk", "Verify", "With", "Source"];
 
@@ -21,14 +24,26 @@ pub fn page(tree: &Tree) -> Result<String> {
     page +=
         "\n## Every knob\n\n| Id | Name | What | Touches | Works | |\n|---|---|---|---|---|---|\n";
     let mut knobs = Vec::new();
-    for (file, docs) in headers_below(tree, FOLDER)? {
+    for (file, header) in headers_below(tree, FOLDER)? {
         let source = text_of(tree, &format!("{FOLDER}{file}.rs")).context("its source")?;
-        let knob = Constants::of(source).with_context(|| format!("{file}.rs"))?;
-        if knob.id.to_lowercase() != id_of(&file) {
-            bail!("{file}.rs holds {}", knob.id);
+        let (mut above, mut below) = source.split_once(START).context("no knob")?;
+        loop {
+            let (constant, rest) = below.split_once(": Knob = Knob {").context("no knob")?;
+            // A constant with a name of its own has its page above it; else the file is the page.
+            let (name, docs) = match constant {
+                "KNOB" => (file.clone(), header.clone()),
+                _ => (constant.to_lowercase(), docs_at_the_end(above)),
+            };
+            let knob = Constants::of(rest).with_context(|| name.clone())?;
+            if knob.name.replace('-', "_") != name {
+                bail!("{name} holds {}", knob.name);
+            }
+            knobs.push((number(&knob.id)?, knob, parted(&name, &docs)?));
+            match rest.split_once(START) {
+                Some(next) => (above, below) = next,
+                None => break,
+            }
         }
-        let docs = parted(&file, &docs)?;
-        knobs.push((number(&knob.id)?, knob, docs));
     }
     knobs.sort_by_key(|(number, ..)| *number);
     for (_, knob, _) in &knobs {
@@ -44,10 +59,12 @@ pub fn page(tree: &Tree) -> Result<String> {
     Ok(page)
 }
 
-/// `t05` is the file of `T5`.
-fn id_of(file: &str) -> String {
-    let digits = file.trim_start_matches('t').trim_start_matches('0');
-    format!("t{digits}")
+/// The doc comment that a text ends with.
+fn docs_at_the_end(text: &str) -> String {
+    let docs = |line: &str| line.strip_prefix("///").map(|line| line.trim_start().to_string());
+    let mut lines: Vec<String> = text.lines().rev().map_while(docs).collect();
+    lines.reverse();
+    lines.join("\n")
 }
 
 fn number(id: &str) -> Result<u32> {
@@ -61,7 +78,7 @@ fn parted(file: &str, docs: &str) -> Result<String> {
     for part in PARTS {
         let start = format!("\n{part}: ");
         let Some(at) = text[from..].find(&start) else {
-            bail!("the header of {file}.rs has no part `{part}:` at its place");
+            bail!("the page of {file} has no part `{part}:` at its place");
         };
         text.insert(from + at, '\n');
         from += at + start.len();
@@ -81,8 +98,7 @@ struct Constants {
 
 impl Constants {
     fn of(source: &str) -> Result<Self> {
-        let (_, body) = source.split_once("KNOB: Knob = Knob {").context("no `KNOB: Knob`")?;
-        let (body, _) = body.split_once("\n};").context("the end of the constant")?;
+        let (body, _) = source.split_once("\n};").context("the end of the constant")?;
         let after = |field: &str| {
             let start = format!("\n    {field}: ");
             let (_, rest) = body.split_once(&start).with_context(|| format!("no `{field}`"))?;
@@ -135,7 +151,7 @@ mod tests {
 
     fn sample(knob: &str) -> Tree {
         Tree::sample(&[
-            ("crates/tune/src/knobs/t05.rs", knob),
+            ("crates/tune/src/knobs/rps.rs", knob),
             (INTRODUCTION, "# Title\n\nRules first.\n"),
         ])
     }
@@ -154,14 +170,27 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_several_has_the_page_of_each_above_it() {
+        let (header, constant) = KNOB.split_once("\n\n").unwrap();
+        let docs = header.replace("//!", "///");
+        let one = format!("{docs}\n{}", constant.replace("KNOB:", "RPS:"));
+        let two = one.replace("RPS", "RFS").replace("\"rps\"", "\"rfs\"").replace("T5", "T6");
+        let both = format!("//! Some.\n\n{one}\nfn f() {{}}\n\n{two}");
+        let found = page(&sample(&both)).unwrap();
+        assert!(found.contains("## T5, `rps`\n\nIt steers.\n\nPath: p."), "{found}");
+        assert!(found.contains("## T6, `rfs`\n\nIt steers."), "{found}");
+        assert!(page(&sample(&both.replace("/// Risk", "/// Else"))).is_err());
+    }
+
+    #[test]
     fn a_header_without_one_of_its_words_is_told() {
         let without = |part: &str| page(&sample(&KNOB.replace(part, "Else:"))).unwrap_err();
         for part in PARTS {
             let error = without(&format!("{part}:")).to_string();
-            assert!(error.contains(part) && error.contains("t05"), "{error}");
+            assert!(error.contains(part) && error.contains("rps"), "{error}");
         }
         let swapped = KNOB.replace("Risk: r", "X").replace("//! With", "//! Risk: r.\n//! With");
         assert!(page(&sample(&swapped)).is_err(), "the words keep their order");
-        assert!(page(&sample(&KNOB.replace("\"T5\"", "\"T6\""))).is_err());
+        assert!(page(&sample(&KNOB.replace("\"rps\"", "\"rfs\""))).is_err());
     }
 }

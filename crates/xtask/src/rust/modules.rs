@@ -6,7 +6,7 @@ use crate::manifest;
 use crate::tree::{File, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The answer for the whole repository.
+/// The response for the whole repository.
 pub struct Modules {
     reached: BTreeMap<String, Audience>,
     broken_packages: BTreeSet<String>,

@@ -25,7 +25,7 @@ const IN_TESTS: &[(&str, &str, &str)] = &[(
 
 /// The whole graph. A new edge is its own commit, with its reason here.
 const ROOMS: &[Room] = &[
-    Room { folder: "crates/model", may_use: &[], why: "the nouns depend on nobody" },
+    Room { folder: "crates/model", may_use: &[], why: "the nouns depend on no other crate" },
     Room {
         folder: "crates/wire",
         may_use: &["crates/model"],
@@ -37,8 +37,13 @@ const ROOMS: &[Room] = &[
         why: "the data plane knows no files, no host and no screen",
     },
     Room {
-        folder: "crates/probe",
+        folder: "crates/host",
         may_use: &["crates/model"],
+        why: "how a kernel is asked is written once, for those who read and for who changes it",
+    },
+    Room {
+        folder: "crates/probe",
+        may_use: &["crates/model", "crates/host"],
         why: "a probe reads the host and has no opinion",
     },
     Room {
@@ -48,12 +53,17 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/tune",
-        may_use: &["crates/model"],
+        may_use: &["crates/model", "crates/host"],
         why: "a knob is changed and restored without knowing what for",
     },
     Room {
-        folder: "crates/judge",
+        folder: "crates/observe",
         may_use: &["crates/model"],
+        why: "counters become rates in one place, for verdicts and for pages",
+    },
+    Room {
+        folder: "crates/judge",
+        may_use: &["crates/model", "crates/observe"],
         why: "a verdict is a pure function of a run",
     },
     Room {
@@ -63,7 +73,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/report",
-        may_use: &["crates/model"],
+        may_use: &["crates/model", "crates/observe"],
         why: "a page is drawn from values, wherever they come from",
     },
     Room {
@@ -86,6 +96,7 @@ const ROOMS: &[Room] = &[
         may_use: &[
             "crates/model",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/profile",
             "crates/remote",
@@ -103,6 +114,7 @@ const ROOMS: &[Room] = &[
             "crates/model",
             "crates/wire",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/remote",
             "crates/tune",
@@ -121,6 +133,7 @@ const ROOMS: &[Room] = &[
             "crates/model",
             "crates/wire",
             "crates/engine",
+            "crates/host",
             "crates/probe",
             "crates/profile",
             "crates/remote",
@@ -149,7 +162,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "walls",
-        may_use: &["crates/model", "crates/judge", "crates/store"],
+        may_use: &["crates/model", "crates/observe", "crates/judge", "crates/store"],
         why: "labels are compared with what the judge says of kept runs",
     },
     Room {

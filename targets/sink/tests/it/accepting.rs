@@ -29,11 +29,11 @@ fn a_slow_acceptor_takes_its_time_for_each_connection() {
     let begin = Instant::now();
     let mut clients: Vec<Client> = (0..10).map(|_| sink.connect()).collect();
     clients.iter_mut().for_each(|client| client.send(&get("/simple")));
-    clients.iter_mut().for_each(|client| assert_eq!(client.answer().status, 200));
+    clients.iter_mut().for_each(|client| assert_eq!(client.response().status, 200));
     assert!(begin.elapsed() >= Duration::from_millis(10 * 30), "{:?}", begin.elapsed());
 }
 
-/// Ten answers come while a connection waits to be accepted; the sink's own count says that it
+/// Ten responses come while a connection waits to be accepted; the sink's own count says that it
 /// still waits. A test that gets no CPU sees it accepted too early, so one good attempt is enough.
 #[test]
 fn serving_goes_on_while_the_acceptor_sleeps() {
@@ -49,7 +49,7 @@ fn serving_goes_on_while_the_acceptor_sleeps() {
         assert_eq!(waiting.get("/simple").status, 200);
         before == after
     });
-    assert!(goes_on, "answers wait for the acceptor");
+    assert!(goes_on, "responses wait for the acceptor");
 }
 
 /// Asked on a connection that is accepted already: a new one would have to wait.
@@ -74,13 +74,13 @@ fn without_descriptors_it_keeps_trying() {
     let sink = Sink::start("--threads 1 --max-fds 24");
     let mut clients: Vec<Client> = (0..40).map(|_| sink.connect()).collect();
     clients.iter_mut().for_each(|client| client.send(&get("/simple")));
-    assert_eq!(clients[0].answer().status, 200);
+    assert_eq!(clients[0].response().status, 200);
     thread::sleep(Duration::from_millis(100));
     let mut waiting = clients.split_off(10);
     drop(clients);
     let mut answered = 0;
     while let Some(mut client) = (!waiting.is_empty()).then(|| waiting.remove(0)) {
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.response().status, 200);
         answered += 1;
     }
     assert_eq!(answered, 30, "places that get free are taken");

@@ -31,7 +31,7 @@ fn every_request_is_in_the_file_in_order_of_time() {
                 let mut client = sink.connect();
                 for _ in 0..20 {
                     client.send(&get("/simple").repeat(5));
-                    (0..5).for_each(|_| drop(client.answer()));
+                    (0..5).for_each(|_| drop(client.response()));
                 }
             });
         }
@@ -46,10 +46,10 @@ fn every_request_is_in_the_file_in_order_of_time() {
     assert!(stamps[0] >= before_ns && stamps[599] <= after_ns);
 }
 
-/// An answer waits for two seconds, so an arrival that is told from the answer, or that waits for
-/// the one before, is wrong by more than one; a busy machine is not.
+/// A response waits for two seconds, so an arrival that is told from the response, or that waits
+/// for the one before, is wrong by more than one; a busy machine is not.
 #[test]
-fn arrivals_are_true_while_answers_wait() {
+fn arrivals_are_true_while_responses_wait() {
     let path = file("true");
     let log = path.to_str().unwrap();
     let words = ["--threads", "1", "--delay", "fixed:2s", "--log-arrivals", log];
@@ -66,7 +66,7 @@ fn arrivals_are_true_while_answers_wait() {
         thread::sleep(Duration::from_millis(50));
         (begin, end)
     });
-    (0..4).for_each(|_| drop(client.answer()));
+    (0..4).for_each(|_| drop(client.response()));
     sink.stop();
     let stamps = stamps(&path);
     assert_eq!(stamps.len(), 4);

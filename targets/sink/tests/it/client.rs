@@ -1,4 +1,4 @@
-//! The simplest client that can tell a good answer from a bad one.
+//! The simplest client that can tell a good response from a bad one.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -13,16 +13,16 @@ pub struct Client {
     input: BufReader<TcpStream>,
 }
 
-/// One answer.
+/// One response.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     /// Status line and fields, without the empty line.
     pub head: String,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     pub fn says_close(&self) -> bool {
         self.head.contains("Connection: close")
     }
@@ -57,41 +57,41 @@ impl Client {
         self.socket.shutdown(Shutdown::Write).unwrap();
     }
 
-    pub fn get(&mut self, path: &str) -> Answer {
+    pub fn get(&mut self, path: &str) -> Response {
         self.ask(&get(path))
     }
 
-    pub fn ask(&mut self, text: &str) -> Answer {
+    pub fn ask(&mut self, text: &str) -> Response {
         self.send(text);
-        self.answer()
+        self.response()
     }
 
-    /// The next answer, which has a body.
-    pub fn answer(&mut self) -> Answer {
-        self.try_answer().unwrap()
+    /// The next response, which has a body.
+    pub fn response(&mut self) -> Response {
+        self.try_respond().unwrap()
     }
 
     /// The same, if it is one.
-    pub fn try_answer(&mut self) -> io::Result<Answer> {
-        let mut answer = self.try_head()?;
-        let length = answer.head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+    pub fn try_respond(&mut self) -> io::Result<Response> {
+        let mut response = self.try_head()?;
+        let length = response.head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
         if let Some(length) = length {
-            answer.body.resize(length.parse().unwrap(), 0);
-            self.input.read_exact(&mut answer.body)?;
-        } else if answer.head.contains("Transfer-Encoding: chunked") {
-            self.read_chunks(&mut answer.body)?;
-        } else if answer.says_close() {
-            self.input.read_to_end(&mut answer.body)?;
+            response.body.resize(length.parse().unwrap(), 0);
+            self.input.read_exact(&mut response.body)?;
+        } else if response.head.contains("Transfer-Encoding: chunked") {
+            self.read_chunks(&mut response.body)?;
+        } else if response.says_close() {
+            self.input.read_to_end(&mut response.body)?;
         }
-        Ok(answer)
+        Ok(response)
     }
 
-    /// The next answer, which has no body.
-    pub fn head(&mut self) -> Answer {
+    /// The next response, which has no body.
+    pub fn head(&mut self) -> Response {
         self.try_head().unwrap()
     }
 
-    fn try_head(&mut self) -> io::Result<Answer> {
+    fn try_head(&mut self) -> io::Result<Response> {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             if self.input.read_line(&mut head)? == 0 {
@@ -101,7 +101,7 @@ impl Client {
         head.truncate(head.len() - 4);
         let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
         let status = status.ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Answer { status, head, body: Vec::new() })
+        Ok(Response { status, head, body: Vec::new() })
     }
 
     fn read_chunks(&mut self, body: &mut Vec<u8>) -> io::Result<()> {

@@ -30,9 +30,9 @@ fn the_last_line_counts_everything_exactly() {
     for _ in 0..8 {
         let mut client = sink.connect();
         for _ in 0..50 {
-            let answer = client.ask(&request);
+            let response = client.ask(&request);
             sent += request.len() as u64;
-            received += (answer.head.len() + 4 + answer.body.len()) as u64;
+            received += (response.head.len() + 4 + response.body.len()) as u64;
         }
     }
     let stopped = sink.stop();
@@ -79,15 +79,15 @@ fn stats_leave_no_trace_and_a_reset_forgets() {
     let reset = sink.reset();
     assert_eq!((&reset["event"], &reset["target"]), (&"reset".into(), &"sink".into()));
     number(&reset, "at_ns");
-    let answers: u64 =
+    let responses: u64 =
         clients.iter_mut().map(|client| client.get("/simple").head.len() as u64 + 4 + 16).sum();
     let stopped = sink.stop();
     assert_eq!(number(&stopped, "requests_served"), 10);
-    assert_eq!(number(&stopped, "responses_bytes"), answers);
+    assert_eq!(number(&stopped, "responses_bytes"), responses);
     assert_eq!(number(&stopped, "bytes_received"), 10 * get("/simple").len() as u64);
 }
 
-/// What the reset promises: an answer received before it is forgotten, a request sent after it is
+/// What the reset promises: a response received before it is forgotten, a request sent after it is
 /// recorded, whichever threads serve them.
 #[test]
 fn a_reset_is_exact_across_threads() {
@@ -98,14 +98,14 @@ fn a_reset_is_exact_across_threads() {
             client.send(&get("/simple").repeat(round % 3 + 1));
         }
         for client in &mut clients {
-            (0..round % 3 + 1).for_each(|_| assert_eq!(client.answer().status, 200));
+            (0..round % 3 + 1).for_each(|_| assert_eq!(client.response().status, 200));
         }
         sink.reset();
         for client in &mut clients {
             client.send(&get("/simple"));
         }
         for client in &mut clients {
-            client.answer();
+            client.response();
         }
         assert_eq!(number(&sink.stats(), "requests_served"), 32, "round {round}");
     }

@@ -21,7 +21,7 @@ fn ask(sink: &Sink, count: usize) {
 
 /// A clock that counts in milliseconds misses 5.5 ms by half of one. Wake-ups are late, on a busy
 /// machine most of them by milliseconds and on an idle virtual one by tens of microseconds, so one
-/// answer in the sink's own record that is nearer is enough, in some attempts; none may be early.
+/// response in the sink's own record that is nearer is enough, in some attempts; none may be early.
 #[test]
 fn a_fixed_delay_is_true() {
     const DUE_NS: u64 = 5_500_000;
@@ -66,18 +66,18 @@ fn delays_have_their_distribution() {
 
 #[test]
 fn the_same_seed_gives_the_same_delays_and_another_seed_others() {
-    let first = slow_answers(7);
+    let first = slow_responses(7);
     assert!(first.contains(&true) && first.contains(&false), "{first:?}");
-    assert_ne!(first, slow_answers(8), "the seed makes no difference");
+    assert_ne!(first, slow_responses(8), "the seed makes no difference");
 }
 
 /// Which answers are slow with a seed, according to two runs that agree. A machine that stops for
-/// as long as a slow answer takes spoils a run, so there are some more of them; sequences that do
+/// as long as a slow response takes spoils a run, so there are some more of them; sequences that do
 /// not follow from the seed agree once in thousands of times.
-fn slow_answers(seed: u32) -> Vec<bool> {
+fn slow_responses(seed: u32) -> Vec<bool> {
     let mut runs: Vec<Vec<bool>> = Vec::new();
     for _ in 0..6 {
-        let run = slow_answers_once(seed);
+        let run = slow_responses_once(seed);
         if runs.contains(&run) {
             return run;
         }
@@ -86,7 +86,7 @@ fn slow_answers(seed: u32) -> Vec<bool> {
     panic!("no two runs with seed {seed} agree: {runs:?}");
 }
 
-fn slow_answers_once(seed: u32) -> Vec<bool> {
+fn slow_responses_once(seed: u32) -> Vec<bool> {
     let sink = Sink::start(&format!("--threads 1 --delay bimodal:0ms,100ms@30% --seed {seed}"));
     let mut client = sink.connect();
     let times = (0..20).map(|_| {
@@ -98,16 +98,16 @@ fn slow_answers_once(seed: u32) -> Vec<bool> {
 }
 
 #[test]
-fn answers_stay_in_order_and_waiting_is_recorded() {
+fn responses_stay_in_order_and_waiting_is_recorded() {
     let sink = Sink::start("--threads 1 --delay bimodal:0ms,50ms@30%");
     let mut client = sink.connect();
     let sizes = 0..40;
     client.send(&sizes.clone().map(|size| get(&format!("/bytes/{size}"))).collect::<String>());
     for size in sizes {
-        assert_eq!(client.answer().body.len(), size);
+        assert_eq!(client.response().body.len(), size);
     }
     let record = service(sink);
-    // With 30 % slow answers nearly every later one waits behind a slow one.
+    // With 30 % slow responses nearly every later one waits behind a slow one.
     assert!(number(&record, "p50") >= 50 * MS, "{record}");
 }
 
@@ -117,7 +117,7 @@ fn delays_of_different_connections_do_not_add_up() {
     let mut clients: Vec<_> = (0..50).map(|_| sink.connect()).collect();
     let begin = Instant::now();
     clients.iter_mut().for_each(|client| client.send(&get("/simple")));
-    clients.iter_mut().for_each(|client| assert_eq!(client.answer().status, 200));
+    clients.iter_mut().for_each(|client| assert_eq!(client.response().status, 200));
     assert!(begin.elapsed() >= Duration::from_millis(500));
     assert!(begin.elapsed() < Duration::from_secs(20), "not 50 times 500 ms");
 }
@@ -132,7 +132,7 @@ fn health_and_stats_are_not_delayed() {
 }
 
 #[test]
-fn requests_without_an_answer_are_said() {
+fn requests_without_a_response_are_said() {
     let sink = Sink::start("--threads 1 --delay fixed:10s");
     let mut client = sink.connect();
     client.send(&get("/simple").repeat(3));
@@ -145,7 +145,7 @@ fn requests_without_an_answer_are_said() {
 /// In a stall nothing is answered, but connections are accepted and requests are read: their
 /// arrivals, hence their times in the record, are true.
 #[test]
-fn a_stall_holds_answers_back_and_nothing_else() {
+fn a_stall_holds_responses_back_and_nothing_else() {
     let sink = Sink::start("--threads 1 --delay stall:300ms/600ms");
     let begin = Instant::now();
     let mut times = Vec::new();
@@ -161,10 +161,10 @@ fn a_stall_holds_answers_back_and_nothing_else() {
     assert!(number(&record, "max") >= 100 * MS, "{record}");
 }
 
-/// Half of the requests come early in a stall, and half 300 ms later; no answer is early. All
+/// Half of the requests come early in a stall, and half 300 ms later; no response is early. All
 /// times are from the sink's one clock. A request that missed the stall shows nothing.
 #[test]
-fn no_answer_leaves_before_the_end_of_a_stall() {
+fn no_response_leaves_before_the_end_of_a_stall() {
     let path = file("stall");
     let log = path.to_str().unwrap();
     let words = ["--threads", "1", "--delay", "stall:5s/3600s", "--log-arrivals", log];
@@ -174,7 +174,7 @@ fn no_answer_leaves_before_the_end_of_a_stall() {
     soon.iter_mut().for_each(|client| client.send(&get("/simple")));
     thread::sleep(Duration::from_millis(300));
     later.iter_mut().for_each(|client| client.send(&get("/simple")));
-    clients.iter_mut().for_each(|client| assert_eq!(client.answer().status, 200));
+    clients.iter_mut().for_each(|client| assert_eq!(client.response().status, 200));
     let stopped = sink.stop();
     let stamps = stamps(&path);
     assert_eq!(stamps.len(), 20);
@@ -182,8 +182,8 @@ fn no_answer_leaves_before_the_end_of_a_stall() {
     assert!(stamps[19] < end_ns, "the stall is five seconds long");
     // Who came first has waited longest, and who came last shortest.
     for (wait, arrival_ns) in [("max", stamps[0]), ("min", stamps[19])] {
-        let answer_ns = arrival_ns + number(&stopped["service_ns"], wait);
-        assert!(answer_ns >= end_ns, "{wait} is early: {stopped}");
+        let response_ns = arrival_ns + number(&stopped["service_ns"], wait);
+        assert!(response_ns >= end_ns, "{wait} is early: {stopped}");
     }
 }
 
@@ -196,7 +196,7 @@ fn a_capacity_is_shared_by_all_connections_and_threads() {
         let mut clients: Vec<_> = (0..20).map(|_| sink.connect()).collect();
         let begin = Instant::now();
         clients.iter_mut().for_each(|client| client.send(&get("/simple")));
-        clients.iter_mut().for_each(|client| assert_eq!(client.answer().status, 200));
+        clients.iter_mut().for_each(|client| assert_eq!(client.response().status, 200));
         let took = begin.elapsed();
         assert!(took >= Duration::from_millis(2_500), "{took:?} is more than 8 a second");
         assert!(took < Duration::from_millis(9_500), "not one after the other: {took:?}");
@@ -214,7 +214,7 @@ fn a_pipeline_is_served_at_the_capacity() {
     let mut client = sink.connect();
     let begin = Instant::now();
     client.send(&get("/simple").repeat(40));
-    (0..40).for_each(|_| drop(client.answer()));
+    (0..40).for_each(|_| drop(client.response()));
     assert!(begin.elapsed() >= Duration::from_millis(200));
     let record = service(sink);
     // The sink's own clock: the last pair begins after nineteen others.
@@ -226,8 +226,8 @@ fn slow_bytes_come_in_pieces() {
     let sink = Sink::start("--threads 1 --slow-bytes 20/10ms");
     let mut client = sink.connect();
     let begin = Instant::now();
-    let answer = client.get("/simple");
-    let bytes = answer.head.len() + 4 + answer.body.len();
+    let response = client.get("/simple");
+    let bytes = response.head.len() + 4 + response.body.len();
     let pauses = bytes.div_ceil(20) as u64 - 1;
     assert!(begin.elapsed() >= Duration::from_millis(pauses * 10 - 1));
     let record = service(sink);

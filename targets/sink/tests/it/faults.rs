@@ -5,7 +5,7 @@ use crate::sink::{Sink, number};
 use std::io::ErrorKind;
 
 #[test]
-fn connections_close_after_their_answers() {
+fn connections_close_after_their_responses() {
     let sink = Sink::start("--close-after 3");
     let mut client = sink.connect();
     assert!(!client.get("/simple").says_close());
@@ -15,12 +15,12 @@ fn connections_close_after_their_answers() {
 }
 
 #[test]
-fn a_pipeline_beyond_the_last_answer_is_dropped_without_harm() {
+fn a_pipeline_beyond_the_last_response_is_dropped_without_harm() {
     let sink = Sink::start("--close-after 3");
     let mut client = sink.connect();
     client.send(&get("/simple").repeat(10));
     for index in 0..3 {
-        assert_eq!(client.answer().says_close(), index == 2);
+        assert_eq!(client.response().says_close(), index == 2);
     }
     assert_eq!(client.rest().unwrap(), b"", "the end is orderly");
     assert_eq!(number(&sink.stop(), "requests_served"), 3);
@@ -39,14 +39,14 @@ fn connections_close_silently() {
 fn connections_close_with_a_reset() {
     let sink = Sink::start("--close-after 1 --close-silently --reset");
     let mut client = sink.connect();
-    // The reset can overtake the answer; either way it comes.
+    // The reset can overtake the response; either way it comes.
     client.send(&get("/simple"));
     let end = client.rest().unwrap_err();
     assert_eq!(end.kind(), ErrorKind::ConnectionReset);
 }
 
 #[test]
-fn some_answers_have_another_status() {
+fn some_responses_have_another_status() {
     let sink = Sink::start("--threads 1 --status 500:30% --status 404:20%");
     let mut client = sink.connect();
     let statuses: Vec<u16> = (0..1_000).map(|_| client.get("/simple").status).collect();
@@ -58,12 +58,12 @@ fn some_answers_have_another_status() {
 }
 
 #[test]
-fn some_answers_end_in_the_middle() {
+fn some_responses_end_in_the_middle() {
     let sink = Sink::start("--threads 1 --truncate 100%");
     for path in ["/simple", "/bytes/100000", "/chunked/100000"] {
         let mut client = sink.connect();
         client.send(&get(path));
-        let error = client.try_answer().unwrap_err();
+        let error = client.try_respond().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{path}");
     }
     let mut client = sink.connect();
@@ -73,14 +73,14 @@ fn some_answers_end_in_the_middle() {
 }
 
 #[test]
-fn some_answers_are_garbage() {
+fn some_responses_are_garbage() {
     let sink = Sink::start("--threads 1 --garbage 20%");
     let (mut good, mut garbage) = (0, 0);
     for _ in 0..300 {
         let mut client = sink.connect();
         client.send(&get("/simple"));
-        match client.try_answer() {
-            Ok(answer) => good += u32::from(answer.status == 200),
+        match client.try_respond() {
+            Ok(response) => good += u32::from(response.status == 200),
             Err(error) => garbage += u32::from(error.kind() == ErrorKind::InvalidData),
         }
     }

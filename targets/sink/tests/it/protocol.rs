@@ -13,7 +13,7 @@ fn is_pattern(body: &[u8], length: usize) -> bool {
 }
 
 #[test]
-fn every_path_has_its_answer() {
+fn every_path_has_its_response() {
     let sink = Sink::start("");
     let mut client = sink.connect();
     let simple = client.get("/simple");
@@ -40,18 +40,18 @@ fn a_body_of_64_mib_comes_whole() {
 }
 
 #[test]
-fn pipelined_answers_keep_their_order() {
+fn pipelined_responses_keep_their_order() {
     let sink = Sink::start("");
     let mut client = sink.connect();
     let sizes: Vec<usize> = (0..3_000).map(|index| index * 7 % 997).collect();
     let requests: String = sizes.iter().map(|size| get(&format!("/bytes/{size}"))).collect();
     client.send(&requests);
     for size in sizes {
-        assert!(is_pattern(&client.answer().body, size), "{size}");
+        assert!(is_pattern(&client.response().body, size), "{size}");
     }
 }
 
-/// Answers that nobody reads fill every buffer on the way; then they must all come.
+/// Responses that nobody reads fill every buffer on the way; then they must all come.
 #[test]
 fn a_pipeline_of_any_depth_comes_through() {
     let sink = Sink::start("--threads 1");
@@ -63,7 +63,7 @@ fn a_pipeline_of_any_depth_comes_through() {
         scope.spawn(move || (0..depth / 1_000).for_each(|_| sender.send(&requests)));
         thread::sleep(Duration::from_millis(50));
         for index in 0..depth {
-            assert_eq!(receiver.answer().status, 200, "{index}");
+            assert_eq!(receiver.response().status, 200, "{index}");
         }
     });
     assert_eq!(number(&sink.stop(), "requests_served"), depth);
@@ -78,8 +78,8 @@ fn requests_may_be_split_anywhere() {
         client.send(&byte.to_string());
         thread::sleep(Duration::from_micros(100));
     }
-    assert_eq!(client.answer().body, b"012");
-    assert_eq!(client.answer().body, b"01234");
+    assert_eq!(client.response().body, b"012");
+    assert_eq!(client.response().body, b"01234");
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn heads_have_no_body() {
 fn connections_end_as_clients_ask() {
     let sink = Sink::start("");
     let mut client = sink.connect();
-    let answer = client.ask("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(answer.says_close());
+    let response = client.ask("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(response.says_close());
     assert_eq!(client.rest().unwrap(), b"");
     let mut client = sink.connect();
     assert!(client.ask("GET /bytes/9 HTTP/1.0\r\n\r\n").says_close());
@@ -139,7 +139,7 @@ fn a_client_that_has_said_its_end_gets_its_answers() {
     let mut client = sink.connect();
     client.send(&get("/simple").repeat(3));
     client.end();
-    (0..3).for_each(|_| assert_eq!(client.answer().status, 200));
+    (0..3).for_each(|_| assert_eq!(client.response().status, 200));
     assert_eq!(client.rest().unwrap(), b"");
 }
 
@@ -170,11 +170,11 @@ fn what_is_not_http_is_refused_and_the_refusal_arrives() {
     ];
     for (text, status) in cases {
         let mut client = sink.connect();
-        let answer = client.ask(&format!("{}{text}", get("/simple")));
-        assert_eq!(answer.status, 200, "what came before is answered");
-        let answer = client.answer();
-        assert_eq!(answer.status, status, "{text:.60}");
-        assert!(answer.says_close());
+        let response = client.ask(&format!("{}{text}", get("/simple")));
+        assert_eq!(response.status, 200, "what came before is answered");
+        let response = client.response();
+        assert_eq!(response.status, status, "{text:.60}");
+        assert!(response.says_close());
         assert_eq!(client.rest().unwrap(), b"");
     }
     assert_eq!(number(&sink.stop(), "requests_refused"), cases.len() as u64);
@@ -187,7 +187,7 @@ fn a_refusal_survives_a_client_that_goes_on_sending() {
     let large = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n";
     client.send(&format!("{large}{}", "x".repeat(2_000_000)));
     thread::sleep(Duration::from_millis(50));
-    assert_eq!(client.answer().status, 413);
+    assert_eq!(client.response().status, 413);
 }
 
 #[test]

@@ -48,14 +48,14 @@ impl Sink {
 
     /// The record so far.
     pub fn stats(&self) -> Value {
-        let answer = self.connect().get("/stats");
-        serde_json::from_slice(&answer.body).unwrap()
+        let response = self.connect().get("/stats");
+        serde_json::from_slice(&response.body).unwrap()
     }
 
     /// Forgets the record.
     pub fn reset(&self) -> Value {
-        let answer = self.connect().ask("POST /stats/reset HTTP/1.1\r\nHost: a\r\n\r\n");
-        serde_json::from_slice(&answer.body).unwrap()
+        let response = self.connect().ask("POST /stats/reset HTTP/1.1\r\nHost: a\r\n\r\n");
+        serde_json::from_slice(&response.body).unwrap()
     }
 
     /// Stops it with SIGTERM; returns its last line, which must be the only other one.

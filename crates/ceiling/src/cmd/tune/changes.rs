@@ -3,13 +3,13 @@
 use super::wish::WishOptions;
 use super::{far, print, watch};
 use crate::exit::{Code, Failure};
-use crate::far::ProbeOptions;
 use crate::options::Colour;
+use crate::remote_probe::ProbeOptions;
 use crate::session;
 use crate::signals::patient_flag;
 use clap::Args;
 use model::root::Root;
-use model::tuning::{Answer, Fate, Order, Row};
+use model::tuning::{Fate, Order, Response, Row};
 use model::units::parse_duration_ns;
 use report::sections::tuning;
 use report::text::draw;
@@ -175,8 +175,8 @@ pub fn apply(command: &Apply) -> Result<Code, Failure> {
         disruptive: command.allow_disruptive,
         deadline_ns: command.deadline.map(|left| left.as_nanos() as u64),
     };
-    if let Some(answer) = far::order(&command.probe, order)? {
-        return far_apply(command, answer);
+    if let Some(response) = far::order(&command.probe, order)? {
+        return far_apply(command, response);
     }
     let (host, wish) = command.wish.resolve()?;
     let journal = command.journal.open()?;
@@ -246,19 +246,19 @@ fn finish(command: &Apply, journal: &Journal, applied: &Applied) -> Result<Code,
 }
 
 /// What became of an apply on the host of a probe.
-fn far_apply(command: &Apply, answer: Answer) -> Result<Code, Failure> {
+fn far_apply(command: &Apply, response: Response) -> Result<Code, Failure> {
     if command.json {
         print(&json!({
-            "schema": "ceiling.tune/1", "transaction": answer.transaction, "rows": answer.rows,
-            "error": answer.error, "left": answer.left,
+            "schema": "ceiling.tune/1", "transaction": response.transaction, "rows": response.rows,
+            "error": response.error, "left": response.left,
         }))?;
     } else {
-        answer.rows.iter().for_each(teller(false));
+        response.rows.iter().for_each(teller(false));
     }
-    if let Some(failure) = far_failure(&answer) {
+    if let Some(failure) = far_failure(&response) {
         return Err(failure);
     }
-    let Answer { transaction, rows, .. } = answer;
+    let Response { transaction, rows, .. } = response;
     let made = rows.iter().filter(|row| row.fate == Fate::Applied).count();
     if made == 0 {
         session::to_stdout(if command.json { "" } else { "nothing to change\n" })?;
@@ -273,10 +273,10 @@ fn far_apply(command: &Apply, answer: Answer) -> Result<Code, Failure> {
 }
 
 /// Why an apply on the host of a probe failed, as one here would tell it.
-fn far_failure(answer: &Answer) -> Option<Failure> {
-    let why = format!("the probe's host: {}", answer.error.as_ref()?);
-    Some(match &answer.transaction {
-        _ if answer.left > 0 => Failure::Left(why),
+fn far_failure(response: &Response) -> Option<Failure> {
+    let why = format!("the probe's host: {}", response.error.as_ref()?);
+    Some(match &response.transaction {
+        _ if response.left > 0 => Failure::Left(why),
         // Nothing was begun: what was asked cannot be.
         None => Failure::Usage(why),
         Some(_) => Failure::File(why),
@@ -315,8 +315,8 @@ fn told(command: &Apply, journal: &str, made: usize, id: &str, rows: &[Row]) -> 
 }
 
 pub fn status(command: &Status) -> Result<Code, Failure> {
-    if let Some(answer) = far::order(&command.probe, Order::Status)? {
-        return far_status(command, far::all_well(answer)?.rows);
+    if let Some(response) = far::order(&command.probe, Order::Status)? {
+        return far_status(command, far::all_well(response)?.rows);
     }
     let host = Host::look(Root::default());
     let standing = tune::standing(&host, &command.journal.open()?)?;
@@ -363,8 +363,8 @@ pub fn revert(command: &Revert) -> Result<Code, Failure> {
     let mut tell = teller(command.json);
     let order = Order::Revert { transaction: command.transaction.clone() };
     let rows = match far::order(&command.probe, order)? {
-        Some(answer) => {
-            let rows = far::all_well(answer)?.rows;
+        Some(response) => {
+            let rows = far::all_well(response)?.rows;
             rows.iter().for_each(tell);
             rows
         }
@@ -392,7 +392,7 @@ pub fn revert(command: &Revert) -> Result<Code, Failure> {
 pub fn keep(command: &Keep) -> Result<Code, Failure> {
     let order = Order::Keep { transaction: command.transaction.clone() };
     let kept = match far::order(&command.probe, order)? {
-        Some(answer) => far::all_well(answer)?.transaction.into_iter().collect(),
+        Some(response) => far::all_well(response)?.transaction.into_iter().collect(),
         None => {
             let host = Host::look(Root::default());
             let journal = command.journal.open()?;
@@ -442,14 +442,14 @@ mod tests {
                 left,
             };
             let here = Failure::from(error()).code();
-            let far = far_failure(&far::answer(Err(error()))).map(|failure| failure.code());
+            let far = far_failure(&far::response(Err(error()))).map(|failure| failure.code());
             assert_eq!(here, if left > 0 { Code::Unmet } else { Code::Internal });
             assert_eq!(far, Some(here), "{fate:?}, {left} left");
         }
         let refused = TuneError::Refused { rows: vec![row(Fate::Refused)] };
-        let far = far_failure(&far::answer(Err(refused))).map(|failure| failure.code());
+        let far = far_failure(&far::response(Err(refused))).map(|failure| failure.code());
         assert_eq!(far, Some(Code::Usage), "nothing was begun");
-        assert!(far_failure(&Answer::default()).is_none());
+        assert!(far_failure(&Response::default()).is_none());
     }
 
     #[test]

@@ -6,11 +6,11 @@
 use super::changes::which;
 use super::{changes, watch, wish};
 use crate::exit::Failure;
-use crate::far::ProbeOptions;
+use crate::remote_probe::ProbeOptions;
+use host::Tree;
 use lab::drift::Looks;
 use model::root::Root;
-use model::tuning::{Answer, Order, Row, Scope, Signals, Wanted};
-use probe::Tree;
+use model::tuning::{Order, Response, Row, Scope, Signals, Wanted};
 use remote::{Call, Look, Tuner};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ impl Hands {
         Self { journal: journal.folder(), may_change: false, server }
     }
 
-    fn try_carry_out(&self, order: &Order, server: &mut Server) -> Result<Answer, String> {
+    fn try_carry_out(&self, order: &Order, server: &mut Server) -> Result<Response, String> {
         let journal = Journal::open(&self.journal).map_err(|error| error.to_string())?;
         // What is changed is in the journal: a server that has ended does not matter to it.
         let host = || Host::look(Root::default());
@@ -129,7 +129,7 @@ impl Hands {
                 let (host, wish) = server.look(wanted)?;
                 let planned = tune::plan(&host, &wish, None);
                 let rows = planned.into_iter().map(|planned| planned.row).collect();
-                Ok(Answer { rows, ..Answer::default() })
+                Ok(Response { rows, ..Response::default() })
             }
             Order::Apply { wanted, disruptive, deadline_ns } => {
                 let (host, wish) = server.look(wanted)?;
@@ -142,34 +142,34 @@ impl Hands {
                     note: "ordered over the line of the probe",
                     ..Options::default()
                 };
-                Ok(answer(tune::apply(&host, &journal, &planned, &options, &mut silent)))
+                Ok(response(tune::apply(&host, &journal, &planned, &options, &mut silent)))
             }
             Order::Status => {
                 let rows = tune::status(&host(), &journal).map_err(|error| error.to_string())?;
-                Ok(Answer { rows, ..Answer::default() })
+                Ok(Response { rows, ..Response::default() })
             }
             Order::Revert { transaction } => {
                 let which = which(transaction.as_ref());
                 match tune::revert(&host(), &journal, &which, &mut silent) {
-                    Ok(rows) => Ok(Answer { rows, ..Answer::default() }),
-                    Err(error) => Ok(answer(Err(error))),
+                    Ok(rows) => Ok(Response { rows, ..Response::default() }),
+                    Err(error) => Ok(response(Err(error))),
                 }
             }
             Order::Keep { transaction } => {
                 let kept = tune::keep(&host(), &journal, &which(transaction.as_ref()));
                 let kept = kept.map_err(|error| error.to_string())?;
                 let transaction = (!kept.is_empty()).then(|| kept.join(", "));
-                Ok(Answer { transaction, ..Answer::default() })
+                Ok(Response { transaction, ..Response::default() })
             }
         }
     }
 }
 
 /// What became of an apply, for whoever ordered it.
-pub fn answer(done: Result<tune::Applied, TuneError>) -> Answer {
+pub fn response(done: Result<tune::Applied, TuneError>) -> Response {
     let error = match done {
         Ok(tune::Applied { transaction, rows }) => {
-            return Answer { transaction: Some(transaction), rows, ..Answer::default() };
+            return Response { transaction: Some(transaction), rows, ..Response::default() };
         }
         Err(error) => error,
     };
@@ -180,7 +180,7 @@ pub fn answer(done: Result<tune::Applied, TuneError>) -> Answer {
         // How much it is nobody can tell.
         _ => (None, Vec::new(), usize::from(is_left)),
     };
-    Answer { transaction, rows, error: Some(why), left: left as u64 }
+    Response { transaction, rows, error: Some(why), left: left as u64 }
 }
 
 impl Tuner for Hands {
@@ -188,11 +188,11 @@ impl Tuner for Hands {
         self.may_change
     }
 
-    fn carry_out(&self, order: &Order) -> Answer {
+    fn carry_out(&self, order: &Order) -> Response {
         // A panic while an order was carried out left the journal as it is: on disk.
         let mut server = self.server.lock().unwrap_or_else(|broken| broken.into_inner());
         let done = self.try_carry_out(order, &mut server);
-        done.unwrap_or_else(|why| Answer { error: Some(why), ..Answer::default() })
+        done.unwrap_or_else(|why| Response { error: Some(why), ..Response::default() })
     }
 
     fn watch(&self) -> Look {
@@ -202,7 +202,7 @@ impl Tuner for Hands {
 }
 
 /// Gives an order to the host of a probe, when one is named.
-pub fn order(probe: &ProbeOptions, order: Order) -> Result<Option<Answer>, Failure> {
+pub fn order(probe: &ProbeOptions, order: Order) -> Result<Option<Response>, Failure> {
     let Some(choice) = probe.choice()? else { return Ok(None) };
     let call = Call {
         address: choice.address,
@@ -225,11 +225,11 @@ pub fn predicted(mut rows: Vec<Row>, signals: Option<&Signals>) -> Vec<Row> {
     rows
 }
 
-/// The answer, unless the far host says that it could not.
-pub fn all_well(answer: Answer) -> Result<Answer, Failure> {
-    match answer.error {
-        None => Ok(answer),
-        Some(why) if answer.left > 0 => Err(Failure::Left(format!("the probe's host: {why}"))),
+/// The response, unless the far host says that it could not.
+pub fn all_well(response: Response) -> Result<Response, Failure> {
+    match response.error {
+        None => Ok(response),
+        Some(why) if response.left > 0 => Err(Failure::Left(format!("the probe's host: {why}"))),
         Some(why) => Err(Failure::Usage(format!("the probe's host: {why}"))),
     }
 }

@@ -71,7 +71,7 @@ impl WishOptions {
 pub fn resolve(wanted: &Wanted) -> Result<(Host, Wish), String> {
     let mut host = Host::look(Root::default());
     if let Some(pid) = wanted.server_pid {
-        let tree = probe::Tree::of(pid).map_err(|error| told(pid, &error))?;
+        let tree = ::host::Tree::of(pid).map_err(|error| told(pid, &error))?;
         host.servers = tree.pids().to_vec();
     }
     let wish = Wish::resolve(wanted, &host)?;

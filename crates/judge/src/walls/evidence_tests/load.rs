@@ -9,7 +9,9 @@ pub(super) const MEASUREMENT: &[Row] = &[
     Row {
         wall: WallId::M1,
         shown: |scene| scene.fixture.point.rate *= 10.0,
-        without: &[("more answers than were in flight", |scene| scene.fixture.point.rate /= 10.0)],
+        without: &[("more responses than were in flight", |scene| {
+            scene.fixture.point.rate /= 10.0
+        })],
     },
     Row {
         wall: WallId::M2,
@@ -134,7 +136,7 @@ pub(super) const CLIENT: &[Row] = &[
         },
         without: &[
             ("a closed window", |scene| scene.fixture.limited(0.9, 0.05, 0.0)),
-            ("unread answers", |scene| scene.fixture.unread_at_client(0.0)),
+            ("unread responses", |scene| scene.fixture.unread_at_client(0.0)),
             ("samples of sockets", |scene| scene.fixture.observed.census = None),
         ],
     },

@@ -1,9 +1,9 @@
 //! The path and the server's kernel.
 
 use super::Row;
-use crate::observe::{ConntrackUse, QueuePeak};
 use model::reading::OpenFiles;
 use model::wall::WallId;
+use observe::{ConntrackUse, QueuePeak};
 
 pub(super) const PATH: &[Row] = &[
     Row {
@@ -127,7 +127,7 @@ pub(super) const KERNEL: &[Row] = &[
         without: &[
             ("packets that wait", |scene| scene.fixture.shaper(1200.0, 0.1)),
             ("large packets", |scene| scene.fixture.shaper(150.0, 0.9)),
-            ("our answers among them", |scene| {
+            ("our responses among them", |scene| {
                 scene.fixture.observed.qdiscs.as_mut().unwrap()[0].bytes_s = 1000.0;
             }),
             ("disciplines", |scene| scene.fixture.observed.qdiscs = None),
@@ -164,7 +164,7 @@ pub(super) const KERNEL: &[Row] = &[
         shown: |scene| scene.fixture.limited(0.9, 0.0, 0.5),
         without: &[
             ("a full buffer", |scene| scene.fixture.limited(0.9, 0.0, 0.05)),
-            ("answers outstanding", |scene| scene.fixture.limited(0.05, 0.0, 0.5)),
+            ("responses outstanding", |scene| scene.fixture.limited(0.05, 0.0, 0.5)),
             ("samples of sockets", |scene| scene.fixture.observed.census = None),
         ],
     },

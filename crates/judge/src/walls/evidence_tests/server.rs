@@ -2,10 +2,10 @@
 
 use super::{Change, Row, Scene};
 use crate::fixture::Fixture;
-use crate::observe::{DownstreamUse, Observed, QueuePeak};
 use model::histogram::Summary;
 use model::reading::Doing;
 use model::wall::WallId;
+use observe::{DownstreamUse, Observed, QueuePeak};
 use std::collections::BTreeMap;
 
 pub(super) const SERVER: &[Row] = &[
@@ -171,7 +171,7 @@ pub(super) const APPLICATION: &[Row] = &[
             ("refusals", |scene| {
                 scene.fixture.point.status.insert("4xx".to_string(), 0);
             }),
-            ("even answers", |scene| {
+            ("even responses", |scene| {
                 for (at, tenth) in scene.fixture.point.per_100ms.iter_mut().enumerate() {
                     *tenth = *tenth + at as u64 % 2 * 30 - 15;
                 }
@@ -187,7 +187,7 @@ pub(super) const APPLICATION: &[Row] = &[
         },
         without: &[
             ("stops", |scene| scene.fixture.stopped(0.0)),
-            ("slow answers", |scene| scene.fixture.point.service_ns.max = Some(9_000_000)),
+            ("slow responses", |scene| scene.fixture.point.service_ns.max = Some(9_000_000)),
             UNSEEN,
         ],
     },
@@ -213,11 +213,11 @@ pub(super) const APPLICATION: &[Row] = &[
             scene.fixture.unsent_at_server(0.8);
         },
         without: &[
-            ("answers that take 40 ms", |scene| {
+            ("responses that take 40 ms", |scene| {
                 scene.fixture.point.service_ns.p50 = Some(8_000_000);
             }),
             ("delayed acknowledgements", |scene| scene.fixture.tcp("TcpExt.DelayedACKs", 10)),
-            ("answers in the sockets", |scene| scene.fixture.unsent_at_server(0.0)),
+            ("responses in the sockets", |scene| scene.fixture.unsent_at_server(0.0)),
             ("counters", |scene| scene.fixture.observed.tcp = None),
         ],
     },

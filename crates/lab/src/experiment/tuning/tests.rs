@@ -1,7 +1,7 @@
 //! What plans would turn on made-up hosts.
 
 use super::*;
-use crate::made_up::MadeUp;
+use crate::fake_host::MadeUp;
 use std::collections::BTreeMap;
 
 fn tune(values: &[(&str, &str)]) -> Tune {

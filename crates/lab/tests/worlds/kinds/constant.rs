@@ -1,4 +1,4 @@
-//! A server whose every answer takes the same time.
+//! A server whose every response takes the same time.
 
 use super::{Kind, not_ours};
 use crate::laws::{self, Findings, PUNCTUAL};
@@ -55,7 +55,7 @@ fn true_capacity(seen: &Seen, findings: &mut Findings) {
     let connections = f64::from(point.load.connections);
     let alone = connections * 1e9 / (service_ns + 2.0 * server.path_ns as f64);
     let bound = server.capacity().min(alone);
-    // A turn of the worker lies between an answer and the next request, and an edge at each end.
+    // A turn of the worker lies between a response and the next request, and an edge at each end.
     let edges = 2.0 * connections / point.load.duration_s;
     let turn = (30_000.0 / service_ns).min(0.1);
     if point.rate > bound + edges || point.rate < bound * (1.0 - turn) - edges {

@@ -115,7 +115,7 @@ pub const SILENT: Kind = Kind {
     },
 };
 
-/// Resets a share of connections in the place of an answer.
+/// Resets a share of connections in the place of a response.
 pub const RESETS: Kind = Kind {
     name: "resets",
     seeds: 20,

@@ -46,7 +46,7 @@ pub const FROZEN: Kind = Kind {
     check: |seen, findings| blameless(seen, findings, 320 * MS),
 };
 
-/// Each answer costs it so much that it cannot do more.
+/// Each response costs it so much that it cannot do more.
 pub const SLOW: Kind = Kind {
     name: "slow-generator",
     seeds: 25,

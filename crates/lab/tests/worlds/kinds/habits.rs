@@ -6,7 +6,7 @@ use crate::stage::{Drawn, MS, S, closed, open, servers};
 use engine::simulate::server::{Discipline, Halts, Server, Service};
 use model::load::{Spacing, Warmup};
 
-/// Closes each connection after one answer, or after some.
+/// Closes each connection after one response, or after some.
 pub const CLOSING: Kind = Kind {
     name: "closing",
     seeds: 25,
@@ -62,7 +62,7 @@ pub const SLOW_START: Kind = Kind {
     },
 };
 
-/// Most answers are fast and a few are very slow.
+/// Most responses are fast and a few are very slow.
 pub const HEAVY: Kind = Kind {
     name: "heavy-tail",
     seeds: 25,
@@ -101,7 +101,7 @@ pub const POOL: Kind = Kind {
     },
 };
 
-/// Each answer comes in pieces with pauses between them.
+/// Each response comes in pieces with pauses between them.
 pub const PIECES: Kind = Kind {
     name: "slow-bytes",
     seeds: 15,
@@ -117,7 +117,7 @@ pub const PIECES: Kind = Kind {
     },
 };
 
-/// An empty line behind each answer, as old servers send it.
+/// An empty line behind each response, as old servers send it.
 pub const STRAYS: Kind = Kind {
     name: "stray-bytes",
     seeds: 15,

@@ -1,0 +1,67 @@
+//! What an experiment changes at a server is put back, whatever ends the run.
+
+use crate::harness::limited::Limited;
+use crate::harness::{ceiling, must_be_root, signal, turn};
+
+#[test]
+fn an_interrupt_in_the_middle_puts_the_server_back() {
+    let _turn = turn();
+    must_be_root();
+    let limited = Limited::new("interrupted");
+    let before = limited.state();
+    let child = limited.begin_until_touched();
+    signal(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("it was interrupted"), "{text}");
+    assert_eq!((limited.state(), limited.journals()), (before, 0));
+}
+
+#[test]
+fn what_a_killed_run_left_is_put_back_by_the_next() {
+    let _turn = turn();
+    must_be_root();
+    let limited = Limited::new("killed");
+    let before = limited.state();
+    let mut child = limited.begin_until_touched();
+    let another = |limited: &Limited| {
+        let null = ["load", "http://null/", "--driver", "null", "-d", "100ms", "--warmup", "0"];
+        let mut command = ceiling(&[&null[..], &["-t", "1", "-q"]].concat());
+        command.env("CEILING_TUNE_JOURNAL", limited.journal()).output().unwrap().stderr
+    };
+    assert_eq!(another(&limited), b"", "the owner is alive, so its change stays");
+    assert!(!limited.members().contains(&limited.server.pid));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(limited.journals(), 1);
+    assert!(!limited.members().contains(&limited.server.pid), "nobody was there to do it");
+    let told = String::from_utf8(another(&limited)).unwrap();
+    assert!(told.contains("put back") && told.contains("killed"), "{told}");
+    assert_eq!((limited.state(), limited.journals()), (before, 0));
+}
+
+#[test]
+fn tune_shows_and_undoes_what_a_killed_run_left() {
+    let _turn = turn();
+    must_be_root();
+    let limited = Limited::new("shown");
+    let before = limited.state();
+    let mut child = limited.begin_until_touched();
+    let tune = |word: &str| {
+        let mut command = ceiling(&["tune", word]);
+        let output = command.env("CEILING_TUNE_JOURNAL", limited.journal()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let running = tune("status");
+    let holder = format!("an experiment of process {}", child.id());
+    assert!(running.contains("server-cpu-time") && running.contains(&holder), "{running}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = tune("status");
+    assert!(left.contains("server-cpu-time") && !left.contains(&holder), "{left}");
+    assert_eq!(limited.journals(), 1);
+    tune("revert");
+    assert_eq!((limited.state(), limited.journals()), (before, 0));
+}

@@ -1,0 +1,389 @@
+//! Two machines, each with a kernel, clocks, control groups and a network device of four queues of
+//! its own: the second machine of `scripts/vm/run` does what this one sends to its shell.
+
+use crate::harness::{Folder, Said, ceiling, count, must_be_root, program, turn};
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Only a hang takes longer.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Runs a script on the other machine; gives what it printed.
+fn there(script: &str) -> String {
+    let address = std::env::var("CEILING_TEST_FAR");
+    let address = address.expect("CEILING_TEST_FAR is ADDRESS:PORT of a shell: scripts/vm/all");
+    let mut stream = TcpStream::connect(&address).expect("the other machine serves its shell");
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "(set -e\n{script}\n) 2>&1\necho \"exit $?\"\n").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    let (said, code) = said.trim_end().rsplit_once("exit ").expect("an exit code");
+    assert_eq!(code, "0", "{script}: {said}");
+    said.trim_end().to_string()
+}
+
+/// A server and a probe on the other machine, which end with the test.
+struct Ground {
+    url: String,
+    server: u32,
+    flags: Vec<String>,
+    folder: Folder,
+}
+
+impl Ground {
+    fn new(name: &str) -> Self {
+        must_be_root();
+        let folder = Folder::new(name);
+        let (ceiling, sink) = (env!("CARGO_BIN_EXE_ceiling"), program("target-sink"));
+        let said = there(&format!(
+            "rm -rf /tmp/far && mkdir /tmp/far && cd /tmp/far
+             export CEILING_TUNE_JOURNAL=/tmp/far/journal
+             setsid {ceiling} probe serve --listen 10.98.0.1:9200 --token-file token --allow-tune \
+               >ready 2>told </dev/null &
+             echo $! >pids
+             setsid {} --addr 10.98.0.1 --port 0 >listening 2>told-by-sink </dev/null &
+             echo $! >>pids
+             until grep -q 'ready on' ready && grep -q listening listening; do sleep 0.1; done
+             cat listening token; grep -o -e '--probe-pin [0-9a-f]*' ready",
+            sink.display()
+        ));
+        let [listening, token, pin] = said.lines().collect::<Vec<_>>()[..] else {
+            panic!("{said}")
+        };
+        let listening: Value = serde_json::from_str(listening).unwrap();
+        fs::write(folder.file("token"), token).unwrap();
+        let flags = ["--probe", "10.98.0.1:9200", "--probe-token-file", &folder.file("token")];
+        let flags = flags.into_iter().chain(pin.split(' ')).map(str::to_string).collect();
+        let url = format!("http://{}/simple", listening["addr"].as_str().unwrap());
+        Self { url, server: count(&listening, "/pid") as u32, flags, folder }
+    }
+
+    /// A load from here, which the probe there watches.
+    fn load(&self, more: &[&str]) -> Value {
+        let load = ["load", &self.url, "-c", "8", "-t", "2", "-q", "--json"];
+        let said = ceiling(&[&load, more].concat()).args(&self.flags).output().unwrap();
+        let record = Said::of(said).record();
+        assert_eq!(record["outcome"], "complete", "{record:#}");
+        assert_eq!(record["target"]["probe"]["lost"], Value::Null, "{record:#}");
+        let requests = &record["points"][0]["requests"];
+        let [sent, failed] = ["/sent", "/failed"].map(|name| count(requests, name));
+        assert_eq!(sent, count(requests, "/completed") + failed + count(requests, "/unanswered"));
+        assert_eq!(failed, 0, "{:#}", record["points"][0]);
+        record
+    }
+
+    /// What the probe there read of one kind, as it is kept beside the run.
+    fn readings(&self, kind: &str) -> Vec<Value> {
+        let runs = self.folder.file("runs");
+        self.load(&["-d", "3s", "--runs", &runs]);
+        let run = fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
+        let text = fs::read_to_string(run.join("server-readings.ndjson")).unwrap();
+        let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let of_kind = all.filter_map(|reading| find(&reading, kind).cloned());
+        let readings: Vec<_> = of_kind.collect();
+        assert!(readings.len() > 1, "{kind} in {text:.2000}");
+        readings
+    }
+
+    fn tune(&self, arguments: &[&str]) -> Said {
+        let mut command = ceiling(&["tune"]);
+        Said::of(command.args(arguments).args(&self.flags).output().unwrap())
+    }
+
+    fn good(&self, arguments: &[&str]) -> Said {
+        let said = self.tune(arguments);
+        assert_eq!(said.code, 0, "{arguments:?}\n{}{}", said.stdout, said.stderr);
+        said
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        there("kill -9 $(cat /tmp/far/pids) || true");
+    }
+}
+
+/// The value under a name, somewhere in a document.
+fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    let inside = value.as_object()?;
+    inside.get(name).or_else(|| inside.values().find_map(|inner| find(inner, name)))
+}
+
+/// Everything that says where packets of the other machine's device go.
+fn steering() -> String {
+    there(
+        "for file in /proc/irq/*/smp_affinity_list /sys/class/net/eth0/queues/*/[rx]ps_* \
+         /proc/sys/net/core/rps_sock_flow_entries; do echo $file $(cat $file); done",
+    )
+}
+
+/// Since this machine began, nanoseconds.
+fn monotonic_ns() -> i128 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a local variable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
+}
+
+/// Sets the wall clock there, and sets it right at the end.
+struct Clock;
+
+impl Clock {
+    fn ahead(seconds: i64) -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        there(&format!("date -s @{}", now.as_secs() as i64 + seconds));
+        Self
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        std::mem::forget(Self::ahead(0));
+    }
+}
+
+#[test]
+fn clocks_differ_by_what_is_said_whatever_their_calendars_show() {
+    let _turn = turn();
+    for ahead_s in [3600, -86_400] {
+        let _clock = Clock::ahead(ahead_s);
+        let ground = Ground::new("two-clock");
+        let record = ground.load(&["-d", "3s"]);
+        let before_ns = monotonic_ns();
+        let uptime: f64 = there("cut -d ' ' -f 1 /proc/uptime").parse().unwrap();
+        let after_ns = monotonic_ns();
+        // It is shown in hundredths of a second, cut off.
+        let there_ns = (uptime * 1e9) as i128;
+        let clock = &record["target"]["probe"]["clock"];
+        let offset_ns = i128::from(clock["offset_ns"].as_i64().unwrap());
+        let error_ns = i128::from(count(clock, "/error_ns"));
+        let bounds = (there_ns - after_ns, there_ns + 10_000_000 - before_ns);
+        assert!(offset_ns + error_ns >= bounds.0, "{clock}, and {bounds:?}");
+        assert!(offset_ns - error_ns <= bounds.1, "{clock}, and {bounds:?}");
+        assert!(offset_ns > error_ns, "it began earlier: {clock}");
+        assert!(count(clock, "/round_trips") > 0, "{clock}");
+        // Readings from there are found in a window of here.
+        let cpu = &record["points"][0]["cpu"];
+        assert!(cpu["server_us_per_request"].as_f64().is_some_and(|us| us > 0.0), "{cpu}");
+    }
+}
+
+#[test]
+fn a_calendar_that_is_set_in_mid_run_changes_nothing() {
+    let _turn = turn();
+    let ground = Ground::new("two-jump");
+    let record = std::thread::scope(|scope| {
+        let load = scope.spawn(|| ground.load(&["-d", "6s", "--warmup", "0"]));
+        std::thread::sleep(Duration::from_secs(3));
+        let _clock = Clock::ahead(-7200);
+        load.join().unwrap()
+    });
+    let cpu = &record["points"][0]["cpu"];
+    assert!(cpu["server_us_per_request"].as_f64().is_some_and(|us| us > 0.0), "{cpu}");
+}
+
+/// Interrupts of the queues of the device there, by CPU.
+fn interrupts() -> Vec<u64> {
+    let text = there("grep -E 'virtio[0-9]+-(in|out)put' /proc/interrupts");
+    let mut sums = vec![0; 4];
+    for line in text.lines() {
+        for (cpu, word) in line.split_whitespace().skip(1).take(4).enumerate() {
+            sums[cpu] += word.parse::<u64>().unwrap();
+        }
+    }
+    sums
+}
+
+#[test]
+fn interrupts_there_come_to_the_cpu_that_was_meant() {
+    let _turn = turn();
+    let ground = Ground::new("two-irq");
+    let before = steering();
+    for cpu in [3, 1] {
+        let cpus = format!("{cpu}/0-3");
+        let apply = ["apply", "--device", "eth0", "--only", "irq-affinity", "--cpus", &cpus];
+        let applied = ground.good(&[&apply[..], &["--json"]].concat()).record();
+        let rows = applied["rows"].as_array().unwrap();
+        assert!(rows.len() >= 7, "four queues, two ways; one may be there: {applied:#}");
+        assert!(rows.iter().all(|row| row["fate"] == "applied"), "{applied:#}");
+        // An interrupt moves when it is handled the next time.
+        ground.load(&["-n", "400"]);
+        let first = interrupts();
+        ground.load(&["-n", "400"]);
+        let came: Vec<u64> = interrupts().iter().zip(first).map(|(now, then)| now - then).collect();
+        let elsewhere: u64 = (0..4).filter(|at| *at != cpu).map(|at| came[at]).sum();
+        assert!(came[cpu] > 0 && elsewhere == 0, "all to {cpu}: {came:?}");
+        ground.good(&["status"]);
+        ground.good(&["revert"]);
+        assert_eq!(steering(), before);
+    }
+}
+
+#[test]
+fn packets_there_are_steered_and_put_back() {
+    let _turn = turn();
+    let ground = Ground::new("two-rps");
+    let before = steering();
+    // The tenth column: packets that were taken in for another CPU.
+    let steered = || -> u64 {
+        let text = there("cut -d ' ' -f 10 /proc/net/softnet_stat");
+        text.lines().map(|word| u64::from_str_radix(word, 16).unwrap()).sum()
+    };
+    ground.load(&["-n", "400"]);
+    assert_eq!(steered(), 0, "nobody steers yet");
+    let wish = ["--device", "eth0", "--profile", "seeds", "--only", "rps,rfs"];
+    let applied = ground.good(&[&["apply", "--json"], &wish[..]].concat()).record();
+    let rows = applied["rows"].as_array().unwrap();
+    assert!(rows.len() >= 4 && rows.iter().all(|row| row["fate"] == "applied"), "{applied:#}");
+    ground.load(&["-n", "400"]);
+    assert!(steered() > 0, "{applied:#}");
+    ground.good(&["status"]);
+    ground.good(&["revert"]);
+    assert_eq!(steering(), before);
+}
+
+/// The driver takes the device down and up for it, on the line that the order comes by.
+#[test]
+fn queues_there_are_added_kept_and_put_back() {
+    let _turn = turn();
+    let ground = Ground::new("two-queues");
+    let queues = || there("ethtool -l eth0 | sed -n 's/^Combined:[^0-9]*//p' | tail -n 1");
+    there("ethtool -L eth0 combined 2");
+    let apply = ["apply", "--device", "eth0", "--only", "queues", "--allow-disruptive"];
+    for deadline in ["3s", "60s"] {
+        assert_eq!(queues(), "2");
+        let applied = ground.good(&[&apply[..], &["--deadline", deadline, "--json"]].concat());
+        assert_eq!(applied.record()["rows"][0]["fate"], "applied", "{}", applied.stdout);
+        if deadline == "3s" {
+            wait_until("the watchdog to put two queues back", || queues() == "2");
+            continue;
+        }
+        assert_eq!(queues(), "4");
+        ground.good(&["keep"]);
+        ground.load(&["-n", "400"]);
+        ground.good(&["revert"]);
+        assert_eq!(queues(), "2");
+    }
+    there("ethtool -L eth0 combined 4");
+    assert!(ground.good(&["status"]).stdout.contains("Nothing is changed"));
+}
+
+#[test]
+fn a_paused_irqbalance_there_leaves_interrupts_where_they_were_put() {
+    let _turn = turn();
+    let ground = Ground::new("two-irqbalance");
+    let before = steering();
+    there(
+        "setsid irqbalance --foreground --interval=1 >/dev/null 2>&1 </dev/null &
+         echo $! >>/tmp/far/pids; echo $! >/tmp/far/irqbalance",
+    );
+    let state = || there("sed 's/.*) \\(.\\).*/\\1/' /proc/$(cat /tmp/far/irqbalance)/stat");
+    wait_until("the daemon to have its name", || {
+        there("cat /proc/$(cat /tmp/far/irqbalance)/comm") == "irqbalance"
+    });
+    let wish = ["--only", "irqbalance,irq-affinity", "--device", "eth0", "--cpus", "2/0-3"];
+    ground.good(&[&["apply"], &wish[..]].concat());
+    assert_eq!(state(), "T", "paused");
+    ground.load(&["-n", "400"]);
+    let status = ground.good(&["status", "--json"]).record();
+    assert!(count(&status["rows"].as_array().unwrap().len().into(), "") > 7, "{status:#}");
+    ground.good(&["revert"]);
+    wait_until("the daemon to go on", || state() != "T");
+    there("kill -9 $(cat /tmp/far/irqbalance)");
+    // The daemon may have moved them before it was paused, which is for it to put back.
+    let places = |text: &str| text.lines().count();
+    assert_eq!(places(&steering()), places(&before));
+}
+
+#[test]
+fn a_quota_of_version_two_there_is_seen_throttling() {
+    let _turn = turn();
+    let ground = Ground::new("two-quota");
+    there(&format!(
+        "mkdir /sys/fs/cgroup/limited && cd /sys/fs/cgroup/limited
+         echo '1000 100000' >cpu.max; echo {} >cgroup.procs",
+        ground.server
+    ));
+    let readings = ground.readings("server-quota");
+    let record = ground.load(&["-d", "2s"]);
+    drop(ground);
+    there("while ! rmdir /sys/fs/cgroup/limited; do sleep 0.1; done 2>/dev/null");
+    let quota = &record["target"]["probe"]["server"]["quotas"][0];
+    assert_eq!((&quota["quota_us"], &quota["version"]), (&1000.into(), &2.into()), "{quota:#}");
+    let throttled = |reading: &Value| count(&reading[0], "/throttled_periods");
+    let (first, last) = (throttled(&readings[0]), throttled(readings.last().unwrap()));
+    assert!(last > first, "{first} to {last}");
+}
+
+#[test]
+fn pressure_there_is_read() {
+    let _turn = turn();
+    let ground = Ground::new("two-pressure");
+    there("for n in 1 2 3 4 5 6 7 8; do yes >/dev/null & echo $! >>/tmp/far/pids; done");
+    let readings = ground.readings("pressure");
+    let some = |reading: &Value| count(reading, "/cpu.some");
+    let (first, last) = (some(&readings[0]), some(readings.last().unwrap()));
+    assert!(last > first, "eight that never rest on four CPUs: {first} to {last}");
+}
+
+/// What was put on the device there; the discipline that it began with comes back at the end.
+struct Netem;
+
+impl Netem {
+    fn new(what: &str) -> Self {
+        there(&format!("tc qdisc replace dev eth0 root netem {what}"));
+        Self
+    }
+}
+
+impl Drop for Netem {
+    fn drop(&mut self) {
+        there("tc qdisc del dev eth0 root");
+    }
+}
+
+#[test]
+fn a_longer_way_is_in_every_latency() {
+    let _turn = turn();
+    let ground = Ground::new("two-netem");
+    let _netem = Netem::new("delay 80ms");
+    let record = ground.load(&["-n", "100"]);
+    let point = &record["points"][0];
+    for path in ["/latency_ns/min", "/connections/connect_ns/min"] {
+        assert!(count(point, path) >= 80_000_000, "{path}: {point:#}");
+    }
+    // The tuner does not take it for the default.
+    let wish = ["plan", "--json", "--profile", "latency", "--only", "qdisc", "--device", "eth0"];
+    let plan = ground.good(&wish).record();
+    let why = plan["rows"].to_string();
+    assert!(why.contains("set by another program"), "{plan:#}");
+}
+
+#[test]
+fn what_is_lost_on_the_way_is_sent_again_and_answered() {
+    let _turn = turn();
+    let ground = Ground::new("two-loss");
+    let retransmitted = || -> u64 {
+        let text = there("grep ^Tcp: /proc/net/snmp");
+        let rows: Vec<Vec<&str>> = text.lines().map(|row| row.split(' ').collect()).collect();
+        let at = rows[0].iter().position(|name| *name == "RetransSegs").unwrap();
+        rows[1][at].parse().unwrap()
+    };
+    let before = retransmitted();
+    let _netem = Netem::new("loss 10%");
+    let record = ground.load(&["-n", "400", "-T", "60s"]);
+    assert_eq!(count(&record["points"][0], "/requests/completed"), 400);
+    assert!(retransmitted() > before, "one of ten was lost");
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}

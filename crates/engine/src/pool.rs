@@ -1,0 +1,387 @@
+//! The connections of one worker over their whole life: wanted, opened, lost, opened again.
+//!
+//! For: the two loops ([`crate::worker`] and [`crate::subscriber`]), which keep only what they do
+//! with an open connection, in a state `T` of their own for each slot.
+//! In: how many connections a level wants, what the driver says of attempts, and which connection
+//! is of no more use.
+//! Out: orders to the driver to open and to close, the counts of connections and attempts, and when
+//! the slots must be looked through again.
+//! Never: bytes, requests, protocols, or the reason why a connection is given up.
+
+use crate::driver::{Driver, SlotId};
+use crate::job::{Job, first_route};
+use model::tick::{Connections, Tick};
+use std::collections::VecDeque;
+
+/// Connections of one worker being opened at once: fewer than any sensible accept queue.
+pub(crate) const OPENING_MAX: u64 = 128;
+/// How often slots are looked through while some wait for their next attempt, nanoseconds.
+const BACKOFF_SCAN_NS: u64 = 5_000_000;
+/// First pause before an attempt is repeated, nanoseconds; doubled each time.
+const BACKOFF_FIRST_NS: u64 = 10_000_000;
+/// Longest pause, nanoseconds.
+const BACKOFF_MAX_NS: u64 = 1_000_000_000;
+
+/// State of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// Not wanted.
+    Closed,
+    /// Wanted, and in the queue to be opened.
+    Queued,
+    /// Being opened.
+    Opening,
+    /// Open.
+    Open,
+    /// Failed; wanted again at `retry_ns`.
+    Backoff,
+    /// Wanted when its alarm rings.
+    Waiting,
+}
+
+/// What became of a slot since the level was ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// No attempt has ended.
+    Untried,
+    /// Every attempt failed.
+    Failed,
+    /// It was open at least once.
+    Opened,
+}
+
+/// What a slot must do when a level begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duty {
+    /// Nothing: it is not wanted, or on its way to be open.
+    Nothing,
+    /// Nothing: it is open, and the level uses it.
+    Kept,
+    /// Open a connection.
+    Begin,
+    /// Give up the connection.
+    End,
+}
+
+/// What a scan finds at a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing to be done.
+    Nothing,
+    /// An open connection.
+    Open,
+    /// An attempt to connect that took too long.
+    Overdue,
+}
+
+/// One connection, and what its loop keeps of it.
+#[derive(Debug)]
+pub struct Slot<T> {
+    link: Link,
+    fate: Fate,
+    /// Route of the latest attempt.
+    route: u32,
+    /// Connections in a row that failed or ended before they served anything.
+    fruitless: u32,
+    /// When the attempt began, nanoseconds.
+    opening_ns: u64,
+    /// When to try again, nanoseconds.
+    retry_ns: u64,
+    /// What the loop keeps.
+    pub state: T,
+}
+
+impl<T> Slot<T> {
+    fn new(state: T) -> Self {
+        let (link, fate) = (Link::Closed, Fate::Untried);
+        Self { link, fate, route: 0, fruitless: 0, opening_ns: 0, retry_ns: 0, state }
+    }
+
+    /// State of the connection.
+    #[inline]
+    pub fn link(&self) -> Link {
+        self.link
+    }
+
+    /// Pause before the next attempt, nanoseconds. `random` spreads the slots over half of it.
+    fn backoff_ns(&self, random: u64) -> u64 {
+        let doublings = self.fruitless.saturating_sub(1).min(16);
+        let pause_ns = (BACKOFF_FIRST_NS << doublings).min(BACKOFF_MAX_NS);
+        pause_ns / 2 + random % (pause_ns / 2 + 1)
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Pool<T> {
+    slots: Vec<Slot<T>>,
+    /// Slots that the level wants: those below this number.
+    wanted: u32,
+    counts: Connections,
+    queue: VecDeque<SlotId>,
+    in_backoff: u64,
+    /// Ways to connect, and the one that the next connection takes. They are taken in turn and not
+    /// kept by slots: a closed connection may hold its port for a minute, so its successor belongs
+    /// where the last one is longest ago, however few slots there are.
+    routes: u32,
+    next_route: u32,
+    connect_timeout_ns: u64,
+    scan_ns: u64,
+    next_scan_ns: u64,
+    random: u64,
+}
+
+impl<T> Pool<T> {
+    /// Takes the memory of `slots` connections of worker `index`, each with the state that its
+    /// number gives. `scan_ns` is how often they are looked through while none is in backoff.
+    pub fn new(
+        job: &Job,
+        (slots, index): (u32, u32),
+        scan_ns: u64,
+        now_ns: u64,
+        state: impl FnMut(SlotId) -> T,
+    ) -> Self {
+        Self {
+            slots: (0..slots).map(state).map(Slot::new).collect(),
+            wanted: 0,
+            counts: Connections::default(),
+            queue: VecDeque::with_capacity(slots as usize),
+            in_backoff: 0,
+            routes: job.routes.len().max(1) as u32,
+            next_route: first_route(job, index),
+            connect_timeout_ns: job.connect_timeout_ns,
+            scan_ns,
+            next_scan_ns: now_ns,
+            random: (job.seed ^ (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1,
+        }
+    }
+
+    /// The numbers of all slots.
+    pub fn all(&self) -> std::ops::Range<SlotId> {
+        0..self.slots.len() as SlotId
+    }
+
+    /// One slot.
+    #[inline]
+    pub fn slot(&mut self, slot: SlotId) -> &mut Slot<T> {
+        &mut self.slots[slot as usize]
+    }
+
+    /// What the loop keeps of a slot.
+    #[inline]
+    pub fn state(&mut self, slot: SlotId) -> &mut T {
+        &mut self.slots[slot as usize].state
+    }
+
+    /// The same, to look at.
+    #[inline]
+    pub fn state_of(&self, slot: SlotId) -> &T {
+        &self.slots[slot as usize].state
+    }
+
+    /// State of a connection.
+    #[inline]
+    pub fn link(&self, slot: SlotId) -> Link {
+        self.slots[slot as usize].link
+    }
+
+    /// What the loop keeps of the slots that the level wants.
+    pub fn wanted_states(&self) -> impl Iterator<Item = &T> {
+        self.slots[..self.wanted as usize].iter().map(|slot| &slot.state)
+    }
+
+    /// How many slots the level wants.
+    #[inline]
+    pub fn wanted(&self) -> u32 {
+        self.wanted
+    }
+
+    /// Connections as they are now.
+    pub fn counts(&self) -> Connections {
+        self.counts
+    }
+
+    /// The same, for what the loop counts itself.
+    pub fn counts_mut(&mut self) -> &mut Connections {
+        &mut self.counts
+    }
+
+    /// Whether slots wait to be opened.
+    pub fn has_queued(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// A number that looks random: enough to spread retries (xorshift64, Marsaglia 2003).
+    pub fn draw(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    /// A level begins that wants so many connections. Every slot must be asked for its
+    /// [`Pool::duty`] then.
+    pub fn begin_level(&mut self, wanted: u32) {
+        assert!(wanted as usize <= self.slots.len());
+        self.wanted = wanted;
+        let Connections { open, opening, .. } = self.counts;
+        self.counts = Connections { open, opening, ..Connections::default() };
+    }
+
+    /// What a slot must do now that a level begins.
+    pub fn duty(&mut self, slot: SlotId) -> Duty {
+        let is_wanted = slot < self.wanted;
+        let one = &mut self.slots[slot as usize];
+        one.fate = Fate::Untried;
+        match (one.link, is_wanted) {
+            (Link::Closed, true) => Duty::Begin,
+            (Link::Open, true) => {
+                one.fate = Fate::Opened;
+                self.counts.opened += 1;
+                Duty::Kept
+            }
+            (Link::Closed, false) | (_, true) => Duty::Nothing,
+            (_, false) => Duty::End,
+        }
+    }
+
+    /// Wants one connection more, now.
+    pub fn grow(&mut self) {
+        self.queue(self.wanted);
+        self.wanted += 1;
+    }
+
+    /// Wants a connection as soon as not too many are being opened.
+    pub fn queue(&mut self, slot: SlotId) {
+        self.slots[slot as usize].link = Link::Queued;
+        self.queue.push_back(slot);
+    }
+
+    /// Wants a connection when the alarm of the slot rings.
+    pub fn postpone(&mut self, slot: SlotId) {
+        self.slots[slot as usize].link = Link::Waiting;
+    }
+
+    /// Does not want a connection that is not open, after all.
+    pub fn forget(&mut self, slot: SlotId) {
+        self.slots[slot as usize].link = Link::Closed;
+    }
+
+    /// The next slot to be opened, if fewer than `opening_max` are being opened.
+    pub fn next_queued(&mut self, opening_max: u64) -> Option<SlotId> {
+        while self.counts.opening < opening_max {
+            let slot = self.queue.pop_front()?;
+            if self.slots[slot as usize].link == Link::Queued {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Begins to open a slot.
+    pub fn open(&mut self, slot: SlotId, driver: &mut impl Driver, tick: &mut Tick, now_ns: u64) {
+        let route = self.next_route;
+        self.next_route = (route + 1) % self.routes;
+        let one = &mut self.slots[slot as usize];
+        (one.link, one.opening_ns, one.route) = (Link::Opening, now_ns, route);
+        tick.turnover.begun += 1;
+        self.counts.opening += 1;
+        self.look_by(now_ns + self.scan_ns);
+        driver.open(slot, route);
+    }
+
+    /// A slot is open since `connected_ns`.
+    pub fn opened(&mut self, slot: SlotId, connected_ns: u64, tick: &mut Tick) {
+        let one = &mut self.slots[slot as usize];
+        tick.connect.record_n(connected_ns.saturating_sub(one.opening_ns), 1);
+        tick.turnover.established += 1;
+        tick.opened_on[one.route as usize] += 1;
+        one.link = Link::Open;
+        self.counts.opening -= 1;
+        self.counts.open += 1;
+        match std::mem::replace(&mut one.fate, Fate::Opened) {
+            Fate::Opened => self.counts.reopened += 1,
+            Fate::Failed => {
+                self.counts.failed -= 1;
+                self.counts.opened += 1;
+            }
+            Fate::Untried => self.counts.opened += 1,
+        }
+    }
+
+    /// An attempt to open a slot failed; it must be closed then.
+    pub fn failed(&mut self, slot: SlotId, tick: &mut Tick) {
+        tick.turnover.failed += 1;
+        let one = &mut self.slots[slot as usize];
+        if one.fate == Fate::Untried {
+            one.fate = Fate::Failed;
+            self.counts.failed += 1;
+        }
+    }
+
+    /// Closes a slot in whatever state it is, and says in which it was.
+    pub fn close(&mut self, slot: SlotId, driver: &mut impl Driver) -> Link {
+        driver.close(slot);
+        let link = std::mem::replace(&mut self.slots[slot as usize].link, Link::Closed);
+        match link {
+            Link::Open => self.counts.open -= 1,
+            Link::Opening => self.counts.opening -= 1,
+            Link::Backoff => self.in_backoff -= 1,
+            Link::Queued | Link::Waiting | Link::Closed => {}
+        }
+        link
+    }
+
+    /// A connection ended as it should, so the next attempt that fails is the first in a row.
+    pub fn was_fruitful(&mut self, slot: SlotId) {
+        self.slots[slot as usize].fruitless = 0;
+    }
+
+    /// Opens a closed slot again after a pause, which is the longer the more attempts in a row came
+    /// to nothing; `served` is what the connection before did.
+    pub fn back_off(&mut self, slot: SlotId, served: u64, now_ns: u64) {
+        let random = self.draw();
+        let one = &mut self.slots[slot as usize];
+        one.fruitless = if served > 0 { 1 } else { one.fruitless.saturating_add(1) };
+        one.link = Link::Backoff;
+        one.retry_ns = now_ns + one.backoff_ns(random);
+        self.in_backoff += 1;
+        self.look_by(now_ns + BACKOFF_SCAN_NS);
+    }
+
+    /// When the slots must be looked through again, nanoseconds.
+    #[inline]
+    pub fn next_scan_ns(&self) -> u64 {
+        self.next_scan_ns
+    }
+
+    /// The slots must be looked through at `at_ns` at the latest.
+    pub fn look_by(&mut self, at_ns: u64) {
+        self.next_scan_ns = self.next_scan_ns.min(at_ns);
+    }
+
+    /// Looks at one slot; queues it when its pause is over. A scan looks at each, then ends with
+    /// [`Pool::end_scan`].
+    pub fn look(&mut self, slot: SlotId, now_ns: u64) -> Found {
+        let one = &self.slots[slot as usize];
+        match one.link {
+            Link::Open => return Found::Open,
+            Link::Opening if now_ns.saturating_sub(one.opening_ns) > self.connect_timeout_ns => {
+                return Found::Overdue;
+            }
+            Link::Backoff if one.retry_ns <= now_ns => {
+                self.in_backoff -= 1;
+                self.queue(slot);
+            }
+            _ => {}
+        }
+        Found::Nothing
+    }
+
+    /// All slots were looked at.
+    pub fn end_scan(&mut self, now_ns: u64) {
+        let is_waited = self.in_backoff > 0;
+        let pause_ns = if is_waited { self.scan_ns.min(BACKOFF_SCAN_NS) } else { self.scan_ns };
+        self.next_scan_ns = now_ns + pause_ns;
+    }
+}

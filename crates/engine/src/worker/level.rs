@@ -1,0 +1,196 @@
+//! Where a level stands: idle, warm-up, measured window, drain, report.
+//!
+//! For: the order in which a level goes through its stages, and what each change books.
+//! In: orders of the control plane, and the clock. Out: the stage that says whether requests leave,
+//! accounts opened and closed, and ticks handed over.
+//! Never: bytes, or the life of a single connection.
+
+use super::open::Counting;
+use super::{Cause, STOPPED_DRAIN_NS, TICK_NS, Worker};
+use crate::driver::Driver;
+use crate::job::Pace;
+use crate::ledger::Timing;
+use crate::pool::Duty;
+use model::tick::{ErrorClass, Phase};
+
+/// Where a level stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Idle,
+    Warmup,
+    Measure,
+    Drain {
+        until_ns: u64,
+    },
+    /// Over, but what was never sent is not yet counted.
+    Closing,
+    /// Over, but the last tick is not yet handed over.
+    Report,
+}
+
+/// A measured window as ordered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    /// Requests that may still be sent.
+    pub budget: u64,
+    pub drain_ns: u64,
+}
+
+impl<D: Driver> Worker<D> {
+    pub(super) fn change_stage(&mut self, now_ns: u64) {
+        match (self.stage, self.window) {
+            (Stage::Idle | Stage::Warmup, Some(window)) if now_ns >= window.begin_ns => {
+                self.begin_window(window, now_ns);
+            }
+            (Stage::Measure, Some(window)) if now_ns >= window.end_ns || window.budget == 0 => {
+                self.begin_drain(window, now_ns);
+            }
+            (Stage::Drain { until_ns }, _)
+                if now_ns >= until_ns
+                    || self.ledger.window_in_flight() == 0 && !self.is_winding_down(now_ns) =>
+            {
+                self.stage = Stage::Closing;
+                self.change_stage(now_ns);
+            }
+            (Stage::Closing, _) if self.count_unsent(self.window_end_ns) == Counting::Done => {
+                self.finish(now_ns);
+            }
+            (Stage::Report, _) => self.report(now_ns),
+            _ => {}
+        }
+    }
+
+    pub(super) fn begin_level(&mut self, connections: u32, now_ns: u64) {
+        assert!(self.wanted_max <= self.pool.all().end);
+        self.hand_over(now_ns);
+        self.pool.begin_level(connections);
+        self.is_level_on = true;
+        self.ledger.set_timing(match self.pace {
+            Pace::Closed => Timing::FromSend,
+            Pace::Open { .. } => Timing::FromPlan,
+        });
+        for slot in self.pool.all() {
+            self.pool.state(slot).served = 0;
+            match self.pool.duty(slot) {
+                Duty::Begin => self.want(slot, now_ns),
+                Duty::End => self.abandon(slot, Cause::Failure(ErrorClass::Closed), now_ns),
+                Duty::Kept | Duty::Nothing => {}
+            }
+        }
+    }
+
+    pub(super) fn begin_warmup(&mut self, now_ns: u64) {
+        self.ledger.open_warmup();
+        self.stage = Stage::Warmup;
+        self.begin_schedule(now_ns);
+        self.start_all(now_ns);
+    }
+
+    fn begin_window(&mut self, window: Window, now_ns: u64) {
+        self.count_in_flight(now_ns);
+        self.hand_over(now_ns);
+        self.ledger.open_window();
+        self.tally.begin();
+        let was_idle = self.stage == Stage::Idle;
+        self.stage = Stage::Measure;
+        self.begin_schedule(window.begin_ns);
+        // Ticks of all workers end at the same instants of the window.
+        self.next_tick_ns = window.begin_ns + TICK_NS;
+        if was_idle {
+            self.start_all(now_ns);
+        }
+    }
+
+    /// Fills every open connection. A long loop, so each send is stamped by itself.
+    fn start_all(&mut self, now_ns: u64) {
+        self.pool.look_by(now_ns);
+        for slot in 0..self.pool.wanted() {
+            let now_ns = self.driver.now_ns();
+            self.count_in_flight(now_ns);
+            self.top_up(slot, now_ns);
+        }
+    }
+
+    fn begin_drain(&mut self, window: Window, now_ns: u64) {
+        self.count_in_flight(now_ns);
+        self.hand_over(now_ns);
+        self.window = None;
+        self.window_end_ns = window.end_ns.min(now_ns);
+        self.stage = Stage::Drain { until_ns: now_ns + window.drain_ns };
+        self.begin_retirement();
+        self.change_stage(now_ns);
+    }
+
+    pub(super) fn stop(&mut self, now_ns: u64) {
+        match (self.stage, self.window) {
+            (Stage::Measure, Some(mut window)) => {
+                let drain_ns = window.drain_ns.saturating_sub(self.cut_ramp_down());
+                window.drain_ns = drain_ns.min(STOPPED_DRAIN_NS);
+                self.begin_drain(window, now_ns);
+            }
+            // The ramp-down is cut short, and what devices have in flight may still be answered.
+            (Stage::Drain { .. }, _) if self.life.ramp_down_ns > 0 => {
+                self.cut_ramp_down();
+                self.stage = Stage::Drain { until_ns: now_ns + STOPPED_DRAIN_NS };
+                self.begin_retirement();
+            }
+            (Stage::Drain { .. }, _) => {
+                self.stage = Stage::Drain { until_ns: now_ns };
+                self.change_stage(now_ns);
+            }
+            (Stage::Warmup | Stage::Idle, _) => {
+                self.window = None;
+                self.finish(now_ns);
+            }
+            _ => {}
+        }
+    }
+
+    /// Closes the accounts of a level: what has no response now is unanswered, and what comes later
+    /// belongs to nothing.
+    fn finish(&mut self, now_ns: u64) {
+        self.end_schedule();
+        let tick = &mut self.recorder.tick;
+        for slot in self.pool.all() {
+            let runs = self.flights.runs(slot).filter(|run| self.ledger.is_window(run.epoch));
+            for run in runs {
+                let waited_ns = now_ns.saturating_sub(run.planned_ns);
+                tick.at_least.record_n(waited_ns, u64::from(run.count));
+            }
+        }
+        self.ledger.close(tick, now_ns);
+        self.tally.close(&mut tick.targets);
+        for state in self.pool.wanted_states() {
+            tick.per_connection.record_n(state.served, 1);
+        }
+        tick.last = true;
+        self.is_level_on = false;
+        self.stage = Stage::Report;
+        self.report(now_ns);
+    }
+
+    fn report(&mut self, now_ns: u64) {
+        if self.hand_over(now_ns) {
+            self.stage = Stage::Idle;
+        }
+    }
+
+    pub(super) fn hand_over(&mut self, now_ns: u64) -> bool {
+        let phase = match self.stage {
+            Stage::Idle => Phase::Idle,
+            Stage::Warmup => Phase::Warmup,
+            Stage::Measure => Phase::Measure,
+            Stage::Drain { .. } | Stage::Closing | Stage::Report => Phase::Drain,
+        };
+        self.count_in_flight(now_ns);
+        self.recorder.tick.connections = self.pool.counts();
+        self.driver.tally(&mut self.recorder.tick);
+        let is_over = self.recorder.hand_over(now_ns, self.driver.cpu_ns(), phase, self.load);
+        if is_over {
+            self.tally.reclaim(&mut self.recorder.tick.targets);
+        }
+        is_over
+    }
+}

@@ -1,0 +1,44 @@
+//! Clocks: monotonic for readings and ticks, since the boot for deadlines, since 1970 for people.
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Monotonic time, nanoseconds: the clock behind `std::time::Instant`, which does not show its
+/// number, so that readings and ticks can be laid on one axis.
+pub fn monotonic_ns() -> u64 {
+    ns(clock_gettime(ClockId::Monotonic))
+}
+
+/// CPU time of the calling thread, nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    ns(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// Milliseconds since the boot, those included in which the host slept.
+pub fn boot_ms() -> u64 {
+    ns(clock_gettime(ClockId::Boottime)) / 1_000_000
+}
+
+/// Milliseconds since 1970.
+pub fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
+fn ns(time: Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_run_forward() {
+        let (wall, cpu) = (monotonic_ns(), thread_cpu_ns());
+        let sum: u64 = std::hint::black_box((0..10_000u64).sum());
+        assert!(sum > 0);
+        assert!(monotonic_ns() > wall);
+        assert!(thread_cpu_ns() > cpu);
+    }
+}

@@ -1,0 +1,46 @@
+//! Judging a kept run again: the same input gives the same verdict, and better rules a better one.
+//!
+//! In: a record and its raw readings. Out: the record with gates and verdicts as this version finds
+//! them; what was measured stays as it is.
+
+use crate::case::Case;
+use crate::odds::Speaking;
+use crate::verdict::{Context, judge_point, judge_run};
+use model::run::{Point, Record};
+use observe::{Observed, Raw};
+
+/// Judges a run again.
+pub fn again(mut record: Record, raw: Raw<'_>) -> Record {
+    let observed: Vec<Observed> =
+        record.points.iter().map(|point| raw.observed(&record, point)).collect();
+    let points = std::mem::take(&mut record.points);
+    let context = context_of(&record);
+    let points: Vec<Point> = points
+        .into_iter()
+        .zip(&observed)
+        .map(|(point, observed)| judge_point(context, point, observed))
+        .collect();
+    let verdict = judge_run(context, &points, &observed);
+    record.points = points;
+    record.verdict = verdict;
+    record
+}
+
+/// Which tests speak at the point with the highest rate, the ramp around it known.
+pub fn speaking(record: &Record, raw: Raw<'_>) -> Option<Speaking> {
+    let point = record.points.iter().max_by(|left, right| left.rate.total_cmp(&right.rate))?;
+    let observed = raw.observed(record, point);
+    let ramp: Vec<&Point> = record.points.iter().collect();
+    let case = context_of(record).case(point, &observed);
+    Some(Speaking::of(&Case { ramp: &ramp, ..case }))
+}
+
+pub(crate) fn context_of(record: &Record) -> Context<'_> {
+    Context {
+        trial: &record.trial,
+        host: &record.host,
+        target: &record.target,
+        outcome: record.outcome,
+        perturbations: &record.perturbations,
+    }
+}

@@ -1,0 +1,124 @@
+//! K1: the accept queue of the server overflows: it accepts more slowly than connections arrive.
+//!
+//! Signals: `TcpExt.ListenOverflows`, the listener's queue and its length, time to connect.
+//! Rule: TcpExt.ListenOverflows rises in the window, and connecting was slow: 99 % of attempts
+//! took up to more than half a second, some failed, or some were never answered at all (the last
+//! packet of the handshake is dropped too: such a connection looks open to the client only). The
+//! counter counts dropped packets, which are retries: one unlucky connection adds several.
+//! Mimics: K3 (a server without descriptors stops accepting; tested first), K2 (the queue before
+//! this one), a hot acceptor thread (S2).
+//! Confirm: a longer backlog stops a burst; when it fills again, the acceptor is the wall.
+//! Source: Linux net/ipv4/tcp_ipv4.c (tcp_v4_syn_recv_sock), networking/snmp_counter.rst.
+
+use super::{Family, Seen, Test};
+use crate::case::Case;
+use model::units::show_ns;
+
+/// Above this, connecting waited for a SYN to be sent again (the first retry comes after 1 s).
+const SLOW_CONNECT_NS: u64 = 500_000_000;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let Some(overflows) = case.server_tcp("TcpExt.ListenOverflows") else { return Test::Untested };
+    if overflows == 0 || !(connecting_is_slow(case) || unserved(case) > 0) {
+        return Test::NotSeen;
+    }
+    let mut seen = Seen::default().with(
+        Family::HardCounter,
+        "server",
+        "/proc/net/netstat",
+        "TcpExt.ListenOverflows in the window",
+        format!("+{overflows}"),
+        "any",
+    );
+    if let Some(queue) = case.far().listeners.filter(|queue| queue.queued >= queue.backlog) {
+        seen = seen.with(
+            Family::QueueLocation,
+            "server",
+            "sock_diag",
+            "connections in the accept queue and its length",
+            format!("{} of {}", queue.queued, queue.backlog),
+            "full",
+        );
+    }
+    Test::Seen(
+        with_unserved(case, with_slow_connects(case, seen))
+            .next("accept faster: more acceptors, or one listener per worker with SO_REUSEPORT")
+            .next("for bursts only: a longer backlog, with net.core.somaxconn at least as long"),
+    )
+}
+
+/// Connections that are open and never had a response.
+fn unserved(case: &Case<'_>) -> u64 {
+    let connections = &case.point.connections;
+    if case.point.is_churn() { 0 } else { connections.opened.saturating_sub(connections.served) }
+}
+
+fn with_unserved(case: &Case<'_>, seen: Seen) -> Seen {
+    match unserved(case) {
+        0 => seen,
+        unserved => seen.with(
+            Family::QueueLocation,
+            "client",
+            "engine",
+            "connections that never had a request answered, of those open",
+            format!("{unserved} of {}", case.point.connections.opened),
+            "any: the server has not accepted them",
+        ),
+    }
+}
+
+fn slowest_connect_ns(case: &Case<'_>) -> u64 {
+    let connect = &case.point.connections.connect_ns;
+    connect.p99.or(connect.max).unwrap_or(0)
+}
+
+/// Whether SYNs had to be sent again, or connecting failed.
+pub(super) fn connecting_is_slow(case: &Case<'_>) -> bool {
+    slowest_connect_ns(case) >= SLOW_CONNECT_NS || case.errors("connect") > 0
+}
+
+/// Adds how slow connecting was.
+pub(super) fn with_slow_connects(case: &Case<'_>, seen: Seen) -> Seen {
+    let (slowest, failed) = (show_ns(slowest_connect_ns(case) as f64), case.errors("connect"));
+    seen.with(
+        Family::RampShape,
+        "client",
+        "connect()",
+        "slow end of the time to connect",
+        format!("{slowest}, {failed} failed"),
+        "over 500 ms: SYNs were sent again",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn overflows_with_slow_connects_are_seen() {
+        let mut fixture = Fixture::good();
+        fixture.tcp("TcpExt.ListenOverflows", 42);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nobody had to wait");
+        fixture.point.connections.connect_ns.p99 = Some(1_030_000_000);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.tcp("TcpExt.ListenOverflows", 0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "slow, but not for this reason");
+    }
+
+    #[test]
+    fn connections_that_only_the_client_believes_in_are_seen() {
+        let mut fixture = Fixture::good();
+        fixture.point.connections.served -= 1;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nothing overflowed");
+        fixture.tcp("TcpExt.ListenOverflows", 42);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+    }
+
+    #[test]
+    fn without_counters_it_is_untested() {
+        let mut fixture = Fixture::good();
+        fixture.observed.tcp = None;
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

@@ -1,0 +1,163 @@
+//! A1: requests go through one lock one after the other; nothing is busy.
+//!
+//! Signals: threads of the server asleep on one and the same futex; time that goroutines waited for
+//! mutexes, where the runtime tells; requests that wait unread.
+//! Rule: both sides have CPU to spare, at least half of the server's threads that have work sleep
+//! on one futex, they are as many as the requests that are in no other place (within a factor of
+//! two), and with the unread ones at least half of all. Or goroutines waited for mutexes for half
+//! of the time that requests were inside the server.
+//! Mimics: A2 (idle threads of a pool sleep on one futex too, but hold no request), A3 (threads
+//! that wait for a connection from a pool of connections; listed against it), S3.
+//! Confirm: more CPUs change nothing; time added inside of the lock lowers the rate in proportion,
+//! time added outside does not.
+//! Source: Linux Documentation/locking/futex-requeue-pi.rst, futex(2); Go runtime/metrics
+//! (/sync/mutex/wait/total:seconds); Curtsinger and Berger, Coz (2015).
+
+use super::waiting::Waiting;
+use super::{Family, Seen, Test};
+use crate::case::{Case, percent};
+use model::reading::Doing;
+
+/// Share of the requests in question that must be at the lock.
+const SHARE_MIN: f64 = 0.50;
+/// Fewer sleepers than this are no queue.
+const SLEEPERS_MIN: f64 = 0.8;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let waiting = match Waiting::of(case) {
+        Ok(waiting) => waiting,
+        Err(test) => return test,
+    };
+    let seen = match (by_threads(&waiting), by_runtime(case, &waiting)) {
+        (Some(seen), None) | (None, Some(seen)) => seen,
+        (Some(mut seen), Some(more)) => {
+            seen.findings.extend(more.findings);
+            seen
+        }
+        (None, None) => return Test::NotSeen,
+    };
+    let mut seen = seen.next("find the lock: a mutex or block profile, perf lock, off-CPU stacks");
+    if waiting.downstream.is_some_and(|waits| waits >= 0.8) {
+        let what = "the server also waits for another service: a pool of connections (A3)?";
+        seen.against.push(what.to_string());
+    }
+    Test::Seen(seen.next("make what is done inside of it shorter, or split the lock"))
+}
+
+fn by_threads(waiting: &Waiting) -> Option<Seen> {
+    let asleep = waiting.on_one_futex;
+    // Requests held by threads in other states, or away, are not at the lock.
+    let elsewhere = waiting.occupied() - waiting.threads(Doing::Futex)
+        + waiting.downstream.unwrap_or(0.0)
+        + waiting.travelling.max(waiting.unsent);
+    let inside = waiting.in_flight - waiting.unread;
+    let at_lock = inside - elsewhere;
+    let is_most = asleep >= SHARE_MIN * waiting.occupied();
+    let fits = asleep >= SHARE_MIN * at_lock && at_lock >= SHARE_MIN * asleep;
+    let is_half = asleep + waiting.unread >= SHARE_MIN * waiting.in_flight;
+    (asleep >= SLEEPERS_MIN && is_most && fits && is_half).then(|| {
+        waiting.seen(
+            "syscall",
+            "threads asleep on one futex on average",
+            asleep,
+            "at least half of the threads that have work",
+        )
+    })
+}
+
+fn by_runtime(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
+    let runtime = case.far().runtime.as_ref()?;
+    let (name, waited_s) = runtime.iter().find(|(name, _)| name.starts_with("mutex_wait"))?;
+    let waiting_mean = waited_s / case.window_s();
+    let share = waiting_mean / (waiting.in_flight - waiting.unread).max(1.0);
+    (share >= SHARE_MIN).then(|| {
+        Seen::default().with(
+            Family::HardCounter,
+            "server",
+            "runtime",
+            &format!("{name} over the time requests were inside the server"),
+            percent(share),
+            "over 50 %",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::reading::Doing;
+    use observe::DownstreamUse;
+    use std::collections::BTreeMap;
+
+    /// Eight requests in flight, four workers: one holds the lock, three wait for it.
+    fn locked() -> Fixture {
+        let mut fixture = Fixture::good();
+        fixture.worker(0.05, 0.0);
+        fixture.doing(&[
+            (1, 0.01, Doing::Timer, None),
+            (2, 0.01, Doing::Futex, Some(7)),
+            (3, 0.01, Doing::Futex, Some(7)),
+            (4, 0.01, Doing::Futex, Some(7)),
+        ]);
+        fixture.unread_at_server(0.5);
+        fixture
+    }
+
+    #[test]
+    fn threads_on_one_futex_before_unread_requests_are_seen() {
+        let mut fixture = locked();
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!((seen.families(), seen.against.len()), (2, 0));
+        fixture.observed.downstreams =
+            Some(vec![DownstreamUse { to: "db".into(), connections: 1.0, waiting: 1.0 }]);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert!(seen.against[0].contains("A3"), "{seen:?}");
+        fixture.worker(0.9, 0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a hot generator");
+    }
+
+    #[test]
+    fn idle_threads_of_a_pool_hold_no_request() {
+        let mut fixture = locked();
+        let sleeper = |tid| (tid, 0.01, Doing::Timer, None);
+        let idle = |tid| (tid, 0.01, Doing::Futex, Some(7));
+        let threads: Vec<_> = (1..=8).map(sleeper).chain((9..=24).map(idle)).collect();
+        fixture.doing(&threads);
+        fixture.unread_at_server(0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "eight sleep, sixteen idle");
+        fixture.doing(&[1, 2, 3, 4].map(sleeper));
+        fixture.unread_at_server(0.5);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2");
+        fixture.doing(&[1, 2, 3, 4].map(|tid| (tid, 0.01, Doing::Futex, Some(u64::from(tid)))));
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each on a futex of its own");
+    }
+
+    #[test]
+    fn requests_on_the_way_are_not_at_a_lock() {
+        let mut fixture = locked();
+        fixture.unread_at_server(0.0);
+        fixture.point.connections.connect_ns.p50 = Some(7_900_000);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "N1 beside an idle pool");
+    }
+
+    #[test]
+    fn goroutines_that_wait_for_mutexes_are_seen() {
+        let mut fixture = locked();
+        fixture.doing(&[(1, 0.01, Doing::Events, None), (2, 0.01, Doing::Futex, Some(1))]);
+        let waited =
+            |waited_s| Some(BTreeMap::from([("mutex_wait_seconds".to_string(), waited_s)]));
+        fixture.unread_at_server(0.0);
+        fixture.observed.runtime = waited(5.0 * 7.0);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "seven of eight requests");
+        fixture.observed.runtime = waited(0.5);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a share of residence of 1 %");
+    }
+
+    #[test]
+    fn without_thread_states_it_is_untested() {
+        let mut fixture = locked();
+        fixture.observed.doing = None;
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

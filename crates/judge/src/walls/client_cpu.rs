@@ -1,0 +1,95 @@
+//! C1: all CPUs the generator may use are busy, or its control group is throttled.
+//!
+//! Signals: throttling of the generator's control groups, busy share of the CPUs it may use, time
+//! its workers ran and waited for a CPU.
+//! Rule: a generator group throttled in more than half of its periods for more than 5 % of the
+//! time; or busy over 90 % on every CPU it may use, and its workers waited for a CPU, or never
+//! slept. A worker of ours sleeps as soon as nothing is left to do, so one that never sleeps always
+//! had work queued.
+//! Mimics: neighbours on the same CPUs; S1 when server and client share them.
+//! Confirm: a second client host at the same load raises the rate by more than 15 %.
+//! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-bwc.rst.
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, HOT, Host, WARM, percent};
+
+/// A worker that waits for a CPU for most of the time is held up by others: that it rests a little
+/// does not mean that it has room.
+const WAITS: f64 = 0.5;
+
+pub fn test(case: &Case<'_>) -> Test {
+    if let Some(seen) =
+        super::cpu_quota::throttled(case.observed.client_quotas.as_deref(), "client")
+    {
+        return Test::Seen(
+            seen.next(
+                "raise the CPU quota of the generator's group, or run it outside of the group",
+            ),
+        );
+    }
+    let allowed = case.client_cpus();
+    let (Some(busy), Some(load)) = (case.busy(Host::Client, &allowed), case.worker_load()) else {
+        return Test::Untested;
+    };
+    let covers_cpus = case.trial.threads as usize >= allowed.len();
+    let waits = case.hottest_worker().map_or(0.0, |worker| worker.wait);
+    let full = if waits > WAITS { WARM } else { HOT };
+    if busy < 0.90 || load < full || !covers_cpus {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default()
+        .with(
+            Family::ThreadStates,
+            "client",
+            "/proc/stat",
+            "busy share of the CPUs the generator may use",
+            percent(busy),
+            "over 90 %",
+        )
+        .with(
+            Family::QueueLocation,
+            "client",
+            "schedstat",
+            "time the busiest worker ran or waited for a CPU: it never slept",
+            percent(load),
+            &format!("over {:.0} %", full * 100.0),
+        );
+    Test::Seen(seen.next(
+        "give the generator more CPUs (--cpus, -t), a second host, or requests that cost it less",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn busy_cpus_and_a_worker_that_never_sleeps_are_seen() {
+        let mut fixture = Fixture::good();
+        fixture.trial.cpus = vec![1];
+        fixture.trial.threads = 1;
+        fixture.worker(0.97, 0.02);
+        fixture.cpu(1, 0.99);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.cpu(1, 0.60);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "an idle CPU");
+        fixture.cpu(1, 0.99);
+        fixture.worker(0.60, 0.02);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a worker that sleeps");
+    }
+
+    #[test]
+    fn a_throttled_generator_is_seen_although_its_host_is_idle() {
+        let mut fixture = Fixture::good();
+        fixture.throttle_client(0.9, 0.7);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+    }
+
+    #[test]
+    fn without_readings_it_is_untested() {
+        let mut fixture = Fixture::good();
+        fixture.observed.cpus = None;
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

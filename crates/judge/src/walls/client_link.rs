@@ -1,0 +1,74 @@
+//! C5: the generator's link is full, or a queueing discipline on its side holds packets back.
+//!
+//! Signals: the counters and the backlog of the queueing disciplines on the generator's host (also
+//! those of ifb, which shape what comes in); bytes on its links against their speed.
+//! Rule: a discipline there held packets back in the window, and packets waited in it in more than
+//! half of the reads or were dropped (over 0.1 %); or bytes on the wire over 90 % of a link's
+//! speed, where the driver is one whose speed means something. With one host for both sides it is
+//! called K8.
+//! Mimics: K8 (the same on the server's host, which is looked at first), C6 (packets, not bytes),
+//! N3, a generator whose CPUs cannot take in more (C1).
+//! Confirm: shorter responses raise the rate as bytes fall; a second client host doubles it.
+//! Source: Linux net/sched/sch_tbf.c, tc(8).
+
+use super::Test;
+use super::shaping::{self, Unit, Way};
+use crate::case::Case;
+
+pub fn test(case: &Case<'_>) -> Test {
+    if case.is_one_host() {
+        return Test::NotSeen;
+    }
+    if !shaping::was_read(Some(case.host), case.observed) {
+        return Test::Untested;
+    }
+    let requests_bytes_s = case.point.bytes.sent as f64 / case.window_s();
+    let seen = match shaping::at_limit(case, case.observed, requests_bytes_s) {
+        Some(qdisc) => {
+            let mut seen = shaping::held_back(qdisc, "client");
+            if shaping::unit(qdisc) == Unit::Packets {
+                seen.against.push("its packets are small: packets per second (C6)?".to_string());
+            }
+            seen
+        }
+        None => {
+            let full = |way| shaping::full_link(case.host, case.observed, way, "client");
+            match full(Way::In).or_else(|| full(Way::Out)) {
+                Some(seen) => seen,
+                None => return Test::NotSeen,
+            }
+        }
+    };
+    Test::Seen(
+        seen.next("use a second client host, or one with a faster link")
+            .next("ask for shorter responses: if the rate rises as bytes fall, it is the link"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn a_shaper_on_the_generators_side_is_seen() {
+        let mut fixture = Fixture::good();
+        fixture.shaper(1200.0, 0.9);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "one host: K8");
+        fixture.unwatched();
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.shaper(1200.0, 0.1);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+    }
+
+    #[test]
+    fn a_shaper_on_the_servers_side_is_not_ours() {
+        let mut fixture = Fixture::good();
+        fixture.shaper(1200.0, 0.9);
+        fixture.apart();
+        fixture.observed.qdiscs = Some(Vec::new());
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        fixture.observed.qdiscs = None;
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

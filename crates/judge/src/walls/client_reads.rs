@@ -1,0 +1,74 @@
+//! C9: the generator does not read its sockets fast enough, and its window stops the server.
+//!
+//! Signals: the time in which the server's connections were limited by the generator's window, and
+//! responses that lie unread in the generator's sockets.
+//! Rule: limited by the window for more than 20 % of the time with responses outstanding (which is
+//! at least 20 % of all time), and more than 10 % of the generator's sampled sockets hold unread
+//! responses.
+//! Mimics: K12 (a window that is too small for the round trip: nothing is unread), C1 and C2 (a
+//! generator out of CPU reads slowly as well; they are looked at first).
+//! Confirm: shorter responses, or no checking of bodies: the rate rises.
+//! Source: RFC 4898 (TCP extended statistics), Linux include/uapi/linux/tcp.h
+//! (tcpi_rwnd_limited).
+
+use super::windows::{self, LIMITED_MIN, UNREAD_MIN};
+use super::{Family, Seen, Test};
+use crate::case::{Case, percent};
+
+pub fn test(case: &Case<'_>) -> Test {
+    let Some(limited) = windows::limited(case) else { return Test::Untested };
+    let Some(unread) = limited.unread else { return Test::Untested };
+    if limited.by_window < LIMITED_MIN || unread < UNREAD_MIN {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default()
+        .with(
+            Family::HardCounter,
+            "server",
+            "sock_diag",
+            "time the generator's window held responses back, of that with responses outstanding",
+            percent(limited.by_window),
+            "over 20 %",
+        )
+        .with(
+            Family::QueueLocation,
+            "client",
+            "sock_diag",
+            "sampled connections with responses the generator has not read",
+            percent(unread),
+            "over 10 %",
+        );
+    Test::Seen(
+        seen.next("give the generator more CPUs (--cpus, -t) or a second host")
+            .next("ask for shorter responses: if the rate rises, it is what reads them"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn unread_responses_behind_a_closed_window_are_seen() {
+        let mut fixture = Fixture::good();
+        fixture.limited(0.9, 0.6, 0.0);
+        fixture.unread_at_client(0.4);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 2);
+        fixture.unread_at_client(0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "K12: the window is too small");
+        fixture.unread_at_client(0.4);
+        fixture.limited(0.9, 0.1, 0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the window is open");
+        fixture.limited(0.05, 0.6, 0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "responses leave at once");
+    }
+
+    #[test]
+    fn without_the_servers_sockets_it_is_untested() {
+        let mut fixture = Fixture::good();
+        fixture.observed.census = None;
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

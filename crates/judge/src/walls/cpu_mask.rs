@@ -1,0 +1,60 @@
+//! S4: the server may use fewer CPUs than the host has, those are saturated and others are idle.
+//!
+//! Signals: CPUs the server's threads may use, busy shares of these and of the others.
+//! Rule: as S1 on the CPUs it may use, while CPUs of the host that it may not use are idle for
+//! more than half of the time. Worker counts that runtimes derive from the affinity mask make the
+//! restriction invisible in the server's own settings.
+//! Mimics: S2 when one CPU is allowed, S1 (no other CPU is idle).
+//! Confirm: a wider mask raises the rate in proportion.
+//! Source: sched_setaffinity(2), Linux admin-guide/cgroup-v1/cpusets.rst.
+
+use super::{Family, Test};
+use crate::case::{Case, Host, percent};
+
+pub fn test(case: &Case<'_>) -> Test {
+    let (Some(cpus), Some(host)) = (case.server_cpus(), case.server_host) else {
+        return Test::Untested;
+    };
+    let outside: Vec<_> =
+        (host.cpus_online.iter().copied()).filter(|cpu| !cpus.contains(cpu)).collect();
+    if outside.is_empty() {
+        return Test::NotSeen;
+    }
+    let Some(busy_outside) = case.busy(Host::Server, &outside) else { return Test::Untested };
+    let mut seen = match super::server_cpu::test(case) {
+        Test::Seen(seen) if busy_outside < 0.5 => seen,
+        Test::Untested => return Test::Untested,
+        _ => return Test::NotSeen,
+    };
+    seen = seen.with(
+        Family::ThreadStates,
+        "server",
+        "Cpus_allowed_list, /proc/stat",
+        "CPUs it may use of those online; busy share of the others",
+        format!("{} of {}; {}", cpus.len(), host.cpus_online.len(), percent(busy_outside)),
+        "fewer; under 50 %",
+    );
+    seen.next.insert(0, "let the server use more CPUs (taskset, cpuset, worker count)".to_string());
+    Test::Seen(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn a_full_mask_beside_idle_cpus_is_seen() {
+        let mut fixture = Fixture::good();
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.30);
+        fixture.server_thread(0.95, 0.30);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.cpu(1, 0.90);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no idle CPU to widen to");
+        fixture.cpu(1, 0.30);
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1];
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no restriction");
+    }
+}

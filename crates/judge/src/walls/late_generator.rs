@@ -1,0 +1,170 @@
+//! C4: the generator does not send its requests when they are due, or stands still while responses
+//! wait for it.
+//!
+//! Signals: lateness of each request (sent minus due, without any wait for a connection), how long
+//! responses may have been there unseen, time the workers waited for a CPU.
+//! Rule: lateness moves what was asked for. The median or p99 differs by over 5 % and 50 us from
+//! the bound on what a punctual generator would have seen. Where an objective was asked for, a
+//! percentile of it does, and the objective holds at one of the two and not at the other: a search
+//! that is met either way was not limited by the generator. In closed loop the next request waits
+//! for the generator too: there it is the mean that must differ, because as many requests in flight
+//! of so much less latency are so much higher a rate (Little's law). A generator that has no time
+//! left (C1, C2) is not late but full.
+//! Mimics: a neighbour on the generator's CPUs, a throttled group (both are named beside it when
+//! they show).
+//! Confirm: a lower rate, more threads or a second host: the lateness collapses.
+//! Source: G. Tene, How NOT to Measure Latency; Nighthawk's and fortio's counters of late sends.
+
+use super::{Family, Seen, Test, client_cpu, client_thread};
+use crate::case::{Case, percent};
+use crate::gates::release::{self, Moved};
+use crate::objective::latency_of;
+use model::objective;
+use model::standing::Figure;
+use model::units::{show_count, show_ns};
+
+pub fn test(case: &Case<'_>) -> Test {
+    let is_full = |test: fn(&Case<'_>) -> Test| matches!(test(case), Test::Seen(_));
+    if !case.is_open()
+        && (case.point.unseen_ns.is_none()
+            || [client_cpu::test, client_thread::test].map(is_full).contains(&true))
+    {
+        return Test::NotSeen;
+    }
+    if case.point.latency_ns.count == 0 {
+        return Test::Untested;
+    }
+    let Some(moved) = moved_asked(case) else { return Test::NotSeen };
+    let (low, high) = (show_ns(moved.low_ns as f64), show_ns(moved.known_ns as f64));
+    let by = show_ns((moved.known_ns - moved.low_ns) as f64);
+    let mut seen = Seen::default().with(
+        Family::QueueLocation,
+        "client",
+        "engine",
+        &format!("{} with and without the generator's own lateness", moved.figure.name()),
+        format!("{low} to {high}: moved by up to {by}"),
+        "over 5 % and 50 us apart",
+    );
+    if let Some(hottest) = case.hottest_worker() {
+        let (run, waited) = (percent(hottest.run), percent(hottest.wanted() - hottest.run));
+        seen = seen.with(
+            Family::ThreadStates,
+            "client",
+            "schedstat",
+            &format!("{} ran {run} of the time, and waited for a CPU", hottest.name),
+            waited,
+            "any waiting makes requests late",
+        );
+    }
+    let next = "give the generator CPUs of its own (--cpus, -t) or a second host".to_string();
+    let Some(rate) = case.point.load.rate else {
+        return Test::Seen(could_be(case, seen, moved).next(next));
+    };
+    let lower = show_count(rate / 2.0);
+    Test::Seen(seen.next(format!("{next}, or ask for less (-R {lower})")))
+}
+
+/// What a punctual generator with as many requests in flight would have reached at most.
+fn could_be(case: &Case<'_>, seen: Seen, moved: Moved) -> Seen {
+    if moved.figure != Figure::Mean {
+        return seen;
+    }
+    let rate = case.point.rate;
+    let highest = rate * moved.known_ns as f64 / moved.low_ns.max(1) as f64;
+    seen.with(
+        Family::RampShape,
+        "client",
+        "engine",
+        "rate, and at most without the generator's own lateness",
+        format!("{}/s; {}/s", show_count(rate), show_count(highest)),
+        "rate x mean latency = requests in flight",
+    )
+}
+
+/// What was asked for and depends on how late the generator was.
+fn moved_asked(case: &Case<'_>) -> Option<Moved> {
+    let terms = case.trial.expect.as_ref().map(|expect| expect.terms()).unwrap_or_default();
+    let mut bounds = terms.iter().filter_map(|term| match term.figure {
+        objective::Figure::Latency(statistic) => Some((latency_of(statistic), term)),
+        _ => None,
+    });
+    let is_asked = bounds.clone().next().is_some();
+    let term = bounds.find_map(|(figure, term)| {
+        let holds = |at_ns: u64| term.relation.holds(at_ns as f64, term.bound);
+        let is_open = |moved: &Moved| holds(moved.low_ns) != holds(moved.known_ns);
+        release::moved(case.point).find(|moved| moved.figure == figure && is_open(moved))
+    });
+    let mean = || release::moved(case.point).find(|moved| moved.figure == Figure::Mean);
+    match (case.is_open(), is_asked) {
+        (true, true) => term,
+        (true, false) => release::moved_asked(case),
+        (false, _) => term.or_else(mean),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::histogram::Summary;
+
+    #[test]
+    fn a_late_generator_is_seen_and_a_punctual_one_is_not() {
+        let mut fixture = Fixture::good();
+        fixture.check_gates();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "closed loop");
+        fixture.point.load.model = "open".to_string();
+        let p50_ns = fixture.point.latency_ns.p50.unwrap();
+        for (late_ns, is_seen) in [(p50_ns / 100, false), (p50_ns / 2, true)] {
+            let low = Summary { p50: Some(p50_ns - late_ns), ..fixture.point.latency_ns.clone() };
+            fixture.point.latency_punctual_ns = Some(low);
+            fixture.check_gates();
+            let test = super::test(&fixture.case());
+            assert_eq!(matches!(test, Test::Seen(_)), is_seen, "{late_ns}");
+        }
+    }
+
+    #[test]
+    fn an_objective_that_is_met_either_way_was_not_limited_by_lateness() {
+        let mut fixture = Fixture::good();
+        let p50_ns = fixture.point.latency_ns.p50.unwrap();
+        fixture.point.load.model = "open".to_string();
+        let low = Summary { p50: Some(p50_ns / 2), ..fixture.point.latency_ns.clone() };
+        fixture.point.latency_punctual_ns = Some(low);
+        for (bound_ns, is_seen) in [(p50_ns * 2, false), (p50_ns * 3 / 4, true), (1000, false)] {
+            fixture.trial.expect = Some(format!("p50<{bound_ns}ns,errors<1%").parse().unwrap());
+            let test = super::test(&fixture.case());
+            assert_eq!(matches!(test, Test::Seen(_)), is_seen, "{bound_ns}");
+        }
+        fixture.trial.expect = Some("errors<1%".parse().unwrap());
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "no time was asked for");
+    }
+
+    /// A closed loop of a generator that stood still now and then.
+    fn halting(low: impl Fn(&mut Summary)) -> Fixture {
+        let mut fixture = Fixture::good();
+        let point = &mut fixture.point;
+        point.unseen_ns = Some(Summary { max: Some(20_000_000), ..Summary::default() });
+        let mut punctual = point.latency_ns.clone();
+        low(&mut punctual);
+        point.latency_punctual_ns = Some(punctual);
+        fixture
+    }
+
+    #[test]
+    fn in_closed_loop_the_mean_says_what_the_rate_could_be() {
+        let halved = |value: &mut Option<u64>| *value = value.map(|known_ns| known_ns / 2);
+        let tail = halting(|low| halved(&mut low.p99));
+        assert_eq!(super::test(&tail.case()), Test::NotSeen, "the rate is hardly moved");
+        let mut fixture = halting(|low| halved(&mut low.mean));
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        let rates = &seen.findings.last().unwrap().evidence.value;
+        let shown = |rate| format!("{}/s", model::units::show_count(rate));
+        let rate = fixture.point.rate;
+        assert_eq!(*rates, format!("{}; {}", shown(rate), shown(rate * 2.0)));
+        assert!(!seen.next[0].contains("-R"), "there is no rate to lower: {seen:?}");
+        fixture.trial.threads = 1;
+        fixture.worker(0.98, 0.01);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it is full: C2");
+    }
+}

@@ -1,0 +1,200 @@
+//! A4: a limiter in the application refuses requests, or makes them wait for their turn.
+//!
+//! Signals: share of responses with status 4xx or 5xx, how evenly the good responses come, threads
+//! that sleep for a time, over a ramp the time a request takes at light load.
+//! Rule: both sides have CPU to spare, and either 5 to 99.5 % of the responses are refusals, while
+//! the good ones come at least twice as evenly as if chance chose which request is refused (of a
+//! mix of targets, when none is refused twice as often as all together: a wrong path comes as
+//! evenly as the mix does). Or, over a ramp, the rate no longer follows the load, threads that
+//! sleep for a time hold at least 70 % of the requests the server has read, and at light load
+//! requests take less than half of that.
+//! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep alike at any load), S3 and
+//! K8 (limits of the host; looked at first), C3 (the rate follows the load).
+//! Confirm: neither body size, CPUs nor connections move the rate of good responses, but another
+//! key (address, header, account) does.
+//! Source: RFC 6585 section 4 (429), RFC 9110 section 15.6.4 (503); Turner, New directions in
+//! communications (1986), the leaky bucket.
+
+use super::waiting::{Waiting, asleep_at_light_load};
+use super::worker_pool::EXPLAINED_MIN;
+use super::{Family, Seen, Test};
+use crate::case::{Case, percent};
+use crate::stats;
+use model::reading::Doing;
+use model::units::show_count;
+use std::collections::BTreeMap;
+
+/// Share of responses refused: fewer are errors, with all of them there is nothing to limit.
+const REFUSED: std::ops::RangeInclusive<f64> = 0.05..=0.995;
+/// A target that is refused so many times as often as all together is the cause.
+const CONCENTRATED: f64 = 2.0;
+/// Variance of the good responses over what chance would make it.
+const UNEVEN_MAX: f64 = 0.5;
+/// Good responses in a tenth of a second, on average, that show how even they are.
+const GOOD_MIN: f64 = 5.0;
+/// Share of the requests inside the server that sleepers must hold.
+const HELD_MIN: f64 = 0.70;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let (Some(client_slack), Some(server_slack)) =
+        (case.client_has_slack(), case.server_has_slack())
+    else {
+        return Test::Untested;
+    };
+    if !client_slack || !server_slack {
+        return Test::NotSeen;
+    }
+    match refusing(case).or_else(|| delaying(case)) {
+        Some(seen) => Test::Seen(
+            seen.next("look for a limit in the server's settings: its own, a proxy's, a library's")
+                .next("repeat with another key (address, header, account): does the rate change?"),
+        ),
+        None => Test::NotSeen,
+    }
+}
+
+fn refusing(case: &Case<'_>) -> Option<Seen> {
+    let (refused, responses) = refusals(&case.point.status);
+    let share = refused as f64 / responses.max(1) as f64;
+    let tenths = &case.point.per_100ms;
+    let whole = &tenths[..tenths.len().saturating_sub(1)];
+    let counts: Vec<f64> = whole.iter().map(|count| *count as f64).collect();
+    let (mean, variance) = (stats::mean(&counts)?, stats::variance(&counts)?);
+    // Of a steady stream, chance that refuses this share leaves this variance.
+    let by_chance = mean * share;
+    let uneven = variance / by_chance.max(f64::MIN_POSITIVE);
+    let is_one_target = case.point.targets.iter().any(|target| {
+        let (refused, all) = refusals(&target.status);
+        refused as f64 > CONCENTRATED * share * all as f64
+    });
+    if !REFUSED.contains(&share) || mean < GOOD_MIN || uneven > UNEVEN_MAX || is_one_target {
+        return None;
+    }
+    let seen = Seen::default()
+        .with(
+            Family::HardCounter,
+            "client",
+            "engine",
+            "responses with status 4xx or 5xx",
+            format!("{refused}, {}", percent(share)),
+            "over 5 %, while neither side is busy",
+        )
+        .with(
+            Family::RampShape,
+            "client",
+            "engine",
+            &format!(
+                "variance of good responses in a tenth of a second over chance, at {}/s",
+                show_count(case.point.rate)
+            ),
+            format!("{uneven:.2}"),
+            "under 0.5: something counts them",
+        );
+    Some(seen)
+}
+
+/// Responses with status 4xx or 5xx, and all responses.
+fn refusals(status: &BTreeMap<String, u64>) -> (u64, u64) {
+    let class = |name: &str| status.get(name).copied().unwrap_or(0);
+    (class("4xx") + class("5xx"), status.values().sum())
+}
+
+fn delaying(case: &Case<'_>) -> Option<Seen> {
+    let waiting = Waiting::of(case).ok()?;
+    let asleep = waiting.threads(Doing::Timer);
+    let held = asleep / (waiting.in_flight - waiting.unread).max(0.5);
+    let explained = asleep_at_light_load(case, asleep)?;
+    let is_flat = case.still_grows() == Some(false);
+    if !is_flat || asleep < 0.5 || held < HELD_MIN || explained >= EXPLAINED_MIN {
+        return None;
+    }
+    let seen = waiting
+        .seen(
+            "syscall",
+            "threads asleep for a time on average",
+            asleep,
+            "over 70 % of the requests the server has read",
+        )
+        .with(
+            Family::RampShape,
+            "client",
+            "ramp",
+            "part of that sleep that requests take at light load",
+            percent(explained),
+            "under 50 %: they sleep only when there are many",
+        );
+    Some(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::case::Case;
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::reading::Doing;
+    use model::run::TargetResult;
+
+    /// A tenth of the responses refused, good ones at an even rate.
+    fn refusing() -> Fixture {
+        let mut fixture = Fixture::good();
+        fixture.refuse(0.3);
+        fixture
+    }
+
+    #[test]
+    fn even_good_responses_beside_refusals_are_seen() {
+        let mut fixture = refusing();
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 2);
+        for (at, tenth) in fixture.point.per_100ms.iter_mut().enumerate() {
+            *tenth = *tenth + (at as u64 * 7919) % 31 - 15;
+        }
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "M4: chance refuses");
+        let mut fixture = refusing();
+        fixture.refuse(0.01);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a few errors");
+        fixture.refuse(1.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "M4: a wrong path");
+        let mut fixture = refusing();
+        fixture.server_thread(0.97, 0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a hot server");
+    }
+
+    #[test]
+    fn a_wrong_path_in_a_mix_is_no_limiter() {
+        let mut fixture = refusing();
+        let target = |good: u64, refused: u64| {
+            let status = [("2xx".to_string(), good), ("4xx".to_string(), refused)];
+            TargetResult { status: status.into(), ..TargetResult::default() }
+        };
+        fixture.point.targets = vec![target(700, 0), target(0, 300)];
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "M4");
+        fixture.point.targets = vec![target(490, 210), target(210, 90)];
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "all alike");
+    }
+
+    #[test]
+    fn sleep_that_comes_with_load_is_seen_over_a_ramp() {
+        let mut fixture = Fixture::good();
+        fixture.worker(0.05, 0.0);
+        let sleepers: Vec<_> = (1..=8).map(|tid| (tid, 0.01, Doing::Timer, None)).collect();
+        fixture.doing(&sleepers);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "one load: C3");
+        let test = |light_ns, light_rate| {
+            let mut light = Fixture::point(4, light_rate);
+            light.service_ns.mean = Some(light_ns);
+            let ramp = [&light, &fixture.point];
+            super::test(&Case { ramp: &ramp, ..fixture.case() })
+        };
+        assert!(matches!(test(1_000_000, 990.0), Test::Seen(_)));
+        assert_eq!(test(7_900_000, 990.0), Test::NotSeen, "A2: a request sleeps as long alone");
+        assert_eq!(test(1_000_000, 500.0), Test::NotSeen, "C3: the rate follows the load");
+    }
+
+    #[test]
+    fn an_unwatched_server_leaves_it_untested() {
+        let mut fixture = refusing();
+        fixture.unwatched();
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

@@ -1,0 +1,124 @@
+//! S6: other processes use the server's CPUs, and its threads wait for their turn.
+//!
+//! Signals: time of the server's threads on a CPU and waiting for one, CPU time on the CPUs it may
+//! use that is neither the server's, nor of interrupts, nor the generator's where that may run
+//! there too (also in another namespace of the same machine).
+//! Rule: others used more than 15 % of the server's CPUs, its threads waited for more than 10 % of
+//! the time they wanted to run, and they wanted to run all of the time: one of them ran or waited
+//! for over 95 % of it, or all together for over 90 % of the time of those CPUs. The server itself
+//! may look half idle. One that wants little is delayed by neighbours, not limited. Threads of a
+//! throttled group wait for their quota, whatever the neighbours do: then it is S3.
+//! Mimics: S1 (its own threads wait for each other), C1 (the generator on the same CPUs), K4 (work
+//! for packets), S5 (time taken by the hypervisor).
+//! Confirm: stop or move the neighbour, or give the server more weight (cpu.shares): the rate
+//! rises.
+//! Source: Linux Documentation/scheduler/sched-stats.rst; Gregg, The USE Method.
+
+use super::{Family, Seen, Test, cpu_quota};
+use crate::case::{Case, HOT, percent};
+use observe::ThreadShare;
+
+/// Share of the server's CPUs that others use.
+const OTHERS_MIN: f64 = 0.15;
+/// Share of the time its threads want to run that they wait for a CPU.
+const WAITING_MIN: f64 = 0.10;
+/// Share of the CPUs' time that its threads must want together.
+const WANTED_MIN: f64 = 0.90;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let (Some(others), Some(cpus), Some(threads)) =
+        (case.neighbours(), case.server_cpus(), &case.far().server_threads)
+    else {
+        return Test::Untested;
+    };
+    let run: f64 = threads.iter().map(|thread| thread.run).sum();
+    let wait: f64 = threads.iter().map(|thread| thread.wait).sum();
+    let waiting = wait / (run + wait).max(f64::MIN_POSITIVE);
+    let wanted = (run + wait) / cpus.len().max(1) as f64;
+    let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
+    let wants_all = wanted >= WANTED_MIN || hottest >= HOT;
+    let is_throttled =
+        cpu_quota::throttled(case.far().server_quotas.as_deref(), "server").is_some();
+    if others < OTHERS_MIN || waiting < WAITING_MIN || !wants_all || is_throttled {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default()
+        .with(
+            Family::ThreadStates,
+            "server",
+            "/proc/stat, schedstat",
+            "share of its CPUs that others used; that its threads wanted to use",
+            format!("{}; {}", percent(others), percent(wanted)),
+            "over 15 %; over 90 %, or one thread always wanted to run",
+        )
+        .with(
+            Family::QueueLocation,
+            "server",
+            "schedstat",
+            "share of the time its threads wanted to run that they waited for a CPU",
+            percent(waiting),
+            "over 10 %",
+        );
+    let seen = super::server_cpu::with_unread(case, seen);
+    Test::Seen(
+        seen.next("stop or move what else runs on the server's CPUs (top), and repeat")
+            .next("give the server's group more weight (cpu.shares, cpu.weight)"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::facts::ClockOffset;
+
+    #[test]
+    fn a_neighbour_on_the_servers_only_cpu_is_seen() {
+        let mut fixture = Fixture::good();
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+        fixture.trial.cpus = vec![1];
+        fixture.cpu(0, 0.99);
+        fixture.server_thread(0.50, 0.49);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 2);
+        fixture.throttle_server(0, 0.9, 0.4);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S3: they wait for their quota");
+        fixture.throttle_server(0, 0.0, 0.0);
+        fixture.server_thread(0.97, 0.02);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S1: the CPU is its own");
+        fixture.server_thread(0.50, 0.02);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it did not wait");
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1];
+        fixture.server_thread(0.96, 0.02);
+        fixture.cpu(1, 0.80);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: the other CPU is theirs");
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+        fixture.trial.cpus = vec![0];
+        fixture.server_thread(0.50, 0.49);
+        fixture.worker(0.48, 0.4);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C1: it is the generator");
+        fixture.apart();
+        let at = |offset_ns| ClockOffset { offset_ns, error_ns: 50_000, round_trips: 9 };
+        let test = |clock: &ClockOffset| {
+            super::test(&crate::case::Case { clock: Some(clock), ..fixture.case() })
+        };
+        assert_eq!(test(&at(20_000)), Test::NotSeen, "C1: another namespace of one machine");
+        assert!(matches!(test(&at(9_000_000)), Test::Seen(_)), "another machine");
+    }
+
+    #[test]
+    fn a_server_that_wants_little_is_delayed_and_not_limited() {
+        let mut fixture = Fixture::good();
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.99);
+        fixture.server_thread(0.05, 0.15);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it wants little, A2 for example");
+    }
+
+    #[test]
+    fn an_unwatched_server_leaves_it_untested() {
+        let mut fixture = Fixture::good();
+        fixture.unwatched();
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

@@ -1,0 +1,62 @@
+//! M1: the number is not a rate of completed work.
+//!
+//! Signals: requests in flight against rate x latency, bytes against responses, counts against each
+//! other, the generator's stamps against its turns.
+//! Rule: a gate breaks that leaves nothing of the rate: two independent accounts of the same thing
+//! disagree. It is the verdict only where no cause on the generator is known.
+//! Mimics: retries or ramp phases inside the window; a median used as a mean.
+//! Confirm: measure again, longer; with half the requests in flight, rate x latency must halve.
+//! Source: J. D. C. Little, A Proof for the Queuing Formula L = lambda W (1961).
+
+use super::{Family, Seen, Test};
+use crate::case::Case;
+use crate::gates::{self, GATES};
+use model::standing::Figure;
+use model::verdict::Gate;
+use model::wall::WallId;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let step = "measure again for longer: -d 20";
+    if gates::is_rate_known(case.point) {
+        return Test::NotSeen;
+    }
+    let striking = gates::striking(case.point, Figure::Rate);
+    evidence(striking).map_or(Test::NotSeen, |seen| Test::Seen(seen.next(step)))
+}
+
+/// The broken gates that show this wall.
+pub(super) fn broken(case: &Case<'_>, wall: WallId) -> Option<Seen> {
+    let shows = |gate: &&Gate| {
+        let mut listed = GATES.iter().filter(|listed| listed.id == gate.id);
+        gate.ok == Some(false) && listed.any(|listed| listed.breaks == wall)
+    };
+    evidence(case.point.gates.iter().filter(shows))
+}
+
+fn evidence<'a>(broken: impl Iterator<Item = &'a Gate>) -> Option<Seen> {
+    let add = |seen: Seen, gate: &Gate| {
+        let (source, rule) = (format!("gate {}", gate.id), format!("holds: {}", gate.bound));
+        let (family, field) = (Family::HardCounter, "what was found");
+        seen.with(family, "client", &source, field, gate.why.clone(), &rule)
+    };
+    let seen = broken.fold(Seen::default(), add);
+    (!seen.findings.is_empty()).then_some(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn a_rate_that_counts_batches_is_seen() {
+        let mut fixture = Fixture::good();
+        fixture.check_gates();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        // Ten times the completions with the same latency cannot have been in flight.
+        fixture.point.rate *= 10.0;
+        fixture.check_gates();
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.findings[0].evidence.source, "gate littles_law");
+    }
+}

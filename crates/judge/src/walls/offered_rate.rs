@@ -1,0 +1,139 @@
+//! M2: open loop, and every planned request was sent on time and answered: no wall was reached.
+//! Devices that come and go at the rate of their hold show the same, and so do devices that all
+//! hold their connections to the end.
+//!
+//! Signals: good responses that arrived against planned requests, requests in flight at both ends
+//! of the window, lag between due and sent.
+//! Rule: responses over planned above 99 %, no backlog that grows beyond chance, and the release
+//! lag under 1 ms at p99, or at the highest percentile below that is known; or at most 1 % of the
+//! requests found every connection in use. Lag is a wait for a connection or lateness of the
+//! generator, so the lag of the other 99 % is its lateness, and that limited nothing: what was
+//! planned was sent and answered. Lateness that moves what was asked for is C4.
+//! Mimics: A4, a limiter that queues.
+//! Confirm: a rate 25 % higher is reached as well.
+//! Source: Schroeder, Wierman and Harchol-Balter, Open Versus Closed: A Cautionary Tale (2006).
+
+use super::{Family, Seen, Test, late_generator};
+use crate::backlog::keeps_up;
+use crate::case::{Case, percent};
+use model::load::Hold;
+
+/// Release lag that is none to speak of.
+const LAG_MAX_NS: u64 = 1_000_000;
+
+pub fn test(case: &Case<'_>) -> Test {
+    if case.point.is_churn() {
+        return devices(case);
+    }
+    let (Some(offered), Some(lag)) = (case.point.offered_rate, &case.point.release_lag_ns) else {
+        return Test::NotSeen;
+    };
+    let achieved = case.point.rate / offered.max(f64::MIN_POSITIVE);
+    // Few requests have no p99.
+    let lag_ns = lag.p99.or(lag.p95).or(lag.p90);
+    let is_prompt = lag_ns.is_some_and(|lag_ns| lag_ns <= LAG_MAX_NS);
+    let found_room = case.queued_share().is_some_and(|share| share <= QUEUED_MAX);
+    let is_harmless = found_room && late_generator::test(case) == Test::NotSeen;
+    if keeps_up(case) != Some(true) || !(is_prompt || is_harmless) {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default().with(
+        Family::RampShape,
+        "client",
+        "engine",
+        "good responses over planned requests",
+        percent(achieved),
+        "over 99 %",
+    );
+    Test::Seen(seen.next(format!("ask for more: -R {:.0}", offered * 1.25)))
+}
+
+/// Share of requests without a free connection that leaves 99 % of the lag to the generator.
+const QUEUED_MAX: f64 = 0.01;
+
+/// Devices: connections per second are what the hold allows.
+fn devices(case: &Case<'_>) -> Test {
+    let connections = &case.point.connections;
+    if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
+        return match connections.opened >= connections.asked {
+            true => Test::Seen(all_held(case)),
+            false => Test::NotSeen,
+        };
+    }
+    let turnover = case.point.turnover.as_ref();
+    let Some((rate, planned)) = turnover.and_then(|one| Some((one.rate, one.planned_rate?))) else {
+        return Test::NotSeen;
+    };
+    let achieved = rate / planned.max(f64::MIN_POSITIVE);
+    if achieved < DEVICES_MIN {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default().with(
+        Family::RampShape,
+        "client",
+        "engine",
+        "connections established over devices / hold",
+        percent(achieved),
+        "over 95 %: connecting takes no time that matters",
+    );
+    Test::Seen(seen.next(case.churn_command(2)))
+}
+
+/// Devices that stay: all are there.
+fn all_held(case: &Case<'_>) -> Seen {
+    let connections = &case.point.connections;
+    let seen = Seen::default().with(
+        Family::RampShape,
+        "client",
+        "engine",
+        "connections held, of devices",
+        format!("{} of {}", connections.opened, connections.asked),
+        "all",
+    );
+    seen.next(case.churn_command(2))
+}
+
+/// Share of the connections that devices would make if connecting took no time.
+const DEVICES_MIN: f64 = 0.95;
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::histogram::Summary;
+
+    #[test]
+    fn a_rate_that_is_kept_on_time_is_seen() {
+        let mut fixture = Fixture::good();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "closed loop");
+        fixture.point.offered_rate = Some(fixture.point.rate);
+        let lag = |p99| Some(Summary { p99: Some(p99), ..Summary::default() });
+        fixture.point.release_lag_ns = lag(20_000);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.point.release_lag_ns = lag(5_000_000);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "late");
+        fixture.point.release_lag_ns = lag(20_000);
+        fixture.point.offered_rate = Some(fixture.point.rate * 1.1);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "not reached");
+    }
+
+    #[test]
+    fn lateness_of_the_generator_alone_limits_no_rate() {
+        let mut fixture = Fixture::good();
+        let point = &mut fixture.point;
+        point.load.model = "open".to_string();
+        point.offered_rate = Some(point.rate);
+        point.release_lag_ns = Some(Summary { p99: Some(5_000_000), ..Summary::default() });
+        let sent = point.requests.sent;
+        point.requests.planned = Some(sent + point.requests.unsent);
+        point.requests.waited = sent / 200;
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "all found a connection");
+        fixture.point.requests.waited = sent / 20;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "they waited for the server");
+        fixture.point.requests.waited = 0;
+        let p50_ns = fixture.point.latency_ns.p50.map(|known_ns| known_ns / 2);
+        let low = Summary { p50: p50_ns, ..fixture.point.latency_ns.clone() };
+        fixture.point.latency_punctual_ns = Some(low);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it moved the median: C4");
+    }
+}

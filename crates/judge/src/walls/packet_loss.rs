@@ -1,0 +1,136 @@
+//! N2: packets are lost between the hosts, and connections wait for them to be sent again.
+//!
+//! Signals: segments sent again on both hosts, drops at every place of both hosts where packets can
+//! be dropped, responses that took as long as a retransmission.
+//! Rule: more than 0.1 % of segments (and at least 10) were sent again, SYNs left out, while the
+//! queueing disciplines, interfaces, drivers, CPU backlogs and tracking tables of both hosts
+//! dropped less than half as many; both sides had CPU to spare; and the slow end of the latency is
+//! as long as a retry takes (the counters are of the whole namespace, and may be those of others).
+//! Mimics: K8, K9, C5 (a shaper drops on purpose), K5, K7, N4: with drops on a host it is one of
+//! these; N5 (a box between the hosts that refuses).
+//! Confirm: at a rate 20 % lower the loss vanishes (congestion) or stays (a faulty path).
+//! Source: Linux networking/snmp_counter.rst, RFC 6298 (retransmission timer).
+
+use super::{Family, Seen, Test, loss};
+use crate::case::{Case, percent};
+use model::units::show_ns;
+
+/// Share of segments sent again.
+const SHARE_MIN: f64 = 0.001;
+/// Fewer are an accident.
+const COUNT_MIN: u64 = 10;
+/// Drops on the hosts, over segments sent again, that explain them. Hosts drop what is not ours as
+/// well: frames of protocols that nobody speaks.
+const LOCATED_MIN: f64 = 0.5;
+/// The shortest time after which Linux sends a segment again without other signs.
+const SHORTEST_RETRY_NS: u64 = 200_000_000;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let (Some(server), Some(near)) = (case.server_side(), &case.observed.tcp) else {
+        return Test::Untested;
+    };
+    let (Some(near), Some(far)) = (loss::resent(near), server.tcp.as_ref().and_then(loss::resent))
+    else {
+        return Test::Untested;
+    };
+    let (host, (resent, sent)) = if near.0 > far.0 { ("client", near) } else { ("server", far) };
+    let share = resent as f64 / sent.max(1) as f64;
+    let has_slack = case.client_has_slack() == Some(true) && case.server_has_slack() != Some(false);
+    let hosts = if case.is_one_host() { vec![server] } else { vec![case.observed, server] };
+    let places: Vec<_> = hosts.into_iter().flat_map(loss::dropped_at).collect();
+    let dropped: u64 = places.iter().map(|(_, count)| count).sum();
+    let is_located = dropped as f64 >= LOCATED_MIN * resent as f64;
+    if resent < COUNT_MIN || share < SHARE_MIN || is_located || !has_slack {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default().with(
+        Family::HardCounter,
+        host,
+        "/proc/net/snmp",
+        "segments sent again, repeated SYNs left out",
+        format!("{resent}, {} of those sent", percent(share)),
+        "over 0.1 %, and less than half as many drops on the hosts",
+    );
+    // The counters are of the whole namespace: if no response waited, the loss is that of others.
+    let Some(mut seen) = with_slow_responses(case, seen) else { return Test::NotSeen };
+    for (place, count) in places {
+        seen.against.push(format!("{count} packets were dropped at {place}"));
+    }
+    if server.qdiscs.is_none() || case.observed.qdiscs.is_none() {
+        let what = "queueing disciplines were not read on both hosts: one may drop (K8)";
+        seen.against.push(what.to_string());
+    }
+    let lower = case.point.rate * 0.8;
+    Test::Seen(seen.next(format!(
+        "ask for 20 % less (-R {lower:.0}): does the loss vanish, or is the path at fault?"
+    )))
+}
+
+/// Adds the slow end of the latency; nothing where it is shorter than a retry takes.
+fn with_slow_responses(case: &Case<'_>, seen: Seen) -> Option<Seen> {
+    let service = &case.point.service_ns;
+    let slow_ns = service.p99_9.or(service.max).unwrap_or(0);
+    let median_ns = service.p50.unwrap_or(0);
+    if slow_ns >= SHORTEST_RETRY_NS.max(median_ns * 3) {
+        return Some(seen.with(
+            Family::RampShape,
+            "client",
+            "engine",
+            "slow end of the response time, and the median",
+            format!("{}, {}", show_ns(slow_ns as f64), show_ns(median_ns as f64)),
+            "over 200 ms: as long as a segment takes to be sent again",
+        ));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    fn lossy() -> Fixture {
+        let mut fixture = Fixture::good();
+        fixture.loss(60, 10);
+        fixture.observed.qdiscs = Some(Vec::new());
+        fixture.point.service_ns.p99_9 = Some(212_000_000);
+        fixture
+    }
+
+    #[test]
+    fn loss_that_no_place_explains_is_seen() {
+        let Test::Seen(seen) = super::test(&lossy().case()) else { panic!("not seen") };
+        assert_eq!((seen.families(), seen.against.len()), (2, 0));
+        let mut fixture = lossy();
+        fixture.loss(60, 55);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "SYNs");
+    }
+
+    #[test]
+    fn loss_with_a_place_is_another_wall() {
+        let mut fixture = lossy();
+        fixture.shaper(1200.0, 0.9);
+        fixture.observed.qdiscs.as_mut().unwrap()[0].drops = 60;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "K8");
+        let mut fixture = lossy();
+        fixture.softnet(&[(50_000, 60)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "K5");
+        let mut fixture = lossy();
+        fixture.allowance("pps_allowance_exceeded", 60);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "N4");
+        let mut fixture = lossy();
+        fixture.softnet(&[(50_000, 20)]);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert!(seen.against[0].contains("20 packets"), "too few to be it: {seen:?}");
+        let mut fixture = lossy();
+        fixture.server_thread(0.97, 0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a hot server");
+    }
+
+    #[test]
+    fn the_loss_of_one_side_alone_leaves_it_untested() {
+        let mut fixture = lossy();
+        fixture.unwatched();
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

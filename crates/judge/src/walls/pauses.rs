@@ -1,0 +1,240 @@
+//! A5: the whole application stops now and then: a collector, a freezer, a stop signal.
+//!
+//! Signals: threads of the server found stopped, its CPU time from read to read, pauses that its
+//! runtime tells of, responses in each tenth of a second, the slow end of the latency.
+//! Rule: threads were found stopped in 2 to 90 % of the samples; or the runtime paused for over 2 %
+//! of the window; or at least four times, at regular distances, the responses of a tenth of a
+//! second and the server's CPU time fell under 60 % of their medians. And the slowest responses
+//! take five times the median; the generator was neither throttled nor near its limit, and never
+//! stood still for a quarter of that; the server was not throttled. Beside a server without CPU to
+//! spare only stops of at least a tenth of the time
+//! count: shorter ones cost it less than its CPU does. A thread that is always stopped is none of
+//! those that serve.
+//! Mimics: S3 (a throttled group stops too, every 100 ms; looked at first), a generator that
+//! pauses, S6, M3 (dips without an order).
+//! Confirm: a second client sees the pauses at the same instants; a smaller heap or another
+//! collector moves them.
+//! Source: Linux admin-guide/cgroup-v1/freezer-subsystem.rst; Go runtime/debug
+//! (GCStats.PauseTotal).
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, percent};
+use crate::stats;
+use model::reading::Doing;
+use model::units::show_ns;
+use observe::{DoingShares, QuotaShare};
+use std::collections::BTreeMap;
+
+/// Share of samples, or of the window, in which it must be stopped.
+const STOPPED: std::ops::RangeInclusive<f64> = 0.02..=0.90;
+/// Share of the time from which on stops matter beside a server that is busy.
+const LARGE: f64 = 0.10;
+/// A dip falls under this share of the median.
+const DIP: f64 = 0.60;
+/// Dips that can be called regular.
+const DIPS_MIN: usize = 4;
+/// Variation of the distances between regular dips, at most.
+const DISTANCE_VARIATION_MAX: f64 = 0.35;
+/// The slowest responses over the median.
+const TAIL_MIN: f64 = 5.0;
+/// Where the generator stood still for more than this share of the slowest responses, the pauses
+/// may be its own.
+const OWN_MAX: f64 = 0.25;
+/// Share of periods throttled above which a group's throttling may be the pauses.
+const THROTTLED_MAX: f64 = 0.05;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let far = case.far();
+    let is_read = far.doing.is_some() || far.runtime.is_some() || far.server_cpus_series.len() > 1;
+    if case.server.is_none() || !is_read {
+        return Test::Untested;
+    }
+    let is_throttled = |quotas: &Option<Vec<QuotaShare>>| {
+        quotas.iter().flatten().any(|quota| quota.throttled_periods > THROTTLED_MAX)
+    };
+    if case.client_has_slack() != Some(true)
+        || is_throttled(&case.observed.client_quotas)
+        || is_throttled(&far.server_quotas)
+    {
+        return Test::NotSeen;
+    }
+    let service = &case.point.service_ns;
+    let (Some(median_ns), Some(slow_ns)) = (service.p50, service.max.or(service.p99)) else {
+        return Test::Untested;
+    };
+    let stalled_ns = case.longest_stall_ns();
+    if stalled_ns as f64 > OWN_MAX * slow_ns as f64 {
+        return Test::NotSeen;
+    }
+    let seen = paused(case, Seen::default());
+    if seen.findings.is_empty() || (slow_ns as f64) < TAIL_MIN * median_ns as f64 {
+        return Test::NotSeen;
+    }
+    let seen = seen.with(
+        Family::RampShape,
+        "client",
+        "engine",
+        "slowest responses, and the median",
+        format!("{}, {}", show_ns(slow_ns as f64), show_ns(median_ns as f64)),
+        "five times the median: some waited for the end of a pause",
+    );
+    Test::Seen(
+        seen.next("look what stops it: the collector's log, a debugger, a freezer, SIGSTOP")
+            .next("a smaller heap or another collector: the pauses should move"),
+    )
+}
+
+/// What the server's side says of pauses.
+fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
+    let far = case.far();
+    let least = if case.server_has_slack() == Some(true) { 0.0 } else { LARGE };
+    let matters = |share: f64| STOPPED.contains(&share) && share >= least;
+    let stopped = far.doing.as_ref().map_or(0.0, stopped_share);
+    if matters(stopped) {
+        let (family, field) = (Family::ThreadStates, "samples of its threads found stopped");
+        seen = seen.with(family, "server", "syscall", field, percent(stopped), "2 to 90 %");
+    }
+    let pauses = far.runtime.iter().flatten().find(|(name, _)| name.starts_with("gc_pause"));
+    if let Some((name, paused_s)) = pauses {
+        let share = paused_s / case.window_s();
+        if matters(share) {
+            let (family, value) = (Family::HardCounter, percent(share));
+            seen = seen.with(family, "server", "runtime", name, value, "over 2 % of the window");
+        }
+    }
+    let tenths: Vec<f64> = case.point.per_100ms.iter().map(|count| *count as f64).collect();
+    let whole = &tenths[..tenths.len().saturating_sub(1)];
+    let (responses, cpus) = (dips(whole), dips(&far.server_cpus_series));
+    let dipped = responses.len() as f64 / whole.len().max(1) as f64;
+    if is_regular(&responses) && is_regular(&cpus) && dipped >= least {
+        let every = (whole.len() as f64 / responses.len() as f64) / 10.0;
+        seen = seen.with(
+            Family::QueueLocation,
+            "both",
+            "engine, schedstat",
+            "dips of the responses, and of the server's CPU time",
+            format!("{}, {}, one every {every:.1} s", responses.len(), cpus.len()),
+            "regular, under 60 % of the median",
+        );
+    }
+    seen
+}
+
+/// Share of samples found stopped, of threads that were not stopped all the time.
+fn stopped_share(doing: &DoingShares) -> f64 {
+    let of_thread = |samples: &BTreeMap<Doing, u64>| {
+        let stopped = samples.get(&Doing::Stopped).copied().unwrap_or(0);
+        (stopped, samples.values().sum::<u64>())
+    };
+    let threads = doing.by_thread.values().map(of_thread).filter(|(stopped, all)| stopped < all);
+    let (stopped, all) = threads.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    stopped as f64 / (all as f64).max(1.0)
+}
+
+/// Where a series falls under 60 % of its median; of a longer dip the first place.
+fn dips(series: &[f64]) -> Vec<usize> {
+    let mut sorted = series.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+    let is_dip = |at: usize| series[at] < DIP * median;
+    (0..series.len()).filter(|at| is_dip(*at) && (*at == 0 || !is_dip(*at - 1))).collect()
+}
+
+fn is_regular(dips: &[usize]) -> bool {
+    let distances: Vec<f64> = dips.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    let variation = stats::variation(&distances);
+    dips.len() >= DIPS_MIN && variation.is_some_and(|share| share <= DISTANCE_VARIATION_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::histogram::Summary;
+    use model::reading::Doing;
+    use std::collections::BTreeMap;
+
+    /// Slow responses, nothing that says why.
+    fn jerky() -> Fixture {
+        let mut fixture = Fixture::good();
+        fixture.point.service_ns.max = Some(60_000_000);
+        fixture.doing(&[(1, 0.1, Doing::Events, None)]);
+        fixture
+    }
+
+    fn dip_every(series_of: usize, every: usize) -> Vec<f64> {
+        (0..series_of).map(|at| if at % every == 3 { 0.1 } else { 1.0 }).collect()
+    }
+
+    #[test]
+    fn threads_found_stopped_are_seen() {
+        let mut fixture = jerky();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        fixture.stopped(0.1);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 2);
+        fixture.server_thread(0.97, 0.0);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "a tenth of its time");
+        fixture.stopped(0.05);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2 costs more");
+        fixture.stopped(0.1);
+        fixture.server_thread(0.3, 0.01);
+        fixture.throttle_server(0, 0.2, 0.1);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S3 may do that");
+        fixture.throttle_server(0, 0.0, 0.0);
+        fixture.point.service_ns.max = Some(9_000_000);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nobody waited");
+    }
+
+    #[test]
+    fn regular_dips_of_responses_and_of_the_servers_time_are_seen_together() {
+        let mut fixture = jerky();
+        let dip = |count: &u64, share: f64| (*count as f64 * share) as u64;
+        let responses = fixture.point.per_100ms.clone();
+        fixture.observed.server_cpus_series = dip_every(50, 10);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the responses did not dip");
+        fixture.point.per_100ms =
+            responses.iter().zip(dip_every(50, 10)).map(|(count, one)| dip(count, one)).collect();
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.observed.server_cpus_series = vec![1.0; 50];
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the server ran on");
+        fixture.observed.server_cpus_series = dip_every(50, 10);
+        for at in [1, 2, 31, 35, 40] {
+            fixture.point.per_100ms[at] = 0;
+        }
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "M3: without an order");
+    }
+
+    #[test]
+    fn pauses_that_the_runtime_tells_of_are_seen() {
+        let mut fixture = jerky();
+        let paused = |paused_s| Some(BTreeMap::from([("gc_pause_seconds".to_string(), paused_s)]));
+        fixture.observed.runtime = paused(0.5);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.observed.runtime = paused(0.01);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        fixture.observed.runtime = paused(0.5);
+        fixture.worker(0.9, 0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the generator may pause");
+    }
+
+    #[test]
+    fn pauses_of_the_generator_are_not_the_servers() {
+        let mut fixture = jerky();
+        fixture.stopped(0.1);
+        let longest = |ns| Some(Summary { count: 9, max: Some(ns), ..Summary::default() });
+        fixture.point.unseen_ns = longest(5_000_000);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "far shorter");
+        fixture.point.unseen_ns = longest(50_000_000);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        (fixture.point.unseen_ns, fixture.point.lateness_ns) = (None, longest(50_000_000));
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "its sends tell the same");
+    }
+
+    #[test]
+    fn an_unwatched_server_leaves_it_untested() {
+        let mut fixture = jerky();
+        fixture.unwatched();
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

@@ -1,0 +1,128 @@
+//! N4: the provider of the network lets no more through: bandwidth, packets or tracked connections.
+//!
+//! Signals: counters of the network driver that tell of the provider's allowances (EC2's ENA:
+//! `bw_in_`, `bw_out_`, `pps_` and `conntrack_allowance_exceeded`), on both hosts.
+//! Rule: such a counter rose by more than 0.1 % of the packets of its interface in the window, or,
+//! over a ramp, rose at all where the rate no longer follows the load though neither side is short
+//! of CPU. They count packets queued or
+//! dropped, and short bursts raise them at low average load: a small number alone says nothing.
+//! Mimics: K8 and C5 (a limit of the host's own), N3 (a limit of one flow, which has no counter).
+//! Confirm: half the packets at equal bytes, or half the bytes at equal packets: the one that is
+//! limited moves the rate.
+//! Source: Amazon EC2 User Guide, Monitor network performance for ENA; Linux
+//! drivers/net/ethernet/amazon/ena.
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, percent};
+use observe::Observed;
+
+/// Share of an interface's packets above which the allowance matters whatever the ramp says.
+const SHARE_MIN: f64 = 0.001;
+
+/// One allowance that was exceeded.
+struct Exceeded {
+    counter: String,
+    increase: u64,
+    /// Of the packets of its interface; absent when those were not read.
+    share: Option<f64>,
+}
+
+pub fn test(case: &Case<'_>) -> Test {
+    let near = ("client", Some(case.observed));
+    let far = ("server", case.observed.far.as_deref());
+    let mut is_tested = case.server_side().is_some();
+    let has_slack = case.client_has_slack() == Some(true) && case.server_has_slack() == Some(true);
+    let is_flat = case.still_grows() == Some(false) && has_slack;
+    let mut seen = Seen::default();
+    for (host, observed) in [near, far] {
+        let Some(observed) = observed else { continue };
+        let host = if case.is_one_host() { "both" } else { host };
+        is_tested &= observed.drivers.is_some();
+        for one in exceeded(observed, case.window_s()) {
+            if is_flat || one.share.is_some_and(|share| share >= SHARE_MIN) {
+                seen = with(seen, host, &one);
+            }
+        }
+    }
+    if seen.findings.is_empty() {
+        return if is_tested { Test::NotSeen } else { Test::Untested };
+    }
+    Test::Seen(
+        seen.next("use an instance with a larger network allowance, or more instances")
+            .next("see which one it is: several requests at once (-p) or shorter responses"),
+    )
+}
+
+fn exceeded(observed: &Observed, window_s: f64) -> Vec<Exceeded> {
+    let mut all = Vec::new();
+    for (interface, counters) in observed.drivers.iter().flatten() {
+        let link = observed.links.iter().flatten().find(|link| link.name == *interface);
+        let packets = link.map(|link| (link.rx_packets_s + link.tx_packets_s) * window_s);
+        for (name, increase) in counters.iter().filter(|(name, count)| is_ours(name, **count)) {
+            let share = packets.map(|packets| *increase as f64 / packets.max(1.0));
+            let counter = format!("{name} of {interface}");
+            all.push(Exceeded { counter, increase: *increase, share });
+        }
+    }
+    all
+}
+
+/// Link-local traffic (name service, instance metadata) is none of the load's.
+fn is_ours(counter: &str, increase: u64) -> bool {
+    counter.ends_with("allowance_exceeded") && !counter.starts_with("linklocal") && increase > 0
+}
+
+fn with(seen: Seen, host: &str, one: &Exceeded) -> Seen {
+    let share = one.share.map_or("-".to_string(), percent);
+    seen.with(
+        Family::HardCounter,
+        host,
+        "ethtool -S",
+        &one.counter,
+        format!("+{}, {share} of packets", one.increase),
+        "over 0.1 %, or any where the rate no longer follows the load",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn an_allowance_that_many_packets_exceeded_is_seen() {
+        let mut fixture = Fixture::good();
+        fixture.allowance("bw_out_allowance_exceeded", 400);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.apart();
+        fixture.observed.drivers = Some(Default::default());
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "the server's");
+        fixture.allowance("linklocal_allowance_exceeded", 400);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "name service");
+    }
+
+    #[test]
+    fn a_few_packets_of_a_burst_count_only_where_the_rate_is_flat() {
+        let mut fixture = Fixture::good();
+        fixture.allowance("pps_allowance_exceeded", 3);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        let flat = |fixture: &Fixture| {
+            let lighter = Fixture::point(4, 990.0);
+            let ramp = [&lighter, &fixture.point];
+            super::test(&crate::case::Case { ramp: &ramp, ..fixture.case() })
+        };
+        assert!(matches!(flat(&fixture), Test::Seen(_)));
+        fixture.server_thread(0.97, 0.0);
+        assert_eq!(flat(&fixture), Test::NotSeen, "S2 makes it flat as well");
+    }
+
+    #[test]
+    fn without_the_servers_driver_a_clean_generator_says_nothing() {
+        let mut fixture = Fixture::good();
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+        fixture.allowance("pps_allowance_exceeded", 0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        fixture.unwatched();
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

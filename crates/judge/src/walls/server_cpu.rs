@@ -1,0 +1,85 @@
+//! S1: all CPUs the server may use are busy, and its threads wait for them.
+//!
+//! Signals: busy share of the CPUs it may use, time its threads ran and waited for a CPU, requests
+//! that wait unread.
+//! Rule: busy over 92 % on the CPUs it may use, the server's threads waited for more than 5 % of
+//! the time they wanted to run or wanted nearly all of those CPUs, and requests wait unread in its
+//! sockets (or, over a ramp, throughput stays flat). Busy alone is not enough: cost per request
+//! often falls as load rises, and the rate goes on growing at 85 % busy.
+//! Mimics: S7 (spinning), S6 (others use the CPUs), K4 (one CPU full of interrupts), C1 on a shared
+//! host, busy polling.
+//! Confirm: one CPU less for the server lowers the rate in proportion.
+//! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-stats.rst.
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, Host, percent};
+
+/// Share of the allowed CPUs' time that the server's own threads must have wanted.
+const WANTED_MIN: f64 = 0.60;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let (Some(cpus), Some(threads)) = (case.server_cpus(), &case.far().server_threads) else {
+        return Test::Untested;
+    };
+    let Some(busy) = case.busy(Host::Server, &cpus) else { return Test::Untested };
+    let run: f64 = threads.iter().map(|thread| thread.run).sum();
+    let wait: f64 = threads.iter().map(|thread| thread.wait).sum();
+    let waiting = wait / (run + wait).max(f64::MIN_POSITIVE);
+    let wanted = (run + wait) / cpus.len().max(1) as f64;
+    if busy < 0.92 || wanted < WANTED_MIN || (waiting < 0.05 && wanted < 0.92) {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default().with(
+        Family::ThreadStates,
+        "server",
+        "/proc/stat, schedstat",
+        "busy share of its CPUs; of its threads' time spent waiting for one",
+        format!("{}; {}", percent(busy), percent(waiting)),
+        "over 92 %; over 5 %, or all CPUs wanted",
+    );
+    let mut seen = with_unread(case, seen);
+    seen.next.extend(super::short_connections::step(case).map(str::to_string));
+    Test::Seen(seen.next("profile the server; a cheaper request or another CPU moves this wall"))
+}
+
+/// Adds the share of sampled server sockets with requests the application has not read.
+pub(super) fn with_unread(case: &Case<'_>, seen: Seen) -> Seen {
+    let Some(unread) = case.unread_share().filter(|unread| *unread >= 0.10) else { return seen };
+    seen.with(
+        Family::QueueLocation,
+        "server",
+        "sock_diag",
+        "sampled connections with requests the server has not read",
+        percent(unread),
+        "over 10 %",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn busy_cpus_and_waiting_threads_are_seen() {
+        let mut fixture = Fixture::good();
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.99);
+        fixture.server_thread(0.90, 0.60);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert!(!seen.is_more_than_utilisation(), "no queue was seen: {seen:?}");
+        fixture.unread_at_server(0.5);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert!(seen.is_more_than_utilisation());
+        fixture.cpu(1, 0.80);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "CPU to spare");
+    }
+
+    #[test]
+    fn a_busy_host_with_an_idle_server_is_not_the_server() {
+        let mut fixture = Fixture::good();
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.99);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+    }
+}

@@ -1,0 +1,132 @@
+//! A8: the server closes connections after few requests, and each new one costs a handshake.
+//!
+//! Signals: connections opened again per response, requests per connection, connections in the
+//! accept queue, time to connect.
+//! Rule: more than one connection was opened again per 100 responses, although the load asks for
+//! none to be closed, both sides have CPU to spare, and connecting is what takes time: as many
+//! requests as wait in the accept queue on average are over 10 % of those in flight, or connecting
+//! takes over 10 % of the time of a connection.
+//! Mimics: S1, S2 (handshakes make requests dear; the CPU is the wall then, and this is named
+//! beside it), A2 (requests on connections that nobody accepts yet wait unread as well), K1, K2, C7
+//! (walls that it leads to; looked at first), a server that fails and closes (M4).
+//! Confirm: keep-alive on, or a higher limit of requests per connection: the rate rises.
+//! Source: RFC 9112 section 9.3 (persistence); Linux tcp(7).
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, percent};
+use model::units::show_ns;
+
+/// Connections opened again per response.
+const REOPENED_MIN: f64 = 0.01;
+/// Share of the requests, or of the time, that opening must take.
+const COST_MIN: f64 = 0.10;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let (Some(client_slack), Some(server_slack)) =
+        (case.client_has_slack(), case.server_has_slack())
+    else {
+        return Test::Untested;
+    };
+    let Some(reopened) = closed_by_server(case) else { return Test::NotSeen };
+    let in_flight = case.point.in_flight.mean.unwrap_or(0.0).max(1.0);
+    let queued = case.far().listeners.map_or(0.0, |queue| queue.mean_queued);
+    let in_queue = queued / in_flight;
+    let opening = opening_share(case, reopened);
+    if !client_slack || !server_slack || in_queue.max(opening) < COST_MIN {
+        return Test::NotSeen;
+    }
+    let each = case.point.connections.requests_each.p50;
+    let connect_ns = case.point.connections.connect_ns.p50.unwrap_or(0) as f64;
+    let seen = Seen::default()
+        .with(
+            Family::HardCounter,
+            "client",
+            "engine",
+            "connections opened again per response; requests per connection, median",
+            format!("{reopened:.3}; {}", each.map_or("-".to_string(), |each| each.to_string())),
+            "over 0.01, and the load asks for none",
+        )
+        .with(
+            Family::QueueLocation,
+            "both",
+            "sock_diag, connect()",
+            "connections in the accept queue, mean; median time to connect, of a connection's time",
+            format!("{queued:.1}; {}, {}", show_ns(connect_ns), percent(opening)),
+            "over 10 % of the requests, or of the time",
+        );
+    Test::Seen(seen.next(STEP))
+}
+
+const STEP: &str =
+    "let the server keep connections longer (keep-alive, its limit of requests per connection)";
+
+/// Connections opened again per response, when that is many and the load did not ask for it.
+fn closed_by_server(case: &Case<'_>) -> Option<f64> {
+    let asked = case.life().is_some_and(|life| life.requests.is_some() || life.hold.is_some());
+    let point = case.point;
+    // The count is of the whole level, so its responses are as well.
+    let responses = point.requests.completed + point.unmeasured.completed;
+    let reopened = point.connections.reopened as f64 / responses.max(1) as f64;
+    (!asked && !point.is_churn() && reopened > REOPENED_MIN).then_some(reopened)
+}
+
+/// Part of a connection's time that passes until it is open.
+fn opening_share(case: &Case<'_>, reopened: f64) -> f64 {
+    let mean_ns = |summary: &model::histogram::Summary| summary.mean.unwrap_or(0) as f64;
+    let opening_ns = mean_ns(&case.point.connections.connect_ns) * reopened;
+    opening_ns / (opening_ns + mean_ns(&case.point.service_ns)).max(1.0)
+}
+
+/// What to say beside another wall that handshakes make worse.
+pub(super) fn step(case: &Case<'_>) -> Option<&'static str> {
+    closed_by_server(case).map(|_| STEP)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::load::Life;
+    use observe::QueuePeak;
+
+    /// The server closes after ten responses; six connections wait to be accepted.
+    fn capped() -> Fixture {
+        let mut fixture = Fixture::good();
+        fixture.point.connections.reopened = fixture.point.requests.completed / 10;
+        fixture.observed.listeners = Some(QueuePeak { queued: 6, backlog: 128, mean_queued: 6.0 });
+        fixture
+    }
+
+    #[test]
+    fn connections_that_wait_to_be_opened_again_are_seen() {
+        let mut fixture = capped();
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 2);
+        fixture.observed.listeners = Some(QueuePeak { queued: 6, backlog: 128, mean_queued: 0.1 });
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "one instant is no queue");
+        fixture.observed.listeners = None;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "opening costs next to nothing");
+        fixture.point.connections.connect_ns.mean = Some(20_000_000);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "slow to open");
+        fixture.server_thread(0.97, 0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2, with this beside it");
+    }
+
+    #[test]
+    fn churn_that_was_asked_for_is_no_fault_of_the_server() {
+        let mut fixture = capped();
+        let life = Life { requests: Some((10, 10)), ..Life::default() };
+        fixture.point.load.life = Some(life);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        let mut fixture = capped();
+        fixture.point.connections.reopened = 3;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "hardly any");
+    }
+
+    #[test]
+    fn an_unwatched_server_leaves_it_untested() {
+        let mut fixture = capped();
+        fixture.unwatched();
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

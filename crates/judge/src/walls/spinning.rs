@@ -1,0 +1,103 @@
+//! S7: the server burns CPU time waiting for itself: spinning locks, in the kernel or outside.
+//!
+//! Signals: CPU time per request at rising load, the rate of the ramp, busy share of the server's
+//! CPUs.
+//! Rule: over a ramp, a request costs the server over 30 % more CPU time than at a quarter of the
+//! load, while the rate no longer follows the load and the CPUs it may use are busy over 85 %.
+//! Mimics: S1 (a request costs the same or less as load rises), S8 (CPUs that wait for memory burn
+//! time too: a profile tells), S6 (a neighbour spoils caches).
+//! Confirm: fewer CPUs for the server give the same rate, or more.
+//! Source: Gunther, Guerrilla Capacity Planning (coherency); Linux Documentation/locking/.
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, Host, percent};
+use crate::ramp::{load_of, load_phrase};
+use model::run::Point;
+
+/// Cost per request here over that at a quarter of the load.
+const GROWTH_MIN: f64 = 1.30;
+const BUSY_MIN: f64 = 0.85;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let cost_us = |point: &Point| point.cpu.server_us_per_request.filter(|cost| *cost > 0.0);
+    let is_quarter = |point: &&&Point| load_of(point) * 4 <= load_of(case.point);
+    let lighter = case.ramp.iter().filter(is_quarter).max_by_key(|point| load_of(point));
+    let (Some(lighter), Some(here_us)) = (lighter, cost_us(case.point)) else {
+        return Test::Untested;
+    };
+    let (Some(lighter_us), Some(grows), Some(cpus)) =
+        (cost_us(lighter), case.still_grows(), case.server_cpus())
+    else {
+        return Test::Untested;
+    };
+    let Some(busy) = case.busy(Host::Server, &cpus) else { return Test::Untested };
+    let growth = here_us / lighter_us;
+    if growth < GROWTH_MIN || grows || busy < BUSY_MIN {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default()
+        .with(
+            Family::RampShape,
+            "server",
+            "schedstat, engine",
+            &format!(
+                "CPU time per request, from {} to {}",
+                load_of(lighter),
+                load_phrase(case.point)
+            ),
+            format!("{lighter_us:.1} us to {here_us:.1} us, {:+.0} %", (growth - 1.0) * 100.0),
+            "over 30 % more while the rate no longer follows the load",
+        )
+        .with(
+            Family::ThreadStates,
+            "server",
+            "/proc/stat",
+            "busy share of its CPUs",
+            percent(busy),
+            "over 85 %",
+        );
+    let seen = super::server_cpu::with_unread(case, seen);
+    Test::Seen(
+        seen.next("profile the server (perf top): a lock that spins, or waits for memory (S8)?")
+            .next("let it use fewer CPUs: the same rate or more means it spins"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn a_request_that_costs_more_as_load_rises_is_seen() {
+        let mut fixture = Fixture::good();
+        fixture.cpu(0, 0.95);
+        fixture.cpu(1, 0.95);
+        let point = |connections, rate, cost_us| {
+            let mut point = Fixture::point(connections, rate);
+            point.cpu.server_us_per_request = Some(cost_us);
+            point
+        };
+        let test = |lighter, rate, cost_us| {
+            let (lighter, point) = (lighter, point(8, rate, cost_us));
+            let ramp = [&lighter, &point];
+            super::test(&crate::case::Case { point: &point, ramp: &ramp, ..fixture.case() })
+        };
+        assert!(matches!(test(point(2, 1000.0, 900.0), 1000.0, 1900.0), Test::Seen(_)));
+        assert_eq!(test(point(2, 1000.0, 1900.0), 1000.0, 1900.0), Test::NotSeen, "S1");
+        assert_eq!(test(point(2, 250.0, 900.0), 1000.0, 1900.0), Test::NotSeen, "it grows");
+        assert_eq!(test(point(4, 1000.0, 900.0), 1000.0, 1900.0), Test::Untested, "too close");
+    }
+
+    #[test]
+    fn idle_cpus_do_not_spin_and_one_load_tells_nothing() {
+        let mut fixture = Fixture::good();
+        let mut lighter = Fixture::point(2, 1000.0);
+        lighter.cpu.server_us_per_request = Some(100.0);
+        fixture.point.cpu.server_us_per_request = Some(300.0);
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+        let ramp = [&lighter, &fixture.point];
+        let case = crate::case::Case { ramp: &ramp, ..fixture.case() };
+        assert_eq!(super::test(&case), Test::NotSeen);
+    }
+}

@@ -1,0 +1,81 @@
+//! K2: the queue of half-open connections is full, and SYNs are dropped or answered with cookies.
+//!
+//! Signals: `TcpExt.TCPReqQFullDrop`, `TCPReqQFullDoCookies`, and drops of SYNs that the accept
+//! queue does not explain (`ListenDrops` over `ListenOverflows`).
+//! Rule: one of them rose in the window while the accept queue did not overflow, and connecting was
+//! slow (SYNs sent again) or failed. With cookies (the default) the queue is bounded by the
+//! backlog alone; without them a quarter of tcp_max_syn_backlog stays reserved, and that cut is
+//! counted as ListenDrops only.
+//! Mimics: K1 (a full accept queue fills this one as well; looked at first), a flood of SYNs, lost
+//! responses to SYNs (the same queue fills, the path is at fault).
+//! Confirm: half the connections per second, or a shorter round trip: the queue holds rate x round
+//! trip.
+//! Source: Linux net/ipv4/tcp_input.c (tcp_conn_request), networking/ip-sysctl.rst.
+
+use super::{Family, Seen, Test, accept_queue};
+use crate::case::Case;
+
+/// Share of the dropped SYNs that the accept queue may leave unexplained: both counters are not
+/// read at the same instant.
+const UNEXPLAINED_MIN: f64 = 0.05;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let (Some(drops), Some(overflows)) =
+        (case.server_tcp("TcpExt.ListenDrops"), case.server_tcp("TcpExt.ListenOverflows"))
+    else {
+        return Test::Untested;
+    };
+    let counter = |name: &str| case.server_tcp(name).unwrap_or(0);
+    let dropped = counter("TcpExt.TCPReqQFullDrop");
+    let cookies = counter("TcpExt.TCPReqQFullDoCookies");
+    let unexplained = drops.saturating_sub(overflows);
+    let is_unexplained = unexplained as f64 > UNEXPLAINED_MIN * drops as f64;
+    let is_full = dropped + cookies > 0 || is_unexplained;
+    if !is_full || overflows > 0 || !accept_queue::connecting_is_slow(case) {
+        return Test::NotSeen;
+    }
+    let mut seen = Seen::default().with(
+        Family::HardCounter,
+        "server",
+        "/proc/net/netstat",
+        "TCPReqQFullDrop, TCPReqQFullDoCookies, ListenDrops not of the accept queue",
+        format!("+{dropped}, +{cookies}, +{unexplained}"),
+        "any",
+    );
+    seen = accept_queue::with_slow_connects(case, seen);
+    if dropped + cookies == 0 {
+        seen.against.push("SYNs are also dropped for want of memory or of a route".to_string());
+    }
+    Test::Seen(
+        seen.next("a longer backlog, with net.core.somaxconn at least as long")
+            .next("without cookies: a larger net.ipv4.tcp_max_syn_backlog as well"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn each_counter_is_seen_while_the_accept_queue_has_room() {
+        for counter in ["TCPReqQFullDrop", "TCPReqQFullDoCookies", "ListenDrops"] {
+            let mut fixture = Fixture::good();
+            fixture.tcp("TcpExt.ListenDrops", 0);
+            fixture.tcp(&format!("TcpExt.{counter}"), 30);
+            assert_eq!(super::test(&fixture.case()), Test::NotSeen, "{counter}: nobody waited");
+            fixture.slow_connects();
+            assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "{counter}");
+            fixture.tcp("TcpExt.ListenOverflows", 30);
+            fixture.tcp("TcpExt.ListenDrops", 30);
+            assert_eq!(super::test(&fixture.case()), Test::NotSeen, "{counter}: it is K1");
+        }
+    }
+
+    #[test]
+    fn without_counters_it_is_untested() {
+        let mut fixture = Fixture::good();
+        fixture.slow_connects();
+        assert_eq!(super::test(&fixture.case()), Test::Untested, "ListenDrops was not read");
+    }
+}

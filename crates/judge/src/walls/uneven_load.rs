@@ -1,0 +1,214 @@
+//! K14: the load is unevenly spread over the server's workers, and the busiest is full.
+//!
+//! Signals: what each worker wanted (processes, or threads with a listening socket each), how often
+//! each had something to do, requests that wait unread, connections and workers.
+//! Rule: of at least two similar workers (named alike; of a process its busiest thread) one ran,
+//! waited for a CPU or was found at work for more than 95 % of the time, while the median of the
+//! others is under 70 %, and CPUs it may use are idle. Or there are fewer connections than workers,
+//! at least two, and as many workers are full as there are connections, while the others are under
+//! 70 %. Chance alone makes the busiest of k workers exceed the mean by about sqrt(2 k ln k / n)
+//! with n connections: the figure is given beside what was found.
+//! Mimics: S2 (one thread by design: nothing like it beside it), S1 and A2 (all workers are full).
+//! Confirm: other source ports (connect again) make another worker hot; more connections at the
+//! same number in flight raise the rate.
+//! Source: Linux net/core/sock_reuseport.c; Raab and Steger, Balls into Bins (1998).
+
+use super::{Family, Seen, Test};
+use crate::case::{Case, HOT, Host, percent};
+use observe::ThreadShare;
+use std::collections::BTreeMap;
+
+/// The others have this much room.
+const OTHERS_MAX: f64 = 0.70;
+/// A process that wants less does not serve: it may be the parent of those that do.
+const SERVES: f64 = 0.02;
+/// Busy share of the server's CPUs above which there is no room for other workers.
+const FULL: f64 = 0.97;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let (Some(server), Some(cpus), Some(threads)) =
+        (case.server, case.server_cpus(), &case.far().server_threads)
+    else {
+        return Test::Untested;
+    };
+    let Some(busy) = case.busy(Host::Server, &cpus) else { return Test::Untested };
+    let mut loads = processes(threads);
+    if loads.len() < 2 {
+        loads = threads_alike(case, threads);
+        if is_too_few_connections(case, &loads) && busy <= FULL {
+            return Test::Seen(too_few_connections(case, &loads));
+        }
+        loads.truncate(server.listeners as usize);
+    }
+    loads.sort_by(f64::total_cmp);
+    let Some((busiest, others)) = loads.split_last().filter(|(_, others)| !others.is_empty())
+    else {
+        return Test::NotSeen;
+    };
+    let median = others[others.len() / 2];
+    if *busiest < HOT || median > OTHERS_MAX || busy > FULL {
+        return Test::NotSeen;
+    }
+    let (workers, connections) = (loads.len() as f64, case.point.connections.opened.max(1) as f64);
+    let excess = busiest / (loads.iter().sum::<f64>() / workers) - 1.0;
+    let chance = (2.0 * workers * workers.ln() / connections).sqrt();
+    let seen = Seen::default()
+        .with(
+            Family::ThreadStates,
+            "server",
+            "schedstat, syscall",
+            &format!("time the busiest of {workers:.0} workers had work; the median of the others"),
+            format!("{}; {}", percent(*busiest), percent(median)),
+            "over 95 %; under 70 %",
+        )
+        .with(
+            Family::ThreadStates,
+            "server",
+            "schedstat, syscall",
+            &format!("busiest over mean; by chance with {connections:.0} connections about"),
+            format!("{excess:+.2}; {chance:+.2}"),
+            "more than chance: something else sends them there",
+        );
+    Test::Seen(
+        super::server_cpu::with_unread(case, seen).next(more_connections(case)).next(
+            "connect again: with other source ports another worker should become the hot one",
+        ),
+    )
+}
+
+fn more_connections(case: &Case<'_>) -> String {
+    let more = u64::from(case.point.load.connections) * 4;
+    format!("spread the same load over more connections: -c {more}")
+}
+
+/// Whether each connection fills a worker of its own and others stay without one. `loads` begins
+/// with the highest.
+fn is_too_few_connections(case: &Case<'_>, loads: &[f64]) -> bool {
+    let connections = case.point.connections.opened as usize;
+    let full = loads.iter().filter(|load| **load >= HOT).count();
+    let others = loads.get(connections..).unwrap_or_default();
+    let has_room = others.iter().all(|load| *load <= OTHERS_MAX);
+    connections >= 2 && full == connections && !others.is_empty() && has_room
+}
+
+fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
+    let (connections, workers) = (case.point.connections.opened, loads.len());
+    let others = percent(loads[connections as usize]);
+    Seen::default()
+        .with(
+            Family::ThreadStates,
+            "server",
+            "schedstat, syscall",
+            &format!("workers of {workers} that had work nearly all of the time; the next one"),
+            format!("{connections}; {others}"),
+            "as many as connections; under 70 %",
+        )
+        .with(
+            Family::QueueLocation,
+            "client",
+            "engine",
+            "connections that carry all requests, for so many workers",
+            format!("{connections} for {workers}"),
+            "fewer: some workers cannot get any",
+        )
+        .next(more_connections(case))
+}
+
+/// CPU time that the busiest thread of each process wanted, of those that serve and are named like
+/// the busiest of all: a helper beside a server is no worker with room.
+fn processes(threads: &[ThreadShare]) -> Vec<f64> {
+    let mut processes: BTreeMap<u32, &ThreadShare> = BTreeMap::new();
+    for thread in threads {
+        let busiest = processes.entry(thread.pid).or_insert(thread);
+        if thread.wanted() > busiest.wanted() {
+            *busiest = thread;
+        }
+    }
+    let all = || processes.values().filter(|thread| thread.wanted() > SERVES);
+    let busiest = all().max_by(|left, right| left.wanted().total_cmp(&right.wanted()));
+    let Some(name) = busiest.map(|thread| stem(thread)) else { return Vec::new() };
+    all().filter(|thread| stem(thread) == name).map(|thread| thread.wanted()).collect()
+}
+
+/// Name of a thread without its number.
+fn stem(thread: &ThreadShare) -> &str {
+    thread.name.trim_end_matches(|letter: char| letter.is_ascii_digit())
+}
+
+/// Time in which threads named like the busiest had work, the highest first.
+fn threads_alike(case: &Case<'_>, threads: &[ThreadShare]) -> Vec<f64> {
+    let occupied = |thread: &ThreadShare| {
+        let doing = case.far().doing.as_ref();
+        doing.and_then(|doing| doing.occupied(thread.tid)).unwrap_or(0.0)
+    };
+    // Only a thread that ever runs is a worker; others may sleep in anything for ever.
+    let load = |thread: &ThreadShare| match thread.run > 0.0 {
+        true => thread.wanted().max(occupied(thread)),
+        false => 0.0,
+    };
+    let busiest = threads.iter().max_by(|left, right| load(left).total_cmp(&load(right)));
+    let Some(name) = busiest.map(stem) else { return Vec::new() };
+    let alike = threads.iter().filter(|thread| stem(thread) == name);
+    let mut loads: Vec<f64> = alike.map(load).collect();
+    loads.sort_by(|left, right| right.total_cmp(left));
+    loads
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use model::reading::Doing;
+
+    #[test]
+    fn one_hot_process_among_several_is_seen() {
+        let mut fixture = Fixture::good();
+        fixture.server_threads(&[(7, 0.001), (8, 0.97), (9, 0.15)]);
+        fixture.unread_at_server(0.4);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 2);
+        assert!(seen.findings[1].evidence.value.contains("+0.59"), "{seen:?}");
+        fixture.server_threads(&[(7, 0.001), (8, 0.97)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: the parent serves nothing");
+        fixture.server_threads(&[(7, 0.97), (8, 0.96)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S1: both are full");
+        fixture.server_threads(&[(8, 0.97), (9, 0.15)]);
+        fixture.far().server_threads.as_mut().unwrap()[1].name = "helper".to_string();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: a helper is no worker");
+        fixture.server_threads(&[(8, 0.6), (8, 0.6), (9, 0.15)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "two threads, none of them full");
+    }
+
+    #[test]
+    fn threads_with_listeners_of_their_own_are_workers_though_they_sleep_at_work() {
+        let mut fixture = Fixture::good();
+        let timer = |tid, doing| (tid, 0.01, doing, None);
+        fixture.doing(&[timer(1, Doing::Timer), timer(2, Doing::Events)]);
+        fixture.unread_at_server(0.4);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "one listener: S2 or A2");
+        fixture.server.as_mut().unwrap().listeners = 2;
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.doing(&[timer(1, Doing::Timer), timer(2, Doing::Timer)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2: all sleep");
+    }
+
+    #[test]
+    fn workers_that_no_connection_reaches_are_seen() {
+        let mut fixture = Fixture::good();
+        let busy = |tid, run| (tid, run, Doing::Events, None);
+        fixture.doing(&[busy(1, 0.99), busy(2, 0.98), busy(3, 0.01)]);
+        fixture.point.connections.opened = 2;
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.point.connections.opened = 3;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each could have one");
+        fixture.point.connections.opened = 1;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: one of each");
+    }
+
+    #[test]
+    fn without_threads_it_is_untested() {
+        let mut fixture = Fixture::good();
+        fixture.unwatched();
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+}

@@ -1,0 +1,35 @@
+//! M3: the window does not show one rate, so it has no ceiling either.
+//!
+//! Signals: good responses in each tenth of a second.
+//! Rule: the steadiness gate breaks. Causes: warm-up, burst credit, a neighbour, caches filling.
+//! Mimics: A5 (pauses of the server, which are regular; looked at first), C1 (a throttled
+//! generator).
+//! Confirm: measure again, longer, and look where in time the rate changes.
+//! Source: Law and Kelton, Simulation Modeling and Analysis, chapter 9.
+
+use super::Test;
+use super::not_a_rate::broken;
+use crate::case::Case;
+use model::wall::WallId;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let step = "measure again with a longer warm-up and window: --warmup 10s -d 30";
+    broken(case, WallId::M3).map_or(Test::NotSeen, |seen| Test::Seen(seen.next(step)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn a_rate_that_changes_is_seen() {
+        let mut fixture = Fixture::good();
+        let half = fixture.point.per_100ms.len() / 2;
+        for tenth in &mut fixture.point.per_100ms[half..] {
+            *tenth = *tenth * 2 / 3;
+        }
+        fixture.check_gates();
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+    }
+}

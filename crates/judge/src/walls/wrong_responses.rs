@@ -1,0 +1,37 @@
+//! M4: responses with a good status are not what was asked for.
+//!
+//! Signals: responses with a status 2xx or 3xx that failed a check (--check-*).
+//! Rule: the gate `checks` breaks: more than 0.1 % of them. Such responses are failures and no part
+//! of the rate, but a server that serves something else is not at its ceiling. It is the verdict
+//! only where no other cause is known. Error statuses, resets and timeouts are results.
+//! Mimics: a check that is wrong; a login page or a maintenance page; a truncated body.
+//! Confirm: look at one response.
+//! Source: RFC 9110 section 15.
+
+use super::Test;
+use super::not_a_rate::broken;
+use crate::case::Case;
+use model::wall::WallId;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let step = format!("look at one response: curl -i {}", case.trial.url);
+    broken(case, WallId::M4).map_or(Test::NotSeen, |seen| Test::Seen(seen.next(step)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+
+    #[test]
+    fn responses_that_fail_a_check_are_seen_and_failures_are_not() {
+        let mut fixture = Fixture::good();
+        fixture.refuse(0.5);
+        fixture.check_gates();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "failures are results");
+        fixture.mismatch(0.002);
+        fixture.check_gates();
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert!(seen.next[0].contains("curl"), "{seen:?}");
+    }
+}

@@ -1,0 +1,73 @@
+//! Who does what in a level: the crew that sends requests, and in a fan-out the one that listens.
+//!
+//! A level of a fan-out counts subscribers. Its writers are ordinary workers, with a level of their
+//! own.
+
+use model::load::{Arrival, Level, Trial};
+
+/// A level, and what each crew does in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Crews {
+    /// As the trial has it.
+    pub level: Level,
+    /// Of the workers that send requests: the writers of a fan-out, else the level itself.
+    pub asking: Level,
+    /// Of the workers that listen, in a fan-out: no request of theirs is ever due.
+    pub listening: Option<Level>,
+}
+
+impl Crews {
+    /// The crews of one level.
+    pub fn of(trial: &Trial, level: &Level) -> Self {
+        let level = level.clone();
+        let Some(fanout) = &trial.fanout else {
+            return Self { asking: level.clone(), listening: None, level };
+        };
+        let asking = Level { connections: fanout.writers, spare: 0, ..level.clone() };
+        let listening = Level { arrival: Arrival::Closed, depth: 1, ..level.clone() };
+        Self { level, asking, listening: Some(listening) }
+    }
+
+    /// The crews of every level.
+    pub fn of_all(trial: &Trial) -> Vec<Self> {
+        trial.levels.iter().map(|level| Self::of(trial, level)).collect()
+    }
+
+    /// The level where only connections count: those of both crews.
+    pub fn both(&self) -> Level {
+        let Some(listening) = &self.listening else { return self.level.clone() };
+        let spare = listening.spare.saturating_add(self.asking.connections);
+        Level { spare, ..listening.clone() }
+    }
+
+    /// Connections that both crews open at the begin.
+    pub fn connections(&self) -> u64 {
+        let listening = self.listening.as_ref().map_or(0, |level| level.connections);
+        u64::from(self.asking.connections) + u64::from(listening)
+    }
+}
+
+/// What the workers that send requests must have room for, over all levels of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Connections open at once; one where no worker sends anything.
+    pub connections_max: u32,
+    /// Requests in flight on each.
+    pub depth_max: u32,
+    /// Worker threads: none is without a connection.
+    pub threads: u32,
+}
+
+impl Size {
+    /// That of a trial.
+    pub fn of(trial: &Trial) -> Self {
+        let crews = Crews::of_all(trial);
+        let connections = crews.iter().map(|crews| crews.asking.connections_max());
+        let connections_max = connections.max().unwrap_or(1).max(1);
+        Self {
+            connections_max,
+            depth_max: trial.levels.iter().map(|level| level.depth).max().unwrap_or(1),
+            threads: trial.threads.min(connections_max),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The figures of one visit of a level. Pure: ticks that were added up and readings go in, a point
+//! comes out.
+
+use crate::crews::Size;
+use crate::gather::Gathered;
+use crate::level::Visit;
+use crate::mix;
+use judge::observe::Observed;
+use model::curve::Curve;
+use model::histogram::Summary;
+use model::load::{Arrival, Level, Life, Stop, Trial};
+use model::punctual::{Window, punctual};
+use model::run::{
+    Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
+    Second, Unmeasured, count_codes, count_errors, count_mismatches, count_requests, count_status,
+};
+use model::standing::Standings;
+use model::tick::ErrorClass;
+
+/// The point of a visit at the level of the workers that send requests, before it is judged.
+pub(crate) fn make(
+    trial: &Trial,
+    level: &Level,
+    attempt: u32,
+    visit: &Visit,
+    observed: &Observed,
+) -> Point {
+    let (gathered, window_ns) = (&visit.gathered, visit.window_ns());
+    let duration_s = (window_ns.1 - window_ns.0) as f64 / 1e9;
+    let rate = per_second(gathered.arrived as f64, duration_s);
+    // What failed has no latency of a good response, however fast it failed.
+    let lost = gathered.measured.unanswered + gathered.measured.failed;
+    let latency_ns = gathered.latency.summary(lost + gathered.measured.unsent);
+    let is_open = matches!(level.arrival, Arrival::Open { .. });
+    let requests = requests_info(trial, level, visit);
+    let planned_rate = |planned: u64| per_second(planned as f64, duration_s);
+    Point {
+        load: load_info(trial, level, duration_s),
+        attempt,
+        profiled: visit.profiled,
+        window_ns,
+        connections: connection_info(trial, level, gathered),
+        turnover: None,
+        events: None,
+        offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
+        requests,
+        status: count_status(&gathered.measured),
+        error_codes: count_codes(&gathered.error_codes),
+        mismatched: gathered.measured.mismatches.sum(),
+        mismatches: count_mismatches(&gathered.measured),
+        errors: count_errors(&gathered.measured),
+        rate,
+        bytes: Bytes {
+            sent: gathered.measured.bytes_sent,
+            received: gathered.measured.bytes_received,
+        },
+        service_ns: if is_open { gathered.service.summary(lost) } else { latency_ns.clone() },
+        latency_ns,
+        latency_good_ns: Some(gathered.latency.summary(0)),
+        release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
+        lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
+        latency_punctual_ns: punctual_latency(level, gathered),
+        unseen_ns: stood_still(level, gathered).then(|| gathered.unseen.summary(0)),
+        latency_at_least_ns: at_least(gathered),
+        // The judge splits it.
+        residence: None,
+        in_flight: in_flight(level, gathered, duration_s),
+        cpu: cpu_cost(visit, duration_s, observed),
+        client_loop: loop_info(trial, level, gathered, duration_s),
+        series: series(level, gathered),
+        per_100ms: match level.life.hold {
+            Some(_) => gathered.tenths_established.clone(),
+            None => gathered.tenths.clone(),
+        },
+        unmeasured: unmeasured(visit),
+        targets: mix::results(trial, &gathered.targets),
+        gates: Vec::new(),
+        standing: Standings::default(),
+        expectations: Vec::new(),
+        fingerprints: Vec::new(),
+        // Until the judge has spoken.
+        verdict: judge::undecided(),
+    }
+}
+
+/// Whether the generator stood still in a way that the send delay of its requests does not show.
+fn stood_still(level: &Level, gathered: &Gathered) -> bool {
+    let is_closed = matches!(level.arrival, Arrival::Closed);
+    !gathered.unseen.is_empty() || is_closed && !gathered.lateness.is_empty()
+}
+
+/// What a generator that is always on time would have seen at least; nothing in closed loop where
+/// this one was.
+fn punctual_latency(level: &Level, gathered: &Gathered) -> Option<Summary> {
+    let is_open = matches!(level.arrival, Arrival::Open { .. });
+    if !is_open && !stood_still(level, gathered) {
+        return None;
+    }
+    let measured = &gathered.measured;
+    let censored = measured.unanswered + measured.failed + measured.unsent;
+    // In closed loop there is no service beside the latency.
+    let Gathered { latency, service, lateness, unseen, .. } = gathered;
+    Some(punctual(Window { latency, service, lateness, unseen, censored }))
+}
+
+fn in_flight(level: &Level, gathered: &Gathered, duration_s: f64) -> InFlight {
+    let ends = gathered.in_flight_at_ends();
+    let mean = || gathered.window_loop.in_flight_ns as f64 / 1e9 / duration_s;
+    InFlight {
+        mean: (duration_s > 0.0).then(mean),
+        first: ends.map(|(first, _)| first),
+        last: ends.map(|(_, last)| last),
+        limit: u64::from(level.connections_max()) * u64::from(level.depth),
+    }
+}
+
+fn unmeasured(visit: &Visit) -> Unmeasured {
+    let counters = &visit.gathered.unmeasured;
+    Unmeasured {
+        duration_s: visit.warmup_ns as f64 / 1e9,
+        sent: counters.sent,
+        completed: counters.completed,
+        failed: counters.failed,
+        unanswered: counters.unanswered,
+        bytes_received: counters.bytes_received,
+    }
+}
+
+fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
+    let arrived = Some(visit.gathered.arrived);
+    let mut info = RequestInfo { arrived, ..count_requests(&visit.gathered.measured) };
+    if let Arrival::Open { .. } = level.arrival {
+        info.planned = visit.planned.or(Some(info.sent + info.unsent));
+    }
+    if let Stop::AfterRequests(planned) = trial.stop {
+        (info.planned, info.unsent) = (Some(planned), planned.saturating_sub(info.sent));
+    }
+    info
+}
+
+/// The latency distribution with lower bounds in it, when requests are without a response. What
+/// failed in another way is beyond every value: no time is a bound of what it never got.
+fn at_least(gathered: &Gathered) -> Option<Summary> {
+    if gathered.at_least.is_empty() {
+        return None;
+    }
+    let mut merged = gathered.latency.clone();
+    merged.merge(&gathered.at_least);
+    let timed_out = gathered.measured.errors.get(ErrorClass::Timeout);
+    Some(merged.summary(gathered.measured.failed - timed_out))
+}
+
+/// The series, with the rate that was asked for in each second.
+fn series(level: &Level, gathered: &Gathered) -> Vec<Second> {
+    let mut series = gathered.series();
+    if let Arrival::Open { curve, .. } = &level.arrival {
+        let mut begin = (0.0, 0.0);
+        for second in &mut series {
+            let planned = curve.planned_until((second.t_s * 1e9) as u64);
+            let length_s = second.t_s - begin.0;
+            second.asked_rate = (length_s > 0.0).then(|| (planned - begin.1) / length_s);
+            begin = (second.t_s, planned);
+        }
+    }
+    series
+}
+
+fn per_second(count: f64, duration_s: f64) -> f64 {
+    if duration_s > 0.0 { count / duration_s } else { 0.0 }
+}
+
+fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
+    let (model, curve, arrivals) = match &level.arrival {
+        Arrival::Closed => ("closed", None, None),
+        Arrival::Open { curve, arrivals } => ("open", Some(curve), Some(*arrivals)),
+    };
+    let rate = |curve: &Curve| {
+        curve.constant_rate().unwrap_or_else(|| curve.mean_rate((duration_s * 1e9) as u64))
+    };
+    LoadInfo {
+        model: model.to_string(),
+        connections: level.connections,
+        connections_max: level.connections_max(),
+        depth: level.depth,
+        rate: curve.map(rate),
+        curve: curve.filter(|curve| curve.constant_rate().is_none()).cloned(),
+        arrivals,
+        life: (level.life != Life::default()).then_some(level.life),
+        duration_s,
+        driver: trial.driver.name().to_string(),
+        threads: Size::of(trial).threads,
+        coalesce_ns: trial.coalesce_ns,
+    }
+}
+
+fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> ConnectionInfo {
+    let connections = gathered.connections();
+    ConnectionInfo {
+        asked: u64::from(level.connections),
+        opened: connections.opened,
+        served: gathered.served(),
+        failed: connections.failed,
+        reopened: connections.reopened,
+        unsolicited: connections.unsolicited,
+        connect_ns: gathered.connect.summary(0),
+        handshakes: handshakes(trial, gathered),
+        requests_each: gathered.requests_each(),
+    }
+}
+
+/// Nothing where there is neither TLS nor a proxy.
+fn handshakes(trial: &Trial, gathered: &Gathered) -> Handshakes {
+    let mut info = Handshakes::default();
+    let tally = &gathered.tls;
+    if trial.tls.is_some() {
+        info.handshakes = Some(tally.handshakes);
+        info.resumed = Some(tally.resumed);
+        info.handshake_ns = Some(gathered.handshake.summary(0));
+        info.handshake_failures = Some(tally.causes());
+    }
+    if trial.proxy.is_some() {
+        info.tunnels_refused = Some(tally.refused);
+        info.tunnel_status = Some(tally.refused_status).filter(|status| *status > 0);
+    }
+    info
+}
+
+/// All responses of the window share its CPU time, errors too: a server that sends many cheap errors
+/// must not look expensive.
+fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
+    let (mut window, mut level) = (visit.gathered.window_loop, visit.gathered.level_loop);
+    if let Some(audience) = &visit.audience {
+        window += &audience.window_loop;
+        level += &audience.level_loop;
+    }
+    let worker_ns = (window.cpu_user_ns + window.cpu_system_ns) as f64;
+    // Conductor and probe work evenly over the visit; the window bears its share of them.
+    let beside_ns =
+        visit.process_cpu_ns.saturating_sub(level.cpu_user_ns + level.cpu_system_ns) as f64;
+    let beside_ns = beside_ns * duration_s * 1e9 / visit.visit_ns.max(1) as f64;
+    let responses = visit.gathered.answered;
+    let each_us = |ns: f64| (responses > 0).then(|| ns / 1e3 / responses as f64);
+    let server_cpus = observed.far.as_deref().unwrap_or(observed).server_cpus();
+    CpuCost {
+        responses: Some(responses),
+        client_us_per_request: each_us(worker_ns + beside_ns),
+        // Sampled by the tick: in a short window none may have hit user code.
+        client_usr_us_per_request: each_us(window.cpu_user_ns as f64).filter(|us| *us > 0.0),
+        server_us_per_request: server_cpus.and_then(|cpus| each_us(cpus * duration_s * 1e9)),
+        client_cpus: (duration_s > 0.0).then(|| (worker_ns + beside_ns) / 1e9 / duration_s),
+        server_cpus,
+    }
+}
+
+fn loop_info(trial: &Trial, level: &Level, gathered: &Gathered, duration_s: f64) -> LoopInfo {
+    let window = &gathered.window_loop;
+    let is_open = matches!(level.arrival, Arrival::Open { .. });
+    let time_ns = duration_s * 1e9 * f64::from(Size::of(trial).threads);
+    LoopInfo {
+        spin_share: (is_open && time_ns > 0.0).then(|| window.spin_ns as f64 / time_ns),
+        turns_per_s: per_second(window.turns as f64, duration_s),
+        turn_mean_ns: (window.turns > 0).then(|| window.turn_sum_ns as f64 / window.turns as f64),
+        turn_max_ns: window.turn_max_ns,
+        socket_bytes: gathered.level_loop.socket_bytes,
+        stray_bytes: gathered.level_loop.stray_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+use super::*;
+use crate::gather::WindowEnds;
+use model::load::{DriverKind, Spacing};
+use model::run::Outcome;
+use model::tick::{Phase, Tick};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Two seconds of one worker: 100 responses in each tenth, three requests failed, two unsent.
+fn visit() -> Visit {
+    let mut gathered = Gathered::new(1);
+    gathered.begin_window(SECOND_NS, WindowEnds::WithSends);
+    for tenth in 0..20 {
+        let begin_ns = SECOND_NS + tenth * SECOND_NS / 10;
+        let mut tick = Tick { phase: Phase::Measure, begin_ns, ..Tick::default() };
+        tick.end_ns = begin_ns + SECOND_NS / 10;
+        tick.measured.completed = 100;
+        tick.measured.status = [100, 0, 0, 0];
+        tick.latency.record_n(1_000_000, 100);
+        tick.service.record_n(500_000, 100);
+        tick.accounting.cpu_user_ns = 10_000_000;
+        tick.accounting.in_flight_ns = 4 * u128::from(SECOND_NS / 10);
+        if tenth == 19 {
+            (tick.measured.failed, tick.measured.unsent) = (3, 2);
+        }
+        tick.measured.sent = tick.measured.completed + tick.measured.failed;
+        gathered.add(&tick);
+    }
+    Visit {
+        gathered,
+        audience: None,
+        ending: Outcome::Complete,
+        planned: None,
+        window_begin_ns: SECOND_NS,
+        warmup_ns: SECOND_NS / 2,
+        visit_ns: 3 * SECOND_NS,
+        process_cpu_ns: 500_000_000,
+        profiled: false,
+    }
+}
+
+fn trial() -> Trial {
+    let text = r#"{"question": "load", "url": "http://h/", "addresses": [], "requests": [],
+        "targets": [], "levels": [], "stop": {"after_ns": 2000000000}, "warmup": {"for_ns": 0},
+        "drain_ns": 0, "timeout_ns": 1, "repeats_max": 0, "threads": 4, "cpus": [],
+        "driver": "epoll", "driver_reason": "", "coalesce_ns": 0, "seed": 1,
+        "server": "unwatched"}"#;
+    let trial: Trial = serde_json::from_str(text).unwrap();
+    Trial { levels: vec![closed()], driver: DriverKind::Epoll, ..trial }
+}
+
+fn closed() -> Level {
+    let (arrival, life) = (Arrival::Closed, Life::default());
+    Level { connections: 3, spare: 0, depth: 2, arrival, life }
+}
+
+fn open() -> Level {
+    let arrival = Arrival::Open { curve: Curve::constant(1002.5), arrivals: Spacing::Fixed };
+    Level { spare: 5, arrival, ..closed() }
+}
+
+fn nothing_seen() -> Observed {
+    Observed::of(std::iter::empty(), 1)
+}
+
+#[test]
+fn a_closed_loop_has_a_rate_and_no_plan() {
+    let point = make(&trial(), &closed(), 1, &visit(), &nothing_seen());
+    assert_eq!((point.rate, point.load.duration_s), (1000.0, 2.0));
+    assert_eq!((point.requests.sent, point.requests.completed), (2003, 2000));
+    assert_eq!((point.requests.planned, point.offered_rate), (None, None));
+    assert_eq!((point.load.threads, point.load.connections_max), (3, 3), "no idle thread");
+    assert_eq!(point.service_ns, point.latency_ns);
+    assert_eq!((point.release_lag_ns, point.lateness_ns), (None, None));
+    assert_eq!((point.in_flight.mean, point.in_flight.limit), (Some(4.0), 6));
+    assert_eq!(point.unmeasured.duration_s, 0.5);
+}
+
+#[test]
+fn an_open_loop_counts_what_was_due() {
+    let point = make(&trial(), &open(), 1, &visit(), &nothing_seen());
+    assert_eq!(point.requests.planned, Some(2005));
+    assert_eq!(point.offered_rate, Some(1002.5));
+    assert_eq!((point.load.model.as_str(), point.load.connections_max), ("open", 8));
+    assert!(point.service_ns.p50 < point.latency_ns.p50);
+    assert_eq!(point.release_lag_ns.map(|lag| lag.count), Some(0));
+    assert_eq!(point.series.len(), 2);
+    assert_eq!(point.series[1].asked_rate, Some(1002.5));
+}
+
+#[test]
+fn a_number_of_requests_is_the_plan_of_its_window() {
+    let trial = Trial { stop: Stop::AfterRequests(3000), ..trial() };
+    let point = make(&trial, &closed(), 1, &visit(), &nothing_seen());
+    assert_eq!((point.requests.planned, point.requests.unsent), (Some(3000), 997));
+}
+
+#[test]
+fn the_process_shares_its_time_out_over_the_visit() {
+    let cpu = make(&trial(), &closed(), 1, &visit(), &nothing_seen()).cpu;
+    // 0.2 s of workers, and two thirds of 0.3 s of conductor and probe, over 2000 responses.
+    assert_eq!(cpu.responses, Some(2000));
+    assert!((cpu.client_us_per_request.unwrap() - 200.0).abs() < 1e-6, "{cpu:?}");
+    assert!((cpu.client_usr_us_per_request.unwrap() - 100.0).abs() < 1e-6, "{cpu:?}");
+    assert_eq!((cpu.server_us_per_request, cpu.server_cpus), (None, None));
+}
+
+#[test]
+fn without_tls_there_are_no_handshakes() {
+    let connections = make(&trial(), &closed(), 1, &visit(), &nothing_seen()).connections;
+    assert_eq!(connections.handshakes, Handshakes::default());
+    assert_eq!((connections.asked, connections.served), (3, 0));
+}

@@ -1,0 +1,441 @@
+//! What stands between a connection and the first request: a tunnel, a handshake. Each is done
+//! once before any load, so that what is wrong is told at once and in words.
+
+use engine::driver::ktls;
+use model::load::Trial;
+use model::route::Address;
+use model::tls::{KernelTls, KernelTlsInfo, TlsCause, TlsChoice, TlsInfo, Trust};
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::tls::{Client, Failure, Identity, Recipe, RecipeError, Session, Settings, certificates};
+use wire::tunnel::{self, Response};
+
+/// How long a server that asked for our certificate may take to refuse it after the handshake.
+const REFUSAL: Duration = Duration::from_secs(1);
+
+/// What all connections of a run do before their first request.
+#[derive(Debug, Clone, Default)]
+pub struct Manners {
+    /// How they are encrypted.
+    pub recipe: Option<Arc<Recipe>>,
+    /// The request for a tunnel.
+    pub tunnel: Option<Arc<[u8]>>,
+}
+
+/// Why a trial's certificates cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretsError {
+    /// A file cannot be read.
+    #[error("{option}: cannot read {path}: {error}; give a PEM file, for example {option} a.pem")]
+    File {
+        /// Option that named it.
+        option: &'static str,
+        /// The file.
+        path: String,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// What an option gave cannot be used.
+    #[error("{option}: {given}: {error}; for example {option} {example}")]
+    Recipe {
+        /// The option.
+        option: &'static str,
+        /// What it gave.
+        given: String,
+        /// Why it cannot be used.
+        error: RecipeError,
+        /// Something that could.
+        example: &'static str,
+    },
+    /// The system has no authorities.
+    #[error("this system has no trusted authorities ({0}); name a file with --cacert FILE, or -k")]
+    NoSystemRoots(String),
+}
+
+/// Why nobody can be spoken to although somebody accepts connections.
+#[derive(Debug, thiserror::Error)]
+pub enum GreetError {
+    /// The handshake failed.
+    #[error("TLS with {address} failed: {what} ({}: {failure}); {advice}", failure.cause.name())]
+    Tls {
+        /// Where.
+        address: Address,
+        /// In plain words.
+        what: &'static str,
+        /// What to do.
+        advice: String,
+        /// What rustls says.
+        failure: Failure,
+    },
+    /// The proxy refused.
+    #[error(
+        "proxy {address} refused a tunnel to {target} with status {status}{}",
+        explain_status(*status)
+    )]
+    Refused {
+        /// The proxy.
+        address: Address,
+        /// The target.
+        target: String,
+        /// Its response.
+        status: u16,
+    },
+    /// What came is not the response of a proxy.
+    #[error(
+        "{address} does not answer CONNECT as an HTTP proxy does; for example -x http://HOST:3128"
+    )]
+    NotAProxy {
+        /// Who answered.
+        address: Address,
+    },
+    /// The connection broke or nothing came.
+    #[error("{address}: {stage}: {error}")]
+    Io {
+        /// Where.
+        address: Address,
+        /// What was under way.
+        stage: &'static str,
+        /// The system's reason.
+        error: io::Error,
+    },
+}
+
+fn explain_status(status: u16) -> &'static str {
+    match status {
+        407 => "; give it -x http://USER:PASSWORD@HOST:PORT",
+        403 => "; it does not allow that target",
+        502..=504 => "; it cannot reach that target",
+        _ => "",
+    }
+}
+
+impl Manners {
+    /// Reads all files that a trial names.
+    pub fn of(trial: &Trial) -> Result<Self, SecretsError> {
+        let recipe = trial.tls.as_ref().map(recipe).transpose()?;
+        let tunnel = trial
+            .proxy
+            .as_ref()
+            .map(|proxy| tunnel::request(&proxy.target, proxy.authorization.as_deref()).into());
+        Ok(Self { recipe: recipe.map(Arc::new), tunnel })
+    }
+
+    /// Connects once to `address` and does what every connection will do. Says what the handshake
+    /// agreed on, when there is one.
+    pub fn try_once(
+        &self,
+        trial: &Trial,
+        address: &Address,
+        timeout: Duration,
+    ) -> Result<Option<TlsInfo>, GreetError> {
+        if self.recipe.is_none() && self.tunnel.is_none() {
+            // A bare connection was tried when the address was reached; another takes a port.
+            return Ok(None);
+        }
+        let failed = |stage| {
+            let address = address.clone();
+            move |error| GreetError::Io { address, stage, error }
+        };
+        let mut stream = Socket::connect(address, timeout).map_err(failed("connect"))?;
+        if let (Some(request), Some(proxy)) = (&self.tunnel, &trial.proxy) {
+            let response = ask(&mut stream, request).map_err(failed("asking for a tunnel"))?;
+            match response {
+                Response::Open => {}
+                Response::Refused(status) => {
+                    let target = proxy.target.clone();
+                    let address = address.clone();
+                    return Err(GreetError::Refused { address, target, status });
+                }
+                Response::Partial | Response::Malformed => {
+                    return Err(GreetError::NotAProxy { address: address.clone() });
+                }
+            }
+        }
+        let (Some(recipe), Some(choice)) = (&self.recipe, &trial.tls) else { return Ok(None) };
+        let begin = Instant::now();
+        match shake(&mut stream, recipe) {
+            Ok(session) => Ok(info(&session, recipe, choice)),
+            Err(ShakeError::Tls(failure)) => {
+                let (what, advice) = advise(failure.cause, choice);
+                Err(GreetError::Tls { address: address.clone(), what, advice, failure })
+            }
+            Err(ShakeError::Io(error)) if is_timeout(&error) => {
+                let waited = format!("no response in {:.1} s", begin.elapsed().as_secs_f64());
+                Err(failed("TLS handshake")(io::Error::new(ErrorKind::TimedOut, waited)))
+            }
+            Err(ShakeError::Io(error)) => Err(failed("TLS handshake")(error)),
+        }
+    }
+}
+
+fn recipe(choice: &TlsChoice) -> Result<Recipe, SecretsError> {
+    let read = |option: &'static str, path: &String| {
+        fs::read(path).map_err(|error| SecretsError::File { option, path: path.clone(), error })
+    };
+    let wrong = |option, given: &str, example| {
+        let given = given.to_string();
+        move |error| SecretsError::Recipe { option, given, error, example }
+    };
+    let (roots, roots_from) = match &choice.trust {
+        Trust::Anything => (None, ("--cacert", String::new())),
+        Trust::SystemRoots => (Some(system_roots()?), ("--cacert", "the system's".to_string())),
+        Trust::File(path) => {
+            let pem = read("--cacert", path)?;
+            let roots = certificates(&pem).map_err(wrong("--cacert", path, "ca.pem"))?;
+            (Some(roots), ("--cacert", path.clone()))
+        }
+    };
+    let files = match &choice.identity {
+        Some((chain, key)) => Some((read("--cert", chain)?, read("--key", key)?)),
+        None => None,
+    };
+    let identity = files.as_ref().map(|(chain, key)| Identity { chain_pem: chain, key_pem: key });
+    let settings = Settings {
+        server_name: &choice.server_name,
+        roots,
+        identity,
+        versions: choice.versions,
+        resumption: choice.resumption,
+    };
+    let (chain, key) = choice.identity.clone().unwrap_or_default();
+    Recipe::new(&settings).map_err(|error| match error {
+        RecipeError::ServerName(_) => wrong("--sni", &choice.server_name, "example.org")(error),
+        RecipeError::NoRoot => wrong(roots_from.0, &roots_from.1, "ca.pem")(error),
+        RecipeError::NoCertificate => wrong("--cert", &chain, "client.pem")(error),
+        RecipeError::NoKey | RecipeError::Identity(_) => wrong("--key", &key, "client.key")(error),
+    })
+}
+
+fn system_roots() -> Result<Vec<Vec<u8>>, SecretsError> {
+    let loaded = rustls_native_certs::load_native_certs();
+    if loaded.certs.is_empty() {
+        let why = loaded.errors.first().map_or("none found".to_string(), ToString::to_string);
+        return Err(SecretsError::NoSystemRoots(why));
+    }
+    Ok(loaded.certs.iter().map(|certificate| certificate.to_vec()).collect())
+}
+
+/// A blocking connection of either kind.
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+        let socket = match address {
+            Address::Tcp(tcp) => {
+                let stream = TcpStream::connect_timeout(tcp, timeout)?;
+                stream.set_nodelay(true)?;
+                Self::Tcp(stream)
+            }
+            Address::Unix(path) => Self::Unix(UnixStream::connect(path)?),
+        };
+        socket.give_up_after(timeout)?;
+        Ok(socket)
+    }
+
+    /// Reads and writes that take longer fail.
+    fn give_up_after(&self, timeout: Duration) -> io::Result<()> {
+        let timeout = Some(timeout);
+        match self {
+            Self::Tcp(stream) => {
+                stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout))
+            }
+            Self::Unix(stream) => {
+                stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout))
+            }
+        }
+    }
+}
+
+impl Read for Socket {
+    /// A read with a time limit is not restarted after a signal (signal(7)): it is here.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let taken = match self {
+                Self::Tcp(stream) => stream.read(buffer),
+                Self::Unix(stream) => stream.read(buffer),
+            };
+            match taken {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Asks for a tunnel and reads the response, no byte further.
+fn ask(stream: &mut Socket, request: &[u8]) -> io::Result<Response> {
+    stream.write_all(request)?;
+    let (mut head, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let length = stream.read(&mut piece)?;
+        head.extend_from_slice(&piece[..length]);
+        match tunnel::response(&head) {
+            Response::Partial if length > 0 => {}
+            response => return Ok(response),
+        }
+    }
+}
+
+enum ShakeError {
+    Tls(Failure),
+    Io(io::Error),
+}
+
+impl From<io::Error> for ShakeError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// One handshake. A server that asked for our certificate gets a moment to
+/// refuse it: with TLS 1.3 it does so after the handshake.
+fn shake(stream: &mut Socket, recipe: &Recipe) -> Result<Session, ShakeError> {
+    let mut session = Client::new(recipe, 1).session();
+    while session.is_shaking() {
+        step(stream, &mut session)?;
+    }
+    flush(stream, &mut session)?;
+    // With TLS 1.2 the certificate was judged before the end of the handshake.
+    if recipe.was_asked_for_identity() && session.is_version_13() {
+        stream.give_up_after(REFUSAL)?;
+        while session.tickets() == 0 && !session.peer_has_closed() {
+            match step(stream, &mut session) {
+                Err(ShakeError::Io(error)) if is_timeout(&error) => break,
+                other => other?,
+            }
+        }
+    }
+    session.close();
+    // It is over for the server as well; that it may be gone already is no failure.
+    let _ = flush(stream, &mut session);
+    Ok(session)
+}
+
+/// Sends what waits and takes what comes.
+fn step(stream: &mut Socket, session: &mut Session) -> Result<(), ShakeError> {
+    flush(stream, session)?;
+    let mut records = [0; 16 * 1024];
+    let length = stream.read(&mut records)?;
+    let mut input = &records[..length];
+    while !input.is_empty() {
+        if let Err(failure) = session.receive(&mut input, &mut [0; 4096]) {
+            let _ = flush(stream, session);
+            return Err(ShakeError::Tls(failure));
+        }
+    }
+    if length == 0 || session.is_shaking() && session.peer_has_closed() {
+        return Err(ShakeError::Tls(Failure::closed()));
+    }
+    Ok(())
+}
+
+fn flush(stream: &mut Socket, session: &mut Session) -> io::Result<()> {
+    let mut records = Vec::new();
+    session.take_output(&mut records);
+    stream.write_all(&records)
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+fn info(session: &Session, recipe: &Recipe, choice: &TlsChoice) -> Option<TlsInfo> {
+    let agreed = session.agreed()?;
+    Some(TlsInfo {
+        version: agreed.version,
+        cipher: agreed.cipher,
+        group: agreed.group,
+        alpn: agreed.alpn,
+        server_name: choice.server_name.clone(),
+        trust: choice.trust.clone(),
+        client_certificate_asked: recipe.was_asked_for_identity(),
+        resumption: choice.resumption,
+        ktls: kernel_tls(choice.kernel),
+    })
+}
+
+fn kernel_tls(asked: KernelTls) -> KernelTlsInfo {
+    let kernel = (asked == KernelTls::Auto).then(|| match ktls::check() {
+        Ok(()) => "available".to_string(),
+        Err(reason) => format!("not available: {reason}"),
+    });
+    KernelTlsInfo { asked, used: false, kernel }
+}
+
+/// What went wrong in plain words, and what to do about it.
+fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
+    let name = &choice.server_name;
+    let trusted = match &choice.trust {
+        Trust::File(path) => format!("--cacert {path} holds another authority"),
+        _ => "name its authority with --cacert FILE".to_string(),
+    };
+    let or_any = "or take any certificate with -k";
+    match cause {
+        TlsCause::UnknownIssuer => {
+            ("no trusted authority signed its certificate", format!("{trusted}, {or_any}"))
+        }
+        TlsCause::Expired => {
+            ("its certificate has expired", format!("renew it on the server, {or_any}"))
+        }
+        TlsCause::NotYetValid => {
+            ("its certificate is not valid yet", format!("look at both clocks, {or_any}"))
+        }
+        TlsCause::WrongName => (
+            "its certificate is for another name",
+            format!("'{name}' was looked for: name another with --sni NAME, {or_any}"),
+        ),
+        TlsCause::BadCertificate => ("its certificate is bad", format!("replace it, {or_any}")),
+        TlsCause::NoSharedVersion => (
+            "no version of TLS that both speak",
+            "1.2 and 1.3 can be offered, see --tls-version".to_string(),
+        ),
+        TlsCause::NoSharedCipher => (
+            "no cipher suite or group that both have",
+            "allow an AEAD suite with forward secrecy on the server".to_string(),
+        ),
+        TlsCause::NoSharedProtocol => {
+            ("it does not speak http/1.1", "allow http/1.1 by ALPN on the server".to_string())
+        }
+        TlsCause::CertificateRequired => {
+            ("it wants a certificate of ours", "give one with --cert FILE --key FILE".to_string())
+        }
+        TlsCause::CertificateRefused => (
+            "it does not take our certificate",
+            "give one that it trusts with --cert FILE --key FILE".to_string(),
+        ),
+        TlsCause::UnknownName => (
+            "it has no certificate for the name sent",
+            format!("'{name}' was sent: name another with --sni NAME"),
+        ),
+        TlsCause::Alert | TlsCause::Other => {
+            ("the handshake broke", "see the server's log".to_string())
+        }
+        TlsCause::Closed => (
+            "it closed the connection",
+            "see the server's log; it may not be a TLS port".to_string(),
+        ),
+        TlsCause::NotTls => {
+            ("what it answers is not TLS", "use http:// if it speaks plain HTTP".to_string())
+        }
+    }
+}

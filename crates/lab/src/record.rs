@@ -1,0 +1,292 @@
+//! What a run gathers while it goes on, and the record that comes of it.
+
+use crate::crews::{Crews, Size};
+use crate::fanout::{self, Stamps};
+use crate::level::Visit;
+use crate::preflight::Manners;
+use crate::setting::Setting;
+use crate::watch::{Watch, lost_notice};
+use crate::{definitions, drift, mix, point, turnover};
+use engine::job::Job;
+use judge::objective;
+use judge::observe::Observed;
+use judge::steady::{Steadiness, steadiness_of};
+use judge::{Context, judge_point, judge_run};
+use model::event::Event;
+use model::facts::HostFacts;
+use model::histogram::Histogram;
+use model::load::{Level, Trial};
+use model::perturbation::Perturbation;
+use model::profile::ProfileRecord;
+use model::route::Route;
+use model::run::{EndUse, Outcome, Point, Record, Run, SCHEMA, Target};
+use model::search::SearchRecord;
+use remote::Far;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use wire::tape::{EncodeError, Tape};
+
+/// What a run gathers while it goes on.
+pub(crate) struct RunBuilder<'a> {
+    pub(crate) trial: &'a Trial,
+    pub(crate) setting: Setting<'a>,
+    host: HostFacts,
+    pub(crate) target: Target,
+    pub(crate) routes: Vec<Route>,
+    /// Connections established by each of them.
+    opened_on: Vec<u64>,
+    /// Resident memory of the generator before any of it was for connections.
+    pub(crate) before_bytes: u64,
+    pub(crate) manners: Manners,
+    /// The clock that events are stamped by.
+    pub(crate) stamps: Stamps,
+    /// The probe on the server's host, until load begins.
+    pub(crate) far: Option<Far>,
+    pub(crate) points: Vec<Point>,
+    pub(crate) observed: Vec<Observed>,
+    /// The level of each point.
+    pub(crate) levels: Vec<Level>,
+    latencies: Vec<Histogram>,
+    pub(crate) notices: Vec<String>,
+    pub(crate) outcome: Outcome,
+    pub(crate) search: Option<SearchRecord>,
+    /// Experiments made to confirm the verdict.
+    pub(crate) perturbations: Vec<Perturbation>,
+    /// Profiles of the server.
+    pub(crate) profile: Option<ProfileRecord>,
+}
+
+impl<'a> RunBuilder<'a> {
+    /// Before anything was looked for.
+    pub(crate) fn new(setting: Setting<'a>, trial: &'a Trial, manners: Manners) -> Self {
+        let host = match setting {
+            Setting::Live => HostFacts { tuned: drift::tuned(), ..probe::host_facts() },
+            Setting::Model(model) => model.host(),
+        };
+        Self {
+            trial,
+            setting,
+            host,
+            target: Target {
+                url: trial.url.clone(),
+                addresses: trial.addresses.iter().map(ToString::to_string).collect(),
+                resolution: Some(trial.resolution.clone()),
+                addresses_used: Vec::new(),
+                sources_used: Vec::new(),
+                server: None,
+                tls: None,
+                proxy: trial.proxy.as_ref().map(|proxy| proxy.url.clone()),
+                probe: None,
+            },
+            routes: Vec::new(),
+            opened_on: Vec::new(),
+            manners,
+            stamps: Stamps::of(None, None),
+            far: None,
+            points: Vec::new(),
+            observed: Vec::new(),
+            latencies: Vec::new(),
+            notices: Vec::new(),
+            outcome: Outcome::Complete,
+            before_bytes: 0,
+            search: None,
+            perturbations: Vec::new(),
+            profile: None,
+            levels: Vec::new(),
+        }
+    }
+
+    /// Adds up how often addresses and sources were used.
+    fn count_uses(&mut self) {
+        let opened_on = || self.routes.iter().zip(&self.opened_on);
+        let to = opened_on().map(|(route, opened)| (route.to.to_string(), *opened));
+        let from =
+            opened_on().filter_map(|(route, opened)| Some((route.from?.to_string(), *opened)));
+        (self.target.addresses_used, self.target.sources_used) = (end_uses(to), end_uses(from));
+    }
+
+    pub(crate) fn notice(&mut self, text: String, notify: &mut dyn FnMut(Event)) {
+        notify(Event::Notice(text.clone()));
+        self.notices.push(text);
+    }
+
+    /// The job of workers for a trial: that of the run, or one that an experiment makes of it.
+    pub(crate) fn job(&self, trial: &Trial) -> Result<Job, EncodeError> {
+        let Size { connections_max, depth_max, threads } = Size::of(trial);
+        let tape = Tape::new(&trial.requests, depth_max)?.with_checks(&mix::checks(trial));
+        Ok(Job {
+            driver: trial.driver,
+            routes: self.routes.clone(),
+            tape: Arc::new(tape),
+            threads,
+            cpus: trial.cpus.clone(),
+            connections_max,
+            depth_max,
+            timeout_ns: trial.timeout_ns,
+            connect_timeout_ns: trial.timeout_ns,
+            coalesce_ns: trial.coalesce_ns,
+            seed: trial.seed,
+            tls: self.manners.recipe.clone(),
+            tunnel: self.manners.tunnel.clone(),
+        })
+    }
+
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context {
+            trial: self.trial,
+            host: &self.host,
+            target: &self.target,
+            outcome: self.outcome,
+            perturbations: &self.perturbations,
+        }
+    }
+
+    /// Makes a point of a visit; false when its throughput was not steady.
+    pub(crate) fn add_visit(
+        &mut self,
+        (crews, attempt): (&Crews, u32),
+        visit: Visit,
+        watch: &Watch<'_>,
+        notify: &mut dyn FnMut(Event),
+    ) -> bool {
+        self.count_routes(&visit);
+        self.outcome = visit.ending;
+        if visit.ending == Outcome::TargetLost {
+            self.notice("the target stopped accepting connections".to_string(), notify);
+        }
+        let window_ns = visit.window_ns();
+        if window_ns.0 == window_ns.1 {
+            self.notice(ended_early(&crews.level, &visit), notify);
+            return true;
+        }
+        if let Some(text) = unsolicited(&crews.level, &visit) {
+            self.notice(text, notify);
+        }
+        let observed = self.observe(watch, window_ns);
+        let level = &crews.level;
+        let mut point = point::make(self.trial, &crews.asking, attempt, &visit, &observed);
+        point.load.connections = level.connections;
+        let (gathered, duration_s) = (&visit.gathered, point.load.duration_s);
+        point.turnover = turnover::info(level, gathered, duration_s, self.before_bytes);
+        if let Some(fanout) = &self.trial.fanout {
+            point = fanout::complete(point, fanout, &visit, &observed, &self.stamps);
+        }
+        point.fingerprints = judge::fingerprints::of_point(&point, &visit.gathered.latency);
+        let point = judge_point(self.context(), point, &observed);
+        let is_steady =
+            matches!(steadiness_of(&point), Steadiness::Steady { .. } | Steadiness::Unknown);
+        notify(Event::Point(Box::new(point.clone())));
+        self.points.push(point);
+        self.levels.push(level.clone());
+        self.observed.push(observed);
+        self.latencies.push(visit.gathered.latency);
+        is_steady
+    }
+
+    /// Adds up the connections that a visit opened on each route.
+    fn count_routes(&mut self, visit: &Visit) {
+        self.opened_on.resize(self.routes.len(), 0);
+        for gathered in [Some(&visit.gathered), visit.audience.as_ref()].into_iter().flatten() {
+            for (sum, part) in self.opened_on.iter_mut().zip(&gathered.opened_on) {
+                *sum += part;
+            }
+        }
+    }
+
+    /// What was seen in a window, here and on the server's host.
+    pub(crate) fn observe(&mut self, watch: &Watch<'_>, window_ns: (u64, u64)) -> Observed {
+        self.update_probe(watch);
+        let mut observed = Observed::of(watch.inside(window_ns), self.host.clock_tick_ns);
+        let probe = self.target.probe.as_ref();
+        if let Some((probe, readings)) = probe.zip(watch.far_inside(window_ns)) {
+            observed.far = Some(Box::new(Observed::of(readings, probe.host.clock_tick_ns)));
+        }
+        observed
+    }
+
+    /// Takes over what is known of the clocks, and that the probe was lost if it was; the
+    /// visit in which that happened has said so.
+    pub(crate) fn update_probe(&mut self, watch: &Watch<'_>) {
+        let Some((probe, (clock, lost))) = self.target.probe.as_mut().zip(watch.far_state()) else {
+            return;
+        };
+        probe.clock = clock;
+        if let (None, Some(why)) = (&probe.lost, lost) {
+            probe.lost = Some(why.to_string());
+            self.notices.push(lost_notice(why));
+        }
+    }
+
+    /// Judges the whole run and makes its record.
+    pub(crate) fn finish(mut self, command: &[String], started_at: jiff::Timestamp) -> Run {
+        self.count_uses();
+        let verdict = judge_run(self.context(), &self.points, &self.observed);
+        let shape = judge::shape::of_ramp(self.trial, &self.points);
+        let fingerprints = judge::fingerprints::of_ramp(self.trial, &self.points);
+        // A search makes trials that miss on purpose; its response stands for them all.
+        let expect = self.trial.expect.as_ref().filter(|_| self.search.is_none());
+        let expectations =
+            expect.map_or_else(Vec::new, |expect| objective::over_run(expect, &self.points));
+        let stamp = started_at.strftime("%Y%m%dT%H%M%S").to_string();
+        let record = Record {
+            schema: SCHEMA.to_string(),
+            id: format!("{stamp}-{:08x}", self.trial.seed as u32),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            started_at: started_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            command: command.to_vec(),
+            seed: self.trial.seed,
+            outcome: self.outcome,
+            trial: mix::kept(self.trial),
+            host: self.host,
+            target: self.target,
+            points: self.points,
+            verdict,
+            expectations,
+            search: self.search,
+            perturbations: self.perturbations,
+            profile: self.profile,
+            shape,
+            fingerprints,
+            notices: self.notices,
+            definitions: definitions::all(),
+        };
+        let latencies = self.latencies;
+        Run { record, readings: Vec::new(), server_readings: Vec::new(), latencies }
+    }
+}
+
+/// The notice about a visit that ended before its window.
+fn ended_early(level: &Level, visit: &Visit) -> String {
+    let requests = &visit.gathered.unmeasured;
+    format!(
+        "{} connections: ended before anything was measured, with {} requests answered, {} failed \
+         and {} unanswered",
+        level.connections, requests.completed, requests.failed, requests.unanswered
+    )
+}
+
+/// The notice about bytes that no request had asked for.
+fn unsolicited(level: &Level, visit: &Visit) -> Option<String> {
+    let unsolicited = visit.gathered.connections().unsolicited;
+    (unsolicited > 0).then(|| {
+        format!(
+            "{} connections: the server sent bytes that no request had asked for, and \
+             {unsolicited} connections were closed for that; compare its Content-Length with what \
+             it sends",
+            level.connections
+        )
+    })
+}
+
+/// Sums by address, in the order in which addresses come.
+fn end_uses(opened: impl Iterator<Item = (String, u64)>) -> Vec<EndUse> {
+    let (mut uses, mut places): (Vec<EndUse>, _) = (Vec::new(), BTreeMap::new());
+    for (address, connections) in opened {
+        let place = *places.entry(address.clone()).or_insert(uses.len());
+        if place == uses.len() {
+            uses.push(EndUse { address, connections: 0 });
+        }
+        uses[place].connections += connections;
+    }
+    uses
+}

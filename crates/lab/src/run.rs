@@ -1,0 +1,99 @@
+//! From a trial to a run: set up, visit the levels, profile, confirm, judge.
+
+use crate::crews::Crews;
+use crate::error::LabError;
+use crate::fanout::{self, Stamps};
+use crate::level::{LevelContext, visit};
+use crate::profiler::Profiler;
+use crate::record::RunBuilder;
+use crate::setting::Setting;
+use crate::watch::{Logs, Watch};
+use crate::{confirm, profiled, search};
+use model::event::Event;
+use model::load::Trial;
+use model::run::{Outcome, Run};
+use std::sync::atomic::AtomicBool;
+
+/// Runs a trial on this host. `stop` may be set at any time: the run then ends in order with what
+/// it has. `command` is the command line, for the record. Raw readings go to `logs` as they come,
+/// and are left for the caller to load into the run.
+pub fn run(
+    trial: &Trial,
+    command: &[String],
+    logs: &mut Logs,
+    stop: &AtomicBool,
+    notify: &mut dyn FnMut(Event),
+) -> Result<Run, LabError> {
+    run_in(Setting::Live, trial, command, logs, stop, notify)
+}
+
+/// The same elsewhere than on this host.
+pub fn run_in(
+    setting: Setting<'_>,
+    trial: &Trial,
+    command: &[String],
+    logs: &mut Logs,
+    stop: &AtomicBool,
+    notify: &mut dyn FnMut(Event),
+) -> Result<Run, LabError> {
+    let started_at = setting.timestamp();
+    let mut run = RunBuilder::set_up(setting, trial, notify)?;
+    run.before_bytes = setting.resident_bytes().unwrap_or(0);
+    let job = run.job(trial)?;
+    let mut crew = setting.start(&job)?;
+    run.stamps = Stamps::of(trial.addresses.first(), run.target.server.as_ref());
+    let mut audience = fanout::start(trial, &job, &run.stamps)?;
+    let mut watch = Watch::new(run.source(), &mut logs.near);
+    if let (Some(far), Some(log)) = (run.far.take(), &mut logs.far) {
+        watch = watch.with_far(far, log);
+    }
+    let mut context = LevelContext {
+        setting,
+        crew: &mut crew,
+        audience: audience.as_mut(),
+        watch: &mut watch,
+        trial,
+        until: trial.stop,
+        stop,
+        notify: &mut *notify,
+        profiler: Profiler::of_the_point(trial, &run.target),
+    };
+    match trial.search {
+        None => visit_levels(&mut run, &mut context)?,
+        Some(config) => search::run(&mut run, &mut context, config)?,
+    }
+    profiled::run(&mut run, &mut context)?;
+    drop(crew);
+    drop(audience);
+    confirm::run(&mut run, &mut watch, stop, notify);
+    watch.stop();
+    run.update_probe(&watch);
+    if let Some(failure) = watch.failure() {
+        run.notice(format!("raw readings are missing from the end: {failure}"), notify);
+    }
+    Ok(run.finish(command, started_at))
+}
+
+/// Visits every level in turn, as often as asked; one that is not steady at last again.
+fn visit_levels(
+    run: &mut RunBuilder<'_>,
+    context: &mut LevelContext<'_, '_>,
+) -> Result<(), LabError> {
+    let trial = run.trial;
+    let (of, mut load) = (trial.levels.len(), 0);
+    for (index, crews) in Crews::of_all(trial).iter().enumerate() {
+        for attempt in 1..=trial.visits + trial.repeats_max {
+            if run.outcome != Outcome::Complete {
+                return Ok(());
+            }
+            load += 1;
+            (context.notify)(Event::Level { index, of, attempt, level: crews.level.clone() });
+            let visit = visit(context, crews, load)?;
+            let is_steady = run.add_visit((crews, attempt), visit, context.watch, context.notify);
+            if is_steady && attempt >= trial.visits {
+                break;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Before any load: limits are raised, the target is tried once, the server's process is found.
+
+use crate::crews::{Crews, Size};
+use crate::error::LabError;
+use crate::limits::{self, Tables};
+use crate::preflight::Manners;
+use crate::record::RunBuilder;
+use crate::setting::Setting;
+use crate::watch::Source;
+use crate::{server, target};
+use model::event::Event;
+use model::load::{DriverKind, Level, ServerProcess, Trial};
+use model::route::{self, Address};
+use probe::{Config, Ends, Sampler};
+use std::time::Duration;
+
+/// Longest wait for an address that is tried, nanoseconds.
+const TRY_NS: u64 = 3_000_000_000;
+
+impl<'a> RunBuilder<'a> {
+    /// Makes sure that a trial can be run here, and looks at who will serve it.
+    pub(crate) fn set_up(
+        setting: Setting<'a>,
+        trial: &'a Trial,
+        notify: &mut dyn FnMut(Event),
+    ) -> Result<Self, LabError> {
+        let mut run = Self::new(setting, trial, Manners::of(trial)?);
+        if let Setting::Model(model) = setting {
+            run.set_routes(&trial.addresses, notify);
+            run.target.server = model.server();
+            return Ok(run);
+        }
+        if trial.driver == DriverKind::Null {
+            run.notices.push("driver null: no server was asked anything".to_string());
+            return Ok(run);
+        }
+        let levels: Vec<Level> = Crews::of_all(trial).iter().map(Crews::both).collect();
+        let connections = levels.iter().map(Level::connections_max).max().unwrap_or(1);
+        let tables = Tables::of(trial.driver, Size::of(trial).threads);
+        if let Some(raised) = limits::allow_files(u64::from(connections), tables)? {
+            run.notice(raised, notify);
+        }
+        let timeout = Duration::from_nanos(trial.timeout_ns.min(TRY_NS));
+        let (good, bad) = target::reach(&trial.addresses, timeout)?;
+        for unreachable in bad {
+            run.notice(format!("skipping an address: {unreachable}"), notify);
+        }
+        run.set_routes(&good, notify);
+        if run.routes.is_empty() {
+            return Err(LabError::NoRoute);
+        }
+        for address in &good {
+            let agreed = run.manners.try_once(trial, address, timeout)?;
+            run.target.tls = run.target.tls.take().or(agreed);
+        }
+        // After the connections above, whose ports are not free at once.
+        limits::allow_ports(&levels, &run.routes)?;
+        run.find_server(notify)?;
+        Ok(run)
+    }
+
+    /// Where readings of this host come from.
+    pub(crate) fn source(&self) -> Source<'a> {
+        if let Setting::Model(model) = self.setting {
+            return Source::Model(model);
+        }
+        // Behind a proxy the port is that of the proxy.
+        let first = self.trial.addresses.first().filter(|_| self.trial.proxy.is_none());
+        Source::live(Sampler::start(Config {
+            server_pid: self.target.server.as_ref().map(|server| server.pid),
+            port: first.and_then(Address::port),
+            ends: self.ends(),
+            runtime: self.trial.runtime,
+            ..Config::default()
+        }))
+    }
+
+    /// Looks at the server's processes here, or asks the probe on its host to.
+    fn find_server(&mut self, notify: &mut dyn FnMut(Event)) -> Result<(), LabError> {
+        let address = &self.routes[0].to;
+        if let ServerProcess::Probe(choice) = &self.trial.server {
+            let (far, host, unseen) = server::call(self.trial, choice, address)?;
+            (self.far, self.target.probe) = (Some(far), Some(host));
+            unseen.into_iter().for_each(|unseen| self.notice(unseen, notify));
+            return Ok(());
+        }
+        match server::identify(self.trial, address) {
+            Ok(facts) => self.target.server = Some(facts),
+            Err(why) => self.notice(why, notify),
+        }
+        Ok(())
+    }
+
+    /// Which ends of the load are on this host.
+    fn ends(&self) -> Ends {
+        if self.target.probe.is_some() { Ends::Client } else { Ends::Both }
+    }
+
+    fn set_routes(&mut self, reached: &[Address], notify: &mut dyn FnMut(Event)) {
+        self.routes = route::routes(reached, &self.trial.sources);
+        let is_used = |address: &&Address| self.routes.iter().any(|route| route.to == **address);
+        let (used, left_out): (Vec<_>, Vec<_>) = reached.iter().partition(is_used);
+        self.target.addresses = used.iter().map(ToString::to_string).collect();
+        for address in left_out {
+            let text = format!("skipping an address that no --source can reach: {address}");
+            self.notice(text, notify);
+        }
+    }
+}

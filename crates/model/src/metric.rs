@@ -1,0 +1,368 @@
+//! What the figures of a source are: declared in the file that reads it, and kept with its
+//! readings.
+//!
+//! A declaration travels as a reading does. So a page, an exporter and a later version draw a
+//! source without a table of their own, also one that they have never heard of.
+
+use crate::reading::Data;
+use crate::units::{show_bytes, show_count, show_ns};
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+/// How values of a figure are compared over time and added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Only grows; what it grew by counts.
+    Counter,
+    /// The same, 32 bits wide in the kernel, where it wraps.
+    Counter32,
+    /// Mostly grows; the kernel does not tell which of the names are states.
+    Untyped,
+    /// A state that adds up over what it is read of; its mean over time counts.
+    Sum,
+    /// A state that does not add up; its mean counts.
+    Mean,
+    /// A state whose largest value counts.
+    Max,
+}
+
+impl Kind {
+    /// Whether the first and the last reading of a window say it all.
+    pub fn is_difference(self) -> bool {
+        matches!(self, Self::Counter | Self::Counter32 | Self::Untyped)
+    }
+
+    /// What is shown of it, in one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Counter | Self::Counter32 | Self::Untyped => "growth",
+            Self::Sum | Self::Mean => "mean",
+            Self::Max => "most",
+        }
+    }
+}
+
+/// What one of a figure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Milliseconds.
+    Ms,
+    /// Seconds.
+    Seconds,
+    /// Clock ticks, whose length is a fact of the host.
+    Ticks,
+    /// Thousands of cycles per second.
+    Khz,
+}
+
+impl Unit {
+    /// Nanoseconds in one, for units of time.
+    pub fn ns(self, clock_tick_ns: u64) -> Option<u64> {
+        match self {
+            Self::Ns => Some(1),
+            Self::Us => Some(1_000),
+            Self::Ms => Some(1_000_000),
+            Self::Seconds => Some(1_000_000_000),
+            Self::Ticks => Some(clock_tick_ns),
+            Self::Count | Self::Bytes | Self::Khz => None,
+        }
+    }
+
+    /// A value with its unit, as people read it.
+    pub fn show(self, value: f64, clock_tick_ns: u64) -> String {
+        match self.ns(clock_tick_ns) {
+            Some(ns) => show_ns(value * ns as f64),
+            None if self == Self::Bytes => show_bytes(value),
+            None if self == Self::Khz => format!("{}Hz", show_count(value * 1e3)),
+            None if value >= 1000.0 || value.fract() == 0.0 => show_count(value),
+            None => format!("{value:.2}"),
+        }
+    }
+}
+
+/// One figure of a source, or all whose names follow a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Name of the field. Words in braces stand for any text, and are labels with that name:
+    /// `{resource}.{kind}`. `#` is the number of rows itself.
+    pub name: String,
+    /// How it is compared and added up.
+    pub kind: Kind,
+    /// What one is.
+    pub unit: Unit,
+    /// What it tells, one sentence.
+    pub help: String,
+}
+
+impl Metric {
+    /// A figure of a source.
+    pub fn new(kind: Kind, name: &str, unit: Unit, help: &str) -> Self {
+        Self { name: name.to_string(), kind, unit, help: help.to_string() }
+    }
+
+    /// Its name without labels and unit; empty when a label is all of it.
+    pub fn stem(&self) -> String {
+        let (mut stem, mut depth) = (String::new(), 0);
+        for letter in self.name.chars() {
+            match letter {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                '#' => stem.push_str("count"),
+                _ if depth == 0 && letter.is_ascii_alphanumeric() => stem.push(letter),
+                _ if depth == 0 => stem.push('_'),
+                _ => {}
+            }
+        }
+        let suffixes: &[&str] = match self.unit {
+            Unit::Count => &[],
+            Unit::Bytes => &["bytes"],
+            Unit::Khz => &["khz"],
+            Unit::Ns | Unit::Us | Unit::Ms | Unit::Seconds | Unit::Ticks => {
+                &["ns", "us", "ms", "seconds"]
+            }
+        };
+        let stem = stem.trim_matches('_');
+        let short = suffixes.iter().find_map(|suffix| stem.strip_suffix(suffix)).unwrap_or(stem);
+        short.trim_matches('_').to_string()
+    }
+
+    /// The labels of a field that this is about, by name; nothing when it is about another.
+    fn labels_of(&self, field: &str) -> Option<Vec<(String, String)>> {
+        if field == "#" || self.name == "#" {
+            return (self.name == field).then(Vec::new);
+        }
+        let mut labels = Vec::new();
+        let (mut pattern, mut rest) = (self.name.as_str(), field);
+        while let Some((literal, (label, behind))) =
+            pattern.split_once('{').and_then(|(head, tail)| Some((head, tail.split_once('}')?)))
+        {
+            rest = rest.strip_prefix(literal)?;
+            let next = behind.split('{').next().unwrap_or_default();
+            let end = match next {
+                "" => rest.len(),
+                _ if next.len() == behind.len() => rest.len().checked_sub(next.len())?,
+                _ => rest.find(next)?,
+            };
+            labels.push((label.to_string(), rest.get(..end)?.to_string()));
+            (pattern, rest) = (behind, &rest[end..]);
+        }
+        (pattern == rest).then_some(labels)
+    }
+}
+
+/// How many rows a source has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rows {
+    /// So few that each may have a time series.
+    #[default]
+    Few,
+    /// Thousands, that come and go.
+    Many,
+}
+
+/// What a source reads, and the figures in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declaration {
+    /// Name: that of its readings, as [`Data::source`] tells it.
+    pub name: String,
+    /// What it reads.
+    pub reads: String,
+    /// Fields that tell rows apart and are shown with each figure.
+    pub each: Vec<String>,
+    /// Fields that tell rows apart and over which a page adds up.
+    pub over: Vec<String>,
+    /// Whether an exporter adds up over them as well, because rows come and go by the thousand.
+    pub rows: Rows,
+    /// What its figures are called at an exporter, when not by its name.
+    pub exposed_as: Option<String>,
+    /// The figures. Where several are about a field, the first counts.
+    pub metrics: Vec<Metric>,
+}
+
+impl Declaration {
+    /// A source without figures yet.
+    pub fn new(name: &str, reads: &str) -> Self {
+        Self { name: name.to_string(), reads: reads.to_string(), ..Self::default() }
+    }
+
+    /// Tells which field tells rows apart.
+    pub fn each(mut self, field: &str) -> Self {
+        self.each.push(field.to_string());
+        self
+    }
+
+    /// Tells which field tells rows apart that are added up.
+    pub fn over(mut self, field: &str) -> Self {
+        self.over.push(field.to_string());
+        self
+    }
+
+    /// Tells that its rows come and go by the thousand.
+    pub fn many(mut self) -> Self {
+        self.rows = Rows::Many;
+        self
+    }
+
+    /// Gives it another name at an exporter.
+    pub fn exposed_as(mut self, name: &str) -> Self {
+        self.exposed_as = Some(name.to_string());
+        self
+    }
+
+    /// Adds a figure.
+    pub fn with(mut self, kind: Kind, name: &str, unit: Unit, help: &str) -> Self {
+        self.metrics.push(Metric::new(kind, name, unit, help));
+        self
+    }
+
+    /// The values of a reading of this source.
+    pub fn samples(&self, data: &Data) -> Vec<Sample<'_>> {
+        let mut samples = Vec::new();
+        // Readings have names as keys and finite numbers, which always have a JSON form.
+        if let Ok(mut value) = serde_json::to_value(data) {
+            self.add_rows(&value["values"].take(), &mut Vec::new(), &mut samples);
+        }
+        samples
+    }
+
+    fn add_rows<'a>(
+        &'a self,
+        value: &Value,
+        outer: &mut Vec<(String, String)>,
+        samples: &mut Vec<Sample<'a>>,
+    ) {
+        match value {
+            Value::Array(rows) => rows.iter().for_each(|row| self.add_rows(row, outer, samples)),
+            Value::Object(fields) => self.add_row(fields, outer, samples),
+            _ => {}
+        }
+    }
+
+    fn add_row<'a>(
+        &'a self,
+        fields: &serde_json::Map<String, Value>,
+        outer: &mut Vec<(String, String)>,
+        samples: &mut Vec<Sample<'a>>,
+    ) {
+        let label = |field: &String| match fields.get(field)? {
+            Value::String(text) => Some((field.clone(), text.clone())),
+            Value::Object(_) | Value::Array(_) => None,
+            other => Some((field.clone(), other.to_string())),
+        };
+        let labels = self.each.iter().chain(&self.over).filter_map(label);
+        let labels: Vec<_> = outer.iter().cloned().chain(labels).collect();
+        let one = Value::from(1);
+        for (field, value) in fields.iter().chain([(&"#".to_string(), &one)]) {
+            if self.each.contains(field) || self.over.contains(field) {
+                continue;
+            }
+            let number = match value {
+                Value::Number(number) => number.clone(),
+                Value::Array(numbers) => {
+                    numbers.iter().filter_map(Value::as_u64).sum::<u64>().into()
+                }
+                Value::Object(_) => {
+                    // One level down: the key is a label, named by the next field of the rows.
+                    let name = self.each.get(outer.len()).cloned().unwrap_or_default();
+                    outer.push((name, field.clone()));
+                    self.add_rows(value, outer, samples);
+                    outer.pop();
+                    continue;
+                }
+                _ => continue,
+            };
+            let of_metric = |metric: &'a Metric| Some((metric, metric.labels_of(field)?));
+            if let Some((metric, more)) = self.metrics.iter().find_map(of_metric) {
+                let labels = labels.iter().cloned().chain(more).collect();
+                samples.push(Sample { metric, labels, number });
+            }
+        }
+    }
+}
+
+/// One value of a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample<'a> {
+    /// What it is of.
+    pub metric: &'a Metric,
+    /// What tells it from others of the figure: names and values.
+    pub labels: Vec<(String, String)>,
+    /// The value.
+    pub number: Number,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::{QuotaUse, Softnet, Values};
+    use std::collections::BTreeMap;
+
+    fn texts(declared: &Declaration, data: &Data) -> Vec<String> {
+        let text = |sample: Sample<'_>| {
+            let labels: Vec<_> =
+                sample.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            format!("{} {} {}", sample.metric.name, labels.join(","), sample.number)
+        };
+        declared.samples(data).into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn rows_have_the_labels_that_were_declared() {
+        let declared = Declaration::new("softnet", "")
+            .over("cpu")
+            .with(Kind::Counter32, "dropped", Unit::Count, "")
+            .with(Kind::Sum, "#", Unit::Count, "");
+        let row = |cpu| Softnet { cpu, dropped: 5 + cpu, ..Softnet::default() };
+        let expected = ["dropped cpu=0 5", "# cpu=0 1", "dropped cpu=1 6", "# cpu=1 1"];
+        assert_eq!(texts(&declared, &Data::Softnet(vec![row(0), row(1)])), expected);
+        let declared = Declaration::new("server_quota", "").each("group").with(
+            Kind::Counter,
+            "{name}",
+            Unit::Count,
+            "",
+        );
+        let quota = QuotaUse { group: "/a".to_string(), periods: 3, ..QuotaUse::default() };
+        let texts = texts(&declared, &Data::ServerQuota(vec![quota]));
+        assert!(texts.contains(&"{name} group=/a,name=periods 3".to_string()), "{texts:?}");
+        assert!(!texts.iter().any(|text| text.contains("quota_us")), "absent is not zero");
+    }
+
+    #[test]
+    fn names_of_the_kernel_become_labels() {
+        let declared = Declaration::new("x", "")
+            .with(Kind::Mean, "{name}_available", Unit::Count, "")
+            .with(Kind::Counter, "{resource}.{kind}", Unit::Us, "");
+        let values = [("cpu.some", 7u64), ("a_available", 2), ("alone", 3)];
+        let data = Data::values("x", values.map(|(name, value)| (name.to_string(), value)));
+        let expected = ["{name}_available name=a 2", "{resource}.{kind} resource=cpu,kind=some 7"];
+        assert_eq!(texts(&declared, &data), expected);
+    }
+
+    #[test]
+    fn maps_of_maps_and_lists_are_rows_and_sums() {
+        let drops = BTreeMap::from([("rx_drops".to_string(), 4u64)]);
+        let data = Data::values("drivers", [("eth0".to_string(), drops)]);
+        let declared = Declaration::new("drivers", "").each("interface").with(
+            Kind::Counter,
+            "{name}",
+            Unit::Count,
+            "",
+        );
+        assert_eq!(texts(&declared, &data), ["{name} interface=eth0,name=rx_drops 4"]);
+        let data = Data::Values(Values::new("softirqs", [("NET_RX".to_string(), vec![1u64, 2])]));
+        let declared =
+            Declaration::new("softirqs", "").with(Kind::Counter, "{kind}", Unit::Count, "");
+        assert_eq!(texts(&declared, &data), ["{kind} kind=NET_RX 3"]);
+    }
+}

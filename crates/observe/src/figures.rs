@@ -1,0 +1,150 @@
+//! Figures of any source in a window, by what it declares of itself.
+
+use model::metric::{Declaration, Kind, Metric, Sample};
+use model::reading::Reading;
+use std::collections::BTreeMap;
+
+/// A figure of a source in a window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure<'a> {
+    /// What it is of.
+    pub metric: &'a Metric,
+    /// What tells it from others of the same metric, values of its labels in their order.
+    pub labels: Vec<String>,
+    /// Growth, mean or largest value, as its kind says, in its unit.
+    pub value: f64,
+}
+
+/// One row's values while readings pass by.
+struct Row<'a> {
+    metric: &'a Metric,
+    first: f64,
+    last: f64,
+    sum: f64,
+    most: f64,
+    count: u64,
+}
+
+impl Row<'_> {
+    fn growth(&self) -> f64 {
+        let growth = self.last - self.first;
+        match self.metric.kind {
+            Kind::Counter32 if growth < 0.0 => growth + 2f64.powi(32),
+            _ => growth.max(0.0),
+        }
+    }
+}
+
+/// The figures of a source over the readings of a window, which are in time order and may be of
+/// other sources as well. Rows that the source declares to add up are added up. A counter that was
+/// read once has none.
+pub fn figures<'a>(declared: &'a Declaration, readings: &[&Reading]) -> Vec<Figure<'a>> {
+    let mut reads: Vec<&Reading> =
+        readings.iter().copied().filter(|read| read.data.source() == declared.name).collect();
+    if reads.len() > 2 && declared.metrics.iter().all(|metric| metric.kind.is_difference()) {
+        reads.drain(1..reads.len() - 1);
+    }
+    let mut rows: BTreeMap<(usize, Vec<String>, Vec<String>), Row<'_>> = BTreeMap::new();
+    for sample in reads.iter().flat_map(|read| declared.samples(&read.data)) {
+        let Sample { metric, labels, number } = sample;
+        let value = number.as_f64().unwrap_or(0.0);
+        let place = declared.metrics.iter().position(|one| std::ptr::eq(one, metric)).unwrap_or(0);
+        let (hidden, shown): (Vec<_>, Vec<_>) =
+            labels.into_iter().partition(|(name, _)| declared.over.contains(name));
+        let texts = |labels: Vec<(String, String)>| labels.into_iter().map(|(_, text)| text);
+        let key = (place, texts(shown).collect(), texts(hidden).collect());
+        let new = Row { metric, first: value, last: value, sum: 0.0, most: value, count: 0 };
+        let row = rows.entry(key).or_insert(new);
+        (row.last, row.most) = (value, row.most.max(value));
+        (row.sum, row.count) = (row.sum + value, row.count + 1);
+    }
+    let mut figures: BTreeMap<(usize, Vec<String>), (Row<'_>, f64)> = BTreeMap::new();
+    for ((place, shown, _), row) in rows {
+        if row.metric.kind.is_difference() && row.count < 2 {
+            continue;
+        }
+        let growth = row.growth();
+        match figures.get_mut(&(place, shown.clone())) {
+            None => {
+                figures.insert((place, shown), (row, growth));
+            }
+            Some((all, grown)) => {
+                *grown += growth;
+                (all.sum, all.count) = (all.sum + row.sum, all.count + row.count);
+                all.most = all.most.max(row.most);
+            }
+        }
+    }
+    let figure = |((_, labels), (row, growth)): ((usize, Vec<String>), (Row<'a>, f64))| {
+        let value = match row.metric.kind {
+            Kind::Counter | Kind::Counter32 | Kind::Untyped => growth,
+            Kind::Sum => row.sum / reads.len() as f64,
+            Kind::Mean => row.sum / row.count as f64,
+            Kind::Max => row.most,
+        };
+        Figure { metric: row.metric, labels, value }
+    };
+    figures.into_iter().map(figure).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::metric::Unit;
+    use model::reading::{Data, Doing, Softnet, ThreadNow};
+
+    fn values(declared: &Declaration, data: &[Data]) -> Vec<(Vec<String>, f64)> {
+        let reading = |data: &Data| Reading { begin_ns: 0, end_ns: 0, data: data.clone() };
+        let readings: Vec<Reading> = data.iter().map(reading).collect();
+        let readings: Vec<&Reading> = readings.iter().collect();
+        let pair = |figure: Figure<'_>| (figure.labels, figure.value);
+        figures(declared, &readings).into_iter().map(pair).collect()
+    }
+
+    #[test]
+    fn counters_of_all_cpus_add_up_and_wrap() {
+        let declared = Declaration::new("softnet", "").over("cpu").with(
+            Kind::Counter32,
+            "dropped",
+            Unit::Count,
+            "",
+        );
+        let read = |dropped: [u32; 2]| {
+            let row =
+                |cpu: u32| Softnet { cpu, dropped: dropped[cpu as usize], ..Softnet::default() };
+            Data::Softnet(vec![row(0), row(1)])
+        };
+        let reads = [read([u32::MAX, 10]), read([1, 11]), read([4, 12])];
+        assert_eq!(values(&declared, &reads), [(vec![], 7.0)]);
+        assert_eq!(values(&declared, &reads[..1]), [], "one read is no growth");
+    }
+
+    #[test]
+    fn states_are_means_or_the_largest_over_time() {
+        let declared = Declaration::new("x", "")
+            .with(Kind::Max, "{name}_max", Unit::Count, "")
+            .with(Kind::Mean, "{name}", Unit::Count, "");
+        let read = |value: u64| {
+            Data::values("x", [("a_max", value), ("b", value)].map(|(n, v)| (n.to_string(), v)))
+        };
+        let expected = [(vec!["a".to_string()], 9.0), (vec!["b".to_string()], 4.0)];
+        assert_eq!(values(&declared, &[read(9), read(1), read(2)]), expected);
+    }
+
+    #[test]
+    fn rows_that_were_not_there_in_a_read_count_as_none() {
+        let declared = Declaration::new("server_threads_now", "").each("doing").with(
+            Kind::Sum,
+            "#",
+            Unit::Count,
+            "",
+        );
+        let thread = |doing| ThreadNow { pid: 1, tid: 1, doing, futex: None };
+        let reads = [
+            Data::ServerThreadsNow(vec![thread(Doing::Futex), thread(Doing::Futex)]),
+            Data::ServerThreadsNow(vec![thread(Doing::Running)]),
+        ];
+        let expected = [(vec!["futex".to_string()], 1.0), (vec!["running".to_string()], 0.5)];
+        assert_eq!(values(&declared, &reads), expected);
+    }
+}

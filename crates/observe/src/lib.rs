@@ -1,0 +1,599 @@
+//! What the readings of one window say: deltas and shares, with nothing decided.
+//!
+//! What this room is for: making rates of counters, once, for verdicts and for pages.
+//! In: raw readings and the windows of points. Out: what each host did in them.
+//! Never: an opinion on a figure, IO, a clock; a zero where nothing was read.
+//!
+//! Cumulative counters are differenced between the first and the last reading of each source that
+//! lie wholly inside the window, over the time between those two reads.
+
+mod figures;
+mod network;
+mod series;
+mod server;
+mod window;
+
+pub use figures::{Figure, figures};
+pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
+pub use series::{Process, shares_over_time, threads_over_time};
+pub use server::{DoingShares, DownstreamUse, SocketCensus};
+pub use window::Raw;
+
+use model::facts::Unreadable;
+use model::reading::{
+    Conntrack, CpuShares, CpuTimes, Data, Disk, Interface, Interrupt, Listener, OpenFiles,
+    ProbeCost, Qdisc, QuotaUse, Reading, Softnet, ThreadTimes, TuningNow, Value, Values,
+};
+use model::tuning::Row;
+use std::collections::BTreeMap;
+
+type Drivers = BTreeMap<String, BTreeMap<String, u64>>;
+
+/// How one CPU spent the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CpuShare {
+    /// CPU number.
+    pub cpu: u32,
+    /// Shares by state.
+    pub shares: CpuShares,
+    /// Time accounted for over time passed; 1 when the states add up.
+    pub accounted: f64,
+    /// The part of it that was idle or waited for input and output.
+    pub idled: f64,
+}
+
+impl CpuShare {
+    /// Everything but idle.
+    pub fn busy(&self) -> f64 {
+        self.shares.busy()
+    }
+}
+
+/// CPU states in the order they are shown. Together they are all of the time.
+pub const STATES: [&str; 7] = ["usr", "sys", "softirq", "irq", "steal", "iowait", "idle"];
+
+/// Shares of CPU time by state, percent, in the order of [`STATES`].
+pub type Shares = [f64; STATES.len()];
+
+/// Mean shares over CPUs, each of the same weight; none without a CPU.
+pub fn mean_shares(cpus: &[CpuShare]) -> Option<Shares> {
+    let mut sum = [0.0; STATES.len()];
+    for CpuShare { shares: of, .. } in cpus {
+        let each = [of.user, of.system, of.softirq, of.irq, of.steal, of.iowait, of.idle];
+        sum.iter_mut().zip(each).for_each(|(sum, share)| *sum += 100.0 * share);
+    }
+    (!cpus.is_empty()).then(|| sum.map(|share| share / cpus.len() as f64))
+}
+
+/// How one thread spent the window, shares of its length.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ThreadShare {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Name.
+    pub name: String,
+    /// On a CPU.
+    pub run: f64,
+    /// Runnable and waiting for a CPU.
+    pub wait: f64,
+}
+
+impl ThreadShare {
+    /// Had work: ran or waited to run.
+    pub fn wanted(&self) -> f64 {
+        self.run + self.wait
+    }
+}
+
+/// What one control group's CPU limit did in the window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct QuotaShare {
+    /// Path of the group.
+    pub group: String,
+    /// CPUs' worth of time it allows; absent when unlimited.
+    pub allowed_cpus: Option<f64>,
+    /// Share of periods in which it throttled.
+    pub throttled_periods: f64,
+    /// Throttled time over window; can exceed 1 with many threads.
+    pub throttled_time: f64,
+}
+
+/// Changed values over the window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TuningSeen {
+    /// Times they were looked at.
+    pub reads: u32,
+    /// Places, at the most.
+    pub places: u32,
+    /// Places, at the least.
+    pub fewest: u32,
+    /// Places that were found to be no longer as at the first look, each as it was seen first.
+    pub drifted: Vec<Row>,
+}
+
+impl TuningSeen {
+    fn add(&mut self, now: TuningNow) {
+        self.fewest = if self.reads == 0 { now.places } else { self.fewest.min(now.places) };
+        self.places = self.places.max(now.places);
+        self.reads += 1;
+        for row in now.drifted {
+            if !self.drifted.iter().any(|seen| seen.place == row.place) {
+                self.drifted.push(row);
+            }
+        }
+    }
+}
+
+/// Accept queues: the fullest that one was seen, and how long they were.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct QueuePeak {
+    /// Connections waiting.
+    pub queued: u32,
+    /// Length it may reach.
+    pub backlog: u32,
+    /// Connections waiting in all queues of the port together, mean over reads.
+    pub mean_queued: f64,
+}
+
+/// Everything the readings of a window say. What was not read is absent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Observed {
+    /// Host-wide CPU shares.
+    pub cpus: Option<Vec<CpuShare>>,
+    /// Threads of the generator.
+    pub client_threads: Option<Vec<ThreadShare>>,
+    /// Threads of the server.
+    pub server_threads: Option<Vec<ThreadShare>>,
+    /// Control groups of the generator, innermost first.
+    pub client_quotas: Option<Vec<QuotaShare>>,
+    /// Control groups of the server, innermost first.
+    pub server_quotas: Option<Vec<QuotaShare>>,
+    /// TCP counters, increase over the window.
+    pub tcp: Option<BTreeMap<String, u64>>,
+    /// Pressure stall time over window, by name.
+    pub pressure: Option<BTreeMap<String, f64>>,
+    /// Descriptors of the generator, at the worst.
+    pub client_files: Option<OpenFiles>,
+    /// Descriptors of the server, at the worst.
+    pub server_files: Option<OpenFiles>,
+    /// Accept queues of the port.
+    pub listeners: Option<QueuePeak>,
+    /// Sampled connections.
+    pub census: Option<SocketCensus>,
+    /// Receive work by CPU.
+    pub softnet: Option<Vec<SoftnetUse>>,
+    /// Device interrupts of the host.
+    pub interrupts: Option<Vec<InterruptUse>>,
+    /// Lowest share of its highest clock that each CPU was seen at, by CPU; absent where the kernel
+    /// does not tell.
+    pub clocks: Option<BTreeMap<u32, f64>>,
+    /// Interfaces of the network namespace.
+    pub links: Option<Vec<LinkUse>>,
+    /// Queueing disciplines of the network namespace.
+    pub qdiscs: Option<Vec<QdiscUse>>,
+    /// Counters of network drivers, increase over the window, by interface.
+    pub drivers: Option<Drivers>,
+    /// The connection tracking table; absent where there is none.
+    pub conntrack: Option<ConntrackUse>,
+    /// Sockets by state and memory, at the most, as `/proc/net/sockstat` names them.
+    pub sockets: Option<BTreeMap<String, u64>>,
+    /// What the server's threads did.
+    pub doing: Option<DoingShares>,
+    /// CPUs' worth of time the server used in each interval between two reads, in order.
+    pub server_cpus_series: Vec<f64>,
+    /// Services the server itself called, the busiest first.
+    pub downstreams: Option<Vec<DownstreamUse>>,
+    /// What `ceiling tune` changed, looked at in the window; absent when nothing was, or nobody
+    /// looked.
+    pub tuning: Option<TuningSeen>,
+    /// Share of the window in which the busiest disk was in use.
+    pub disk_busy: Option<f64>,
+    /// Reclaim counters, increase over the window.
+    pub memory: Option<BTreeMap<String, u64>>,
+    /// Figures of the server's runtime, change over the window.
+    pub runtime: Option<BTreeMap<String, f64>>,
+    /// The same of the server's host, when a probe there was read. All fields about the server are
+    /// there then.
+    pub far: Option<Box<Observed>>,
+    /// CPUs' worth of time of the probe itself.
+    pub probe_cpus: Option<f64>,
+    /// What could not be read.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// First and last of one kind of reading.
+struct Ends<T> {
+    first: Option<(u64, T)>,
+    last: Option<(u64, T)>,
+}
+
+impl<T> Default for Ends<T> {
+    fn default() -> Self {
+        Self { first: None, last: None }
+    }
+}
+
+impl<T> Ends<T> {
+    fn add(&mut self, at_ns: u64, value: T) {
+        let end = if self.first.is_none() { &mut self.first } else { &mut self.last };
+        *end = Some((at_ns, value));
+    }
+
+    /// Derives something from both, when there is time between them.
+    fn between<R>(&self, derive: impl FnOnce(&Pair<'_, T>) -> R) -> Option<R> {
+        let ((first_ns, first), (last_ns, last)) = (self.first.as_ref()?, self.last.as_ref()?);
+        let seconds = last_ns.saturating_sub(*first_ns) as f64 / 1e9;
+        (seconds > 0.0).then(|| derive(&Pair { first, last, seconds }))
+    }
+}
+
+/// Both ends of a window, with the seconds between them.
+struct Pair<'a, T> {
+    first: &'a T,
+    last: &'a T,
+    seconds: f64,
+}
+
+/// What is kept of readings that pass by: their number does not matter to its size.
+#[derive(Default)]
+struct Seen {
+    cpus: Ends<Vec<CpuTimes>>,
+    client_threads: Ends<Vec<ThreadTimes>>,
+    server_threads: Ends<Vec<ThreadTimes>>,
+    client_quotas: Ends<Vec<QuotaUse>>,
+    server_quotas: Ends<Vec<QuotaUse>>,
+    probe_cost: Ends<ProbeCost>,
+    client_files: Option<OpenFiles>,
+    server_files: Option<OpenFiles>,
+    listeners: Option<QueuePeak>,
+    listener_reads: u32,
+    census: server::Census,
+    softnet: Ends<Vec<Softnet>>,
+    interrupts: Ends<Vec<Interrupt>>,
+    clocks: network::Clocks,
+    links: Ends<Vec<Interface>>,
+    qdiscs: Ends<Vec<Qdisc>>,
+    qdiscs_waiting: network::Waiting,
+    conntrack: Ends<Conntrack>,
+    conntrack_most: u64,
+    sockets: Option<BTreeMap<String, u64>>,
+    doing: server::DoingSum,
+    server_cpus: CpuSeries,
+    downstreams: server::DownstreamSum,
+    disks: Ends<Vec<Disk>>,
+    tuning: Option<TuningSeen>,
+    /// Sources of named values, by name.
+    values: BTreeMap<String, Ends<BTreeMap<String, Value>>>,
+    unreadable: Vec<Unreadable>,
+}
+
+/// CPU time of all threads together from read to read.
+#[derive(Default)]
+struct CpuSeries {
+    last: Option<(u64, BTreeMap<u32, u64>)>,
+    cpus: Vec<f64>,
+}
+
+impl CpuSeries {
+    fn add(&mut self, at_ns: u64, threads: &[ThreadTimes]) {
+        let now: BTreeMap<u32, u64> =
+            threads.iter().map(|thread| (thread.tid, thread.run_ns)).collect();
+        if let Some((before_ns, before)) = &self.last {
+            let run_ns = |(tid, run_ns): (&u32, &u64)| {
+                run_ns.saturating_sub(before.get(tid).copied().unwrap_or(0))
+            };
+            let passed_ns = at_ns.saturating_sub(*before_ns).max(1) as f64;
+            self.cpus.push(now.iter().map(run_ns).sum::<u64>() as f64 / passed_ns);
+        }
+        self.last = Some((at_ns, now));
+    }
+}
+
+impl Seen {
+    fn add(&mut self, reading: Reading) {
+        let at_ns = reading.at_ns();
+        match reading.data {
+            Data::Cpus(cpus) => self.cpus.add(at_ns, cpus),
+            Data::ClientThreads(threads) => self.client_threads.add(at_ns, threads),
+            Data::ServerThreads(threads) => {
+                self.server_cpus.add(at_ns, &threads);
+                self.server_threads.add(at_ns, threads);
+            }
+            Data::ClientQuota(quotas) => self.client_quotas.add(at_ns, quotas),
+            Data::ServerQuota(quotas) => self.server_quotas.add(at_ns, quotas),
+            Data::ProbeCost(cost) => self.probe_cost.add(at_ns, cost),
+            Data::ClientFiles(files) => keep_fuller(&mut self.client_files, files),
+            Data::ServerFiles(files) => keep_fuller(&mut self.server_files, files),
+            Data::Listeners(listeners) => {
+                self.listener_reads += 1;
+                keep_fullest(&mut self.listeners, &listeners);
+            }
+            Data::Connections(sockets) => self.census.add(at_ns, &sockets),
+            Data::Softnet(rows) => self.softnet.add(at_ns, rows),
+            Data::Interrupts(rows) => self.interrupts.add(at_ns, rows),
+            Data::CpuClocks(clocks) => self.clocks.add(&clocks),
+            Data::Interfaces(links) => self.links.add(at_ns, links),
+            Data::Qdiscs(qdiscs) => {
+                self.qdiscs_waiting.add(&qdiscs);
+                self.qdiscs.add(at_ns, qdiscs);
+            }
+            Data::Conntrack(table) => {
+                self.conntrack_most = self.conntrack_most.max(table.count);
+                self.conntrack.add(at_ns, table);
+            }
+            Data::ServerThreadsNow(threads) => self.doing.add(&threads),
+            Data::Downstreams(downstreams) => self.downstreams.add(&downstreams),
+            Data::Tuning(now) => self.tuning.get_or_insert_default().add(now),
+            Data::Disks(disks) => self.disks.add(at_ns, disks),
+            Data::Unreadable(what) => {
+                if !self.unreadable.contains(&what) {
+                    self.unreadable.push(what);
+                }
+            }
+            Data::Values(Values { source, values }) => {
+                if source == Values::SOCKETS {
+                    keep_most(self.sockets.get_or_insert_default(), &values);
+                }
+                self.values.entry(source).or_default().add(at_ns, values);
+            }
+            Data::Declared(_) => {}
+        }
+    }
+}
+
+impl Observed {
+    /// Takes in a window's readings, in time order. `clock_tick_ns` is the unit of `/proc/stat`.
+    pub fn of(readings: impl IntoIterator<Item = Reading>, clock_tick_ns: u64) -> Self {
+        let mut seen = Seen::default();
+        readings.into_iter().for_each(|reading| seen.add(reading));
+        let values = |source: &str| seen.values.get(source);
+        Self {
+            cpus: seen.cpus.between(|pair| cpu_shares(pair, clock_tick_ns)),
+            client_threads: seen.client_threads.between(thread_shares),
+            server_threads: seen.server_threads.between(thread_shares),
+            client_quotas: seen.client_quotas.between(quota_shares),
+            server_quotas: seen.server_quotas.between(quota_shares),
+            tcp: values(Values::TCP).and_then(|ends| ends.between(increase)),
+            pressure: values(Values::PRESSURE).and_then(|ends| ends.between(pressure_shares)),
+            probe_cpus: seen.probe_cost.between(|pair| {
+                pair.last.cpu_ns.saturating_sub(pair.first.cpu_ns) as f64 / 1e9 / pair.seconds
+            }),
+            client_files: seen.client_files,
+            server_files: seen.server_files,
+            listeners: seen.listeners.map(|queue| QueuePeak {
+                mean_queued: queue.mean_queued / f64::from(seen.listener_reads.max(1)),
+                ..queue
+            }),
+            census: seen.census.finish(),
+            softnet: seen.softnet.between(network::softnet),
+            interrupts: seen.interrupts.between(network::interrupts),
+            clocks: seen.clocks.finish(),
+            links: seen.links.between(network::links),
+            qdiscs: seen.qdiscs.between(|pair| network::qdiscs(pair, &seen.qdiscs_waiting)),
+            drivers: values(Values::DRIVERS).and_then(|ends| ends.between(network::drivers)),
+            conntrack: seen.conntrack.between(|pair| network::conntrack(pair, seen.conntrack_most)),
+            sockets: seen.sockets,
+            doing: seen.doing.finish(),
+            server_cpus_series: seen.server_cpus.cpus,
+            downstreams: seen.downstreams.finish(),
+            tuning: seen.tuning,
+            disk_busy: seen.disks.between(server::disk_busy),
+            memory: values(Values::MEMORY).and_then(|ends| ends.between(increase)).map(
+                |mut counters| {
+                    // How much is used is no counter.
+                    counters.retain(|name, _| !name.ends_with("_bytes"));
+                    counters
+                },
+            ),
+            runtime: values(Values::SERVER_RUNTIME).and_then(|ends| ends.between(change)),
+            far: None,
+            unreadable: seen.unreadable,
+        }
+    }
+
+    /// CPUs' worth of time the server's threads used.
+    pub fn server_cpus(&self) -> Option<f64> {
+        Some(self.server_threads.as_ref()?.iter().map(|thread| thread.run).sum())
+    }
+}
+
+fn cpu_shares(pair: &Pair<'_, Vec<CpuTimes>>, clock_tick_ns: u64) -> Vec<CpuShare> {
+    let passed_ns = pair.seconds * 1e9;
+    let share = |last: &CpuTimes| {
+        let first = pair.first.iter().find(|first| first.cpu == last.cpu)?;
+        let total_ns = last.total().saturating_sub(first.total()) as f64 * clock_tick_ns as f64;
+        let idle = |cpu: &CpuTimes| cpu.idle + cpu.iowait;
+        let idle_ns = idle(last).saturating_sub(idle(first)) as f64 * clock_tick_ns as f64;
+        Some(CpuShare {
+            cpu: last.cpu,
+            shares: last.shares_since(first, passed_ns, clock_tick_ns)?,
+            accounted: total_ns / passed_ns,
+            idled: idle_ns / passed_ns,
+        })
+    };
+    pair.last.iter().filter_map(share).collect()
+}
+
+fn thread_shares(pair: &Pair<'_, Vec<ThreadTimes>>) -> Vec<ThreadShare> {
+    let passed_ns = pair.seconds * 1e9;
+    let share = |last: &ThreadTimes| {
+        let first = pair.first.iter().find(|first| (first.pid, first.tid) == (last.pid, last.tid));
+        // A thread that was not there before began at zero inside the window.
+        let (run_ns, wait_ns) = first.map_or((0, 0), |first| (first.run_ns, first.wait_ns));
+        ThreadShare {
+            pid: last.pid,
+            tid: last.tid,
+            name: last.name.clone(),
+            run: last.run_ns.saturating_sub(run_ns) as f64 / passed_ns,
+            wait: last.wait_ns.saturating_sub(wait_ns) as f64 / passed_ns,
+        }
+    };
+    pair.last.iter().map(share).collect()
+}
+
+fn quota_shares(pair: &Pair<'_, Vec<QuotaUse>>) -> Vec<QuotaShare> {
+    let share = |last: &QuotaUse| {
+        let first = pair.first.iter().find(|first| first.group == last.group)?;
+        let periods = last.periods.saturating_sub(first.periods);
+        let throttled = last.throttled_periods.saturating_sub(first.throttled_periods);
+        let allowed = last.quota_us.zip(last.period_us).filter(|(_, period_us)| *period_us > 0);
+        Some(QuotaShare {
+            group: last.group.clone(),
+            allowed_cpus: allowed.map(|(quota_us, period_us)| quota_us as f64 / period_us as f64),
+            throttled_periods: if periods > 0 { throttled as f64 / periods as f64 } else { 0.0 },
+            throttled_time: last.throttled_ns.saturating_sub(first.throttled_ns) as f64
+                / 1e9
+                / pair.seconds,
+        })
+    };
+    pair.last.iter().filter_map(share).collect()
+}
+
+fn increase(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, u64> {
+    // What was not there before counts since the host started.
+    let delta = |(name, value): (&String, &Value)| {
+        let first = pair.first.get(name)?.count()?;
+        Some((name.clone(), value.count()?.saturating_sub(first)))
+    };
+    pair.last.iter().filter_map(delta).collect()
+}
+
+fn pressure_shares(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, f64> {
+    let stalls = increase(pair);
+    stalls.into_iter().map(|(name, us)| (name, us as f64 / 1e6 / pair.seconds)).collect()
+}
+
+fn keep_fuller(kept: &mut Option<OpenFiles>, files: OpenFiles) {
+    let fullness = |files: &OpenFiles| files.open as f64 / files.limit.max(1) as f64;
+    if kept.as_ref().is_none_or(|kept| fullness(kept) <= fullness(&files)) {
+        *kept = Some(files);
+    }
+}
+
+/// Keeps the fullest, and in `mean_queued` the sum.
+fn keep_fullest(kept: &mut Option<QueuePeak>, listeners: &[Listener]) {
+    let fullness =
+        |queued: u32, backlog: u32| (u64::from(queued) << 20) / u64::from(backlog.max(1));
+    for listener in listeners {
+        let (queued, backlog) = (listener.queued, listener.backlog);
+        let peak = kept.get_or_insert(QueuePeak { queued, backlog, mean_queued: 0.0 });
+        peak.mean_queued += f64::from(queued);
+        if fullness(peak.queued, peak.backlog) <= fullness(queued, backlog) {
+            (peak.queued, peak.backlog) = (queued, backlog);
+        }
+    }
+}
+
+fn keep_most(kept: &mut BTreeMap<String, u64>, sockets: &BTreeMap<String, Value>) {
+    for (name, value) in sockets {
+        let most = kept.entry(name.clone()).or_default();
+        *most = value.count().unwrap_or(0).max(*most);
+    }
+}
+
+fn change(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, f64> {
+    let of_figure = |(name, last): (&String, &Value)| {
+        Some((name.clone(), last.real()? - pair.first.get(name)?.real()?))
+    };
+    pair.last.iter().filter_map(of_figure).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::reading::Connection;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn at(seconds: u64, data: Data) -> Reading {
+        Reading { begin_ns: seconds * SECOND, end_ns: seconds * SECOND, data }
+    }
+
+    fn cpu(user: u64, idle: u64) -> Data {
+        Data::Cpus(vec![CpuTimes { cpu: 3, user, idle, ..CpuTimes::default() }])
+    }
+
+    #[test]
+    fn cpu_states_become_shares_that_are_checked_against_time() {
+        let readings = [at(1, cpu(100, 500)), at(2, cpu(130, 550)), at(3, cpu(160, 640))];
+        let observed = Observed::of(readings, SECOND / 100);
+        let share = observed.cpus.unwrap()[0];
+        assert!((share.busy() - 0.30).abs() < 1e-9, "140 of 200 ticks were idle");
+        assert!((share.busy() - share.shares.user).abs() < 1e-9);
+        assert!((share.accounted - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_reading_is_no_delta() {
+        let observed = Observed::of([at(1, cpu(1, 1))], SECOND / 100);
+        assert_eq!(observed, Observed::default());
+    }
+
+    #[test]
+    fn threads_that_come_later_count_from_zero() {
+        let thread = |tid, run_ns| ThreadTimes { tid, run_ns, ..ThreadTimes::default() };
+        let readings = [
+            at(1, Data::ServerThreads(vec![thread(1, 5 * SECOND)])),
+            at(3, Data::ServerThreads(vec![thread(1, 6 * SECOND), thread(2, SECOND)])),
+        ];
+        let observed = Observed::of(readings, 1);
+        let shares: Vec<_> =
+            observed.server_threads.iter().flatten().map(|thread| thread.run).collect();
+        assert_eq!(shares, [0.5, 0.5]);
+        assert_eq!(observed.server_cpus(), Some(1.0));
+    }
+
+    #[test]
+    fn the_fullest_reading_is_kept_wherever_it_stands() {
+        let files = |open: u32| OpenFiles { pid: 1, open: u64::from(open), limit: 1024 };
+        let listener = |queued, backlog| Listener { queued, backlog, ..Listener::default() };
+        for order in [[900, 10, 20], [10, 20, 900]] {
+            let mut readings = Vec::new();
+            for (seconds, open) in (1..).zip(order) {
+                let listeners = vec![listener(open, 1000), listener(1, 1000)];
+                readings.push(at(seconds, Data::ClientFiles(files(open))));
+                readings.push(at(seconds, Data::ServerFiles(files(open))));
+                readings.push(at(seconds, Data::Listeners(listeners)));
+            }
+            let observed = Observed::of(readings, 1);
+            assert_eq!(observed.client_files, Some(files(900)), "{order:?}");
+            assert_eq!(observed.server_files, Some(files(900)), "{order:?}");
+            let peak = QueuePeak { queued: 900, backlog: 1000, mean_queued: 311.0 };
+            assert_eq!(observed.listeners, Some(peak), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn quotas_queues_and_sockets_are_summed_up() {
+        let quota = |periods, throttled_periods, throttled_ns| {
+            Data::ServerQuota(vec![QuotaUse {
+                group: "/web".to_string(),
+                quota_us: Some(25_000),
+                period_us: Some(100_000),
+                periods,
+                throttled_periods,
+                throttled_ns,
+                usage_ns: None,
+            }])
+        };
+        let socket = |server_side, receive_queue| Connection {
+            server_side,
+            receive_queue,
+            ..Connection::default()
+        };
+        let readings = [
+            at(1, quota(10, 5, SECOND)),
+            at(2, Data::Connections(vec![socket(true, 40), socket(true, 0), socket(false, 0)])),
+            at(3, quota(30, 23, 2 * SECOND)),
+        ];
+        let observed = Observed::of(readings, 1);
+        let share = &observed.server_quotas.unwrap()[0];
+        assert_eq!((share.allowed_cpus, share.throttled_periods), (Some(0.25), 0.9));
+        assert!((share.throttled_time - 0.5).abs() < 1e-9);
+        let expected =
+            SocketCensus { server: 2, server_unread: 1, client: 1, ..SocketCensus::default() };
+        assert_eq!(observed.census, Some(expected));
+    }
+}

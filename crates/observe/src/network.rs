@@ -1,0 +1,248 @@
+//! What interfaces, queues and connections say: rates over the window and what was waiting.
+
+use super::Pair;
+use model::reading::{Conntrack, CpuClock, Interface, Interrupt, Qdisc, Softnet, Value};
+use std::collections::BTreeMap;
+
+/// Bytes on the wire beside what an interface counts of each frame: FCS, preamble and gap.
+const FRAME_EXTRA_BYTES: u64 = 24;
+
+/// Receive work of one CPU in the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SoftnetUse {
+    /// CPU number.
+    pub cpu: u32,
+    /// Packets processed.
+    pub processed: u32,
+    /// The same per second.
+    pub processed_s: f64,
+    /// Packets dropped because its backlog was full.
+    pub dropped: u32,
+    /// Times a poll ended with work left.
+    pub squeezed: u32,
+}
+
+/// What one interface moved in the window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LinkUse {
+    /// Interface name.
+    pub name: String,
+    /// Bytes per second on the wire towards this host, framing included.
+    pub rx_bytes_s: f64,
+    /// Bytes per second on the wire from this host, framing included.
+    pub tx_bytes_s: f64,
+    /// Packets per second received, in the driver's units.
+    pub rx_packets_s: f64,
+    /// Packets per second sent, in the driver's units.
+    pub tx_packets_s: f64,
+    /// Received packets that were dropped.
+    pub rx_dropped: u64,
+    /// Packets that were dropped on the way out.
+    pub tx_dropped: u64,
+}
+
+/// What one queueing discipline did in the window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct QdiscUse {
+    /// Interface name.
+    pub interface: String,
+    /// Kind, for example `tbf`.
+    pub kind: String,
+    /// Packets dropped.
+    pub drops: u32,
+    /// Times it held packets back.
+    pub overlimits: u32,
+    /// Bytes per second let through.
+    pub bytes_s: f64,
+    /// Packets per second let through.
+    pub packets_s: f64,
+    /// Share of the reads in which packets were waiting.
+    pub waiting: f64,
+}
+
+/// The connection tracking table over the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ConntrackUse {
+    /// Most entries seen.
+    pub count: u64,
+    /// Entries there may be.
+    pub max: u64,
+    /// Packets dropped for want of an entry.
+    pub dropped: u64,
+    /// Entries removed early to make room.
+    pub early_dropped: u64,
+}
+
+/// What one device interrupt did in the window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct InterruptUse {
+    /// Device and queue as the driver named it.
+    pub device: String,
+    /// Events per second on all CPUs.
+    pub per_s: f64,
+}
+
+pub(crate) fn interrupts(pair: &Pair<'_, Vec<Interrupt>>) -> Vec<InterruptUse> {
+    let sum = |one: &Interrupt| one.per_cpu.iter().sum::<u64>();
+    let of_interrupt = |last: &Interrupt| {
+        let first = pair.first.iter().find(|first| first.irq == last.irq)?;
+        let per_s = sum(last).saturating_sub(sum(first)) as f64 / pair.seconds;
+        Some(InterruptUse { device: last.device.clone(), per_s })
+    };
+    pair.last.iter().filter_map(of_interrupt).collect()
+}
+
+/// Lowest share of its highest clock that each CPU was seen at.
+#[derive(Debug, Default)]
+pub(crate) struct Clocks(Option<BTreeMap<u32, f64>>);
+
+impl Clocks {
+    pub(crate) fn add(&mut self, clocks: &[CpuClock]) {
+        for clock in clocks {
+            let known = clock.now_khz.zip(clock.max_khz.filter(|max_khz| *max_khz > 0));
+            let Some((now_khz, max_khz)) = known else { continue };
+            let share = now_khz as f64 / max_khz as f64;
+            let lowest = self.0.get_or_insert_default().entry(clock.cpu).or_insert(share);
+            *lowest = lowest.min(share);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Option<BTreeMap<u32, f64>> {
+        self.0
+    }
+}
+
+pub(crate) fn softnet(pair: &Pair<'_, Vec<Softnet>>) -> Vec<SoftnetUse> {
+    let of_cpu = |last: &Softnet| {
+        let first = pair.first.iter().find(|first| first.cpu == last.cpu)?;
+        let processed = last.processed.wrapping_sub(first.processed);
+        Some(SoftnetUse {
+            cpu: last.cpu,
+            processed,
+            processed_s: f64::from(processed) / pair.seconds,
+            dropped: last.dropped.wrapping_sub(first.dropped),
+            squeezed: last.time_squeeze.wrapping_sub(first.time_squeeze),
+        })
+    };
+    pair.last.iter().filter_map(of_cpu).collect()
+}
+
+pub(crate) fn links(pair: &Pair<'_, Vec<Interface>>) -> Vec<LinkUse> {
+    let of_link = |last: &Interface| {
+        let first = pair.first.iter().find(|first| first.name == last.name)?;
+        let per_s = |field: fn(&Interface) -> u64| {
+            field(last).saturating_sub(field(first)) as f64 / pair.seconds
+        };
+        let on_wire = |bytes_s: f64, packets_s: f64| bytes_s + packets_s * FRAME_EXTRA_BYTES as f64;
+        let (rx_packets_s, tx_packets_s) =
+            (per_s(|one| one.rx_packets), per_s(|one| one.tx_packets));
+        Some(LinkUse {
+            name: last.name.clone(),
+            rx_bytes_s: on_wire(per_s(|one| one.rx_bytes), rx_packets_s),
+            tx_bytes_s: on_wire(per_s(|one| one.tx_bytes), tx_packets_s),
+            rx_packets_s,
+            tx_packets_s,
+            rx_dropped: last.rx_dropped.saturating_sub(first.rx_dropped),
+            tx_dropped: last.tx_dropped.saturating_sub(first.tx_dropped),
+        })
+    };
+    pair.last.iter().filter_map(of_link).collect()
+}
+
+/// How often packets were seen waiting in a discipline.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting(BTreeMap<(String, u32), (u32, u32)>);
+
+impl Waiting {
+    pub(crate) fn add(&mut self, qdiscs: &[Qdisc]) {
+        for qdisc in qdiscs {
+            let reads = self.0.entry((qdisc.interface.clone(), qdisc.handle)).or_default();
+            reads.0 += u32::from(qdisc.backlog_packets > 0);
+            reads.1 += 1;
+        }
+    }
+
+    fn share(&self, qdisc: &Qdisc) -> f64 {
+        let reads = self.0.get(&(qdisc.interface.clone(), qdisc.handle));
+        reads.map_or(0.0, |(waiting, of)| f64::from(*waiting) / f64::from((*of).max(1)))
+    }
+}
+
+pub(crate) fn qdiscs(pair: &Pair<'_, Vec<Qdisc>>, waiting: &Waiting) -> Vec<QdiscUse> {
+    let of_qdisc = |last: &Qdisc| {
+        let is_same = |one: &&Qdisc| (&one.interface, one.handle) == (&last.interface, last.handle);
+        let first = pair.first.iter().find(is_same)?;
+        Some(QdiscUse {
+            interface: last.interface.clone(),
+            kind: last.kind.clone(),
+            drops: last.drops.wrapping_sub(first.drops),
+            overlimits: last.overlimits.wrapping_sub(first.overlimits),
+            bytes_s: last.bytes.saturating_sub(first.bytes) as f64 / pair.seconds,
+            packets_s: last.packets.saturating_sub(first.packets) as f64 / pair.seconds,
+            waiting: waiting.share(last),
+        })
+    };
+    pair.last.iter().filter_map(of_qdisc).collect()
+}
+
+pub(crate) fn conntrack(pair: &Pair<'_, Conntrack>, count: u64) -> ConntrackUse {
+    ConntrackUse {
+        count,
+        max: pair.last.max,
+        dropped: pair.last.dropped.saturating_sub(pair.first.dropped),
+        early_dropped: pair.last.early_dropped.saturating_sub(pair.first.early_dropped),
+    }
+}
+
+/// Increase of every counter of every driver.
+pub(crate) fn drivers(pair: &Pair<'_, BTreeMap<String, Value>>) -> super::Drivers {
+    let of_link = |(name, last): (&String, &Value)| {
+        let (Value::Named(first), Value::Named(last)) = (pair.first.get(name)?, last) else {
+            return None;
+        };
+        let delta = |(name, value): (&String, &u64)| {
+            Some((name.clone(), value.saturating_sub(*first.get(name)?)))
+        };
+        Some((name.clone(), last.iter().filter_map(delta).collect()))
+    };
+    pair.last.iter().filter_map(of_link).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wire_bytes_have_their_framing() {
+        let link = |rx_bytes, rx_packets| {
+            vec![Interface { name: "eth0".into(), rx_bytes, rx_packets, ..Interface::default() }]
+        };
+        let (first, last) = (link(1000, 10), link(2000, 20));
+        let link = &links(&Pair { first: &first, last: &last, seconds: 2.0 })[0];
+        assert_eq!((link.rx_bytes_s, link.rx_packets_s), (500.0 + 5.0 * 24.0, 5.0));
+    }
+
+    #[test]
+    fn counters_of_32_bits_wrap() {
+        let row = |dropped| vec![Softnet { dropped, ..Softnet::default() }];
+        let (first, last) = (row(u32::MAX), row(4));
+        assert_eq!(softnet(&Pair { first: &first, last: &last, seconds: 1.0 })[0].dropped, 5);
+    }
+
+    #[test]
+    fn a_discipline_is_found_again_by_its_handle() {
+        let qdisc = |handle, drops, backlog_packets| Qdisc {
+            interface: "eth0".into(),
+            handle,
+            drops,
+            backlog_packets,
+            ..Qdisc::default()
+        };
+        let (first, last) = (vec![qdisc(1, 5, 0), qdisc(2, 0, 3)], vec![qdisc(2, 7, 0)]);
+        let mut waiting = Waiting::default();
+        waiting.add(&first);
+        waiting.add(&last);
+        let used = qdiscs(&Pair { first: &first, last: &last, seconds: 1.0 }, &waiting);
+        assert_eq!((used.len(), used[0].drops, used[0].waiting), (1, 7, 0.5));
+    }
+}

@@ -1,0 +1,315 @@
+//! What the threads of the server were doing, and where its connections waited.
+
+use super::Pair;
+use model::reading::{Connection, Disk, Doing, Downstream, ThreadNow};
+use std::collections::BTreeMap;
+
+/// Where bytes were waiting in sampled connections, and what held the senders back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SocketCensus {
+    /// Server-side sockets looked at.
+    pub server: u64,
+    /// Of them, with unread bytes: requests the application has not read.
+    pub server_unread: u64,
+    /// Of them, with bytes not acknowledged or not sent.
+    pub server_unsent: u64,
+    /// Of them, with bytes that TCP has not sent yet.
+    pub server_held_back: u64,
+    /// Client-side sockets looked at.
+    pub client: u64,
+    /// Of them, with unread bytes: responses the generator has not read.
+    pub client_unread: u64,
+    /// Time between the first and the last look at the same connection of the server,
+    /// microseconds, over all that were seen twice.
+    pub server_followed_us: u64,
+    /// Part of it in which they had data outstanding.
+    pub server_busy_us: u64,
+    /// Part of it limited by the client's window.
+    pub server_rwnd_limited_us: u64,
+    /// Part of it limited by the send buffer.
+    pub server_sndbuf_limited_us: u64,
+    /// Client-side sockets that knew a round trip.
+    pub client_rtts: u64,
+    /// Sum of their shortest round trips, microseconds: the path alone.
+    pub client_rtt_sum_us: u64,
+}
+
+/// How many sockets are followed from reading to reading.
+const FOLLOWED_MAX: usize = 20_000;
+
+/// The census while readings pass by.
+#[derive(Debug, Default)]
+pub(crate) struct Census {
+    sum: Option<SocketCensus>,
+    /// First and last cumulative times of a server-side socket, by cookie; the first of them is the
+    /// clock, microseconds.
+    followed: BTreeMap<u64, ([u64; 4], [u64; 4])>,
+}
+
+impl Census {
+    pub(crate) fn add(&mut self, at_ns: u64, sockets: &[Connection]) {
+        let sum = self.sum.get_or_insert_default();
+        for socket in sockets {
+            // The end of a connection counts as a byte; no request or response is that short.
+            let unread = u64::from(socket.receive_queue > 1);
+            if !socket.server_side {
+                sum.client += 1;
+                sum.client_unread += unread;
+                // Nothing was acknowledged yet, or the kernel does not tell.
+                if !matches!(socket.min_rtt_us, 0 | u32::MAX) {
+                    sum.client_rtts += 1;
+                    sum.client_rtt_sum_us += u64::from(socket.min_rtt_us);
+                }
+                continue;
+            }
+            sum.server += 1;
+            sum.server_unread += unread;
+            sum.server_unsent += u64::from(socket.send_queue > 0);
+            sum.server_held_back += u64::from(socket.unsent > 0);
+            let held = [socket.busy_us, socket.rwnd_limited_us, socket.sndbuf_limited_us];
+            let times = [at_ns / 1000, held[0], held[1], held[2]];
+            if let Some((_, last)) = self.followed.get_mut(&socket.cookie) {
+                *last = times;
+            } else if self.followed.len() < FOLLOWED_MAX {
+                self.followed.insert(socket.cookie, (times, times));
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Option<SocketCensus> {
+        let mut sum = self.sum?;
+        for (first, last) in self.followed.values() {
+            let passed = |at: usize| last[at].saturating_sub(first[at]);
+            sum.server_followed_us += passed(0);
+            sum.server_busy_us += passed(1);
+            sum.server_rwnd_limited_us += passed(2);
+            sum.server_sndbuf_limited_us += passed(3);
+        }
+        Some(sum)
+    }
+}
+
+impl SocketCensus {
+    /// Mean of the shortest round trips of the client's sockets, microseconds. Nothing when none
+    /// was told.
+    pub fn client_rtt_us(&self) -> Option<f64> {
+        (self.client_rtts > 0).then(|| self.client_rtt_sum_us as f64 / self.client_rtts as f64)
+    }
+}
+
+/// What the server's working threads were seen doing, over all samples. Threads that only ever
+/// waited for events, to accept or in a futex of which nothing else happened are idle helpers as
+/// far as one can see, and are counted all the same: who asks decides.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DoingShares {
+    /// Threads seen.
+    pub threads: usize,
+    /// Samples of threads.
+    pub samples: u64,
+    /// Samples by what the thread did.
+    pub by_doing: BTreeMap<Doing, u64>,
+    /// Most samples that slept on one and the same futex.
+    pub same_futex: u64,
+    /// Rounds in which not one thread ran.
+    pub still_rounds: u64,
+    /// Rounds.
+    pub rounds: u64,
+    /// The same samples by thread.
+    pub by_thread: BTreeMap<u32, BTreeMap<Doing, u64>>,
+}
+
+impl DoingShares {
+    /// Share of all samples.
+    pub fn share(&self, doing: Doing) -> f64 {
+        let count = self.by_doing.get(&doing).copied().unwrap_or(0);
+        count as f64 / self.samples.max(1) as f64
+    }
+
+    /// Threads that were in this state on average.
+    pub fn mean_threads(&self, doing: Doing) -> f64 {
+        self.by_doing.get(&doing).copied().unwrap_or(0) as f64 * self.threads_per_sample()
+    }
+
+    /// Threads that slept on the most popular futex on average.
+    pub fn mean_on_one_futex(&self) -> f64 {
+        self.same_futex as f64 * self.threads_per_sample()
+    }
+
+    /// What one sample stands for: of many threads each round looks at some.
+    pub fn threads_per_sample(&self) -> f64 {
+        let seen_each_round = self.samples as f64 / self.rounds.max(1) as f64;
+        let unseen = (self.threads as f64 / seen_each_round.max(1.0)).max(1.0);
+        unseen / self.rounds.max(1) as f64
+    }
+
+    /// Share of the samples of one thread in which it had something to do: it was not waiting for
+    /// events or for connections. Nothing for a thread that was not looked at.
+    pub fn occupied(&self, tid: u32) -> Option<f64> {
+        let samples = self.by_thread.get(&tid)?;
+        let count = |doing: &Doing| samples.get(doing).copied().unwrap_or(0);
+        let all: u64 = samples.values().sum();
+        let idle = count(&Doing::Events) + count(&Doing::Accept);
+        (all > 0).then(|| (all - idle) as f64 / all as f64)
+    }
+}
+
+/// The shares while readings pass by.
+#[derive(Debug, Default)]
+pub(crate) struct DoingSum {
+    shares: DoingShares,
+    futexes: BTreeMap<(u32, u64), u64>,
+}
+
+impl DoingSum {
+    pub(crate) fn add(&mut self, threads: &[ThreadNow]) {
+        self.shares.rounds += 1;
+        for thread in threads {
+            self.shares.samples += 1;
+            let of_thread = self.shares.by_thread.entry(thread.tid).or_default();
+            *of_thread.entry(thread.doing).or_default() += 1;
+            *self.shares.by_doing.entry(thread.doing).or_default() += 1;
+            if let Some(address) = thread.futex {
+                *self.futexes.entry((thread.pid, address)).or_default() += 1;
+            }
+        }
+        let is_still = threads.iter().all(|thread| thread.doing != Doing::Running);
+        self.shares.still_rounds += u64::from(is_still);
+    }
+
+    pub(crate) fn finish(self) -> Option<DoingShares> {
+        let threads = self.shares.by_thread.len();
+        let same_futex = self.futexes.values().copied().max().unwrap_or(0);
+        (self.shares.rounds > 0).then_some(DoingShares { threads, same_futex, ..self.shares })
+    }
+}
+
+/// Connections of the server to another service, over all reads.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DownstreamUse {
+    /// Address and port of the other end.
+    pub to: String,
+    /// Connections, mean over reads.
+    pub connections: f64,
+    /// Of them, waiting for a response, mean over reads.
+    pub waiting: f64,
+}
+
+/// The downstreams while readings pass by.
+#[derive(Debug, Default)]
+pub(crate) struct DownstreamSum {
+    reads: u32,
+    sums: BTreeMap<String, (u64, u64)>,
+}
+
+impl DownstreamSum {
+    pub(crate) fn add(&mut self, downstreams: &[Downstream]) {
+        self.reads += 1;
+        for one in downstreams {
+            let sums = self.sums.entry(one.to.clone()).or_default();
+            sums.0 += u64::from(one.connections + one.opening);
+            sums.1 += u64::from(one.waiting + one.opening);
+        }
+    }
+
+    /// The busiest first.
+    pub(crate) fn finish(self) -> Option<Vec<DownstreamUse>> {
+        let mean = |sum: u64| sum as f64 / f64::from(self.reads.max(1));
+        let used = |(to, (connections, waiting)): (String, (u64, u64))| DownstreamUse {
+            to,
+            connections: mean(connections),
+            waiting: mean(waiting),
+        };
+        let mut all: Vec<_> = self.sums.into_iter().map(used).collect();
+        all.sort_by(|left, right| right.waiting.total_cmp(&left.waiting));
+        (self.reads > 0).then_some(all)
+    }
+}
+
+/// Share of the window in which the busiest disk had requests in flight.
+pub(crate) fn disk_busy(pair: &Pair<'_, Vec<Disk>>) -> f64 {
+    let busy = |last: &Disk| {
+        let first = pair.first.iter().find(|first| first.name == last.name)?;
+        Some(last.busy_ms.saturating_sub(first.busy_ms) as f64 / 1e3 / pair.seconds)
+    };
+    pair.last.iter().filter_map(busy).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limited_time_is_that_of_sockets_seen_twice() {
+        let socket = |cookie, busy_us, rwnd_limited_us| Connection {
+            cookie,
+            server_side: true,
+            busy_us,
+            rwnd_limited_us,
+            ..Connection::default()
+        };
+        let mut census = Census::default();
+        census.add(0, &[socket(1, 1000, 10), socket(2, 5_000_000, 5_000_000)]);
+        census.add(4_000_000, &[socket(1, 3000, 1010)]);
+        let census = census.finish().unwrap();
+        assert_eq!((census.server_busy_us, census.server_rwnd_limited_us), (2000, 1000));
+        assert_eq!(census.server_followed_us, 4000);
+        assert_eq!(Census::default().finish(), None, "nothing was read");
+    }
+
+    #[test]
+    fn sockets_that_know_no_round_trip_tell_none() {
+        let socket = |min_rtt_us| Connection { min_rtt_us, ..Connection::default() };
+        let mut census = Census::default();
+        census.add(0, &[socket(0), socket(u32::MAX)]);
+        census.add(1, &[socket(200), socket(400), socket(u32::MAX)]);
+        let census = census.finish().unwrap();
+        assert_eq!((census.client, census.client_rtt_us()), (5, Some(300.0)));
+    }
+
+    #[test]
+    fn sleepers_on_one_futex_are_counted_together() {
+        let thread = |tid, doing, futex| ThreadNow { pid: 1, tid, doing, futex };
+        let mut sum = DoingSum::default();
+        for _ in 0..10 {
+            sum.add(&[
+                thread(1, Doing::Timer, None),
+                thread(2, Doing::Futex, Some(7)),
+                thread(3, Doing::Futex, Some(7)),
+                thread(4, Doing::Futex, Some(8)),
+            ]);
+        }
+        let shares = sum.finish().unwrap();
+        assert_eq!((shares.same_futex, shares.samples, shares.threads), (20, 40, 4));
+        assert_eq!((shares.share(Doing::Futex), shares.mean_threads(Doing::Timer)), (0.75, 1.0));
+        assert_eq!((shares.still_rounds, shares.rounds), (10, 10));
+        assert_eq!((shares.mean_on_one_futex(), shares.occupied(9)), (2.0, None));
+    }
+
+    #[test]
+    fn a_sample_of_many_threads_stands_for_all() {
+        let thread = |tid, doing| ThreadNow { pid: 1, tid, doing, futex: None };
+        let mut sum = DoingSum::default();
+        for _ in 0..5 {
+            sum.add(&[thread(1, Doing::Timer), thread(2, Doing::Events)]);
+            sum.add(&[thread(3, Doing::Timer), thread(4, Doing::Events)]);
+        }
+        let shares = sum.finish().unwrap();
+        assert_eq!((shares.mean_threads(Doing::Timer), shares.threads), (2.0, 4));
+        assert_eq!((shares.occupied(1), shares.occupied(2)), (Some(1.0), Some(0.0)));
+    }
+
+    #[test]
+    fn downstreams_are_means_over_reads() {
+        let mut sum = DownstreamSum::default();
+        let one = |waiting| Downstream {
+            to: "db:5432".into(),
+            connections: 8,
+            waiting,
+            ..Downstream::default()
+        };
+        sum.add(&[one(8)]);
+        sum.add(&[one(4)]);
+        let used = sum.finish().unwrap();
+        assert_eq!((used[0].connections, used[0].waiting), (8.0, 6.0));
+    }
+}

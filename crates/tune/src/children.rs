@@ -1,0 +1,89 @@
+//! Processes that were started by one after it was changed: they have its mask and its limits, and
+//! no change of their own in the journal.
+
+use crate::host::Host;
+use crate::journal::Recorded;
+use crate::place::Place;
+use crate::process;
+
+/// A process that starts another one meanwhile hands the value down; after so many rounds none is
+/// left.
+const ROUNDS: u32 = 8;
+/// Starts of processes are counted in hundredths of a second.
+const TICK_MS: u64 = 10;
+
+/// What those of a change have now.
+#[derive(Debug, Default)]
+struct Heirs {
+    /// With exactly the value that we wrote.
+    ours: Vec<(u32, Place)>,
+    /// With one of their own.
+    others: Vec<(u32, String)>,
+}
+
+fn heirs(host: &Host, change: &Recorded) -> Heirs {
+    let mut heirs = Heirs::default();
+    let begin = &change.begin;
+    let Some(((pid, _), since_ms)) = begin.place.process().zip(begin.at_boot_ms) else {
+        return heirs;
+    };
+    for (pid, started_ticks) in process::descendants(&host.root, pid) {
+        let Some(place) = begin.place.of_heir(pid, started_ticks) else { return heirs };
+        if (started_ticks + 1) * TICK_MS <= since_ms {
+            continue;
+        }
+        match place.read(host) {
+            Ok(Some(seen)) if seen.value == begin.before.value => {}
+            Ok(Some(seen)) if change.is_ours(&seen) => heirs.ours.push((pid, place)),
+            Ok(Some(seen)) => heirs.others.push((pid, seen.value)),
+            // It has ended.
+            Ok(None) | Err(_) => {}
+        }
+    }
+    heirs
+}
+
+/// Gives those that have our value the one from before; what is to be told of all. An error says
+/// which one could not be put back.
+pub(crate) fn put_back(host: &Host, change: &Recorded) -> Result<Option<String>, String> {
+    let mut done = Vec::new();
+    for _ in 0..ROUNDS {
+        let heirs = heirs(host, change);
+        if heirs.ours.is_empty() {
+            return Ok(words(&done, "put back, too", &heirs.others));
+        }
+        for (pid, place) in heirs.ours {
+            let Ok(Some(now)) = place.read(host) else { continue };
+            if let Err(error) = place.write(host, &change.begin.before.value, &now) {
+                let is_alive = matches!(place.read(host), Ok(Some(_)));
+                if is_alive {
+                    return Err(format!("process {pid}, started since: {}", error.why()));
+                }
+            }
+            done.push(pid);
+        }
+    }
+    Err("it starts processes faster than they can be put back; try again".to_string())
+}
+
+/// What is to be told of them while the change stands.
+pub(crate) fn told(host: &Host, change: &Recorded) -> Option<String> {
+    let heirs = heirs(host, change);
+    let ours: Vec<u32> = heirs.ours.iter().map(|(pid, _)| *pid).collect();
+    let words = words(&ours, "have it, too", &heirs.others)?;
+    Some(words.trim_start_matches("; ").to_string())
+}
+
+fn words(ours: &[u32], fate: &str, others: &[(u32, String)]) -> Option<String> {
+    let list = |all: Vec<String>| all.join(", ");
+    let mut words = String::new();
+    if !ours.is_empty() {
+        let all = list(ours.iter().map(u32::to_string).collect());
+        words += &format!("; processes started since {fate}: {all}");
+    }
+    if !others.is_empty() {
+        let all = list(others.iter().map(|(pid, value)| format!("{pid} has {value}")).collect());
+        words += &format!("; processes started since with values of their own: {all}");
+    }
+    (!words.is_empty()).then_some(words)
+}

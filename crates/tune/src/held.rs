@@ -1,0 +1,250 @@
+//! A change that its own process puts back: what an experiment turns to and fro at a server.
+//!
+//! It is a transaction like all others, under the same lock: `ceiling tune status` shows it,
+//! `ceiling tune revert` undoes it. What is special is its end. The process that made it puts it
+//! back, also when it fails or panics; when that process was killed, the next start does.
+
+use crate::apply::header;
+use crate::clock;
+use crate::error::TuneError;
+use crate::host::Host;
+use crate::journal::{Begin, Entry, Header, Journal, Story};
+use crate::place::{Place, Seen};
+use crate::process;
+use crate::revert::{self, Which};
+use model::root::Root;
+use model::tuning::{Fate, Row, Scope, TakesEffect};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Changes under way in this process.
+static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
+
+/// Whether this process has changed a server and has not put it back yet. A signal handler may ask.
+pub fn is_changed() -> bool {
+    UNDER_WAY.load(Ordering::SeqCst) > 0
+}
+
+/// The process that puts a transaction back at its own end, while it lives.
+pub(crate) fn holder(host: &Host, story: &Story) -> Option<u32> {
+    let Header { pid, held_since_ticks, pid_namespace, boot_id, .. } = &story.header;
+    let since = (*held_since_ticks)?;
+    let is_seen = *pid_namespace == host.pid_namespace;
+    let is_there = match process::stat_if_there_on(&host.root, *pid) {
+        _ if *boot_id != host.boot_id => false,
+        // Also when that cannot be read: what another run has changed is not ours to put back.
+        Err(_) => true,
+        Ok(stat) => {
+            stat.is_some_and(|stat| stat.started_ticks == since && !stat.has_ended()) || !is_seen
+        }
+    };
+    is_there.then_some(*pid)
+}
+
+/// Whether the process is gone that should have put a transaction back.
+pub(crate) fn is_abandoned(host: &Host, story: &Story) -> bool {
+    story.header.held_since_ticks.is_some() && holder(host, story).is_none()
+}
+
+/// What an experiment turns.
+pub(crate) struct Turn {
+    /// Its name, in the place of a knob's.
+    pub(crate) name: &'static str,
+    /// Where it is.
+    pub(crate) place: Place,
+    /// What it is turned to.
+    pub(crate) wanted: String,
+}
+
+/// A change under way. Whoever has it reverts it; a panic does so by dropping it.
+#[derive(Debug)]
+pub(crate) struct Held {
+    host: Host,
+    journal: Journal,
+    transaction: u64,
+    place: Place,
+    before: Seen,
+    wanted: String,
+    is_over: bool,
+}
+
+impl Held {
+    /// Writes down what is before a change. Nothing may be changed before this.
+    pub(crate) fn begin(host: Host, journal: Journal, turn: Turn) -> Result<Self, String> {
+        let none = |why: TuneError| {
+            let advice = "CEILING_TUNE_JOURNAL names another folder for it";
+            format!("nothing was changed, because no journal can be kept: {why}; {advice}")
+        };
+        let Turn { name, place, wanted } = turn;
+        let us = std::process::id();
+        let since = process::stat_on(&host.root, us).map_err(|why| why.why)?.started_ticks;
+        let lock = journal.lock().map_err(none)?;
+        journal.sweep(&lock).map_err(none)?;
+        let (stories, _) = journal.stories().map_err(none)?;
+        let is_same = |story: &&Story| {
+            let shown = place.show();
+            let mut changes = story.open_changes();
+            holder(&host, story).is_some()
+                && changes.any(|change| change.begin.place.show() == shown)
+        };
+        if let Some(story) = stories.iter().find(is_same) {
+            let (shown, pid) = (place.show(), story.header.pid);
+            return Err(format!("{shown}: an experiment of process {pid} turns it now"));
+        }
+        place.check_sound()?;
+        let before = place.read(&host).map_err(|why| why.to_string())?;
+        let before = before.ok_or_else(|| format!("{}: it is gone", place.show()))?;
+        let header = Header { held_since_ticks: Some(since), ..header(&host, None, "--confirm") };
+        let begin = Begin {
+            seq: 0,
+            knob: "experiment".to_string(),
+            name: name.to_string(),
+            scope: Scope::Process,
+            takes_effect: TakesEffect::Now,
+            is_disruptive: false,
+            risk: "the server is slower while it lasts".to_string(),
+            place: place.clone(),
+            before: before.clone(),
+            settles_to: place.settles_to(&wanted),
+            wanted: wanted.clone(),
+            sign: None,
+            device_index: None,
+            at_boot_ms: Some(clock::boot_ms()),
+        };
+        UNDER_WAY.fetch_add(1, Ordering::SeqCst);
+        let mut held = Self { host, journal, transaction: 0, place, before, wanted, is_over: true };
+        let mut open = held.journal.begin(&lock, &header).map_err(none)?;
+        held.transaction = open.story.header.transaction;
+        open.append(Entry::Begin(begin)).map_err(none)?;
+        held.is_over = false;
+        Ok(held)
+    }
+
+    /// Turns it.
+    pub(crate) fn turn(&self) -> Result<(), String> {
+        self.write(&self.wanted)
+    }
+
+    /// Turns it back for a while.
+    pub(crate) fn turn_back(&self) -> Result<(), String> {
+        self.write(&self.before.value)
+    }
+
+    fn write(&self, value: &str) -> Result<(), String> {
+        let told = |why: &dyn ToString| why.to_string();
+        let _lock = self.journal.lock().map_err(|why| told(&why))?;
+        // What is written after a revert would be in no journal.
+        let story = self.journal.story(&self.transaction.to_string());
+        if !story.is_ok_and(|story| story.is_some()) {
+            return Err(format!("{}: it was put back meanwhile", self.place.show()));
+        }
+        let now = self.place.read(&self.host).map_err(|why| told(&why))?;
+        let now = now.ok_or_else(|| format!("{}: it is gone", self.place.show()))?;
+        if now.value == value {
+            return Ok(());
+        }
+        if ![&self.before.value, &self.wanted].contains(&&now.value) {
+            return Err(format!("{}: somebody else set '{}'", self.place.show(), now.value));
+        }
+        self.place.write(&self.host, value, &now).map_err(|why| told(&why))
+    }
+
+    /// Puts back what was before. When that fails the journal keeps it, and the error says so.
+    pub(crate) fn revert(mut self) -> Result<(), String> {
+        let done = self.put_back();
+        // Trying once is enough.
+        self.is_over = true;
+        done.map_err(|why| {
+            let file = self.journal.file(self.transaction);
+            format!(
+                "{why}; the next start of ceiling on this host tries again, from {}",
+                file.display()
+            )
+        })
+    }
+
+    fn put_back(&mut self) -> Result<(), String> {
+        if self.is_over {
+            return Ok(());
+        }
+        let which = Which::Transaction(self.transaction.to_string());
+        let rows = match revert::revert(&self.host, &self.journal, &which, &mut |_| {}) {
+            // It was put back before us and is no longer kept.
+            Err(TuneError::Unknown { .. }) => Vec::new(),
+            rows => rows.map_err(|why| why.to_string())?,
+        };
+        self.is_over = true;
+        trouble(&rows).map_or(Ok(()), |why| {
+            Err(format!("{why}; before the experiment it was '{}'", self.before.value))
+        })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // What fails here stays in the journal, and the next start tries again and tells.
+        let _ = self.put_back();
+        UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Why a place is not as it was.
+fn trouble(rows: &[Row]) -> Option<String> {
+    let row = rows.iter().find(|row| !matches!(row.fate, Fate::Reverted | Fate::Gone))?;
+    Some(format!("{}: {}", row.place, row.note))
+}
+
+/// Puts back what runs that were killed had changed; what to tell about it.
+pub fn put_back_abandoned(root: &Root, folder: &Path) -> Vec<String> {
+    let refused = |why: &dyn ToString| {
+        let why = why.to_string();
+        format!("a journal of changes is not believed, and nothing in it was carried out: {why}")
+    };
+    let journal = match Journal::open(folder) {
+        Ok(journal) => journal,
+        // It is root's, and we are not root.
+        Err(TuneError::Journal { error, .. }) if is_denied(&error) => return Vec::new(),
+        Err(why) => return vec![refused(&why)],
+    };
+    let (stories, damaged) = match journal.stories() {
+        Ok(stories) => stories,
+        Err(TuneError::Journal { error, .. }) if is_denied(&error) => return Vec::new(),
+        Err(why) => return vec![refused(&why)],
+    };
+    let mut told: Vec<String> = damaged.iter().map(|why| refused(why)).collect();
+    if stories.is_empty() {
+        return told;
+    }
+    let host = Host::look(root.clone());
+    let abandoned = stories.iter().filter(|story| is_abandoned(&host, story));
+    told.extend(abandoned.filter_map(|story| put_back_one(&host, &journal, story)));
+    told
+}
+
+fn is_denied(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::PermissionDenied
+}
+
+fn put_back_one(host: &Host, journal: &Journal, story: &Story) -> Option<String> {
+    let (pid, which) = (story.header.pid, Which::Transaction(story.id()));
+    let done = match revert::revert(host, journal, &which, &mut |_| {}) {
+        // A restart of the host undid it.
+        Ok(_) if story.header.boot_id != host.boot_id => return None,
+        Ok(rows) => trouble(&rows).map_or(Ok(()), Err),
+        Err(why) => Err(why.to_string()),
+    };
+    Some(match done {
+        Ok(()) => {
+            format!("put back what an experiment of process {pid}, which was killed, had changed")
+        }
+        Err(why) => format!(
+            "process {pid} was killed in an experiment, and what it changed cannot be put back: \
+             {why}; see {}",
+            journal.file(story.header.transaction).display()
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests;
