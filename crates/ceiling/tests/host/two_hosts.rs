@@ -1,6 +1,8 @@
 //! Two machines, each with a kernel, clocks, control groups and a network device of four queues of
 //! its own: the second machine of `scripts/vm/run` does what this one sends to its shell.
 
+#![allow(unsafe_code, reason = "a clock that std does not read")]
+
 use crate::harness::{Folder, Said, ceiling, count, must_be_root, program, turn};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
