@@ -38,7 +38,7 @@ use model::run::{
     count_target,
 };
 use model::search::{
-    Answer, Check as SearchCheck, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust,
+    Answer, Ended, Purpose, SearchCheck, SearchConfig, SearchRecord, SearchTrial, Trust,
 };
 use model::series::{Second, Spread};
 use model::tick::{ERROR_CLASSES, TargetTally};
