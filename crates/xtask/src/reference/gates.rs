@@ -61,7 +61,8 @@ mod tests {
                           pub const GATES: &[Listed] = &[\n\
                           gate(GateId::All, W, c, OF_REQUESTS, Leaves::Nothing),\n\
                           gate(GateId::None, W, c, &[], Leaves::Nothing),\n\
-                          gate(GateId::One, W, c, &[Figure::Rate], Leaves::Bound(f, \"a bound\")),\n];";
+                          gate(GateId::One, W, c, &[Figure::Rate], \
+                          Leaves::Bound(f, \"a bound\")),\n];";
 
     #[test]
     fn figures_and_what_is_left_are_read_from_the_table() {
