@@ -37,7 +37,7 @@ fn points(run: &Run) -> Vec<&Point> {
     let points = &run.record.points;
     let best = best_point(run).map(|(index, _)| index);
     let every = points.len().div_ceil(POINTS_MAX).max(1);
-    let is_chosen = |index: usize| index % every == 0 || Some(index) == best;
+    let is_chosen = |index: usize| index.is_multiple_of(every) || Some(index) == best;
     let indexed = points.iter().enumerate();
     indexed.filter(|(index, _)| is_chosen(*index)).map(|(_, point)| point).collect()
 }
