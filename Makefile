@@ -28,7 +28,7 @@ FIT_SEED ?= 21
 .PHONY: build-ranch build-nginx ranch
 .PHONY: behaviours noise test-bench
 .PHONY: walls walls-fit spectrum services bench-bare bench-database bench-size bench-steering
-.PHONY: bench-guard
+.PHONY: bench-guard dist deny
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
 
 help: ## what there is
@@ -71,7 +71,8 @@ spectrum: build services build-nginx build-ranch ## every kind of request, in on
 
 # Tests, in tiers. `check` and `test` are for any user and change nothing on the host; what they
 # assert does not depend on how fast the machine is or on what else runs there. All Rust code in
-# them is built once, by cargo's profile for development.
+# them is built once, by cargo's profile for development. `test-host` runs the same programs in
+# virtual machines, for any user who has qemu.
 
 check: format tidy test-unit ## the inner loop: format, lint, tidy, unit, golden, property, usage
 
@@ -112,13 +113,8 @@ test-web:
 	REPORT_PAGES=$(CURDIR)/out/pages cargo test --quiet --locked --workspace --lib files_are_left
 	node crates/report/tests/browser.mjs out/pages/*.html
 
-test-host: test-programs ## what changes a host: knobs, groups, namespaces, interrupts; as root
-	./scripts/need perf linux-perf
-	./scripts/need ip iproute2
-	./scripts/need ethtool ethtool
-	./scripts/need irqbalance irqbalance
-	cargo test --locked --workspace --lib -- --ignored
-	cargo test --locked --workspace --test host
+test-host: test-programs ## what changes a host, in virtual machines: ONLY="knobs two-hosts"
+	./scripts/vm/all $(ONLY)
 
 test-truth: build build-ranch build-nginx ## rates of right verdicts, percentiles, costs; as root
 	./scripts/need ip iproute2
@@ -136,17 +132,17 @@ bench-guard: build ## BASE=PATH: an older ceiling beside this one, paired; fails
 	$(BENCH) guard --base $(BASE) $(ARGS)
 
 bench-bare: build ## targets against bare handlers of their libraries; prints ratios
-	./bench/bare
+	$(BENCH) bare $(ARGS)
 
 bench-database: build services ## /db/read of the targets beside pgbench on one PostgreSQL
-	./bench/database
+	$(BENCH) database $(ARGS)
 
 bench-size: build ## what `size` predicts for two generators beside what they use
-	node bench/size.mjs
+	$(BENCH) size $(ARGS)
 
 bench-steering: build ## RPS and RFS: what a run predicts of them beside what they do; as root
 	./scripts/need ip iproute2
-	node bench/steering.mjs
+	$(BENCH) steering $(ARGS)
 
 bench-truth: build ## what load generators say beside what is true
 	$(BENCH) truth $(ARGS)
@@ -174,6 +170,18 @@ walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; 
 walls-fit: build ## counts how often tests speak, for the judge: DRAWS=5, another seed than scored
 	bin/walls run --draws $(DRAWS) --seed $(FIT_SEED) --keep out/walls-fit
 	bin/walls fit out/walls-fit --write crates/judge/src/odds/table.tsv
+
+dist: ## a release in out/dist: static program, debug file, .deb, OCI image, SBOM, checksums
+	$(MAKE) deny
+	./scripts/dist
+
+deny: ## licences, sources and advisories of what is in the program (deny.toml)
+	command -v cargo-deny >/dev/null || test -x .cache/tools/bin/cargo-deny || \
+	  cargo install --quiet --locked --root .cache/tools cargo-deny
+	PATH="$(CURDIR)/.cache/tools/bin:$$PATH" && \
+	  cargo deny --locked --log-level error check bans licenses sources && \
+	  if cargo deny --log-level off fetch db; then cargo deny --locked check advisories; \
+	  else echo "the advisory database cannot be reached: advisories are NOT checked"; fi
 
 clean: ## removes what the other targets made
 	cargo clean

@@ -7,7 +7,7 @@ use crate::options::FitOptions;
 use crate::rejudge::speaking;
 use crate::scenario::{self, Truth};
 use anyhow::{Context, Result, bail};
-use judge::odds::Table;
+use judge::odds::OddsTable;
 use model::verdict::Named;
 use model::wall::Side;
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use std::fs;
 
 /// Counts and writes.
 pub fn run(options: &FitOptions) -> Result<()> {
-    let mut table = Table::default();
+    let mut table = OddsTable::default();
     let (mut seeds, mut draws) = (BTreeSet::new(), 0);
     for (folder, label) in Label::all_below(&options.runs)? {
         let Some(scenario) = scenario::find(&label.scenario) else { continue };

@@ -2,7 +2,7 @@
 //!
 //! It sends fixed bytes and counts received bytes. It does not parse answers, and it takes no time
 //! of any request. Whatever `ceiling` costs above this is the price of knowing what it says, and
-//! that price is what `cargo xtask bench` prints.
+//! that price is what `make bench` prints.
 //!
 //! The shape is that of a pipelining client: each complete answer's worth of bytes that comes in
 //! sends one request out. What makes an answer complete is learned before the load: their one

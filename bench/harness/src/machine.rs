@@ -77,6 +77,20 @@ fn process_ticks(text: &str) -> Option<u64> {
     Some(user + system)
 }
 
+/// CPU time of a process and its children so far, of those too that it has waited for.
+pub fn family_cpu_time(parent: u32) -> Duration {
+    let stat = |process: u32| fs::read_to_string(format!("/proc/{process}/stat"));
+    let texts = processes().filter_map(|process| Some((process, stat(process).ok()?)));
+    let own = texts.filter_map(|(process, text)| {
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        let is_child = number(1)? == u64::from(parent);
+        let waited = if process == parent { number(13)? + number(14)? } else { 0 };
+        (is_child || process == parent).then_some(number(11)? + number(12)? + waited)
+    });
+    ticks(own.sum())
+}
+
 /// Resident memory of a process, bytes; nothing when it is gone.
 pub fn resident_bytes(process: u32) -> Option<u64> {
     resident(&fs::read_to_string(format!("/proc/{process}/status")).ok()?)
@@ -91,13 +105,17 @@ fn resident(text: &str) -> Option<u64> {
 
 /// Processes, kernel threads among them, whose name begins so.
 pub fn processes_named(prefix: &str) -> Vec<u32> {
-    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let processes = folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok());
     let is_named = |process: &u32| {
         let name = fs::read_to_string(format!("/proc/{process}/comm"));
         name.is_ok_and(|name| name.starts_with(prefix))
     };
-    processes.filter(is_named).collect()
+    processes().filter(is_named).collect()
+}
+
+/// Every process there is.
+fn processes() -> impl Iterator<Item = u32> {
+    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
+    folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok())
 }
 
 /// The text of a small file of the kernel, without the line feed; empty when it is not there.
@@ -148,6 +166,14 @@ ctxt 5
         assert_eq!(process_ticks(text), Some(300));
         assert_eq!(process_ticks(""), None);
         assert!(cpu_time(u32::MAX).is_zero());
+    }
+
+    #[test]
+    fn a_family_has_the_time_of_children_that_ended() {
+        let burn = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        std::process::Command::new("sh").args(["-c", burn]).status().unwrap();
+        let own = std::process::id();
+        assert!(family_cpu_time(own) > cpu_time(own));
     }
 
     #[test]

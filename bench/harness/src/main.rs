@@ -36,6 +36,11 @@ mod table;
 
 mod truth;
 
+mod bare;
+mod database;
+mod size;
+mod steering;
+
 use clap::Parser;
 use std::process::ExitCode;
 use supervise::Interrupted;
@@ -51,6 +56,14 @@ enum Command {
     Rows(contest::Options),
     /// The cost of a request of two builds of ceiling, paired
     Guard(guard::Options),
+    /// The targets beside bare handlers of their libraries
+    Bare(bare::Options),
+    /// /db/read of the targets beside pgbench on one PostgreSQL
+    Database(database::Options),
+    /// What `ceiling size` predicts for two generators beside what they use
+    Size(size::Options),
+    /// What is predicted of RPS and RFS beside what they do; as root
+    Steering(steering::Options),
     /// What load generators say beside what is true
     Truth(truth::Options),
 }
@@ -59,6 +72,10 @@ fn main() -> ExitCode {
     let ended = match Command::parse() {
         Command::Rows(options) => contest::run(options),
         Command::Guard(options) => guard::run(options),
+        Command::Bare(options) => bare::run(options),
+        Command::Database(options) => database::run(options),
+        Command::Size(options) => size::run(options),
+        Command::Steering(options) => steering::run(options),
         Command::Truth(options) => truth::run(options),
     };
     match ended {

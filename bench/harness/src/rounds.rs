@@ -4,7 +4,7 @@
 //! so ratios are taken within rounds; and since the order is drawn anew each time, nobody always
 //! runs behind the same other.
 
-use super::contender::Contender;
+use super::contender::{Contender, last_line};
 use super::count::Count;
 use super::install::{self, Peers};
 use super::load::{Load, Reuse, Transport};
@@ -16,7 +16,7 @@ use super::slot::{Measured, RowResult, Slot};
 use super::statistics::Random;
 use super::supervise::{Exit, Supervisor};
 use super::veth::{self, Namespaces};
-use super::words::{Words, pinned};
+use super::words::{Words, pinned, words};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -34,6 +34,24 @@ pub struct Bench {
     pub supervisor: Supervisor,
     pub peers: Peers,
     pub random: Random,
+}
+
+/// A program that ran to its end.
+pub struct Ran {
+    name: String,
+    pub exit: Exit,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// What it printed; an error when it did not end well.
+    pub fn good(self) -> Result<String> {
+        let Self { name, exit, stdout, stderr } = self;
+        let reason = || last_line(&stderr, &stdout);
+        anyhow::ensure!(exit.status.success(), "`{name}`: {}: {}", exit.status, reason());
+        Ok(stdout)
+    }
 }
 
 /// Where a row is played: the server, and the way to it.
@@ -100,6 +118,52 @@ impl Bench {
         Ok(result)
     }
 
+    /// Lets each of so many do something once in each round, in an order drawn anew. What each
+    /// gave, round by round.
+    pub fn interleave<T>(
+        &mut self,
+        count: usize,
+        mut each: impl FnMut(&mut Self, usize) -> Result<T>,
+    ) -> Result<Vec<Vec<T>>> {
+        let mut given: Vec<Vec<T>> = (0..count).map(|_| Vec::new()).collect();
+        for _ in 0..self.setting.rounds {
+            let mut order: Vec<usize> = (0..count).collect();
+            self.random.shuffle(&mut order);
+            for at in order {
+                given[at].push(each(self, at)?);
+            }
+        }
+        Ok(given)
+    }
+
+    /// Runs programs at the same time, each to its end.
+    pub fn run<const N: usize>(&mut self, lines: [Words; N]) -> Result<[Ran; N]> {
+        let mut started = Vec::new();
+        for (at, line) in lines.into_iter().enumerate() {
+            let files = ["stdout", "stderr"].map(|name| self.scratch(&format!("run-{at}.{name}")));
+            let name = line.join(" ");
+            started.push((name, self.supervisor.start(line, &files[0], &files[1])?, files));
+        }
+        let deadline =
+            Instant::now() + Duration::from_millis(self.setting.slot_ms.into()) + SLOT_PATIENCE;
+        let mut ran = Vec::new();
+        for (name, process, [stdout, stderr]) in started {
+            let exit = self.supervisor.wait(process, deadline)?;
+            let exit = exit.with_context(|| format!("`{name}` did not end"))?;
+            let text =
+                |path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into();
+            ran.push(Ran { name, exit, stdout: text(stdout), stderr: text(stderr) });
+        }
+        Ok(ran.try_into().unwrap_or_else(|_| unreachable!("one for each line")))
+    }
+
+    /// Starts a server; several may run at a time, each with a name of its own.
+    pub fn serve(&mut self, name: &str, line: Words) -> Result<Server> {
+        let folder = self.scratch(name);
+        std::fs::create_dir_all(&folder)?;
+        Server::start(&mut self.supervisor, line, &folder)
+    }
+
     /// Why a row cannot be measured here.
     fn obstacle(&mut self, row: &Row) -> Result<Option<String>> {
         if row.place == Place::Loopback {
@@ -152,15 +216,10 @@ impl Bench {
     }
 
     fn make_certificates(&mut self) -> Result<()> {
-        let program = self.setting.programs.certs.to_string_lossy().into_owned();
-        let line = vec![program, "--out".into(), self.certificates().to_string_lossy().into()];
-        let stderr = self.scratch("certificates.stderr");
-        let process = self.supervisor.start(line, &self.scratch("certificates.stdout"), &stderr)?;
-        let exit = self.supervisor.wait(process, Instant::now() + SLOT_PATIENCE)?;
-        let is_good = exit.is_some_and(|exit| exit.status.success());
-        let reason = || std::fs::read_to_string(&stderr).unwrap_or_default();
-        anyhow::ensure!(is_good, "no certificates for the TLS rows: {}", reason().trim());
-        Ok(())
+        let program = self.setting.programs.certs.to_string_lossy();
+        let line = words(&[&*program, "--out", &self.certificates().to_string_lossy()]);
+        let [ran] = self.run([line])?;
+        ran.good().map(drop).context("no certificates for the TLS rows")
     }
 
     fn load(&self, row: &Row, stage: &Stage) -> Load {

@@ -23,6 +23,12 @@ impl Spread {
         Some(Self { median, min, max, count })
     }
 
+    /// The median with the range: `1.00 (0.90..1.10)`.
+    pub fn show(&self, digits: usize) -> String {
+        let Self { median, min, max, .. } = self;
+        format!("{median:.digits$} ({min:.digits$}..{max:.digits$})")
+    }
+
     /// Of ratios within rounds.
     pub fn of_ratios(above: &[Option<f64>], below: &[Option<f64>]) -> Option<Self> {
         Self::of(ratios(above, below))

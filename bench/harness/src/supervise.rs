@@ -126,6 +126,14 @@ impl Supervisor {
         Ok(exit)
     }
 
+    /// Kills all that still run.
+    pub fn stop_all(&mut self) -> Result<()> {
+        for process in self.running.clone() {
+            self.kill(process)?;
+        }
+        Ok(())
+    }
+
     /// Kills a process with all of its group.
     pub fn kill(&mut self, process: u32) -> Result<()> {
         self.signal(process, Signal::KILL);

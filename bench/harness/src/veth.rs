@@ -40,13 +40,22 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Makes both; each side works on its own CPU.
-    pub fn set_up(client_cpu: u32, server_cpu: u32) -> Result<Self> {
+    /// Makes both, joined by a pair of so many queues. Nothing says who receives.
+    pub fn joined(client_cpu: u32, server_cpu: u32, queues: u32) -> Result<Self> {
         sweep();
         let [client, server] = hosts(std::process::id(), client_cpu, server_cpu);
         // From here on they are removed, however far the commands get.
-        let mut namespaces = Self { client, server, napi: Vec::new() };
-        for line in set_up_lines(&namespaces.client, &namespaces.server) {
+        let namespaces = Self { client, server, napi: Vec::new() };
+        for line in joining_lines(&namespaces.client, &namespaces.server, queues) {
+            run(&line)?;
+        }
+        Ok(namespaces)
+    }
+
+    /// Makes both; each side works on its own CPU, receiving included.
+    pub fn set_up(client_cpu: u32, server_cpu: u32) -> Result<Self> {
+        let mut namespaces = Self::joined(client_cpu, server_cpu, 1)?;
+        for line in [&namespaces.client, &namespaces.server].into_iter().flat_map(napi_lines) {
             run(&line)?;
         }
         for host in [&namespaces.client, &namespaces.server] {
@@ -70,6 +79,21 @@ impl Namespaces {
     /// The program in the server's namespace, on its CPU.
     pub fn on_server(&self, program: Words) -> Words {
         in_namespace(&self.server.namespace, pinned(self.server.cpu, program))
+    }
+
+    /// The program in the server's namespace, on any CPU.
+    pub fn beside_server(&self, program: Words) -> Words {
+        in_namespace(&self.server.namespace, program)
+    }
+
+    /// Runs a short command on the server's host.
+    pub fn configure_server(&self, line: Words) -> Result<()> {
+        run(&self.beside_server(line))
+    }
+
+    /// The interface of the server.
+    pub fn server_nic(&self) -> &str {
+        &self.server.nic
     }
 
     /// The address of the server.
@@ -106,10 +130,13 @@ fn napi_name(host: &Host) -> String {
     format!("napi/{}-", host.nic)
 }
 
-/// The commands that make both hosts, in order.
-fn set_up_lines(client: &Host, server: &Host) -> Vec<Words> {
-    let text = |line: String| words(&line.split_whitespace().collect::<Vec<_>>());
-    let queues = "numtxqueues 1 numrxqueues 1";
+fn text(line: String) -> Words {
+    words(&line.split_whitespace().collect::<Vec<_>>())
+}
+
+/// The commands that make both hosts and join them, in order.
+fn joining_lines(client: &Host, server: &Host, queues: u32) -> Vec<Words> {
+    let queues = format!("numtxqueues {queues} numrxqueues {queues}");
     let mut lines = vec![
         text(format!("ip netns add {}", client.namespace)),
         text(format!("ip netns add {}", server.namespace)),
@@ -123,17 +150,19 @@ fn set_up_lines(client: &Host, server: &Host) -> Vec<Words> {
         lines.push(text(format!("ip -n {namespace} addr add {ip}/30 dev {nic}")));
         lines.push(text(format!("ip -n {namespace} link set lo up")));
         lines.push(text(format!("ip -n {namespace} link set {nic} up")));
-        lines.push(in_namespace(namespace, text(format!("ethtool -K {nic} gro on tso off"))));
-        let settings = [
-            (format!("/sys/class/net/{nic}/threaded"), "1"),
-            ("/proc/sys/net/ipv4/tcp_congestion_control".to_owned(), "reno"),
-        ];
-        for (path, value) in settings {
-            let script = format!("echo {value} > {path}");
-            lines.push(in_namespace(namespace, words(&["sh", "-c", &script])));
-        }
     }
     lines
+}
+
+/// The commands that give a host a NAPI thread, and the congestion control that all may set.
+fn napi_lines(host: &Host) -> [Words; 3] {
+    let Host { namespace, nic, .. } = host;
+    let echo = |script: String| in_namespace(namespace, words(&["sh", "-c", &script]));
+    [
+        in_namespace(namespace, text(format!("ethtool -K {nic} gro on tso off"))),
+        echo(format!("echo 1 > /sys/class/net/{nic}/threaded")),
+        echo("echo reno > /proc/sys/net/ipv4/tcp_congestion_control".into()),
+    ]
 }
 
 fn pin_line(thread: u32, cpu: u32) -> Words {
@@ -185,8 +214,8 @@ mod tests {
     #[test]
     fn both_hosts_are_made_joined_and_given_threads() {
         let [client, server] = hosts(77, 1, 0);
-        let lines = set_up_lines(&client, &server);
-        let lines: Vec<String> = lines.into_iter().map(|line| line.join(" ")).collect();
+        let lines = joining_lines(&client, &server, 1).into_iter().chain(napi_lines(&client));
+        let lines: Vec<String> = lines.map(|line| line.join(" ")).collect();
         let expected = "\
 ip netns add ceiling-bench-77-c
 ip netns add ceiling-bench-77-s
@@ -195,14 +224,13 @@ peer name bs77 netns ceiling-bench-77-s numtxqueues 1 numrxqueues 1
 ip -n ceiling-bench-77-c addr add 10.213.77.1/30 dev bc77
 ip -n ceiling-bench-77-c link set lo up
 ip -n ceiling-bench-77-c link set bc77 up
+ip -n ceiling-bench-77-s addr add 10.213.77.2/30 dev bs77
+ip -n ceiling-bench-77-s link set lo up
+ip -n ceiling-bench-77-s link set bs77 up
 ip netns exec ceiling-bench-77-c ethtool -K bc77 gro on tso off
 ip netns exec ceiling-bench-77-c sh -c echo 1 > /sys/class/net/bc77/threaded
 ip netns exec ceiling-bench-77-c sh -c echo reno > /proc/sys/net/ipv4/tcp_congestion_control";
-        assert_eq!(lines[..9].join("\n"), expected);
-        let again = |line: &String| line.replace("-s", "-c").replace("bs77", "bc77");
-        let mirrored: Vec<String> = lines[9..].iter().map(again).collect();
-        assert_eq!(mirrored[0].replace("77.2/", "77.1/"), lines[3]);
-        assert_eq!(mirrored[1..], lines[4..9]);
+        assert_eq!(lines.join("\n"), expected);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::exit::Code;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use model::secret::{self, Secrets};
-use plan::{Asked, Kind, values};
+use plan::{Asked, Kind};
 use std::process::ExitCode;
 
 /// Finds the real ceiling of an HTTP server, names the wall it hit with evidence, and proves that
@@ -67,7 +67,7 @@ pub fn explain(error: &clap::Error, words: &[String]) -> ExitCode {
 
 /// The kinds of values of all options.
 pub fn kinds() -> Vec<Kind> {
-    [values::all(), cmd::tune::kinds()].concat()
+    [plan::kinds(), cmd::tune::kinds()].concat()
 }
 
 /// What is wrong, what is accepted, and an example.

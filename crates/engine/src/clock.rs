@@ -38,7 +38,7 @@ pub fn thread_cpu_ns() -> (u64, u64) {
 /// Sleeps for a bounded time. Only for pauses that were asked for; waiting is the drivers' work.
 pub fn pause_ns(duration_ns: u64) {
     let duration = libc::timespec {
-        tv_sec: (duration_ns / 1_000_000_000) as libc::time_t,
+        tv_sec: (duration_ns / 1_000_000_000) as _,
         tv_nsec: (duration_ns % 1_000_000_000) as libc::c_long,
     };
     // SAFETY: `duration` outlives the call, and the remainder is not asked for.

@@ -9,30 +9,27 @@
 
 mod level;
 mod life;
-mod mixed;
 mod open;
+mod responses;
 
 use self::level::{Stage, Window};
-use self::mixed::{Books, Kind, Mixed, Plain};
 use self::open::{Margin, Release};
 use crate::alarms::Alarms;
 use crate::checks::Checks;
-use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
+use crate::driver::{Ahead, Driver, Event, Sending, SlotId};
 use crate::flight::{Flights, Run};
 use crate::job::{Job, Order, Pace};
-use crate::ledger::{Ledger, Stamp};
+use crate::ledger::Ledger;
 use crate::places::Places;
 use crate::pool::{Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
 use crate::start;
 use crate::tally::{self, Tally};
 use model::load::Life;
-use model::tick::{Connections, ErrorClass, Tick};
+use model::tick::ErrorClass;
 use rtrb::Consumer;
 use std::sync::Arc;
 use wire::http1::Http1;
-use wire::response::ProtocolError;
-use wire::session::RequestId::Oldest;
 use wire::session::{Order as Sequence, Session};
 use wire::tape::Tape;
 
@@ -366,96 +363,6 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    #[inline]
-    fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
-        self.recorder.tick.accounting.socket_bytes += u64::from(buffer.length);
-        let cause = if self.is_plain {
-            self.read_responses::<Plain>(slot, at_ns, buffer)
-        } else {
-            self.read_responses::<Mixed>(slot, at_ns, buffer)
-        };
-        self.driver.release(buffer);
-        match cause {
-            None if self.is_used_up(slot) => self.abandon(slot, Cause::Planned, at_ns),
-            None => self.top_up(slot, at_ns),
-            Some(cause) => self.abandon(slot, cause, at_ns),
-        }
-    }
-
-    /// Takes all responses out of a buffer; says why when the connection is of no more use.
-    #[inline]
-    fn read_responses<K: Kind>(
-        &mut self,
-        slot: SlotId,
-        at_ns: u64,
-        buffer: Buffer,
-    ) -> Option<Cause> {
-        let mut input = self.driver.bytes(buffer);
-        let state = self.pool.state(slot);
-        let mut books = Books {
-            checks: &mut self.checks,
-            ledger: &mut self.ledger,
-            tally: &mut self.tally,
-            tick: &mut self.recorder.tick,
-        };
-        let mut cause = None;
-        while !input.is_empty() && cause.is_none() {
-            let request = match state.session.addressee(&mut input) {
-                Ok(Some(request)) => request,
-                Ok(None) => break,
-                Err(_) => {
-                    cause = Some(Cause::Failure(ErrorClass::Parse));
-                    break;
-                }
-            };
-            let Some(&(mut run)) = self.flights.of(slot, request) else {
-                // Dealt with behind the loop, which is the shorter for it.
-                break;
-            };
-            // Responses to requests that were sent together, as far as they are here.
-            let mut streak = books.ledger.streak(stamp_of(&run));
-            let mut landed = 0;
-            while landed < run.count && !input.is_empty() {
-                let place = if K::IS_MIXED { tally::place(&self.tape, run.position) } else { 0 };
-                let memory = &mut self.memories[place];
-                let received = if K::IS_MIXED {
-                    let session = (slot, &mut state.session);
-                    books.checks.receive(session, &mut input, run.position, memory)
-                } else {
-                    let expect = self.tape.expect(run.position);
-                    state.session.receive(&mut input, expect, memory, &mut ())
-                };
-                match received {
-                    Ok(Some(response)) => {
-                        state.served += if K::IS_MIXED {
-                            books.response(&mut streak, slot, &run, at_ns, response)
-                        } else {
-                            books.ledger.response(books.tick, &mut streak, at_ns, response)
-                        };
-                        landed += 1;
-                        run.position = self.tape.advance(run.position, 1);
-                        if !response.reusable {
-                            cause = Some(Cause::Order);
-                            break;
-                        }
-                    }
-                    Ok(None) => break,
-                    Err(_) => {
-                        cause = Some(Cause::Failure(ErrorClass::Parse));
-                        break;
-                    }
-                }
-            }
-            state.responses += u64::from(landed);
-            self.flights.land(slot, request, landed, run.position);
-            books.ledger.settle(books.tick, streak, at_ns);
-        }
-        if cause.is_none() && !input.is_empty() {
-            cause = unasked(input, &mut self.recorder.tick, self.pool.counts_mut());
-        }
-        cause
-    }
-
     /// A connection may have got room: it is used at once, or when a request is due.
     #[inline]
     fn top_up(&mut self, slot: SlotId, now_ns: u64) {
@@ -551,44 +458,6 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.abandon(slot, Cause::Failure(class), at_ns);
     }
 
-    /// The peer or the network ended the connection.
-    fn ended(&mut self, slot: SlotId, end: End, at_ns: u64) {
-        let class = match end {
-            End::Closed | End::Truncated => ErrorClass::Closed,
-            End::Reset => ErrorClass::Reset,
-        };
-        let state = self.pool.state(slot);
-        state.peer_ended = true;
-        let Some(&run) = self.flights.oldest(slot) else {
-            return self.abandon(slot, Cause::Order, at_ns);
-        };
-        match state.session.end() {
-            Ok(Some(response)) if end == End::Closed => {
-                self.flights.land(slot, Oldest, 1, self.tape.advance(run.position, 1));
-                state.responses += 1;
-                let mut streak = self.ledger.streak(stamp_of(&run));
-                let tick = &mut *self.recorder.tick;
-                let (checks, ledger) = (&mut self.checks, &mut self.ledger);
-                let mut books = Books { checks, ledger, tally: &mut self.tally, tick };
-                state.served += books.response(&mut streak, slot, &run, at_ns, response);
-                books.ledger.settle(books.tick, streak, at_ns);
-                self.abandon(slot, Cause::Order, at_ns);
-            }
-            Err(ProtocolError::Truncated) if end == End::Closed => {
-                self.fail_one(slot, ErrorClass::Parse, at_ns);
-                self.abandon(slot, Cause::Failure(class), at_ns);
-            }
-            _ => self.abandon(slot, Cause::Failure(class), at_ns),
-        }
-    }
-
-    /// The oldest request of a connection failed.
-    fn fail_one(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
-        let Some(&run) = self.flights.oldest(slot) else { return };
-        self.flights.land(slot, Oldest, 1, self.tape.advance(run.position, 1));
-        self.fail(Run { count: 1, ..run }, class, at_ns);
-    }
-
     /// Books requests that failed without a response.
     fn fail(&mut self, run: Run, class: ErrorClass, at_ns: u64) {
         if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
@@ -658,25 +527,6 @@ impl<D: Driver, S: Session> Worker<D, S> {
 fn scan_ns(job: &Job) -> u64 {
     let shortest_ns = job.timeout_ns.min(job.connect_timeout_ns);
     (shortest_ns / 20).clamp(1_000_000, TICK_NS)
-}
-
-/// Bytes came while no request was in flight on their connection. Empty lines are passed over, as
-/// the session does before a response (RFC 9112, 2.2); whatever else comes responses nothing, so
-/// the place in the stream is lost and the connection is of no more use.
-#[cold]
-#[inline(never)]
-fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Option<Cause> {
-    tick.accounting.stray_bytes += input.len() as u64;
-    if input.iter().all(|byte| matches!(byte, b'\r' | b'\n')) {
-        return None;
-    }
-    connections.unsolicited += 1;
-    Some(Cause::Unsolicited)
-}
-
-#[inline]
-fn stamp_of(run: &Run) -> Stamp {
-    Stamp { planned_ns: run.planned_ns, sent_ns: run.sent_ns, epoch: run.epoch }
 }
 
 #[cfg(test)]

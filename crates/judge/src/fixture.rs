@@ -10,8 +10,9 @@ use model::load::{Arrival, Level, Life, LoadModel, MixTarget, Request, Stop, Tri
 use model::reading::CpuShares;
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
-    Second, Spread, Unmeasured, count_mismatches,
+    Unmeasured, count_mismatches,
 };
+use model::series::{Second, Spread};
 use model::standing::{Figure, Standing, Standings};
 use model::tick::Counters;
 use model::verdict::{Confidence, Named, Verdict};

@@ -241,7 +241,7 @@ mod tests {
     use model::histogram::Summary;
     use model::standing::{Figure, Standing};
     use model::verdict::CeilingKind;
-    use model::wall::WallId;
+    use model::wall::{Side, WallId};
 
     fn verdict(fixture: &mut Fixture) -> Verdict {
         fixture.check_gates();

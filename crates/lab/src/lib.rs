@@ -2,9 +2,10 @@
 //!
 //! What this room is for: bringing engine, probe and judge together, level after level, and
 //! ending in order whatever happens.
-//! In: a trial, a flag that asks to stop, somebody to tell events to. Out: a run, complete or
+//! In: a trial, a flag that asks to stop, a function that gets events. Out: a run, complete or
 //! partial, or the reason why none could begin.
-//! Never: protocol details, drawing, files; but for the journal of what an experiment changed.
+//! Never: protocol details, drawing, files; but for those that a plan names, the folder of an
+//! experiment, and the journal of what an experiment changed.
 
 mod fanout;
 mod target;

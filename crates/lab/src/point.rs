@@ -8,12 +8,13 @@ use crate::mix;
 use judge::observe::Observed;
 use model::curve::Curve;
 use model::histogram::Summary;
-use model::load::{Arrival, Level, Life, Stop, Trial};
+use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
 use model::punctual::{Window, punctual};
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
-    Second, Unmeasured, count_codes, count_errors, count_mismatches, count_requests, count_status,
+    Unmeasured, count_codes, count_errors, count_mismatches, count_requests, count_status,
 };
+use model::series::Second;
 use model::standing::Standings;
 use model::tick::ErrorClass;
 

@@ -1,8 +1,8 @@
 //! A plan and its cells: what they have in common is written once, and each cell changes it.
 
 use crate::load::{self, Load};
+use crate::secrets::{masked, secret_headers};
 use crate::target::Targets;
-use crate::trust::{masked, secret_headers};
 use crate::tune::{self, Tune};
 use crate::usage::Usage;
 use crate::{PlanError, SCHEMA, text_error};

@@ -1,10 +1,10 @@
 //! Options about experiments that confirm the verdict.
 
+use crate::far_probe::ProbeOptions;
 use crate::machine::Machine;
-use crate::options::Options;
-use crate::trial::Shape;
+use crate::shape::Shape;
 use crate::usage::Usage;
-use crate::values::Route;
+use crate::values::{MixFile, Route};
 use clap::Args;
 use model::load::{Arrival, Question, Stop};
 use model::perturbation::{Confirm, Touch};
@@ -37,7 +37,7 @@ impl ConfirmOptions {
     /// What is wanted, when it can be done for such a trial.
     pub fn resolve(
         &self,
-        options: &Options,
+        (mix, probe): (Option<&MixFile>, &ProbeOptions),
         shape: &Shape,
         machine: &dyn Machine,
     ) -> Result<Option<Confirm>, Usage> {
@@ -76,14 +76,14 @@ impl ConfirmOptions {
         if !is_constant {
             return refuse("--confirm: blocks are compared at one rate, not at one that changes");
         }
-        if self.confirm_route.is_some() && options.targets.is_some() {
+        if self.confirm_route.is_some() && mix.is_some() {
             return refuse("--confirm-route stands against one URL, not against a mix (-i)");
         }
         let block_ns = match shape.stop {
             Stop::AfterNs(ns) => ns.min(BLOCK_MAX_NS),
             Stop::AfterRequests(_) => BLOCK_MAX_NS,
         };
-        if self.may_touch_server && options.probe.choice(machine)?.is_some() {
+        if self.may_touch_server && probe.choice(machine)?.is_some() {
             return refuse(
                 "--may-touch-server: a probe changes nothing on its host; run ceiling there",
             );

@@ -1,9 +1,10 @@
 //! Plans that are written and not read: the test of one change against leaving it, in turns.
 
+use crate::SCHEMA;
 use crate::explain::one_line;
+use crate::kinds::kinds;
 use crate::load::command;
 use crate::usage::Usage;
-use crate::{SCHEMA, values};
 use clap::parser::ValueSource;
 use model::advice::Candidate;
 use model::experiment::Foretold;
@@ -117,7 +118,7 @@ fn keys_of(record: &Record) -> Result<Table, Usage> {
     let matches = commands
         .clone()
         .try_get_matches_from(words)
-        .map_err(|error| unreadable(one_line(&error, &commands, &values::all())))?;
+        .map_err(|error| unreadable(one_line(&error, &commands, &kinds())))?;
     let Some((name, matches)) = matches.subcommand() else {
         return Err(unreadable("it has no sub-command".to_string()));
     };

@@ -1,4 +1,4 @@
-//! Ways to the target as a person gives them: other hosts, other addresses, sources.
+//! Options about the way to the target: where connections go to and come from.
 //!
 //! `--connect-to` and `--resolve` mean what they mean to curl: the first changes which host and
 //! port are connected to, the second what addresses a host and port have, and neither changes the
@@ -6,124 +6,18 @@
 
 use crate::machine::Machine;
 use crate::values::SocketPath;
+use crate::way_syntax::{ConnectTo, Given, Sources};
 use clap::Args;
-use model::route::{Address, Lookup, Net, Resolution, without_repeats};
+use model::route::{Address, Lookup, Resolution, without_repeats};
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
-
-/// Most sources that a run may have.
-pub const SOURCES_MAX: usize = 65_536;
-
-/// `HOST1:PORT1:HOST2:PORT2`. A part that is empty matches anything, or changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConnectTo {
-    host: Option<String>,
-    port: Option<u16>,
-    to_host: Option<String>,
-    to_port: Option<u16>,
-}
-
-impl ConnectTo {
-    /// Parses it; numeric IPv6 hosts stand in brackets.
-    pub fn parse(text: &str) -> Option<Self> {
-        let parts = split(text)?;
-        let [host, port, to_host, to_port] = &parts[..] else { return None };
-        let host_of = |part: &str| (!part.is_empty()).then(|| part.to_string());
-        let port_of = |part: &str| match part {
-            "" => Some(None),
-            part => part.parse().ok().filter(|port| *port > 0).map(Some),
-        };
-        Some(Self {
-            host: host_of(host),
-            port: port_of(port)?,
-            to_host: host_of(to_host),
-            to_port: port_of(to_port)?,
-        })
-    }
-
-    fn matches(&self, host: &str, port: u16) -> bool {
-        self.host.as_ref().is_none_or(|mine| mine.eq_ignore_ascii_case(host))
-            && self.port.is_none_or(|mine| mine == port)
-    }
-}
-
-/// `HOST:PORT:ADDR[,ADDR]`; the host `*` is any.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
-    /// Nothing for any host.
-    host: Option<String>,
-    port: u16,
-    addresses: Vec<IpAddr>,
-}
-
-impl Given {
-    /// Parses it; IPv6 addresses may stand in brackets.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (host, rest) = take_host(text)?;
-        let (port, addresses) = rest.strip_prefix(':')?.split_once(':')?;
-        let bare = |text: &str| {
-            let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-            inner.unwrap_or(text).parse::<IpAddr>().ok()
-        };
-        let addresses = addresses.split(',').map(bare).collect::<Option<Vec<_>>>()?;
-        let port = port.parse().ok().filter(|port| *port > 0)?;
-        let host = (!host.is_empty()).then_some(host)?;
-        Some(Self { host: (host != "*").then_some(host), port, addresses })
-    }
-}
-
-/// Takes a host from the front, out of its brackets if it has some.
-fn take_host(text: &str) -> Option<(String, &str)> {
-    let (host, rest) = match text.strip_prefix('[') {
-        Some(inside) => inside.split_once(']')?,
-        None => text.split_at(text.find(':').unwrap_or(text.len())),
-    };
-    Some((host.to_string(), rest))
-}
-
-/// Parts between colons, of which brackets protect those of an IPv6 address.
-fn split(text: &str) -> Option<Vec<String>> {
-    let (mut parts, mut rest) = (Vec::new(), text);
-    loop {
-        let (part, behind) = take_host(rest)?;
-        parts.push(part);
-        match behind.strip_prefix(':') {
-            Some(behind) => rest = behind,
-            None if behind.is_empty() => return Some(parts),
-            None => return None,
-        }
-    }
-}
-
-/// Sources as asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sources {
-    /// As many loopback addresses as the connections need.
-    Auto,
-    /// These.
-    Listed(Vec<IpAddr>),
-}
-
-impl Sources {
-    /// Parses `auto`, or addresses and nets: `10.0.0.1,10.0.0.2` or `127.0.0.0/28`.
-    pub fn parse(text: &str) -> Option<Self> {
-        if text == "auto" {
-            return Some(Self::Auto);
-        }
-        let nets = text.split(',').map(Net::parse).collect::<Option<Vec<_>>>()?;
-        let hosts = nets.iter().flat_map(|net| net.hosts(SOURCES_MAX + 1)).collect();
-        let hosts = without_repeats(hosts);
-        (hosts.len() <= SOURCES_MAX).then_some(Self::Listed(hosts))
-    }
-}
 
 /// Instead of what the URL's host and port resolve to, and from where.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct WayOptions {
     /// Local addresses to connect from, in turn; auto takes as many loopback ones as the
     /// connections need ports
     #[arg(long, value_name = "A,B,CIDR|auto")]
-    source: Option<Sources>,
+    pub(crate) source: Option<Sources>,
 
     /// Connect to another host and port than those of the URL; empty ones match or keep any;
     /// repeatable
@@ -137,49 +31,6 @@ pub struct WayOptions {
     /// Connect to a unix socket; the URL gives Host header and path
     #[arg(long, value_name = "PATH", conflicts_with_all = ["source", "connect_to", "resolve"])]
     unix_socket: Option<SocketPath>,
-}
-
-impl WayOptions {
-    /// What was said.
-    pub fn ways(&self) -> Ways {
-        Ways {
-            connect_to: self.connect_to.clone(),
-            given: self.resolve.clone(),
-            unix_socket: self.unix_socket.as_ref().map(|path| path.0.clone()),
-            sources: self.source.clone(),
-        }
-    }
-}
-
-macro_rules! from_str {
-    ($($name:ty, $wrong:literal;)*) => {
-        $(impl std::str::FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                Self::parse(text).ok_or_else(|| format!("'{text}' is not {}", $wrong))
-            }
-        })*
-    };
-}
-
-from_str! {
-    ConnectTo, "HOST1:PORT1:HOST2:PORT2, each part of which may be empty";
-    Given, "HOST:PORT:ADDR[,ADDR]";
-    Sources, "a list of at most 65536 local addresses or nets, or auto";
-}
-
-/// Everything a person said about the way to the target.
-#[derive(Debug, Clone, Default)]
-pub struct Ways {
-    /// In the order given; the first that matches counts.
-    pub connect_to: Vec<ConnectTo>,
-    /// In the order given; of two for the same host the later counts, and one for any host last.
-    pub given: Vec<Given>,
-    /// Instead of all that.
-    pub unix_socket: Option<PathBuf>,
-    /// Local addresses, if the kernel shall not choose.
-    pub sources: Option<Sources>,
 }
 
 /// Why there is no way.
@@ -239,7 +90,7 @@ pub enum WayError {
     },
 }
 
-impl Ways {
+impl WayOptions {
     /// The addresses to connect to for a host and port of a URL. The resolver is asked once.
     pub fn find(
         &self,
@@ -247,7 +98,7 @@ impl Ways {
         port: u16,
         machine: &dyn Machine,
     ) -> Result<(Resolution, Vec<Address>), WayError> {
-        if let Some(path) = &self.unix_socket {
+        if let Some(SocketPath(path)) = &self.unix_socket {
             let address = Address::Unix(path.clone());
             let (name, addresses) = (path.display().to_string(), vec![address.to_string()]);
             return Ok((Resolution { name, how: Lookup::UnixSocket, addresses }, vec![address]));
@@ -273,7 +124,7 @@ impl Ways {
     }
 
     fn given_for(&self, host: &str, port: u16) -> Option<Vec<SocketAddr>> {
-        let of_port = || self.given.iter().rev().filter(|given| given.port == port);
+        let of_port = || self.resolve.iter().rev().filter(|given| given.port == port);
         let is_it = |given: &&Given| {
             given.host.as_ref().is_some_and(|mine| mine.eq_ignore_ascii_case(host))
         };
@@ -300,15 +151,15 @@ mod tests {
     use super::*;
     use crate::machine::Nowhere;
 
-    fn ways(connect_to: &[&str], given: &[&str]) -> Ways {
-        Ways {
+    fn ways(connect_to: &[&str], given: &[&str]) -> WayOptions {
+        WayOptions {
             connect_to: connect_to.iter().map(|text| ConnectTo::parse(text).unwrap()).collect(),
-            given: given.iter().map(|text| Given::parse(text).unwrap()).collect(),
-            ..Ways::default()
+            resolve: given.iter().map(|text| Given::parse(text).unwrap()).collect(),
+            ..WayOptions::default()
         }
     }
 
-    fn found(ways: &Ways, host: &str, port: u16) -> String {
+    fn found(ways: &WayOptions, host: &str, port: u16) -> String {
         let (resolution, addresses) = ways.find(host, port, &Nowhere).unwrap();
         let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
         assert_eq!(addresses, resolution.addresses);
@@ -351,20 +202,5 @@ mod tests {
         assert_eq!(found(&given, "127.0.0.1", 81), "127.0.0.1:81 Literal 127.0.0.1:81");
         let error = given.find("nowhere.invalid", 81, &Nowhere).unwrap_err().to_string();
         assert!(error.contains("cannot find host 'nowhere.invalid'"), "{error}");
-    }
-
-    #[test]
-    fn malformed_ways_are_refused() {
-        for wrong in
-            ["", "a", "a:80", "a:80:b", "a:80:b:0", "a:80:b:x", "a:80:b:1:c", "[::1:80:b:1"]
-        {
-            assert_eq!(ConnectTo::parse(wrong), None, "{wrong}");
-        }
-        for wrong in ["", "a", "a:80", "a:80:", "a:80:b", "a:0:::1", ":80:::1", "a:80:127.0.0.1,"] {
-            assert_eq!(Given::parse(wrong), None, "{wrong}");
-        }
-        for wrong in ["", "auto,127.0.0.1", "127.0.0.1,", "a", "10.0.0.0/8", "10.0.0.1/33"] {
-            assert_eq!(Sources::parse(wrong), None, "{wrong}");
-        }
     }
 }

@@ -12,6 +12,7 @@
 mod cells;
 mod duel;
 mod load;
+mod secrets;
 mod target;
 mod trust;
 mod tune;
@@ -24,9 +25,12 @@ mod far_probe;
 mod options;
 mod requests;
 mod secure;
+mod shape;
 mod trial;
+mod way_syntax;
 
 mod explain;
+mod kinds;
 mod machine;
 mod typed;
 mod url;
@@ -36,20 +40,23 @@ pub mod values;
 pub use cells::{Cell, Client, Plan, Server};
 pub use duel::{Change, Duel, proposed};
 pub use load::{Load, command, missing};
+pub use secrets::without_secrets;
 pub use target::{Target, Targets};
-pub use trust::{HARMLESS, untrusted, without_secrets};
+pub use trust::{HARMLESS, untrusted};
 pub use tune::Tune;
 
 pub use ask::{Ask, Asked};
-pub use endpoints::{SOURCES_MAX, Sources, WayError};
+pub use endpoints::WayError;
 pub use explain::one_line;
 pub use far_probe::ProbeOptions;
+pub use kinds::kinds;
 pub use machine::Machine;
 pub use mix::BYTES_MAX;
 pub use options::{Colour, Options, Runs};
 pub use trial::PROFILED_WINDOW_MIN_NS;
 pub use typed::{Kind, Typed, hint};
 pub use usage::Usage;
+pub use way_syntax::{SOURCES_MAX, Sources};
 
 /// Schema of a plan file.
 pub const SCHEMA: &str = "ceiling.plan/1";

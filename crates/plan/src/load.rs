@@ -2,7 +2,8 @@
 
 use crate::ask::Asked;
 use crate::endpoints::WayError;
-use crate::{explain, values};
+use crate::explain;
+use crate::kinds::kinds;
 use clap::{Command, Subcommand};
 use model::secret::{self, Secrets};
 use std::net::SocketAddr;
@@ -56,7 +57,7 @@ impl Load {
         let known = Secrets::of_command(&words);
         let parsed = command().try_get_matches_from(words);
         parsed.map(drop).map_err(|error| {
-            secret::without(&explain::one_line(&error, &command(), &values::all()), &known)
+            secret::without(&explain::one_line(&error, &command(), &kinds()), &known)
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Plans read no file and ask no kernel. Whoever carries them out answers these questions.
 
-use crate::endpoints::Sources;
+use crate::way_syntax::Sources;
 use model::load::{DriverKind, Level};
 use model::route::Address;
 use std::net::{IpAddr, SocketAddr};

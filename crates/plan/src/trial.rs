@@ -1,9 +1,9 @@
 //! From options to a trial: everything "auto" is decided here.
 
-use crate::endpoints::Ways;
 use crate::machine::Machine;
 use crate::options::{DriverChoice, Options};
 use crate::requests::{self, Asked};
+use crate::shape::Shape;
 use crate::url::{Scheme, Url, UrlError};
 use crate::usage::Usage;
 use crate::values::{self, Profiles};
@@ -26,20 +26,6 @@ const HOLDERS_PER_CPU: usize = 32;
 /// Shortest window that has room for a profile, whose length is whole seconds, nanoseconds.
 pub const PROFILED_WINDOW_MIN_NS: u64 = 1_300_000_000;
 
-/// What differs between the commands.
-pub struct Shape {
-    /// What is asked.
-    pub question: Question,
-    /// The levels.
-    pub levels: Vec<Level>,
-    /// End of each level.
-    pub stop: Stop,
-    /// How often each level is visited.
-    pub visits: u32,
-    /// How often an unsteady level is repeated.
-    pub repeats_max: u32,
-}
-
 /// Decides everything and checks what can be checked without load.
 pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result<Trial, Usage> {
     let cpus = cpus(options, machine)?;
@@ -50,7 +36,8 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         let wrong = "has no HTTP in it, which this command speaks (churn does without)";
         return Err(UrlError { typed: url.text, wrong: wrong.to_string() }.into());
     }
-    let confirm = options.confirm.resolve(options, &shape, machine)?;
+    let confirm =
+        options.confirm.resolve((options.targets.as_ref(), &options.probe), &shape, machine)?;
     let (driver, driver_reason) = driver(options.driver, machine)?;
     let tls = options.secure.tls_for(&url, machine)?;
     let proxy = options.secure.proxy_for(&url);
@@ -143,11 +130,11 @@ fn way(
         let (addresses, sources) = (Vec::new(), Vec::new());
         return Ok(Way { resolution: Resolution::default(), addresses, sources });
     }
-    let ways: Ways = options.ways.ways();
-    let (resolution, addresses) = ways.find(&near.host, near.port, machine).map_err(|error| {
-        Usage(format!("{error}; it is that of {} or of --connect-to", near.text))
-    })?;
-    let sources = match &ways.sources {
+    let (resolution, addresses) =
+        options.ways.find(&near.host, near.port, machine).map_err(|error| {
+            Usage(format!("{error}; it is that of {} or of --connect-to", near.text))
+        })?;
+    let sources = match &options.ways.source {
         Some(asked) => machine.sources(asked, levels, &addresses).map_err(Usage)?,
         None => Vec::new(),
     };

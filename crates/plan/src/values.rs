@@ -1,12 +1,8 @@
 //! The kinds of values that options take.
 
-use crate::endpoints::{ConnectTo, Given, Sources};
-use crate::secure::{Proxy, Resuming, Versions};
-use crate::{Kind, Typed, typed};
-use model::check::{Digest, Lengths, Needle, Statuses};
+use crate::typed;
 use model::curve::Curve;
 use model::load::Hold;
-use model::objective::Objective;
 use model::profile::ProfileChoice;
 use model::rate_syntax;
 use model::units::{RATE_MAX, Range, parse_count, parse_cpus, parse_duration_ns, parse_rate};
@@ -217,34 +213,6 @@ typed! {
     text CellName(String), "beginnings of the names of cells", "simple,read";
     /// A knob of a run's advice.
     text KnobName(String), "a knob's id or name", "rps";
-}
-
-macro_rules! foreign {
-    ($($name:ty, $takes:literal, $example:literal;)*) => {
-        $(impl Typed for $name {
-            const TAKES: &'static str = $takes;
-            const EXAMPLE: &'static str = $example;
-        })*
-
-        /// Every kind of value that the options of load take.
-        pub fn all() -> Vec<Kind> {
-            [kinds(), vec![$(Kind::of::<$name>()),*]].concat()
-        }
-    };
-}
-
-foreign! {
-    Objective, "what must hold", "'p99<2ms,errors<0.1%'";
-    Statuses, "a list of statuses", "2xx,304";
-    Lengths, "a length or a range", "100..4k";
-    Needle, "a text", "'\"ok\":true'";
-    Digest, "a SHA-256", "$(sha256sum body | head -c 64)";
-    Sources, "local addresses, a net, or auto", "127.0.0.1,127.0.0.2";
-    ConnectTo, "hosts and ports", "example.test:80:127.0.0.1:8083";
-    Given, "a host, a port and addresses", "example.test:80:127.0.0.1";
-    Proxy, "the URL of an HTTP proxy", "http://127.0.0.1:3128";
-    Resuming, "on, off or a whole number from 1", "off";
-    Versions, "1.2, 1.3 or 1.2..1.3", "1.3";
 }
 
 fn within(text: &str, range: std::ops::RangeInclusive<u64>) -> Option<u64> {

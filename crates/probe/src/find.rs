@@ -65,7 +65,7 @@ pub enum FindError {
     )]
     PeerNotVisible(PathBuf),
     /// The system refused to tell.
-    #[error("cannot look for the server: {}: {}", .0.source, .0.why)]
+    #[error("cannot look for the server: {}: {}; name it with --server-pid", .0.source, .0.why)]
     Unreadable(Unreadable),
 }
 

@@ -7,7 +7,7 @@ mod http;
 mod text;
 
 use crate::listening::{accept, find};
-use model::reading::{Data, Reading};
+use model::reading::Reading;
 use probe::{Config, Ends, Sampler, monotonic_ns};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

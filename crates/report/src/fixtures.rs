@@ -27,7 +27,7 @@ use model::load::{
     Arrival, DriverKind, Fanout, Hold, Level, Life, MixTarget, Question, Request, Spacing, Stop,
     Trial, Warmup,
 };
-use model::metric::{BoundUnit as Of, Declaration, Kind};
+use model::metric::{Declaration, Kind, Unit};
 use model::objective::{BoundUnit, Expectation, Objective, ObjectiveStanding};
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes, Value, Values,
@@ -38,7 +38,7 @@ use model::run::{
     count_target,
 };
 use model::search::{
-    Answer, Check as SearchCheck, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust,
+    Answer, Ended, Purpose, SearchCheck, SearchConfig, SearchRecord, SearchTrial, Trust,
 };
 use model::series::{Second, Spread};
 use model::tick::{ERROR_CLASSES, TargetTally};

@@ -2,6 +2,7 @@
 
 mod changes;
 mod far;
+mod journal;
 mod watch;
 mod wish;
 
@@ -100,7 +101,7 @@ struct Export {
     applied: bool,
 
     #[command(flatten)]
-    journal: changes::JournalOption,
+    journal: JournalOption,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -126,8 +127,8 @@ impl FormChoice {
     }
 }
 
-pub use changes::JournalOption;
 pub use far::Hands;
+pub use journal::JournalOption;
 pub use wish::kinds;
 
 pub fn run(command: Tune) -> Result<Code, Failure> {

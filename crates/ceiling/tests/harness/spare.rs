@@ -1,5 +1,7 @@
 //! Only a machine to spare is changed: a virtual one of `scripts/vm`, or one that is said to be.
 
+#![allow(unsafe_code, reason = "a function that is called before main")]
+
 use std::fs;
 use std::process;
 

@@ -2,6 +2,7 @@
 //! them is caught. Needs root, and a network device with interrupts of its own.
 
 use crate::harness::{Folder, Said, must_be_root, turn};
+use crate::steps::{End, signal_at};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -105,7 +106,7 @@ fn interrupts_of_this_host_move_and_who_moves_them_too_is_caught() {
         let devices = fs::read_dir("/sys/class/net").unwrap().flatten();
         let hardware: Vec<_> = devices.filter(|one| one.path().join("device").exists()).collect();
         assert!(hardware.is_empty(), "{hardware:?} have interrupts, and the plan has none");
-        println!("no network device of this host has interrupts of its own");
+        println!("skipped: no network device of this host has interrupts of its own");
         return;
     }
     for cpu in ["1", "0"] {
@@ -168,4 +169,48 @@ fn a_paused_daemon_goes_on_afterwards() {
     let said = tune(&folder, &["revert"]);
     assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
     wait_until("the daemon to go on", || state() != 'T');
+}
+
+/// What says where packets of the devices go, by file.
+fn steering() -> BTreeMap<String, String> {
+    let mut all = Affinities::now().0.clone();
+    for device in fs::read_dir("/sys/class/net").unwrap().flatten() {
+        let Ok(queues) = fs::read_dir(device.path().join("queues")) else { continue };
+        for path in queues.flatten().map(|queue| queue.path().join("xps_cpus")) {
+            let Ok(mask) = fs::read_to_string(&path) else { continue };
+            all.insert(path.display().to_string(), mask);
+        }
+    }
+    all
+}
+
+/// kill -9 before and after every system call that changes anything, on queues of real interrupts.
+#[test]
+fn steering_of_a_real_device_can_be_killed_at_every_step() {
+    let _turn = turn();
+    must_be_root();
+    let (_affinities, folder) = (Affinities::now(), Folder::new("steering"));
+    let (before, program) = (steering(), env!("CARGO_BIN_EXE_ceiling"));
+    let mut step = 0;
+    loop {
+        let mut apply = Command::new(program);
+        apply.args(["tune", "apply", "--only", "irq-affinity,xps", "--cpus", "1/0"]);
+        apply.env("CEILING_TUNE_JOURNAL", folder.file("journal")).env("CEILING_RUNS", "none");
+        apply.stdout(Stdio::null()).stderr(Stdio::null());
+        let end = signal_at(&mut apply, program, libc::SIGKILL, step);
+        if end == End::Earlier(0) {
+            assert_ne!(steering(), before, "applied at last");
+        }
+        let reverted = tune(&folder, &["revert"]);
+        assert_eq!(reverted.code, 0, "step {step}: {}{}", reverted.stdout, reverted.stderr);
+        assert_eq!(steering(), before, "killed at step {step}");
+        assert_eq!(standing(&folder), (0, vec![]), "killed at step {step}");
+        match end {
+            End::Hit(None) => step += 1,
+            End::Earlier(0) => break,
+            other => panic!("step {step}: {other:?}"),
+        }
+    }
+    println!("apply was killed at each of {step} steps");
+    assert!(step > 30, "only {step} steps: nothing was traced");
 }

@@ -18,3 +18,4 @@ mod ports;
 mod steps;
 mod tune;
 mod two_hosts;
+mod without_sock_diag;

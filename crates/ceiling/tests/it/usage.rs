@@ -193,12 +193,12 @@ fn wrong_holds_and_devices_say_what_is_wrong() {
     let tcp = "tcp://127.0.0.1:1";
     for hold in ["long", "1s±500%", "1s±5", "-1s"] {
         let option = format!("--hold={hold}");
-        refuses(&["churn", tcp, &option], &["--hold", hold, "forever", "for example 1s±5%"]);
+        refuses(&["churn", tcp, &option], &["--hold", hold, "forever", "for example --hold 1s±5%"]);
     }
     refuses(&["churn", tcp, "--hold", "0"], &["--hold", "for example --hold 100ms"]);
     refuses(&["churn", tcp, "--devices", "0"], &["--devices", "for example"]);
     for option in ["--ramp-up", "--ramp-down", "--duration"] {
-        refuses(&["churn", tcp, option, "0"], &[option, "no time at all", "for example"]);
+        refuses(&["churn", tcp, option, "0"], &[option, "greater than zero", "for example"]);
         refuses(&["churn", tcp, option, "soon"], &[option, "soon", "for example"]);
     }
     for range in ["5:1", "x", "1:2:3"] {

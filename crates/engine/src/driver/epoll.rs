@@ -132,14 +132,17 @@ impl Epoll {
     /// Takes events behind those already taken.
     fn poll(&mut self, timeout_ns: u64) {
         let timeout = libc::timespec {
-            tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
+            tv_sec: (timeout_ns / 1_000_000_000) as _,
             tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
         };
         let free = &mut self.events[self.count..];
         let (events, length) = (free.as_mut_ptr(), free.len() as libc::c_int);
-        // SAFETY: the events and the timeout outlive the call, `length` is their number.
+        let no_mask = std::ptr::null::<libc::sigset_t>();
+        // musl has no wrapper for this call. SAFETY: the events and the timeout outlive the call,
+        // `length` is their number.
         let count = unsafe {
-            libc::epoll_pwait2(self.epoll.as_raw_fd(), events, length, &timeout, std::ptr::null())
+            let epoll = self.epoll.as_raw_fd();
+            libc::syscall(libc::SYS_epoll_pwait2, epoll, events, length, &timeout, no_mask, 8)
         };
         // An interrupted wait is an empty one.
         self.count += count.max(0) as usize;

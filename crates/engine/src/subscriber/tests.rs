@@ -12,7 +12,6 @@ use model::tick::{Connections, Counters, ErrorClass};
 use rtrb::RingBuffer;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use std::sync::Arc;
 use wire::sse::Events;
 use wire::tape::Tape;
 

@@ -1,8 +1,8 @@
 //! Signals from a sound measurement with one thing changed, and what stays absent.
 
 use super::*;
+use crate::decide::undecided;
 use crate::fixture::Fixture;
-use crate::verdict::undecided;
 use model::facts::{NicSettings, Unreadable};
 use model::reading::Data;
 use model::verdict::{Confidence, Named};

@@ -76,7 +76,7 @@ fn an_open_loop_counts_what_was_due() {
     let point = make(&trial(), &open(), 1, &visit(), &nothing_seen());
     assert_eq!(point.requests.planned, Some(2005));
     assert_eq!(point.offered_rate, Some(1002.5));
-    assert_eq!((point.load.model.as_str(), point.load.connections_max), ("open", 8));
+    assert_eq!((point.load.model.name(), point.load.connections_max), ("open", 8));
     assert!(point.service_ns.p50 < point.latency_ns.p50);
     assert_eq!(point.release_lag_ns.map(|lag| lag.count), Some(0));
     assert_eq!(point.series.len(), 2);

@@ -3,7 +3,8 @@
 use crate::ask::Ask;
 use crate::machine::Machine;
 use crate::options::Options;
-use crate::trial::{self, Shape};
+use crate::shape::Shape;
+use crate::trial;
 use crate::usage::Usage;
 use crate::values::{Count, HoldTime, PerConnection, Time};
 use clap::Args;

@@ -3,12 +3,13 @@
 use crate::ask::Ask;
 use crate::machine::Machine;
 use crate::options::{DriverChoice, Options};
-use crate::trial::{self, Shape};
+use crate::shape::Shape;
+use crate::trial;
 use crate::usage::Usage;
 use crate::values::{Connections, Rate, StreamPath, Streams, Time, Writers};
 use clap::Args;
 use model::curve::Curve;
-use model::fanout::Fanout as FanoutPlan;
+use model::load::Fanout as FanoutPlan;
 use model::load::{Arrival, Level, Life, MixTarget, Question, Request, Spacing, Stop, Trial};
 use model::units::{Range, Step};
 

@@ -386,7 +386,17 @@ fn read_responses(
     match ask(question, count_max, chunk) {
         Ok(sockets) => Ok(sockets),
         Err(why) if is_absent_family(question.family, &why) => Ok(Vec::new()),
-        Err(why) => Err(Unreadable { source: "sock_diag".into(), why: why.to_string() }),
+        Err(why) => Err(Unreadable { source: "sock_diag".into(), why: reason(&why) }),
+    }
+}
+
+/// A kernel that has no module for the question says only that there is no such file.
+fn reason(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOENT) => {
+            "this kernel has no inet_diag; where it is a module, modprobe tcp_diag loads it".into()
+        }
+        _ => error.to_string(),
     }
 }
 

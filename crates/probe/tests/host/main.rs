@@ -1,5 +1,7 @@
 //! The probe against control groups and devices that only root can make: `make test-host`.
 
+#![allow(unsafe_code, reason = "a network namespace of its own")]
+
 #[path = "../guards/mod.rs"]
 mod guards;
 #[path = "../../../ceiling/tests/harness/spare.rs"]

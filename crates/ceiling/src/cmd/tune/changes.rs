@@ -1,5 +1,6 @@
 //! Changing, looking after it, and putting back.
 
+use super::journal::{JournalOption, which};
 use super::wish::Deadline;
 use super::wish::WishOptions;
 use super::{far, print, watch};
@@ -13,46 +14,13 @@ use model::root::Root;
 use model::tuning::{Fate, Order, Response, Row};
 use plan::Colour;
 use plan::ProbeOptions;
-use plan::values::{JournalFolder, Note, Transaction};
+use plan::values::{Note, Transaction};
 use report::sections::tuning;
 use report::text::draw;
 use serde_json::json;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::time::Duration;
-use tune::{Applied, ApplyOptions, DEADLINE, Disruption, Host, Journal, TuneError, Which};
-
-/// Where changes are written down.
-#[derive(Debug, Args)]
-pub struct JournalOption {
-    /// Folder of the journal; by default /var/lib/ceiling/tune
-    #[arg(long, value_name = "DIR", env = "CEILING_TUNE_JOURNAL")]
-    journal: Option<JournalFolder>,
-}
-
-impl JournalOption {
-    /// The journal, if it is one to trust.
-    pub fn open(&self) -> Result<Journal, Failure> {
-        Ok(Journal::open(&self.folder())?)
-    }
-
-    /// Its folder.
-    pub fn folder(&self) -> PathBuf {
-        let folder =
-            self.journal.as_ref().map_or_else(tune::journal_folder, |folder| folder.0.clone());
-        // A watchdog starts elsewhere and must find the same folder.
-        std::path::absolute(&folder).unwrap_or(folder)
-    }
-
-    /// What those must be told who measure, when it is not where they look.
-    fn hint(&self) -> String {
-        let folder = self.folder();
-        if folder == tune::journal_folder() {
-            return String::new();
-        }
-        format!("a run looks at it only with CEILING_TUNE_JOURNAL={}\n", folder.display())
-    }
-}
+use tune::{Applied, ApplyOptions, DEADLINE, Disruption, Host, Journal, TuneError};
 
 /// Makes every change that the plan with the same options proposes, or none: when one fails, or
 /// Ctrl-C is pressed, those before it are put back in reverse order. Nothing is made permanent.
@@ -155,11 +123,6 @@ pub struct Keep {
 
     #[command(flatten)]
     probe: ProbeOptions,
-}
-
-/// The transactions that are meant.
-pub fn which(transaction: Option<&str>) -> Which {
-    transaction.map_or(Which::All, |id| Which::Transaction(id.to_string()))
 }
 
 pub fn apply(command: &Apply) -> Result<Code, Failure> {

@@ -3,8 +3,8 @@
 //! The probe's host does there what `ceiling tune` does here: the same journal, the same watchdog,
 //! the same way back. Predictions are made here, where the run is.
 
-use super::changes::which;
-use super::{changes, watch, wish};
+use super::journal::{JournalOption, which};
+use super::{watch, wish};
 use crate::exit::Failure;
 use host::Tree;
 use lab::ThisHost;
@@ -105,7 +105,7 @@ fn listens(port: u16, pid: u32) -> bool {
 impl Hands {
     /// With the journal in this folder; fails when none can be kept there.
     pub fn new(
-        journal: &changes::JournalOption,
+        journal: &JournalOption,
         server_pid: Option<u32>,
         server_port: Option<u16>,
     ) -> Result<Self, Failure> {
@@ -115,7 +115,7 @@ impl Hands {
     }
 
     /// Those that only look at what others changed, if they may.
-    pub fn off(journal: &changes::JournalOption) -> Self {
+    pub fn off(journal: &JournalOption) -> Self {
         let server = Mutex::new(Server::Untold(None));
         Self { journal: journal.folder(), may_change: false, server }
     }

@@ -1,0 +1,255 @@
+//! What comes back: bytes taken apart into responses, each booked with its request.
+//!
+//! For: everything a worker does with what arrived, until the connection can take requests again
+//! or is of no more use.
+//! In: a buffer, or the end of a connection. Out: entries in the ledger, the tally of targets and
+//! the tick; the cause why a connection is given up.
+//! Never: a send, or what becomes of the connection.
+//!
+//! A mix tells responses apart by target and holds them against checks. Whether a tape is a mix is
+//! known before the run. There is one loop that reads responses, made twice from the same text:
+//! for plain requests everything about mixes is left out of it.
+//!
+//! Hot: runs for every response.
+
+use super::{Cause, Requester, Worker};
+use crate::checks::Checks;
+use crate::driver::{Buffer, Driver, End, SlotId};
+use crate::flight::Run;
+use crate::ledger::{Ledger, Stamp, Streak};
+use crate::tally::{self, Tally};
+use model::tick::{Connections, ErrorClass, Tick};
+use wire::response::{ProtocolError, Response};
+use wire::session::RequestId::Oldest;
+use wire::session::Session;
+use wire::tape::Tape;
+
+/// What is sent, as far as its responses are concerned.
+trait Kind {
+    /// Whether responses have targets or checks.
+    const IS_MIXED: bool;
+}
+
+/// One request without checks.
+struct Plain;
+
+/// More than one target, or checks.
+struct Mixed;
+
+impl Kind for Plain {
+    const IS_MIXED: bool = false;
+}
+
+impl Kind for Mixed {
+    const IS_MIXED: bool = true;
+}
+
+impl<D: Driver, S: Session> Worker<D, S> {
+    #[inline]
+    pub(super) fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
+        self.recorder.tick.accounting.socket_bytes += u64::from(buffer.length);
+        let cause = if self.is_plain {
+            self.read_responses::<Plain>(slot, at_ns, buffer)
+        } else {
+            self.read_responses::<Mixed>(slot, at_ns, buffer)
+        };
+        self.driver.release(buffer);
+        match cause {
+            None if self.is_used_up(slot) => self.abandon(slot, Cause::Planned, at_ns),
+            None => self.top_up(slot, at_ns),
+            Some(cause) => self.abandon(slot, cause, at_ns),
+        }
+    }
+
+    /// Takes all responses out of a buffer; says why when the connection is of no more use.
+    #[inline]
+    fn read_responses<K: Kind>(
+        &mut self,
+        slot: SlotId,
+        at_ns: u64,
+        buffer: Buffer,
+    ) -> Option<Cause> {
+        let mut input = self.driver.bytes(buffer);
+        let state = self.pool.state(slot);
+        let mut books = Books {
+            tape: &self.tape,
+            memories: &mut self.memories,
+            checks: &mut self.checks,
+            ledger: &mut self.ledger,
+            tally: &mut self.tally,
+            tick: &mut self.recorder.tick,
+        };
+        let mut cause = None;
+        while !input.is_empty() && cause.is_none() {
+            let request = match state.session.addressee(&mut input) {
+                Ok(Some(request)) => request,
+                Ok(None) => break,
+                Err(_) => {
+                    cause = Some(Cause::Failure(ErrorClass::Parse));
+                    break;
+                }
+            };
+            let Some(&(mut run)) = self.flights.of(slot, request) else {
+                // Dealt with behind the loop, which is the shorter for it.
+                break;
+            };
+            let landed;
+            (landed, cause) = books.read::<K>((slot, state), &mut run, &mut input, at_ns);
+            state.responses += u64::from(landed);
+            self.flights.land(slot, request, landed, run.position);
+        }
+        if cause.is_none() && !input.is_empty() {
+            cause = unasked(input, &mut self.recorder.tick, self.pool.counts_mut());
+        }
+        cause
+    }
+
+    /// The peer or the network ended the connection.
+    pub(super) fn ended(&mut self, slot: SlotId, end: End, at_ns: u64) {
+        let class = match end {
+            End::Closed | End::Truncated => ErrorClass::Closed,
+            End::Reset => ErrorClass::Reset,
+        };
+        let state = self.pool.state(slot);
+        state.peer_ended = true;
+        let Some(&run) = self.flights.oldest(slot) else {
+            return self.abandon(slot, Cause::Order, at_ns);
+        };
+        match state.session.end() {
+            Ok(Some(response)) if end == End::Closed => {
+                self.flights.land(slot, Oldest, 1, self.tape.advance(run.position, 1));
+                state.responses += 1;
+                let mut books = Books::<S> {
+                    tape: &self.tape,
+                    memories: &mut self.memories,
+                    checks: &mut self.checks,
+                    ledger: &mut self.ledger,
+                    tally: &mut self.tally,
+                    tick: &mut self.recorder.tick,
+                };
+                let mut streak = books.ledger.streak(stamp_of(&run));
+                state.served += books.book::<Mixed>(&mut streak, slot, &run, at_ns, response);
+                books.ledger.settle(books.tick, streak, at_ns);
+                self.abandon(slot, Cause::Order, at_ns);
+            }
+            Err(ProtocolError::Truncated) if end == End::Closed => {
+                self.fail_one(slot, ErrorClass::Parse, at_ns);
+                self.abandon(slot, Cause::Failure(class), at_ns);
+            }
+            _ => self.abandon(slot, Cause::Failure(class), at_ns),
+        }
+    }
+
+    /// The oldest request of a connection failed.
+    fn fail_one(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
+        let Some(&run) = self.flights.oldest(slot) else { return };
+        self.flights.land(slot, Oldest, 1, self.tape.advance(run.position, 1));
+        self.fail(Run { count: 1, ..run }, class, at_ns);
+    }
+}
+
+/// Everything that a response is read with, and booked in.
+struct Books<'a, S: Session> {
+    tape: &'a Tape,
+    memories: &'a mut [S::Memory],
+    checks: &'a mut Checks,
+    ledger: &'a mut Ledger,
+    tally: &'a mut Tally,
+    tick: &'a mut Tick,
+}
+
+impl<S: Session> Books<'_, S> {
+    /// Reads the responses to requests that were sent together, as far as they are here. Returns
+    /// how many, and why when the connection is of no more use; `run` goes on behind them.
+    // Measured: a call here costs an eighth of a request.
+    #[inline(always)]
+    fn read<K: Kind>(
+        &mut self,
+        (slot, state): (SlotId, &mut Requester<S>),
+        run: &mut Run,
+        input: &mut &[u8],
+        at_ns: u64,
+    ) -> (u32, Option<Cause>) {
+        let mut streak = self.ledger.streak(stamp_of(run));
+        let (mut landed, mut cause) = (0, None);
+        while landed < run.count && !input.is_empty() {
+            match self.receive::<K>((slot, &mut state.session), input, run.position) {
+                Ok(Some(response)) => {
+                    state.served += self.book::<K>(&mut streak, slot, run, at_ns, response);
+                    landed += 1;
+                    run.position = self.tape.advance(run.position, 1);
+                    if !response.reusable {
+                        cause = Some(Cause::Order);
+                        break;
+                    }
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    cause = Some(Cause::Failure(ErrorClass::Parse));
+                    break;
+                }
+            }
+        }
+        self.ledger.settle(self.tick, streak, at_ns);
+        (landed, cause)
+    }
+
+    /// Lets a session receive the response to the request at `position`.
+    #[inline(always)]
+    fn receive<K: Kind>(
+        &mut self,
+        (slot, session): (SlotId, &mut S),
+        input: &mut &[u8],
+        position: u32,
+    ) -> Result<Option<Response>, ProtocolError> {
+        if K::IS_MIXED {
+            let memory = &mut self.memories[tally::place(self.tape, position)];
+            self.checks.receive((slot, session), input, position, memory)
+        } else {
+            session.receive(input, self.tape.expect(position), &mut self.memories[0], &mut ())
+        }
+    }
+
+    /// Books the response to the first request of `run`, which `streak` is of. Returns 1 when it
+    /// answers a measured request, else 0.
+    #[inline]
+    fn book<K: Kind>(
+        &mut self,
+        streak: &mut Streak,
+        slot: SlotId,
+        run: &Run,
+        at_ns: u64,
+        response: Response,
+    ) -> u64 {
+        if !K::IS_MIXED {
+            return self.ledger.response(self.tick, streak, at_ns, response);
+        }
+        let failed = self.checks.verdict(slot, run.position, response);
+        if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
+            self.tally.response(run, at_ns, response, failed);
+        }
+        match failed {
+            None => self.ledger.response(self.tick, streak, at_ns, response),
+            Some(check) => self.ledger.mismatch(self.tick, at_ns, run.epoch, response, check),
+        }
+    }
+}
+
+/// Bytes came while no request was in flight on their connection. Empty lines are passed over, as
+/// the session does before a response (RFC 9112, 2.2); whatever else comes answers nothing, so
+/// the place in the stream is lost and the connection is of no more use.
+#[cold]
+#[inline(never)]
+fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Option<Cause> {
+    tick.accounting.stray_bytes += input.len() as u64;
+    if input.iter().all(|byte| matches!(byte, b'\r' | b'\n')) {
+        return None;
+    }
+    connections.unsolicited += 1;
+    Some(Cause::Unsolicited)
+}
+
+#[inline]
+fn stamp_of(run: &Run) -> Stamp {
+    Stamp { planned_ns: run.planned_ns, sent_ns: run.sent_ns, epoch: run.epoch }
+}
