@@ -9,7 +9,7 @@ fn wrong_words_get_an_example() {
         (&["apply", "--only", "nothing"][..], "there is no knob 'nothing'"),
         (&["plan", "--device", "no-such"], "no such device"),
         (&["plan", "--cpus", "0-3"], "for example 0-3/4-7"),
-        (&["plan", "--cpus", "0/9999"], "not usable here"),
+        (&["plan", "--cpus", "0/999"], "not usable here"),
         (&["apply", "--deadline", "2m"], "from 1s to 60s"),
         (&["revert", "--transaction", "x"], "there is no transaction x"),
         (&["plan", "--profile", "fast"], "throughput"),
