@@ -2,7 +2,6 @@
 
 use crate::kept::{is_gone, unreadable};
 use crate::scan::{self, ParseError};
-use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::root::Root;
 use model::secret;
@@ -148,16 +147,6 @@ pub fn named(host: &Root, name: &str) -> Option<(u32, u64)> {
     all.sort_unstable();
     let pid = all.into_iter().find(is_it)?;
     Some((pid, stat_on(host, pid).ok()?.started_ticks))
-}
-
-/// Processes below one, each with its start, by number; our own is left out.
-pub fn descendants(host: &Root, pid: u32) -> Vec<(u32, u64)> {
-    let tree = Tree::on(host, pid);
-    let below = tree.iter().flat_map(Tree::pids).filter(|below| **below != pid);
-    let started = |pid: &u32| Some((*pid, stat_on(host, *pid).ok()?.started_ticks));
-    let mut found: Vec<(u32, u64)> = below.filter_map(started).collect();
-    found.sort_unstable();
-    found
 }
 
 /// Ids that are the names of entries of a folder: processes of `/proc`, threads of a `task`.

@@ -150,6 +150,16 @@ pub fn parents(host: &Root) -> Result<BTreeMap<u32, u32>, Unreadable> {
     Ok(parents)
 }
 
+/// Processes below one, each with its start, by number; our own is left out.
+pub fn descendants(host: &Root, pid: u32) -> Vec<(u32, u64)> {
+    let tree = Tree::on(host, pid);
+    let below = tree.iter().flat_map(Tree::pids).filter(|below| **below != pid);
+    let started = |pid: &u32| Some((*pid, process::stat_on(host, *pid).ok()?.started_ticks));
+    let mut found: Vec<(u32, u64)> = below.filter_map(started).collect();
+    found.sort_unstable();
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

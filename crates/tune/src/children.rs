@@ -4,7 +4,7 @@
 use crate::host::Host;
 use crate::journal::Recorded;
 use crate::place::Place;
-use crate::process;
+use ::host::tree;
 
 /// A process that starts another one meanwhile hands the value down; after so many rounds none is
 /// left.
@@ -27,7 +27,7 @@ fn heirs(host: &Host, change: &Recorded) -> Heirs {
     let Some(((pid, _), since_ms)) = begin.place.process().zip(begin.at_boot_ms) else {
         return heirs;
     };
-    for (pid, started_ticks) in process::descendants(&host.root, pid) {
+    for (pid, started_ticks) in tree::descendants(&host.root, pid) {
         let Some(place) = begin.place.of_heir(pid, started_ticks) else { return heirs };
         if (started_ticks + 1) * TICK_MS <= since_ms {
             continue;
