@@ -3,7 +3,6 @@
 //! Parsing never guesses: an error says what is accepted and gives an example, so that it needs no
 //! manual.
 
-use std::fmt;
 
 /// Nanoseconds in one second.
 pub const NS_PER_S: u64 = 1_000_000_000;
@@ -219,11 +218,6 @@ pub fn show_ns(value_ns: f64) -> String {
 pub fn show_bytes(value: f64) -> String {
     let text = show_count(value);
     format!("{text}B")
-}
-
-/// Shows a value that may be missing; a missing one is a dash, never a zero.
-pub fn show_or_dash<T, D: fmt::Display>(value: Option<T>, show: impl Fn(T) -> D) -> String {
-    value.map_or_else(|| "-".to_string(), |value| show(value).to_string())
 }
 
 /// CPU numbers end below this: no kernel is built for as many.

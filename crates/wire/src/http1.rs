@@ -226,11 +226,6 @@ impl Http1 {
         Self { state: State::Start, head: FRESH, bytes: 0, remaining: 0 }
     }
 
-    /// Whether no byte of an unfinished response has been received.
-    pub fn is_between_responses(&self) -> bool {
-        self.state == State::Start && self.bytes == 0
-    }
-
     /// Starts the body; finishes the response when the body is already in `input`.
     #[inline]
     fn begin_body<W: Witness>(
