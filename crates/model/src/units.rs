@@ -3,7 +3,6 @@
 //! Parsing never guesses: an error says what is accepted and gives an example, so that it needs no
 //! manual.
 
-
 /// Nanoseconds in one second.
 pub const NS_PER_S: u64 = 1_000_000_000;
 /// Nanoseconds in one millisecond.
