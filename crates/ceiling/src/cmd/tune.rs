@@ -35,7 +35,7 @@ enum What {
     Apply(changes::Apply),
     /// What is changed by ceiling and not put back, and whether others changed it since.
     Status(changes::Status),
-    /// Puts back what was changed, unless somebody else changed it since.
+    /// Puts back what was changed, unless another program changed it since.
     Revert(changes::Revert),
     /// Says that changes under a watchdog may stay.
     Keep(changes::Keep),

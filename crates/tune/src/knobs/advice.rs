@@ -66,7 +66,7 @@ fn listeners(signals: &Signals) -> Prediction {
 /// Path: the server: SO_ATTACH_REUSEPORT_CBPF or SO_INCOMING_CPU on its listeners.
 /// Matters when: the server's CPUs limit, a request costs few microseconds, one worker is pinned
 /// per CPU with one queue per CPU.
-/// Predicts: at most 38 %, what somebody else published for a server of 5 microseconds per request;
+/// Predicts: at most 38 %, what others published for a server of 5 microseconds per request;
 /// a larger one measured nothing.
 /// Risk: workers in another order than CPUs send everything to the wrong place.
 /// Verify: connections accepted on the CPU of their worker, above 95 %.
@@ -96,7 +96,7 @@ pub const LISTENER_BY_CPU: Knob = Knob {
     },
 };
 
-/// Gain that somebody else published, with pinning and XPS together.
+/// Gain that others published, with pinning and XPS together.
 const BY_CPU_GAIN: f64 = 0.38;
 /// Where the published server stood, microseconds of CPU per request; costlier ones gain less.
 const BY_CPU_US: f64 = 6.63;
@@ -356,7 +356,7 @@ pub const ZERO_COPY: Knob = Knob {
 /// Path: `auditctl -s`, seccomp of the container, tracing programs, `/proc/net/packet`.
 /// Matters when: the server's CPUs limit and system calls or packets pass through somebody's
 /// filter.
-/// Predicts: at most what somebody else published for a server of a few microseconds per request:
+/// Predicts: at most what others published for a server of a few microseconds per request:
 /// 11 % for audits and seccomp, 6 % for one packet socket; 18 % together.
 /// Risk: less security, and a service that stops.
 /// Verify: `auditctl -s` has no rules, /proc/net/packet no lines, profiles no filters.
@@ -377,7 +377,7 @@ pub const WATCHERS: Knob = Knob {
             Some(format!("{sockets} packet sockets"))
         },
         advice: "Find who listens to every packet (`ss -0 -p`) and which filters system calls \
-            pass; stop those that nobody needs.",
+            pass; stop those that are not needed.",
     },
     predict: |signals| {
         let reconsider =
@@ -388,7 +388,7 @@ pub const WATCHERS: Knob = Knob {
     },
 };
 
-/// Gains that somebody else published for audits with seccomp, and for a packet socket.
+/// Gains that others published for audits with seccomp, and for a packet socket.
 const WATCHERS_GAIN: f64 = 1.11 * 1.06 - 1.0;
 
 /// T53: mitigations of faults of the CPU.
@@ -396,7 +396,7 @@ const WATCHERS_GAIN: f64 = 1.11 * 1.06 - 1.0;
 /// Path: `mitigations=` on the command line of the kernel; reported from
 /// `/sys/devices/system/cpu/vulnerabilities/*`.
 /// Matters when: the server's CPUs limit and requests are mostly system calls.
-/// Predicts: at most 28 %, what somebody else published for a CPU of 2018; newer ones lose far
+/// Predicts: at most 28 %, what others published for a CPU of 2018; newer ones lose far
 /// less.
 /// Risk: every process of the host may read what it should not. Never changed by us.
 /// Verify: the same files after a restart.
@@ -435,7 +435,7 @@ pub const MITIGATIONS: Knob = Knob {
     },
 };
 
-/// Gain that somebody else published, on a CPU of 2018.
+/// Gain that others published, on a CPU of 2018.
 const MITIGATIONS_GAIN: f64 = 0.28;
 
 /// T59: CPUs that the kernel leaves alone: nohz_full, isolcpus, rcu_nocbs.
