@@ -172,7 +172,7 @@ pub const GATES: &[Listed] = &[
         &[Figure::Load],
         Leaves::Bound(subscribers::leaves, "the streams that were accepted and stayed"),
     ),
-    // What is said of the generator then is what its own walls say.
+    // The generator's own walls then judge the generator.
     gate(
         GateId::Delivery,
         WallId::C2,

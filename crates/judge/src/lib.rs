@@ -4,7 +4,7 @@
 //! how sure that is.
 //! In: points and raw readings. Out: gates, verdicts, statistics; the same input gives the same
 //! output, so that old runs can be judged again.
-//! Never: IO, a clock, randomness without a seed, a guess that is not called one.
+//! Never: IO, a clock, randomness without a seed, an unmarked guess.
 
 pub use observe;
 

@@ -3,8 +3,8 @@
 //!
 //! A resource is made a little smaller or larger in interleaved blocks (base, changed, changed,
 //! base), and the elasticity d ln(rate) / d ln(capacity) is taken pair by pair. At a single wall it
-//! is 1 for the resource that limits and 0 for the others. "No effect" is a claim of its own: the
-//! whole interval must lie near 0.
+//! is 1 for the resource that limits and 0 for the others. "No effect" is a claim too: the whole
+//! interval must be near 0.
 
 mod apply;
 mod plan;

@@ -25,7 +25,7 @@ use tune::{Host, Journal, ServerChange, Taken};
 
 /// How often an experiment is extended by as many pairs again when its blocks do not tell.
 const ROUNDS_MAX: u32 = 3;
-/// Load before each block's window, so that what was changed has shown, nanoseconds.
+/// Load before each block's window, so that the change takes effect, nanoseconds.
 const WARMUP_NS: u64 = 500_000_000;
 
 /// Makes the experiments that tell most about the verdict so far.
@@ -118,7 +118,7 @@ impl Sides {
     }
 }
 
-/// Asks for another path instead. What was expected of the responses is not expected of its own.
+/// Requests another path instead. The checks on responses do not apply to it.
 fn ask(trial: &mut Trial, route: &str) {
     trial.requests.truncate(1);
     trial.targets.truncate(1);
@@ -167,7 +167,7 @@ impl Blocks {
         }
     }
 
-    /// What all blocks so far come to.
+    /// The result of all blocks so far.
     fn outcome(&self, experiment: &Experiment, failure: Option<String>) -> Perturbation {
         let factor = experiment.factor.or_else(|| self.factor(&experiment.change));
         let factor = factor.filter(|factor| factor.is_finite() && *factor > 0.0);
@@ -204,7 +204,7 @@ struct Headroom<'a, 'b, 'c> {
     confirm: &'a Confirm,
     /// Visits so far: the workers number them.
     visits: u32,
-    /// Why what was changed at the server stays changed, when it does.
+    /// Why a change at the server could not be put back.
     stays: Option<String>,
 }
 
@@ -385,6 +385,6 @@ mod tests {
         let found = finished(Change::Burn { share: 0.2, cpus: vec![0] }, burned);
         assert!((found.factor.unwrap() - 0.8).abs() < 1e-9);
         let found = finished(Change::Burn { share: 0.2, cpus: vec![0] }, rates());
-        assert_eq!((found.factor, found.elasticity), (None, None), "nobody measured it");
+        assert_eq!((found.factor, found.elasticity), (None, None), "it was not measured");
     }
 }

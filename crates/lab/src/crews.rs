@@ -1,7 +1,7 @@
 //! Who does what in a level: the crew that sends requests, and in a fan-out the one that listens.
 //!
-//! A level of a fan-out counts subscribers. Its writers are ordinary workers, with a level of their
-//! own.
+//! A level of a fan-out counts subscribers. Its writers are ordinary workers, with a separate
+//! level.
 
 use model::load::{Arrival, Level, Trial};
 

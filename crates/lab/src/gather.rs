@@ -12,7 +12,7 @@ const TENTHS: usize = 10;
 /// Length of a tenth, nanoseconds.
 const TENTH_NS: u64 = 100_000_000;
 
-/// Everything the workers have told about one level so far.
+/// The sum of all ticks of one level so far.
 #[derive(Debug)]
 pub struct Gathered {
     /// Requests of the window.
@@ -79,7 +79,7 @@ pub struct Gathered {
     /// Seconds that ticks may still belong to; workers are never a second apart.
     open_seconds: VecDeque<SecondSum>,
     connections: Vec<Connections>,
-    /// Workers that told about the window.
+    /// Workers that reported the window.
     has_begun: Vec<bool>,
     window_begin_ns: u64,
     ends: WindowEnds,
@@ -99,7 +99,7 @@ pub enum WindowEnds {
     WithFates,
 }
 
-/// What happened since somebody looked last.
+/// Counts since the last call.
 #[derive(Debug, Default)]
 pub struct Fresh {
     /// Completed requests.
@@ -312,7 +312,7 @@ impl Gathered {
         sum
     }
 
-    /// Slots that had at least one measured request answered.
+    /// Slots that got at least one response in the window.
     pub fn served(&self) -> u64 {
         self.per_connection.count() - self.per_connection.count_up_to(0)
     }
@@ -511,7 +511,8 @@ mod tests {
 
     #[test]
     fn above_capacity_the_rate_is_that_of_the_target_and_the_backlog_grows() {
-        // Eight places of 20 ms each do 400/s; 480/s are asked for, and all are answered at last.
+        // Eight places of 20 ms each do 400/s; 480/s are offered, and all get a response in the
+        // end.
         let faults = Faults { service_ns: (20 * MS, 20 * MS), ..Faults::default() };
         let level = level(8, 100, 4_000 * MS);
         let level = simulate::Level { rate: Some((480.0, Spacing::Fixed)), ..level };

@@ -79,7 +79,7 @@ pub(crate) fn make(
         standing: Standings::default(),
         expectations: Vec::new(),
         fingerprints: Vec::new(),
-        // Until the judge has spoken.
+        // Until the judge has decided.
         verdict: judge::undecided(),
     }
 }
@@ -99,7 +99,7 @@ fn punctual_latency(level: &Level, gathered: &Gathered) -> Option<Summary> {
     }
     let measured = &gathered.measured;
     let censored = measured.unanswered + measured.failed + measured.unsent;
-    // In closed loop there is no service beside the latency.
+    // In closed loop service time is the latency.
     let Gathered { latency, service, lateness, unseen, .. } = gathered;
     Some(punctual(Window { latency, service, lateness, unseen, censored }))
 }
@@ -139,8 +139,8 @@ fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
     info
 }
 
-/// The latency distribution with lower bounds in it, when requests are without a response. What
-/// failed in another way is beyond every value: no time is a bound of what it never got.
+/// The latency distribution with lower bounds in it, when requests are without a response. Other
+/// failures rank above every value: without a response there is no bound.
 fn at_least(gathered: &Gathered) -> Option<Summary> {
     if gathered.at_least.is_empty() {
         return None;

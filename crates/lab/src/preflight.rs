@@ -1,5 +1,5 @@
-//! What stands between a connection and the first request: a tunnel, a handshake. Each is done
-//! once before any load, so that what is wrong is told at once and in words.
+//! The steps between a connection and the first request: a tunnel, a handshake. Each is done once
+//! before any load, so that an error is reported at once and in words.
 
 use engine::driver::ktls;
 use model::load::Trial;
@@ -58,7 +58,7 @@ pub enum SecretsError {
     NoSystemRoots(String),
 }
 
-/// Why nobody can be spoken to although somebody accepts connections.
+/// Why requests are impossible although the target accepts connections.
 #[derive(Debug, thiserror::Error)]
 pub enum GreetError {
     /// The handshake failed.
@@ -88,10 +88,10 @@ pub enum GreetError {
     },
     /// What came is not the response of a proxy.
     #[error(
-        "{address} does not answer CONNECT as an HTTP proxy does; for example -x http://HOST:3128"
+        "{address} does not respond to CONNECT like an HTTP proxy; for example -x http://HOST:3128"
     )]
     NotAProxy {
-        /// Who answered.
+        /// The address that responded.
         address: Address,
     },
     /// The connection broke or nothing came.
@@ -99,7 +99,7 @@ pub enum GreetError {
     Io {
         /// Where.
         address: Address,
-        /// What was under way.
+        /// The step that failed.
         stage: &'static str,
         /// The system's reason.
         error: io::Error,
@@ -409,7 +409,7 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
         ),
         TlsCause::BadCertificate => ("its certificate is bad", format!("replace it, {or_any}")),
         TlsCause::NoSharedVersion => (
-            "no version of TLS that both speak",
+            "no version of TLS in common",
             "1.2 and 1.3 can be offered, see --tls-version".to_string(),
         ),
         TlsCause::NoSharedCipher => (
@@ -417,7 +417,7 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
             "allow an AEAD suite with forward secrecy on the server".to_string(),
         ),
         TlsCause::NoSharedProtocol => {
-            ("it does not speak http/1.1", "allow http/1.1 by ALPN on the server".to_string())
+            ("it does not offer http/1.1", "allow http/1.1 by ALPN on the server".to_string())
         }
         TlsCause::CertificateRequired => {
             ("it wants a certificate of ours", "give one with --cert FILE --key FILE".to_string())
@@ -438,7 +438,7 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
             "see the server's log; it may not be a TLS port".to_string(),
         ),
         TlsCause::NotTls => {
-            ("what it answers is not TLS", "use http:// if it speaks plain HTTP".to_string())
+            ("its response is not TLS", "use http:// if it serves plain HTTP".to_string())
         }
     }
 }

@@ -193,7 +193,7 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
-    /// What was seen in a window, here and on the server's host.
+    /// Readings in a window, here and on the server's host.
     pub(crate) fn observe(&mut self, watch: &Watch<'_>, window_ns: (u64, u64)) -> Observed {
         self.update_probe(watch);
         let mut observed = Observed::of(watch.inside(window_ns), self.host.clock_tick_ns);
@@ -204,7 +204,7 @@ impl<'a> RunBuilder<'a> {
         observed
     }
 
-    /// Takes over what is known of the clocks, and that the probe was lost if it was; the
+    /// Copies the clock offset, and whether the probe was lost; the
     /// visit in which that happened has said so.
     pub(crate) fn update_probe(&mut self, watch: &Watch<'_>) {
         let Some((probe, (clock, lost))) = self.target.probe.as_mut().zip(watch.far_state()) else {
@@ -259,7 +259,7 @@ impl<'a> RunBuilder<'a> {
 fn ended_early(level: &Level, visit: &Visit) -> String {
     let requests = &visit.gathered.unmeasured;
     format!(
-        "{} connections: ended before anything was measured, with {} requests answered, {} failed \
+        "{} connections: ended before the measurement, with {} responses, {} failed requests \
          and {} unanswered",
         level.connections, requests.completed, requests.failed, requests.unanswered
     )

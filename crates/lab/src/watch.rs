@@ -58,7 +58,7 @@ pub enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// Starts to look at what is changed on this host, beside the sampler.
+    /// Starts to watch the changes on this host, next to the sampler.
     pub fn live(sampler: Sampler) -> Self {
         Self::Live(sampler, DriftWatch::start())
     }
@@ -79,7 +79,7 @@ impl Source<'_> {
         }
     }
 
-    /// Ends it; what was left.
+    /// Ends it; returns the remaining readings.
     fn stop(self) -> Vec<Reading> {
         match self {
             Self::Live(sampler, _) => sampler.stop(),
@@ -115,7 +115,7 @@ impl<'a> Watch<'a> {
         Self { source, near: Road::new(near), far: None, recent: VecDeque::new() }
     }
 
-    /// Takes readings of the server's host to a log of their own.
+    /// Writes readings of the server's host to a separate log.
     pub fn with_far(mut self, session: Far, log: &'a mut Readings) -> Self {
         let (clock, session, road) = (session.clock(), Some(session), Road::new(log));
         self.far = Some(FarWatch { session, road, clock, lost: None, last_ns: 0 });
@@ -145,7 +145,7 @@ impl<'a> Watch<'a> {
         lost.filter(|_| !was_lost)
     }
 
-    /// Ends both roads and writes down what was left.
+    /// Ends both streams and writes the remaining readings.
     pub fn stop(&mut self) {
         let source = std::mem::replace(&mut self.source, Source::Ended);
         self.near.log.add(&source.stop());
@@ -173,9 +173,8 @@ impl<'a> Watch<'a> {
         self.near.inside(window_ns.0, window_ns.1)
     }
 
-    /// Readings of the server's host that are inside a window of ours whatever the true offset of
-    /// its clock within the error. None when they end before the window does: what is missing may
-    /// be what mattered.
+    /// Readings of the server's host that are inside a window of ours for every clock offset within
+    /// the error. None when they end before the window does, because the missing part may matter.
     pub fn far_inside(&self, window_ns: (u64, u64)) -> Option<Vec<Reading>> {
         let far = self.far.as_ref()?;
         let (begin_ns, end_ns) = far.clock.carry(window_ns);
@@ -212,7 +211,7 @@ fn reach_ns(window_ns: u64) -> u64 {
 }
 
 impl FarWatch<'_> {
-    /// Whether what was read goes on to the end of a window of ours.
+    /// Whether the readings reach the end of a window of ours.
     fn reaches_end(&self, window_ns: (u64, u64)) -> bool {
         let reach_ns = reach_ns(window_ns.1.saturating_sub(window_ns.0));
         self.last_ns.saturating_add(reach_ns) >= self.clock.carry(window_ns).1

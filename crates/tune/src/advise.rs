@@ -10,7 +10,7 @@ use model::verdict::Named;
 use model::wall::{Side as At, WallId};
 use std::cmp::Ordering;
 
-/// What was asked of a server, so that it can be asked again: commands as one would type them.
+/// The load of a run as commands, so that a user can repeat it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// The run as one names it, for commands.
@@ -74,7 +74,7 @@ fn relieves(knobs: &[&Knob], candidate: &Candidate, wall: WallId) -> bool {
     knobs.iter().any(|knob| knob.id == candidate.knob && knob.relieves.contains(&wall))
 }
 
-/// Whether the best case can be told from noise.
+/// Whether the best case is above the noise.
 fn stands_out(prediction: &Prediction, signals: &Signals) -> bool {
     prediction.high.is_none_or(|high| high > predict::noise(signals) + f64::EPSILON)
 }
@@ -128,7 +128,7 @@ fn test_of(candidate: &Candidate, asked: Asked<'_>) -> String {
     }
 }
 
-/// The command that would measure what is not known.
+/// The command that would measure the missing figures.
 fn settle(signals: &Signals, asked: Asked<'_>) -> String {
     if signals.client.cpus.is_none() && signals.server.cpus.is_none() {
         // Our own host is always read: its readings are elsewhere.

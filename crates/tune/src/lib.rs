@@ -1,10 +1,10 @@
 //! Knobs of a host: what they are, where they are, what they would do, and how they are put back.
 //!
-//! What this room is for: changing a host with care. A knob knows where its values are, what it
-//! would set there, what that would do to the figures of a run, and how to see that it did.
+//! What this room is for: changing a host with care. A knob has the places of its values, a
+//! proposal, a prediction for the figures of a run, and a check of the effect.
 //! In: a host's files, a wish, the signals of a run. Out: rows of a plan; changes, each journalled
 //! before it is made, read back by meaning, and put back by compare and swap.
-//! Never: a change without an entry on disk, a value of somebody else overwritten, a command run.
+//! Never: a change without an entry on disk, a foreign value overwritten, a command run.
 
 use ::host::{clock, cpus, link, namespace, process};
 

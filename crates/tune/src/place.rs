@@ -31,7 +31,7 @@ pub enum Place {
     File {
         /// Absolute path on the host.
         path: String,
-        /// What is written in it.
+        /// Its content.
         format: Format,
     },
     /// The limit of open files of a running process: `soft hard`.
@@ -111,12 +111,12 @@ pub enum PlaceError {
         /// The system's reason.
         error: io::Error,
     },
-    /// What is there is not what belongs there.
+    /// The place holds another kind of value than expected.
     #[error("{place}: {why}")]
     Value {
         /// The place, as shown.
         place: String,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
 }
@@ -145,7 +145,7 @@ impl PlaceError {
     }
 }
 
-/// How often a driver is asked again after a write, at [`PAUSE`] each.
+/// How often a driver is read again after a write, at [`PAUSE`] each.
 const TRIES: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -240,7 +240,7 @@ impl Place {
         self.read(host)
     }
 
-    /// Writes a normalised value; what is there now says how wide, or in which form.
+    /// Writes a normalised value in the width or notation of the current one.
     pub fn write(&self, host: &Host, value: &str, now: &Seen) -> Result<(), PlaceError> {
         match self {
             Self::File { path, format } => file::write(host, path, &format.bytes(value, &now.raw)),
@@ -278,8 +278,7 @@ impl Place {
         }
     }
 
-    /// Whether it is a place that we would ever have written: what a journal says is not believed
-    /// blindly.
+    /// Whether this program writes such a place: a journal is checked, not trusted.
     pub(crate) fn check_sound(&self) -> Result<(), String> {
         match self {
             Self::File { path, .. } if !is_of_the_kernel(path) => {

@@ -12,7 +12,7 @@ use model::run::Point;
 use model::tick::ERROR_CLASSES;
 use model::units::show_bytes;
 
-const BOUND: &str = "at most 2 % apart, beside what failed requests explain";
+const BOUND: &str = "at most 2 % apart, not counting what failed requests explain";
 /// Mean responses that a request without a response may explain.
 const EXPLAINED: f64 = 2.0;
 

@@ -17,7 +17,7 @@ const SHARE_GOOD: f64 = 0.10;
 
 pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
-    // From the send: what is not sent in the window has no edge to cross.
+    // From the send: a request that is not sent in the window has no edge to cross.
     let Some(mean_ns) = point.service_ns.mean else {
         return Checked::unchecked(BOUND, "no latency");
     };

@@ -20,13 +20,13 @@ const CUT: f64 = 0.8;
 const GROWTH: f64 = 1.25;
 /// Load of so many knees is halved instead: it is far beyond what fills the wall.
 const FAR_BEYOND: u64 = 4;
-/// Deepest pipelining that is asked for.
+/// Deepest pipelining that a plan uses.
 const DEPTH_MAX: u32 = 10_000;
 
 /// One experiment to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
-    /// What is made smaller or larger.
+    /// The resource that is made smaller or larger.
     pub resource: Resource,
     /// How.
     pub change: Change,
@@ -36,14 +36,14 @@ pub struct Experiment {
     pub factor: Option<f64>,
 }
 
-/// What is done in the changed blocks.
+/// The change in the changed blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// Another load.
     Load(Level),
     /// Another number of worker threads.
     Threads(u32),
-    /// This share of each of these CPUs is used up beside the workers.
+    /// This share of each of these CPUs is burnt while the workers run.
     Burn {
         /// Share, 0 to 1.
         share: f64,
@@ -69,13 +69,13 @@ pub enum Change {
 pub struct Facts {
     /// The load they are made at.
     pub level: Level,
-    /// Fewest requests in flight that reach the rate, when a ramp told.
+    /// Fewest requests in flight that reach the rate, from a ramp.
     pub knee_in_flight: Option<u64>,
     /// Worker threads.
     pub threads: u32,
     /// CPUs that the workers have for themselves: none when the server may run there too.
     pub burnable_cpus: Vec<u32>,
-    /// Most worker threads that have a CPU of their own.
+    /// Most worker threads that can each have their own CPU.
     pub threads_max: u32,
     /// CPUs' worth of time the server can use at most; nothing when it is not watched here.
     pub server_capacity: Option<f64>,
@@ -116,8 +116,8 @@ fn may_meet(case: &Case<'_>) -> bool {
     }
 }
 
-/// What the server can use at most, as it was loaded: the least of its quotas, what it used and
-/// what was idle on its CPUs, and what it would use if its busiest thread never rested.
+/// The most CPU that the server can use under this load: the least of its quotas, of what it used
+/// plus the idle time of its CPUs, and of what it would use if its busiest thread never rested.
 fn server_capacity(case: &Case<'_>) -> Option<f64> {
     let used = case.far().server_cpus()?;
     let cpus = case.cpus(Whose::Server, &case.server_cpus()?)?;
@@ -252,8 +252,8 @@ fn client_cpu(facts: &Facts) -> Option<Design> {
         return None;
     }
     let share = 1.0 - CUT;
-    let what = format!("{:.0} % of the generator's CPU time used up beside it", share * 100.0);
-    // What was really used up is measured.
+    let what = format!("{:.0} % of the generator's CPU time burnt", share * 100.0);
+    // The share that was really burnt is measured.
     Some((Change::Burn { share, cpus }, what, None))
 }
 

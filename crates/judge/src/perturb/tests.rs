@@ -127,7 +127,7 @@ fn threads_are_doubled_where_cpus_allow_and_halved_else() {
     assert_eq!(loops(1, 1), None);
 }
 
-/// What a plan knows of a run that is as the fixture.
+/// The plan's view of a run like the fixture.
 fn facts_of(fixture: &Fixture) -> Facts {
     let target = model::run::Target { server: fixture.server.clone(), ..Default::default() };
     let context = crate::Context {
@@ -147,7 +147,7 @@ fn cpu_is_burned_only_where_the_server_is_not() {
     let facts = Facts { burnable_cpus: vec![1], ..facts() };
     let planned = plan(&verdict, &facts, &free());
     assert_eq!(resources(&planned), [Resource::ClientCpu, Resource::InFlight]);
-    assert_eq!(planned[0].factor, None, "what is taken is measured");
+    assert_eq!(planned[0].factor, None, "the burnt share is measured");
 
     let mut fixture = Fixture::good();
     let cpus_of = |fixture: &Fixture| facts_of(fixture).burnable_cpus;
@@ -156,7 +156,7 @@ fn cpu_is_burned_only_where_the_server_is_not() {
     fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
     assert_eq!(cpus_of(&fixture), [1]);
     fixture.server = None;
-    assert_eq!(cpus_of(&fixture), [0u32; 0], "a server on this host that nobody watches");
+    assert_eq!(cpus_of(&fixture), [0u32; 0], "a server on this host without a probe");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn the_capacity_of_a_server_is_what_would_stop_it_first() {
     fixture.server_threads(&[(7, 0.2), (7, 0.2), (7, 0.2)]);
     fixture.cpu(0, 1.0);
     fixture.cpu(1, 0.9);
-    assert!(near(capacity(&fixture), 0.7), "what is idle: {}", capacity(&fixture));
+    assert!(near(capacity(&fixture), 0.7), "idle: {}", capacity(&fixture));
     for quota in fixture.observed.server_quotas.iter_mut().flatten() {
         quota.allowed_cpus = Some(0.25);
     }

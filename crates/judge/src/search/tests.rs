@@ -34,7 +34,7 @@ fn config() -> SearchConfig {
     }
 }
 
-/// Searches a system to the end; it is told rate and seconds and says how the objective stood.
+/// Searches a system to the end; it gets rate and seconds and returns how the objective stood.
 fn search(
     config: SearchConfig,
     mut system: impl FnMut(f64, f64) -> (ObjectiveStanding, Trust),
@@ -81,7 +81,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// The 99th percentile of latency over a trial; nothing with too few answers.
+    /// The 99th percentile of latency over a trial; nothing with too few responses.
     fn p99_s(&self, random: &mut Random, rate: f64, duration_s: f64) -> Option<f64> {
         // Picoseconds, so that they have an order.
         let ps = |seconds: f64| (seconds * 1e12) as u64;
@@ -185,7 +185,7 @@ fn a_cliff_is_found_and_confirmed() {
     assert!((above.rate / answer.misses_at.unwrap() - 1.05).abs() < 1e-3);
     assert!(answer.notes.is_empty(), "{:?}", answer.notes);
     assert_eq!(trials[0].rate, 100.0);
-    assert!(trials[0].duration_s < 2.0, "far from the answer trials are short");
+    assert!(trials[0].duration_s < 2.0, "far from the found rate trials are short");
     let last = trials.iter().rfind(|trial| trial.purpose == Purpose::Verify).unwrap();
     assert_eq!(last.duration_s, 5.0, "near it they are whole");
 }
@@ -361,7 +361,7 @@ fn what_was_never_met_is_no_answer() {
     assert_eq!((answer.rate, answer.confidence), (None, Confidence::Unknown));
 }
 
-/// A point of a server that answers 10k/s in 1 ms and the rest of the rate with 503 at once.
+/// A point of a server that serves 10k/s in 1 ms and the rest of the rate with 503 at once.
 fn shedding(rate: f64, duration_s: f64) -> Point {
     let due = (rate * duration_s) as u64;
     let good = due.min((10_000.0 * duration_s) as u64);
@@ -386,7 +386,7 @@ fn a_server_that_sheds_load_is_never_confirmed_above_what_it_serves() {
         ("good.p99<50ms", 10_101.0),
         ("p99<50ms,errors<10%", 10_101.0),
         ("good.p99<50ms,errors<10%", 11_111.0),
-        // Bounded by nothing but the ranks: half of the requests are good.
+        // Bounded by the ranks only: half of the requests are good.
         ("p50<50ms,rate>=1", 20_000.0),
     ] {
         let typed: Objective = asked.parse().unwrap();

@@ -44,7 +44,7 @@ pub fn test(case: &Case<'_>) -> Test {
     );
     seen = accept_queue::with_slow_connects(case, seen);
     if dropped + cookies == 0 {
-        seen.against.push("SYNs are also dropped for want of memory or of a route".to_string());
+        seen.against.push("the kernel also drops SYNs without memory or a route".to_string());
     }
     Test::Seen(
         seen.next("a longer backlog, with net.core.somaxconn at least as long")
@@ -63,7 +63,7 @@ mod tests {
             let mut fixture = Fixture::good();
             fixture.tcp("TcpExt.ListenDrops", 0);
             fixture.tcp(&format!("TcpExt.{counter}"), 30);
-            assert_eq!(super::test(&fixture.case()), Test::NotSeen, "{counter}: nobody waited");
+            assert_eq!(super::test(&fixture.case()), Test::NotSeen, "{counter}: none waited");
             fixture.slow_connects();
             assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "{counter}");
             fixture.tcp("TcpExt.ListenOverflows", 30);

@@ -262,8 +262,8 @@ fn what_is_put_back_while_it_is_measured_fails_its_cell_and_no_other() {
     assert_eq!(results[1].fate, measured().fate, "the host is as it was");
 }
 
-/// A file that takes a part of what is written, so that neither the change nor the way back ends
-/// as meant: bits of a mask in another notation than they are read in.
+/// A file that keeps only a part of each write, so that neither the change nor the revert works:
+/// bits of a mask in another notation than they are read in.
 #[test]
 fn what_a_failed_change_leaves_behind_ends_the_experiment() {
     let filter = "/proc/self/coredump_filter";

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Whether an address has profiles is asked with this patience.
+/// Time-out of the check whether an address has profiles.
 const LOOK: Patience = Patience {
     step: Duration::from_millis(300),
     whole: Duration::from_secs(1),
@@ -19,17 +19,17 @@ const ADDRESSES_MAX: usize = 256;
 /// A process without an endpoint matters when it used this part of the CPU time of all.
 const CPU_PART_MIN: u64 = 100;
 
-/// Somebody who can be asked.
+/// A source of profiles.
 pub(super) enum Source {
     /// An endpoint of a Go server, and its process when that is known.
     Endpoint(SocketAddr, Option<u32>),
     /// `perf`, about these processes.
     Perf(Vec<u32>),
-    /// The same about processes beside endpoints: they may have nothing to do.
+    /// The same for processes of a server that has endpoints as well: they may be idle.
     Beside(Vec<u32>),
 }
 
-/// Everybody who can be asked, and why others cannot.
+/// All sources of profiles, and why processes have none.
 pub(super) fn find(
     choice: &ProfileChoice,
     target: &Target,
@@ -65,8 +65,8 @@ fn tree(pid: u32) -> Vec<u32> {
     host::Tree::of(pid).map_or_else(|_| Vec::new(), |tree| tree.pids().to_vec())
 }
 
-/// The addresses of some processes that response as net/http/pprof does. What is under test is not
-/// asked: it counts its requests.
+/// The addresses of these processes that respond like net/http/pprof. The port under test is not
+/// tried, because the server counts its requests.
 fn endpoints(pids: &[u32], tested: &BTreeSet<u16>) -> Result<BTreeMap<SocketAddr, u32>, String> {
     let found = probe::listened_by(pids).map_err(|failed| {
         format!("listening sockets cannot be read ({}: {})", failed.source, failed.why)

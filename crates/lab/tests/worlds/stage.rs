@@ -1,4 +1,4 @@
-//! Makes a run of the real lab in a world, and keeps what the world knows beside it.
+//! Makes a run of the real lab in a world, and keeps the world's own account with it.
 
 use engine::Crew;
 use engine::job::Job;
@@ -25,24 +25,24 @@ pub const MS: u64 = 1_000_000;
 /// One second, nanoseconds.
 pub const S: u64 = 1_000_000_000;
 
-/// A world and what is asked of it.
+/// A world and the load for it.
 #[derive(Debug, Clone)]
 pub struct Drawn {
     /// The world.
     pub plan: Plan,
-    /// What is asked.
+    /// The load.
     pub trial: Trial,
 }
 
-/// What was made in a world.
+/// The run made in a world.
 pub struct Seen {
-    /// What was drawn.
+    /// The drawn parameters.
     pub drawn: Drawn,
     /// What the lab says.
     pub run: Run,
     /// Bytes of raw readings that were written down.
     pub readings: u64,
-    /// What the server knows.
+    /// The server's account.
     pub account: Vec<Entry>,
     /// When visits began, and the server's speed in each.
     pub visits: Vec<Visit>,

@@ -1,4 +1,4 @@
-//! What is true of a window, recomputed from the server's own account and nothing else.
+//! The true figures of a window, computed from the server's own account only.
 
 use crate::stage::Seen;
 use engine::schedule::Schedule;
@@ -22,7 +22,7 @@ pub struct Truth {
     pub latencies: Vec<u64>,
     /// The same from the send.
     pub services: Vec<u64>,
-    /// Answers to requests of the window by class of status, from 2xx.
+    /// Responses to requests of the window by class of status, from 2xx.
     pub status: [u64; 4],
     /// Mean number in flight over the window, over its first fifth and over its last.
     pub flying: [f64; 3],
@@ -33,9 +33,9 @@ pub struct Truth {
 pub struct Fates {
     /// Sent.
     pub sent: u64,
-    /// Answered with a status below 400 before the end of the drain.
+    /// Got a status below 400 before the end of the drain.
     pub good: u64,
-    /// Answered otherwise, reset, or timed out.
+    /// Got another status, was reset, or timed out.
     pub bad: u64,
     /// None of these.
     pub open: u64,

@@ -55,7 +55,7 @@ fn what_has_no_bound_comes_first_and_then_the_largest() {
     let knobs = [&SMALL, &OPEN, &LARGE, &OTHER, &NOISE];
     let advice = advise_on(&knobs, &signals(WallId::S1), ASKED);
     assert_eq!(ids(&advice.worth), ["other", "open", "large", "small"], "of S1 the other one");
-    assert_eq!(ids(&advice.not_now), ["noise"], "it cannot be told from noise");
+    assert_eq!(ids(&advice.not_now), ["noise"], "it is within the noise");
     assert!(advice.worth[0].next.contains(ASKED.command), "{}", advice.worth[0].next);
 }
 

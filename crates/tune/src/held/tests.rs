@@ -108,7 +108,7 @@ fn status_shows_it_and_revert_undoes_it() {
     assert_eq!(ground.limit(), "20000 100000");
     revert::revert(&ground.host(), &ground.journal(), &Which::All, &mut |_| {}).unwrap();
     assert_eq!(ground.limit(), "max 100000");
-    // What is written now would be in no journal.
+    // A write now would be in no journal.
     assert!(held.turn().unwrap_err().contains("put back meanwhile"));
     assert_eq!(ground.limit(), "max 100000");
     held.revert().unwrap();
@@ -173,7 +173,7 @@ fn what_others_could_have_written_is_not_believed() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode));
     mode(&file, 0o666).unwrap();
-    refused("is not believed");
+    refused("is not trusted");
     mode(&file, 0o600).unwrap();
     mode(&ground.folder, 0o770).unwrap();
     refused("others can write to it");

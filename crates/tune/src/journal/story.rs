@@ -10,12 +10,12 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file that is believed: thousands of changes.
+/// Most bytes of a file that is accepted: thousands of changes.
 const FILE_MAX_BYTES: u64 = 16 << 20;
-/// Bytes of a line that is believed: the CPUs of a hundred thousand threads.
+/// Most bytes of a line that is accepted: the CPUs of a hundred thousand threads.
 const LINE_MAX_BYTES: usize = 4 << 20;
 
-/// What is known of one transaction.
+/// The state of one transaction, from its entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Story {
     /// Its first line.
@@ -38,7 +38,7 @@ enum Stage {
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {
-    /// What was announced.
+    /// The announced change.
     pub(crate) begin: Begin,
     /// What it read as afterwards; nothing when that was not reached.
     pub(crate) written: Option<Seen>,
@@ -70,7 +70,7 @@ impl Story {
         self.stage == Stage::Closed
     }
 
-    /// Whether somebody said that it may stay.
+    /// Whether the user kept it.
     pub(crate) fn is_kept(&self) -> bool {
         self.stage == Stage::Kept
     }
@@ -173,7 +173,7 @@ impl Open {
         Ok(open)
     }
 
-    /// Goes on with a transaction that somebody else began. The lock must be held. A torn line is
+    /// Goes on with a transaction that another process began. The lock must be held. A torn line is
     /// cut off, so that the next one does not become a part of it.
     pub(crate) fn resume(path: &Path, story: Story) -> Result<Self, TuneError> {
         let error = |error| TuneError::Journal { path: path.to_path_buf(), error };

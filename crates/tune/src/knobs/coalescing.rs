@@ -48,7 +48,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     // Drivers that cannot wait show zeros, and refuse others.
     let can_wait = adaptive > 0 || rx_us > 0 || field("tx-usecs") > 0;
     match ask.wish.profile {
-        _ if !can_wait => Proposal::Leave("the driver shows no waiting at all".to_string()),
+        _ if !can_wait => Proposal::Leave("the driver does not delay interrupts".to_string()),
         Profile::Throughput if adaptive > 0 => Proposal::Leave("the driver adapts it".to_string()),
         Profile::Throughput if rx_us >= THROUGHPUT_US => {
             Proposal::Leave(format!("it waits {rx_us} us already"))

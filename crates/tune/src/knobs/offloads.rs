@@ -2,7 +2,7 @@
 //!
 //! Path: `ethtool -K`, by SIOCETHTOOL, one feature each: `rx-gro`, `rx-gro-hw`, `rx-lro`,
 //! `tx-generic-segmentation`, `tx-tcp-segmentation`, `tx-tcp6-segmentation`; `on` or `off`.
-//! Features that nobody can change are absent.
+//! Features that the driver has fixed are absent.
 //! Matters when: CPUs limit and bodies are longer than a segment.
 //! Predicts: at most half the share of softirq; nothing for bodies of one segment.
 //! Risk: LRO breaks forwarding; some drivers restart the link.

@@ -118,7 +118,7 @@ fn unanswered(
     let place = show(device, setting);
     match error.raw_os_error() {
         Some(libc::ENODEV) if link::index(&host.root, device).is_some() => {
-            let why = "the device is there and does not answer: it is being set up again";
+            let why = "the device is there and does not respond: it is being set up again";
             Err(PlaceError::Value { place, why: why.to_string() })
         }
         Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOTTY) => Ok(()),
@@ -161,8 +161,8 @@ pub(super) fn write(
         _ => {
             let entries = driver.indirection(device).map_err(io)?.len();
             let table = table_of(value, entries).ok_or_else(wrong)?;
-            // All queues alike is what the driver does by itself; a table that somebody set would
-            // stand in the way of later changes of the number of queues.
+            // Equal shares for all queues is the driver's default. A table set by hand would block
+            // later changes of the number of queues.
             let queues = host.devices.iter().find(|known| known.name == device);
             let is_default = queues.is_some_and(|queues| {
                 value.strip_prefix("equal ") == Some(&queues.rx_queues.len().to_string())

@@ -134,7 +134,7 @@ fn a_quota_is_not_gone_where_no_control_groups_are_mounted() {
     ground.made.write("/sys/fs/cgroup/a/cpu.max", "150000 100000");
     let host = Host { servers: vec![7], ..ground.host() };
     apply_only(&ground, &host, &["T58"]);
-    // As inside of ip netns exec, which mounts a /sys of its own and nothing in it.
+    // As inside of ip netns exec, which mounts its own /sys with nothing in it.
     let folder = ground.host().root.path("/sys/fs/cgroup/a");
     let aside = ground.host().root.path("/aside");
     fs::rename(&folder, &aside).unwrap();
@@ -165,7 +165,7 @@ fn rings_and_a_failure(ground: &Ground) -> Vec<Planned> {
     planned
 }
 
-/// Applies it while the driver stops to answer once the rings are set, or the device goes.
+/// Applies it while the driver stops responding once the rings are set, or the device goes.
 fn interrupted_by(ground: &Ground, goes: &[&str]) -> (TuneError, Vec<Row>) {
     let planned = rings_and_a_failure(ground);
     let host = ground.host();
@@ -251,7 +251,7 @@ fn the_watchdog_waits_for_a_device_that_is_being_set_up_again() {
     assert_eq!(ground.text(RINGS), "rx 256 tx 256");
 }
 
-/// A journal of a program that did not know of namespaces of processes and numbers of devices.
+/// A journal of an older version, without namespaces of processes and numbers of devices.
 #[test]
 fn a_journal_of_an_earlier_program_is_put_back() {
     let ground = Ground::new();
