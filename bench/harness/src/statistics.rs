@@ -41,8 +41,8 @@ pub fn ratios(above: &[Option<f64>], below: &[Option<f64>]) -> Vec<f64> {
     pairs.filter_map(|(above, below)| Some((*above)? / (*below)?)).collect()
 }
 
-/// Where the median of what was sampled lies, whatever its distribution is: between two of the
-/// values in order (Hollander and Wolfe 1999, 3.6).
+/// An interval for the median that holds for any distribution: between two of the ordered values
+/// (Hollander and Wolfe 1999, 3.6).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     pub low: f64,
