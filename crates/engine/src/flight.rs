@@ -13,7 +13,7 @@ use wire::session::RequestId;
 
 /// Requests sent together on one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Run {
+pub struct Batch {
     /// When they were handed over, nanoseconds.
     pub sent_ns: u64,
     /// When they were due, nanoseconds; in closed loop the same.
@@ -40,7 +40,7 @@ struct Queue {
 /// The queues of all connections of one worker.
 #[derive(Debug)]
 pub struct Flights {
-    runs: Vec<Run>,
+    runs: Vec<Batch>,
     queues: Vec<Queue>,
     depth: u32,
 }
@@ -51,7 +51,7 @@ impl Flights {
         assert!(depth >= 1);
         let runs = slots as usize * depth as usize;
         Self {
-            runs: vec![Run::default(); runs],
+            runs: vec![Batch::default(); runs],
             queues: vec![Queue::default(); slots as usize],
             depth,
         }
@@ -72,14 +72,14 @@ impl Flights {
 
     /// The oldest requests of a connection.
     #[inline]
-    pub fn oldest(&self, slot: SlotId) -> Option<&Run> {
+    pub fn oldest(&self, slot: SlotId) -> Option<&Batch> {
         let has_runs = self.queues[slot as usize].runs > 0;
         has_runs.then(|| &self.runs[self.index(slot, 0)])
     }
 
     /// The run that holds a request of a connection, if that is in flight.
     #[inline]
-    pub fn of(&self, slot: SlotId, request: RequestId) -> Option<&Run> {
+    pub fn of(&self, slot: SlotId, request: RequestId) -> Option<&Batch> {
         match request {
             RequestId::Oldest => self.oldest(slot),
             RequestId::Number(number) => self.runs(slot).find(|run| run.number == number),
@@ -87,18 +87,18 @@ impl Flights {
     }
 
     /// All runs of a connection, the oldest first.
-    pub fn runs(&self, slot: SlotId) -> impl Iterator<Item = &Run> {
+    pub fn runs(&self, slot: SlotId) -> impl Iterator<Item = &Batch> {
         let runs = self.queues[slot as usize].runs;
         (0..runs).map(move |nth| &self.runs[self.index(slot, nth)])
     }
 
     /// Adds requests that were just sent. There must be room: at most `depth` in flight.
     #[inline]
-    pub fn push(&mut self, slot: SlotId, run: Run) {
+    pub fn push(&mut self, slot: SlotId, run: Batch) {
         let queue = self.queues[slot as usize];
         assert!(run.count >= 1 && queue.requests + run.count <= self.depth);
         let index = self.index(slot, queue.runs);
-        self.runs[index] = Run { number: queue.sent, ..run };
+        self.runs[index] = Batch { number: queue.sent, ..run };
         let queue = &mut self.queues[slot as usize];
         queue.sent = queue.sent.wrapping_add(run.count);
         queue.runs += 1;
@@ -140,7 +140,7 @@ impl Flights {
     }
 
     /// Removes the oldest run of a connection whole.
-    pub fn pop_run(&mut self, slot: SlotId) -> Option<Run> {
+    pub fn pop_run(&mut self, slot: SlotId) -> Option<Batch> {
         let run = *self.oldest(slot)?;
         let queue = &mut self.queues[slot as usize];
         queue.runs -= 1;
@@ -169,8 +169,8 @@ mod tests {
                 match action {
                     0 | 1 if queue.len() as u32 + count <= DEPTH => {
                         clock += 1;
-                        let stamps = Run { sent_ns: clock, planned_ns: clock, ..Run::default() };
-                        flights.push(slot, Run { count, epoch: count % 2, ..stamps });
+                        let stamps = Batch { sent_ns: clock, planned_ns: clock, ..Batch::default() };
+                        flights.push(slot, Batch { count, epoch: count % 2, ..stamps });
                         queue.extend((0..count).map(|_| (clock, count % 2)));
                     }
                     2 => {
@@ -212,7 +212,7 @@ mod tests {
                     prop_assert_eq!(flights.of(slot, request), None);
                 } else if waiting.len() < DEPTH as usize {
                     let sent_ns = clock as u64;
-                    flights.push(slot, Run { sent_ns, count: 1, ..Run::default() });
+                    flights.push(slot, Batch { sent_ns, count: 1, ..Batch::default() });
                     waiting.push((*sent, sent_ns));
                     *sent += 1;
                 }

@@ -6,7 +6,7 @@
 //!
 //! Hot: runs for every request of a mix.
 
-use crate::flight::Run;
+use crate::flight::Batch;
 use model::check::Check;
 use model::load::TARGETS_REPORTED_MAX;
 use model::tick::{ErrorClass, TargetTally};
@@ -101,7 +101,7 @@ impl Tally {
     }
 
     /// Books the response to the oldest request of a measured run.
-    pub fn response(&mut self, run: &Run, at_ns: u64, response: Response, failed: Option<Check>) {
+    pub fn response(&mut self, run: &Batch, at_ns: u64, response: Response, failed: Option<Check>) {
         let TargetTally { counters, latency } = &mut self.board[place(&self.tape, run.position)];
         counters.status[usize::from(response.status / 100 - 2)] += 1;
         counters.bytes_received += response.bytes;
@@ -117,7 +117,7 @@ impl Tally {
     }
 
     /// Books a measured run of requests that failed without a response.
-    pub fn fail(&mut self, run: &Run, class: ErrorClass) {
+    pub fn fail(&mut self, run: &Batch, class: ErrorClass) {
         let mut position = run.position;
         for _ in 0..run.count {
             let counters = &mut self.board[place(&self.tape, position)].counters;

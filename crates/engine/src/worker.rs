@@ -23,7 +23,7 @@ use self::open::{Margin, Release};
 use crate::alarms::Alarms;
 use crate::checks::Checks;
 use crate::driver::{Ahead, Driver, Event, Sending, SlotId};
-use crate::flight::{Flights, Run};
+use crate::flight::{Batch, Flights};
 use crate::job::{Job, Order, Pace};
 use crate::ledger::Ledger;
 use crate::places::Places;
@@ -36,7 +36,7 @@ use model::tick::ErrorClass;
 use rtrb::Consumer;
 use std::sync::Arc;
 use wire::http1::Http1;
-use wire::session::{Order as Sequence, Session};
+use wire::session::{ResponseOrder, Session};
 use wire::tape::Tape;
 
 /// Length of a tick, nanoseconds.
@@ -397,8 +397,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         };
         // Where responses come in any order, each request is a run of its own.
         let batch_max = match S::ORDER {
-            Sequence::OfRequests => self.tape.batch_max(),
-            Sequence::Any => 1,
+            ResponseOrder::OfRequests => self.tape.batch_max(),
+            ResponseOrder::Any => 1,
         };
         let count = u64::from(room.min(batch_max)).min(budget);
         if count == 0 {
@@ -426,7 +426,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let position = state.position;
         state.position = self.tape.advance(position, count);
         self.spend(slot, count);
-        let run = Run { sent_ns, planned_ns, position, count, epoch, number: 0 };
+        let run = Batch { sent_ns, planned_ns, position, count, epoch, number: 0 };
         let ahead = match self.flights.on(slot) {
             0 => Ahead::Nothing,
             _ => Ahead::Unanswered,
@@ -465,7 +465,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     }
 
     /// Books requests that failed without a response.
-    fn fail(&mut self, run: Run, class: ErrorClass, at_ns: u64) {
+    fn fail(&mut self, run: Batch, class: ErrorClass, at_ns: u64) {
         if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
             self.tally.fail(&run, class);
         }

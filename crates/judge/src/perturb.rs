@@ -17,7 +17,7 @@ use crate::stats::{mean, mean_interval};
 use model::perturbation::{Perturbation, Says};
 
 pub use apply::{Outcome, apply, confirms};
-pub use plan::{Change, Experiment, Facts, base_point, plan};
+pub use plan::{BlockChange, Experiment, Facts, base_point, plan};
 
 /// An elasticity from here on counts as 1: changing a resource changes batching as well, so it is
 /// not exactly 1 even at a pure wall.

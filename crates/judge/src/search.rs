@@ -50,7 +50,7 @@ const OVERHEAD_NS: u64 = 500_000_000;
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum NextTrial {
     /// Try this.
     Trial {
         /// Rate to plan, per second.
@@ -169,7 +169,7 @@ impl Search {
     }
 
     /// What to do now. Says the same until the result of a trial is reported.
-    pub fn step(&mut self) -> Step {
+    pub fn step(&mut self) -> NextTrial {
         if self.pending.is_none() && self.ended.is_none() {
             match self.search() {
                 Ok(pending) if self.affords(&pending, self.reserve_ns()) => {
@@ -184,9 +184,9 @@ impl Search {
         }
         match self.pending {
             Some(Pending { rate, duration_ns, purpose }) => {
-                Step::Trial { rate, duration_ns, purpose }
+                NextTrial::Trial { rate, duration_ns, purpose }
             }
-            None => Step::Done(self.answer()),
+            None => NextTrial::Done(self.answer()),
         }
     }
 

@@ -115,6 +115,11 @@ impl Seen {
         self
     }
 
+    /// A counter that must not rise, and did.
+    pub fn counted(host: &str, source: &str, field: &str, value: String) -> Self {
+        Self::default().with(Family::HardCounter, host, source, field, value, "any")
+    }
+
     /// Adds a next step.
     pub fn next(mut self, step: impl Into<String>) -> Self {
         self.next.push(step.into());

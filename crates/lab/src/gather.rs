@@ -68,7 +68,7 @@ pub struct Gathered {
     /// Good responses that arrived in each tenth of a second, whenever they were asked for.
     pub tenths: Vec<u64>,
     /// Requests in flight in each tenth of a second.
-    load: Vec<Load>,
+    load: Vec<InFlightSum>,
     /// Since the last look: completed (measured or not) and their latency.
     pub fresh: Fresh,
     /// Most connections that were open at once.
@@ -119,7 +119,7 @@ const OPEN_SECONDS: usize = 3;
 
 /// Requests in flight, added up over the time of all workers.
 #[derive(Debug, Clone, Copy, Default)]
-struct Load {
+struct InFlightSum {
     in_flight_ns: u128,
     passed_ns: u64,
 }
@@ -270,7 +270,7 @@ impl Gathered {
         let tenth = ((since_ns + TENTH_NS / 2) / TENTH_NS) as usize;
         if self.tenths.len() <= tenth {
             self.tenths.resize(tenth + 1, 0);
-            self.load.resize(tenth + 1, Load::default());
+            self.load.resize(tenth + 1, InFlightSum::default());
             self.tenths_established.resize(tenth + 1, 0);
         }
         self.tenths_established[tenth] += tick.turnover.established;
@@ -328,7 +328,7 @@ impl Gathered {
     pub fn in_flight_at_ends(&self) -> Option<(f64, f64)> {
         let fifth = Some(self.load.len() / 5).filter(|fifth| *fifth > 0)?;
         let workers = self.connections.len() as f64;
-        let mean = |tenths: &[Load]| {
+        let mean = |tenths: &[InFlightSum]| {
             let in_flight_ns: u128 = tenths.iter().map(|load| load.in_flight_ns).sum();
             let passed_ns: u64 = tenths.iter().map(|load| load.passed_ns).sum();
             (passed_ns > 0).then(|| in_flight_ns as f64 * workers / passed_ns as f64)

@@ -1,7 +1,7 @@
 //! The figures of one visit of a level. Pure: ticks that were added up and readings go in, a point
 //! comes out.
 
-use crate::crews::Size;
+use crate::crews::CrewSize;
 use crate::gather::Gathered;
 use crate::level::Visit;
 use crate::mix;
@@ -189,7 +189,7 @@ fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
         life: (level.life != Life::default()).then_some(level.life),
         duration_s,
         driver: trial.driver.name().to_string(),
-        threads: Size::of(trial).threads,
+        threads: CrewSize::of(trial).threads,
         coalesce_ns: trial.coalesce_ns,
     }
 }
@@ -256,7 +256,7 @@ fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
 fn loop_info(trial: &Trial, level: &Level, gathered: &Gathered, duration_s: f64) -> LoopInfo {
     let window = &gathered.window_loop;
     let is_open = matches!(level.arrival, Arrival::Open { .. });
-    let time_ns = duration_s * 1e9 * f64::from(Size::of(trial).threads);
+    let time_ns = duration_s * 1e9 * f64::from(CrewSize::of(trial).threads);
     LoopInfo {
         spin_share: (is_open && time_ns > 0.0).then(|| window.spin_ns as f64 / time_ns),
         turns_per_s: per_second(window.turns as f64, duration_s),

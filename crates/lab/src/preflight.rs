@@ -13,8 +13,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::http1::Http1;
 use wire::session::Session as _;
-use wire::tls::{Client, Failure, Identity, Recipe, RecipeError, Session, Settings, certificates};
-use wire::tunnel::{self, Response};
+use wire::tls::{
+    Client, Failure, Identity, Recipe, RecipeError, Settings, TlsSession, certificates,
+};
+use wire::tunnel::{self, ProxyResponse};
 
 /// How long a server that asked for our certificate may take to refuse it after the handshake.
 const REFUSAL: Duration = Duration::from_secs(1);
@@ -146,13 +148,13 @@ impl Manners {
         if let (Some(request), Some(proxy)) = (&self.tunnel, &trial.proxy) {
             let response = ask(&mut stream, request).map_err(failed("asking for a tunnel"))?;
             match response {
-                Response::Open => {}
-                Response::Refused(status) => {
+                ProxyResponse::Open => {}
+                ProxyResponse::Refused(status) => {
                     let target = proxy.target.clone();
                     let address = address.clone();
                     return Err(GreetError::Refused { address, target, status });
                 }
-                Response::Partial | Response::Malformed => {
+                ProxyResponse::Partial | ProxyResponse::Malformed => {
                     return Err(GreetError::NotAProxy { address: address.clone() });
                 }
             }
@@ -286,14 +288,14 @@ impl Write for Socket {
 }
 
 /// Asks for a tunnel and reads the response, no byte further.
-fn ask(stream: &mut Socket, request: &[u8]) -> io::Result<Response> {
+fn ask(stream: &mut Socket, request: &[u8]) -> io::Result<ProxyResponse> {
     stream.write_all(request)?;
     let (mut head, mut piece) = (Vec::new(), [0; 4096]);
     loop {
         let length = stream.read(&mut piece)?;
         head.extend_from_slice(&piece[..length]);
         match tunnel::response(&head) {
-            Response::Partial if length > 0 => {}
+            ProxyResponse::Partial if length > 0 => {}
             response => return Ok(response),
         }
     }
@@ -312,7 +314,7 @@ impl From<io::Error> for ShakeError {
 
 /// One handshake. A server that asked for our certificate gets a moment to
 /// refuse it: with TLS 1.3 it does so after the handshake.
-fn shake(stream: &mut Socket, recipe: &Recipe) -> Result<Session, ShakeError> {
+fn shake(stream: &mut Socket, recipe: &Recipe) -> Result<TlsSession, ShakeError> {
     let mut session = Client::new(recipe, 1).session();
     while session.is_shaking() {
         step(stream, &mut session)?;
@@ -335,7 +337,7 @@ fn shake(stream: &mut Socket, recipe: &Recipe) -> Result<Session, ShakeError> {
 }
 
 /// Sends what waits and takes what comes.
-fn step(stream: &mut Socket, session: &mut Session) -> Result<(), ShakeError> {
+fn step(stream: &mut Socket, session: &mut TlsSession) -> Result<(), ShakeError> {
     flush(stream, session)?;
     let mut records = [0; 16 * 1024];
     let length = stream.read(&mut records)?;
@@ -352,7 +354,7 @@ fn step(stream: &mut Socket, session: &mut Session) -> Result<(), ShakeError> {
     Ok(())
 }
 
-fn flush(stream: &mut Socket, session: &mut Session) -> io::Result<()> {
+fn flush(stream: &mut Socket, session: &mut TlsSession) -> io::Result<()> {
     let mut records = Vec::new();
     session.take_output(&mut records);
     stream.write_all(&records)
@@ -362,7 +364,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-fn info(session: &Session, recipe: &Recipe, choice: &TlsChoice) -> Option<TlsInfo> {
+fn info(session: &TlsSession, recipe: &Recipe, choice: &TlsChoice) -> Option<TlsInfo> {
     let agreed = session.agreed()?;
     Some(TlsInfo {
         version: agreed.version,

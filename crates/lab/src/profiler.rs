@@ -15,7 +15,7 @@ use model::run::{Outcome, Target};
 use model::units::{NS_PER_MS, NS_PER_S};
 use probe::ask::{self, Patience};
 use profile::{Samples, pprof};
-use sources::Source;
+use sources::ProfileSource;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,21 +41,21 @@ const ASKED: [(ProfileKind, &str); 4] = [
 
 /// Takes profiles of one visit.
 pub(crate) struct Profiler {
-    sources: Vec<Source>,
+    sources: Vec<ProfileSource>,
     failures: Vec<String>,
     taking: Option<Taking>,
 }
 
 /// Profiles under way.
 struct Taking {
-    responses: Receiver<Response>,
+    responses: Receiver<Fetched>,
     awaited: usize,
     given_up: Arc<AtomicBool>,
     until: Instant,
 }
 
 /// What came of one question, and when it was asked.
-struct Response {
+struct Fetched {
     source: String,
     begin_ns: u64,
     raw: Result<Raw, String>,
@@ -157,8 +157,8 @@ impl Profiler {
 }
 
 impl Finished {
-    fn add(&mut self, response: Response, until: Instant) {
-        let Response { source, begin_ns, raw } = response;
+    fn add(&mut self, response: Fetched, until: Instant) {
+        let Fetched { source, begin_ns, raw } = response;
         let covered = raw.as_ref().map(Raw::covers).ok();
         match raw.and_then(|raw| raw.take_apart(until)) {
             Ok(taken) => {
@@ -229,7 +229,7 @@ enum Inquiry {
     Beside(Vec<u32>),
 }
 
-impl Source {
+impl ProfileSource {
     fn inquiries(&self) -> Vec<Inquiry> {
         match self {
             Self::Endpoint(address, pid) => ASKED
@@ -255,7 +255,7 @@ impl Inquiry {
         self,
         begin_ns: u64,
         seconds: u64,
-        responses: Sender<Response>,
+        responses: Sender<Fetched>,
         given_up: Arc<AtomicBool>,
     ) {
         thread::spawn(move || {
@@ -271,7 +271,7 @@ impl Inquiry {
                 Self::Beside(pids) => record(&pids).map(Raw::Beside),
             };
             // After a visit that ended early the receiver is gone.
-            let _ = responses.send(Response { source, begin_ns, raw });
+            let _ = responses.send(Fetched { source, begin_ns, raw });
         });
     }
 }

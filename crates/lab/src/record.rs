@@ -1,6 +1,6 @@
 //! What a run gathers while it goes on, and the record that comes of it.
 
-use crate::crews::{Crews, Size};
+use crate::crews::{CrewSize, Crews};
 use crate::fanout::{self, Stamps};
 use crate::level::Visit;
 use crate::preflight::Manners;
@@ -112,7 +112,7 @@ impl<'a> RunBuilder<'a> {
 
     /// The job of workers for a trial: that of the run, or one that an experiment makes of it.
     pub(crate) fn job(&self, trial: &Trial) -> Result<Job, EncodeError> {
-        let Size { connections_max, depth_max, threads } = Size::of(trial);
+        let CrewSize { connections_max, depth_max, threads } = CrewSize::of(trial);
         let tape = Tape::new(&trial.requests, depth_max)?.with_checks(&mix::checks(trial));
         Ok(Job {
             driver: trial.driver,

@@ -5,7 +5,7 @@ use crate::crews::Crews;
 use crate::error::LabError;
 use crate::level::{LevelContext, visit};
 use crate::record::RunBuilder;
-use judge::search::{Search, Step, TrialResult, trust};
+use judge::search::{NextTrial, Search, TrialResult, trust};
 use model::curve::Curve;
 use model::event::Event;
 use model::load::{Arrival, Level, Stop};
@@ -25,8 +25,8 @@ pub(crate) fn run(
     let mut index = 0;
     while run.outcome == Outcome::Complete {
         let (rate, duration_ns) = match search.step() {
-            Step::Trial { rate, duration_ns, .. } => (rate, duration_ns),
-            Step::Done(found) => {
+            NextTrial::Trial { rate, duration_ns, .. } => (rate, duration_ns),
+            NextTrial::Done(found) => {
                 answer = Some(found);
                 break;
             }

@@ -48,7 +48,7 @@ impl<'a> Road<'a> {
 }
 
 /// Where readings of this host come from.
-pub enum Source<'a> {
+pub enum ReadingSource<'a> {
     /// Threads of ours that read it.
     Live(Sampler, Option<DriftWatch>),
     /// A model of it.
@@ -57,7 +57,7 @@ pub enum Source<'a> {
     Ended,
 }
 
-impl Source<'_> {
+impl ReadingSource<'_> {
     /// Starts to watch the changes on this host, next to the sampler.
     pub fn live(sampler: Sampler) -> Self {
         Self::Live(sampler, DriftWatch::start())
@@ -91,7 +91,7 @@ impl Source<'_> {
 
 /// The probes' readings, written down as they come.
 pub struct Watch<'a> {
-    source: Source<'a>,
+    source: ReadingSource<'a>,
     near: Road<'a>,
     far: Option<FarWatch<'a>>,
     /// The server's threads in the last readings.
@@ -111,7 +111,7 @@ struct FarWatch<'a> {
 
 impl<'a> Watch<'a> {
     /// Takes readings from their source to the log.
-    pub fn new(source: Source<'a>, near: &'a mut Readings) -> Self {
+    pub fn new(source: ReadingSource<'a>, near: &'a mut Readings) -> Self {
         Self { source, near: Road::new(near), far: None, recent: VecDeque::new() }
     }
 
@@ -147,7 +147,7 @@ impl<'a> Watch<'a> {
 
     /// Ends both streams and writes the remaining readings.
     pub fn stop(&mut self) {
-        let source = std::mem::replace(&mut self.source, Source::Ended);
+        let source = std::mem::replace(&mut self.source, ReadingSource::Ended);
         self.near.log.add(&source.stop());
         if let Some(far) = &mut self.far {
             far.stop();
@@ -262,7 +262,7 @@ mod tests {
     fn a_short_window_whose_probe_died_at_its_beginning_is_not_whole() {
         let (begin_ns, second) = (10 * NS_PER_S, (10 * NS_PER_S, 11 * NS_PER_S));
         let (mut near, mut log) = (Readings::nameless().unwrap(), Readings::nameless().unwrap());
-        let source = Source::live(Sampler::start(Config::default()));
+        let source = ReadingSource::live(Sampler::start(Config::default()));
         let mut watch = Watch::new(source, &mut near);
         watch.far = Some(far(&mut log, begin_ns + 200 * NS_PER_MS));
         assert_eq!(watch.far_inside(second), Some(Vec::new()));

@@ -9,7 +9,7 @@
 mod entry;
 mod story;
 
-pub(crate) use entry::{Begin, Ended, Entry, Header, VERSION};
+pub(crate) use entry::{Begin, ChangeEnd, Entry, Header, VERSION};
 pub(crate) use story::{Open, Recorded, Story};
 
 use crate::error::TuneError;

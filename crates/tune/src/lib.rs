@@ -40,7 +40,7 @@ mod tests;
 
 pub use self::host::{Device, Host, Interrupt, Profile, Split, Wish};
 pub use ::host::CpuSet;
-pub use advise::{Asked, advise};
+pub use advise::{RunCommands, advise};
 pub use apply::{Applied, ApplyOptions, DEADLINE, DEADLINE_MAX, Disruption, Watch, apply, places};
 pub use error::TuneError;
 pub use export::{Durable, Form, export};
@@ -49,7 +49,7 @@ pub use held::{is_changed, put_back_abandoned};
 pub use journal::{Journal, journal_folder};
 pub use knob::{Act, Ask, Effect, Knob, Proposal, Sign};
 pub use knobs::{GENERATOR, REGISTRY};
-pub use place::{Format, Place, PlaceError, Seen, Setting};
+pub use place::{DriverSetting, Format, Place, PlaceError, Seen};
 pub use plan::{Change, Planned, find, plan};
 pub use revert::{Which, revert};
 pub use server::{ServerChange, Taken};

@@ -13,7 +13,7 @@ pub mod masks;
 pub mod qdisc;
 pub mod threads;
 
-pub use ethtool::Setting;
+pub use ethtool::DriverSetting;
 pub use file::Format;
 
 use crate::host::Host;
@@ -46,7 +46,7 @@ pub enum Place {
         /// Name of the device.
         device: String,
         /// Which.
-        setting: Setting,
+        setting: DriverSetting,
     },
     /// The queueing discipline at the root of a device.
     Qdisc {
@@ -374,10 +374,10 @@ mod tests {
     #[test]
     fn a_place_outlives_the_process_that_names_it() {
         let device = || "eth0".to_string();
-        let feature = Setting::Feature("rx-gro".to_string());
+        let feature = DriverSetting::Feature("rx-gro".to_string());
         let all = [
             Place::file("/proc/irq/7/smp_affinity_list", Format::List),
-            Place::Ethtool { device: device(), setting: Setting::Rings },
+            Place::Ethtool { device: device(), setting: DriverSetting::Rings },
             Place::Ethtool { device: device(), setting: feature },
             Place::Qdisc { device: device() },
             Place::Threads { pid: 7, started_ticks: 9 },

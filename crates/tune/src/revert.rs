@@ -4,7 +4,7 @@ use crate::children;
 use crate::clock;
 use crate::error::TuneError;
 use crate::host::Host;
-use crate::journal::{Begin, Ended, Entry, Header, Journal, Lock, Open, Recorded, Story};
+use crate::journal::{Begin, ChangeEnd, Entry, Header, Journal, Lock, Open, Recorded, Story};
 use crate::namespace;
 use crate::process;
 use crate::reach::{Elsewhere, Reach};
@@ -158,7 +158,7 @@ struct Around<'a> {
 }
 
 impl Around<'_> {
-    fn put_back(&self, change: &Recorded) -> (Row, Option<Ended>) {
+    fn put_back(&self, change: &Recorded) -> (Row, Option<ChangeEnd>) {
         let begin = &change.begin;
         let (now, fate, note) = match self.reach.elsewhere(begin) {
             Some(Elsewhere::Ended(why)) => (None, Fate::Gone, why),
@@ -166,10 +166,10 @@ impl Around<'_> {
             None => self.compare_and_swap(change),
         };
         let ended = match fate {
-            Fate::Reverted => Some(Ended::Reverted),
-            Fate::Gone if self.absent == Absent::Ends => Some(Ended::Gone),
+            Fate::Reverted => Some(ChangeEnd::Reverted),
+            Fate::Gone if self.absent == Absent::Ends => Some(ChangeEnd::Gone),
             // Nothing that was written outlives a boot: whatever it is now, it is not ours.
-            Fate::Drifted if self.reach.is_earlier_boot() => Some(Ended::Gone),
+            Fate::Drifted if self.reach.is_earlier_boot() => Some(ChangeEnd::Gone),
             _ => None,
         };
         (begin.row(now, fate, note), ended)

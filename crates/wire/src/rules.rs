@@ -31,7 +31,7 @@ struct Needle {
 
 /// What must be remembered of the body under way on one connection.
 #[derive(Debug, Clone, Default)]
-pub struct Progress {
+pub struct BodyProgress {
     length: u64,
     /// Bytes of the needle matched at the end of the last piece; its whole length when found.
     matched: u32,
@@ -43,7 +43,7 @@ pub struct Examined<'a> {
     /// Against what.
     pub rules: &'a Rules,
     /// How far it is.
-    pub progress: &'a mut Progress,
+    pub progress: &'a mut BodyProgress,
 }
 
 impl Rules {
@@ -59,7 +59,7 @@ impl Rules {
 
     /// The response is complete: the first check that it failed, if any. The progress begins anew.
     #[inline]
-    pub fn verdict(&self, progress: &mut Progress, status: u16) -> Option<Check> {
+    pub fn verdict(&self, progress: &mut BodyProgress, status: u16) -> Option<Check> {
         let failed = if self.statuses.as_ref().is_some_and(|good| !good.holds(status)) {
             Some(Check::Status)
         } else if self.lengths.is_some_and(|good| !good.holds(progress.length)) {
@@ -74,14 +74,14 @@ impl Rules {
     }
 
     #[inline]
-    fn wrong_hash(&self, progress: &mut Progress) -> Option<Check> {
+    fn wrong_hash(&self, progress: &mut BodyProgress) -> Option<Check> {
         let good = self.digest.as_ref()?;
         let is_good = progress.hash.finalize_reset()[..] == good.0;
         (!is_good).then_some(Check::Sha256)
     }
 }
 
-impl Progress {
+impl BodyProgress {
     /// Forgets the body under way.
     #[inline]
     pub fn restart(&mut self) {

@@ -15,7 +15,7 @@
 use super::{Cause, Requester, Worker};
 use crate::checks::Checks;
 use crate::driver::{Buffer, Driver, End, SlotId};
-use crate::flight::Run;
+use crate::flight::Batch;
 use crate::ledger::{Ledger, Stamp, Streak};
 use crate::tally::{self, Tally};
 use model::tick::{Connections, ErrorClass, Tick};
@@ -25,7 +25,7 @@ use wire::session::Session;
 use wire::tape::Tape;
 
 /// What is sent, as far as its responses are concerned.
-trait Kind {
+trait SentKind {
     /// Whether responses have targets or checks.
     const IS_MIXED: bool;
 }
@@ -36,11 +36,11 @@ struct Plain;
 /// More than one target, or checks.
 struct Mixed;
 
-impl Kind for Plain {
+impl SentKind for Plain {
     const IS_MIXED: bool = false;
 }
 
-impl Kind for Mixed {
+impl SentKind for Mixed {
     const IS_MIXED: bool = true;
 }
 
@@ -63,7 +63,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     /// Takes all responses out of a buffer; says why when the connection is of no more use.
     #[inline]
-    fn read_responses<K: Kind>(
+    fn read_responses<K: SentKind>(
         &mut self,
         slot: SlotId,
         at_ns: u64,
@@ -144,7 +144,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     fn fail_one(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
         let Some(&run) = self.flights.oldest(slot) else { return };
         self.flights.land(slot, Oldest, 1, self.tape.advance(run.position, 1));
-        self.fail(Run { count: 1, ..run }, class, at_ns);
+        self.fail(Batch { count: 1, ..run }, class, at_ns);
     }
 }
 
@@ -163,10 +163,10 @@ impl<S: Session> Books<'_, S> {
     /// how many, and why when the connection is of no more use; `run` goes on behind them.
     // Measured: a call here costs an eighth of a request.
     #[inline(always)]
-    fn read<K: Kind>(
+    fn read<K: SentKind>(
         &mut self,
         (slot, state): (SlotId, &mut Requester<S>),
-        run: &mut Run,
+        run: &mut Batch,
         input: &mut &[u8],
         at_ns: u64,
     ) -> (u32, Option<Cause>) {
@@ -196,7 +196,7 @@ impl<S: Session> Books<'_, S> {
 
     /// Lets a session receive the response to the request at `position`.
     #[inline(always)]
-    fn receive<K: Kind>(
+    fn receive<K: SentKind>(
         &mut self,
         (slot, session): (SlotId, &mut S),
         input: &mut &[u8],
@@ -213,11 +213,11 @@ impl<S: Session> Books<'_, S> {
     /// Books the response to the first request of `run`, which `streak` is of. Returns 1 when it
     /// answers a measured request, else 0.
     #[inline]
-    fn book<K: Kind>(
+    fn book<K: SentKind>(
         &mut self,
         streak: &mut Streak,
         slot: SlotId,
-        run: &Run,
+        run: &Batch,
         at_ns: u64,
         response: Response,
     ) -> u64 {
@@ -250,6 +250,6 @@ fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Opti
 }
 
 #[inline]
-fn stamp_of(run: &Run) -> Stamp {
+fn stamp_of(run: &Batch) -> Stamp {
     Stamp { planned_ns: run.planned_ns, sent_ns: run.sent_ns, epoch: run.epoch }
 }

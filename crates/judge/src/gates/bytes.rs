@@ -32,12 +32,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     if stray > 0 {
         why += &format!(", and {} that nothing had asked for", show_bytes(stray as f64));
     }
-    Checked {
-        ok: Some(apart <= 0.02),
-        measured: Some(apart * 100.0),
-        bound: BOUND.to_string(),
-        why,
-    }
+    Checked::share(apart, 0.02, BOUND, why)
 }
 
 /// Bytes that requests without a whole response may have read.

@@ -31,12 +31,7 @@ pub fn check(case: &Case<'_>) -> Checked {
         let seconds = (longest_ns / SHARE_GOOD / 1e9).ceil();
         why += &format!("; ten times the latency would do: -d {seconds}");
     }
-    Checked {
-        ok: Some(share <= 0.20),
-        measured: Some(share * 100.0),
-        bound: BOUND.to_string(),
-        why,
-    }
+    Checked::share(share, 0.20, BOUND, why)
 }
 
 /// Requests in flight at the edges are counted or not by chance, at most all of them.

@@ -29,7 +29,7 @@ pub struct Experiment {
     /// The resource that is made smaller or larger.
     pub resource: Resource,
     /// How.
-    pub change: Change,
+    pub change: BlockChange,
     /// In words, with figures.
     pub what: String,
     /// Capacity while changed over its base; nothing when only the blocks will tell.
@@ -38,7 +38,7 @@ pub struct Experiment {
 
 /// The change in the changed blocks.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum BlockChange {
     /// Another load.
     Load(Level),
     /// Another number of worker threads.
@@ -186,7 +186,7 @@ fn design(resource: Resource, facts: &Facts, confirm: &Confirm) -> Option<Experi
         Resource::ClientCpu => client_cpu(facts)?,
         Resource::ResponseBytes => {
             let route = confirm.route.clone()?;
-            (Change::Route(route.clone()), format!("responses of {route}"), None)
+            (BlockChange::Route(route.clone()), format!("responses of {route}"), None)
         }
         Resource::ServerCpu if confirm.touch == Touch::Server => server_cpu(facts)?,
         Resource::ServerCpus if confirm.touch == Touch::Server => server_cpus(facts)?,
@@ -195,7 +195,7 @@ fn design(resource: Resource, facts: &Facts, confirm: &Confirm) -> Option<Experi
     Some(Experiment { resource, change, what, factor })
 }
 
-type Design = (Change, String, Option<f64>);
+type Design = (BlockChange, String, Option<f64>);
 
 fn in_flight(facts: &Facts) -> Option<Design> {
     let level = &facts.level;
@@ -210,7 +210,7 @@ fn in_flight(facts: &Facts) -> Option<Design> {
     let changed = Level { connections: then, spare: 0, ..level.clone() };
     let in_flight = |connections: u32| u64::from(connections) * u64::from(depth);
     let what = format!("{} instead of {} requests in flight", in_flight(then), in_flight(now));
-    Some((Change::Load(changed), what, Some(f64::from(then) / f64::from(now))))
+    Some((BlockChange::Load(changed), what, Some(f64::from(then) / f64::from(now))))
 }
 
 fn offered_rate(facts: &Facts) -> Option<Design> {
@@ -218,7 +218,7 @@ fn offered_rate(facts: &Facts) -> Option<Design> {
     let (now, arrivals) = (curve.constant_rate()?, *arrivals);
     let arrival = Arrival::Open { curve: Curve::constant(now * GROWTH), arrivals };
     let what = format!("{:.0} instead of {now:.0} requests per second asked for", now * GROWTH);
-    Some((Change::Load(Level { arrival, ..facts.level.clone() }), what, Some(GROWTH)))
+    Some((BlockChange::Load(Level { arrival, ..facts.level.clone() }), what, Some(GROWTH)))
 }
 
 fn connections(facts: &Facts) -> Option<Design> {
@@ -233,7 +233,7 @@ fn connections(facts: &Facts) -> Option<Design> {
         "{then} connections with {depth} in flight each instead of {} with {}",
         level.connections, level.depth
     );
-    Some((Change::Load(changed), what, Some(0.5)))
+    Some((BlockChange::Load(changed), what, Some(0.5)))
 }
 
 fn client_loops(facts: &Facts) -> Option<Design> {
@@ -243,7 +243,7 @@ fn client_loops(facts: &Facts) -> Option<Design> {
         return None;
     }
     let what = format!("{then} instead of {now} worker threads");
-    Some((Change::Threads(then), what, Some(f64::from(then) / f64::from(now))))
+    Some((BlockChange::Threads(then), what, Some(f64::from(then) / f64::from(now))))
 }
 
 fn client_cpu(facts: &Facts) -> Option<Design> {
@@ -254,7 +254,7 @@ fn client_cpu(facts: &Facts) -> Option<Design> {
     let share = 1.0 - CUT;
     let what = format!("{:.0} % of the generator's CPU time burnt", share * 100.0);
     // The share that was really burnt is measured.
-    Some((Change::Burn { share, cpus }, what, None))
+    Some((BlockChange::Burn { share, cpus }, what, None))
 }
 
 fn server_cpu(facts: &Facts) -> Option<Design> {
@@ -263,7 +263,7 @@ fn server_cpu(facts: &Facts) -> Option<Design> {
     let percent = CUT * 100.0;
     let what =
         format!("a server CPU quota of {percent:.0} %: {cpus:.2} instead of {capacity:.2} CPUs");
-    Some((Change::ServerQuota { cpus }, what, Some(CUT)))
+    Some((BlockChange::ServerQuota { cpus }, what, Some(CUT)))
 }
 
 fn server_cpus(facts: &Facts) -> Option<Design> {
@@ -271,5 +271,5 @@ fn server_cpus(facts: &Facts) -> Option<Design> {
     let (_, rest) = facts.server_cpus.split_last().filter(|(_, rest)| !rest.is_empty())?;
     let what = format!("{} instead of {now} CPUs for the server", rest.len());
     let factor = rest.len() as f64 / now as f64;
-    Some((Change::ServerMask { cpus: rest.to_vec() }, what, Some(factor)))
+    Some((BlockChange::ServerMask { cpus: rest.to_vec() }, what, Some(factor)))
 }

@@ -81,19 +81,19 @@ fn the_named_walls_resource_comes_first_and_a_rival_follows() {
     let verdict = named(WallId::S3, Confidence::Probable);
     let planned = plan(&verdict, &facts(), &touching());
     assert_eq!(resources(&planned), [Resource::ServerCpu, Resource::InFlight]);
-    assert_eq!(planned[0].change, Change::ServerQuota { cpus: 0.2 });
+    assert_eq!(planned[0].change, BlockChange::ServerQuota { cpus: 0.2 });
     assert_eq!(planned[0].factor, Some(0.8));
     let untouched = plan(&verdict, &facts(), &free());
     assert_eq!(resources(&untouched), [Resource::InFlight], "nothing of the server is changed");
     let quota_unknown = Facts { server_capacity: None, ..facts() };
     let masked = plan(&verdict, &quota_unknown, &touching());
-    assert_eq!(masked[0].change, Change::ServerMask { cpus: vec![0] });
+    assert_eq!(masked[0].change, BlockChange::ServerMask { cpus: vec![0] });
 }
 
 #[test]
 fn the_load_grows_by_a_quarter_or_is_halved_far_beyond_the_knee() {
     let load = |facts: &Facts| match &plan(&undecided(), facts, &free())[0] {
-        Experiment { change: Change::Load(level), factor, .. } => {
+        Experiment { change: BlockChange::Load(level), factor, .. } => {
             (level.connections, level.connections_max(), factor.unwrap())
         }
         other => panic!("{other:?}"),
@@ -118,7 +118,7 @@ fn threads_are_doubled_where_cpus_allow_and_halved_else() {
         let verdict = named(WallId::C2, Confidence::Suspected);
         let planned = plan(&verdict, &facts, &free());
         planned.into_iter().find_map(|one| match one.change {
-            Change::Threads(threads) => Some((threads, one.factor)),
+            BlockChange::Threads(threads) => Some((threads, one.factor)),
             _ => None,
         })
     };

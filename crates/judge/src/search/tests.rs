@@ -43,11 +43,11 @@ fn search(
     let mut spent_ns = 0;
     for _ in 0..1000 {
         match search.step() {
-            Step::Done(answer) => {
+            NextTrial::Done(answer) => {
                 assert!(spent_ns <= config.budget_ns, "{spent_ns} ns were spent");
                 return (answer, search.trials().to_vec());
             }
-            Step::Trial { rate, duration_ns, .. } => {
+            NextTrial::Trial { rate, duration_ns, .. } => {
                 assert!(rate > 0.0 && duration_ns > 0);
                 assert_eq!(search.step(), search.step(), "asking again changes nothing");
                 let (standing, trust) = system(rate, duration_ns as f64 / 1e9);

@@ -24,13 +24,11 @@ pub fn test(case: &Case<'_>) -> Test {
     if overflows == 0 || !(connecting_is_slow(case) || unserved(case) > 0) {
         return Test::NotSeen;
     }
-    let mut seen = Seen::default().with(
-        Family::HardCounter,
+    let mut seen = Seen::counted(
         "server",
         "/proc/net/netstat",
         "TcpExt.ListenOverflows in the window",
         format!("+{overflows}"),
-        "any",
     );
     if let Some(queue) = case.far().listeners.filter(|queue| queue.queued >= queue.backlog) {
         seen = seen.with(

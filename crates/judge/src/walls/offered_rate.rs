@@ -37,15 +37,12 @@ pub fn test(case: &Case<'_>) -> Test {
     if keeps_up(case) != Some(true) || !(is_prompt || is_harmless) {
         return Test::NotSeen;
     }
-    let seen = Seen::default().with(
-        Family::RampShape,
-        "client",
-        "engine",
-        "good responses over planned requests",
-        percent(achieved),
-        "over 99 %",
-    );
+    let seen = reached("good responses over planned requests", percent(achieved), "over 99 %");
     Test::Seen(seen.next(format!("offer more: -R {:.0}", offered * 1.25)))
+}
+
+fn reached(field: &str, value: String, rule: &str) -> Seen {
+    Seen::default().with(Family::RampShape, "client", "engine", field, value, rule)
 }
 
 /// Share of requests without a free connection that leaves 99 % of the lag to the generator.
@@ -68,10 +65,7 @@ fn devices(case: &Case<'_>) -> Test {
     if achieved < DEVICES_MIN {
         return Test::NotSeen;
     }
-    let seen = Seen::default().with(
-        Family::RampShape,
-        "client",
-        "engine",
+    let seen = reached(
         "connections established over devices / hold",
         percent(achieved),
         "over 95 %: the time to connect does not matter",
@@ -82,10 +76,7 @@ fn devices(case: &Case<'_>) -> Test {
 /// Devices that stay: all are there.
 fn all_held(case: &Case<'_>) -> Seen {
     let connections = &case.point.connections;
-    let seen = Seen::default().with(
-        Family::RampShape,
-        "client",
-        "engine",
+    let seen = reached(
         "connections held, of devices",
         format!("{} of {}", connections.opened, connections.asked),
         "all",

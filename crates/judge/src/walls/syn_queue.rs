@@ -12,7 +12,7 @@
 //! trip.
 //! Source: Linux net/ipv4/tcp_input.c (tcp_conn_request), networking/ip-sysctl.rst.
 
-use super::{Family, Seen, Test, accept_queue};
+use super::{Seen, Test, accept_queue};
 use crate::case::Case;
 
 /// Share of the dropped SYNs that the accept queue may leave unexplained: both counters are not
@@ -34,13 +34,11 @@ pub fn test(case: &Case<'_>) -> Test {
     if !is_full || overflows > 0 || !accept_queue::connecting_is_slow(case) {
         return Test::NotSeen;
     }
-    let mut seen = Seen::default().with(
-        Family::HardCounter,
+    let mut seen = Seen::counted(
         "server",
         "/proc/net/netstat",
         "TCPReqQFullDrop, TCPReqQFullDoCookies, ListenDrops not of the accept queue",
         format!("+{dropped}, +{cookies}, +{unexplained}"),
-        "any",
     );
     seen = accept_queue::with_slow_connects(case, seen);
     if dropped + cookies == 0 {

@@ -57,7 +57,7 @@ pub struct How<'a> {
 
 /// How a target ended.
 #[derive(Debug, Default)]
-pub struct Ended {
+pub struct TargetExit {
     /// Its last line.
     pub stopped: Option<Value>,
     /// Why it cannot be trusted, if so.
@@ -158,11 +158,11 @@ impl Process {
     }
 
     /// Ends it in order.
-    pub fn end(mut self) -> Ended {
+    pub fn end(mut self) -> TargetExit {
         if let Ok(Some(status)) = self.child.try_wait() {
             self.is_ended = true;
             let fault = self.told(&format!("died during the cell ({})", ending(Some(status))));
-            return Ended { stopped: None, fault: Some(fault) };
+            return TargetExit { stopped: None, fault: Some(fault) };
         }
         signal(self.child.id());
         let stopped = self.last_line();
@@ -174,7 +174,7 @@ impl Process {
                 Some(self.told(&format!("did not end well ({})", ending(Some(status)))))
             }
         };
-        Ended { stopped, fault }
+        TargetExit { stopped, fault }
     }
 
     /// The last line that is JSON; it comes before the end of the output.

@@ -20,7 +20,7 @@ const ADDRESSES_MAX: usize = 256;
 const CPU_PART_MIN: u64 = 100;
 
 /// A source of profiles.
-pub(super) enum Source {
+pub(super) enum ProfileSource {
     /// An endpoint of a Go server, and its process when that is known.
     Endpoint(SocketAddr, Option<u32>),
     /// `perf`, about these processes.
@@ -34,7 +34,7 @@ pub(super) fn find(
     choice: &ProfileChoice,
     target: &Target,
     trial: &Trial,
-) -> (Vec<Source>, Vec<String>) {
+) -> (Vec<ProfileSource>, Vec<String>) {
     let pids = target.server.as_ref().map_or(Vec::new(), |server| tree(server.pid));
     let unknown = || {
         "the server's processes are not known on this host; name its endpoints, for example \
@@ -44,17 +44,18 @@ pub(super) fn find(
     match choice {
         ProfileChoice::Addresses(addresses) => {
             let owners = probe::listened_by(&pids).unwrap_or_default();
-            let source =
-                |address: &SocketAddr| Source::Endpoint(*address, owners.get(address).copied());
+            let source = |address: &SocketAddr| {
+                ProfileSource::Endpoint(*address, owners.get(address).copied())
+            };
             (addresses.iter().map(source).collect(), Vec::new())
         }
         _ if pids.is_empty() => (Vec::new(), vec![unknown()]),
-        ProfileChoice::Perf => (vec![Source::Perf(pids)], Vec::new()),
+        ProfileChoice::Perf => (vec![ProfileSource::Perf(pids)], Vec::new()),
         ProfileChoice::Auto => {
             let ports = trial.addresses.iter().filter_map(|address| address.port()).collect();
             match endpoints(&pids, &ports) {
                 Ok(endpoints) => (with_perf(endpoints, &pids), Vec::new()),
-                Err(why) => (vec![Source::Perf(pids)], vec![why]),
+                Err(why) => (vec![ProfileSource::Perf(pids)], vec![why]),
             }
         }
     }
@@ -83,7 +84,7 @@ fn has_profiles(address: SocketAddr) -> bool {
 }
 
 /// Endpoints, and `perf` for the processes without one that do some of the work.
-fn with_perf(endpoints: BTreeMap<SocketAddr, u32>, pids: &[u32]) -> Vec<Source> {
+fn with_perf(endpoints: BTreeMap<SocketAddr, u32>, pids: &[u32]) -> Vec<ProfileSource> {
     let told: BTreeSet<u32> = endpoints.values().copied().collect();
     let used =
         |pid: &u32| host::process::stat(*pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks);
@@ -91,12 +92,14 @@ fn with_perf(endpoints: BTreeMap<SocketAddr, u32>, pids: &[u32]) -> Vec<Source> 
     let does_work = |pid: &u32| told.is_empty() || used(pid) * CPU_PART_MIN > all;
     let others: Vec<u32> =
         pids.iter().copied().filter(|pid| !told.contains(pid) && does_work(pid)).collect();
-    let mut sources: Vec<Source> =
-        endpoints.into_iter().map(|(address, pid)| Source::Endpoint(address, Some(pid))).collect();
+    let mut sources: Vec<ProfileSource> = endpoints
+        .into_iter()
+        .map(|(address, pid)| ProfileSource::Endpoint(address, Some(pid)))
+        .collect();
     match sources.is_empty() {
         _ if others.is_empty() => {}
-        true => sources.push(Source::Perf(others)),
-        false => sources.push(Source::Beside(others)),
+        true => sources.push(ProfileSource::Perf(others)),
+        false => sources.push(ProfileSource::Beside(others)),
     }
     sources
 }

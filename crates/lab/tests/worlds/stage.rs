@@ -3,7 +3,7 @@
 use engine::Crew;
 use engine::job::Job;
 use engine::simulate::generator::Generator;
-use engine::simulate::host::Host;
+use engine::simulate::host::HostModel;
 use engine::simulate::server::{Discipline, Entry, Server, Service};
 use engine::simulate::world::{Plan, Visit, World};
 use lab::Logs;
@@ -52,7 +52,7 @@ impl Drawn {
     /// A world whose generator is on time, with a load of one level that is measured for two
     /// seconds.
     pub fn new(seed: u64, server: Server, level: Level) -> Self {
-        let (generator, host) = (Generator::default(), Host::default());
+        let (generator, host) = (Generator::default(), HostModel::default());
         Self { plan: Plan { server, generator, host, seed }, trial: trial(seed, vec![level]) }
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use model::tuning::{CpuSignal, Scope, TakesEffect};
 
-const ASKED: Asked<'static> = Asked {
+const ASKED: RunCommands<'static> = RunCommands {
     run: "run-1",
     command: "ceiling load http://h/",
     longer: "ceiling load http://h/ -d 20s",

@@ -18,7 +18,7 @@ pub(crate) enum Entry {
     /// It was written, and this is what it reads as.
     Written { seq: usize, seen: Seen },
     /// It is over with a change.
-    Ended { seq: usize, how: Ended },
+    Ended { seq: usize, how: ChangeEnd },
     /// The deadline no longer counts.
     Kept,
     /// It is over with all of them.
@@ -94,7 +94,7 @@ pub(crate) struct Begin {
 /// How it ended with a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Ended {
+pub(crate) enum ChangeEnd {
     /// It is as it was before.
     Reverted,
     /// What it belonged to is gone.

@@ -1,6 +1,6 @@
 //! A transaction as its lines tell it, and the file they are appended to.
 
-use super::entry::{Begin, Ended, Entry, Header, VERSION};
+use super::entry::{Begin, ChangeEnd, Entry, Header, VERSION};
 use crate::error::TuneError;
 use crate::place::Seen;
 use crate::trust;
@@ -23,13 +23,13 @@ pub(crate) struct Story {
     /// Its changes in the order they were begun.
     pub(crate) changes: Vec<Recorded>,
     /// Where it stands.
-    stage: Stage,
+    stage: ChangeState,
     /// How much of the file is whole lines.
     whole_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum ChangeState {
     Begun,
     Kept,
     Closed,
@@ -43,7 +43,7 @@ pub(crate) struct Recorded {
     /// What it read as afterwards; nothing when that was not reached.
     pub(crate) written: Option<Seen>,
     /// How it ended.
-    pub(crate) ended: Option<Ended>,
+    pub(crate) ended: Option<ChangeEnd>,
 }
 
 impl Recorded {
@@ -57,7 +57,7 @@ impl Recorded {
 impl Story {
     /// A transaction without changes.
     pub(crate) fn begun(header: Header) -> Self {
-        Self { header, changes: Vec::new(), stage: Stage::Begun, whole_bytes: 0 }
+        Self { header, changes: Vec::new(), stage: ChangeState::Begun, whole_bytes: 0 }
     }
 
     /// Its name.
@@ -67,12 +67,12 @@ impl Story {
 
     /// Whether nothing is left to do.
     pub(crate) fn is_closed(&self) -> bool {
-        self.stage == Stage::Closed
+        self.stage == ChangeState::Closed
     }
 
     /// Whether the user kept it.
     pub(crate) fn is_kept(&self) -> bool {
-        self.stage == Stage::Kept
+        self.stage == ChangeState::Kept
     }
 
     /// Changes that are not over.
@@ -132,11 +132,11 @@ impl Story {
             Entry::Ended { seq, how } => {
                 self.changes.get_mut(seq).ok_or_else(|| of(seq))?.ended = Some(how);
             }
-            Entry::Kept => self.stage = Stage::Kept,
+            Entry::Kept => self.stage = ChangeState::Kept,
             Entry::Closed if self.open_changes().next().is_some() => {
                 return Err("it closes a transaction with changes that are not over".to_string());
             }
-            Entry::Closed => self.stage = Stage::Closed,
+            Entry::Closed => self.stage = ChangeState::Closed,
         }
         Ok(())
     }

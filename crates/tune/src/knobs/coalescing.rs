@@ -11,7 +11,7 @@
 
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
-use crate::place::{Place, Setting, ethtool};
+use crate::place::{DriverSetting, Place, ethtool};
 use crate::predict;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
@@ -37,7 +37,7 @@ const SOFTIRQ_MIN: f64 = 0.1;
 fn places(host: &Host, wish: &Wish) -> Vec<Place> {
     let of = |device: &crate::host::Device| Place::Ethtool {
         device: device.name.clone(),
-        setting: Setting::Coalescing,
+        setting: DriverSetting::Coalescing,
     };
     host.meant(wish).map(of).collect()
 }

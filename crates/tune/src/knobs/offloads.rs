@@ -12,7 +12,7 @@
 
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
-use crate::place::{Place, Setting};
+use crate::place::{DriverSetting, Place};
 use crate::predict;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
@@ -46,7 +46,7 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
     let of = |device: &crate::host::Device| {
         let place = |name: &&str| Place::Ethtool {
             device: device.name.clone(),
-            setting: Setting::Feature(name.to_string()),
+            setting: DriverSetting::Feature(name.to_string()),
         };
         FEATURES.iter().map(place).collect::<Vec<_>>()
     };

@@ -8,7 +8,7 @@ use crate::host::{Host, Wish};
 use crate::plan::{Planned, plan};
 use crate::revert::{Which, revert};
 use crate::status::{drift, standing, status};
-use crate::{Change, Place, Seen, Setting};
+use crate::{Change, DriverSetting, Place, Seen};
 use model::tuning::{Fate, Row};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -158,7 +158,7 @@ fn rings_and_a_failure(ground: &Ground) -> Vec<Planned> {
     let value = "rx 256 tx 256".to_string();
     planned[0].row.place = "eth0 rings".to_string();
     planned[0].change = Some(Change {
-        place: Place::Ethtool { device: "eth0".to_string(), setting: Setting::Rings },
+        place: Place::Ethtool { device: "eth0".to_string(), setting: DriverSetting::Rings },
         wanted: "rx 512 tx 512".to_string(),
         seen: Seen { raw: value.clone(), value },
     });
