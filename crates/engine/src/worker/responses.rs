@@ -89,14 +89,14 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     break;
                 }
             };
-            let Some(&(mut run)) = self.flights.of(slot, request) else {
+            let Some(&(mut batch)) = self.flights.of(slot, request) else {
                 // Dealt with behind the loop, which is the shorter for it.
                 break;
             };
             let landed;
-            (landed, cause) = books.read::<K>((slot, state), &mut run, &mut input, at_ns);
+            (landed, cause) = books.read::<K>((slot, state), &mut batch, &mut input, at_ns);
             state.responses += u64::from(landed);
-            self.flights.land(slot, request, landed, run.position);
+            self.flights.land(slot, request, landed, batch.position);
         }
         if cause.is_none() && !input.is_empty() {
             cause = unasked(input, &mut self.recorder.tick, self.pool.counts_mut());
@@ -112,12 +112,12 @@ impl<D: Driver, S: Session> Worker<D, S> {
         };
         let state = self.pool.state(slot);
         state.peer_ended = true;
-        let Some(&run) = self.flights.oldest(slot) else {
+        let Some(&batch) = self.flights.oldest(slot) else {
             return self.abandon(slot, Cause::Order, at_ns);
         };
         match state.session.end() {
             Ok(Some(response)) if end == End::Closed => {
-                self.flights.land(slot, Oldest, 1, self.tape.advance(run.position, 1));
+                self.flights.land(slot, Oldest, 1, self.tape.advance(batch.position, 1));
                 state.responses += 1;
                 let mut books = Books::<S> {
                     tape: &self.tape,
@@ -127,8 +127,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     tally: &mut self.tally,
                     tick: &mut self.recorder.tick,
                 };
-                let mut streak = books.ledger.streak(stamp_of(&run));
-                state.served += books.book::<Mixed>(&mut streak, slot, &run, at_ns, response);
+                let mut streak = books.ledger.streak(stamp_of(&batch));
+                state.served += books.book::<Mixed>(&mut streak, slot, &batch, at_ns, response);
                 books.ledger.settle(books.tick, streak, at_ns);
                 self.abandon(slot, Cause::Order, at_ns);
             }
@@ -142,9 +142,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     /// The oldest request of a connection failed.
     fn fail_one(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
-        let Some(&run) = self.flights.oldest(slot) else { return };
-        self.flights.land(slot, Oldest, 1, self.tape.advance(run.position, 1));
-        self.fail(Batch { count: 1, ..run }, class, at_ns);
+        let Some(&batch) = self.flights.oldest(slot) else { return };
+        self.flights.land(slot, Oldest, 1, self.tape.advance(batch.position, 1));
+        self.fail(Batch { count: 1, ..batch }, class, at_ns);
     }
 }
 
@@ -160,24 +160,24 @@ struct Books<'a, S: Session> {
 
 impl<S: Session> Books<'_, S> {
     /// Reads the responses to requests that were sent together, as far as they are here. Returns
-    /// how many, and why when the connection is of no more use; `run` goes on behind them.
+    /// how many, and why when the connection is of no more use; `batch` goes on behind them.
     // Measured: a call here costs an eighth of a request.
     #[inline(always)]
     fn read<K: SentKind>(
         &mut self,
         (slot, state): (SlotId, &mut Requester<S>),
-        run: &mut Batch,
+        batch: &mut Batch,
         input: &mut &[u8],
         at_ns: u64,
     ) -> (u32, Option<Cause>) {
-        let mut streak = self.ledger.streak(stamp_of(run));
+        let mut streak = self.ledger.streak(stamp_of(batch));
         let (mut landed, mut cause) = (0, None);
-        while landed < run.count && !input.is_empty() {
-            match self.receive::<K>((slot, &mut state.session), input, run.position) {
+        while landed < batch.count && !input.is_empty() {
+            match self.receive::<K>((slot, &mut state.session), input, batch.position) {
                 Ok(Some(response)) => {
-                    state.served += self.book::<K>(&mut streak, slot, run, at_ns, response);
+                    state.served += self.book::<K>(&mut streak, slot, batch, at_ns, response);
                     landed += 1;
-                    run.position = self.tape.advance(run.position, 1);
+                    batch.position = self.tape.advance(batch.position, 1);
                     if !response.reusable {
                         cause = Some(Cause::Order);
                         break;
@@ -210,27 +210,27 @@ impl<S: Session> Books<'_, S> {
         }
     }
 
-    /// Books the response to the first request of `run`, which `streak` is of. Returns 1 when it
+    /// Books the response to the first request of `batch`, which `streak` is of. Returns 1 when it
     /// answers a measured request, else 0.
     #[inline]
     fn book<K: SentKind>(
         &mut self,
         streak: &mut Streak,
         slot: SlotId,
-        run: &Batch,
+        batch: &Batch,
         at_ns: u64,
         response: Response,
     ) -> u64 {
         if !K::IS_MIXED {
             return self.ledger.response(self.tick, streak, at_ns, response);
         }
-        let failed = self.checks.verdict(slot, run.position, response);
-        if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
-            self.tally.response(run, at_ns, response, failed);
+        let failed = self.checks.verdict(slot, batch.position, response);
+        if self.tally.is_kept() && self.ledger.is_window(batch.epoch) {
+            self.tally.response(batch, at_ns, response, failed);
         }
         match failed {
             None => self.ledger.response(self.tick, streak, at_ns, response),
-            Some(check) => self.ledger.mismatch(self.tick, at_ns, run.epoch, response, check),
+            Some(check) => self.ledger.mismatch(self.tick, at_ns, batch.epoch, response, check),
         }
     }
 }
@@ -250,6 +250,6 @@ fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Opti
 }
 
 #[inline]
-fn stamp_of(run: &Batch) -> Stamp {
-    Stamp { planned_ns: run.planned_ns, sent_ns: run.sent_ns, epoch: run.epoch }
+fn stamp_of(batch: &Batch) -> Stamp {
+    Stamp { planned_ns: batch.planned_ns, sent_ns: batch.sent_ns, epoch: batch.epoch }
 }

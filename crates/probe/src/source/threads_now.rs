@@ -378,6 +378,7 @@ fn is_refused(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process;
     use crate::testing::{Child, fixture};
     use crate::tree::Tree;
     use std::io::Read;
@@ -487,7 +488,7 @@ mod tests {
         child.wait_for("sleep", 1);
         let tree = Tree::of(child.id()).unwrap();
         let pid_of = |name: &str| {
-            let is_named = |pid: &&u32| crate::process::stat(**pid).is_ok_and(|stat| stat.name == name);
+            let is_named = |pid: &&u32| process::stat(**pid).is_ok_and(|stat| stat.name == name);
             *tree.pids().iter().find(is_named).unwrap()
         };
         let (yes, sleep) = (pid_of("yes"), pid_of("sleep"));
