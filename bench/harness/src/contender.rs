@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_say_what_becomes_of_a_connection_and_what_lies_below() {
+    fn command_lines_have_the_connection_and_the_layer() {
         let load = Load { reuse: Reuse::Closed, transport: Transport::Tls, ..Load::sample(1) };
         let line = ceiling(&built(), Ours::plain(Driver::Epoll), &load).join(" ");
         assert!(line.contains("-H Connection: close -k http"), "{line}");

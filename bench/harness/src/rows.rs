@@ -217,7 +217,7 @@ mod tests {
     use crate::peers;
 
     #[test]
-    fn names_are_unique_and_bounds_speak_of_peers_that_exist() {
+    fn names_are_unique_and_bounds_name_existing_peers() {
         for (index, row) in ROWS.iter().enumerate() {
             assert!(ROWS[..index].iter().all(|other| other.name != row.name));
             for bound in row.bounds {

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_lies_in_the_middle() {
+    fn the_median_is_in_the_middle() {
         let spread = |values: &[f64]| Spread::of(values.iter().copied());
         assert_eq!(spread(&[]), None);
         assert_eq!(spread(&[3.0]).unwrap().median, 3.0);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_lies_between_values_in_order() {
+    fn an_interval_is_between_ordered_values() {
         let of = |count: u32| Interval::of_median((1..=count).rev().map(f64::from).collect());
         assert_eq!(of(0), None);
         let interval = of(9).unwrap();

@@ -131,7 +131,7 @@ impl<'b> Scene<'b> {
         let flags = ["--listen", &listen, "--token-file", &token, "--allow-tune", "--journal"];
         let line = [&[&*ceiling, "probe", "serve"][..], &flags, &[&*journal]].concat();
         let stdout = self.bench.scratch("probe.stdout");
-        let line = self.hosts.beside_server(words(&line));
+        let line = self.hosts.in_server_namespace(words(&line));
         self.bench.supervisor.start(line, &stdout, &self.bench.scratch("probe.stderr"))?;
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {

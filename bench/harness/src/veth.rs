@@ -82,13 +82,13 @@ impl Namespaces {
     }
 
     /// The program in the server's namespace, on any CPU.
-    pub fn beside_server(&self, program: Words) -> Words {
+    pub fn in_server_namespace(&self, program: Words) -> Words {
         in_namespace(&self.server.namespace, program)
     }
 
     /// Runs a short command on the server's host.
     pub fn configure_server(&self, line: Words) -> Result<()> {
-        run(&self.beside_server(line))
+        run(&self.in_server_namespace(line))
     }
 
     /// The interface of the server.

@@ -129,7 +129,7 @@ impl<'a> Case<'a> {
         self.trial.cpus.iter().map(|cpu| *cpu as u32).collect()
     }
 
-    /// CPUs the server's working threads may run on: those of its own settings and those they are
+    /// CPUs the server's working threads may run on: those of its settings and those they are
     /// pinned to. None when no probe watches the server.
     pub fn server_cpus(&self) -> Option<Vec<u32>> {
         let server = self.server?;
@@ -172,7 +172,7 @@ impl<'a> Case<'a> {
         Some(threads.iter().filter(|thread| ThreadKind::of(&thread.name).is_some()).collect())
     }
 
-    /// The worker that wanted most CPU.
+    /// The worker that needed most CPU.
     pub fn hottest_worker(&self) -> Option<&'a ThreadShare> {
         hottest(self.workers()?)
     }
@@ -184,7 +184,7 @@ impl<'a> Case<'a> {
         Some((self.hottest_worker()?.wanted() - spin).max(0.0))
     }
 
-    /// The server thread that wanted most CPU.
+    /// The server thread that needed most CPU.
     pub fn hottest_server_thread(&self) -> Option<&'a ThreadShare> {
         hottest(self.far().server_threads.as_ref()?.iter().collect())
     }

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_told_by_change_of_share() {
+    fn functions_are_ordered_by_change_of_share() {
         let a = merged(ProfileKind::Cpu, &[("write", 60), ("lock", 40)], Vec::new());
         let mut b = merged(ProfileKind::Cpu, &[("write", 100)], Vec::new());
         let changes = functions(&a, &b);

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn without_counts_the_first_test_that_speaks_is_believed() {
+    fn without_counts_the_first_test_that_fires_wins() {
         let all = weigh(&OddsTable::default(), &speaking([false, true, false, false]));
         assert_eq!(all[0].wall, Named::Wall(WallId::K3));
         assert!(all[0].share > 0.9, "{all:?}");
@@ -261,7 +261,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_add_up_when_somebody_speaks(
+        fn shares_add_up_when_a_test_fires(
             spoke in any::<[bool; 4]>(),
             counts in proptest::array::uniform4(0u32..20),
         ) {

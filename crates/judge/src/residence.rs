@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_looked_at_is_not_known() {
+    fn without_samples_residence_is_not_known() {
         let mut fixture = Fixture::good();
         fixture.server = None;
         assert_eq!(super::of(&fixture.case()).unwrap().inside_server, None);

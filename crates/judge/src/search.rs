@@ -113,14 +113,14 @@ impl Confirming {
 pub fn trust(objective: &Objective, point: &Point) -> Trust {
     if !gates::is_rate_known(point) {
         Trust::Invalid
-    } else if lateness_matters(objective, point) || point.verdict.is_of_generator() {
+    } else if generator_delay_matters(objective, point) || point.verdict.is_of_generator() {
         Trust::ClientLate
     } else {
         Trust::Sound
     }
 }
 
-fn lateness_matters(objective: &Objective, point: &Point) -> bool {
+fn generator_delay_matters(objective: &Objective, point: &Point) -> bool {
     let is_open = |term: &Term| {
         let TermFigure::Latency(statistic) = term.figure else { return false };
         match point.standing.of(latency_of(statistic)) {
@@ -418,11 +418,13 @@ impl Search {
                 Some(SearchCheck { rate, agrees: Some(false), .. }) => {
                     let wrong = if side == "below" { "missed" } else { "held" };
                     let rate = show_count(rate);
-                    notes.push(format!("the run {side} the answer, at {rate}/s, {wrong}"));
+                    notes.push(format!("the run {side} the found rate, at {rate}/s, {wrong}"));
                 }
                 Some(SearchCheck { rate, agrees: None, .. }) => {
                     let rate = show_count(rate);
-                    notes.push(format!("the run {side} the answer, at {rate}/s, was not decided"));
+                    notes.push(format!(
+                        "the run {side} the found rate, at {rate}/s, was not decided"
+                    ));
                 }
                 _ => {}
             }

@@ -58,7 +58,7 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
     point
 }
 
-/// The verdict of a run from its judged points and what was observed in their windows.
+/// The verdict of a run from its judged points and the readings of their windows.
 pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
     let mut verdict = judge_points(context, points, observed);
     mention_loss(context, &mut verdict, &observed.iter().collect::<Vec<_>>());
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_probe_is_told_with_what_is_not_known() {
+    fn a_lost_probe_is_reported_with_the_unknown_windows() {
         let fixture = Fixture::good();
         let probe = model::facts::FarHost {
             address: "10.0.0.2:9200".to_string(),

@@ -33,9 +33,9 @@ pub struct Gathered {
     pub latency: Histogram,
     /// From the send; open loop only.
     pub service: Histogram,
-    /// Sent minus planned; open loop only.
+    /// Send delay; open loop only.
     pub release_lag: Histogram,
-    /// Sent minus planned, without the wait for room; open loop only.
+    /// Generator delay; open loop only.
     pub lateness: Histogram,
     /// How long responses may have been there before they were stamped, of those that may.
     pub unseen: Histogram,
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_in_flight_are_told_at_both_ends_of_the_window() {
+    fn requests_in_flight_are_counted_at_both_ends_of_the_window() {
         let mut gathered = Gathered::new(2);
         gathered.begin_window(0, WindowEnds::WithSends);
         for tenth in 0..20u64 {

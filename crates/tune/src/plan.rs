@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_without_the_place_says_so_once() {
+    fn a_host_without_the_place_has_one_row() {
         let planned = plan(&MadeUp::new("plan", 4).host(), &wish("T29"), None);
         assert_eq!(planned.len(), 1);
         assert_eq!(planned[0].row.fate, Fate::Absent);

@@ -58,7 +58,7 @@ impl Reach<'_> {
             return None;
         }
         if !namespace::is_alive(&self.host.root, &self.host.pid_namespace, namespace) {
-            let why = "no process and no name has its network namespace any more; its values \
+            let why = "its network namespace is gone: no process and no name has it; its values \
                        ended with it";
             return Some(Elsewhere::Ended(why.to_string()));
         }

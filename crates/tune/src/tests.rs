@@ -160,7 +160,7 @@ fn a_journal_cut_at_any_byte_puts_everything_back() {
 }
 
 #[test]
-fn a_damaged_line_is_told_and_never_guessed() {
+fn a_damaged_line_is_reported_and_never_guessed() {
     let ground = Ground::new();
     ground.apply().unwrap();
     let whole = fs::read_to_string(ground.open_file()).unwrap();
@@ -262,7 +262,7 @@ fn stopped_half_way_everything_comes_back() {
 }
 
 #[test]
-fn what_somebody_else_set_is_left_alone_and_stays_open() {
+fn a_foreign_value_is_left_alone_and_stays_open() {
     let ground = Ground::new();
     ground.apply().unwrap();
     ground.made.write(SOMAXCONN, "500");
@@ -403,7 +403,7 @@ fn the_watchdog_waits_and_puts_back() {
 }
 
 #[test]
-fn what_nobody_watched_is_put_back_by_whoever_comes_next() {
+fn an_unwatched_deadline_is_kept_by_the_next_command() {
     let ground = Ground::new();
     let (host, journal) = (ground.host(), ground.journal());
     let id = unwatched(&ground, Duration::from_millis(50));

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_cannot_have_is_told_with_what_it_has() {
+    fn a_missing_device_is_reported_with_those_that_exist() {
         let made = MadeUp::new("wanted", 4).device("eth0", 2);
         let host = made.host();
         let wanted = |device: Option<&str>, cpus: Option<&str>, profile: Option<&str>| {

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_port_is_an_error_even_beside_a_sink() {
+    fn a_busy_port_is_an_error_even_with_a_sink() {
         for threads in [1, 2] {
             let (addr, _sockets) = open(local(0), threads, ACCEPT).unwrap();
             let error = open(addr, threads, ACCEPT).unwrap_err();

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_served_says_so() {
+    fn unknown_requests_have_an_error_status() {
         for target in [
             "/bytes/67108865",
             "/bytes/",

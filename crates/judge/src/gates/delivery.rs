@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_events_are_not_told_of_a_generator_without_time() {
+    fn missing_events_do_not_count_when_the_generator_has_no_time() {
         let mut fixture = Fixture::good();
         let check = |fixture: &Fixture| super::check(&fixture.case()).ok;
         assert_eq!(check(&fixture), None);

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_as_written_holds_and_what_nobody_saw_is_not_known() {
+    fn values_as_written_hold_and_unread_ones_are_not_known() {
         let outcome = super::check(&seen(Vec::new()).case());
         assert_eq!((outcome.ok, outcome.measured), (Some(true), Some(0.0)));
         assert_eq!(outcome.why, "3 places as written, looked at 3 times");

@@ -222,7 +222,7 @@ fn what_never_holds_has_no_rate() {
 }
 
 #[test]
-fn a_gap_below_the_answer_widens_the_interval_and_is_told() {
+fn a_gap_below_the_result_widens_the_interval_and_is_noted() {
     let gap = 2700.0..2850.0;
     let (answer, _) = search(config(), |rate, _| holds(rate < 2950.0 && !gap.contains(&rate)));
     let rate = answer.rate.unwrap();
@@ -234,7 +234,7 @@ fn a_gap_below_the_answer_widens_the_interval_and_is_told() {
 }
 
 #[test]
-fn a_hold_above_the_interval_is_told() {
+fn a_hold_above_the_interval_is_noted() {
     let config = SearchConfig { lowest: 1000.0, ..config() };
     // Halving between 2828 and 4000 falls into it.
     let gap = 3300.0..3400.0;
@@ -327,7 +327,7 @@ fn rates_too_low_for_a_percentile_get_longer_trials() {
 }
 
 #[test]
-fn lateness_counts_where_it_moves_a_figure_across_its_bound() {
+fn generator_delay_counts_where_it_moves_a_figure_across_its_bound() {
     let objective: Objective = "p99<100ms,errors<1%".parse().unwrap();
     let between = |low: f64, high: f64| {
         let mut point = Fixture::point(8, 1000.0);
@@ -341,7 +341,7 @@ fn lateness_counts_where_it_moves_a_figure_across_its_bound() {
     let mut point = between(80e6, 120e6);
     assert_eq!(trust(&objective, &point), Trust::ClientLate);
     let rate_only: Objective = "rate>=1k".parse().unwrap();
-    assert_eq!(trust(&rate_only, &point), Trust::Sound, "lateness moves no count");
+    assert_eq!(trust(&rate_only, &point), Trust::Sound, "generator delay moves no count");
     point = Fixture::point(8, 1000.0);
     point.verdict.side = model::wall::Side::Client;
     assert_eq!(trust(&objective, &point), Trust::ClientLate);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_objective_that_is_met_either_way_was_not_limited_by_lateness() {
+    fn an_objective_that_is_met_either_way_was_not_limited_by_its_delay() {
         let mut fixture = Fixture::good();
         let p50_ns = fixture.point.latency_ns.p50.unwrap();
         fixture.point.load.model = LoadModel::Open;

@@ -1,6 +1,6 @@
-//! M2: open loop, and every planned request was sent on time and answered: no wall was reached.
-//! Devices that come and go at the rate of their hold show the same, and so do devices that all
-//! hold their connections to the end.
+//! M2: open loop, and every planned request was sent on time and got its response: no wall was
+//! reached. Devices that come and go at the rate of their hold show the same, and so do devices
+//! that all hold their connections to the end.
 //!
 //! Signals: good responses that arrived against planned requests, requests in flight at both ends
 //! of the window, send delay.
@@ -45,7 +45,7 @@ fn reached(field: &str, value: String, rule: &str) -> Seen {
     Seen::default().with(Family::RampShape, "client", "engine", field, value, rule)
 }
 
-/// Share of requests without a free connection that leaves 99 % of the lag to the generator.
+/// Share of requests without a free connection that leaves 99 % of the send delay to the generator.
 const QUEUED_MAX: f64 = 0.01;
 
 /// Devices: connections per second are what the hold allows.
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn lateness_of_the_generator_alone_limits_no_rate() {
+    fn generator_delay_alone_limits_no_rate() {
         let mut fixture = Fixture::good();
         let point = &mut fixture.point;
         point.load.model = LoadModel::Open;

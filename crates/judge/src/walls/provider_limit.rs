@@ -4,7 +4,7 @@
 //! `bw_out_`, `pps_` and `conntrack_allowance_exceeded`), on both hosts.
 //! Rule: such a counter rose by more than 0.1 % of the packets of its interface in the window, or,
 //! over a ramp, rose at all where the rate no longer follows the load though neither side is short
-//! of CPU. They count packets queued or
+//! of CPU. The counters count packets queued or
 //! dropped, and short bursts raise them at low average load: a small number alone is no evidence.
 //! Mimics: K8 and C5 (a limit of the host's own), N3 (a limit of one flow, which has no counter).
 //! Confirm: half the packets at equal bytes, or half the bytes at equal packets: the one that is

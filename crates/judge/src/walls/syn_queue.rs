@@ -1,4 +1,5 @@
-//! K2: the queue of half-open connections is full, and SYNs are dropped or answered with cookies.
+//! K2: the queue of half-open connections is full, and the kernel drops SYNs or responds with
+//! cookies.
 //!
 //! Signals: `TcpExt.TCPReqQFullDrop`, `TCPReqQFullDoCookies`, and drops of SYNs that the accept
 //! queue does not explain (`ListenDrops` over `ListenOverflows`).

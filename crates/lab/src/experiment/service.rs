@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_in_memory_is_told_from_one_on_a_disk() {
+    fn a_folder_in_memory_differs_from_one_on_a_disk() {
         // The kernel makes /dev of pages of memory, everywhere.
         assert!(is_in_memory(Path::new("/dev")));
         assert!(!is_in_memory(Path::new("/proc")), "neither is a file of the kernel");

@@ -128,7 +128,7 @@ fn a_server_that_never_listens_says_why() {
 }
 
 #[test]
-fn a_server_without_a_cpu_of_this_host_says_so() {
+fn a_server_without_a_cpu_of_this_host_is_an_error() {
     let targets = targets(&faithful(), "");
     let plan = plan("[[cell]]\nname = \"far\"\nserver.cpus = \"1023\"\n", &targets);
     let results = Scratch::new().walk(&plan, &targets, &mut |_, _| measured());
@@ -202,7 +202,7 @@ fn a_service_that_is_missing_fails_its_cells_and_not_the_others() {
 }
 
 #[test]
-fn what_was_not_come_to_is_told() {
+fn cells_that_were_not_measured_are_reported() {
     let targets = targets(&faithful(), "");
     let plan = plan("[[vary]]\nkey = \"load.depth\"\nvalues = [1, 2, 3]\n", &targets);
     let scratch = Scratch::new();

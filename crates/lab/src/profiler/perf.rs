@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_nobody_waits_for_is_ended() {
+    fn an_abandoned_program_is_killed() {
         let mut sleep = Command::new("sleep");
         sleep.arg("60");
         let ended = output(sleep, Vec::new(), &|| true);

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_perf_adds_beside_endpoints_is_of_cpu_time_alone() {
+    fn perf_adds_only_cpu_time_to_endpoints() {
         let prefork = prefork();
         let (cpu, perf) = (ProfileKind::Cpu, ProfileKind::Perf);
         let helpers = captured(&[(cpu, &[2, 3, 4]), (perf, &[9]), (BLOCK, &[2, 3, 4])]);

@@ -85,7 +85,7 @@ fn steering_is_worth_it_only_where_one_cpu_is_full_of_softirq() {
 }
 
 #[test]
-fn what_nobody_measured_says_which_command_would() {
+fn unmeasured_figures_name_the_command_to_run() {
     let mut signals = Signals::default();
     let advice = advise(&signals, ASKED);
     assert!(advice.unknown[0].next.contains("directory of the run"), "{advice:?}");

@@ -129,7 +129,7 @@ fn what_a_killed_process_left_is_put_back_by_the_next_start_and_by_revert() {
 }
 
 #[test]
-fn what_cannot_be_put_back_stays_in_the_journal_and_is_told() {
+fn a_failed_revert_stays_in_the_journal_and_is_reported() {
     let ground = Ground::new();
     let file = ground.killed(ground.begin().unwrap());
     let limit = ground.host().root.path(FILE);

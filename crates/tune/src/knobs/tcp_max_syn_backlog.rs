@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn with_cookies_the_queue_refuses_nobody() {
+    fn with_cookies_the_queue_refuses_no_client() {
         let mut signals = Signals::default();
         signals.server.syn_drops = Some(9);
         signals.server.sysctls.insert("net.ipv4.tcp_syncookies".into(), "1".into());

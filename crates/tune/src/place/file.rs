@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_belong_there_is_told() {
+    fn unexpected_content_is_an_error() {
         for (format, raw) in
             [(Format::Mask, "0x3"), (Format::Number, "many"), (Format::Numbers, "")]
         {

@@ -112,7 +112,7 @@ mod tests {
     const CHILD: &str = "CEILING_TUNE_TEST_CHILD";
 
     #[test]
-    fn every_thread_moves_unless_somebody_pinned_one() {
+    fn every_thread_moves_unless_one_is_pinned() {
         let host = Host::look(Root::default());
         let cpus: Vec<String> = host.usable_cpus().iter().map(|cpu| cpu.to_string()).collect();
         let mut child = Command::new(std::env::current_exe().unwrap());

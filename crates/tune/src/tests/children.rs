@@ -38,7 +38,7 @@ const FEW: &str = "1024 4096";
 const MANY: &str = "1048576 1048576";
 
 #[test]
-fn what_a_process_hands_down_is_told_and_put_back() {
+fn inherited_values_are_reported_and_put_back() {
     let ground = Ground::new();
     process(&ground, 50, 1, 10, ("0-3", FEW));
     // Forked before, and no process of the server: its values are none of ours.

@@ -206,7 +206,7 @@ fn what_goes_right_after_we_wrote_to_it_is_left_and_looked_at_again() {
 }
 
 #[test]
-fn another_device_of_the_same_name_is_left_alone_and_a_renamed_one_is_told() {
+fn another_device_of_the_same_name_is_left_alone_and_a_renamed_one_is_reported() {
     let ground = Ground::new();
     ground.made.write(INDEX, "5");
     ground.apply().unwrap();

@@ -109,7 +109,7 @@ fn what_a_driver_can_wait_for_is_set_and_what_it_cannot_is_refused() {
 }
 
 #[test]
-fn a_discipline_of_somebody_else_is_left_alone() {
+fn a_foreign_discipline_is_left_alone() {
     with_four_queues(|| {
         let (host, _) = look();
         assert!(shell("tc qdisc replace dev v0 root handle 8001: bfifo"));
