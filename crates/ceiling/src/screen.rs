@@ -2,9 +2,9 @@
 //! stderr is a terminal.
 
 use model::event::Event;
-use plan::{Colour, Options};
-use report::Style;
+use plan::{Colour, Options, Verbosity};
 use report::progress::{LevelInfo, block_line, progress_line};
+use report::{Detail, Style};
 use std::env;
 use std::io::{IsTerminal, Write, stderr, stdout};
 
@@ -12,6 +12,15 @@ use std::io::{IsTerminal, Write, stderr, stdout};
 pub fn style(colour: &Colour) -> Style {
     let refused = colour.no_color || env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
     if stdout().is_terminal() && !refused { Style::Colour } else { Style::Plain }
+}
+
+/// How much of a run is printed, at least so much.
+pub fn detail(verbosity: &Verbosity, least: Detail) -> Detail {
+    match verbosity.verbose {
+        0 => least,
+        1 => Detail::Evidence,
+        _ => Detail::Setup,
+    }
 }
 
 /// Draws events.

@@ -2,7 +2,7 @@
 
 use crate::exit::{self, Code, Failure, Strictness};
 use crate::outputs::Outputs;
-use crate::screen::{Screen, style};
+use crate::screen::{Screen, detail, style};
 use crate::signals::stop_flag;
 use lab::{Logs, ThisHost};
 use model::event::Event;
@@ -85,7 +85,7 @@ pub fn run(asked: &dyn Ask) -> Result<Code, Failure> {
     let strictness = if options.strict { Strictness::EveryGate } else { Strictness::OfFigure };
     let code = Code::of(&run.record, strictness);
     let is_expected = !run.record.expectations.is_empty();
-    if code == Code::Unmet && is_expected && !options.quiet {
+    if code == Code::Unmet && is_expected {
         let _ = writeln!(io::stderr(), "ceiling: {}", exit::unmet(&run.record));
     }
     Ok(code)
@@ -102,11 +102,11 @@ fn name(run: &mut Run, writer: Option<&Writer>) {
 pub fn print(run: &Run, options: &Options) -> Result<(), Failure> {
     let text = if options.json {
         String::from_utf8(report::json::json(&run.record)).unwrap_or_default()
-    } else if options.quiet && !options.out.is_empty() {
+    } else if options.quiet {
         return Ok(());
     } else {
-        let detail = if options.latency { Detail::Latency } else { Detail::Summary };
-        report::text(run, detail, style(&options.colour))
+        let least = if options.latency { Detail::Latency } else { Detail::Summary };
+        report::text(run, detail(&options.verbosity, least), style(&options.colour))
     };
     to_stdout(&text)
 }

@@ -52,7 +52,7 @@ pub use far_probe::ProbeOptions;
 pub use kinds::kinds;
 pub use machine::Machine;
 pub use mix::BYTES_MAX;
-pub use options::{Colour, Options, Runs};
+pub use options::{Colour, Options, Runs, Verbosity};
 pub use trial::PROFILED_WINDOW_MIN_NS;
 pub use typed::{Kind, Typed, hint};
 pub use usage::Usage;

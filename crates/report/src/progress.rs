@@ -1,5 +1,6 @@
 //! One line that says how a level under way is going.
 
+use crate::text::spark;
 use crate::text::wrap::{fit, width};
 use crate::wording::{count, ns, per_second, plural};
 use model::event::Progress;
@@ -107,14 +108,11 @@ fn level(info: &LevelInfo, progress: &Progress) -> String {
     text
 }
 
-/// Eighths of a character, so that a short bar still moves visibly.
+/// How much of the stage is over.
 fn bar(done: Option<f64>) -> String {
     const CELLS: usize = 6;
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let Some(done) = done else { return " ".repeat(CELLS + 2) };
-    let eighths = (done.clamp(0.0, 1.0) * (CELLS * 8) as f64).round() as usize;
-    let filled = format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
-    format!("▕{filled:<CELLS$}▏")
+    format!("▕{:<CELLS$}▏", spark::bar(done, CELLS))
 }
 
 #[cfg(test)]
