@@ -3,7 +3,9 @@
 use model::fanout::{EventCounts, Subscription};
 use model::histogram::Histogram;
 use model::series::{Second, Spread};
-use model::tick::{Connections, Counters, ErrorCodes, Loop, Phase, TargetTally, Tick, Turnover};
+use model::tick::{
+    Connections, Counters, ERROR_CLASSES, ErrorCodes, Loop, Phase, TargetTally, Tick, Turnover,
+};
 use model::tls::TlsTally;
 use std::collections::VecDeque;
 
@@ -185,6 +187,16 @@ impl Gathered {
     /// The window was ordered to begin then, and to end so.
     pub fn begin_window(&mut self, begin_ns: u64, ends: WindowEnds) {
         (self.window_begin_ns, self.ends) = (begin_ns, ends);
+    }
+
+    /// What failed so far, by status code and class, most first.
+    pub fn failed(&self) -> Vec<(String, u64)> {
+        let errors = |class| self.measured.errors.get(class) + self.unmeasured.errors.get(class);
+        let by_class = ERROR_CLASSES.iter().map(|class| (class.name().to_string(), errors(*class)));
+        let by_code = self.error_codes.counted().map(|(code, count)| (code.to_string(), count));
+        let mut failed: Vec<_> = by_code.chain(by_class).filter(|(_, count)| *count > 0).collect();
+        failed.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        failed
     }
 
     /// When the window ended, monotonic nanoseconds.

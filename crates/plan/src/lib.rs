@@ -52,9 +52,10 @@ pub use far_probe::ProbeOptions;
 pub use kinds::kinds;
 pub use machine::Machine;
 pub use mix::BYTES_MAX;
-pub use options::{Colour, Options, Runs};
+pub use options::{Colour, Options, Runs, Verbosity};
 pub use trial::PROFILED_WINDOW_MIN_NS;
 pub use typed::{Kind, Typed, hint};
+pub use url::is_url;
 pub use usage::Usage;
 pub use way_syntax::{SOURCES_MAX, Sources};
 
