@@ -10,6 +10,7 @@ use crate::values::{self, Profiles};
 use model::load::{DriverKind, Level, Question, ServerProcess, Stop, Trial, Warmup};
 use model::profile::ProfileChoice;
 use model::route::{Address, Resolution};
+use model::sample::Bodies;
 use std::net::IpAddr;
 
 /// Longest warm-up that `auto` takes, nanoseconds.
@@ -67,6 +68,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         seed,
         server,
         runtime: options.runtime.as_ref().map(|at| at.0),
+        sample_bodies: if options.sample_failures { Bodies::Kept } else { Bodies::Dropped },
         profile: profile(options, &shape)?,
         levels: shape.levels,
         tls,
