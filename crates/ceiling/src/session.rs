@@ -20,6 +20,9 @@ use store::{Readings, StoreError, Writer};
 /// Runs a trial and writes everything that was asked for.
 pub fn run(asked: &dyn Ask) -> Result<Code, Failure> {
     let (options, trial) = (asked.options(), &asked.trial(&ThisHost)?);
+    if let Some(warning) = plan::unexpanded(options, &trial.requests) {
+        let _ = writeln!(io::stderr(), "ceiling: {warning}");
+    }
     let typed: Vec<String> = env::args().collect();
     let command = Secrets::command(&typed);
     let outputs = Outputs::open(&options.out)?;
