@@ -5,7 +5,7 @@ use crate::exit::Code;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use model::secret::{self, Secrets};
-use plan::{Asked, Kind};
+use plan::{Kind, LoadCommand};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     #[command(flatten)]
-    Asked(Asked),
+    Load(LoadCommand),
     /// Does this knob, version or flag help: walks the cells of a plan.
     Run(cmd::run::Run),
     /// Draws a run that was stored, in any format.
