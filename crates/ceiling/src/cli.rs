@@ -29,6 +29,8 @@ pub enum Command {
     Asked(Asked),
     /// Does this knob, version or flag help: walks the cells of a plan.
     Run(cmd::run::Run),
+    /// What is kept: lists runs and experiments, and removes old ones.
+    Runs(cmd::runs::Runs),
     /// Draws a run that was stored, in any format.
     Show(cmd::show::Show),
     /// Two stored runs side by side: what differs in figures, settings and profiles.
@@ -104,7 +106,7 @@ mod tests {
         let arguments = loads.iter().flat_map(|command| command.get_arguments());
         let all: BTreeSet<&str> = arguments.filter_map(|one| one.get_long()).collect();
         let needs: Vec<_> = all.iter().copied().filter(|name| !plan::is_harmless(name)).collect();
-        let set_by_run = ["json", "out", "quiet", "runs", "server-pid"];
+        let set_by_run = ["json", "keep-runs", "out", "quiet", "runs", "server-pid"];
         let needs: Vec<_> = needs.into_iter().filter(|name| !set_by_run.contains(name)).collect();
         let expected = "body-file cacert cert confirm confirm-route connect-to key \
                         may-touch-server probe probe-pin probe-token-file profile proxy replay \

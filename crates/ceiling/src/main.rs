@@ -48,6 +48,7 @@ fn carry_out(command: cli::Command) -> Result<Code, Failure> {
     match command {
         cli::Command::Asked(command) => session::run(&command),
         cli::Command::Run(command) => cmd::run::run(command),
+        cli::Command::Runs(command) => cmd::runs::run(command),
         cli::Command::Show(command) => cmd::show::run(command),
         cli::Command::Compare(command) => cmd::compare::run(command),
         cli::Command::Tune(command) => cmd::tune::run(command),

@@ -1,5 +1,6 @@
 //! One run from the words that ask for it to its outputs: what all commands with load share.
 
+use crate::cmd::runs;
 use crate::exit::{self, Code, Failure, Strictness};
 use crate::outputs::Outputs;
 use crate::screen::{Screen, style};
@@ -75,6 +76,10 @@ pub fn run(asked: &dyn Ask) -> Result<Code, Failure> {
     if let (Ok(Some(path)), false) = (&stored, options.quiet || options.json) {
         let shown = path.parent().unwrap_or(path).display();
         let _ = writeln!(io::stderr(), "ceiling: run kept in {shown}");
+    }
+    let removed = if let Ok(Some(_)) = &stored { runs::cap(options) } else { None };
+    if let (Some(removed), false) = (removed, options.quiet) {
+        let _ = writeln!(io::stderr(), "ceiling: {removed}");
     }
     printed?;
     written?;

@@ -43,6 +43,7 @@ pub mod wall;
 
 pub mod advice;
 pub mod experiment;
+pub mod inventory;
 pub mod tuning;
 
 pub mod event;

@@ -5,8 +5,8 @@ use crate::endpoints::WayOptions;
 use crate::far_probe::ProbeOptions;
 use crate::secure::Secure;
 use crate::values::{
-    Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, Method, MixFile, OutFile, Pause,
-    Pid, Profiles, RunsFolder, Seed, Socket, Threads, Time, UrlText, Warmup,
+    Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, KeepRuns, Method, MixFile, OutFile,
+    Pause, Pid, Profiles, RunsFolder, Seed, Socket, Threads, Time, UrlText, Warmup,
 };
 use clap::{Args, ValueEnum};
 use model::check::{Digest, Lengths, Needle, Statuses};
@@ -148,6 +148,11 @@ pub struct Options {
     #[command(flatten)]
     pub runs: Runs,
 
+    /// How many runs stay, or all; the oldest are removed [default: 200 and at most 1 GB in the
+    /// default directory, all in one that --runs names]
+    #[arg(long, value_name = "N|all", env = "CEILING_KEEP_RUNS")]
+    pub keep_runs: Option<KeepRuns>,
+
     #[command(flatten)]
     pub(crate) secure: Secure,
 }
@@ -181,6 +186,11 @@ pub struct Runs {
 }
 
 impl Runs {
+    /// Whether it is where runs go when nothing else is asked.
+    pub fn is_default(&self) -> bool {
+        self.runs.is_none()
+    }
+
     /// As asked, else in the user's state directory; nothing when asked for none or when there is
     /// no home.
     pub fn directory(&self) -> Option<PathBuf> {

@@ -5,6 +5,7 @@ pub mod probe;
 pub mod advise;
 pub mod compare;
 pub mod run;
+pub mod runs;
 pub mod show;
 pub mod size;
 pub mod tune;

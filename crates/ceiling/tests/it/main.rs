@@ -21,6 +21,7 @@ mod probe;
 mod profile;
 mod ranch;
 mod routes;
+mod runs;
 mod secrets;
 mod size;
 mod targets;

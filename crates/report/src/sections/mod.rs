@@ -8,6 +8,8 @@ pub mod summary;
 
 mod advice;
 pub use advice::advice;
+mod inventory;
+pub use inventory::inventory;
 mod calibration;
 pub use calibration::{calibration, predictions};
 mod beside;
@@ -60,7 +62,6 @@ pub mod tuning;
 pub mod definitions;
 
 use crate::page::{Block, Page};
-use model::load::Question;
 use model::run::Run;
 
 /// How much of a run is drawn.
@@ -135,13 +136,7 @@ pub const REGISTRY: &[Section] = &[
 /// The page of a run.
 pub fn page_of(run: &Run, detail: Detail) -> Page {
     let record = &run.record;
-    let question = match record.trial.question {
-        Question::Load => "load",
-        Question::Ramp => "ramp",
-        Question::Churn => "churn",
-        Question::Find => "find",
-        Question::Fanout => "fanout",
-    };
+    let question = record.trial.question.word();
     let mut blocks = Vec::new();
     let mut heading = "";
     for section in REGISTRY {
