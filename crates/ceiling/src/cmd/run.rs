@@ -40,7 +40,8 @@ pub struct Run {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<CellName>,
 
-    /// The servers that a plan may start [default: targets/targets.toml above the plan]
+    /// The servers that a plan may start [default: targets/targets.toml above the plan]; a plan
+    /// whose servers run already (addr) needs none
     #[arg(long, alias = "targets-file", value_name = "FILE")]
     servers: Option<ServersFile>,
 
@@ -77,12 +78,17 @@ pub struct Run {
 }
 
 pub fn run(command: Run) -> Result<Code, Failure> {
+    let text = read(&command.plan)?;
     let list = match &command.servers {
-        Some(list) => list.0.clone(),
-        None => experiment::list_above(&command.plan).map_err(Failure::Usage)?,
+        Some(list) => Ok(list.0.clone()),
+        None => experiment::list_above(&command.plan),
     };
-    let targets = Targets::parse(&read(&list)?).map_err(|error| wrong(&list, error))?;
-    let plan = Plan::parse(&read(&command.plan)?, &targets);
+    // A plan whose servers run already needs no list.
+    let targets = match &list {
+        Ok(list) => Targets::parse(&read(list)?).map_err(|error| wrong(list, error))?,
+        Err(why) => Targets::absent(why.clone()),
+    };
+    let plan = Plan::parse(&text, &targets);
     let mut plan = plan.map_err(|error| wrong(&command.plan, error))?;
     let only: Vec<&str> = command.only.iter().map(|name| name.as_str()).collect();
     plan.choose(&only)?;
@@ -104,7 +110,7 @@ pub fn run(command: Run) -> Result<Code, Failure> {
     })?;
     let stop = signals::stop_flag()?;
     let folder = Folder::make(&directory, &command.plan).map_err(Failure::File)?;
-    let places = folder.places(&list).map_err(Failure::File)?;
+    let places = folder.places(list.as_deref().ok()).map_err(Failure::File)?;
     let experiment = conduct(&command, &plan, &targets, &places, &folder, &stop)?;
     let runs: Vec<Option<Kept>> =
         experiment.cells.iter().map(|cell| kept(cell, &folder.runs())).collect();

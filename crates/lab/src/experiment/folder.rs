@@ -52,11 +52,11 @@ impl Folder {
     }
 
     /// Where the words of the listed servers are run from, and where they write their logs;
-    /// absolute, because they are run from another folder.
-    pub fn places(&self, list: &Path) -> Result<Places, String> {
+    /// absolute, because they are run from another folder. Without a list nothing is run.
+    pub fn places(&self, list: Option<&Path>) -> Result<Places, String> {
         let path = self.path.join("servers");
         fs::create_dir(&path).map_err(|error| file_error(&path, &error))?;
-        let list = absolute(list)?;
+        let list = list.map(absolute).transpose()?.unwrap_or_default();
         let root = list.ancestors().nth(2).unwrap_or(Path::new("/")).to_path_buf();
         Ok(Places { root, scratch: absolute(&path)? })
     }
