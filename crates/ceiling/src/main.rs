@@ -11,6 +11,7 @@ mod cmd;
 mod session;
 mod signals;
 
+mod ci;
 mod outputs;
 mod screen;
 

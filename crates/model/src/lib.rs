@@ -31,6 +31,7 @@ pub mod metric;
 pub mod reading;
 
 pub mod claim;
+pub mod ending;
 pub mod fingerprint;
 pub mod perturbation;
 pub mod profile;

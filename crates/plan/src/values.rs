@@ -30,9 +30,13 @@ typed! {
     file RecordingFile(PathBuf), "a file", "rates.csv";
     /// A result.
     file OutFile(PathBuf), "a file", "report.html";
+    /// A result for a continuous integration.
+    file JunitFile(PathBuf), "a file", "junit.xml";
+    /// A summary that is appended.
+    file SummaryFile(PathBuf), "a file", "summary.md";
     /// Certificates or a key.
     file PemFile(PathBuf), "a file", "client.pem";
-    /// The token of a probe.
+    /// A token.
     file TokenFile(PathBuf), "a file", "probe.token";
     /// Where runs are kept.
     file RunsFolder(PathBuf), "a directory or none", "none";
@@ -100,6 +104,11 @@ typed! {
     /// The name of a header.
     option HeaderName(String), "the name of a header", "X-Session", |text| {
         let is_name = |byte: u8| byte.is_ascii_graphic() && !b":,;".contains(&byte);
+        (!text.is_empty() && text.bytes().all(is_name)).then(|| text.to_string())
+    };
+    /// A variable of the environment.
+    option VariableName(String), "the name of a variable", "API_TOKEN", |text| {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         (!text.is_empty() && text.bytes().all(is_name)).then(|| text.to_string())
     };
     /// Where profiles come from.

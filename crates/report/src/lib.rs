@@ -13,6 +13,7 @@ pub mod text;
 
 pub mod html;
 
+pub mod ci;
 pub mod csv;
 pub mod hlog;
 pub mod json;

@@ -1,5 +1,6 @@
 //! `ceiling run PLAN`: walks the cells of an experiment and draws them in one table.
 
+use crate::ci::Ci;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
 use crate::screen::style;
@@ -10,8 +11,9 @@ use lab::experiment::{self, Folder, Places, Progress, Ready};
 use model::experiment::{CellResult, Experiment, Fate, Kept as KeptPrediction, SCHEMA};
 use model::run::Run as Kept;
 use plan::values::{CellName, OutFile, PlanFile, ServersFile};
-use plan::{Cell, Colour, Plan, Runs, Targets};
+use plan::{Cell, CiOptions, Colour, Plan, Runs, Targets};
 use report::Format;
+use report::ci::{Report, markdown};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,6 +73,9 @@ pub struct Run {
     quiet: bool,
 
     #[command(flatten)]
+    ci: CiOptions,
+
+    #[command(flatten)]
     colour: Colour,
 
     #[command(flatten)]
@@ -104,7 +109,7 @@ pub fn run(command: Run) -> Result<Code, Failure> {
         return Ok(Code::Good);
     }
     refuse_formats(&command.out)?;
-    let outputs = Outputs::open(&command.out)?;
+    let (outputs, ci) = (Outputs::open(&command.out)?, Ci::open(&command.ci)?);
     let directory = command.runs.directory().ok_or_else(|| {
         Failure::Usage("--runs none: an experiment is kept; for example --runs out/runs".into())
     })?;
@@ -130,6 +135,8 @@ pub fn run(command: Run) -> Result<Code, Failure> {
         Format::Json => report::json::json(&experiment),
         _ => report::html_experiment(&experiment, &runs).into_bytes(),
     })?;
+    let report = Report::of_experiment(&experiment, &runs);
+    ci.write(&report, &markdown::of_experiment(&experiment, &report))?;
     if !command.quiet {
         eprintln!("ceiling: kept in {}", folder.path.display());
     }

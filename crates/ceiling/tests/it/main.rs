@@ -9,6 +9,7 @@ mod harness;
 
 mod advise;
 mod churn;
+mod ci;
 mod endings;
 mod expect;
 mod experiments;
