@@ -43,6 +43,8 @@ pub enum Command {
     Size(cmd::size::Size),
     /// What to try next: every knob by what a stored run says of it; which advice was right.
     Advise(cmd::advise::Advise),
+    /// Is this host fit to measure on: what would disturb a measurement, and how to change it.
+    Doctor(cmd::doctor::Doctor),
     /// Prints completions for a shell.
     Completions(cmd::completions::Completions),
     /// Writes manual pages, one for each command.

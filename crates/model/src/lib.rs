@@ -30,6 +30,7 @@ pub mod facts;
 pub mod metric;
 pub mod reading;
 
+pub mod checkup;
 pub mod claim;
 pub mod ending;
 pub mod fingerprint;

@@ -33,6 +33,6 @@ pub use export::{Format, UnknownSuffix, render};
 pub use html::{html_beside, html_compared, html_experiment};
 pub use sections::{Detail, is_expected};
 pub use text::{
-    Style, text, text_advice, text_beside, text_calibration, text_compared, text_experiment,
-    text_inventory,
+    Style, text, text_advice, text_beside, text_calibration, text_checkup, text_compared,
+    text_experiment, text_inventory,
 };

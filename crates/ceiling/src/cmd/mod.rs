@@ -11,4 +11,5 @@ pub mod size;
 pub mod tune;
 
 pub mod completions;
+pub mod doctor;
 pub mod man;

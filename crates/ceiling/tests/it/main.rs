@@ -10,6 +10,7 @@ mod harness;
 mod advise;
 mod churn;
 mod ci;
+mod doctor;
 mod endings;
 mod expect;
 mod experiments;

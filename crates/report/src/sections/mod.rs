@@ -8,6 +8,8 @@ pub mod summary;
 
 mod advice;
 pub use advice::advice;
+mod checkup;
+pub use checkup::checkup;
 mod inventory;
 pub use inventory::inventory;
 mod calibration;
