@@ -4,7 +4,8 @@ use crate::ci::Ci;
 use crate::cmd::runs;
 use crate::exit::{self, Code, Failure};
 use crate::outputs::Outputs;
-use crate::screen::{Screen, style};
+use crate::rerun;
+use crate::screen::{Screen, detail, style};
 use crate::signals::stop_flag;
 use lab::{Logs, ThisHost};
 use model::ending::Strictness;
@@ -16,27 +17,25 @@ use model::secret::{self, Secrets};
 use plan::{Ask, Options};
 use report::Detail;
 use report::ci::{Report, markdown};
-use std::env;
 use std::io::{self, Write, stdout};
 use std::path::Path;
 use store::{Readings, StoreError, Writer};
 
-/// Runs a trial and writes everything that was asked for.
-pub fn run(asked: &dyn Ask) -> Result<Code, Failure> {
+/// Runs a trial and writes everything that was asked for. `words` are those of the command line.
+pub fn run(asked: &dyn Ask, words: &[String]) -> Result<Code, Failure> {
     let options = asked.options();
-    let typed: Vec<String> = env::args().collect();
     let ci = Ci::open(&options.ci)?;
-    match measured(asked, &typed) {
+    match measured(asked, words) {
         Ok((run, code)) => {
             let report = Report::of_run(&run, strictness(options));
             ci.write(&report, &markdown::of_run(&run, &report))?;
             code
         }
         Err(failure) => {
-            let word = typed.get(1).map_or("load", String::as_str);
+            let word = words.get(1).map_or("load", String::as_str);
             let url = options.url.as_ref().map_or("", |url| url.0.as_str());
             let title = secret::text(format!("ceiling {word} {url}").trim_end());
-            let why = secret::without(&failure.to_string(), &Secrets::of_command(&typed));
+            let why = secret::without(&failure.to_string(), &Secrets::of_command(words));
             ci.write_failure(&title, &why);
             Err(failure)
         }
@@ -48,9 +47,12 @@ fn strictness(options: &Options) -> Strictness {
 }
 
 /// The run, and how the command ends with it; an error is why there is none.
-fn measured(asked: &dyn Ask, typed: &[String]) -> Result<(Run, Result<Code, Failure>), Failure> {
+fn measured(asked: &dyn Ask, words: &[String]) -> Result<(Run, Result<Code, Failure>), Failure> {
     let (options, trial) = (asked.options(), &asked.trial(&ThisHost)?);
-    let command = Secrets::command(typed);
+    if let Some(warning) = plan::unexpanded(options, &trial.requests) {
+        let _ = writeln!(io::stderr(), "ceiling: {warning}");
+    }
+    let command = Secrets::command(words);
     let outputs = Outputs::open(&options.out)?;
     let (mut writer, mut logs) = match options.runs.directory() {
         Some(directory) => {
@@ -67,7 +69,7 @@ fn measured(asked: &dyn Ask, typed: &[String]) -> Result<(Run, Result<Code, Fail
         let _ = writeln!(io::stderr(), "ceiling: {told}");
     }
     let stop = stop_flag()?;
-    let mut screen = Screen::new(options);
+    let mut screen = Screen::new(options, trial);
     let mut store_failure = None;
     let made = lab::run(trial, &command, &mut logs, &stop, &mut |event| {
         let written = match (&event, &mut writer) {
@@ -92,6 +94,7 @@ fn measured(asked: &dyn Ask, typed: &[String]) -> Result<(Run, Result<Code, Fail
         lab::keep_requests(&mut run.record.trial, trial);
     }
     name(&mut run, writer.as_ref());
+    rerun::complete(&mut run.record);
     // The record alone does without them.
     if !options.json || !options.out.is_empty() {
         run.readings = logs.near.load()?;
@@ -129,7 +132,7 @@ fn delivered(
     }
     let code = Code::from(run.record.ending(strictness(options)));
     let is_expected = !run.record.expectations.is_empty();
-    if code == Code::Unmet && is_expected && !options.quiet {
+    if code == Code::Unmet && is_expected {
         let _ = writeln!(io::stderr(), "ceiling: {}", exit::unmet(&run.record));
     }
     Ok(code)
@@ -146,11 +149,11 @@ fn name(run: &mut Run, writer: Option<&Writer>) {
 pub fn print(run: &Run, options: &Options) -> Result<(), Failure> {
     let text = if options.json {
         String::from_utf8(report::json::json(&run.record)).unwrap_or_default()
-    } else if options.quiet && !options.out.is_empty() {
+    } else if options.quiet {
         return Ok(());
     } else {
-        let detail = if options.latency { Detail::Latency } else { Detail::Summary };
-        report::text(run, detail, style(&options.colour))
+        let least = if options.latency { Detail::Latency } else { Detail::Summary };
+        report::text(run, detail(&options.verbosity, least), style(&options.colour))
     };
     to_stdout(&text)
 }

@@ -150,8 +150,8 @@ fn clock(of: &Observed) -> Checked {
     let source = of.facts.clock_source.as_deref().unwrap_or("unknown");
     let found = format!("{source}, {:.0}ns a look", of.clock_read_ns);
     let cost = "every request takes two looks; by a system call they cost more than the request";
-    let change = "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource, where \
-                  the kernel offers it";
+    let change = "write tsc to /sys/devices/system/clocksource/clocksource0/current_clocksource, \
+                  where the kernel offers it";
     checked("clock", above(of.clock_read_ns, CLOCK_NS), found, (cost, change))
 }
 

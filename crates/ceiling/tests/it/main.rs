@@ -14,6 +14,7 @@ mod doctor;
 mod endings;
 mod expect;
 mod experiments;
+mod failures;
 mod fanout;
 mod find;
 mod limits;
