@@ -285,7 +285,8 @@ fn trial() -> Trial {
     }
 }
 
-fn host() -> HostFacts {
+/// A host as it is known before load.
+pub fn host() -> HostFacts {
     HostFacts {
         hostname: "lab".to_string(),
         kernel: "6.18".to_string(),

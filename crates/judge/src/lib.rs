@@ -31,6 +31,9 @@ mod plateau;
 pub mod ramp;
 pub mod shape;
 
+mod checkup;
+pub use checkup::checkup;
+
 pub mod compare;
 pub mod size;
 pub mod stats;

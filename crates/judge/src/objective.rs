@@ -10,8 +10,7 @@
 
 use model::histogram::{SAMPLES_BEYOND, Summary};
 use model::objective::{
-    BoundUnit, Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term,
-    TermFigure,
+    Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term, TermFigure,
 };
 use model::run::{Point, RequestInfo};
 use model::standing::{self, Standing};
@@ -122,24 +121,14 @@ fn between(term: &Term, low: f64, high: f64) -> TermFinding {
     let holds = |value: f64| term.relation.holds(value, term.bound);
     let unit = term.figure.unit();
     let met = (holds(low) == holds(high)).then_some(holds(low));
-    let why = format!("between {} and {}", shown(low, unit), shown(high, unit));
+    let why = format!("between {} and {}", unit.show(low), unit.show(high));
     TermFinding { measured: None, met, why }
 }
 
 fn compared(term: &Term, measured: f64) -> TermFinding {
     let met = Some(term.relation.holds(measured, term.bound));
-    let why = format!("measured {}", shown(measured, term.figure.unit()));
+    let why = format!("measured {}", term.figure.unit().show(measured));
     TermFinding { measured: Some(measured), met, why }
-}
-
-/// A figure with its unit, for a sentence.
-fn shown(value: f64, unit: BoundUnit) -> String {
-    match unit {
-        BoundUnit::Ns => show_ns(value),
-        BoundUnit::Percent if value == 0.0 => "0%".to_string(),
-        BoundUnit::Percent => format!("{value:.3}%"),
-        BoundUnit::PerSecond => format!("{}/s", show_count(value)),
-    }
 }
 
 fn share(term: &Term, count: u64, requests: &RequestInfo) -> TermFinding {

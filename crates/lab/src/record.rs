@@ -79,6 +79,7 @@ impl<'a> RunBuilder<'a> {
                 sources_used: Vec::new(),
                 server: None,
                 tls: None,
+                speaks_tls: false,
                 proxy: trial.proxy.as_ref().map(|proxy| proxy.url.clone()),
                 probe: None,
             },
@@ -125,6 +126,7 @@ impl<'a> RunBuilder<'a> {
         let is_live = matches!(self.setting, Setting::Live);
         let is_in_vain = !self.points.is_empty() && self.points.iter().all(is_fruitless);
         if is_plain && is_live && is_in_vain && preflight::speaks_tls(address, TLS_TRIAL) {
+            self.target.speaks_tls = true;
             self.notice(format!("{address} speaks TLS: use https:// in the URL"), notify);
         }
     }

@@ -24,7 +24,8 @@ pub struct Load {
 const COMMANDS: [&str; 5] = ["load", "ramp", "churn", "find", "fanout"];
 
 /// Options that the executor gives itself.
-const OURS: [&str; 5] = ["server-pid", "runs", "json", "out", "quiet"];
+const OURS: [&str; 8] =
+    ["server-pid", "runs", "keep-runs", "json", "out", "junit", "summary", "quiet"];
 
 /// The commands that make load, as the command line has them.
 pub fn command() -> Command {

@@ -1,5 +1,6 @@
 //! What is sent: one request from the options, or the mix of a target file.
 
+use crate::auth;
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::url::{Url, UrlError};
@@ -29,10 +30,12 @@ pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<Re
         None => vec![typed(options, machine)?],
     };
     let base = base(options, &recipes)?;
+    let headers: Vec<Header> =
+        options.headers.iter().cloned().chain(auth::header(options, machine)?).collect();
     for recipe in &mut recipes {
         recipe.url = path_below(&base, recipe)?;
         recipe.checks = std::mem::take(&mut recipe.checks).or(&checks(options));
-        add_headers(recipe, &options.headers);
+        add_headers(recipe, &headers);
     }
     let expansions = options.expand.as_ref().map(|count| count.0);
     let mut composed = mix::compose(&recipes, &base.authority, expansions, seed, &mut read)

@@ -32,7 +32,7 @@ pub fn measure(cell: &Cell, ready: &Ready, runs: &Path, stop: &AtomicBool) -> Me
     let mut words = cell.load.words(&ready.addr, ready.pid);
     let shown = Secrets::command(&[&["ceiling".to_string()], &words[..]].concat());
     words.extend(["--json".to_string(), "--quiet".to_string(), "--runs".to_string()]);
-    words.push(runs.display().to_string());
+    words.extend([runs.display().to_string(), "--keep-runs=all".to_string()]);
     let fate = match measured(cell, &words, stop) {
         Ok(run) => Fate::Measured { run },
         Err(why) => Fate::Failed { why },
