@@ -1,6 +1,6 @@
 //! A server in a control group with a quota, for experiments that touch it.
 
-use super::{Folder, Group, Server, ceiling, program};
+use super::{Folder, Group, Server, ceiling, program, signal};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -15,15 +15,17 @@ pub struct Limited {
 }
 
 impl Limited {
-    pub fn new(name: &str) -> Self {
+    /// The server may use this share of one CPU.
+    pub fn new(name: &str, share: f64) -> Self {
         let (group, runtime) = (Group::new(name, None), Folder::new(name));
-        group.limit(0.2);
+        group.limit(share);
         let command = group.command(&program("target-sink"));
         let server = Server::start_as(command, &["--threads", "1", "--burn", "100us"]);
         Self { server, group, runtime }
     }
 
-    /// What the group is like: its settings, its processes and the groups in it.
+    /// What the group is like: its settings, its processes and the groups in it; and the server's
+    /// CPUs.
     pub fn state(&self) -> Vec<(PathBuf, String)> {
         let mut state: Vec<_> = fs::read_dir(&self.group.path).unwrap().flatten().collect();
         state.sort_by_key(fs::DirEntry::path);
@@ -39,27 +41,34 @@ impl Limited {
             };
             (path, text)
         };
-        state.into_iter().map(read).collect()
+        let mask = (PathBuf::from("mask"), self.mask());
+        state.into_iter().map(read).chain([mask]).collect()
     }
 
     /// Begins to load with server-side experiments.
-    pub fn begin(&self) -> Child {
+    fn begin(&self) -> Child {
         let url = self.server.url("/");
-        let words = ["load", &url, "-c", "8", "-t", "1", "-d", "1", "--confirm"];
+        let words = ["load", &url, "-c", "8", "-t", "1", "-d", "3", "--confirm"];
         let mut command = ceiling(&[&words[..], &["--may-touch-server"]].concat());
         command.env("CEILING_TUNE_JOURNAL", self.journal());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Loads until the server is in another group. A run that others disturb is no measurement and
-    /// makes no experiments; another is made then.
+    /// Loads until an experiment has changed something of the server, which stays so: the run is
+    /// stopped then, and goes on with SIGCONT. A run that others disturb is no measurement and makes
+    /// no experiments; another is made then.
     pub fn begin_until_touched(&self) -> Child {
+        let before = self.touched();
         for _ in 0..5 {
             let mut child = self.begin();
             while child.try_wait().unwrap().is_none() {
-                if !self.members().contains(&self.server.pid) {
-                    assert_eq!(self.journals(), 1, "a journal while the server is elsewhere");
-                    return child;
+                if self.touched() != before {
+                    signal(child.id(), "STOP");
+                    if self.touched() != before {
+                        assert_eq!(self.journals(), 1, "a journal while the server is changed");
+                        return child;
+                    }
+                    signal(child.id(), "CONT");
                 }
                 thread::sleep(Duration::from_millis(20));
             }
@@ -67,24 +76,31 @@ impl Limited {
         panic!("no experiment on the server in five runs");
     }
 
+    /// What experiments change: where the server is, how much CPU time it gets there, and which
+    /// CPUs.
+    pub fn touched(&self) -> [String; 3] {
+        let read = |name| fs::read_to_string(self.group.path.join(name)).unwrap_or_default();
+        [read("cgroup.procs"), read("cpu.max"), self.mask()]
+    }
+
+    /// CPUs that the server may run on.
+    fn mask(&self) -> String {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.server.pid)).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        line.unwrap().trim().to_string()
+    }
+
     /// The folder of the journal.
     pub fn journal(&self) -> PathBuf {
         self.runtime.path.join("journal")
     }
 
-    pub fn members(&self) -> Vec<u32> {
-        let procs = fs::read_to_string(self.group.path.join("cgroup.procs")).unwrap();
-        procs.lines().filter_map(|pid| pid.parse().ok()).collect()
-    }
-
+    /// How many transactions are open.
     pub fn journals(&self) -> usize {
-        let group = self.group.path.display().to_string();
-        let is_ours = |entry: &fs::DirEntry| {
-            let is_open = entry.path().extension().is_some_and(|end| end == "jsonl");
-            is_open && fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(&group))
-        };
+        let is_open =
+            |entry: &fs::DirEntry| entry.path().extension().is_some_and(|end| end == "jsonl");
         let folder = fs::read_dir(self.journal());
-        folder.map_or(0, |entries| entries.flatten().filter(is_ours).count())
+        folder.map_or(0, |entries| entries.flatten().filter(is_open).count())
     }
 }
 

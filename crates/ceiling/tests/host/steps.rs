@@ -1,11 +1,14 @@
-//! A program that gets a signal at one of its steps: before, or after, a system call that changes
-//! something. There is no hook in the program itself; what is tested is what users run.
+//! A program that gets a signal at one of its steps: before a system call that changes something.
+//! After one of them is before the next one: in between the program only reads. There is no hook in
+//! the program itself; what is tested is what users run.
 
 #![allow(unsafe_code, reason = "a program traced by its system calls")]
 
 use libc::{c_int, c_long, c_void, pid_t};
 use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::{fs, mem, ptr};
 
@@ -22,6 +25,7 @@ pub enum End {
 /// programs; steps are those of `program`.
 #[expect(clippy::zombie_processes, reason = "it is waited for by its id, with what stops it")]
 pub fn signal_at(command: &mut Command, program: &str, signal: c_int, step: usize) -> End {
+    let program = identity(Path::new(program)).expect("the program is there");
     // SAFETY: between fork and exec only ptrace(2) is called.
     unsafe {
         command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
@@ -30,7 +34,7 @@ pub fn signal_at(command: &mut Command, program: &str, signal: c_int, step: usiz
         });
     }
     let child = command.spawn().expect("it starts, and may be traced");
-    let mut traced = Traced { pid: child.id() as pid_t, steps: 0, is_change: false };
+    let mut traced = Traced { pid: child.id() as pid_t, steps: 0 };
     let mut status = traced.wait();
     let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL;
     traced.ask(libc::PTRACE_SETOPTIONS as _, options as c_long);
@@ -68,11 +72,16 @@ fn ended(status: ExitStatus) -> Option<Option<i32>> {
     (is_over && status.stopped_signal().is_none()).then(|| status.code())
 }
 
+/// Device and number of a file. A path would not do: what `ip netns exec` runs has mounts of its own,
+/// and its path differs when these tests run under another root.
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let of = fs::metadata(path)?;
+    Ok((of.dev(), of.ino()))
+}
+
 struct Traced {
     pid: pid_t,
     steps: usize,
-    /// Whether the system call under way is one that changes something.
-    is_change: bool,
 }
 
 impl Traced {
@@ -89,13 +98,13 @@ impl Traced {
         unsafe { libc::ptrace(request as _, self.pid, ptr::null_mut::<c_void>(), data) };
     }
 
-    fn runs(&self, program: &str) -> bool {
-        let exe = fs::read_link(format!("/proc/{}/exe", self.pid));
-        exe.is_ok_and(|exe| exe == *program)
+    fn runs(&self, program: (u64, u64)) -> bool {
+        let exe = format!("/proc/{}/exe", self.pid);
+        identity(Path::new(&exe)).is_ok_and(|exe| exe == program)
     }
 
-    /// Whether it stands before or after a system call that changes something.
-    fn is_step(&mut self, status: ExitStatus) -> bool {
+    /// Whether it stands before a system call that changes something.
+    fn is_step(&self, status: ExitStatus) -> bool {
         if status.stopped_signal() != Some(libc::SIGTRAP | 0x80) {
             return false;
         }
@@ -107,26 +116,56 @@ impl Traced {
             libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO as _, self.pid, size, &raw mut info)
         };
         assert!(read > 0, "{}", io::Error::last_os_error());
-        if info.op == libc::PTRACE_SYSCALL_INFO_ENTRY {
-            // SAFETY: at an entry this is the member that was written.
-            let entry = unsafe { info.u.entry };
-            self.is_change = changes(entry.nr as c_long, &entry.args);
+        if info.op != libc::PTRACE_SYSCALL_INFO_ENTRY {
+            return false;
         }
-        self.is_change
+        // SAFETY: at an entry this is the member that was written.
+        let (number, arguments) = unsafe { (info.u.entry.nr, info.u.entry.args) };
+        match number as c_long {
+            libc::SYS_ioctl => {
+                arguments[1] == libc::SIOCETHTOOL && !self.asks_the_driver(arguments[2])
+            }
+            number => changes(number, &arguments),
+        }
+    }
+
+    /// Whether what ethtool orders of a driver is one of the questions that we know.
+    fn asks_the_driver(&self, request: u64) -> bool {
+        const ETHTOOL_GSTRINGS: u32 = 0x1b;
+        const ETHTOOL_GSSET_INFO: u32 = 0x37;
+        const ETHTOOL_GFEATURES: u32 = 0x3a;
+        let (mut order, mut word) = ([0; 8], [0; 4]);
+        let memory = fs::File::open(format!("/proc/{}/mem", self.pid)).expect("it is traced");
+        // The name of a device, then the address of an order.
+        memory.read_exact_at(&mut order, request + libc::IFNAMSIZ as u64).expect("a request");
+        memory.read_exact_at(&mut word, u64::from_ne_bytes(order)).expect("an order");
+        let word = u32::from_ne_bytes(word);
+        [ETHTOOL_GSTRINGS, ETHTOOL_GSSET_INFO, ETHTOOL_GFEATURES].contains(&word)
     }
 }
 
-/// Whether a system call changes something on disk, in the kernel or for another process.
+/// Whether a system call changes something on disk, in the kernel or for another process that stays
+/// when this one is killed. Locks go with it, and what was written stays without fsync(2) too.
 fn changes(number: c_long, arguments: &[u64; 6]) -> bool {
-    let writes = (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT) as u64;
+    let creates = (libc::O_CREAT | libc::O_TRUNC) as u64;
     match number {
-        libc::SYS_openat => arguments[2] & writes != 0,
-        libc::SYS_write | libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_ftruncate => true,
+        libc::SYS_openat => arguments[2] & creates != 0,
+        // The first three are what it says, and not what it does.
+        libc::SYS_write => arguments[0] > 2,
+        // To ask for a limit is not to set it.
+        libc::SYS_prlimit64 => arguments[2] != 0,
         libc::SYS_renameat2 | libc::SYS_renameat | libc::SYS_mkdirat | libc::SYS_unlinkat => true,
-        libc::SYS_flock | libc::SYS_sendto | libc::SYS_sendmsg | libc::SYS_ioctl => true,
-        libc::SYS_sched_setaffinity | libc::SYS_prlimit64 => true,
+        libc::SYS_sendto | libc::SYS_sendmsg | libc::SYS_ftruncate => true,
+        libc::SYS_sched_setaffinity | libc::SYS_kill => true,
         #[cfg(target_arch = "x86_64")]
         libc::SYS_rename | libc::SYS_mkdir | libc::SYS_unlink => true,
         _ => false,
     }
+}
+
+/// How many transactions of a journal are open. Counted without the command under test, which takes
+/// a second in an emulated machine.
+pub fn open_transactions(journal: &str) -> usize {
+    let is_open = |entry: &fs::DirEntry| entry.path().extension().is_some_and(|end| end == "jsonl");
+    fs::read_dir(journal).map_or(0, |entries| entries.flatten().filter(is_open).count())
 }

@@ -57,7 +57,7 @@ fn an_idle_server_follows_the_load() {
 fn a_quota_is_confirmed_by_a_lower_one_and_is_as_before_afterwards() {
     let _turn = turn();
     must_be_root();
-    let limited = Limited::new("confirmed");
+    let limited = Limited::new("confirmed", 0.2);
     let before = limited.state();
     let url = limited.server.url("/");
     let load = ["load", &url, "-c", "8", "-t", "1", "-d", "2", "--confirm", "--may-touch-server"];
