@@ -20,6 +20,9 @@ use store::{Readings, StoreError, Writer};
 /// Runs a trial and writes everything that was asked for. `words` are those of the command line.
 pub fn run(asked: &dyn Ask, words: &[String]) -> Result<Code, Failure> {
     let (options, trial) = (asked.options(), &asked.trial(&ThisHost)?);
+    if let Some(warning) = plan::unexpanded(options, &trial.requests) {
+        let _ = writeln!(io::stderr(), "ceiling: {warning}");
+    }
     let command = Secrets::command(words);
     let outputs = Outputs::open(&options.out)?;
     let (mut writer, mut logs) = match options.runs.directory() {

@@ -268,7 +268,7 @@ mod tests {
             ("{\"url\":\"/\",\"weight\":0}", "weight 0"),
             ("{\"url\":\"/\",\"body\":\"{x}\"}", "body_text"),
             ("{\"url\":\"/\",\"body\":\"AA==\",\"body_text\":\"x\"}", "exclude"),
-            ("{\"url\":\"/\",\"check\":{\"status\":\"404\"}}", "404"),
+            ("{\"url\":\"/\",\"check\":{\"status\":\"101\"}}", "101"),
             ("{\"url\":\"/\",\"check\":{\"lenght\":\"4\"}}", "lenght"),
         ];
         for (text, words) in cases {

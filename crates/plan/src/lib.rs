@@ -40,6 +40,7 @@ pub mod values;
 pub use cells::{Cell, Client, Plan, Server};
 pub use duel::{Change, Duel, proposed};
 pub use load::{Load, command, missing};
+pub use requests::unexpanded;
 pub use secrets::without_secrets;
 pub use target::{Target, Targets};
 pub use trust::{is_harmless, untrusted};
@@ -56,7 +57,7 @@ pub use options::{Colour, Options, Runs, Verbosity};
 pub use trial::PROFILED_WINDOW_MIN_NS;
 pub use typed::{Kind, Typed, hint};
 pub use url::is_url;
-pub use usage::Usage;
+pub use usage::{Refusal, Usage};
 pub use way_syntax::{SOURCES_MAX, Sources};
 
 /// Schema of a plan file.

@@ -67,6 +67,10 @@ pub struct Options {
     #[arg(long)]
     pub keep_requests: bool,
 
+    /// Keep up to 1 KiB of the body with the first failed response of each kind
+    #[arg(long)]
+    pub sample_failures: bool,
+
     /// Method; POST when there is a body, else GET
     #[arg(short = 'X', long, short_alias = 'm', value_name = "METHOD")]
     pub method: Option<Method>,

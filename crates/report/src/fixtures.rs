@@ -186,7 +186,9 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             ..model::run::count_requests(&Default::default())
         },
         status,
+        status_codes: Default::default(),
         error_codes: Default::default(),
+        samples: Vec::new(),
         mismatched: 0,
         mismatches: count_mismatches(&Default::default()),
         errors,

@@ -26,6 +26,7 @@ pub mod levels;
 mod shape;
 
 pub mod responses;
+pub mod samples;
 
 pub mod confirmation;
 mod connecting;
@@ -110,6 +111,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Responses", depths: FROM_EVIDENCE, draw: responses::remarks },
     Section { heading: "Responses", depths: OF_TEXT, draw: responses::of_best_point },
     Section { heading: "Responses", depths: FULLY, draw: responses::of_all_points },
+    Section { heading: "Responses", depths: FROM_EVIDENCE, draw: samples::samples },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
     Section { heading: "Evidence", depths: FROM_EVIDENCE, draw: evidence::evidence },
     Section { heading: "Evidence", depths: FROM_EVIDENCE, draw: fingerprints::table },
