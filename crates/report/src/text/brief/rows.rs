@@ -4,7 +4,7 @@ use super::super::line::Ink;
 use super::super::wrap::width;
 use super::super::{MARGIN, WIDTH};
 use super::{NAMES, Row};
-use crate::sections::summary;
+use crate::sections::{samples, summary};
 use crate::wording::{
     self, attempts_phrase, best_point, count, failures_phrase, interval, is_partial, ns, or_dash,
     per_second, percent, plural, point_mark, rate_cell, rate_of, sentence, share, statuses,
@@ -218,6 +218,8 @@ fn ending(run: &Run, point: Option<&Point>) -> Vec<Row> {
     if !run.record.expectations.is_empty() {
         rows.push(expectations(&run.record.expectations));
     }
+    let hint = samples::hints(run).into_iter().next();
+    rows.extend(hint.map(|hint| Row::new("Hint", hint)));
     let notes = reservations(run, point);
     rows.extend((!notes.is_empty()).then(|| Row::inked("Note", Ink::Caution, notes.join("; "))));
     rows.push(Row::new("Wall", wall(&run.record.verdict)));
