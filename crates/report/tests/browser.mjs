@@ -195,7 +195,7 @@ const inspectPaper = () => {
   const root = document.documentElement;
   const isShown = (element) => element.getClientRects().length > 0;
   const isCut = (element) => element.getBoundingClientRect().right > root.clientWidth + 1;
-  const live = [...document.querySelectorAll("nav, button, select, .hint, .more, .values")];
+  const live = [...document.querySelectorAll("nav, button, .hint, .more, .values")];
   const wide = [...document.querySelectorAll("canvas, table, figure.flame > svg")];
   return {
     live: live.filter(isShown).map((element) => element.className || element.tagName),
