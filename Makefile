@@ -84,6 +84,7 @@ format:
 
 tidy: ## the repository checks itself
 	cargo run --quiet --locked -p xtask -- tidy
+	cargo metadata --quiet --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	cargo clippy --quiet --locked --workspace $(ALL_TESTS) -- -D warnings
 

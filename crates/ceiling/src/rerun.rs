@@ -14,7 +14,8 @@ use model::wall::Side;
 
 /// What is about one run and its files only.
 const FLAGS: &[&str] = &["--json", "--quiet", "-q"];
-const VALUED: &[&str] = &["--server-pid", "--runs", "--out", "-o"];
+const VALUED: &[&str] =
+    &["--server-pid", "--runs", "--keep-runs", "--out", "-o", "--junit", "--summary"];
 /// Options that say how long the load is.
 const LENGTHS: &[&str] = &["--duration", "-d", "--requests", "-n"];
 /// Shapes of the rate with an end of their own, which a duration would contradict.
@@ -33,6 +34,9 @@ const LEFT: &[&str] = &[
     "duration",
     "expect",
     "json",
+    "junit",
+    "junit",
+    "keep-runs",
     "latency",
     "max-connections",
     "may-touch-server",
@@ -52,7 +56,9 @@ const LEFT: &[&str] = &[
     "spike",
     "steps",
     "strict",
+    "summary",
     "subscribers",
+    "summary",
     "verbose",
     "visits",
     "warmup",

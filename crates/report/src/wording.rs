@@ -117,10 +117,10 @@ pub(crate) fn failed_share(point: &Point) -> f64 {
 
 /// Responses by status, most first; by class where the record has no codes.
 pub(crate) fn statuses(point: &Point) -> Vec<(String, u64)> {
+    let named = |(name, count): (&String, &u64)| (name.clone(), *count);
     // Records of before codes were counted have classes.
-    let counted = Some(&point.status_codes).filter(|codes| !codes.is_empty());
-    let counted = counted.unwrap_or(&point.status).iter();
-    let mut statuses: Vec<_> = counted.map(|(name, count)| (name.clone(), *count)).collect();
+    let counted = if point.status_codes.is_empty() { &point.status } else { &point.status_codes };
+    let mut statuses: Vec<(String, u64)> = counted.iter().map(named).collect();
     statuses.retain(|(_, count)| *count > 0);
     statuses.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     statuses

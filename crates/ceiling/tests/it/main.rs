@@ -9,6 +9,8 @@ mod harness;
 
 mod advise;
 mod churn;
+mod ci;
+mod doctor;
 mod endings;
 mod expect;
 mod experiments;
@@ -23,6 +25,7 @@ mod probe;
 mod profile;
 mod ranch;
 mod routes;
+mod runs;
 mod secrets;
 mod size;
 mod targets;

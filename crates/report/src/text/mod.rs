@@ -11,11 +11,16 @@ mod table;
 pub(crate) mod wrap;
 
 use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
-use crate::sections::{Detail, advice, beside, calibration, compare, experiment_briefly, page_of};
+use crate::sections::{
+    Detail, advice, beside, calibration, checkup, compare, experiment_briefly, inventory, page_of,
+};
+use jiff::Timestamp;
 use line::{Ink, TextLine};
 use model::advice::{Advice, Calibration};
+use model::checkup::Checkup;
 use model::comparison::Comparison;
 use model::experiment::Experiment;
+use model::inventory::Inventory;
 use model::run::Run;
 use wrap::{fit, width, wrap, wrap_at_most};
 
@@ -71,6 +76,16 @@ pub fn text_compared(comparison: &Comparison, a: &Run, b: &Run, style: Style) ->
 /// What to try next, as text.
 pub fn text_advice(of: &Advice, style: Style) -> String {
     verdict_first(&advice(of), style)
+}
+
+/// Whether a host is fit to measure on, as text.
+pub fn text_checkup(of: &Checkup, style: Style) -> String {
+    draw(&checkup(of), style)
+}
+
+/// What a directory of runs holds, as text.
+pub fn text_inventory(of: &Inventory, now: Timestamp, style: Style) -> String {
+    draw(&inventory(of, now), style)
 }
 
 /// Which advice was right, as text.

@@ -14,6 +14,7 @@ use model::claim::Claim;
 use model::histogram::Summary;
 use model::objective::Expectation;
 use model::run::{Point, RequestInfo, Run};
+use model::sample::ResponseSample;
 use model::standing::{Figure, Standing};
 use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{Named, Verdict};
@@ -30,7 +31,7 @@ pub(super) const PERCENTILES: [(&str, Figure); 5] = [
 /// One level: what stands above its latency, and what below.
 pub(super) fn of_one(run: &Run, point: &Point) -> (Vec<Row>, Vec<Row>) {
     let above = vec![Row::new("Rate", rate(run, point))];
-    let mut below = responses(point);
+    let mut below = responses(run, point);
     below.push(total(point));
     below.push(Row::new("CPU", summary::cost_phrase(run, point)));
     below.extend(ending(run, Some(point)));
@@ -44,7 +45,7 @@ pub(super) fn of_levels(run: &Run) -> Vec<Row> {
     let name = if width(&mark) < NAMES { mark } else { "Best".to_string() };
     let mut rows: Vec<Row> =
         latency(point).into_iter().map(|row| Row { name: name.clone(), ..row }).collect();
-    rows.extend(responses(point));
+    rows.extend(responses(run, point));
     rows.push(total(point));
     rows.push(Row::new("CPU", summary::cost_phrase(run, point)));
     rows.extend(ending(run, Some(point)));
@@ -168,7 +169,7 @@ fn rate(run: &Run, point: &Point) -> String {
 }
 
 /// Statuses, and what failed.
-fn responses(point: &Point) -> Vec<Row> {
+fn responses(run: &Run, point: &Point) -> Vec<Row> {
     let all: u64 = point.status.values().sum();
     let room = WIDTH - MARGIN - NAMES;
     let mut text = String::new();
@@ -183,7 +184,28 @@ fn responses(point: &Point) -> Vec<Row> {
     let failures = failures(point);
     let none_failed = if failures.is_none() { "; none failed" } else { "" };
     let text = if text.is_empty() { "none".to_string() } else { text + none_failed };
-    std::iter::once(Row::new("Responses", text)).chain(failures).collect()
+    let hint = hint(run, point).map(|text| Row::inked("Hint", Ink::Caution, text));
+    std::iter::once(Row::new("Responses", text)).chain(failures).chain(hint).collect()
+}
+
+/// Share of the responses from which on a status is worth a hint.
+const HINT_MIN: f64 = 0.01;
+
+/// What to do about the most frequent status that asks for something.
+fn hint(run: &Run, point: &Point) -> Option<String> {
+    if run.record.target.speaks_tls {
+        return Some("The server speaks TLS on this port: use https:// in the URL.".to_string());
+    }
+    let all: u64 = point.status.values().sum();
+    let frequent =
+        statuses(point).into_iter().filter(|(_, count)| *count as f64 >= HINT_MIN * all as f64);
+    let hint_of = |(status, _): (String, u64)| {
+        let is_it = |sample: &&ResponseSample| {
+            sample.check.is_none() && sample.status.to_string() == status
+        };
+        samples::hint(point.samples.iter().find(is_it)?)
+    };
+    frequent.filter_map(hint_of).next()
 }
 
 /// Failures by class, and what was never sent. Attempts to connect are no requests and stand for
@@ -218,8 +240,6 @@ fn ending(run: &Run, point: Option<&Point>) -> Vec<Row> {
     if !run.record.expectations.is_empty() {
         rows.push(expectations(&run.record.expectations));
     }
-    let hint = samples::hints(run).into_iter().next();
-    rows.extend(hint.map(|hint| Row::new("Hint", hint)));
     let notes = reservations(run, point);
     rows.extend((!notes.is_empty()).then(|| Row::inked("Note", Ink::Caution, notes.join("; "))));
     rows.push(Row::new("Wall", wall(&run.record.verdict)));
