@@ -5,5 +5,6 @@
 FROM scratch
 ARG PROGRAM
 COPY --chmod=755 ${PROGRAM} /usr/bin/ceiling
+ENV PATH=/usr/bin CEILING_RUNS=/runs
 WORKDIR /runs
 ENTRYPOINT ["/usr/bin/ceiling"]

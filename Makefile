@@ -28,7 +28,7 @@ FIT_SEED ?= 21
 .PHONY: build-ranch build-nginx ranch
 .PHONY: behaviours noise test-bench
 .PHONY: walls walls-fit spectrum services bench-bare bench-database bench-size bench-steering
-.PHONY: bench-guard dist deny
+.PHONY: bench-guard dist deny test-dist
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
 
 help: ## what there is
@@ -174,6 +174,9 @@ walls-fit: build ## counts how often tests speak, for the judge: DRAWS=5, anothe
 dist: ## a release in out/dist: static program, debug file, .deb, OCI image, SBOM, checksums
 	$(MAKE) deny
 	./scripts/dist
+
+test-dist: build-go ## uses what `make dist` made: its image, its package in a machine
+	./scripts/test-dist
 
 deny: ## licences, sources and advisories of what is in the program (deny.toml)
 	command -v cargo-deny >/dev/null || test -x .cache/tools/bin/cargo-deny || \

@@ -6,6 +6,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use model::secret::{self, Secrets};
 use plan::{Asked, Kind};
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Finds the real ceiling of an HTTP server, names the wall it hit with evidence, and proves that
@@ -50,6 +52,29 @@ pub enum Command {
     Reference,
 }
 
+/// The words of a command line, `load` put before a URL that stands in the place of a sub-command.
+pub fn with_load(mut words: Vec<OsString>) -> Vec<OsString> {
+    let shown = |word: &OsString| word.to_string_lossy().into_owned();
+    let first = words.get(1).map(shown).unwrap_or_default();
+    let asks_nothing = ["-h", "--help", "-V", "--version"].contains(&first.as_str());
+    let is_command =
+        |word: &String| Cli::command().get_subcommands().any(|one| one.get_name() == word);
+    let is_load = match first.starts_with('-') {
+        true if asks_nothing => false,
+        true => words.iter().skip(1).map(shown).all(|word| !is_command(&word)),
+        false => is_url(&first),
+    };
+    if is_load && words.iter().skip(1).map(shown).any(|word| is_url(&word)) {
+        words.insert(1, "load".into());
+    }
+    words
+}
+
+/// Whether a word is a URL, with a scheme or without, and neither a file nor a sub-command.
+fn is_url(word: &str) -> bool {
+    !word.starts_with('-') && plan::is_url(word) && !Path::new(word).exists()
+}
+
 /// Says in one line what is wrong with the command line, what is accepted, and an example; without
 /// the secrets in its words.
 pub fn explain(error: &clap::Error, words: &[String]) -> ExitCode {
@@ -92,6 +117,30 @@ mod tests {
                 let is_known = secret::FLAGS.contains(letter);
                 assert!(!has_headers || is_flag == is_known, "{} -{letter}", command.get_name());
             }
+        }
+    }
+
+    #[test]
+    fn a_url_in_the_place_of_a_command_is_loaded() {
+        let with = |text: &str| {
+            let words = text.split(' ').map(OsString::from).collect();
+            let words = with_load(words).into_iter().map(|word| word.into_string().unwrap());
+            words.collect::<Vec<_>>().join(" ")
+        };
+        for (typed, meant) in [
+            ("ceiling http://h/", "ceiling load http://h/"),
+            ("ceiling localhost:8080/x -c 5", "ceiling load localhost:8080/x -c 5"),
+            ("ceiling example.test", "ceiling load example.test"),
+            ("ceiling localhost", "ceiling load localhost"),
+            ("ceiling -c 5 http://h/", "ceiling load -c 5 http://h/"),
+            ("ceiling laod http://h/", "ceiling laod http://h/"),
+            ("ceiling --help", "ceiling --help"),
+            ("ceiling -c 5 ramp http://h/", "ceiling -c 5 ramp http://h/"),
+            ("ceiling ramp http://h/", "ceiling ramp http://h/"),
+            ("ceiling Cargo.toml", "ceiling Cargo.toml"),
+            ("ceiling", "ceiling"),
+        ] {
+            assert_eq!(with(typed), meant);
         }
     }
 

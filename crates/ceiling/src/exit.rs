@@ -5,7 +5,7 @@ use model::claim::Claim;
 use model::objective::ObjectiveStanding;
 use model::run::{Outcome, Point, Record};
 use model::verdict::Named;
-use plan::Usage;
+use plan::{Refusal, Usage};
 use remote::FarError;
 use std::process::ExitCode;
 use store::StoreError;
@@ -98,6 +98,8 @@ fn was_silent(record: &Record) -> bool {
 pub enum Failure {
     /// The command line asks for something that cannot be.
     Usage(String),
+    /// The name of the server has no address.
+    NoAddress(String),
     /// A file could not be written or read.
     File(String),
     /// A stored run is no measurement to work with.
@@ -115,9 +117,11 @@ pub enum Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Usage(text) | Self::File(text) | Self::NotValid(text) | Self::Left(text) => {
-                f.write_str(text)
-            }
+            Self::Usage(text)
+            | Self::NoAddress(text)
+            | Self::File(text)
+            | Self::NotValid(text)
+            | Self::Left(text) => f.write_str(text),
             Self::Lab(error) => error.fmt(f),
             Self::Tune(error) => error.fmt(f),
             Self::Far(error) => error.fmt(f),
@@ -130,6 +134,7 @@ impl Failure {
     pub fn code(&self) -> Code {
         match self {
             Self::Usage(_) => Code::Usage,
+            Self::NoAddress(_) => Code::Unreachable,
             Self::NotValid(_) => Code::NotValid,
             Self::Lab(LabError::Unreachable(_) | LabError::Greet(_)) => Code::Unreachable,
             Self::Lab(LabError::Probe(error)) if error.is_unreachable() => Code::Unreachable,
@@ -159,6 +164,15 @@ impl From<LabError> for Failure {
 impl From<TuneError> for Failure {
     fn from(error: TuneError) -> Self {
         Self::Tune(error)
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Usage(usage) => usage.into(),
+            Refusal::NoAddress(told) => Self::NoAddress(told),
+        }
     }
 }
 

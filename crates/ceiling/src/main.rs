@@ -8,6 +8,7 @@
 mod cli;
 mod cmd;
 
+mod rerun;
 mod session;
 mod signals;
 
@@ -23,15 +24,15 @@ use std::env;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let words: Vec<String> =
-        env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let cli = match cli::Cli::try_parse() {
+    let typed = cli::with_load(env::args_os().collect());
+    let words: Vec<String> = typed.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let cli = match cli::Cli::try_parse_from(&typed) {
         Ok(cli) => cli,
         Err(error) => return cli::explain(&error, &words),
     };
     let result = match Secrets::missing(&words) {
         Some(word) => Err(Failure::Usage(plan::missing(word))),
-        None => carry_out(cli.command),
+        None => carry_out(cli.command, &words),
     };
     match result {
         Ok(code) => code.into(),
@@ -44,9 +45,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn carry_out(command: cli::Command) -> Result<Code, Failure> {
+fn carry_out(command: cli::Command, words: &[String]) -> Result<Code, Failure> {
     match command {
-        cli::Command::Asked(command) => session::run(&command),
+        cli::Command::Asked(command) => session::run(&command, words),
         cli::Command::Run(command) => cmd::run::run(command),
         cli::Command::Show(command) => cmd::show::run(command),
         cli::Command::Compare(command) => cmd::compare::run(command),

@@ -1,18 +1,37 @@
-//! What a person sees while a run goes on: one line on stderr that is drawn over again, when
-//! stderr is a terminal.
+//! What a person sees on stderr while a run goes on.
+//!
+//! On a terminal, one line is drawn over again. Whatever stderr is, `ramp` and `find` print a line
+//! for each level or trial that has ended, so that a log of a long run shows how far it came.
 
-use model::event::Event;
-use plan::{Colour, Options};
-use report::Style;
-use report::progress::{LevelInfo, block_line, progress_line};
+use model::claim::Claim;
+use model::event::{Event, Progress};
+use model::load::Trial;
+use model::objective::ObjectiveStanding;
+use model::run::Point;
+use plan::{Colour, Options, Verbosity};
+use report::progress::{LevelInfo, Pace, block_line, point_line, progress_line};
+use report::{Detail, Style};
 use std::env;
 use std::io::{IsTerminal, Write, stderr, stdout};
+use std::time::Instant;
 
 /// Colours on a terminal only, and not when the user says no (<https://no-color.org>).
 pub fn style(colour: &Colour) -> Style {
     let refused = colour.no_color || env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
     if stdout().is_terminal() && !refused { Style::Colour } else { Style::Plain }
 }
+
+/// How much of a run is printed, at least so much.
+pub fn detail(verbosity: &Verbosity, least: Detail) -> Detail {
+    match verbosity.verbose {
+        0 => least,
+        1 => Detail::Evidence,
+        _ => Detail::Setup,
+    }
+}
+
+/// Less of a stage than this does not show how long the whole takes.
+const SHOWING_SHARE: f64 = 0.05;
 
 /// Draws events.
 pub struct Screen {
@@ -22,18 +41,34 @@ pub struct Screen {
     /// The block of an experiment that is under way.
     block: Option<String>,
     has_line: bool,
+    begun: Instant,
+    /// When the level began, and its stage that is under way.
+    level_begun: Instant,
+    stage_begun: (&'static str, Instant),
+    /// Levels or trials that have ended, and how long they took, seconds.
+    ended: (usize, f64),
+    best: Option<f64>,
+    /// Time for all trials of a search, seconds.
+    budget_s: Option<f64>,
 }
 
 impl Screen {
     /// Draws as the options say.
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &Options, trial: &Trial) -> Self {
         let is_quiet = options.quiet;
+        let now = Instant::now();
         Self {
             is_live: stderr().is_terminal() && !is_quiet,
             is_quiet,
             level: None,
             block: None,
             has_line: false,
+            begun: now,
+            level_begun: now,
+            stage_begun: ("", now),
+            ended: (0, 0.0),
+            best: None,
+            budget_s: trial.search.as_ref().map(|search| search.budget_ns as f64 / 1e9),
         }
     }
 
@@ -43,27 +78,76 @@ impl Screen {
             Event::Level { index, of, attempt, level } => {
                 let (index, of, attempt, level) = (*index, *of, *attempt, level.clone());
                 self.level = Some(LevelInfo { index, of, attempt, level });
+                self.level_begun = Instant::now();
             }
             Event::Block { what, block, of } => {
                 self.block = Some(format!("confirming: {what}, block {block} of {of}"));
             }
-            Event::Progress(progress) if self.is_live => {
-                let columns = terminal_columns().saturating_sub(1);
-                let line = match (&self.block, &self.level) {
-                    (Some(block), _) => block_line(block, progress, columns),
-                    (None, Some(info)) => progress_line(info, progress, columns),
-                    (None, None) => return,
-                };
-                // Losing a progress line is no reason to stop.
-                let _ = write!(stderr(), "\r\x1b[2K{line}").and_then(|()| stderr().flush());
-                self.has_line = true;
-            }
+            Event::Progress(progress) if self.is_live => self.show_progress(progress),
             Event::Notice(text) if !self.is_quiet => {
                 self.clear();
                 let _ = writeln!(stderr(), "ceiling: {text}");
             }
-            Event::Point(_) | Event::Notice(_) | Event::Progress(_) | Event::Profile { .. } => {}
+            Event::Point(point) => self.show_point(point),
+            Event::Notice(_) | Event::Progress(_) | Event::Profile { .. } => {}
         }
+    }
+
+    fn show_progress(&mut self, progress: &Progress) {
+        if self.stage_begun.0 != progress.stage {
+            self.stage_begun = (progress.stage, Instant::now());
+        }
+        let columns = terminal_columns().saturating_sub(1);
+        let line = match (&self.block, &self.level) {
+            (Some(block), _) => block_line(block, progress, columns),
+            (None, Some(info)) => {
+                let pace = self.pace(self.left_s(info, progress));
+                progress_line(info, &pace, progress, columns)
+            }
+            (None, None) => return,
+        };
+        // Losing a progress line is no reason to stop.
+        let _ = write!(stderr(), "\r\x1b[2K{line}").and_then(|()| stderr().flush());
+        self.has_line = true;
+    }
+
+    /// One line for each of several.
+    fn show_point(&mut self, point: &Point) {
+        let Some(info) = self.level.take() else { return };
+        self.ended = (self.ended.0 + 1, self.ended.1 + self.level_begun.elapsed().as_secs_f64());
+        let holds = ObjectiveStanding::of(&point.expectations) == ObjectiveStanding::Met;
+        let is_usable = !matches!(point.claim(), Claim::NotKnown(_)) && (info.of > 0 || holds);
+        let best = self.best.into_iter().chain(is_usable.then(|| point.headline_rate()));
+        self.best = best.max_by(f64::total_cmp);
+        if info.of != 1 && !self.is_quiet {
+            self.clear();
+            let _ = writeln!(stderr(), "{}", point_line(&info, &self.pace(None), point));
+        }
+        self.level = Some(info);
+    }
+
+    fn pace(&self, left_s: Option<f64>) -> Pace {
+        // Of one level the rate is there anyway.
+        let best = self.best.filter(|_| self.level.as_ref().is_none_or(|level| level.of != 1));
+        Pace { elapsed_s: self.begun.elapsed().as_secs_f64(), left_s, best }
+    }
+
+    /// Of a search what is left of its budget; else the rest of this level, by how fast its stage
+    /// goes, and all later ones as long as those before.
+    fn left_s(&self, info: &LevelInfo, progress: &Progress) -> Option<f64> {
+        if let Some(budget_s) = self.budget_s {
+            return Some((budget_s - self.begun.elapsed().as_secs_f64()).max(0.0));
+        }
+        let done = progress.done.filter(|done| *done >= SHOWING_SHARE)?;
+        let is_measuring = progress.stage == "measuring";
+        let passed_s = self.stage_begun.1.elapsed().as_secs_f64();
+        let rest_s = (passed_s / done - passed_s).max(0.0);
+        let more = info.of.checked_sub(info.index + 1)?;
+        let each_s = match self.ended {
+            (0, _) => self.level_begun.elapsed().as_secs_f64() + rest_s,
+            (levels, took_s) => took_s / levels as f64,
+        };
+        is_measuring.then_some(rest_s + more as f64 * each_s)
     }
 
     /// Removes the line.

@@ -2,7 +2,8 @@
 
 use crate::exit::{self, Code, Failure, Strictness};
 use crate::outputs::Outputs;
-use crate::screen::{Screen, style};
+use crate::rerun;
+use crate::screen::{Screen, detail, style};
 use crate::signals::stop_flag;
 use lab::{Logs, ThisHost};
 use model::event::Event;
@@ -12,16 +13,17 @@ use model::run::Run;
 use model::secret::Secrets;
 use plan::{Ask, Options};
 use report::Detail;
-use std::env;
 use std::io::{self, Write, stdout};
 use std::path::Path;
 use store::{Readings, StoreError, Writer};
 
-/// Runs a trial and writes everything that was asked for.
-pub fn run(asked: &dyn Ask) -> Result<Code, Failure> {
+/// Runs a trial and writes everything that was asked for. `words` are those of the command line.
+pub fn run(asked: &dyn Ask, words: &[String]) -> Result<Code, Failure> {
     let (options, trial) = (asked.options(), &asked.trial(&ThisHost)?);
-    let typed: Vec<String> = env::args().collect();
-    let command = Secrets::command(&typed);
+    if let Some(warning) = plan::unexpanded(options, &trial.requests) {
+        let _ = writeln!(io::stderr(), "ceiling: {warning}");
+    }
+    let command = Secrets::command(words);
     let outputs = Outputs::open(&options.out)?;
     let (mut writer, mut logs) = match options.runs.directory() {
         Some(directory) => {
@@ -38,7 +40,7 @@ pub fn run(asked: &dyn Ask) -> Result<Code, Failure> {
         let _ = writeln!(io::stderr(), "ceiling: {told}");
     }
     let stop = stop_flag()?;
-    let mut screen = Screen::new(options);
+    let mut screen = Screen::new(options, trial);
     let mut store_failure = None;
     let made = lab::run(trial, &command, &mut logs, &stop, &mut |event| {
         let written = match (&event, &mut writer) {
@@ -63,6 +65,7 @@ pub fn run(asked: &dyn Ask) -> Result<Code, Failure> {
         lab::keep_requests(&mut run.record.trial, trial);
     }
     name(&mut run, writer.as_ref());
+    rerun::complete(&mut run.record);
     // The record alone does without them.
     if !options.json || !options.out.is_empty() {
         run.readings = logs.near.load()?;
@@ -85,7 +88,7 @@ pub fn run(asked: &dyn Ask) -> Result<Code, Failure> {
     let strictness = if options.strict { Strictness::EveryGate } else { Strictness::OfFigure };
     let code = Code::of(&run.record, strictness);
     let is_expected = !run.record.expectations.is_empty();
-    if code == Code::Unmet && is_expected && !options.quiet {
+    if code == Code::Unmet && is_expected {
         let _ = writeln!(io::stderr(), "ceiling: {}", exit::unmet(&run.record));
     }
     Ok(code)
@@ -102,11 +105,11 @@ fn name(run: &mut Run, writer: Option<&Writer>) {
 pub fn print(run: &Run, options: &Options) -> Result<(), Failure> {
     let text = if options.json {
         String::from_utf8(report::json::json(&run.record)).unwrap_or_default()
-    } else if options.quiet && !options.out.is_empty() {
+    } else if options.quiet {
         return Ok(());
     } else {
-        let detail = if options.latency { Detail::Latency } else { Detail::Summary };
-        report::text(run, detail, style(&options.colour))
+        let least = if options.latency { Detail::Latency } else { Detail::Summary };
+        report::text(run, detail(&options.verbosity, least), style(&options.colour))
     };
     to_stdout(&text)
 }

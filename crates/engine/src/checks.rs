@@ -5,10 +5,9 @@
 //! Hot: runs for every response.
 
 use crate::driver::SlotId;
-use model::check::Check;
 use std::sync::Arc;
 use wire::response::{ProtocolError, Response};
-use wire::rules::{Examined, Progress};
+use wire::rules::{Examined, Fate, Progress};
 use wire::session::Session;
 use wire::tape::Tape;
 
@@ -46,12 +45,13 @@ impl Checks {
         }
     }
 
-    /// The check that a complete response failed. One with an error status is a failure anyway.
+    /// Whether a complete response is good.
     #[inline]
-    pub fn verdict(&mut self, slot: SlotId, position: u32, response: Response) -> Option<Check> {
-        let progress = self.progress.get_mut(slot as usize)?;
-        let failed = self.tape.rules(position).verdict(progress, response.status);
-        failed.filter(|_| response.status < 400)
+    pub fn verdict(&mut self, slot: SlotId, position: u32, response: Response) -> Fate {
+        match self.progress.get_mut(slot as usize) {
+            Some(progress) => self.tape.rules(position).verdict(progress, response.status),
+            None => Fate::of_status(response.status),
+        }
     }
 
     /// A connection begins anew.

@@ -57,7 +57,6 @@ pub struct Streak {
     /// 1 when the requests are measured, else 0.
     is_measured: u64,
     responses: u64,
-    responses_2xx: u64,
     bytes: u64,
 }
 
@@ -174,84 +173,85 @@ impl Ledger {
     #[inline]
     pub fn streak(&self, stamp: Stamp) -> Streak {
         let is_measured = u64::from(self.is_window(stamp.epoch));
-        Streak { stamp, is_measured, responses: 0, responses_2xx: 0, bytes: 0 }
+        Streak { stamp, is_measured, responses: 0, bytes: 0 }
     }
 
-    /// Books one response. Good ones gather in `streak` until [`Ledger::settle`]. Returns 1 when it
-    /// answers a measured request, else 0.
+    /// Books one good response with status 200. They gather in `streak` until [`Ledger::settle`].
+    /// Returns 1 when it answers a measured request, else 0.
     #[inline]
-    pub fn response(
-        &mut self,
-        tick: &mut Tick,
-        streak: &mut Streak,
-        at_ns: u64,
-        response: Response,
-    ) -> u64 {
-        if response.status >= 400 {
-            self.bad_response(tick, at_ns, streak.stamp.epoch, response);
-            return streak.is_measured;
-        }
+    pub fn ok(&mut self, streak: &mut Streak, response: Response) -> u64 {
         streak.responses += 1;
-        streak.responses_2xx += u64::from(response.status < 300);
         streak.bytes += response.bytes;
         streak.is_measured
     }
 
-    /// Books one response that failed a check. Returns 1 when it answers a measured request, else
+    /// Books one good response with any status. Returns 1 when it answers a measured request, else
     /// 0.
-    pub fn mismatch(
+    pub fn good(&mut self, tick: &mut Tick, at_ns: u64, stamp: Stamp, response: Response) -> u64 {
+        let streak = self.streak(stamp);
+        let one = Streak { responses: 1, bytes: response.bytes, ..streak };
+        self.settle_as(tick, one, at_ns, response.status);
+        streak.is_measured
+    }
+
+    /// Books one response that failed: a check, or by its status when `check` is nothing. Returns 1
+    /// when it answers a measured request, else 0.
+    pub fn bad(
         &mut self,
         tick: &mut Tick,
         at_ns: u64,
         epoch: Epoch,
         response: Response,
-        check: Check,
+        check: Option<Check>,
     ) -> u64 {
-        let is_measured = u64::from(self.is_window(epoch));
-        self.note_fate(tick, at_ns, epoch);
+        let is_measured = self.is_window(epoch);
+        if is_measured {
+            tick.fate_ns = at_ns;
+            tick.codes.add(response.status, 1);
+            tick.error_codes.add(response.status, u64::from(check.is_none()));
+        }
         if let Some(counters) = self.land(tick, epoch, 1) {
             counters.failed += 1;
-            counters.mismatches.add(check, 1);
-            counters.status[usize::from(response.status / 100 - 2)] += 1;
+            counters.status[class_of(response.status)] += 1;
             counters.bytes_received += response.bytes;
+            if let Some(check) = check {
+                counters.mismatches.add(check, 1);
+            }
         }
-        is_measured
+        u64::from(is_measured)
     }
 
     /// Books the good responses gathered so far, which were complete at `at_ns`.
     #[inline]
     pub fn settle(&mut self, tick: &mut Tick, streak: Streak, at_ns: u64) {
-        let Streak { stamp, responses, responses_2xx, bytes, .. } = streak;
-        if responses == 0 {
-            return;
+        if streak.responses > 0 {
+            self.settle_as(tick, streak, at_ns, 200);
         }
+    }
+
+    #[inline]
+    fn settle_as(&mut self, tick: &mut Tick, streak: Streak, at_ns: u64, status: u16) {
+        let Streak { stamp, responses, bytes, .. } = streak;
         if self.is_window(stamp.epoch) {
             tick.latency.record_n(at_ns.saturating_sub(stamp.planned_ns), responses);
             if self.timing == Timing::FromPlan {
                 tick.service.record_n(at_ns.saturating_sub(stamp.sent_ns), responses);
             }
             tick.fate_ns = at_ns;
+            tick.codes.add(status, responses);
         }
         if let Some(counters) = self.land(tick, stamp.epoch, responses) {
             counters.completed += responses;
-            counters.status[0] += responses_2xx;
-            counters.status[1] += responses - responses_2xx;
+            counters.status[class_of(status)] += responses;
             counters.bytes_received += bytes;
         }
     }
+}
 
-    #[inline(never)]
-    fn bad_response(&mut self, tick: &mut Tick, at_ns: u64, epoch: Epoch, response: Response) {
-        self.note_fate(tick, at_ns, epoch);
-        if self.is_window(epoch) {
-            tick.error_codes.add(response.status);
-        }
-        if let Some(counters) = self.land(tick, epoch, 1) {
-            counters.failed += 1;
-            counters.status[usize::from(response.status / 100 - 2)] += 1;
-            counters.bytes_received += response.bytes;
-        }
-    }
+/// Place of a status in [`Counters::status`].
+#[inline]
+fn class_of(status: u16) -> usize {
+    usize::from(status / 100 - 2)
 }
 
 #[cfg(test)]
@@ -274,7 +274,11 @@ mod tests {
         response: Response,
     ) -> u64 {
         let mut streak = ledger.streak(stamp);
-        let measured = ledger.response(tick, &mut streak, at_ns, response);
+        let measured = match response.status {
+            200 => ledger.ok(&mut streak, response),
+            ..400 => ledger.good(tick, at_ns, stamp, response),
+            _ => ledger.bad(tick, at_ns, stamp.epoch, response, None),
+        };
         ledger.settle(tick, streak, at_ns);
         measured
     }
@@ -341,7 +345,7 @@ mod tests {
         assert_eq!(tick.fate_ns, 10);
         book(&mut ledger, &mut tick, 20, at(1, epoch), BAD);
         assert_eq!(tick.fate_ns, 20, "an error status is a fate");
-        ledger.mismatch(&mut tick, 30, epoch, GOOD, Check::Body);
+        ledger.bad(&mut tick, 30, epoch, GOOD, Some(Check::Body));
         assert_eq!(tick.fate_ns, 30, "a failed check is one");
         ledger.fail(&mut tick, 40, epoch, ErrorClass::Timeout, 1);
         assert_eq!(tick.fate_ns, 40, "no response in time is one");

@@ -20,6 +20,7 @@ mod flight;
 mod ledger;
 mod places;
 mod pool;
+mod samples;
 mod start;
 mod tally;
 

@@ -7,11 +7,11 @@
 //! Hot: runs for every request of a mix.
 
 use crate::flight::Run;
-use model::check::Check;
 use model::load::TARGETS_REPORTED_MAX;
 use model::tick::{ErrorClass, TargetTally};
 use std::sync::Arc;
 use wire::response::Response;
+use wire::rules::Fate;
 use wire::tape::Tape;
 
 /// See the module.
@@ -101,18 +101,20 @@ impl Tally {
     }
 
     /// Books the response to the oldest request of a measured run.
-    pub fn response(&mut self, run: &Run, at_ns: u64, response: Response, failed: Option<Check>) {
+    pub fn response(&mut self, run: &Run, at_ns: u64, response: Response, fate: Fate) {
         let TargetTally { counters, latency } = &mut self.board[place(&self.tape, run.position)];
         counters.status[usize::from(response.status / 100 - 2)] += 1;
         counters.bytes_received += response.bytes;
-        if let Some(check) = failed {
-            counters.mismatches.add(check, 1);
-        }
-        if failed.is_some() || response.status >= 400 {
-            counters.failed += 1;
-        } else {
-            counters.completed += 1;
-            latency.record_n(at_ns.saturating_sub(run.planned_ns), 1);
+        match fate {
+            Fate::Good => {
+                counters.completed += 1;
+                latency.record_n(at_ns.saturating_sub(run.planned_ns), 1);
+            }
+            Fate::ErrorStatus => counters.failed += 1,
+            Fate::Mismatch(check) => {
+                counters.failed += 1;
+                counters.mismatches.add(check, 1);
+            }
         }
     }
 

@@ -29,6 +29,7 @@ use crate::ledger::Ledger;
 use crate::places::Places;
 use crate::pool::{Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
+use crate::samples::Samples;
 use crate::start;
 use crate::tally::{self, Tally};
 use model::load::Life;
@@ -106,6 +107,7 @@ pub struct Worker<D, S: Session = Http1> {
     memories: Vec<S::Memory>,
     checks: Checks,
     tally: Tally,
+    samples: Samples,
     /// One target and nothing to check: the shortest way through a response.
     is_plain: bool,
     pool: Pool<Requester<S>>,
@@ -164,6 +166,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             memories: (0..tally::reported(&job.tape)).map(|_| S::Memory::default()).collect(),
             checks: Checks::new(&job.tape, slots),
             tally: Tally::new(&job.tape),
+            samples: Samples::new(),
             is_plain: tally::reported(&job.tape) == 1 && !job.tape.has_rules(),
             pool: Pool::new(job, (slots, index), scan_ns(job), now_ns, |slot| {
                 Requester::new(start::position(job, slot * job.threads + index))
@@ -482,6 +485,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             Cause::Failure(class) => class,
         };
         self.places.remove(slot);
+        self.samples.leave(slot);
         while let Some(run) = self.flights.pop_run(slot) {
             if class == ErrorClass::Timeout && self.ledger.is_window(run.epoch) {
                 let waited_ns = now_ns.saturating_sub(run.planned_ns);

@@ -173,11 +173,8 @@ fn more_visits(trial: &Trial, visits: &[&Point]) -> String {
         _ => format!("-c {}..{}", first.connections, last.connections),
     };
     let depth = if first.depth > 1 { format!(" -p {}", first.depth) } else { String::new() };
-    format!(
-        "ceiling ramp {} {range}{depth} --visits 3: an interval at 95 % needs three visits of the \
-         plateau",
-        trial.url
-    )
+    // An interval at 95 % needs three visits of the plateau.
+    format!("ceiling ramp {} {range}{depth} --visits 3", trial.url)
 }
 
 fn is_usable(point: &Point) -> bool {

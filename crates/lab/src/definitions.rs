@@ -106,7 +106,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].mismatched",
-        "Responses with status 2xx or 3xx that failed a check (--check-status, --check-length, \
+        "Responses with a good status (below 400, or called good by a check) that failed a check (--check-status, --check-length, \
          --check-body, --check-sha256 or a target's own). They are part of requests.failed, their \
          status and bytes are counted, and their latency is in no distribution. Checks see the \
          body with transfer coding removed and content coding as sent.",
@@ -183,8 +183,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
          that reason.",
     ),
     (
+        "points[].status_codes",
+        "Complete responses to requests of the window by status code, from 200 to 599.",
+    ),
+    (
         "points[].error_codes",
-        "Complete responses to requests of the window with a status from 400 to 599, by code.",
+        "Those of status_codes that failed by their status: 400 to 599, unless --check-status or a \
+         check of the target calls the status good.",
     ),
     (
         "points[].unseen_ns",

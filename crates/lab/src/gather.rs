@@ -2,8 +2,11 @@
 
 use model::fanout::{EventCounts, Subscription};
 use model::histogram::Histogram;
+use model::sample::{CAUGHT_MAX, Caught};
 use model::series::{Second, Spread};
-use model::tick::{Connections, Counters, ErrorCodes, Loop, Phase, TargetTally, Tick, Turnover};
+use model::tick::{
+    Connections, Counters, ERROR_CLASSES, Loop, Phase, StatusCodes, TargetTally, Tick, Turnover,
+};
 use model::tls::TlsTally;
 use std::collections::VecDeque;
 
@@ -17,8 +20,12 @@ const TENTH_NS: u64 = 100_000_000;
 pub struct Gathered {
     /// Requests of the window.
     pub measured: Counters,
-    /// Responses of the window with an error status, by code.
-    pub error_codes: ErrorCodes,
+    /// Responses of the window by code.
+    pub codes: StatusCodes,
+    /// Those that failed by their status.
+    pub error_codes: StatusCodes,
+    /// The first response of each kind of failure of the level.
+    pub caught: Vec<Caught>,
     /// All other requests.
     pub unmeasured: Counters,
     /// Good responses that arrived in the window, whenever they were asked for.
@@ -141,7 +148,9 @@ impl Gathered {
     pub fn new(workers: u32) -> Self {
         Self {
             measured: Counters::default(),
-            error_codes: ErrorCodes::default(),
+            codes: StatusCodes::default(),
+            error_codes: StatusCodes::default(),
+            caught: Vec::new(),
             unmeasured: Counters::default(),
             arrived: 0,
             answered: 0,
@@ -187,6 +196,16 @@ impl Gathered {
         (self.window_begin_ns, self.ends) = (begin_ns, ends);
     }
 
+    /// What failed so far, by status code and class, most first.
+    pub fn failed(&self) -> Vec<(String, u64)> {
+        let errors = |class| self.measured.errors.get(class) + self.unmeasured.errors.get(class);
+        let by_class = ERROR_CLASSES.iter().map(|class| (class.name().to_string(), errors(*class)));
+        let by_code = self.error_codes.counted().map(|(code, count)| (code.to_string(), count));
+        let mut failed: Vec<_> = by_code.chain(by_class).filter(|(_, count)| *count > 0).collect();
+        failed.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        failed
+    }
+
     /// When the window ended, monotonic nanoseconds.
     pub fn window_end_ns(&self) -> u64 {
         let end_ns = match self.ends {
@@ -200,7 +219,9 @@ impl Gathered {
     /// Adds a tick of this level.
     pub fn add(&mut self, tick: &Tick) {
         self.measured += &tick.measured;
+        self.codes.merge(&tick.codes);
         self.error_codes.merge(&tick.error_codes);
+        tick.caught.iter().for_each(|caught| self.catch(caught));
         self.unmeasured += &tick.unmeasured;
         self.level_loop += &tick.accounting;
         self.tls += &tick.tls;
@@ -250,6 +271,18 @@ impl Gathered {
             self.window_connect.merge(&tick.connect);
             self.last_tick_ns = self.last_tick_ns.max(tick.end_ns);
             self.add_to_series(tick);
+        }
+    }
+
+    /// Keeps the first response of each kind of failure over all workers.
+    fn catch(&mut self, caught: &Caught) {
+        let is_alike =
+            |other: &&mut Caught| (other.status, other.check) == (caught.status, caught.check);
+        let is_full = self.caught.len() == CAUGHT_MAX;
+        match self.caught.iter_mut().find(is_alike) {
+            Some(other) if caught.at_ns < other.at_ns => other.clone_from(caught),
+            None if !is_full => self.caught.push(caught.clone()),
+            _ => {}
         }
     }
 

@@ -327,6 +327,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             client_cpus: Some(fresh.cpu_ns as f64 / passed_ns as f64),
             server_cpus: observed.server_cpus(),
             failures,
+            failed: self.gathered.failed(),
         }));
     }
 

@@ -26,6 +26,7 @@ mod point;
 mod preflight;
 mod record;
 mod run;
+mod samples;
 mod search;
 pub mod setting;
 mod settled;

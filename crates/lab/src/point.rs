@@ -4,7 +4,7 @@
 use crate::crews::Size;
 use crate::gather::Gathered;
 use crate::level::Visit;
-use crate::mix;
+use crate::{mix, samples};
 use judge::observe::Observed;
 use model::curve::Curve;
 use model::histogram::Summary;
@@ -46,7 +46,9 @@ pub(crate) fn make(
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
         status: count_status(&gathered.measured),
+        status_codes: count_codes(&gathered.codes),
         error_codes: count_codes(&gathered.error_codes),
+        samples: samples::of(trial, &gathered.caught),
         mismatched: gathered.measured.mismatches.sum(),
         mismatches: count_mismatches(&gathered.measured),
         errors: count_errors(&gathered.measured),

@@ -4,7 +4,9 @@
 use engine::driver::ktls;
 use model::load::Trial;
 use model::route::Address;
-use model::tls::{KernelTls, KernelTlsInfo, TlsCause, TlsChoice, TlsInfo, Trust};
+use model::tls::{
+    KernelTls, KernelTlsInfo, Resumption, TlsCause, TlsChoice, TlsInfo, TlsVersion, Trust,
+};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -171,6 +173,27 @@ impl Manners {
             }
             Err(ShakeError::Io(error)) => Err(failed("TLS handshake")(error)),
         }
+    }
+}
+
+/// Whether a server speaks TLS: it finishes a handshake, or ends it with a reason of TLS.
+pub fn speaks_tls(address: &Address, timeout: Duration) -> bool {
+    let settings = Settings {
+        server_name: "localhost",
+        alpn: Http1::ALPN,
+        roots: None,
+        identity: None,
+        versions: (TlsVersion::V12, TlsVersion::V13),
+        resumption: Resumption::Off,
+    };
+    let recipe = Recipe::new(&settings).expect("nothing of it is given by a user");
+    let Ok(mut stream) = Socket::connect(address, timeout) else { return false };
+    match shake(&mut stream, &recipe) {
+        Ok(_) => true,
+        Err(ShakeError::Tls(failure)) => {
+            !matches!(failure.cause, TlsCause::NotTls | TlsCause::Closed)
+        }
+        Err(ShakeError::Io(_)) => false,
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::crews::{Crews, Size};
 use crate::fanout::{self, Stamps};
 use crate::level::Visit;
-use crate::preflight::Manners;
+use crate::preflight::{self, Manners};
 use crate::setting::Setting;
 use crate::watch::{Watch, lost_notice};
 use crate::{definitions, drift, mix, point, turnover};
@@ -24,7 +24,11 @@ use model::search::SearchRecord;
 use remote::Far;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use wire::tape::{EncodeError, Tape};
+
+/// How long a server may take for the handshake that shows whether it speaks TLS.
+const TLS_TRIAL: Duration = Duration::from_secs(1);
 
 /// What a run gathers while it goes on.
 pub(crate) struct RunBuilder<'a> {
@@ -108,6 +112,21 @@ impl<'a> RunBuilder<'a> {
     pub(crate) fn notice(&mut self, text: String, notify: &mut dyn FnMut(Event)) {
         notify(Event::Notice(text.clone()));
         self.notices.push(text);
+    }
+
+    /// Requests in plain text to a TLS port fail in ways that differ from server to server: it
+    /// closes, sends an alert, or responds with 400. So a server of which nothing good came is
+    /// tried with TLS once.
+    pub(crate) fn look_for_tls(&mut self, notify: &mut dyn FnMut(Event)) {
+        let trial = self.trial;
+        let is_plain = trial.tls.is_none() && trial.proxy.is_none() && trial.fanout.is_none();
+        let is_fruitless = |point: &Point| point.requests.sent > 0 && point.requests.completed == 0;
+        let Some(address) = trial.addresses.first() else { return };
+        let is_live = matches!(self.setting, Setting::Live);
+        let is_in_vain = !self.points.is_empty() && self.points.iter().all(is_fruitless);
+        if is_plain && is_live && is_in_vain && preflight::speaks_tls(address, TLS_TRIAL) {
+            self.notice(format!("{address} speaks TLS: use https:// in the URL"), notify);
+        }
     }
 
     /// The job of workers for a trial: that of the run, or one that an experiment makes of it.

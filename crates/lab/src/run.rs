@@ -71,6 +71,7 @@ pub fn run_in(
     if let Some(failure) = watch.failure() {
         run.notice(format!("raw readings are missing from the end: {failure}"), notify);
     }
+    run.look_for_tls(notify);
     Ok(run.finish(command, started_at))
 }
 

@@ -13,6 +13,8 @@ pub mod template;
 mod compose;
 mod interleave;
 
+pub use template::has_placeholder;
+
 pub use compose::{BYTES_MAX, Composed, REQUESTS_MAX, Recipe, compose};
 
 /// Why something cannot be sent. Its text is complete.

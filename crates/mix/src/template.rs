@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 
 const ACCEPTED: &str = "{{seq}}, {{seq:N}}, {{random:A..B}}, {{uuid}} and {{csv:FILE:COLUMN}}";
 
+/// What a placeholder begins with.
+const NAMES: [&[u8]; 4] = [b"seq", b"random:", b"uuid", b"csv:"];
+
 /// Tables of values by file name, read once.
 #[derive(Debug, Default)]
 pub struct Tables(BTreeMap<String, DataTable>);
@@ -42,6 +45,18 @@ pub struct Source<'a> {
     pub random: Random,
     /// All tables.
     pub tables: &'a Tables,
+}
+
+/// Whether a text has a placeholder that [`Template::parse`] knows.
+pub fn has_placeholder(text: &[u8]) -> bool {
+    let mut rest = text;
+    while let Some(at) = find(rest, b"{{") {
+        rest = &rest[at + 2..];
+        if NAMES.iter().any(|name| rest.starts_with(name)) {
+            return true;
+        }
+    }
+    false
 }
 
 impl Template {

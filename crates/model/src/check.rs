@@ -1,7 +1,7 @@
 //! What a good response must be like.
 //!
 //! A check has the form of the command line and of target files, and a record keeps that form. A
-//! response with status 400 or more is a failure whatever the checks.
+//! response with status 400 or more is a failure unless a check calls its status good.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -71,8 +71,8 @@ impl Check {
     }
 }
 
-/// Status codes that a check can call good.
-const STATUSES: std::ops::RangeInclusive<u16> = 200..=399;
+/// Status codes that a check can call good. Interim responses (1xx) come before one.
+const STATUSES: std::ops::RangeInclusive<u16> = 200..=599;
 
 /// A set of status codes: `200` or `2xx,304`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,8 +95,8 @@ impl FromStr for Statuses {
     fn from_str(text: &str) -> Result<Self, String> {
         let error = |part: &str| {
             format!(
-                "'{part}' is not a status from 200 to 399, 2xx or 3xx (others are failures \
-                 whatever is checked); for example 200 or 2xx,304"
+                "'{part}' is not a status from 200 to 599 or a class from 2xx to 5xx (1xx are \
+                 interim responses, which no request ends with); for example 200 or 2xx,304"
             )
         };
         let mut ranges = Vec::new();
@@ -104,6 +104,8 @@ impl FromStr for Statuses {
             ranges.push(match part {
                 "2xx" => (200, 299),
                 "3xx" => (300, 399),
+                "4xx" => (400, 499),
+                "5xx" => (500, 599),
                 _ if part.len() == 3 => {
                     let status = part.parse().map_err(|_| error(part))?;
                     if !STATUSES.contains(&status) {
@@ -278,7 +280,9 @@ mod tests {
     #[test]
     fn what_cannot_be_checked_is_refused_with_an_example() {
         let refused = [
-            "404".parse::<Statuses>().unwrap_err(),
+            "101".parse::<Statuses>().unwrap_err(),
+            "600".parse::<Statuses>().unwrap_err(),
+            "1xx".parse::<Statuses>().unwrap_err(),
             "2xx,".parse::<Statuses>().unwrap_err(),
             "+20".parse::<Statuses>().unwrap_err(),
             "5..4".parse::<Lengths>().unwrap_err(),

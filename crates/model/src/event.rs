@@ -69,4 +69,6 @@ pub struct Progress {
     pub server_cpus: Option<f64>,
     /// Failed requests and connection attempts since the level began.
     pub failures: u64,
+    /// The same by status code and class, most first; codes of the window only.
+    pub failed: Vec<(String, u64)>,
 }

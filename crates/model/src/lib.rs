@@ -18,6 +18,7 @@ pub mod objective;
 pub mod ports;
 pub mod rate_syntax;
 pub mod route;
+pub mod sample;
 pub mod search;
 pub mod series;
 pub mod tls;

@@ -9,6 +9,7 @@ use crate::objective::Objective;
 use crate::perturbation::Confirm;
 use crate::profile::ProfileChoice;
 use crate::route::{Address, Resolution};
+use crate::sample::Bodies;
 use crate::search::SearchConfig;
 use crate::tls::{ProxyChoice, TlsChoice};
 use serde::{Deserialize, Serialize};
@@ -348,6 +349,9 @@ pub struct Trial {
     /// Where the server's runtime serves its figures, on this host.
     #[serde(default)]
     pub runtime: Option<std::net::SocketAddr>,
+    /// Whether samples of responses have bodies.
+    #[serde(default)]
+    pub sample_bodies: Bodies,
     /// Where profiles of the server come from, if requested.
     #[serde(default)]
     pub profile: Option<ProfileChoice>,
@@ -400,6 +404,7 @@ impl Trial {
             server: ServerProcess::ByPort,
             runtime: None,
             profile: None,
+            sample_bodies: Bodies::Dropped,
             expect: None,
             search: None,
             tls: None,

@@ -17,10 +17,11 @@ use crate::profile::ProfileRecord;
 use crate::ramp_fit::ShapeFit;
 use crate::reading::Reading;
 use crate::route::Resolution;
+use crate::sample::ResponseSample;
 use crate::search::SearchRecord;
 use crate::series::{Second, Spread};
 use crate::standing::Standings;
-use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, ErrorCodes, TargetTally};
+use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, StatusCodes, TargetTally};
 use crate::tls::TlsInfo;
 use crate::verdict::{Gate, Verdict};
 use serde::{Deserialize, Serialize};
@@ -155,10 +156,19 @@ pub struct Point {
     pub requests: RequestInfo,
     /// Complete responses by status class.
     pub status: BTreeMap<String, u64>,
-    /// Complete responses with an error status, by code.
+    /// Complete responses by status code. Empty in records of before codes were counted.
+    #[serde(default)]
+    pub status_codes: BTreeMap<String, u64>,
+    /// Complete responses that failed by their status, by code: 400 and more, unless a check calls
+    /// it good.
     #[serde(default)]
     pub error_codes: BTreeMap<String, u64>,
-    /// Responses with status 2xx or 3xx that failed a check: part of `requests.failed`.
+    /// The first response with each status that is not 2xx, and of each check that failed; of the
+    /// warm-up too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<ResponseSample>,
+    /// Responses with a good status that failed another check, and those with status 2xx or 3xx
+    /// that a check does not call good: part of `requests.failed`.
     pub mismatched: u64,
     /// The same by the first check that failed.
     #[serde(default)]
@@ -232,6 +242,14 @@ pub struct Point {
 }
 
 impl Point {
+    /// Responses with an error status that were held to checks because one calls their status
+    /// good.
+    pub fn called_good(&self) -> u64 {
+        let errors = self.status_codes.iter().filter(|(code, _)| code.as_str() >= "400");
+        let errors: u64 = errors.map(|(_, count)| count).sum();
+        errors.saturating_sub(self.error_codes.values().sum())
+    }
+
     /// Errors of a class; nothing when the record does not have the class.
     pub fn errors_of(&self, class: ErrorClass) -> Option<u64> {
         self.errors.get(class.name()).copied()
@@ -587,8 +605,8 @@ pub fn count_status(counters: &Counters) -> BTreeMap<String, u64> {
     names.iter().zip(counters.status).map(|(name, count)| ((*name).to_string(), count)).collect()
 }
 
-/// Error statuses by code.
-pub fn count_codes(codes: &ErrorCodes) -> BTreeMap<String, u64> {
+/// Responses by code.
+pub fn count_codes(codes: &StatusCodes) -> BTreeMap<String, u64> {
     codes.counted().map(|(code, count)| (code.to_string(), count)).collect()
 }
 

@@ -42,7 +42,7 @@ const IN_QUERIES: &[&str] = &["code", "hmac", "key", "otp", "pin", "sign"];
 const ABOUT: &[&str] =
     &["dir", "file", "folder", "header", "length", "path", "ttl", "type", "uri", "url"];
 /// Options of ceiling without a value, which may precede another in one word: `-kH'A: b'`.
-pub const FLAGS: &str = "LVhkq";
+pub const FLAGS: &str = "LVhkqv";
 /// Options of ceiling that take hosts and ports.
 const PLACES: &[&str] = &["connect-to", "probe", "resolve", "sni"];
 /// A shorter secret is not searched for in our messages: any text may contain it.

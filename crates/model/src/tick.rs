@@ -6,6 +6,7 @@
 use crate::check::{CHECKS, Check};
 use crate::fanout::{EventCounts, Subscription};
 use crate::histogram::Histogram;
+use crate::sample::Caught;
 use crate::tls::TlsTally;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
@@ -140,25 +141,27 @@ impl Mismatches {
     }
 }
 
-/// Codes from 400 to 599.
-const ERROR_CODES: usize = 200;
+/// First code of [`StatusCodes`]: interim responses (1xx) are passed over.
+const FIRST_CODE: u16 = 200;
+/// Codes from 200 to 599.
+const CODES: usize = 400;
 
-/// Responses by their status code, 400 to 599.
+/// Responses by their status code, 200 to 599.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ErrorCodes([u64; ERROR_CODES]);
+pub struct StatusCodes([u64; CODES]);
 
-impl Default for ErrorCodes {
+impl Default for StatusCodes {
     fn default() -> Self {
-        Self([0; ERROR_CODES])
+        Self([0; CODES])
     }
 }
 
-impl ErrorCodes {
-    /// Adds a response; one whose status is no error is left out.
-    pub fn add(&mut self, status: u16) {
-        let place = usize::from(status).checked_sub(400);
+impl StatusCodes {
+    /// Adds responses with one status.
+    pub fn add(&mut self, status: u16, responses: u64) {
+        let place = status.checked_sub(FIRST_CODE).map(usize::from);
         if let Some(count) = place.and_then(|place| self.0.get_mut(place)) {
-            *count += 1;
+            *count += responses;
         }
     }
 
@@ -174,7 +177,7 @@ impl ErrorCodes {
 
     /// Codes that came, with how often.
     pub fn counted(&self) -> impl Iterator<Item = (u16, u64)> {
-        let codes = (400u16..).zip(self.0);
+        let codes = (FIRST_CODE..).zip(self.0);
         codes.filter(|(_, count)| *count > 0)
     }
 }
@@ -208,7 +211,8 @@ impl TargetTally {
 pub struct Counters {
     /// Passed to the kernel for the first time.
     pub sent: u64,
-    /// Had a complete response with status 2xx or 3xx, and no check failed.
+    /// Had a complete response with a good status (2xx, 3xx, or what a check calls good), and no
+    /// check failed.
     pub completed: u64,
     /// Had a response with another status or a failed check, or none because of an error.
     pub failed: u64,
@@ -221,7 +225,7 @@ pub struct Counters {
     /// Complete responses by status class: 2xx, 3xx, 4xx, 5xx. Interim responses (1xx) do not
     /// count.
     pub status: [u64; 4],
-    /// Responses with status 2xx or 3xx that failed a check: part of `failed`.
+    /// Responses that failed a check, those with an error status left out: part of `failed`.
     pub mismatches: Mismatches,
     /// Bytes of the requests sent.
     pub bytes_sent: u64,
@@ -395,8 +399,14 @@ pub struct Tick {
     /// Requests of the measured part, credited in the interval in which things happened. Failed
     /// connection attempts count here from the order to connect on.
     pub measured: Counters,
-    /// Responses to measured requests with an error status, by code.
-    pub error_codes: ErrorCodes,
+    /// Responses to measured requests, by code.
+    pub codes: StatusCodes,
+    /// Those among them whose status made them failures: 400 and more, unless a check calls it
+    /// good.
+    pub error_codes: StatusCodes,
+    /// The first response of each kind of failure of this level, as it was known in the interval;
+    /// of the warm-up too.
+    pub caught: Vec<Caught>,
     /// All other requests: of the warm-up, and responses later than the drain.
     pub unmeasured: Counters,
     /// Connections as they stand.
@@ -454,7 +464,9 @@ impl Default for Tick {
             last: false,
             fate_ns: 0,
             measured: Counters::default(),
-            error_codes: ErrorCodes::default(),
+            codes: StatusCodes::default(),
+            error_codes: StatusCodes::default(),
+            caught: Vec::new(),
             unmeasured: Counters::default(),
             connections: Connections::default(),
             turnover: Turnover::default(),
@@ -483,7 +495,9 @@ impl Tick {
         self.last = false;
         self.fate_ns = 0;
         self.measured = Counters::default();
+        self.codes.clear();
         self.error_codes.clear();
+        self.caught.clear();
         self.unmeasured = Counters::default();
         self.tls = TlsTally::default();
         self.accounting = Loop::default();

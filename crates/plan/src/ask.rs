@@ -9,7 +9,7 @@ mod ramp;
 
 use crate::machine::Machine;
 use crate::options::Options;
-use crate::usage::Usage;
+use crate::usage::Refusal;
 use clap::Subcommand;
 use model::load::Trial;
 
@@ -19,7 +19,7 @@ pub trait Ask {
     fn options(&self) -> &Options;
 
     /// The trial, fully resolved for a host: everything "auto" is decided.
-    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Usage>;
+    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Refusal>;
 }
 
 /// The commands that make load.
@@ -54,7 +54,7 @@ impl Ask for Asked {
         self.inner().options()
     }
 
-    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Usage> {
+    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Refusal> {
         self.inner().trial(machine)
     }
 }

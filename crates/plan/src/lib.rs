@@ -40,6 +40,7 @@ pub mod values;
 pub use cells::{Cell, Client, Plan, Server};
 pub use duel::{Change, Duel, proposed};
 pub use load::{Load, command, missing};
+pub use requests::unexpanded;
 pub use secrets::without_secrets;
 pub use target::{Target, Targets};
 pub use trust::{is_harmless, untrusted};
@@ -52,10 +53,11 @@ pub use far_probe::ProbeOptions;
 pub use kinds::kinds;
 pub use machine::Machine;
 pub use mix::BYTES_MAX;
-pub use options::{Colour, Options, Runs};
+pub use options::{Colour, Options, Runs, Verbosity};
 pub use trial::PROFILED_WINDOW_MIN_NS;
 pub use typed::{Kind, Typed, hint};
-pub use usage::Usage;
+pub use url::is_url;
+pub use usage::{Refusal, Usage};
 pub use way_syntax::{SOURCES_MAX, Sources};
 
 /// Schema of a plan file.

@@ -67,6 +67,10 @@ pub struct Options {
     #[arg(long)]
     pub keep_requests: bool,
 
+    /// Keep up to 1 KiB of the body with the first failed response of each kind
+    #[arg(long)]
+    pub sample_failures: bool,
+
     /// Method; POST when there is a body, else GET
     #[arg(short = 'X', long, short_alias = 'm', value_name = "METHOD")]
     pub method: Option<Method>,
@@ -132,13 +136,17 @@ pub struct Options {
     #[arg(long)]
     pub json: bool,
 
-    /// Print all percentiles
+    /// Print all percentiles as well
     #[arg(short = 'L', long)]
     pub latency: bool,
 
-    /// No progress, and no text when -o or --json say where results go
-    #[arg(short = 'q', long)]
+    /// No progress and no text: only errors and expectations that were missed
+    #[arg(short = 'q', long, conflicts_with = "verbose")]
     pub quiet: bool,
+
+    /// How much text.
+    #[command(flatten)]
+    pub verbosity: Verbosity,
 
     /// Whether text has colours.
     #[command(flatten)]
@@ -196,6 +204,15 @@ impl Runs {
             }
         }
     }
+}
+
+/// How much text.
+#[derive(Debug, Args)]
+pub struct Verbosity {
+    /// More text: -v adds the evidence, all tables and charts; -vv also what holds, what was not
+    /// tested, and the setup
+    #[arg(short = 'v', long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
 }
 
 /// Whether text has colours.

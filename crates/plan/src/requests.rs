@@ -45,6 +45,21 @@ pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<As
     Ok(Asked { url: base, requests: composed.requests, targets: composed.targets })
 }
 
+/// A warning about requests with placeholders that are sent as they stand.
+pub fn unexpanded(options: &Options, requests: &[Request]) -> Option<String> {
+    let has = |text: &[u8]| mix::has_placeholder(text);
+    let is_left = |request: &Request| {
+        let mut values = request.headers.iter().map(|(_, value)| value.as_bytes());
+        has(request.path.as_bytes()) || has(&request.body) || values.any(has)
+    };
+    let is_warned = options.expand.is_none() && requests.iter().any(is_left);
+    is_warned.then(|| {
+        "requests have placeholders in {{ }} and are sent as they stand; for example --expand 1000 \
+         fills them in"
+            .to_string()
+    })
+}
+
 fn checks(options: &Options) -> Checks {
     let checks = &options.checks;
     Checks {

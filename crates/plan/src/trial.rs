@@ -1,15 +1,17 @@
 //! From options to a trial: everything "auto" is decided here.
 
+use crate::endpoints::WayError;
 use crate::machine::Machine;
 use crate::options::{DriverChoice, Options};
 use crate::requests::{self, Asked};
 use crate::shape::Shape;
 use crate::url::{Scheme, Url, UrlError};
-use crate::usage::Usage;
+use crate::usage::{Refusal, Usage};
 use crate::values::{self, Profiles};
 use model::load::{DriverKind, Level, Question, ServerProcess, Stop, Trial, Warmup};
 use model::profile::ProfileChoice;
 use model::route::{Address, Resolution};
+use model::sample::Bodies;
 use std::net::IpAddr;
 
 /// Longest warm-up that `auto` takes, nanoseconds.
@@ -27,14 +29,15 @@ const HOLDERS_PER_CPU: usize = 32;
 pub const PROFILED_WINDOW_MIN_NS: u64 = 1_300_000_000;
 
 /// Decides everything and checks what can be checked without load.
-pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result<Trial, Usage> {
+pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result<Trial, Refusal> {
     let cpus = cpus(options, machine)?;
     let threads_max = shape.levels.iter().map(Level::connections_max).max().unwrap_or(1);
     let seed = options.seed.as_ref().map_or_else(|| machine.seed(), |seed| seed.0);
     let Asked { url, requests, targets } = requests::resolve(options, seed, machine)?;
     if url.scheme == Scheme::Tcp && shape.question != Question::Churn {
         let wrong = "has no HTTP in it, which this command speaks (churn does without)";
-        return Err(UrlError { typed: url.text, wrong: wrong.to_string() }.into());
+        let error = UrlError { typed: url.text, wrong: wrong.to_string() };
+        return Err(Usage::from(error).into());
     }
     let confirm =
         options.confirm.resolve((options.targets.as_ref(), &options.probe), &shape, machine)?;
@@ -67,6 +70,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         seed,
         server,
         runtime: options.runtime.as_ref().map(|at| at.0),
+        sample_bodies: if options.sample_failures { Bodies::Kept } else { Bodies::Dropped },
         profile: profile(options, &shape)?,
         levels: shape.levels,
         tls,
@@ -116,23 +120,27 @@ fn way(
     driver: DriverKind,
     levels: &[Level],
     machine: &dyn Machine,
-) -> Result<Way, Usage> {
+) -> Result<Way, Refusal> {
     // The proxy resolves the target's name.
     let near = options.secure.proxy().map_or(url, |proxy| &proxy.url);
     if driver == DriverKind::Null {
         if url.scheme == Scheme::Https || options.secure.proxy().is_some() {
-            return Err(Usage(
+            return Err(Refusal::Usage(Usage(
                 "--driver null has no sockets, so neither TLS nor a proxy; for example ceiling \
                  load http://null/ --driver null"
                     .to_string(),
-            ));
+            )));
         }
         let (addresses, sources) = (Vec::new(), Vec::new());
         return Ok(Way { resolution: Resolution::default(), addresses, sources });
     }
     let (resolution, addresses) =
         options.ways.find(&near.host, near.port, machine).map_err(|error| {
-            Usage(format!("{error}; it is that of {} or of --connect-to", near.text))
+            let told = format!("{error}; it is that of {} or of --connect-to", near.text);
+            match error {
+                WayError::Unknown { .. } => Refusal::NoAddress(told),
+                _ => Refusal::Usage(Usage(told)),
+            }
         })?;
     let sources = match &options.ways.source {
         Some(asked) => machine.sources(asked, levels, &addresses).map_err(Usage)?,

@@ -39,6 +39,7 @@ const HARMLESS: &[&str] = &[
     "strict",
     "tls-resume",
     "tls-version",
+    "verbose",
     "write-path",
 ];
 

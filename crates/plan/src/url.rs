@@ -80,19 +80,32 @@ impl Url {
         Ok(Self { scheme, text, host, port, authority, path })
     }
 
-    /// The same with a scheme in any case (RFC 3986, 3.1); shown and recorded as typed, without
-    /// secrets.
+    /// The same with a scheme in any case (RFC 3986, 3.1), or without one as curl takes it; shown
+    /// and recorded as typed, with the scheme and without secrets.
     pub fn typed(typed: &str) -> Result<Self, UrlError> {
+        let typed = match typed.split_once("://") {
+            None if is_url(typed) => format!("http://{typed}"),
+            _ => typed.to_string(),
+        };
         let plain = match typed.split_once("://") {
             Some((scheme, rest)) => format!("{}://{rest}", scheme.to_ascii_lowercase()),
-            None => typed.to_string(),
+            None => typed.clone(),
         };
-        let typed = secret::text(typed);
+        let typed = secret::text(&typed);
         match Self::parse(&plain) {
             Ok(url) => Ok(Self { text: typed, ..url }),
             Err(error) => Err(UrlError { typed, ..error }),
         }
     }
+}
+
+/// Whether a word is meant as a URL: it has a scheme, or it begins as a host does that is no bare
+/// word.
+pub fn is_url(word: &str) -> bool {
+    let host = word.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_host = split_port(host).is_some();
+    let is_more = word.contains(['.', ':', '/']) && !word.starts_with(['.', '/']);
+    word.contains("://") || is_host && (is_more || word == "localhost")
 }
 
 fn split_port(authority: &str) -> Option<(String, Option<u16>)> {
@@ -166,6 +179,9 @@ mod tests {
         assert_eq!(parsed.text, "HTTP://Example.test/A?b=C://D");
         assert_eq!((parsed.host.as_str(), parsed.path.as_str()), ("Example.test", "/A?b=C://D"));
         assert_eq!(Url::typed("HTTPS://x/").unwrap().port, 443);
+        let bare = Url::typed("localhost:8080/x").unwrap();
+        assert_eq!((bare.text.as_str(), bare.port), ("http://localhost:8080/x", 8080));
+        assert!(Url::typed("laod").is_err(), "a word is no host");
         let secret = Url::typed("http://h/a?token=b&c=d").unwrap();
         assert_eq!(
             (secret.text.as_str(), secret.path.as_str()),

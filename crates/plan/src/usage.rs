@@ -7,6 +7,23 @@ use crate::url::UrlError;
 #[error("{0}")]
 pub struct Usage(pub String);
 
+/// Why no trial could be made of what a person asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// What was asked for is wrong.
+    #[error(transparent)]
+    Usage(#[from] Usage),
+    /// The name of the server has no address.
+    #[error("{0}")]
+    NoAddress(String),
+}
+
+impl From<&str> for Refusal {
+    fn from(text: &str) -> Self {
+        Self::Usage(text.into())
+    }
+}
+
 impl From<UrlError> for Usage {
     fn from(error: UrlError) -> Self {
         Self(error.to_string())

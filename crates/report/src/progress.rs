@@ -1,9 +1,15 @@
-//! One line that says how a level under way is going.
+//! Lines that say how a run is going: one that is drawn over again, and one for each level or trial
+//! that has ended.
 
+use crate::text::spark;
 use crate::text::wrap::{fit, width};
-use crate::wording::{count, ns, per_second, plural};
+use crate::wording::{count, failed_share, latency, ns, per_second, percent, plural, rate_cell};
+use model::claim::Claim;
 use model::event::Progress;
 use model::load::{Arrival, Level};
+use model::objective::ObjectiveStanding;
+use model::run::Point;
+use model::standing::Figure;
 
 /// Which level is under way.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +24,17 @@ pub struct LevelInfo {
     pub level: Level,
 }
 
+/// How far a run is.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Pace {
+    /// Since the load began, seconds.
+    pub elapsed_s: f64,
+    /// Until the run is over, seconds, when known.
+    pub left_s: Option<f64>,
+    /// The highest rate so far that may be used; of a search, that holds the objective.
+    pub best: Option<f64>,
+}
+
 /// A part of the line, and how early it goes when there is no room; rank 0 always stays.
 struct ProgressPart {
     rank: u8,
@@ -28,11 +45,11 @@ fn part(rank: u8, text: String) -> ProgressPart {
     ProgressPart { rank, text }
 }
 
-/// Level, stage, connections, rate, percentiles, CPUs used by generator (c) and server (s), and
-/// failures in at most `columns`. Parts are
-/// left out from the least important on.
-pub fn progress_line(info: &LevelInfo, progress: &Progress, columns: usize) -> String {
-    let mut parts = parts(info, progress);
+/// Level, time, stage, connections, rate, the best rate so far, percentiles, CPUs used by generator
+/// (c) and server (s), and failures in at most `columns`. Parts are left out from the least
+/// important on.
+pub fn progress_line(info: &LevelInfo, pace: &Pace, progress: &Progress, columns: usize) -> String {
+    let mut parts = parts(info, pace, progress);
     let line = |parts: &[ProgressPart]| {
         parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("  ")
     };
@@ -46,28 +63,78 @@ pub fn progress_line(info: &LevelInfo, progress: &Progress, columns: usize) -> S
     }
 }
 
+/// Kinds of failures that are named.
+const KINDS_MAX: usize = 3;
+
 /// What an experiment does, with the rate while it is done, in at most `columns`.
 pub fn block_line(block: &str, progress: &Progress, columns: usize) -> String {
     let whole = format!("{block}  {:<10}{:>7}", progress.stage, per_second(progress.rate));
     if width(&whole) <= columns { whole } else { fit(block, columns) }
 }
 
-fn parts(info: &LevelInfo, progress: &Progress) -> Vec<ProgressPart> {
-    let place = match info.of {
+/// A level or trial that has ended: which, its load, its figures, how it stands, the best so far.
+pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point) -> String {
+    let mut parts = vec![format!("{:>4}", time(pace.elapsed_s)), place(info)];
+    let load = match point.offered_rate {
+        Some(asked) => format!("{:>7} asked", per_second(asked)),
+        None => format!("{:>5} conns", count(u64::from(point.load.connections))),
+    };
+    parts.push(load);
+    parts.push(format!("{:>7}", format!("{}/s", rate_cell(point))));
+    parts.push(format!(
+        "p50 {:>6}  p99 {:>6}",
+        latency(point, Figure::P50),
+        latency(point, Figure::P99)
+    ));
+    parts.push(format!("{:>3} % failed", percent(100.0 * failed_share(point))));
+    parts.extend(standing(info, point));
+    parts.extend(pace.best.map(|best| format!("best {}", per_second(best))));
+    parts.join("  ")
+}
+
+/// Of a trial, whether it holds; of a level, that its rate may not be used.
+fn standing(info: &LevelInfo, point: &Point) -> Option<String> {
+    let is_trial = info.of == 0;
+    let word = match (point.claim(), ObjectiveStanding::of(&point.expectations)) {
+        (Claim::NotKnown(_), _) => "not valid",
+        (_, ObjectiveStanding::Met) if is_trial => "holds",
+        (_, ObjectiveStanding::Missed) if is_trial => "misses",
+        (_, ObjectiveStanding::Undecided) if is_trial => "undecided",
+        _ => return None,
+    };
+    Some(word.to_string())
+}
+
+fn place(info: &LevelInfo) -> String {
+    match info.of {
         0 => format!("trial {}", info.index + 1),
         of => format!("{}/{of}", info.index + 1),
-    };
-    let mut parts = vec![part(0, place)];
+    }
+}
+
+/// Whole seconds, minutes or hours.
+fn time(seconds: f64) -> String {
+    match seconds.max(0.0).round() as u64 {
+        s if s < 100 => format!("{s}s"),
+        s if s < 6000 => format!("{}m{:02}s", s / 60, s % 60),
+        s => format!("{}h{:02}m", s / 3600, s / 60 % 60),
+    }
+}
+
+fn parts(info: &LevelInfo, pace: &Pace, progress: &Progress) -> Vec<ProgressPart> {
+    let left = pace.left_s.map_or_else(String::new, |left| format!(", {} left", time(left)));
+    let mut parts = vec![part(0, place(info))];
+    parts.push(part(2, format!("{}{left}", time(pace.elapsed_s))));
     if info.attempt > 1 {
-        parts.push(part(6, format!("visit {}", info.attempt)));
+        parts.push(part(7, format!("visit {}", info.attempt)));
     }
     match progress.in_flight {
         Some(in_flight) => {
             parts.push(part(0, format!("{}: {} in flight", progress.stage, count(in_flight))));
         }
-        None => parts.push(part(5, format!("{:<10}", progress.stage))),
+        None => parts.push(part(6, format!("{:<10}", progress.stage))),
     }
-    parts.push(part(7, bar(progress.done)));
+    parts.push(part(8, bar(progress.done)));
     parts.push(part(1, level(info, progress)));
     match (progress.connection_rate, progress.event_rate) {
         (Some(rate), _) => parts.push(part(0, format!("{:>7} conns", per_second(rate)))),
@@ -81,10 +148,14 @@ fn parts(info: &LevelInfo, progress: &Progress) -> Vec<ProgressPart> {
         .filter_map(|(who, cpus)| cpus.map(|cpus| format!("{who}{cpus:.2}")))
         .collect();
     if !cpus.is_empty() {
-        parts.push(part(4, format!("cpu {}", cpus.join(" "))));
+        parts.push(part(5, format!("cpu {}", cpus.join(" "))));
     }
+    parts.extend(pace.best.map(|best| part(4, format!("best {}", per_second(best)))));
     if progress.failures > 0 {
         parts.push(part(0, format!("{} failed", count(progress.failures))));
+        let kinds = progress.failed.iter().take(KINDS_MAX);
+        let kinds = kinds.map(|(name, number)| format!("{name} {}", count(*number)));
+        parts.extend(kinds.map(|kind| part(1, kind)));
     }
     parts
 }
@@ -107,14 +178,11 @@ fn level(info: &LevelInfo, progress: &Progress) -> String {
     text
 }
 
-/// Eighths of a character, so that a short bar still moves visibly.
+/// How much of the stage is over.
 fn bar(done: Option<f64>) -> String {
     const CELLS: usize = 6;
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let Some(done) = done else { return " ".repeat(CELLS + 2) };
-    let eighths = (done.clamp(0.0, 1.0) * (CELLS * 8) as f64).round() as usize;
-    let filled = format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
-    format!("▕{filled:<CELLS$}▏")
+    format!("▕{:<CELLS$}▏", spark::bar(done, CELLS))
 }
 
 #[cfg(test)]
@@ -127,9 +195,33 @@ mod tests {
         let (info, mut progress) = busy();
         (progress.stage, progress.in_flight) = ("draining", Some(37));
         for columns in [200, 60] {
-            let line = progress_line(&info, &progress, columns);
+            let line = progress_line(&info, &PACE, &progress, columns);
             assert!(line.contains("draining: 37 in flight"), "{line}");
         }
+    }
+
+    const PACE: Pace = Pace { elapsed_s: 12.4, left_s: Some(108.0), best: Some(48_000.0) };
+
+    #[test]
+    fn a_level_that_has_ended_is_one_line() {
+        let run = crate::fixtures::ramp_quota();
+        let (mut info, _) = busy();
+        let line = |info: &LevelInfo, point: &Point| point_line(info, &PACE, point);
+        let first = line(&info, &run.record.points[0]);
+        assert_eq!(
+            first,
+            " 12s  3/8     16 conns  24.6k/s  p50  580us  p99 1.56ms    0 % failed  best 48.0k/s"
+        );
+        let run = crate::fixtures::find_answer();
+        info.of = 0;
+        let missed = line(&info, &run.record.points[1]);
+        assert!(missed.contains("trial 3  48.9k/s asked") && missed.contains("misses"), "{missed}");
+    }
+
+    #[test]
+    fn times_are_read_at_a_glance() {
+        let shown = [0.4, 99.4, 100.0, 5999.0, 6000.0, -1.0].map(time);
+        assert_eq!(shown, ["0s", "99s", "1m40s", "99m59s", "1h40m", "0s"]);
     }
 
     fn busy() -> (LevelInfo, Progress) {
@@ -153,6 +245,7 @@ mod tests {
             client_cpus: Some(0.42),
             server_cpus: Some(3.98),
             failures: 12,
+            failed: vec![("503".to_string(), 10), ("reset".to_string(), 2)],
         };
         (LevelInfo { index: 2, of: 8, attempt: 2, level }, progress)
     }
@@ -161,9 +254,9 @@ mod tests {
     fn the_line_is_never_too_wide() {
         let (info, progress) = busy();
         for columns in 0..160 {
-            let line = progress_line(&info, &progress, columns);
+            let line = progress_line(&info, &PACE, &progress, columns);
             assert!(width(&line) <= columns, "{columns}: '{line}'");
-            let fresh = progress_line(&info, &Progress::default(), columns);
+            let fresh = progress_line(&info, &PACE, &Progress::default(), columns);
             assert!(width(&fresh) <= columns, "{columns}: '{fresh}'");
         }
     }
@@ -171,16 +264,21 @@ mod tests {
     #[test]
     fn what_matters_stays_longest() {
         let (info, progress) = busy();
-        let lines = [160, 100, 80, 60, 40, 24]
-            .map(|columns| format!("{columns:>3} {}", progress_line(&info, &progress, columns)));
+        let lines = [160, 100, 80, 60, 40, 24].map(|columns| {
+            format!("{columns:>3} {}", progress_line(&info, &PACE, &progress, columns))
+        });
         insta::assert_snapshot!("lines", lines.join("\n"));
     }
 
     #[test]
     fn what_is_not_known_is_not_zero() {
         let (info, _) = busy();
-        let line =
-            progress_line(&info, &Progress { stage: "connecting", ..Progress::default() }, 99);
+        let line = progress_line(
+            &info,
+            &PACE,
+            &Progress { stage: "connecting", ..Progress::default() },
+            99,
+        );
         assert!(line.contains("p50      -") && !line.contains("cpu"), "{line}");
     }
 

@@ -1,6 +1,8 @@
 //! The words that every section and every export uses for the same thing.
 
 use crate::page::Mark;
+use crate::printable::printable;
+use crate::text::wrap::{fit, width};
 use model::claim::Claim;
 use model::load::Stop;
 use model::objective;
@@ -10,7 +12,7 @@ use model::standing::{Figure, Standing};
 use model::tick::ERROR_CLASSES;
 use model::units::{NS_PER_S, show_count};
 use model::verdict::{Ceiling, Confidence, Gate, IntervalKind, Named, Verdict};
-use model::wall::Side;
+use model::wall::{Side, WallId};
 use std::iter;
 
 /// A rate with its unit: `48.2k/s`.
@@ -97,20 +99,48 @@ pub(crate) fn rate_cell(point: &Point) -> String {
     }
 }
 
+/// A part of a whole, per cent; a little is never nothing, and not quite all is not all.
+pub(crate) fn share(part: u64, of: u64) -> String {
+    let exact = 100.0 * part as f64 / of.max(1) as f64;
+    match percent(exact).as_str() {
+        "0" | "0.00" if part > 0 => "<0.01".to_string(),
+        "100" if part < of => ">99.9".to_string(),
+        shown => shown.to_string(),
+    }
+}
+
+/// Share of the requests of a point without a good response, 0 to 1.
+pub(crate) fn failed_share(point: &Point) -> f64 {
+    let requests = &point.requests;
+    (requests.failed + requests.unanswered) as f64 / requests.sent.max(1) as f64
+}
+
+/// Responses by status, most first; by class where the record has no codes.
+pub(crate) fn statuses(point: &Point) -> Vec<(String, u64)> {
+    let named = |(name, count): (&String, &u64)| (name.clone(), *count);
+    let mut statuses: Vec<(String, u64)> = point.status.iter().map(named).collect();
+    // Records of before codes were counted have classes.
+    if !point.error_codes.is_empty() {
+        statuses.retain(|(class, _)| !is_of_errors(class));
+        statuses.extend(point.error_codes.iter().map(named));
+    }
+    statuses.retain(|(_, count)| *count > 0);
+    statuses.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    statuses
+}
+
+fn is_of_errors(class: &str) -> bool {
+    matches!(class, "4xx" | "5xx")
+}
+
 /// Share of the requests of a point without a good response, by status and class, when there are
 /// any: `3.1 % of 12.3k requests failed: 5xx 3.0 %, reset 0.1 %`.
 pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
     let requests = &point.requests;
     let failed = requests.failed + requests.unanswered;
-    let share = |count: u64| {
-        let share = 100.0 * count as f64 / requests.sent.max(1) as f64;
-        let shown = percent(share);
-        if count > 0 && shown == "0.00" { "under 0.01".to_string() } else { shown }
-    };
-    let failing = |class: &&String| matches!(class.as_str(), "4xx" | "5xx");
-    // Records of before codes were counted have classes.
+    let share = |count: u64| share(count, requests.sent);
     let statuses: Vec<(&String, &u64)> = match point.error_codes.is_empty() {
-        true => point.status.iter().filter(|(class, _)| failing(class)).collect(),
+        true => point.status.iter().filter(|(class, _)| is_of_errors(class)).collect(),
         false => point.error_codes.iter().collect(),
     };
     let of_requests = |name: &str| {
@@ -127,6 +157,19 @@ pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
     let shown = |(name, count): (String, u64)| format!("{name} {} %", share(count));
     let parts: Vec<_> = parts.into_iter().map(shown).collect();
     (failed > 0).then(|| format!("{} % of {of} failed: {}", share(failed), parts.join(", ")))
+}
+
+/// Attempts to connect that failed, by class: `12 attempts to connect failed: ports`.
+pub(crate) fn attempts_phrase(point: &Point) -> Option<String> {
+    let of_attempts = ERROR_CLASSES.into_iter().filter(|class| !class.is_of_requests());
+    let failed: Vec<(&str, u64)> = of_attempts
+        .filter_map(|class| Some((class.name(), point.errors_of(class)?)))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    let all = failed.iter().map(|(_, count)| count).sum::<u64>();
+    let names: Vec<_> = failed.iter().map(|(name, _)| *name).collect();
+    let attempts = if all == 1 { "attempt" } else { "attempts" };
+    (all > 0).then(|| format!("{} {attempts} to connect failed: {}", count(all), names.join(", ")))
 }
 
 /// The same with a capital letter and a full stop.
@@ -180,6 +223,26 @@ pub(crate) fn delivered(share: f64) -> String {
     if share > 0.0 && cut == 0.0 { "<0.001".to_string() } else { format!("{cut}") }
 }
 
+/// A text in at most `room` columns, shortened in the middle: beginning and end of a URL say most.
+pub(crate) fn middle(text: &str, room: usize) -> String {
+    let text = printable(text);
+    let letters: Vec<char> = text.chars().collect();
+    if width(&text) <= room || room < 3 {
+        return fit(&text, room);
+    }
+    let mut kept = room - 1;
+    loop {
+        let (head, tail) = (kept - kept / 2, kept / 2);
+        let head: String = letters[..head.min(letters.len())].iter().collect();
+        let tail: String = letters[letters.len() - tail.min(letters.len())..].iter().collect();
+        let shown = format!("{head}…{tail}");
+        if width(&shown) <= room {
+            return shown;
+        }
+        kept -= 1;
+    }
+}
+
 /// `1 level`, `8 levels`.
 pub(crate) fn plural(number: u64, noun: &str) -> String {
     let shown = count(number);
@@ -210,22 +273,46 @@ pub(crate) fn side_word(side: Side) -> &'static str {
     }
 }
 
-/// A wall: `S3 server CPU quota`. With walls that limit together all of them are named, each by
+/// A wall: `server CPU quota (S3)`. With walls that limit together all of them are named, each by
 /// itself: the name in such a verdict already holds the others.
 pub(crate) fn wall_name(verdict: &Verdict) -> String {
     match verdict.wall {
-        Named::Wall(wall) if verdict.also.is_empty() => format!("{} {}", wall.id(), verdict.name),
+        Named::Wall(wall) if verdict.also.is_empty() => format!("{} ({})", verdict.name, wall.id()),
         Named::Wall(wall) => {
             let walls = iter::once(&wall).chain(&verdict.also);
-            let named = walls.map(|wall| format!("{} {}", wall.id(), wall.name()));
-            named.collect::<Vec<_>>().join(" together with ")
+            walls.copied().map(named_wall).collect::<Vec<_>>().join(" together with ")
         }
         Named::None => "no wall".to_string(),
         Named::Unknown => "wall unknown".to_string(),
     }
 }
 
-/// A wall and how sure it is: `S3 server CPU quota, probable`.
+/// A wall by name, with its id: `server CPU quota (S3)`.
+pub(crate) fn named_wall(wall: WallId) -> String {
+    format!("{} ({})", wall.name(), wall.id())
+}
+
+/// A sentence of the judge in which each wall stands by its name, with its id behind it.
+pub(crate) fn with_names(text: &str) -> String {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-_./".contains(letter);
+    let mut named = String::new();
+    for (at, word) in text.split_inclusive(|letter| !is_part(letter)).enumerate() {
+        let end = word.find(|letter| !is_part(letter)).unwrap_or(word.len());
+        let (id, rest) = word.split_at(end);
+        // A full stop ends a sentence.
+        let (id, stop) = id.strip_suffix('.').map_or((id, ""), |id| (id, "."));
+        let is_named = at > 0 && named.ends_with('(');
+        match WallId::parse(id).filter(|_| !is_named) {
+            Some(wall) => named.push_str(&named_wall(wall)),
+            None => named.push_str(id),
+        }
+        named.push_str(stop);
+        named.push_str(rest);
+    }
+    named
+}
+
+/// A wall and how sure it is: `server CPU quota (S3), probable`.
 pub(crate) fn wall_phrase(verdict: &Verdict) -> String {
     match verdict.wall {
         Named::Wall(_) => format!("{}, {}", wall_name(verdict), verdict.confidence.word()),
@@ -233,14 +320,14 @@ pub(crate) fn wall_phrase(verdict: &Verdict) -> String {
     }
 }
 
-/// The wall of a point in a narrow column: an id, `-` for none, `?` for unknown, and a question
-/// mark behind an id that is only suspected.
+/// The wall of a point in a column: its name and id, `-` for none, `?` for unknown, and a question
+/// mark behind one that is only suspected.
 pub(crate) fn wall_mark(verdict: &Verdict) -> String {
     match verdict.wall {
         Named::Wall(wall) if verdict.confidence == Confidence::Suspected => {
-            format!("{}?", wall.id())
+            format!("{}?", named_wall(wall))
         }
-        Named::Wall(wall) => wall.id().to_string(),
+        Named::Wall(wall) => named_wall(wall),
         Named::None => "-".to_string(),
         Named::Unknown => "?".to_string(),
     }
@@ -290,6 +377,24 @@ pub(crate) fn struck(point: &Point) -> impl Iterator<Item = (Figure, &Standing)>
             *figure == Figure::Rate || point.latency_ns.of(*figure).is_some()
         }
     })
+}
+
+/// Why shown figures of a point have bounds, one phrase for each cause.
+pub(crate) fn struck_phrases(point: &Point) -> Vec<String> {
+    // One cause strikes several figures.
+    let mut causes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (figure, standing) in struck(point) {
+        let Standing::Bounded { by, .. } = standing else { continue };
+        match causes.iter_mut().find(|(cause, _)| cause == by) {
+            Some(cause) => cause.1.push(figure.name()),
+            None => causes.push((by, vec![figure.name()])),
+        }
+    }
+    let bounded = |(by, figures): (&str, Vec<&str>)| {
+        let are = if figures.len() == 1 { "is" } else { "are" };
+        format!("{} {are} bounded, because {by}", figures.join(", "))
+    };
+    causes.into_iter().map(bounded).collect()
 }
 
 /// The attention a point needs in every rendering: its rate is not known, or a figure that is shown
@@ -441,10 +546,32 @@ mod tests {
     #[test]
     fn walls_that_limit_together_are_named_once_each() {
         let mut verdict = fixtures::co_limited().record.verdict;
-        let named = "S1 server CPUs together with C2 one client thread";
+        let named = "server CPUs (S1) together with one client thread (C2)";
         assert_eq!(wall_name(&verdict), named);
         verdict.also.clear();
-        assert_eq!(wall_name(&verdict), format!("S1 {}", verdict.name), "the judge's own name");
+        assert_eq!(wall_name(&verdict), format!("{} (S1)", verdict.name), "the judge's own name");
+    }
+
+    #[test]
+    fn codes_get_their_names_and_other_words_stay() {
+        let said = with_names("C2 contradicted, see S3: not /A1/b, nor (S1), but A1.");
+        let expected = "one client thread (C2) contradicted, see server CPU quota (S3): not \
+                        /A1/b, nor (S1), but a lock in the application (A1).";
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_long_text_is_shortened_in_its_middle() {
+        assert_eq!(middle("http://host/path", 16), "http://host/path");
+        assert_eq!(middle("http://host/path", 9), "http…path");
+        assert_eq!(middle("日本語日本語", 7), "日本…語");
+    }
+
+    #[test]
+    fn little_is_not_nothing_and_nearly_all_is_not_all() {
+        let shown = [(0, 9), (1, 1_000_000), (31, 1000), (999_999, 1_000_000), (9, 9)];
+        let shown = shown.map(|(part, of)| share(part, of));
+        assert_eq!(shown, ["0", "<0.01", "3.1", ">99.9", "100"]);
     }
 
     #[test]

@@ -54,18 +54,19 @@ fn read_record(path: &Path) -> Result<Record, StoreError> {
     struct RunStamp {
         schema: String,
     }
-    let text = fs::read_to_string(path).map_err(io_error(path))?;
-    let stamp: RunStamp = serde_json::from_str(&text).map_err(|error| malformed(path, error))?;
+    let text = fs::read(path).map_err(io_error(path))?;
+    let stamp: RunStamp = serde_json::from_slice(&text).map_err(|error| malformed(path, error))?;
     if stamp.schema != SCHEMA {
         let (path, found) = (path.to_path_buf(), stamp.schema);
         return Err(StoreError::Schema { path, found, known: SCHEMA });
     }
-    serde_json::from_str(&text).map_err(|error| malformed(path, error))
+    serde_json::from_slice(&text).map_err(|error| malformed(path, error))
 }
 
 fn read_latencies(path: &Path) -> Result<Vec<Histogram>, StoreError> {
-    let text = fs::read_to_string(path).map_err(io_error(path))?;
-    let texts: Vec<String> = serde_json::from_str(&text).map_err(|error| malformed(path, error))?;
+    let text = fs::read(path).map_err(io_error(path))?;
+    let texts: Vec<String> =
+        serde_json::from_slice(&text).map_err(|error| malformed(path, error))?;
     let decode = |text: &String| {
         let bytes = STANDARD.decode(text).map_err(|error| malformed(path, error))?;
         let plain = inflated(&bytes).ok_or_else(|| malformed(path, "wrong bucket layout"))?;

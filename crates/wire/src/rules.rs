@@ -11,6 +11,29 @@ use memchr::memmem::Finder;
 use model::check::{Check, Checks, Digest, Lengths, Statuses};
 use sha2::{Digest as _, Sha256};
 
+/// The first status that is a failure unless a check calls it good.
+pub const FIRST_ERROR: u16 = 400;
+
+/// What a complete response is to its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// What was asked for.
+    Good,
+    /// A failure by its status.
+    ErrorStatus,
+    /// It has a good status, and this is the first check that it failed; or the status is no error
+    /// and not one of those that are good.
+    Mismatch(Check),
+}
+
+impl Fate {
+    /// That of a response without checks.
+    #[inline]
+    pub fn of_status(status: u16) -> Self {
+        if status >= FIRST_ERROR { Self::ErrorStatus } else { Self::Good }
+    }
+}
+
 /// The checks of one target, made ready.
 #[derive(Debug)]
 pub struct Rules {
@@ -57,20 +80,29 @@ impl Rules {
         }
     }
 
-    /// The response is complete: the first check that it failed, if any. The progress begins anew.
+    /// The response is complete: whether it is good. The progress begins anew.
     #[inline]
-    pub fn verdict(&self, progress: &mut Progress, status: u16) -> Option<Check> {
-        let failed = if self.statuses.as_ref().is_some_and(|good| !good.holds(status)) {
-            Some(Check::Status)
-        } else if self.lengths.is_some_and(|good| !good.holds(progress.length)) {
+    pub fn verdict(&self, progress: &mut Progress, status: u16) -> Fate {
+        let is_good = self.statuses.as_ref().map(|good| good.holds(status));
+        let fate = match is_good {
+            Some(false) | None if status >= FIRST_ERROR => Fate::ErrorStatus,
+            Some(false) => Fate::Mismatch(Check::Status),
+            Some(true) | None => self.examine(progress),
+        };
+        progress.restart();
+        fate
+    }
+
+    #[inline]
+    fn examine(&self, progress: &mut Progress) -> Fate {
+        let failed = if self.lengths.is_some_and(|good| !good.holds(progress.length)) {
             Some(Check::Length)
         } else if self.needle.as_ref().is_some_and(|needle| progress.matched < needle.length()) {
             Some(Check::Body)
         } else {
             self.wrong_hash(progress)
         };
-        progress.restart();
-        failed
+        failed.map_or(Fate::Good, Fate::Mismatch)
     }
 
     #[inline]

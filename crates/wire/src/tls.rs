@@ -12,6 +12,7 @@
 mod config;
 mod failure;
 mod tickets;
+mod trusted;
 
 pub use config::{Agreed, Client, Identity, Recipe, RecipeError, Settings, certificates};
 pub use failure::Failure;

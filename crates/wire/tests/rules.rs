@@ -7,11 +7,11 @@ use sha2::{Digest as _, Sha256};
 use wire::Shapes;
 use wire::http1::Http1;
 use wire::response::Expect;
-use wire::rules::{Examined, Progress, Rules};
+use wire::rules::{Examined, Fate, Progress, Rules};
 use wire::session::Session;
 
 /// What the rules say of each response of `input`, given in pieces that end at `cuts`.
-fn verdicts(input: &[u8], cuts: &[usize], rules: &Rules) -> Vec<Option<Check>> {
+fn verdicts(input: &[u8], cuts: &[usize], rules: &Rules) -> Vec<Fate> {
     let (mut session, mut shapes) = (Http1::new(), Shapes::new());
     let (mut progress, mut verdicts) = (Progress::default(), Vec::new());
     let mut begin = 0;
@@ -69,13 +69,14 @@ fn the_first_check_that_fails_is_told() {
     let digest = Digest(Sha256::digest("good").into()).to_string();
     let all = rules("200", "4", "oo", &digest);
     let cases = [
-        (fixed(200, "good"), None),
-        (fixed(201, "good"), Some(Check::Status)),
-        (fixed(304, ""), Some(Check::Status)),
-        (fixed(200, "goo"), Some(Check::Length)),
-        (fixed(200, "gudd"), Some(Check::Body)),
-        (fixed(200, "food"), Some(Check::Sha256)),
-        (fixed(200, ""), Some(Check::Length)),
+        (fixed(200, "good"), Fate::Good),
+        (fixed(201, "good"), Fate::Mismatch(Check::Status)),
+        (fixed(304, ""), Fate::Mismatch(Check::Status)),
+        (fixed(200, "goo"), Fate::Mismatch(Check::Length)),
+        (fixed(200, "gudd"), Fate::Mismatch(Check::Body)),
+        (fixed(200, "food"), Fate::Mismatch(Check::Sha256)),
+        (fixed(200, ""), Fate::Mismatch(Check::Length)),
+        (fixed(404, "good"), Fate::ErrorStatus),
     ];
     for (input, verdict) in &cases {
         assert_eq!(verdicts(input, &[], &all), [*verdict], "{}", String::from_utf8_lossy(input));
@@ -87,11 +88,20 @@ fn the_first_check_that_fails_is_told() {
 }
 
 #[test]
+fn an_error_status_is_good_where_a_check_calls_it_so() {
+    let missing = rules("2xx,404", "4", "", "");
+    let cases = [(404, "good", Fate::Good), (404, "goo", Fate::Mismatch(Check::Length))];
+    for (status, body, fate) in cases.into_iter().chain([(403, "good", Fate::ErrorStatus)]) {
+        assert_eq!(verdicts(&fixed(status, body), &[], &missing), [fate], "{status} {body}");
+    }
+}
+
+#[test]
 fn an_empty_body_has_the_hash_of_nothing() {
     let nothing = Digest(Sha256::digest("").into()).to_string();
-    assert_eq!(verdicts(&fixed(200, ""), &[], &rules("", "", "", &nothing)), [None]);
+    assert_eq!(verdicts(&fixed(200, ""), &[], &rules("", "", "", &nothing)), [Fate::Good]);
     let until_close = b"HTTP/1.1 200 OK\r\n\r\nall the rest";
-    assert_eq!(verdicts(until_close, &[20, 25], &rules("", "12", "the", "")), [None]);
+    assert_eq!(verdicts(until_close, &[20, 25], &rules("", "12", "the", "")), [Fate::Good]);
 }
 
 proptest! {
@@ -115,13 +125,14 @@ proptest! {
         let stream = |write: &dyn Fn(&str) -> Vec<u8>| {
             bodies.iter().flat_map(|body| write(body)).collect::<Vec<u8>>()
         };
+        let is_good_or = |is_good, check| if is_good { Fate::Good } else { Fate::Mismatch(check) };
         let found: Vec<_> = bodies
             .iter()
-            .map(|body| (!body.contains(&needle)).then_some(Check::Body))
+            .map(|body| is_good_or(body.contains(&needle), Check::Body))
             .collect();
         let hashed: Vec<_> = bodies
             .iter()
-            .map(|body| (*body != bodies[0]).then_some(Check::Sha256))
+            .map(|body| is_good_or(*body == bodies[0], Check::Sha256))
             .collect();
         for input in [
             stream(&|body| fixed(200, body)),

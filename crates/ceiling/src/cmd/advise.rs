@@ -1,9 +1,8 @@
 //! `ceiling advise RUN`: what to try next, and `--calibration`: how often such advice was right.
 
-mod rerun;
-
 use super::show;
 use crate::exit::{Code, Failure};
+use crate::rerun;
 use crate::screen::style;
 use crate::session;
 use clap::Args;

@@ -2,12 +2,12 @@
 
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
-use crate::screen::style;
+use crate::screen::{detail, style};
 use crate::session;
 use clap::Args;
 use model::run::Run;
 use plan::values::{OutFile, RunPath};
-use plan::{Colour, Runs};
+use plan::{Colour, Runs, Verbosity};
 use report::{Detail, Format};
 use std::path::{Component, Path, PathBuf};
 
@@ -26,9 +26,12 @@ pub struct Show {
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: Vec<OutFile>,
 
-    /// Print everything the report holds
+    /// Print all percentiles as well
     #[arg(short = 'L', long)]
     latency: bool,
+
+    #[command(flatten)]
+    verbosity: Verbosity,
 
     /// Print the record instead of text
     #[arg(long)]
@@ -48,7 +51,8 @@ pub fn run(command: Show) -> Result<Code, Failure> {
     refuse_empty_log(path, &command.out)?;
     let run = read(path)?;
     let outputs = Outputs::open(&command.out)?;
-    let detail = if command.latency { Detail::Latency } else { Detail::Summary };
+    let least = if command.latency { Detail::Latency } else { Detail::Summary };
+    let detail = detail(&command.verbosity, least);
     let text = if command.json {
         String::from_utf8(report::json::json(&run.record)).unwrap_or_default()
     } else {

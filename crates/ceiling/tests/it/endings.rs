@@ -201,7 +201,7 @@ fn every_format_is_written_and_a_run_can_be_drawn_again() {
     }
     let said = run(&arguments);
     assert!(said.code == 0 || said.code == 4, "{}", said.stderr);
-    assert_eq!(said.stdout, "", "-q with -o prints nothing");
+    assert_eq!(said.stdout, "", "-q prints nothing");
     let read = |at: usize| fs::read_to_string(&files[at]).unwrap();
     assert!(read(1).lines().count() == 2 && read(2).contains("HIST"));
     assert!(read(3).to_lowercase().starts_with("<!doctype html>"));

@@ -1,6 +1,6 @@
 //! What must hold decides the exit code, and each term is told where figures are read.
 
-use crate::harness::{Server, run, turn};
+use crate::harness::{Server, measure, run, turn};
 
 /// Few enough requests that no rate is judged: a neighbour on the machine breaks no gate.
 const FEW: [&str; 4] = ["-n", "2000", "-c", "4"];
@@ -55,13 +55,10 @@ fn a_ramp_says_which_level_decides() {
     let url = server.url("/read");
     let ramp = ["ramp", &url, "-c", "1..4", "-d", "300ms", "--warmup", "100ms"];
     let expect = "p50<5s,p90<1ns,rate>=1";
-    let said = run(&[&ramp[..], &["--expect", expect]].concat());
-    let line = |term: &str| {
-        let line = said.stdout.lines().find(|line| line.contains(term));
-        line.unwrap_or_else(|| panic!("{term} in {}", said.stdout)).to_string()
-    };
-    assert!(line("p50<5s").contains("met"));
-    assert!(line("p90<1ns").contains("MISSED") && line("p90<1ns").contains("connections"));
-    assert!(line("rate>=1").contains("met"));
-    assert_eq!(said.code, 3);
+    let (code, record) = measure(&[&ramp[..], &["--expect", expect]].concat());
+    let term = |at: usize| &record["expectations"][at];
+    assert_eq!([0, 1, 2].map(|at| &term(at)["met"]), [true, false, true], "{record}");
+    let why = term(1)["why"].as_str().unwrap();
+    assert!(why.contains("connections"), "{why}");
+    assert_eq!(code, 3);
 }

@@ -263,7 +263,7 @@ fn events_from_the_future_are_counted_and_not_clamped() {
     let early = events(&record);
     assert_eq!(count(early, "/early"), count(early, "/received"), "{early}");
     assert_eq!(count(early, "/staleness_ns/count"), 0, "{early}");
-    let said = run(&[&command[..], &["--write-rate", "100"]].concat());
+    let said = run(&[&command[..], &["--write-rate", "100", "-v"]].concat());
     assert!(said.stdout.contains("arrived before they came about"), "{}", said.stdout);
 }
 

@@ -12,6 +12,7 @@ mod churn;
 mod endings;
 mod expect;
 mod experiments;
+mod failures;
 mod fanout;
 mod find;
 mod limits;

@@ -103,7 +103,7 @@ fn redirects_are_counted_and_not_followed() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--threads", "1"]);
     let url = server.url("/status/302");
-    let said = run(&["load", &url, "-n", "200", "-c", "2", "-t", "1"]);
+    let said = run(&["load", &url, "-n", "200", "-c", "2", "-t", "1", "-v"]);
     assert!(said.stdout.contains("200 of 200 responses had a status of 3xx"), "{}", said.stdout);
     let stopped = server.stop();
     assert_eq!(count(&stopped, "/requests_served"), 200, "each was asked once");

@@ -94,7 +94,7 @@ fn every_worker_is_profiled_in_the_steady_part_alone() {
     // The page of the kept run has it too.
     let page = runs.0.join("page.html");
     let run_directory = runs.only();
-    let shown = run(&["show", run_directory.to_str().unwrap(), "-o", page.to_str().unwrap()]);
+    let shown = run(&["show", run_directory.to_str().unwrap(), "-v", "-o", page.to_str().unwrap()]);
     assert!(shown.code == 0 && shown.stdout.contains("CPU time (runtime)"), "{}", shown.stdout);
     assert!(fs::read_to_string(page).unwrap().contains("id=\"flame-cpu\""));
 }

@@ -84,7 +84,8 @@ fn sources_take_connections_in_turn() {
         assert_eq!(uses(&record, "addresses_used")[0].1, 12);
         assert_eq!(count(&record["target"], "/server/pid"), u64::from(server.pid));
     }
-    let said = run(&["load", &url, "-c", "12", "-n", "1000", "--source", "127.0.0.9,127.0.0.8"]);
+    let said =
+        run(&["load", &url, "-c", "12", "-n", "1000", "-v", "--source", "127.0.0.9,127.0.0.8"]);
     let sources = "127.0.0.9, 127.0.0.8, in turn, 6 connections each";
     assert!(joined(&said.stdout).contains(sources), "{}", said.stdout);
 }
@@ -120,7 +121,7 @@ fn another_host_or_address_changes_the_way_and_not_the_request() {
     assert_eq!(record["target"]["resolution"]["how"], "given");
     let expected = [1, 2].map(|host| (format!("127.0.0.{host}:{port}"), 2));
     assert_eq!(uses(&record, "addresses_used"), expected);
-    let said = run(&[&load[..], &both].concat());
+    let said = run(&[&load[..], &both, &["-v"]].concat());
     let shown = format!("server.test:{port} by --resolve: 127.0.0.1:{port} (2 connections)");
     assert!(joined(&said.stdout).contains(&shown), "{}", said.stdout);
 }

@@ -120,7 +120,7 @@ fn wrong_urls_and_requests_say_what_is_wrong() {
 
 #[test]
 fn wrong_mixes_templates_and_checks_say_what_is_wrong() {
-    refuses(&["load", URL, "--check-status", "404"], &["--check-status", "404", "for example"]);
+    refuses(&["load", URL, "--check-status", "101"], &["--check-status", "101", "for example"]);
     refuses(&["load", URL, "--check-length", "9..1"], &["--check-length", "for example"]);
     refuses(&["load", URL, "--check-body", ""], &["--check-body", "for example"]);
     refuses(&["load", URL, "--check-sha256", "ab"], &["--check-sha256", "64", "for example"]);

@@ -58,7 +58,7 @@ fn a_starved_generator_is_named_first_and_the_number_is_not_the_servers() {
     let said = Said::of(command.output().unwrap());
     assert_eq!(said.code, 4, "{}{}", said.stdout, said.stderr);
     let first = said.stdout.lines().find(|line| line.starts_with('▌')).unwrap_or_default();
-    assert!(first.contains("the generator is the wall (C1"), "{}", said.stdout);
+    assert!(first.contains("the generator is the wall: client CPUs (C1)"), "{}", said.stdout);
 }
 
 /// Keeps this thread and those it will start on CPU 0.

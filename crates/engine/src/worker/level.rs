@@ -68,6 +68,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.hand_over(now_ns);
         self.pool.begin_level(connections);
         self.is_level_on = true;
+        self.samples.begin();
         self.ledger.set_timing(match self.pace {
             Pace::Closed => Timing::FromSend,
             Pace::Open { .. } => Timing::FromPlan,

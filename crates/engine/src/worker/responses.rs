@@ -17,9 +17,11 @@ use crate::checks::Checks;
 use crate::driver::{Buffer, Driver, End, SlotId};
 use crate::flight::Run;
 use crate::ledger::{Ledger, Stamp, Streak};
+use crate::samples::{Place, Samples};
 use crate::tally::{self, Tally};
 use model::tick::{Connections, ErrorClass, Tick};
 use wire::response::{ProtocolError, Response};
+use wire::rules::Fate;
 use wire::session::RequestId::Oldest;
 use wire::session::Session;
 use wire::tape::Tape;
@@ -77,6 +79,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             checks: &mut self.checks,
             ledger: &mut self.ledger,
             tally: &mut self.tally,
+            samples: &mut self.samples,
             tick: &mut self.recorder.tick,
         };
         let mut cause = None;
@@ -125,10 +128,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     checks: &mut self.checks,
                     ledger: &mut self.ledger,
                     tally: &mut self.tally,
+                    samples: &mut self.samples,
                     tick: &mut self.recorder.tick,
                 };
                 let mut streak = books.ledger.streak(stamp_of(&run));
-                state.served += books.book::<Mixed>(&mut streak, slot, &run, at_ns, response);
+                let place = (slot, state.responses - 1);
+                let read = (response, &[][..]);
+                state.served += books.book::<Mixed>(&mut streak, (place, at_ns), &run, read);
                 books.ledger.settle(books.tick, streak, at_ns);
                 self.abandon(slot, Cause::Order, at_ns);
             }
@@ -155,6 +161,7 @@ struct Books<'a, S: Session> {
     checks: &'a mut Checks,
     ledger: &'a mut Ledger,
     tally: &'a mut Tally,
+    samples: &'a mut Samples,
     tick: &'a mut Tick,
 }
 
@@ -173,9 +180,13 @@ impl<S: Session> Books<'_, S> {
         let mut streak = self.ledger.streak(stamp_of(run));
         let (mut landed, mut cause) = (0, None);
         while landed < run.count && !input.is_empty() {
+            let before = *input;
             match self.receive::<K>((slot, &mut state.session), input, run.position) {
                 Ok(Some(response)) => {
-                    state.served += self.book::<K>(&mut streak, slot, run, at_ns, response);
+                    let read = &before[..before.len() - input.len()];
+                    let place = (slot, state.responses + u64::from(landed));
+                    let read = (response, read);
+                    state.served += self.book::<K>(&mut streak, (place, at_ns), run, read);
                     landed += 1;
                     run.position = self.tape.advance(run.position, 1);
                     if !response.reusable {
@@ -183,7 +194,13 @@ impl<S: Session> Books<'_, S> {
                         break;
                     }
                 }
-                Ok(None) => break,
+                Ok(None) => {
+                    if self.samples.is_following() {
+                        let place = (slot, state.responses + u64::from(landed));
+                        self.samples.piece(place, before);
+                    }
+                    break;
+                }
                 Err(_) => {
                     cause = Some(Cause::Failure(ErrorClass::Parse));
                     break;
@@ -210,28 +227,54 @@ impl<S: Session> Books<'_, S> {
         }
     }
 
-    /// Books the response to the first request of `run`, which `streak` is of. Returns 1 when it
-    /// answers a measured request, else 0.
+    /// Books the response to the first request of `run`, which `streak` is of, with the bytes of
+    /// it that came last. Returns 1 when it answers a measured request, else 0.
     #[inline]
     fn book<K: Kind>(
         &mut self,
         streak: &mut Streak,
-        slot: SlotId,
+        (place, at_ns): (Place, u64),
         run: &Run,
-        at_ns: u64,
-        response: Response,
+        (response, read): (Response, &[u8]),
     ) -> u64 {
         if !K::IS_MIXED {
-            return self.ledger.response(self.tick, streak, at_ns, response);
+            return match response.status {
+                200 => self.ledger.ok(streak, response),
+                status => {
+                    self.other((place, at_ns), run, (response, read), Fate::of_status(status))
+                }
+            };
         }
-        let failed = self.checks.verdict(slot, run.position, response);
+        let fate = self.checks.verdict(place.0, run.position, response);
         if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
-            self.tally.response(run, at_ns, response, failed);
+            self.tally.response(run, at_ns, response, fate);
         }
-        match failed {
-            None => self.ledger.response(self.tick, streak, at_ns, response),
-            Some(check) => self.ledger.mismatch(self.tick, at_ns, run.epoch, response, check),
+        match (fate, response.status) {
+            (Fate::Good, 200) => self.ledger.ok(streak, response),
+            _ => self.other((place, at_ns), run, (response, read), fate),
         }
+    }
+
+    /// Books a response that is not both good and of status 200.
+    #[inline(never)]
+    fn other(
+        &mut self,
+        (place, at_ns): (Place, u64),
+        run: &Run,
+        (response, read): (Response, &[u8]),
+        fate: Fate,
+    ) -> u64 {
+        let check = match fate {
+            Fate::Good | Fate::ErrorStatus => None,
+            Fate::Mismatch(check) => Some(check),
+        };
+        if fate != Fate::Good || response.status >= 300 {
+            self.samples.catch(self.tick, (place, at_ns), (response, check), read);
+        }
+        if fate == Fate::Good {
+            return self.ledger.good(self.tick, at_ns, stamp_of(run), response);
+        }
+        self.ledger.bad(self.tick, at_ns, run.epoch, response, check)
     }
 }
 

@@ -16,6 +16,7 @@ pub fn check(case: &Case<'_>) -> Checked {
         return Checked::unchecked(BOUND, "no check was asked for");
     }
     let good: u64 = ["2xx", "3xx"].iter().filter_map(|class| point.status.get(*class)).sum();
+    let good = good + point.called_good();
     if good == 0 {
         return Checked::unchecked(BOUND, "no response had a good status");
     }

@@ -14,7 +14,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     let missing = requests.sent.abs_diff(accounted);
     let planned = requests.planned.unwrap_or(requests.sent + requests.unsent);
     let unplanned = planned.abs_diff(requests.sent + requests.unsent);
-    let good = sum(&case.point.status, &["2xx", "3xx"]);
+    let good = sum(&case.point.status, &["2xx", "3xx"]) + case.point.called_good();
     let misbooked = good.abs_diff(requests.completed + case.point.mismatched);
     let unexplained = requests.failed.abs_diff(reasons(case.point));
     let divided = undivided(case.point);
@@ -49,7 +49,8 @@ fn sum(counts: &BTreeMap<String, u64>, names: &[&str]) -> u64 {
 fn reasons(point: &Point) -> u64 {
     let classes = ERROR_CLASSES.iter().filter(|class| class.is_of_requests());
     let classes: Vec<_> = classes.map(|class| class.name()).collect();
-    sum(&point.status, &["4xx", "5xx"]) + point.mismatched + sum(&point.errors, &classes)
+    let errors = sum(&point.status, &["4xx", "5xx"]).saturating_sub(point.called_good());
+    errors + point.mismatched + sum(&point.errors, &classes)
 }
 
 /// By how much the targets of a mix miss the whole.
@@ -91,6 +92,17 @@ mod tests {
         assert!(!is_kept(|point| {
             mismatch(point);
             point.mismatched -= 1;
+        }));
+        let refused_as_wanted = |point: &mut Point| {
+            // Five responses of status 429, which a check calls good.
+            point.status.insert("4xx".to_string(), 5);
+            *point.status.get_mut("2xx").unwrap() -= 5;
+            point.status_codes.insert("429".to_string(), 5);
+        };
+        assert!(is_kept(refused_as_wanted), "an error status that is called good");
+        assert!(!is_kept(|point| {
+            refused_as_wanted(point);
+            point.error_codes.insert("429".to_string(), 1);
         }));
         assert!(
             !is_kept(|point| {

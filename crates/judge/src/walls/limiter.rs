@@ -55,6 +55,7 @@ pub fn test(case: &Case<'_>) -> Test {
 
 fn refusing(case: &Case<'_>) -> Option<Seen> {
     let (refused, responses) = refusals(&case.point.status);
+    let refused = refused.saturating_sub(case.point.called_good());
     let share = refused as f64 / responses.max(1) as f64;
     let tenths = &case.point.per_100ms;
     let whole = &tenths[..tenths.len().saturating_sub(1)];

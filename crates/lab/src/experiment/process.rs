@@ -111,7 +111,7 @@ impl Process {
         };
         match line {
             Ok(line) => {
-                let value: Option<Value> = serde_json::from_str(&line).ok();
+                let value: Option<Value> = serde_json::from_slice(line.as_bytes()).ok();
                 let value = value.filter(|value| value["event"] == event);
                 let addr = value.and_then(|value| Some(value["addr"].as_str()?.to_string()));
                 addr.ok_or_else(|| {
@@ -184,7 +184,7 @@ impl Process {
         while let Ok(line) =
             self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now()))
         {
-            last = serde_json::from_str(&line).ok().or(last);
+            last = serde_json::from_slice(line.as_bytes()).ok().or(last);
         }
         last
     }

@@ -5,7 +5,7 @@ use crate::machine::Machine;
 use crate::options::Options;
 use crate::shape::Shape;
 use crate::trial;
-use crate::usage::Usage;
+use crate::usage::Refusal;
 use crate::values::{Count, HoldTime, PerConnection, Time};
 use clap::Args;
 use model::load::{Arrival, Hold, Level, Life, Question, Stop, Trial};
@@ -67,7 +67,7 @@ impl Ask for Churn {
         &self.options
     }
 
-    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Usage> {
+    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Refusal> {
         let url = self.options.url.as_ref().map_or("", |url| url.0.as_str());
         let is_tcp = url.to_ascii_lowercase().starts_with("tcp:");
         let (devices, hold) = (self.devices.0, self.hold.0);
@@ -76,14 +76,14 @@ impl Ask for Churn {
             None => (1, 1),
             Some((_, 1..)) if is_tcp => {
                 let text = "--requests-per-conn: a tcp URL has no requests; use an http URL";
-                return Err(Usage(text.to_string()));
+                return Err(text.into());
             }
             Some(requests) => requests,
         };
         if let (Hold::For { ns: 0, .. }, (0, _)) = (hold, requests) {
             let text = "--hold: a connection without requests must be held for a while, or it is \
                         closed before the server sees it; for example --hold 100ms";
-            return Err(Usage(text.to_string()));
+            return Err(text.into());
         }
         let ramp_up_ns = self.ramp_up.as_ref().map_or(
             match hold {

@@ -5,7 +5,7 @@ use crate::machine::Machine;
 use crate::options::{DriverChoice, Options};
 use crate::shape::Shape;
 use crate::trial;
-use crate::usage::Usage;
+use crate::usage::{Refusal, Usage};
 use crate::values::{Connections, Rate, StreamPath, Streams, Time, Writers};
 use clap::Args;
 use model::curve::Curve;
@@ -70,7 +70,7 @@ impl Ask for Fanout {
         &self.options
     }
 
-    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Usage> {
+    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Refusal> {
         check(self)?;
         let arrival = match &self.write_rate {
             Some(Rate(rate)) => {

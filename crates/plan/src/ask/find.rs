@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::options::Options;
 use crate::shape::Shape;
 use crate::trial;
-use crate::usage::Usage;
+use crate::usage::Refusal;
 use crate::values::{Count, RateBounds, Share, Time};
 use clap::Args;
 use model::curve::Curve;
@@ -82,7 +82,7 @@ impl Ask for Find {
         &self.options
     }
 
-    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Usage> {
+    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Refusal> {
         let (lowest, highest) = self.rate.0;
         let arrivals = self.spread.spacing();
         let arrival = Arrival::Open { curve: Curve::constant(lowest), arrivals };

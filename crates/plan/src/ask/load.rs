@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::options::Options;
 use crate::shape::Shape;
 use crate::trial;
-use crate::usage::Usage;
+use crate::usage::{Refusal, Usage};
 use crate::values::{Capped, Count, Time};
 use clap::Args;
 use model::load::{Arrival, Level, Life, Question, Stop, Trial};
@@ -72,7 +72,7 @@ impl Ask for Load {
         &self.options
     }
 
-    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Usage> {
+    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Refusal> {
         let duration_ns = self.duration.as_ref().map_or(DURATION_NS, |time| time.0);
         let shaped = self.asked.shape(duration_ns, machine)?;
         let stop = match (&self.requests, shaped.ends_after_ns) {
@@ -83,7 +83,8 @@ impl Ask for Load {
                 let option = shaped.option;
                 return Err(Usage(format!(
                     "{option} has an end of its own; leave out --duration, --requests"
-                )));
+                ))
+                .into());
             }
         };
         let is_even = shaped.curve.as_ref().is_none_or(|curve| curve.constant_rate().is_some());

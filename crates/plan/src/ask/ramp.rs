@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::options::Options;
 use crate::shape::Shape;
 use crate::trial;
-use crate::usage::Usage;
+use crate::usage::{Refusal, Usage};
 use crate::values::{Connections, Rates, Repeats, Time, Visits};
 use clap::Args;
 use model::curve::Curve;
@@ -77,7 +77,7 @@ impl Ask for Ramp {
         &self.options
     }
 
-    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Usage> {
+    fn trial(&self, machine: &dyn Machine) -> Result<Trial, Refusal> {
         let depth = self.options.depth.0;
         let level = |connections: u32, arrival: Arrival| {
             let spare = self.spread.spare(connections, &arrival)?;
@@ -102,7 +102,7 @@ impl Ask for Ramp {
             (Some(_), Some(_)) => {
                 let text = "--connections: a ramp of rates has one number of connections; for \
                             example -R 1k..64k*2 -c 100";
-                return Err(Usage(text.to_string()));
+                return Err(text.into());
             }
         };
         let shape = Shape {

@@ -1,7 +1,9 @@
 //! What the verdict rests on, what speaks against it, and what would settle what is open.
 
 use crate::page::{Block, Column, List, ListKind, Mark, Table};
-use crate::wording::{best_point, mark_of, point_mark, side_word};
+use crate::wording::{
+    best_point, mark_of, named_wall, point_mark, side_word, wall_mark, with_names,
+};
 use model::run::Run;
 use model::verdict::{Alternative, Evidence, Named, Verdict};
 
@@ -25,7 +27,7 @@ pub fn evidence(run: &Run) -> Vec<Block> {
         blocks.push(Block::List(List {
             lead: "Against:".to_string(),
             kind: ListKind::Sentences,
-            items: verdict.against.clone(),
+            items: verdict.against.iter().map(|one| with_names(one)).collect(),
         }));
     }
     blocks
@@ -67,7 +69,7 @@ const SHARE_WORTH: f64 = 0.05;
 
 fn phrase_of(one: &Alternative) -> String {
     let name = match one.wall {
-        Named::Wall(wall) => format!("{wall} {}", wall.name()),
+        Named::Wall(wall) => named_wall(wall),
         Named::None => "no wall".to_string(),
         Named::Unknown => "unknown".to_string(),
     };
@@ -76,7 +78,7 @@ fn phrase_of(one: &Alternative) -> String {
 
 fn cells_of(evidence: &Evidence) -> Vec<String> {
     let figure = format!("{}: {}", evidence.source, evidence.field);
-    vec![evidence.host.clone(), figure, evidence.value.clone(), evidence.rule.clone()]
+    vec![evidence.host.clone(), figure, evidence.value.clone(), with_names(&evidence.rule)]
 }
 
 /// The verdict of each point, for runs with more than one.
@@ -85,7 +87,7 @@ pub fn by_point(run: &Run) -> Vec<Block> {
     if points.len() < 2 {
         return Vec::new();
     }
-    let columns = ["point", "wall", "name", "side", "confidence", "rests on"].map(Column::words);
+    let columns = ["point", "wall", "side", "confidence", "rests on"].map(Column::words);
     let mut table = Table::new(columns.to_vec()).caption("Verdict of each point").folded();
     for point in points {
         let verdict = &point.verdict;
@@ -96,8 +98,7 @@ pub fn by_point(run: &Run) -> Vec<Block> {
             .collect();
         let cells = vec![
             point_mark(point),
-            verdict.wall.word().to_string(),
-            verdict.name.clone(),
+            wall_mark(verdict),
             side_word(verdict.side).to_string(),
             verdict.confidence.word().to_string(),
             if rests_on.is_empty() { "-".to_string() } else { rests_on.join("; ") },
@@ -107,27 +108,17 @@ pub fn by_point(run: &Run) -> Vec<Block> {
     vec![Block::Table(table)]
 }
 
-/// Walls that were not tested, by id.
-pub fn not_tested_ids(run: &Run) -> Vec<Block> {
+/// Walls that were not tested.
+pub fn not_tested(run: &Run) -> Vec<Block> {
     let walls = &run.record.verdict.not_tested;
     if walls.is_empty() {
         return Vec::new();
     }
-    let ids: Vec<_> = walls.iter().map(|wall| wall.id()).collect();
-    vec![Block::Text(format!("Not tested: {}.", ids.join(" ")))]
-}
-
-/// Walls that were not tested, with what they are.
-pub fn not_tested_names(run: &Run) -> Vec<Block> {
-    let walls = &run.record.verdict.not_tested;
-    if walls.is_empty() {
-        return Vec::new();
-    }
-    let columns = ["wall", "name", "side"].map(Column::words).to_vec();
-    let mut table = Table::new(columns).caption("Walls that were not tested").folded();
+    let mut table = Table::new(["wall", "side"].map(Column::words).to_vec())
+        .caption("Walls that were not tested")
+        .folded();
     for wall in walls {
-        let side = side_word(wall.side()).to_string();
-        table.push(Mark::None, vec![wall.id().to_string(), wall.name().to_string(), side]);
+        table.push(Mark::None, vec![named_wall(*wall), side_word(wall.side()).to_string()]);
     }
     vec![Block::Table(table)]
 }
@@ -143,6 +134,11 @@ pub fn next(run: &Run) -> Vec<Block> {
         Named::None => "To go further:",
         Named::Unknown => "To find out:",
     };
-    let items = verdict.next.clone();
+    // A command stays as it is, to be pasted.
+    let told = |next: &String| match next.starts_with("ceiling ") {
+        true => next.clone(),
+        false => with_names(next),
+    };
+    let items = verdict.next.iter().map(told).collect();
     vec![Block::List(List { lead: lead.to_string(), kind: ListKind::Commands, items })]
 }

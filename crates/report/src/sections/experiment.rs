@@ -3,8 +3,8 @@
 use super::{connecting::connecting, evidence, predictions, summary};
 use crate::page::{Block, Column, Fact, Mark, Page, Table};
 use crate::wording::{
-    best_point, delivered, mark_of, microseconds, mixed_cost, ns, or_dash, plural, rate_of,
-    wall_mark, wall_name,
+    best_point, delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
+    rate_of, wall_mark, wall_name,
 };
 use model::experiment::{CellResult, Experiment, Fate};
 use model::histogram::Summary;
@@ -208,21 +208,25 @@ fn wall_cell(cell: &CellResult, run: Option<&Run>) -> String {
         (Fate::Measured { .. }, None) => "run unreadable".to_string(),
         (Fate::Measured { .. }, Some(run)) => {
             let verdict = &run.record.verdict;
-            let also = verdict.also.iter().map(|wall| format!("+{wall}")).collect::<String>();
+            let also = verdict
+                .also
+                .iter()
+                .map(|wall| format!(" + {}", named_wall(*wall)))
+                .collect::<String>();
             wall_mark(verdict) + &also
         }
     }
 }
 
 fn expected_cell(cell: &CellResult, run: Option<&Run>) -> String {
-    let walls: Vec<_> = cell.expected.iter().map(|wall| wall.id()).collect();
+    let walls: Vec<_> = cell.expected.iter().map(|wall| named_wall(*wall)).collect();
     let word = match run.and_then(|run| is_expected(cell, run)) {
         Some(true) => "yes: ",
         Some(false) => "no: ",
         None if walls.is_empty() => return "-".to_string(),
         None => "?: ",
     };
-    format!("{word}{}", walls.join(" "))
+    format!("{word}{}", walls.join(", "))
 }
 
 /// A knob and what became of it.
@@ -292,9 +296,15 @@ mod tests {
         let (of, runs) = fixtures::experiment();
         let table = rows(&of, &runs);
         let shown: Vec<_> = table.rows.iter().map(|row| row.cells.join(" ")).collect();
-        assert!(shown[0].ends_with("S3 yes: S3"), "{shown:?}");
-        assert!(shown[1].ends_with("C2 no: S3"), "{shown:?}");
-        assert_eq!(shown[2], "killed - - - - - failed ?: S3");
+        assert!(
+            shown[0].ends_with("server CPU quota (S3) yes: server CPU quota (S3)"),
+            "{shown:?}"
+        );
+        assert!(
+            shown[1].ends_with("one client thread (C2) no: server CPU quota (S3)"),
+            "{shown:?}"
+        );
+        assert_eq!(shown[2], "killed - - - - - failed ?: server CPU quota (S3)");
         assert_eq!(shown[3], "last - - - - - not reached -");
     }
 

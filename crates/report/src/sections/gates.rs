@@ -13,6 +13,18 @@ fn mark_of_open(point: &Point, gate: &Gate) -> Mark {
     if gate.ok.is_none() || is_rate_known { Mark::Caution } else { Mark::Broken }
 }
 
+/// Gates that are broken: those that hold or could not be checked say nothing of a figure.
+pub fn broken(run: &Run) -> Vec<Block> {
+    let points = run.record.points.len();
+    let broken = open_gates(run).into_iter().filter(|group| group.gate.ok.is_some());
+    let mut table = Table::new(COLUMNS.map(Column::words).to_vec());
+    broken.for_each(|group| table.push(group.mark, group.cells(points)));
+    if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] }
+}
+
+/// What a table of gates has.
+const COLUMNS: [&str; 4] = ["gate", "points", "is", "because"];
+
 /// Gates that are broken or could not be checked; when all hold, one sentence that says which.
 pub fn summary(run: &Run) -> Vec<Block> {
     let points = &run.record.points;
@@ -26,8 +38,7 @@ pub fn summary(run: &Run) -> Vec<Block> {
     if open.is_empty() {
         return vec![Block::Text(format!("{}.", holds(run)))];
     }
-    let columns = ["gate", "points", "is", "because"].map(Column::words);
-    let mut table = Table::new(columns.to_vec());
+    let mut table = Table::new(COLUMNS.map(Column::words).to_vec());
     for group in &open {
         table.push(group.mark, group.cells(points.len()));
     }

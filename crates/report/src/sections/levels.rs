@@ -3,12 +3,12 @@
 use crate::page::{Block, Column, Mark, Row, Table};
 use crate::wording::{
     count, is_partial, latency, mark_of, microseconds, mixed_cost, ns, or_dash, point_mark,
-    rate_cell, rate_of, struck, wall_mark, wall_phrase,
+    rate_cell, rate_of, struck_phrases, wall_mark, wall_phrase,
 };
 use model::claim::Claim;
 use model::load::LoadModel;
 use model::run::{Point, Run};
-use model::standing::{Figure, Standing};
+use model::standing::Figure;
 use model::tick::ERROR_CLASSES;
 use model::units::show_count;
 
@@ -208,20 +208,7 @@ fn reservation(run: &Run, point: &Point, mark: Mark) -> Option<String> {
     } else if is_partial(run, point) {
         whys.push(format!("partial, {:.1}s were measured", point.load.duration_s));
     }
-    // One cause strikes several figures.
-    let mut causes: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (figure, standing) in struck(point) {
-        let Standing::Bounded { by, .. } = standing else { continue };
-        match causes.iter_mut().find(|(cause, _)| cause == by) {
-            Some(cause) => cause.1.push(figure.name()),
-            None => causes.push((by, vec![figure.name()])),
-        }
-    }
-    let bounded = |(by, figures): (&str, Vec<&str>)| {
-        let are = if figures.len() == 1 { "is" } else { "are" };
-        format!("{} {are} bounded, because {by}", figures.join(", "))
-    };
-    whys.extend(causes.into_iter().map(bounded));
+    whys.extend(struck_phrases(point));
     Some(whys.join("; "))
 }
 

@@ -26,6 +26,7 @@ pub mod levels;
 mod shape;
 
 pub mod responses;
+pub mod samples;
 
 pub mod confirmation;
 mod connecting;
@@ -63,13 +64,18 @@ use crate::page::{Block, Page};
 use model::load::Question;
 use model::run::Run;
 
-/// How much of a run is drawn.
+/// How much of a run is drawn. Text begins with the brief result at every depth; the sections
+/// below follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// What a person reads after each run.
+    /// The result in less than a screen.
     Summary,
-    /// The same with the distributions of latency, connections and CPU time.
+    /// `-L`: the same with all percentiles.
     Latency,
+    /// `-v`: what the verdict rests on, tables of everything that was counted, charts.
+    Evidence,
+    /// `-vv`: also what holds, what was not tested, and the setup.
+    Setup,
     /// Everything, for reading later: what the HTML file holds.
     Everything,
 }
@@ -85,63 +91,71 @@ pub struct Section {
     pub draw: fn(&Run) -> Vec<Block>,
 }
 
-const ALWAYS: (Detail, Detail) = (Detail::Summary, Detail::Everything);
-const BRIEFLY: (Detail, Detail) = (Detail::Summary, Detail::Summary);
-const UNTIL_EVERYTHING: (Detail, Detail) = (Detail::Summary, Detail::Latency);
 const FROM_LATENCY: (Detail, Detail) = (Detail::Latency, Detail::Everything);
+const FROM_EVIDENCE: (Detail, Detail) = (Detail::Evidence, Detail::Everything);
+const FROM_SETUP: (Detail, Detail) = (Detail::Setup, Detail::Everything);
+const ONLY_EVIDENCE: (Detail, Detail) = (Detail::Evidence, Detail::Evidence);
+const OF_TEXT: (Detail, Detail) = (Detail::Evidence, Detail::Setup);
 const FULLY: (Detail, Detail) = (Detail::Everything, Detail::Everything);
 
 /// Every section in reading order.
 pub const REGISTRY: &[Section] = &[
-    Section { heading: "", depths: ALWAYS, draw: summary::summary },
-    Section { heading: "Expectations", depths: ALWAYS, draw: expectations::table },
-    Section { heading: "Search", depths: ALWAYS, draw: search::table },
-    Section { heading: "Events", depths: ALWAYS, draw: events::table },
-    Section { heading: "Levels", depths: ALWAYS, draw: levels::levels },
-    Section { heading: "Levels", depths: ALWAYS, draw: shape::sentence },
-    Section { heading: "Turnover", depths: ALWAYS, draw: turnover::turnover },
-    Section { heading: "Responses", depths: ALWAYS, draw: responses::remarks },
-    Section { heading: "Responses", depths: UNTIL_EVERYTHING, draw: responses::of_best_point },
+    Section { heading: "", depths: FULLY, draw: summary::summary },
+    Section { heading: "", depths: OF_TEXT, draw: summary::setting },
+    Section { heading: "Expectations", depths: FROM_EVIDENCE, draw: expectations::table },
+    Section { heading: "Search", depths: FROM_EVIDENCE, draw: search::table },
+    Section { heading: "Events", depths: FROM_EVIDENCE, draw: events::table },
+    Section { heading: "Levels", depths: FROM_EVIDENCE, draw: levels::levels },
+    Section { heading: "Levels", depths: FROM_EVIDENCE, draw: shape::sentence },
+    Section { heading: "Turnover", depths: FROM_EVIDENCE, draw: turnover::turnover },
+    Section { heading: "Responses", depths: FROM_EVIDENCE, draw: responses::remarks },
+    Section { heading: "Responses", depths: OF_TEXT, draw: responses::of_best_point },
     Section { heading: "Responses", depths: FULLY, draw: responses::of_all_points },
+    Section { heading: "Responses", depths: FROM_EVIDENCE, draw: samples::samples },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
-    Section { heading: "Evidence", depths: ALWAYS, draw: evidence::evidence },
-    Section { heading: "Evidence", depths: ALWAYS, draw: fingerprints::table },
-    Section { heading: "Evidence", depths: FULLY, draw: evidence::by_point },
-    Section { heading: "Evidence", depths: UNTIL_EVERYTHING, draw: evidence::not_tested_ids },
-    Section { heading: "Evidence", depths: FULLY, draw: evidence::not_tested_names },
-    Section { heading: "Confirmation", depths: ALWAYS, draw: confirmation::table },
-    Section { heading: "Next", depths: ALWAYS, draw: evidence::next },
-    Section { heading: "Validity", depths: ALWAYS, draw: gates::summary },
-    Section { heading: "Validity", depths: BRIEFLY, draw: traffic::trouble },
+    Section { heading: "Evidence", depths: FROM_EVIDENCE, draw: evidence::evidence },
+    Section { heading: "Evidence", depths: FROM_EVIDENCE, draw: fingerprints::table },
+    Section { heading: "Evidence", depths: FROM_SETUP, draw: evidence::by_point },
+    Section { heading: "Evidence", depths: FROM_SETUP, draw: evidence::not_tested },
+    Section { heading: "Confirmation", depths: FROM_EVIDENCE, draw: confirmation::table },
+    Section { heading: "Next", depths: FROM_EVIDENCE, draw: evidence::next },
+    Section { heading: "Validity", depths: ONLY_EVIDENCE, draw: gates::broken },
+    Section { heading: "Validity", depths: FROM_SETUP, draw: gates::summary },
+    Section { heading: "Validity", depths: ONLY_EVIDENCE, draw: traffic::trouble },
     Section { heading: "Validity", depths: FULLY, draw: gates::all },
-    Section { heading: "Over time", depths: FROM_LATENCY, draw: events::charts },
-    Section { heading: "Over time", depths: FROM_LATENCY, draw: timeline::points },
+    Section { heading: "Over time", depths: FROM_EVIDENCE, draw: events::charts },
+    Section { heading: "Over time", depths: FROM_EVIDENCE, draw: timeline::points },
     Section { heading: "Latency", depths: FROM_LATENCY, draw: latency::percentiles },
     Section { heading: "Latency", depths: FULLY, draw: latency::distribution },
-    Section { heading: "Traffic", depths: FROM_LATENCY, draw: traffic::tables },
-    Section { heading: "CPU", depths: FROM_LATENCY, draw: cpu::table },
+    Section { heading: "Traffic", depths: FROM_SETUP, draw: traffic::tables },
+    Section { heading: "CPU", depths: FROM_EVIDENCE, draw: cpu::table },
     Section { heading: "CPU", depths: FULLY, draw: cpu::charts },
-    Section { heading: "Profile", depths: UNTIL_EVERYTHING, draw: profile::brief },
+    Section { heading: "Profile", depths: OF_TEXT, draw: profile::brief },
     Section { heading: "Profile", depths: FULLY, draw: profile::full },
     Section { heading: "Network", depths: FULLY, draw: network::tables },
     Section { heading: "Counters", depths: FULLY, draw: counters::tables },
-    Section { heading: "Notices", depths: ALWAYS, draw: notices::notices },
-    Section { heading: "Setup", depths: FROM_LATENCY, draw: machine::facts },
-    Section { heading: "Setup", depths: FROM_LATENCY, draw: machine::processes },
+    Section { heading: "Notices", depths: FROM_EVIDENCE, draw: notices::notices },
+    Section { heading: "Setup", depths: FROM_SETUP, draw: machine::facts },
+    Section { heading: "Setup", depths: FROM_SETUP, draw: machine::processes },
     Section { heading: "Setup", depths: FULLY, draw: machine::reference },
     Section { heading: "Definitions", depths: FULLY, draw: definitions::definitions },
 ];
 
-/// The page of a run.
-pub fn page_of(run: &Run, detail: Detail) -> Page {
-    let record = &run.record;
-    let question = match record.trial.question {
+/// The sub-command of a question.
+pub(crate) fn question_word(question: Question) -> &'static str {
+    match question {
         Question::Load => "load",
         Question::Ramp => "ramp",
         Question::Churn => "churn",
         Question::Find => "find",
         Question::Fanout => "fanout",
-    };
+    }
+}
+
+/// The page of a run.
+pub fn page_of(run: &Run, detail: Detail) -> Page {
+    let record = &run.record;
+    let question = question_word(record.trial.question);
     let mut blocks = Vec::new();
     let mut heading = "";
     for section in REGISTRY {
@@ -182,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_verdict_is_said_first() {
-        let first = |run: &Run| match &page_of(run, Detail::Summary).blocks[0] {
+        let first = |run: &Run| match &page_of(run, Detail::Everything).blocks[0] {
             Block::Banner(banner) => banner.text.clone(),
             other => panic!("{other:?}"),
         };
@@ -190,7 +204,7 @@ mod tests {
             (fixtures::ramp_quota(), "CEILING 48.3k/s (48.1k to 48.4k at 95 % over 4 visits)"),
             (
                 fixtures::ramp_generator(),
-                "NOT A SERVER MEASUREMENT: the generator is the wall (C2 one client thread).",
+                "NOT A SERVER MEASUREMENT: the generator is the wall: one client thread (C2).",
             ),
             (fixtures::ramp_no_wall(), "AT LEAST 25.0k/s (24.9k to 25.1k inside this run)"),
             (
@@ -211,12 +225,12 @@ mod tests {
     #[test]
     fn walls_that_limit_together_are_said_once_and_without_a_side() {
         let Block::Banner(banner) =
-            page_of(&fixtures::co_limited(), Detail::Summary).blocks.remove(0)
+            page_of(&fixtures::co_limited(), Detail::Everything).blocks.remove(0)
         else {
             panic!("the verdict comes first");
         };
-        let said = "Wall: S1 server CPUs together with C2 one client thread (co-limited: both at \
-                    their limit).";
+        let said = "Wall: server CPUs (S1) together with one client thread (C2) (co-limited: both \
+                    at their limit).";
         assert_eq!(banner.lines, [said]);
     }
 

@@ -37,6 +37,7 @@ fn mismatches(run: &Run) -> Option<String> {
     let status = points.iter().flat_map(|point| &point.status);
     let good: u64 =
         status.filter(|(name, _)| good.contains(&name.as_str())).map(|(_, number)| number).sum();
+    let good = good + points.iter().map(Point::called_good).sum::<u64>();
     let by_check = CHECKS.iter().filter_map(|check| {
         let of_point = |point: &Point| point.mismatches.get(check.name()).copied();
         let number: u64 = points.iter().filter_map(of_point).sum();

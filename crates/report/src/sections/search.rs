@@ -99,7 +99,7 @@ pub fn table(run: &Run) -> Vec<Block> {
     vec![Block::Table(table)]
 }
 
-fn standing(trial: &SearchTrial) -> (Mark, &'static str) {
+pub(crate) fn standing(trial: &SearchTrial) -> (Mark, &'static str) {
     match (trial.standing, trial.trust) {
         (_, Trust::Invalid) => (Mark::Broken, "not valid"),
         (ObjectiveStanding::Met, Trust::ClientLate) => (Mark::None, "met, client late"),
@@ -140,7 +140,7 @@ mod tests {
             "Confirmation above: 51.3k/s misses, as it must (1 run).",
         ];
         assert_eq!(said(&run)[..4], expected);
-        let first = crate::sections::page_of(&run, crate::Detail::Summary).blocks.remove(0);
+        let first = crate::sections::page_of(&run, crate::Detail::Everything).blocks.remove(0);
         let Block::Banner(first) = first else { panic!("{first:?}") };
         assert_eq!(first.text, expected[0]);
     }

@@ -6,7 +6,7 @@ use crate::page::{Banner, Block, Fact, Tone};
 use crate::wording::{
     best_point, broken_gates, count, delivered, drift, failures_phrase, interval, is_partial,
     latency, ns, or_dash, per_second, percent, plural, point_mark, point_phrase, rate_cell,
-    rate_of, sentence, side_phrase, wall_name, wall_phrase,
+    rate_of, sentence, side_phrase, wall_name, wall_phrase, with_names,
 };
 use model::claim::Claim;
 use model::load::{Arrival, Hold, Level, Life, Question};
@@ -32,7 +32,7 @@ pub fn summary(run: &Run) -> Vec<Block> {
     blocks
 }
 
-fn verdict_banner(run: &Run) -> Banner {
+pub(crate) fn verdict_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
     // Trials that miss are part of a search, and what they break says nothing about its answer.
     if let Some(answer) = run.record.search.as_ref().and_then(|search| search.answer.as_ref()) {
@@ -85,7 +85,7 @@ const LINES_MAX: usize = 3;
 
 fn client_banner(verdict: &Verdict) -> Banner {
     let wall = wall_name(verdict);
-    let text = format!("NOT A SERVER MEASUREMENT: the generator is the wall ({wall}).");
+    let text = format!("NOT A SERVER MEASUREMENT: the generator is the wall: {wall}.");
     let reached = verdict.ceiling.as_ref().map_or_else(
         || "The server's ceiling is not known.".to_string(),
         |ceiling| format!("The server does at least {}.", per_second(ceiling.rate)),
@@ -130,8 +130,10 @@ fn wall_sentence(verdict: &Verdict) -> String {
         Named::Wall(_) => {
             format!("Wall: {}, {}.", wall_phrase(verdict), side_phrase(verdict.side))
         }
-        Named::None => sentence(without_stop(&verdict.name)),
-        Named::Unknown => format!("The wall is unknown: {}.", without_stop(&verdict.name)),
+        Named::None => with_names(&sentence(without_stop(&verdict.name))),
+        Named::Unknown => {
+            format!("The wall is unknown: {}.", with_names(without_stop(&verdict.name)))
+        }
     }
 }
 
@@ -225,7 +227,7 @@ fn told(point: &Point, figure: Figure) -> String {
     }
 }
 
-fn outcome_banner(run: &Run) -> Option<Banner> {
+pub(crate) fn outcome_banner(run: &Run) -> Option<Banner> {
     let record = &run.record;
     let what = match record.outcome {
         Outcome::Complete => return None,
@@ -253,8 +255,13 @@ fn outcome_banner(run: &Run) -> Option<Banner> {
     Some(Banner { tone: Tone::Caution, text, lines: lines.into_iter().collect() })
 }
 
+/// The same without the banners, for text that has said the verdict.
+pub fn setting(run: &Run) -> Vec<Block> {
+    vec![Block::Facts(facts(run))]
+}
+
 fn facts(run: &Run) -> Vec<Fact> {
-    let mut facts = vec![Fact::new("Load", load_phrase(&run.record))];
+    let mut facts = vec![Fact::new("Load", load_parts(&run.record).join(", "))];
     facts.extend(endpoints::facts(&run.record.target));
     if let Some((_, point)) = best_point(run) {
         if run.record.points.len() > 1 {
@@ -275,86 +282,95 @@ fn facts(run: &Run) -> Vec<Fact> {
     facts
 }
 
-fn load_phrase(record: &Record) -> String {
+/// The load, what matters most first.
+pub(crate) fn load_parts(record: &Record) -> Vec<String> {
     let levels = &record.trial.levels;
-    let span = |value: fn(&Level) -> f64, show: fn(f64) -> String| {
-        let values = || levels.iter().map(value);
-        let low = values().min_by(f64::total_cmp).unwrap_or(0.0);
-        let high = values().max_by(f64::total_cmp).unwrap_or(0.0);
-        if low == high { show(low) } else { format!("{} to {}", show(low), show(high)) }
-    };
+    let mut parts = what_is_asked(record);
+    if levels.iter().any(|level| level.depth > 1) {
+        let depth = span(levels, |level| f64::from(level.depth), show_count);
+        parts.push(format!("{depth} in flight on each"));
+    }
+    if levels.len() > 1 {
+        parts.push(plural(levels.len() as u64, "level"));
+    }
+    if let Some(Arrival::Open { arrivals, .. }) = levels.first().map(|level| &level.arrival) {
+        parts.push(arrivals.name().to_string());
+    }
+    parts.push(plural(u64::from(record.trial.threads), "thread"));
+    parts.push(record.trial.driver.name().to_string());
+    parts
+}
+
+/// From the least to the greatest of a figure over all levels.
+fn span(levels: &[Level], value: fn(&Level) -> f64, show: fn(f64) -> String) -> String {
+    let values = || levels.iter().map(value);
+    let low = values().min_by(f64::total_cmp).unwrap_or(0.0);
+    let high = values().max_by(f64::total_cmp).unwrap_or(0.0);
+    if low == high { show(low) } else { format!("{} to {}", show(low), show(high)) }
+}
+
+fn what_is_asked(record: &Record) -> Vec<String> {
+    let levels = &record.trial.levels;
     let rate = |level: &Level| match &level.arrival {
         Arrival::Closed => 0.0,
         Arrival::Open { curve, .. } => curve.peak_rate(),
     };
-    let mut connections = span(|level| f64::from(level.connections), show_count);
+    let first = levels.first();
+    let mut connections = span(levels, |level| f64::from(level.connections), show_count);
     if levels.iter().any(|level| level.spare > 0) {
-        let most = span(|level| f64::from(level.connections_max()), show_count);
+        let most = span(levels, |level| f64::from(level.connections_max()), show_count);
         connections = format!("{connections} up to {most}");
     }
-    let searched = record.search.as_ref().map(|search| search.config);
-    let mut phrase = match levels.first().map(|level| &level.arrival) {
-        Some(Arrival::Open { arrivals, .. }) if let Some(config) = searched => {
-            let (low, high) = (per_second(config.lowest), per_second(config.highest));
-            format!(
-                "open loop from {low} to {high} ({}), {connections} connections",
-                arrivals.name()
-            )
-        }
-        Some(Arrival::Open { curve, arrivals }) => {
-            let up_to = if curve.constant_rate().is_some() { "at" } else { "at up to" };
-            let (asked, spread) = (span(rate, per_second), arrivals.name());
-            format!("open loop {up_to} {asked} ({spread}), {connections} connections")
-        }
-        _ => format!("closed loop, {connections} connections"),
-    };
-    if let Some(life) = levels.first().map(|level| level.life).filter(|life| life.hold.is_some()) {
-        phrase = format!("{connections} devices, {}", life_phrase(&life));
+    if let Some(life) = first.map(|level| level.life).filter(|life| life.hold.is_some()) {
+        let mut parts = vec![format!("{connections} devices")];
+        parts.extend(life_parts(&life));
+        return parts;
     }
     if let Some(fanout) = &record.trial.fanout {
         let streams = plural(fanout.streams.len() as u64, "stream");
-        let writers = match levels.first().map(|level| &level.arrival) {
+        let writers = match first.map(|level| &level.arrival) {
             _ if fanout.writers == 0 => "no writers".to_string(),
             Some(Arrival::Open { .. }) => {
                 let writers = plural(u64::from(fanout.writers), "writer");
-                format!("{writers} at {}", span(rate, per_second))
+                format!("{writers} at {}", span(levels, rate, per_second))
             }
             _ => format!("{} in closed loop", plural(u64::from(fanout.writers), "writer")),
         };
-        phrase = format!("{connections} subscribers of {streams}, {writers}");
+        return vec![format!("{connections} subscribers"), streams, writers];
     }
-    if levels.iter().any(|level| level.depth > 1) {
-        let depth = span(|level| f64::from(level.depth), show_count);
-        phrase.push_str(&format!(", {depth} in flight on each"));
+    let is_one = connections == "1";
+    let connections = format!("{connections} connection{}", if is_one { "" } else { "s" });
+    let searched = record.search.as_ref().map(|search| search.config);
+    match (first.map(|level| &level.arrival), searched) {
+        (Some(Arrival::Open { .. }), Some(config)) => {
+            let (low, high) = (per_second(config.lowest), per_second(config.highest));
+            vec![connections, format!("open loop from {low} to {high}")]
+        }
+        (Some(Arrival::Open { curve, .. }), None) => {
+            let up_to = if curve.constant_rate().is_some() { "at" } else { "at up to" };
+            vec![format!("open loop {up_to} {}", span(levels, rate, per_second)), connections]
+        }
+        _ => vec![connections, "closed loop".to_string()],
     }
-    let threads = plural(u64::from(record.trial.threads), "thread");
-    let driver = record.trial.driver.name();
-    if levels.len() == 1 {
-        return format!("{phrase}; {threads}, {driver}");
-    }
-    format!("{}, {phrase}; {threads}, {driver}", plural(levels.len() as u64, "level"))
 }
 
 /// How devices live.
-fn life_phrase(life: &Life) -> String {
+fn life_parts(life: &Life) -> Vec<String> {
     let requests = match life.requests {
         Some((0, 0)) => "no requests".to_string(),
         Some((least, most)) if least == most => plural(u64::from(most), "request"),
         Some((least, most)) => format!("{least} to {most} requests"),
         None => "requests without end".to_string(),
     };
-    match life.hold {
-        Some(Hold::For { ns: 0, .. }) | None => format!("closed after {requests}"),
+    let held = match life.hold {
+        Some(Hold::For { ns: 0, .. }) | None => return vec![format!("closed after {requests}")],
+        Some(Hold::For { ns, jitter: 0.0 }) => format!("held {}", show_ns(ns as f64)),
         Some(Hold::For { ns, jitter }) => {
-            let held = show_ns(ns as f64);
-            let around = match jitter {
-                0.0 => String::new(),
-                jitter => format!(" +-{:.0} %", jitter * 100.0),
-            };
-            format!("held {held}{around}, {requests} on each")
+            format!("held {} +-{:.0} %", show_ns(ns as f64), jitter * 100.0)
         }
-        Some(Hold::Forever) => format!("held to the end, {requests} on each"),
-    }
+        Some(Hold::Forever) => "held to the end".to_string(),
+    };
+    vec![held, format!("{requests} each")]
 }
 
 fn figures_phrase(point: &Point) -> String {
@@ -373,18 +389,24 @@ fn figures_phrase(point: &Point) -> String {
     phrase
 }
 
-fn cost_phrase(run: &Run, point: &Point) -> String {
-    let cost = |us: Option<f64>, cpus: Option<f64>| match (us, cpus) {
-        (None, None) => "not measured".to_string(),
-        (us, cpus) => {
-            let us = us.map(|us| format!("{}/req", show_ns(us * 1e3)));
-            let cpus = cpus.map(|cpus| format!("{cpus:.2} CPUs"));
-            us.into_iter().chain(cpus).collect::<Vec<_>>().join(" = ")
-        }
+/// CPUs of both sides and CPU time per request, in one line.
+pub(crate) fn cost_phrase(run: &Run, point: &Point) -> String {
+    let (host, far) = (&run.record.host, run.record.target.probe.as_ref());
+    let cost = |cpus: Option<f64>, of: usize, us: Option<f64>| {
+        let shown = |cpus: f64| match cpus {
+            cpus if cpus < 9.995 => format!("{cpus:.2} of {of} CPUs"),
+            cpus => format!("{cpus:.1} of {of} CPUs"),
+        };
+        let each = us.map(|us| format!("{}/req", show_ns(us * 1e3)));
+        let parts: Vec<_> = cpus.map(shown).into_iter().chain(each).collect();
+        if parts.is_empty() { "not measured".to_string() } else { parts.join(", ") }
     };
-    let client = cost(point.cpu.client_us_per_request, point.cpu.client_cpus);
-    let server = cost(point.cpu.server_us_per_request, point.cpu.server_cpus);
-    format!("client {client}, server {server}, of {}", run.record.host.cpus_online.len())
+    let (near, far) = (host.cpus_online.len(), far.map_or(host, |far| &far.host).cpus_online.len());
+    let client = cost(point.cpu.client_cpus, near, point.cpu.client_us_per_request);
+    let server = cost(point.cpu.server_cpus, far, point.cpu.server_us_per_request);
+    // Said once, both fit on a line.
+    let server = if client.contains(" CPUs") { server.replace(" CPUs", "") } else { server };
+    format!("client {client}; server {server}")
 }
 
 fn shares_phrase(run: &Run, point: &Point) -> Option<String> {

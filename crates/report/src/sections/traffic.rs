@@ -2,33 +2,15 @@
 
 use super::security;
 use crate::page::{Block, Column, Table};
-use crate::wording::{count, mark_of, ns, or_dash, plural, point_heading, point_mark};
+use crate::wording::{count, mark_of, ns, or_dash, point_heading, point_mark};
 use model::run::{Point, Run};
 use model::tick::ERROR_CLASSES;
 use model::tick::ErrorClass;
 
 /// One sentence when nothing was lost, else the tables of the points that lost something.
 pub fn trouble(run: &Run) -> Vec<Block> {
-    let points = &run.record.points;
-    if points.is_empty() {
-        return Vec::new();
-    }
-    let losing: Vec<&Point> = points.iter().filter(|point| lost(point) > 0).collect();
-    if !losing.is_empty() {
-        return drawn(run, &losing);
-    }
-    let sent: u64 = points.iter().map(|point| point.requests.sent).sum();
-    let connections = "Every connection asked for was opened and served";
-    let text = match sent {
-        // Who listened is told with the events.
-        0 if points.iter().all(|point| point.events.is_some()) => return Vec::new(),
-        0 => format!("{connections}."),
-        sent => {
-            let requests = plural(sent, "request");
-            format!("{connections}; all {requests} were answered 2xx or 3xx.")
-        }
-    };
-    vec![Block::Text(text)]
+    let losing: Vec<&Point> = run.record.points.iter().filter(|point| lost(point) > 0).collect();
+    if losing.is_empty() { Vec::new() } else { drawn(run, &losing) }
 }
 
 /// Everything that did not go as asked, in one number.

@@ -4,8 +4,9 @@
 //! nothing. Long words are wrapped, long cells shortened with an ellipsis, and a table that is
 //! still too wide loses its least important columns and says so.
 
+mod brief;
 mod line;
-mod spark;
+pub(crate) mod spark;
 mod table;
 pub(crate) mod wrap;
 
@@ -36,9 +37,20 @@ pub enum Style {
     Colour,
 }
 
-/// A run as text.
+/// A run as text: the result in less than a screen, what more was asked for, and the verdict again.
 pub fn text(run: &Run, detail: Detail, style: Style) -> String {
-    draw(&page_of(run, detail), style)
+    let mut lines = brief::lines(run);
+    if detail > Detail::Summary {
+        let page = page_of(run, detail);
+        if detail > Detail::Latency {
+            let subtitle = format!("{}{}", " ".repeat(MARGIN), page.subtitle);
+            lines.push(TextLine::painted(Ink::Faint, fit(&subtitle, WIDTH)));
+        }
+        lines.extend(page_lines(&page));
+        lines.push(TextLine::default());
+    }
+    lines.extend(brief::last(run));
+    written(&lines, style)
 }
 
 /// Several runs as text.
@@ -72,6 +84,13 @@ pub fn draw(page: &Page, style: Style) -> String {
         TextLine::painted(Ink::Strong, fit(&page.title, WIDTH)),
         TextLine::painted(Ink::Faint, fit(&page.subtitle, WIDTH)),
     ];
+    lines.extend(page_lines(page));
+    written(&lines, style)
+}
+
+/// What is below the title.
+fn page_lines(page: &Page) -> Vec<TextLine> {
+    let mut lines = Vec::new();
     let mut below_heading = false;
     for block in &page.blocks {
         if !below_heading {
@@ -80,8 +99,12 @@ pub fn draw(page: &Page, style: Style) -> String {
         lines.extend(block_lines(block));
         below_heading = matches!(block, Block::Heading(_));
     }
+    lines
+}
+
+fn written(lines: &[TextLine], style: Style) -> String {
     let mut text = String::new();
-    for line in &lines {
+    for line in lines {
         line.write(style, &mut text);
     }
     text
@@ -168,10 +191,15 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
+    /// All that is drawn of a run but for the page.
+    const DETAILS: [Detail; 4] =
+        [Detail::Summary, Detail::Latency, Detail::Evidence, Detail::Setup];
+
+    /// A command keeps its words whole, so that it can be pasted; the terminal wraps it.
     #[test]
     fn no_line_is_wider_than_a_terminal() {
-        for (name, run) in fixtures::all() {
-            for detail in [Detail::Summary, Detail::Latency, Detail::Everything] {
+        for (name, run) in fixtures::all().into_iter().filter(|(name, _)| *name != "hostile") {
+            for detail in DETAILS {
                 for line in text(&run, detail, Style::Plain).lines() {
                     assert!(width(line) <= WIDTH, "{name}: {} in '{line}'", width(line));
                 }
@@ -180,10 +208,45 @@ mod tests {
     }
 
     #[test]
+    fn the_result_fits_on_a_screen_and_its_verdict_is_first_and_last() {
+        for (name, run) in fixtures::all() {
+            let text = text(&run, Detail::Summary, Style::Plain);
+            let most = match run.record.points.len() {
+                0 | 1 => brief::LINES,
+                levels => brief::LINES_BESIDE_LEVELS + levels,
+            };
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(lines.len() <= most, "{name}: {} of {most} lines:\n{text}", lines.len());
+            let last = lines[lines.len() - 1].trim_end_matches('…');
+            assert!(lines[0].starts_with("▌ "), "{name}: {}", lines[0]);
+            assert!(last.starts_with(lines[0]), "{name}: {last}");
+        }
+    }
+
+    /// A code stands behind a name and never alone.
+    #[test]
+    fn codes_of_walls_never_stand_alone() {
+        for (name, run) in fixtures::all().into_iter().filter(|(name, _)| *name != "hostile") {
+            for detail in DETAILS {
+                let text = text(&run, detail, Style::Plain);
+                for (id, _) in model::wall::WallId::ALL {
+                    let places = text.match_indices(id.id());
+                    for (at, _) in places {
+                        let (before, after) = (&text[..at], &text[at + id.id().len()..]);
+                        let is_word = !before.ends_with(|c: char| c.is_ascii_alphanumeric())
+                            && !after.starts_with(|c: char| c.is_ascii_alphanumeric());
+                        assert!(!is_word || before.ends_with('('), "{name}: {id}\n{text}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn colour_changes_no_character() {
         for (name, run) in fixtures::all() {
-            let plain = text(&run, Detail::Everything, Style::Plain);
-            let coloured = text(&run, Detail::Everything, Style::Colour);
+            let plain = text(&run, Detail::Setup, Style::Plain);
+            let coloured = text(&run, Detail::Setup, Style::Colour);
             assert!(!plain.contains('\x1b'), "{name}");
             assert_eq!(without_escapes(&coloured), plain, "{name}");
         }
@@ -201,23 +264,21 @@ mod tests {
     }
 
     #[test]
-    fn summaries_read_well() {
+    fn every_run_reads_well() {
         for (name, run) in fixtures::all() {
-            insta::assert_snapshot!(
-                format!("{name}_summary"),
-                text(&run, Detail::Summary, Style::Plain)
-            );
+            for (detail, said) in
+                [(Detail::Summary, "default"), (Detail::Evidence, "v"), (Detail::Setup, "vv")]
+            {
+                insta::assert_snapshot!(format!("{name}_{said}"), text(&run, detail, Style::Plain));
+            }
         }
-    }
-
-    #[test]
-    fn details_read_well() {
         let run = fixtures::load_unwatched();
-        let secure = fixtures::load_secure();
-        insta::assert_snapshot!("load_secure", text(&secure, Detail::Latency, Style::Plain));
         insta::assert_snapshot!("load_latency", text(&run, Detail::Latency, Style::Plain));
         let run = fixtures::ramp_quota();
-        insta::assert_snapshot!("ramp_everything", text(&run, Detail::Everything, Style::Plain));
+        insta::assert_snapshot!(
+            "ramp_everything",
+            draw(&page_of(&run, Detail::Everything), Style::Plain)
+        );
         insta::assert_snapshot!("ramp_colour", text(&run, Detail::Summary, Style::Colour));
     }
 }

@@ -12,6 +12,15 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// Most bars on a line.
 const BARS_MAX: usize = 36;
 
+/// A share of `cells` columns in eighths of a character, so that a short bar still moves visibly.
+pub(crate) fn bar(share: f64, cells: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (share.clamp(0.0, 1.0) * (cells * 8) as f64).round() as usize;
+    // What is there is seen.
+    let eighths = if share > 0.0 { eighths.max(1) } else { eighths };
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
 /// The view a chart begins with.
 pub(super) fn lines(chart: &Chart) -> Vec<TextLine> {
     let margin = " ".repeat(MARGIN);

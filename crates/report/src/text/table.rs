@@ -22,6 +22,13 @@ struct Layout {
     gap: usize,
 }
 
+/// Heading and rows only.
+pub(super) fn bare_lines(table: &Table) -> Vec<TextLine> {
+    let layout = layout(table);
+    let rows = table.rows.iter().flat_map(|row| row_lines(table, &layout, row));
+    heading(table, &layout).into_iter().chain(rows).collect()
+}
+
 /// Caption, heading, rows, what was left out, notes.
 pub(super) fn lines(table: &Table) -> Vec<TextLine> {
     let layout = layout(table);
@@ -136,7 +143,7 @@ fn share(mut widths: Vec<usize>, natural: &[usize], room: usize) -> Vec<usize> {
     widths
 }
 
-/// Last resort for tables nobody has drawn yet: the widest columns give way.
+/// Last resort where no layout fits: the widest columns give way.
 fn squeezed(table: &Table, shown: Vec<usize>) -> Layout {
     let mut widths: Vec<usize> = shown.iter().map(|i| natural_width(table, *i)).collect();
     let room = WIDTH - MARGIN - shown.len().saturating_sub(1);

@@ -3,6 +3,7 @@
 use super::Session;
 use super::failure::Asked;
 use super::tickets::{Access, Store, Tickets};
+use super::trusted::Trusted;
 use model::tls::{Resumption, TlsVersion};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{self, ResolvesClientCert};
@@ -11,7 +12,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme,
     SupportedProtocolVersion, version,
 };
 use std::sync::Arc;
@@ -111,12 +112,11 @@ impl Recipe {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&versions(settings.versions))
             .expect("the provider has suites for both versions");
-        let builder = match &settings.roots {
-            Some(roots) => builder.with_root_certificates(root_store(roots)?),
-            None => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Unverified { provider })),
+        let verifier: Arc<dyn ServerCertVerifier> = match &settings.roots {
+            Some(roots) => Arc::new(Trusted::new(roots, &provider)?),
+            None => Arc::new(Unverified { provider }),
         };
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = builder.with_client_cert_resolver(pocket.clone());
         config.alpn_protocols = vec![settings.alpn.to_vec()];
         config.resumption = client::Resumption::disabled();
@@ -133,14 +133,6 @@ fn versions((lowest, highest): (TlsVersion, TlsVersion)) -> Vec<&'static Support
     let all = [(TlsVersion::V12, &version::TLS12), (TlsVersion::V13, &version::TLS13)];
     let offered = all.into_iter().filter(|(known, _)| (lowest..=highest).contains(known));
     offered.map(|(_, version)| version).collect()
-}
-
-fn root_store(roots: &[Vec<u8>]) -> Result<RootCertStore, RecipeError> {
-    let mut store = RootCertStore::empty();
-    let roots = roots.iter().map(|der| CertificateDer::from(der.clone()));
-    // Systems carry some that are too old to be parsed.
-    let (added, _) = store.add_parsable_certificates(roots);
-    if added > 0 { Ok(store) } else { Err(RecipeError::NoRoot) }
 }
 
 /// Makes the sessions of one worker, which share their tickets and nothing with other workers.

@@ -123,6 +123,38 @@ fn failures_have_the_cause_that_a_user_can_act_on() {
     }
 }
 
+/// A certificate that signs itself and says that it is an authority, as `openssl req -x509` makes
+/// it, and a server that has it.
+fn signed_by_itself(change: impl FnOnce(&mut CertificateParams)) -> (Vec<u8>, ServerConfig) {
+    let mut params = CertificateParams::new(["server.test".to_string()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    change(&mut params);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap().der().clone();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key)
+        .unwrap();
+    (certificate.to_vec(), config)
+}
+
+#[test]
+fn a_certificate_that_is_trusted_itself_may_be_an_authority() {
+    let trusting = |root| recipe(Some(root), Resumption::On);
+    let (root, server) = signed_by_itself(|_| {});
+    assert_eq!(cause(&trusting(root), server), None);
+    let (root, server) =
+        signed_by_itself(|params| params.not_after = rcgen::date_time_ymd(2001, 1, 1));
+    assert_eq!(cause(&trusting(root), server), Some(TlsCause::Expired));
+    let (root, server) = signed_by_itself(|params| {
+        params.subject_alt_names = vec![rcgen::SanType::DnsName("other.test".try_into().unwrap())];
+    });
+    assert_eq!(cause(&trusting(root), server), Some(TlsCause::WrongName));
+    let ((root, _), (_, stranger)) = (signed_by_itself(|_| {}), signed_by_itself(|_| {}));
+    assert_eq!(cause(&trusting(root), stranger), Some(TlsCause::UnknownIssuer));
+}
+
 #[test]
 fn versions_must_overlap() {
     let authority = Authority::new("A");

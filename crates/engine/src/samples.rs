@@ -1,0 +1,194 @@
+//! The first response of each kind of failure, kept so that a person can read it.
+//!
+//! For: statuses and checks that failed. One response of each kind per worker and level goes along
+//! with the tick under way.
+//! In: the bytes of responses that failed, and where responses began that arrived in pieces.
+//! Out: entries of [`Tick::caught`], which has memory for them from the start.
+//! Never: bytes of good responses; a parse (the control plane does that).
+//!
+//! A response that arrives whole is taken at once. Of one that arrives in pieces the first are gone
+//! when its failure is known. So the next responses in pieces are followed, one connection at a
+//! time, until one of the kind that was missed comes whole.
+//!
+//! Hot: nothing here runs for good responses, but for one test of [`Samples::is_following`] when a
+//! response is in pieces.
+
+use crate::driver::SlotId;
+use model::check::Check;
+use model::sample::{CAUGHT_BYTES_MAX, CAUGHT_MAX, Caught};
+use model::tick::Tick;
+use wire::response::Response;
+
+/// What makes two samples the same.
+type Kind = (u16, Option<Check>);
+
+/// A response: its connection, and how many responses that connection had before.
+pub type Place = (SlotId, u64);
+
+/// See the module.
+#[derive(Debug)]
+pub struct Samples {
+    /// Kinds that were caught in this level.
+    caught: Vec<Kind>,
+    /// A kind was seen whose bytes were gone: responses in pieces are followed from now on.
+    is_following: bool,
+    /// The response that is followed.
+    followed: Option<Place>,
+    /// Its bytes so far, as far as they are kept, and how many there were.
+    pieces: Vec<u8>,
+    pieces_bytes: u64,
+}
+
+impl Samples {
+    /// Takes the memory it will ever need.
+    pub fn new() -> Self {
+        Self {
+            caught: Vec::with_capacity(CAUGHT_MAX),
+            is_following: false,
+            followed: None,
+            pieces: Vec::with_capacity(CAUGHT_BYTES_MAX),
+            pieces_bytes: 0,
+        }
+    }
+
+    /// A level begins: every kind is new again.
+    pub fn begin(&mut self) {
+        self.caught.clear();
+        self.is_following = false;
+        self.forget();
+    }
+
+    /// Whether [`Samples::piece`] wants to see responses in pieces.
+    #[inline]
+    pub fn is_following(&self) -> bool {
+        self.is_following
+    }
+
+    /// A read of a connection ended inside a response, and these are its bytes of that response.
+    #[cold]
+    pub fn piece(&mut self, place: Place, bytes: &[u8]) {
+        if self.followed.is_some_and(|followed| followed.0 == place.0 && followed != place) {
+            self.forget();
+        }
+        if *self.followed.get_or_insert(place) == place {
+            let room = CAUGHT_BYTES_MAX - self.pieces.len();
+            self.pieces.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            self.pieces_bytes += bytes.len() as u64;
+        }
+    }
+
+    /// A connection is of no more use.
+    pub fn leave(&mut self, slot: SlotId) {
+        if self.followed.is_some_and(|followed| followed.0 == slot) {
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
+        self.followed = None;
+        self.pieces.clear();
+        self.pieces_bytes = 0;
+    }
+
+    /// A response failed, by `check` or by its status; `bytes` are those of the last read. It is
+    /// kept when it is the first of its kind and all its bytes are known.
+    #[cold]
+    pub fn catch(
+        &mut self,
+        tick: &mut Tick,
+        (place, at_ns): (Place, u64),
+        (response, check): (Response, Option<Check>),
+        bytes: &[u8],
+    ) {
+        let kind = (response.status, check);
+        if self.caught.len() == CAUGHT_MAX || self.caught.contains(&kind) {
+            return self.leave(place.0);
+        }
+        let mut caught = Caught::new(kind, at_ns, response.bytes);
+        let mut known = bytes.len() as u64;
+        if self.followed == Some(place) {
+            caught.append(&self.pieces);
+            known += self.pieces_bytes;
+        }
+        caught.append(bytes);
+        let is_whole = known == response.bytes;
+        self.leave(place.0);
+        if !is_whole || tick.caught.len() == tick.caught.capacity() {
+            self.is_following = true;
+            return;
+        }
+        self.caught.push(kind);
+        tick.caught.push(caught);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\n";
+
+    fn failed(bytes: usize) -> (Response, Option<Check>) {
+        (Response { status: 503, bytes: bytes as u64, reusable: true }, None)
+    }
+
+    fn tick() -> Tick {
+        Tick { caught: Vec::with_capacity(CAUGHT_MAX), ..Tick::default() }
+    }
+
+    #[test]
+    fn the_first_of_each_kind_is_kept() {
+        let (mut samples, mut tick) = (Samples::new(), tick());
+        let whole = [HEAD, b"busy"].concat();
+        samples.catch(&mut tick, ((3, 0), 10), failed(whole.len()), &whole);
+        samples.catch(&mut tick, ((3, 0), 20), failed(whole.len()), &whole);
+        let (response, _) = failed(whole.len());
+        samples.catch(&mut tick, ((3, 0), 30), (response, Some(Check::Body)), &whole);
+        let kept: Vec<_> = tick.caught.iter().map(|c| (c.at_ns, c.check, c.bytes())).collect();
+        assert_eq!(kept, [(10, None, &whole[..]), (30, Some(Check::Body), &whole[..])]);
+        assert!(!samples.is_following());
+        tick.caught.clear();
+        samples.begin();
+        samples.catch(&mut tick, ((3, 0), 40), failed(whole.len()), &whole);
+        assert_eq!(tick.caught.len(), 1, "a new level begins anew");
+    }
+
+    #[test]
+    fn one_in_pieces_is_kept_when_the_next_comes() {
+        let (mut samples, mut tick) = (Samples::new(), tick());
+        let length = HEAD.len() + 4;
+        samples.catch(&mut tick, ((3, 0), 10), failed(length), b"busy");
+        assert!(tick.caught.is_empty() && samples.is_following());
+        samples.piece((3, 0), HEAD);
+        samples.piece((4, 0), b"another connection, which is not followed");
+        samples.catch(&mut tick, ((4, 0), 20), failed(99), b"the end of it");
+        samples.catch(&mut tick, ((3, 0), 30), failed(length), b"busy");
+        let kept: Vec<_> = tick.caught.iter().map(|caught| caught.bytes()).collect();
+        assert_eq!(kept, [[HEAD, b"busy"].concat()]);
+    }
+
+    #[test]
+    fn pieces_of_what_began_unseen_are_not_taken_for_a_whole() {
+        let (mut samples, mut tick) = (Samples::new(), tick());
+        samples.piece((3, 0), b"the middle");
+        samples.catch(&mut tick, ((3, 0), 10), failed(500), b"the end");
+        assert!(tick.caught.is_empty());
+        samples.piece((3, 0), HEAD);
+        samples.leave(3);
+        samples.catch(&mut tick, ((3, 0), 20), failed(HEAD.len() + 4), b"busy");
+        assert!(tick.caught.is_empty(), "what a closed connection had begun is forgotten");
+    }
+
+    #[test]
+    fn kinds_and_bytes_have_a_bound() {
+        let (mut samples, mut tick) = (Samples::new(), tick());
+        let long = vec![b'x'; 3 * CAUGHT_BYTES_MAX];
+        for status in 400..500 {
+            let response = Response { status, bytes: long.len() as u64, reusable: true };
+            samples.catch(&mut tick, ((3, 0), 10), (response, None), &long);
+        }
+        assert_eq!(tick.caught.len(), CAUGHT_MAX);
+        assert!(tick.caught.iter().all(|caught| caught.bytes().len() == CAUGHT_BYTES_MAX));
+        assert_eq!(tick.caught[0].total_bytes, long.len() as u64);
+    }
+}

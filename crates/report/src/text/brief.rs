@@ -1,0 +1,221 @@
+//! What is printed by default: the result first and last, and nothing that needs a manual.
+//!
+//! In: a run. Out: at most 18 lines for one level, and one line for each level or trial with at
+//! most 12 others for several. Never: gates that hold, evidence, settings; `-v` and `-vv` print
+//! those.
+
+mod histogram;
+mod rows;
+mod tables;
+mod verdict;
+
+use super::line::{Ink, TextLine};
+use super::wrap::{fit, left, width, wrap_at_most};
+use super::{MARGIN, WIDTH, banner_lines, table};
+use crate::page::Banner;
+use crate::sections::{question_word, summary};
+use crate::wording::middle;
+use model::load::Hold;
+use model::run::{Point, Run};
+
+/// Lines of one level.
+pub(super) const LINES: usize = 18;
+/// Lines of several levels, besides one for each.
+pub(super) const LINES_BESIDE_LEVELS: usize = 12;
+/// Columns of the names on the left.
+const NAMES: usize = 11;
+/// Lines that one row may take.
+const ROW_LINES: usize = 2;
+
+/// A named row. A command is never cut or broken inside a word, so that it can be pasted.
+pub(super) struct Row {
+    name: String,
+    ink: Ink,
+    text: String,
+}
+
+impl Row {
+    fn new(name: &str, text: impl Into<String>) -> Self {
+        Self::inked(name, Ink::Plain, text)
+    }
+
+    fn inked(name: &str, ink: Ink, text: impl Into<String>) -> Self {
+        Self { name: name.to_string(), ink, text: text.into() }
+    }
+}
+
+/// The verdict, what was asked, the figures; the verdict again is for the end, after what `-v`
+/// adds.
+pub(super) fn lines(run: &Run) -> Vec<TextLine> {
+    let mut lines = first(run);
+    let most = match run.record.points.len() {
+        0 | 1 => LINES,
+        levels => LINES_BESIDE_LEVELS + levels,
+    };
+    // The last line is the verdict's.
+    let figures = figures(run, most - lines.len() - 1);
+    // White space is for what is left.
+    let spare = most.saturating_sub(lines.len() + figures.len() + 1);
+    lines.extend((spare > 1).then(TextLine::default));
+    lines.extend(figures);
+    lines.extend((spare > 0).then(TextLine::default));
+    lines
+}
+
+/// The verdict once more, in one line: a terminal that scrolls still shows it.
+pub(super) fn last(run: &Run) -> Vec<TextLine> {
+    let verdict = verdict::verdict(run);
+    banner_lines(&Banner { text: fit(&verdict.text, WIDTH - 2), ..verdict })
+}
+
+/// The verdict, and what was done.
+fn first(run: &Run) -> Vec<TextLine> {
+    let mut lines = banner_lines(&verdict::verdict(run));
+    lines.truncate(ROW_LINES);
+    lines.push(TextLine::painted(Ink::Faint, title(run)));
+    lines
+}
+
+/// The command without its options, and as much of the load as there is room for. A long URL is
+/// shortened in the middle.
+fn title(run: &Run) -> String {
+    let head = format!("ceiling {} ", question_word(run.record.trial.question));
+    let load = summary::load_parts(&run.record);
+    let first = load.first().map_or(0, |part| width(part) + 2);
+    let room = WIDTH.saturating_sub(width(&head) + first).max(URL_MIN);
+    let mut title = format!("{head}{}", middle(&run.record.target.url, room));
+    for (at, part) in load.iter().enumerate() {
+        let joint = if at == 0 { "; " } else { ", " };
+        if width(&title) + width(joint) + width(part) > WIDTH {
+            break;
+        }
+        title.push_str(&format!("{joint}{part}"));
+    }
+    fit(&title, WIDTH)
+}
+
+/// A URL is not made shorter than this for the sake of what follows it.
+const URL_MIN: usize = 36;
+
+/// The figures in at most `room` lines, if they can be.
+fn figures(run: &Run, room: usize) -> Vec<TextLine> {
+    let points = &run.record.points;
+    let (table, rows) = match points.as_slice() {
+        _ if run.record.search.is_some() => (tables::search(run), rows::of_levels(run)),
+        _ if points.iter().any(|point| point.events.is_some()) => {
+            (tables::events(run), rows::of_events(run))
+        }
+        [] => (None, rows::of_nothing(run)),
+        [point] if is_of_connections(point) => (None, rows::of_connections(run, point)),
+        [point] => return one_level(run, point, room),
+        _ => (tables::levels(run), rows::of_levels(run)),
+    };
+    let mut lines = table.map_or_else(Vec::new, |of| table::bare_lines(&of));
+    let rows = drawn(&rows, room.saturating_sub(lines.len()));
+    if !lines.is_empty() && !rows.is_empty() && lines.len() + rows.len() < room {
+        lines.push(TextLine::default());
+    }
+    lines.extend(rows);
+    lines
+}
+
+/// Whether connections were asked about, and no requests.
+fn is_of_connections(point: &Point) -> bool {
+    let is_held = point.load.life.is_some_and(|life| life.hold == Some(Hold::Forever));
+    point.is_churn() && (is_held || !point.asks())
+}
+
+/// One level: the distribution of latency is drawn where there is room for it.
+fn one_level(run: &Run, point: &Point, room: usize) -> Vec<TextLine> {
+    let (above, below) = rows::of_one(run, point);
+    if let Some(latency) = histogram::lines(run, point) {
+        let mut lines = drawn(&above, room);
+        lines.extend(latency);
+        lines.extend(drawn(&below, room));
+        if lines.len() <= room {
+            return lines;
+        }
+    }
+    let rows: Vec<Row> = above.into_iter().chain(rows::latency(point)).chain(below).collect();
+    drawn(&rows, room)
+}
+
+/// Rows in at most `room` lines, if they can be: else none but commands has more than one line.
+fn drawn(rows: &[Row], room: usize) -> Vec<TextLine> {
+    let lines = |most: usize| -> Vec<TextLine> {
+        rows.iter().flat_map(|row| row_lines(row, most)).collect()
+    };
+    let whole = lines(ROW_LINES);
+    if whole.len() <= room { whole } else { lines(1) }
+}
+
+/// A row in lines of a terminal, at most so many.
+fn row_lines(row: &Row, most: usize) -> Vec<TextLine> {
+    let (indent, room) = (MARGIN + NAMES, WIDTH - MARGIN - NAMES);
+    let texts = match row.ink {
+        Ink::Command if row.text.starts_with("ceiling ") => command_lines(&row.text, room),
+        _ => wrap_at_most(&row.text, room, most),
+    };
+    let mut name = row.name.as_str();
+    let mut lines = Vec::new();
+    for text in texts {
+        let label = left(&format!("{}{name}", " ".repeat(MARGIN)), indent);
+        lines.push(TextLine::painted(Ink::Faint, label).then(row.ink, text));
+        name = "";
+    }
+    lines
+}
+
+/// A command in lines that a shell puts together again, broken between words.
+fn command_lines(command: &str, room: usize) -> Vec<String> {
+    let command = crate::printable::printable(command);
+    let mut lines = vec![String::new()];
+    for word in with_values(&shell_words(&command)) {
+        let line = lines.last_mut().expect("there is one");
+        // A backslash follows on every line but the last.
+        if !line.is_empty() && width(line) + 1 + width(&word) + 2 > room {
+            line.push_str(" \\");
+            lines.push(format!("  {word}"));
+        } else if line.is_empty() {
+            *line = word;
+        } else {
+            line.push_str(&format!(" {word}"));
+        }
+    }
+    lines
+}
+
+/// Each option with the value behind it.
+fn with_values(words: &[&str]) -> Vec<String> {
+    let mut units: Vec<String> = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let is_value = at > 2 && words[at - 1].starts_with('-') && !word.starts_with('-');
+        match units.last_mut().filter(|_| is_value) {
+            Some(unit) => unit.push_str(&format!(" {word}")),
+            None => units.push((*word).to_string()),
+        }
+    }
+    units
+}
+
+/// The words of a command as a shell sees them, with their quotes.
+fn shell_words(command: &str) -> Vec<&str> {
+    let (mut words, mut begin, mut quote, mut is_escaped) = (Vec::new(), 0, None, false);
+    for (at, letter) in command.char_indices() {
+        match (quote, letter) {
+            _ if is_escaped => is_escaped = false,
+            (Some('\''), '\'') | (Some('"'), '"') => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => is_escaped = true,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, ' ') => {
+                words.push(&command[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&command[begin..]);
+    words.retain(|word| !word.is_empty());
+    words
+}

@@ -1,0 +1,272 @@
+//! The rows of figures, each one line where it can be.
+
+use super::super::line::Ink;
+use super::super::wrap::width;
+use super::super::{MARGIN, WIDTH};
+use super::{NAMES, Row};
+use crate::sections::summary;
+use crate::wording::{
+    self, attempts_phrase, best_point, count, failures_phrase, interval, is_partial, ns, or_dash,
+    per_second, percent, plural, point_mark, rate_cell, rate_of, sentence, share, statuses,
+    struck_phrases, wall_phrase, with_names,
+};
+use model::claim::Claim;
+use model::objective::Expectation;
+use model::run::{Point, RequestInfo, Run};
+use model::standing::{Figure, Standing};
+use model::units::{show_bytes, show_count, show_ns};
+use model::verdict::{Named, Verdict};
+
+/// The percentiles that are always there.
+pub(super) const PERCENTILES: [(&str, Figure); 5] = [
+    ("p50", Figure::P50),
+    ("p90", Figure::P90),
+    ("p99", Figure::P99),
+    ("p99.9", Figure::P99_9),
+    ("max", Figure::Max),
+];
+
+/// One level: what stands above its latency, and what below.
+pub(super) fn of_one(run: &Run, point: &Point) -> (Vec<Row>, Vec<Row>) {
+    let above = vec![Row::new("Rate", rate(run, point))];
+    let mut below = responses(point);
+    below.push(total(point));
+    below.push(Row::new("CPU", summary::cost_phrase(run, point)));
+    below.extend(ending(run, Some(point)));
+    (above, below)
+}
+
+/// Several levels: the figures of the one to look at.
+pub(super) fn of_levels(run: &Run) -> Vec<Row> {
+    let Some((_, point)) = best_point(run) else { return ending(run, None) };
+    let mark = format!("At {}", point_mark(point));
+    let name = if width(&mark) < NAMES { mark } else { "Best".to_string() };
+    let mut rows: Vec<Row> =
+        latency(point).into_iter().map(|row| Row { name: name.clone(), ..row }).collect();
+    rows.extend(responses(point));
+    rows.push(total(point));
+    rows.push(Row::new("CPU", summary::cost_phrase(run, point)));
+    rows.extend(ending(run, Some(point)));
+    rows
+}
+
+/// Connections that come and go, or stay.
+pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
+    let Some(turnover) = &point.turnover else { return ending(run, Some(point)) };
+    let is_held = turnover.planned_rate.is_none();
+    let mut rows = Vec::new();
+    if !is_held {
+        let planned = turnover.planned_rate.unwrap_or_default();
+        let share = percent(100.0 * turnover.rate / planned.max(f64::MIN_POSITIVE));
+        let (rate, planned) = (show_count(turnover.rate), show_count(planned));
+        rows.push(Row::new(
+            "Rate",
+            format!("{rate} connections/s, {share} % of {planned}/s asked"),
+        ));
+    }
+    let times = if is_held { &point.connections.connect_ns } else { &turnover.connect_ns };
+    let times = [times.p50, times.p90, times.p99, times.p99_9, times.max];
+    let shown =
+        PERCENTILES.iter().zip(times).map(|((name, _), value)| format!("{name} {}", ns(value)));
+    rows.push(Row::new("Connect", shown.collect::<Vec<_>>().join("  ")));
+    let opened = if is_held { point.connections.opened } else { turnover.established };
+    let closed = match is_held {
+        true => format!("{} lost", count(turnover.closed_by_peer)),
+        false => format!(
+            "{} closed by us, {} by the server",
+            count(turnover.closed_by_us),
+            count(turnover.closed_by_peer)
+        ),
+    };
+    let took = show_ns(point.load.duration_s * 1e9);
+    rows.push(Row::new("Total", format!("{} opened in {took}, {closed}", count(opened))));
+    rows.extend(failures(point));
+    if !turnover.syn_retries.is_empty() {
+        let late = turnover.syn_retries.iter().map(|(at, of)| format!("{} at {at}", count(*of)));
+        let late = late.collect::<Vec<_>>().join(", ");
+        rows.push(Row::new("Late", format!("{late}: as long as a lost SYN is repeated after")));
+    }
+    if let Some(bytes) = turnover.client_bytes_each {
+        let bytes = show_bytes(bytes);
+        rows.push(Row::new("Memory", format!("{bytes} of the generator's for each, kernel aside")));
+    }
+    rows.push(Row::new("CPU", summary::cost_phrase(run, point)));
+    rows.extend(ending(run, Some(point)));
+    rows
+}
+
+/// Subscribers: what the table does not have.
+pub(super) fn of_events(run: &Run) -> Vec<Row> {
+    let point = run.record.points.last();
+    let mut rows = Vec::new();
+    if let Some((point, events)) = point.and_then(|point| Some((point, point.events.as_ref()?))) {
+        let cost = |us: Option<f64>| or_dash(us, |us| show_ns(us * 1e3));
+        let (client, server) = (events.client_us_per_event, events.server_us_per_event);
+        let writes = format!(
+            "{} requests by {}",
+            count(point.requests.sent),
+            plural(u64::from(events.writers), "writer")
+        );
+        let [p50, p99] = [Figure::P50, Figure::P99].map(|figure| figure_of(point, figure));
+        rows.push(Row::new("Writes", format!("{writes}: p50 {p50}  p99 {p99}")));
+        rows.push(Row::new(
+            "CPU",
+            format!("client {}, server {} per event", cost(client), cost(server)),
+        ));
+        rows.extend(failures(point));
+    }
+    rows.extend(ending(run, point));
+    rows
+}
+
+/// Nothing was measured.
+pub(super) fn of_nothing(run: &Run) -> Vec<Row> {
+    ending(run, None)
+}
+
+/// Percentiles in one row; nothing where no response was good.
+pub(super) fn latency(point: &Point) -> Option<Row> {
+    let good = point.latency_good_ns.as_ref().unwrap_or(&point.latency_ns);
+    (good.count > 0).then(|| Row::new("Latency", percentiles(point)))
+}
+
+/// A percentile; `failed` where it lies among requests without a good response.
+pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
+    let good = point.latency_good_ns.as_ref().and_then(|good| good.of(figure));
+    match wording::latency(point, figure) {
+        dash if dash == "-" && good.is_some() => "failed".to_string(),
+        shown => shown,
+    }
+}
+
+fn percentiles(point: &Point) -> String {
+    let shown = PERCENTILES.iter().map(|(name, of)| format!("{name} {}", figure_of(point, *of)));
+    shown.collect::<Vec<_>>().join("  ")
+}
+
+/// The rate with its interval; in open loop of what was asked.
+fn rate(run: &Run, point: &Point) -> String {
+    let shown = match point.standing.of(Figure::Rate) {
+        Standing::Sound => or_dash(rate_of(point), per_second),
+        Standing::NotKnown { .. } => "not known".to_string(),
+        Standing::Bounded { .. } => format!("{}/s", rate_cell(point)),
+    };
+    let asked = point.offered_rate.map(|asked| format!(" of {} asked", per_second(asked)));
+    let ceiling = run.record.verdict.ceiling.as_ref();
+    let ceiling = ceiling.filter(|_| point.standing.of(Figure::Rate).is_sound());
+    let within = ceiling.and_then(interval).map(|within| format!("  ({within})"));
+    format!("{shown}{}{}", asked.unwrap_or_default(), within.unwrap_or_default())
+}
+
+/// Statuses, and what failed.
+fn responses(point: &Point) -> Vec<Row> {
+    let all: u64 = point.status.values().sum();
+    let room = WIDTH - MARGIN - NAMES;
+    let mut text = String::new();
+    for (name, number) in statuses(point) {
+        let one = format!("{name} {} %", share(number, all));
+        let gap = if text.is_empty() { "" } else { "  " };
+        if width(&text) + width(gap) + width(&one) > room {
+            break;
+        }
+        text.push_str(&format!("{gap}{one}"));
+    }
+    let failures = failures(point);
+    let none_failed = if failures.is_none() { "; none failed" } else { "" };
+    let text = if text.is_empty() { "none".to_string() } else { text + none_failed };
+    std::iter::once(Row::new("Responses", text)).chain(failures).collect()
+}
+
+/// Failures by class, and what was never sent. Attempts to connect are no requests and stand for
+/// themselves.
+fn failures(point: &Point) -> Option<Row> {
+    let RequestInfo { planned, unsent, .. } = point.requests;
+    let unsent = (unsent > 0).then(|| {
+        let planned = planned.map_or(String::new(), |planned| format!(" of {}", count(planned)));
+        format!("{}{planned} never sent", count(unsent))
+    });
+    let phrases = failures_phrase(point).into_iter().chain(unsent).chain(attempts_phrase(point));
+    let phrases: Vec<_> = phrases.collect();
+    (!phrases.is_empty()).then(|| Row::inked("Failures", Ink::Caution, phrases.join("; ")))
+}
+
+/// How much in all, and how long it took.
+fn total(point: &Point) -> Row {
+    let duration_s = point.load.duration_s.max(f64::MIN_POSITIVE);
+    let each_second = |bytes: u64| show_bytes(bytes as f64 / duration_s);
+    let (sent, took) = (count(point.requests.sent), show_ns(point.load.duration_s * 1e9));
+    let text = format!(
+        "{sent} requests in {took}; {}/s received, {}/s sent",
+        each_second(point.client_loop.socket_bytes),
+        each_second(point.bytes.sent)
+    );
+    Row::new("Total", text)
+}
+
+/// What reserves the figures, what was expected, what limits, and what to do next.
+fn ending(run: &Run, point: Option<&Point>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if !run.record.expectations.is_empty() {
+        rows.push(expectations(&run.record.expectations));
+    }
+    let notes = reservations(run, point);
+    rows.extend((!notes.is_empty()).then(|| Row::inked("Note", Ink::Caution, notes.join("; "))));
+    rows.push(Row::new("Wall", wall(&run.record.verdict)));
+    rows.extend(next(&run.record.verdict).map(|text| Row::inked("Next", Ink::Command, text)));
+    rows
+}
+
+fn expectations(terms: &[Expectation]) -> Row {
+    let one = |term: &Expectation| match term.met {
+        Some(true) => format!("{} met ({})", term.term, term.why),
+        Some(false) => format!("{} MISSED ({})", term.term, term.why),
+        None => format!("{} UNDECIDED", term.term),
+    };
+    let ink = match terms.iter().any(|term| term.met == Some(false)) {
+        true => Ink::Bad,
+        false if terms.iter().any(|term| term.met.is_none()) => Ink::Caution,
+        false => Ink::Plain,
+    };
+    Row::inked("Expected", ink, terms.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+/// Which figures are not what they seem, and why: only where a check strikes one that is shown.
+fn reservations(run: &Run, point: Option<&Point>) -> Vec<String> {
+    let unknown = match run.record.claim() {
+        Claim::NotKnown(why) => Some(why),
+        _ => None,
+    };
+    let is_named = unknown.is_some();
+    let mut notes: Vec<String> = unknown.into_iter().collect();
+    if let Some(point) = point {
+        if is_partial(run, point) {
+            let took = show_ns(point.load.duration_s * 1e9);
+            notes.push(format!("the window was cut to {took}"));
+        }
+        notes.extend(struck_phrases(point).into_iter().filter(|_| !is_named));
+    }
+    notes
+}
+
+/// What limits and how sure that is, with the first of what it rests on.
+fn wall(verdict: &Verdict) -> String {
+    let text = match verdict.wall {
+        Named::Wall(_) => wall_phrase(verdict),
+        Named::None => return with_names(&sentence(verdict.name.trim_end_matches('.'))),
+        Named::Unknown => {
+            return format!("unknown: {}", with_names(verdict.name.trim_end_matches('.')));
+        }
+    };
+    match verdict.evidence.first() {
+        // Of a check there is nothing but what it found.
+        Some(first) if first.field == "what was found" => format!("{text}: {}", first.value),
+        Some(first) => format!("{text}: {} {}", first.field, first.value),
+        None => text,
+    }
+}
+
+/// The first command, or what else to do.
+fn next(verdict: &Verdict) -> Option<&str> {
+    let command = verdict.next.iter().find(|next| next.starts_with("ceiling "));
+    command.or(verdict.next.first()).map(String::as_str)
+}

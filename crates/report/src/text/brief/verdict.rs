@@ -1,0 +1,217 @@
+//! The verdict in one line: how much, how much of it failed, what limits, and how sure that is.
+
+use super::super::WIDTH;
+use super::super::wrap::width;
+use crate::page::{Banner, Tone};
+use crate::sections::summary;
+use crate::wording::{
+    best_point, count, delivered, failed_share, named_wall, ns, per_second, percent, plural,
+    point_phrase, rate_cell, rate_of, wall_name,
+};
+use model::claim::Claim;
+use model::load::{Hold, Question};
+use model::run::{Outcome, Point, Run};
+use model::standing::Figure;
+use model::units::{show_bytes, show_count};
+use model::verdict::{CeilingKind, Named, Verdict};
+
+/// A part of the line, what joins it to the one before, and how early it goes when there is no room;
+/// rank 0 always stays.
+struct Clause {
+    rank: u8,
+    joint: &'static str,
+    text: String,
+}
+
+fn clause(rank: u8, text: impl Into<String>) -> Clause {
+    Clause { rank, joint: "; ", text: text.into() }
+}
+
+/// More of the clause before.
+fn more(rank: u8, text: impl Into<String>) -> Clause {
+    Clause { rank, joint: " ", text: text.into() }
+}
+
+/// Failures from which on the verdict has their share.
+const SHARE_MIN: f64 = 0.0005;
+
+/// The verdict in one line where it can be.
+pub(super) fn verdict(run: &Run) -> Banner {
+    let (tone, claim) = claim(run);
+    let (ended, met) = (ended(run), expectations(run));
+    let tone = match (&ended, &met) {
+        (_, Some((Tone::Bad, _))) => Tone::Bad,
+        (Some(_), _) | (_, Some((Tone::Caution, _))) if tone != Tone::Bad => Tone::Caution,
+        _ => tone,
+    };
+    let mut clauses: Vec<Clause> = ended.into_iter().collect();
+    clauses.extend(met.map(|(_, clause)| clause));
+    clauses.extend(claim);
+    Banner { tone, text: joined(clauses), lines: Vec::new() }
+}
+
+/// As many clauses as there is room for.
+fn joined(mut clauses: Vec<Clause>) -> String {
+    loop {
+        let mut text = String::new();
+        for clause in &clauses {
+            let joint = if text.is_empty() { "" } else { clause.joint };
+            text.push_str(&format!("{joint}{}", clause.text));
+        }
+        let last = clauses.iter().map(|clause| clause.rank).max().unwrap_or(0);
+        if width(&text) <= WIDTH - 2 || last == 0 {
+            return text;
+        }
+        clauses.retain(|clause| clause.rank != last);
+    }
+}
+
+/// How the run ended, when not well.
+fn ended(run: &Run) -> Option<Clause> {
+    let banner = summary::outcome_banner(run)?;
+    let text = banner.text.split(';').next().unwrap_or_default().trim_end_matches('.');
+    Some(clause(0, text))
+}
+
+/// How the objective stands: what is missed before what is open.
+fn expectations(run: &Run) -> Option<(Tone, Clause)> {
+    let terms = &run.record.expectations;
+    let of = |met: Option<bool>| -> Vec<&str> {
+        terms.iter().filter(|one| one.met == met).map(|one| one.term.as_str()).collect()
+    };
+    let (missed, open) = (of(Some(false)), of(None));
+    Some(match (missed.as_slice(), open.as_slice()) {
+        _ if terms.is_empty() => return None,
+        ([], []) => (Tone::Good, clause(2, format!("meets {}", of(Some(true)).join(",")))),
+        ([], open) => (Tone::Caution, clause(0, format!("UNDECIDED {}", open.join(",")))),
+        (missed, _) => (Tone::Bad, clause(0, format!("MISSED {}", missed.join(",")))),
+    })
+}
+
+/// What may be claimed.
+fn claim(run: &Run) -> (Tone, Vec<Clause>) {
+    let record = &run.record;
+    if record.points.is_empty() && record.outcome != Outcome::Complete {
+        return (Tone::Caution, Vec::new());
+    }
+    let banner = summary::verdict_banner(run);
+    if let Some(answer) = record.search.as_ref().and_then(|search| search.answer.as_ref()) {
+        let sure = clause(1, answer.confidence.word());
+        return (banner.tone, vec![clause(0, banner.text), sure]);
+    }
+    let clauses = match record.claim() {
+        Claim::NotKnown(why) => not_known(&why),
+        Claim::OfGenerator => of_generator(&record.verdict),
+        Claim::Known => known(run),
+    };
+    (banner.tone, clauses)
+}
+
+/// The reason itself is in a row of its own.
+fn not_known(why: &str) -> Vec<Clause> {
+    let what = why.split(": ").next().unwrap_or_default();
+    vec![clause(0, format!("NOT A VALID MEASUREMENT: {what}"))]
+}
+
+fn of_generator(verdict: &Verdict) -> Vec<Clause> {
+    let wall = wall_name(verdict);
+    let mut clauses =
+        vec![clause(0, format!("NOT A SERVER MEASUREMENT: the generator is the wall: {wall}"))];
+    let least = verdict.ceiling.as_ref();
+    clauses.extend(
+        least.map(|least| clause(1, format!("the server does {} or more", per_second(least.rate)))),
+    );
+    clauses
+}
+
+fn known(run: &Run) -> Vec<Clause> {
+    let point = best_point(run).map(|(_, point)| point);
+    let last = run.record.points.last();
+    let mut clauses = match (run.record.trial.question, point, last) {
+        (Question::Churn, _, Some(point)) if point.turnover.is_some() => connections(point),
+        (Question::Fanout, _, Some(point)) if point.events.is_some() => events(point),
+        (Question::Load, Some(point), _) => one_level(point),
+        _ => ceiling(run),
+    };
+    let failed = point.map(failed_share).filter(|share| *share >= SHARE_MIN);
+    let is_all = point.is_some_and(is_without_response);
+    let failed = failed.filter(|_| !is_all);
+    clauses.extend(failed.map(|share| clause(0, format!("{} % failed", percent(100.0 * share)))));
+    clauses.push(wall(&run.record.verdict));
+    clauses
+}
+
+fn is_without_response(point: &Point) -> bool {
+    point.requests.sent > 0 && point.requests.completed == 0 && point.rate == 0.0
+}
+
+/// One level was asked about.
+fn one_level(point: &Point) -> Vec<Clause> {
+    if is_without_response(point) {
+        let sent = plural(point.requests.sent, "request");
+        return vec![clause(0, format!("NO GOOD RESPONSE to {sent}"))];
+    }
+    let rate = match rate_of(point) {
+        Some(rate) if point.standing.of(Figure::Rate).is_sound() => per_second(rate),
+        _ => format!("{}/s", rate_cell(point)),
+    };
+    vec![clause(0, rate), more(3, format!("with {}", point_phrase(point)))]
+}
+
+/// `CEILING 48.2k/s (47.9k to 48.5k)`, or `AT LEAST ..`.
+fn ceiling(run: &Run) -> Vec<Clause> {
+    let Some(ceiling) = &run.record.verdict.ceiling else {
+        return vec![clause(0, "NO CEILING WAS MEASURED")];
+    };
+    let kind = match ceiling.kind {
+        CeilingKind::Ceiling => "CEILING",
+        CeilingKind::AtLeast => "AT LEAST",
+    };
+    let within = match (ceiling.low, ceiling.high) {
+        (Some(low), Some(high)) => Some(format!("({} to {})", show_count(low), show_count(high))),
+        _ => None,
+    };
+    let rate = clause(0, format!("{kind} {}", per_second(ceiling.rate)));
+    std::iter::once(rate).chain(within.map(|within| more(2, within))).collect()
+}
+
+/// Connections that come and go, or that are held.
+fn connections(point: &Point) -> Vec<Clause> {
+    let Some(turnover) = &point.turnover else { return Vec::new() };
+    if point.load.life.is_some_and(|life| life.hold == Some(Hold::Forever)) {
+        let held = plural(point.connections.opened, "connection");
+        let each = turnover.client_bytes_each;
+        let each =
+            each.map(|bytes| clause(1, format!("{} of client memory each", show_bytes(bytes))));
+        let mut clauses = vec![clause(0, format!("{held} held"))];
+        clauses.extend(each);
+        return clauses;
+    }
+    let p99 = turnover.connect_ns.p99;
+    let rate = format!("{} new connections/s", show_count(turnover.rate));
+    let p99 = p99.map(|p99| clause(1, format!("p99 {} to connect", ns(Some(p99)))));
+    std::iter::once(clause(0, rate)).chain(p99).collect()
+}
+
+/// Events that reached subscribers.
+fn events(point: &Point) -> Vec<Clause> {
+    let Some(events) = &point.events else { return Vec::new() };
+    let rate = format!("{} events/s", show_count(events.rate));
+    let share = events.delivery_share.map(|share| format!(", {} % delivered", delivered(share)));
+    let to = format!(" to {} subscribers", count(u64::from(point.load.connections)));
+    vec![clause(0, format!("{rate}{to}{}", share.unwrap_or_default()))]
+}
+
+/// What limits, and how sure.
+fn wall(verdict: &Verdict) -> Clause {
+    let text = match verdict.wall {
+        Named::Wall(wall) if !verdict.also.is_empty() => {
+            let walls = std::iter::once(wall).chain(verdict.also.iter().copied());
+            format!("walls: {}", walls.map(named_wall).collect::<Vec<_>>().join(", "))
+        }
+        Named::Wall(_) => format!("wall: {}, {}", wall_name(verdict), verdict.confidence.word()),
+        Named::None => "no wall reached".to_string(),
+        Named::Unknown => "wall unknown".to_string(),
+    };
+    clause(0, text)
+}
