@@ -47,7 +47,7 @@ impl Limited {
     /// Begins to load with server-side experiments.
     fn begin(&self) -> Child {
         let url = self.server.url("/");
-        let words = ["load", &url, "-c", "8", "-t", "1", "-d", "3", "--confirm"];
+        let words = ["load", &url, "-c", "8", "-t", "1", "-d", "3", "--confirm", "-vv"];
         let mut command = ceiling(&[&words[..], &["--may-touch-server"]].concat());
         command.env("CEILING_TUNE_JOURNAL", self.journal());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
