@@ -5,7 +5,7 @@ use crate::exit::Code;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use model::secret::{self, Secrets};
-use plan::{Asked, Kind};
+use plan::{Kind, LoadCommand};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     #[command(flatten)]
-    Asked(Asked),
+    Load(LoadCommand),
     /// Does this knob, version or flag help: walks the cells of a plan.
     Run(cmd::run::Run),
     /// What is kept: lists runs and experiments, and removes old ones.
@@ -162,7 +162,7 @@ mod tests {
         let needs: Vec<_> = needs.into_iter().filter(|name| !set_by_run.contains(name)).collect();
         let expected = "auth-env bearer-file body-file cacert cert confirm confirm-route \
                         connect-to key may-touch-server probe probe-pin probe-token-file profile \
-                        proxy replay resolve runtime targets unix-socket";
+                        proxy replay resolve runtime sample-failures targets unix-socket";
         assert_eq!(needs.join(" "), expected);
     }
 

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 
 fn carry_out(command: cli::Command, words: &[String]) -> Result<Code, Failure> {
     match command {
-        cli::Command::Asked(command) => session::run(&command, words),
+        cli::Command::Load(command) => session::run(&command, words),
         cli::Command::Run(command) => cmd::run::run(command),
         cli::Command::Runs(command) => cmd::runs::run(command),
         cli::Command::Show(command) => cmd::show::run(command),

@@ -47,7 +47,7 @@ pub use target::{Target, Targets};
 pub use trust::{is_harmless, untrusted};
 pub use tune::Tune;
 
-pub use ask::{Ask, Asked};
+pub use ask::{Ask, LoadCommand};
 pub use endpoints::WayError;
 pub use explain::one_line;
 pub use far_probe::ProbeOptions;

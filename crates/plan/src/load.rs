@@ -1,6 +1,6 @@
 //! The load of a cell: a sub-command of ceiling and its long options, written as keys.
 
-use crate::ask::Asked;
+use crate::ask::LoadCommand;
 use crate::endpoints::WayError;
 use crate::explain;
 use crate::kinds::kinds;
@@ -29,7 +29,7 @@ const OURS: [&str; 8] =
 
 /// The commands that make load, as the command line has them.
 pub fn command() -> Command {
-    Asked::augment_subcommands(Command::new("ceiling"))
+    LoadCommand::augment_subcommands(Command::new("ceiling"))
 }
 
 impl Load {

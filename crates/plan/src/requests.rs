@@ -13,7 +13,7 @@ use model::secret;
 use std::path::Path;
 
 /// Everything that is asked of the server.
-pub struct Asked {
+pub struct RequestPlan {
     /// Where; its text is as typed.
     pub url: Url,
     /// One period of the tape.
@@ -23,7 +23,7 @@ pub struct Asked {
 }
 
 /// Reads, expands and encodes everything once, so that what is wrong is known before any load.
-pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<Asked, Usage> {
+pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<RequestPlan, Usage> {
     let mut read = |name: &str| machine.read(name);
     let mut recipes = match &options.targets {
         Some(file) => written(&file.0, machine)?,
@@ -45,7 +45,7 @@ pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<As
         .map_err(|error| Usage(secret::text(&error.to_string())))?;
     // A name is made of a path, and is shown.
     composed.targets.iter_mut().for_each(|target| target.name = secret::text(&target.name));
-    Ok(Asked { url: base, requests: composed.requests, targets: composed.targets })
+    Ok(RequestPlan { url: base, requests: composed.requests, targets: composed.targets })
 }
 
 /// A warning about requests with placeholders that are sent as they stand.

@@ -19,7 +19,7 @@ use plan::{Colour, Runs};
 use std::fs;
 use std::path::Path;
 use toml::{Table, Value};
-use tune::{Asked, Host};
+use tune::{Host, RunCommands};
 
 /// Ranks every knob by what a run says of it: which is predicted to move the rate and by how much,
 /// which was measured too little for, and which cannot matter now. Changes nothing.
@@ -107,7 +107,7 @@ fn advise(run: &Run, asked: &Path, ground: &Ground) -> Result<Advice, Failure> {
     }
     let mut advice = tune::advise(
         &judge::signals(run),
-        Asked {
+        RunCommands {
             run: &asked,
             command: &command,
             longer: &rerun::longer(&record.command),

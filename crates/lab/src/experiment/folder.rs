@@ -107,7 +107,7 @@ fn name_of(plan: &Path) -> String {
     }
 }
 
-/// The server's table of the plan beside an experiment, when every cell has the same.
+/// The `[server]` table of the plan in an experiment's folder, when all cells have the same.
 pub fn server_of(record: &Record, path: &Path) -> Option<Table> {
     let folder = fs::canonicalize(path).ok()?.parent()?.parent()?.to_path_buf();
     let document = fs::read(folder.join("experiment.json")).ok()?;

@@ -103,18 +103,15 @@ fn worth(candidates: &[Candidate]) -> Table {
 }
 
 fn unknown(candidates: &[Candidate]) -> Table {
-    let columns = ["knob", "not known", "it matters with"].map(Column::words);
-    let mut table = Table::new(columns.into());
-    for one in candidates {
-        let Prediction { arithmetic, reconsider, .. } = &one.prediction;
-        table.push(Mark::None, vec![one.title(), arithmetic.clone(), reconsider.clone()]);
-    }
-    table
+    with_reasons(candidates, ["knob", "not known", "it matters with"])
 }
 
 fn not_now(candidates: &[Candidate]) -> Table {
-    let columns = ["knob", "because", "what would change our mind"].map(Column::words);
-    let mut table = Table::new(columns.into());
+    with_reasons(candidates, ["knob", "because", "what would change our mind"])
+}
+
+fn with_reasons(candidates: &[Candidate], columns: [&str; 3]) -> Table {
+    let mut table = Table::new(columns.map(Column::words).into());
     for one in candidates {
         let Prediction { arithmetic, reconsider, .. } = &one.prediction;
         table.push(Mark::None, vec![one.title(), arithmetic.clone(), reconsider.clone()]);
