@@ -3,7 +3,7 @@
 use crate::auth;
 use crate::machine::Machine;
 use crate::options::Options;
-use crate::url::{Url, UrlError};
+use crate::url::{Url, UrlError, with_scheme};
 use crate::usage::Usage;
 use crate::values::Header;
 use mix::{MixError, Recipe};
@@ -95,7 +95,7 @@ fn typed(options: &Options, machine: &dyn Machine) -> Result<Recipe, Usage> {
         }
         (None, None) => None,
     };
-    let url = options.url.as_ref().map_or_else(String::new, |url| url.0.clone());
+    let url = options.url.as_ref().map_or_else(String::new, |url| with_scheme(&url.0));
     let method = options.method.as_ref().map(|method| method.0.clone());
     Ok(Recipe { method, body, ..Recipe::new(url, "the command line".to_string()) })
 }

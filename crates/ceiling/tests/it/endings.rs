@@ -45,7 +45,7 @@ fn ctrl_c_before_anything_was_measured_shows_no_figures() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--threads", "1"]);
     let url = server.url("/");
-    for format in ["--json", "--quiet"] {
+    for format in ["--json", "--no-color"] {
         let mut command = ceiling(&["load", &url, "-c", "4", "--warmup", "30s", format]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // The warm-up goes on for long.

@@ -20,6 +20,7 @@ mod find;
 mod limits;
 mod mixes;
 mod open;
+mod output;
 mod probe;
 mod profile;
 mod ranch;

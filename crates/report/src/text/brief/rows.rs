@@ -11,6 +11,7 @@ use crate::wording::{
     struck_phrases, wall_phrase, with_names,
 };
 use model::claim::Claim;
+use model::histogram::Summary;
 use model::objective::Expectation;
 use model::run::{Point, RequestInfo, Run};
 use model::sample::ResponseSample;
@@ -133,9 +134,17 @@ pub(super) fn latency(point: &Point) -> Option<Row> {
 
 /// A percentile; `failed` where it lies among requests without a good response.
 pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
-    let good = point.latency_good_ns.as_ref().and_then(|good| good.of(figure));
+    let Summary { count, censored, .. } = point.latency_ns;
+    let rank = |quantile: f64| (quantile * (count + censored) as f64).ceil();
+    let quantile = match figure {
+        Figure::P50 => 0.5,
+        Figure::P90 => 0.9,
+        Figure::P99 => 0.99,
+        Figure::P99_9 => 0.999,
+        _ => 1.0,
+    };
     match wording::latency(point, figure) {
-        dash if dash == "-" && good.is_some() => "failed".to_string(),
+        dash if dash == "-" && rank(quantile) > count as f64 => "failed".to_string(),
         shown => shown,
     }
 }
