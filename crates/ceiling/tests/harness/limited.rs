@@ -29,11 +29,10 @@ impl Limited {
     pub fn state(&self) -> Vec<(PathBuf, String)> {
         let mut state: Vec<_> = fs::read_dir(&self.group.path).unwrap().flatten().collect();
         state.sort_by_key(fs::DirEntry::path);
-        let counts = |path: &Path| path.to_string_lossy().contains("stat");
         let read = |entry: fs::DirEntry| {
             let path = entry.path();
             // Counters and usage go on; settings and members must be the same.
-            let is_setting = path.is_file() && !counts(&path) && !is_usage(&path);
+            let is_setting = path.is_file() && !is_usage(&path);
             let text = if is_setting {
                 fs::read_to_string(&path).unwrap_or_default()
             } else {
@@ -48,7 +47,7 @@ impl Limited {
     /// Begins to load with server-side experiments.
     fn begin(&self) -> Child {
         let url = self.server.url("/");
-        let words = ["load", &url, "-c", "8", "-t", "1", "-d", "3", "--confirm"];
+        let words = ["load", &url, "-c", "8", "-t", "1", "-d", "3", "--confirm", "-vv"];
         let mut command = ceiling(&[&words[..], &["--may-touch-server"]].concat());
         command.env("CEILING_TUNE_JOURNAL", self.journal());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -104,6 +103,9 @@ impl Limited {
     }
 }
 
-pub fn is_usage(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().contains("usage"))
+/// Whether a file of a group says what was used, and not what may be.
+fn is_usage(path: &Path) -> bool {
+    let name = path.file_name().unwrap().to_string_lossy();
+    let words = ["stat", "usage", "current", "peak", "pressure", "events"];
+    words.iter().any(|word| name.contains(word))
 }
