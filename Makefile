@@ -26,7 +26,7 @@ FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: build-ranch build-nginx ranch
-.PHONY: behaviours noise test-bench
+.PHONY: behaviours noise outputs test-bench
 .PHONY: walls walls-fit spectrum services bench-bare bench-database bench-size bench-steering
 .PHONY: bench-guard dist deny test-dist
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
@@ -84,6 +84,7 @@ format:
 
 tidy: ## the repository checks itself
 	cargo run --quiet --locked -p xtask -- tidy
+	cargo metadata --quiet --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	cargo clippy --quiet --locked --workspace $(ALL_TESTS) -- -D warnings
 
@@ -153,6 +154,9 @@ behaviours: build ## what ceiling, wrk, oha and h2load say of 20 servers: ONLY=a
 	test -x .cache/peers/bin/oha || cargo install oha --locked --root .cache/peers || \
 	  echo "oha cannot be had here, and is left out"
 	node bench/behaviours.mjs
+
+outputs: build ## docs/output.md: what is printed of four servers, beside wrk and oha
+	./scripts/outputs
 
 noise: build ## load, ramp and find on a host that others use: RUNS=40 ONLY=load,find NOISE=0
 	node bench/noise.mjs

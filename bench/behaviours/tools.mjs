@@ -69,9 +69,13 @@ export function readPoint(point) {
   };
 }
 
-// Lines with which the text begins to speak.
-export const headline = (text) => text.split("\n")
-  .filter((line) => line.startsWith("\u258c")).map((line) => line.slice(1).trim());
+// Lines with which the text begins to speak. Its last line repeats them.
+export const headline = (text) => {
+  const lines = text.split("\n"), isSaid = (line) => line.startsWith("\u258c");
+  const said = lines.slice(Math.max(lines.findIndex(isSaid), 0));
+  const end = said.findIndex((line) => !isSaid(line));
+  return said.slice(0, end < 0 ? said.length : end).map((line) => line.slice(1).trim());
+};
 
 const wrk = (row, url, method) => ["-t1", `-c${CONNECTIONS}`, `-d${SECONDS}s`, "--latency",
   ...(method === "HEAD" ? ["-s", "bench/behaviours/head.lua"] : []), url];

@@ -130,7 +130,7 @@ func (c *client) get(t *testing.T, path string) answer {
 	return c.do(t, http.MethodGet, path, nil, nil)
 }
 
-// pipeline sends GET requests for all paths in one write, before it reads the first answer.
+// pipeline sends GET requests for all paths in one write, before it reads the first response.
 func (c *client) pipeline(t *testing.T, paths []string) []answer {
 	t.Helper()
 	conn, err := c.dial()

@@ -8,7 +8,7 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// held is what a read of the cluster answers.
+// held is the response of a read of the cluster.
 type held struct {
 	Value    string
 	Revision int64
@@ -123,7 +123,7 @@ func TestNodesAreLostAndComeBack(t *testing.T) {
 		}
 		found := readKey(t, client, "/kv/eventual")
 		if found.Value != "two nodes" || *found.AgeNs < 2e9 {
-			t.Errorf("%+v, age %d, when nobody has answered for seconds", found, *found.AgeNs)
+			t.Errorf("%+v, age %d, when no node has responded for seconds", found, *found.AgeNs)
 		}
 	}
 	cluster.do(t, "start")

@@ -91,7 +91,7 @@ func checkStopped(t *testing.T, variant variant, client *client, got contract.St
 	if want := client.requests.Load(); got.RequestsServed != want {
 		t.Errorf("%d requests served, the client sent %d", got.RequestsServed, want)
 	}
-	// TLS says goodbye on each connection, and a client need not stay to hear it.
+	// TLS sends close_notify on each connection, and a client need not wait for it.
 	goodbyes := uint64(0)
 	if client.secure != nil {
 		goodbyes = alertMaxBytes * got.ConnectionsAccepted

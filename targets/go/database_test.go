@@ -98,7 +98,7 @@ func checkScan(t *testing.T, client *client) {
 	}
 }
 
-// makeOrder returns the id that was answered.
+// makeOrder returns the id in the response.
 func makeOrder(t *testing.T, client *client, path, body string) (id int64, ok bool) {
 	t.Helper()
 	got, err := client.ask(http.MethodPost, path, nil, strings.NewReader(body))
@@ -113,7 +113,7 @@ func makeOrder(t *testing.T, client *client, path, body string) (id int64, ok bo
 	return written.ID, true
 }
 
-// checkWrite looks up what was answered with another connection.
+// checkWrite looks up the acknowledged order with another connection.
 func checkWrite(t *testing.T, client *client, direct *pgx.Conn, path string) {
 	ids := make(map[int64]string)
 	var mutex sync.Mutex

@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// What was answered is on the disk: it is there when the database was killed at once. That the test
-// can tell is shown by --sync off, with which answers are lost: the processes that write in the
-// background stand still here, and what they have not written dies with the database.
+// An acknowledged order is on the disk: it is there when the database was killed at once. That the
+// test can tell is shown by --sync off, with which responses are lost: the processes that write in
+// the background stand still here, and what they have not written dies with the database.
 func TestAnsweredOrdersSurviveTheDatabase(t *testing.T) {
 	for _, sync := range []string{"on", "off"} {
 		t.Run("sync "+sync, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAnsweredOrdersSurviveTheDatabase(t *testing.T) {
 	}
 }
 
-// lostWithTheDatabase tells for each way to write how many of the orders that were answered are not
+// lostWithTheDatabase tells for each way to write how many of the acknowledged orders are not
 // there afterwards.
 func lostWithTheDatabase(t *testing.T, sync string) map[string]int {
 	t.Helper()
@@ -80,7 +80,7 @@ func stopBackground(t *testing.T, direct *pgx.Conn) {
 	}
 }
 
-// makeOrders makes some hundred orders in each way at once, and returns the ids that were answered.
+// makeOrders makes some hundred orders in each way at once, and returns the ids in the responses.
 func makeOrders(t *testing.T, client *client, paths ...string) map[string][]int64 {
 	t.Helper()
 	ids := make(map[string][]int64)
@@ -130,7 +130,7 @@ func killDatabase(t *testing.T, own service) {
 		}
 		return true
 	})
-	// Until somebody has buried the dead processes the locks would seem to be held.
+	// Until the dead processes are reaped their locks seem to be held.
 	socketLocks, err := filepath.Glob(filepath.Join(own.path(), ".s.PGSQL.*.lock"))
 	check(t, err)
 	for _, path := range append(socketLocks, lock) {

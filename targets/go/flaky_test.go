@@ -34,7 +34,7 @@ func order(t *testing.T, downstream *client, query string) {
 	expect(t, got, http.StatusOK, contract.TypeJSON)
 }
 
-// askTimes returns how many answers had each status.
+// askTimes returns how many responses had each status.
 func askTimes(t *testing.T, client *client, path string, times int) map[int]int {
 	t.Helper()
 	statuses := make(map[int]int)

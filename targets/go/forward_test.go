@@ -87,7 +87,7 @@ func TestForwardedLikesReachSubscribersOfTheOtherProcess(t *testing.T) {
 }
 
 // The process that takes likes never waits for the other one: what finds its queue full is dropped
-// and counted, and what is not answered has failed.
+// and counted, and what got no response has failed.
 func TestForwardedLikesAreDroppedWhenTheOtherProcessIsSlow(t *testing.T) {
 	t.Parallel()
 	const likes = 2000
@@ -144,7 +144,7 @@ func TestForwardRefusals(t *testing.T) {
 	got := direct.do(t, http.MethodPost, "/like/a", nil, strings.NewReader("yesterday"))
 	expect(t, got, http.StatusBadRequest, contract.TypeText)
 	serving.stopCleanly(t)
-	// Nobody is there any more who could answer.
+	// The other process is gone.
 	got, err := client.ask(http.MethodGet, "/events/a", nil, nil)
 	if err != nil || got.status != http.StatusServiceUnavailable {
 		t.Errorf("status %d, %v: %s", got.status, err, got.body)

@@ -1,6 +1,6 @@
 // Package targets_test holds every target to the contract of targets/README.md. It builds the real
 // programs, starts them as processes and talks to them over real sockets, so that a target cannot
-// pass by being tested in a form in which nobody runs it.
+// pass by being tested in a form in which it is never run.
 package targets_test
 
 import (

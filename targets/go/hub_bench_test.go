@@ -55,7 +55,7 @@ func request(line string, post int) string {
 	return line + string(rune('a'+post%10)) + " HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
 }
 
-// likeFor sends likes on four connections, each after the answer to the last.
+// likeFor sends likes on four connections, each after the response to the last.
 func likeFor(b *testing.B, address string, likes int) {
 	var group sync.WaitGroup
 	for worker := range 4 {

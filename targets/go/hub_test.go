@@ -243,7 +243,7 @@ func TestAggregatedLikesAreOneEvent(t *testing.T) {
 	process.stopCleanly(t)
 }
 
-// Nobody waits for a subscriber that does not read, and what it misses is counted.
+// The hub does not wait for a subscriber that does not read, and counts the events it misses.
 func TestSlowSubscriberLosesEvents(t *testing.T) {
 	eachHub(t, func(t *testing.T, variant variant) {
 		if variant.args[1] == "aggregated" {

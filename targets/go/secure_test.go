@@ -136,7 +136,7 @@ func TestClientCertificates(t *testing.T) {
 			t.Errorf("listening line says %+v of TLS", got)
 		}
 		client := process.client(t)
-		// In TLS 1.3 the client is done before it hears that it was refused.
+		// In TLS 1.3 the client is done before it learns that it was refused.
 		conn, err := client.dial()
 		if err == nil {
 			if _, err = conn.Read(make([]byte, 1)); err == nil {
@@ -196,7 +196,7 @@ func TestUnfinishedHandshakes(t *testing.T) {
 			check(t, err)
 			_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: target\r\n\r\n"))
 			check(t, err)
-			// Whatever the answer is, it ends.
+			// Whatever the response is, it ends.
 			for err == nil {
 				_, err = conn.Read(make([]byte, 1024))
 			}

@@ -168,7 +168,7 @@ func TestUnixSocketFile(t *testing.T) {
 	visit(t, process.client(t))
 	process.signal(syscall.SIGKILL)
 	_ = process.command.Wait()
-	// What a killed target has left behind is in nobody's way.
+	// The socket file that a killed target left is no obstacle.
 	process = start(t, way)
 	visit(t, process.client(t))
 	process.stopCleanly(t)

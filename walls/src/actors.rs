@@ -1,4 +1,4 @@
-//! What goes on beside the load while it runs.
+//! Programs and changes that run during the load.
 
 use crate::setup::{Actor, Allowance, Door, Host};
 use crate::stage::{self, Seat, Stage};
@@ -39,7 +39,7 @@ impl Drop for Playing {
     }
 }
 
-/// Starts an actor that is a program of its own.
+/// Starts an actor that is a separate program.
 pub fn start(
     stage: &Stage,
     actor: &Actor,
@@ -56,7 +56,7 @@ pub fn start(
             let address = match to {
                 Door::Server => format!("{}:{server_port}", stage::server_seen_from(*from)),
                 Door::Neglected => format!("{}:{NEGLECTED_PORT}", stage::server_seen_from(*from)),
-                Door::Nobody => format!("{}:{server_port}", stage::nobody()),
+                Door::Unused => format!("{}:{server_port}", stage::unused_address()),
             };
             let words = ["knock", &address, "--rate", &rate.to_string(), "--burst"];
             let mut words: Vec<String> = words.map(str::to_owned).into();
@@ -118,7 +118,7 @@ fn pause(process: u32, stop: Duration, every: Duration, end: &AtomicBool) {
     while !end.load(Ordering::Relaxed) {
         begin += every;
         thread::sleep(begin.saturating_duration_since(Instant::now()));
-        // One that has ended cannot be stopped, and the thread is told to end soon.
+        // One that has ended cannot be stopped, and the thread gets its stop flag.
         let _ = kill_process(process, Signal::STOP);
         thread::sleep(stop);
         let _ = kill_process(process, Signal::CONT);

@@ -1,4 +1,4 @@
-//! Two simple rules that everybody has, to be better than.
+//! Two simple rules in common use; the judge must be better.
 
 use crate::rejudge::best;
 use model::reading::Data;
@@ -18,10 +18,10 @@ pub const CHECKLIST: &str = "B2, checklist, first match: descriptors > 90 % (K3,
     requests > 1 % (M4); link > 90 % of its nominal speed (K8); retransmits > 1 % of segments \
     (N2); server CPUs > 85 % (S1); client CPUs > 85 % (C1); else nothing is wrong (none).";
 
-/// What virtual devices call their speed, and what simple tools believe.
+/// The speed that virtual devices report, which simple tools take as true.
 const NOMINAL_BITS_PER_SECOND: f64 = 10e9;
 
-/// Utilisations of a point, from 0 to 1; 0 for what was not read.
+/// Utilisations of a point, from 0 to 1; 0 where nothing was read.
 struct Used {
     client_cpus: f64,
     client_thread: f64,

@@ -1,5 +1,5 @@
 //! Random parameters of a draw. The same seed, scenario and draw give the same ones, whatever
-//! else is drawn: each parameter has a stream of its own.
+//! else is drawn: each parameter has its own stream.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl Dice {
     /// A number from a range, evenly.
     pub fn real(&mut self, name: &str, from: f64, to: f64) -> f64 {
         let unit = mix(self.seed ^ mix(text(name))) as f64 / u64::MAX as f64;
-        // Three digits are enough for everybody who writes it down again.
+        // Three digits, so that the value is easy to copy by hand.
         let value = ((from + (to - from) * unit) * 1000.0).round() / 1000.0;
         self.drawn.insert(name.to_owned(), value);
         value
@@ -33,7 +33,7 @@ impl Dice {
         value
     }
 
-    /// What was drawn.
+    /// The drawn parameters.
     pub fn drawn(self) -> BTreeMap<String, f64> {
         self.drawn
     }

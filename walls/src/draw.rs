@@ -31,7 +31,7 @@ pub fn run_all(options: &RunOptions) -> Result<()> {
             let begin = Instant::now();
             let outcome = one(scenario, draw, options, &stop);
             if stop.load(Ordering::Relaxed) {
-                bail!("stopped; what was kept so far is in {}", options.keep.display());
+                bail!("stopped; the runs so far are in {}", options.keep.display());
             }
             let outcome = match outcome {
                 Ok(label) => told(&label, &options.keep),
@@ -107,7 +107,7 @@ fn relative(run: &Path, folder: &Path) -> Option<String> {
     Some(run.strip_prefix(folder).ok()?.display().to_string())
 }
 
-/// The runs beside the kept one that prove its label.
+/// The further runs that prove the label of the kept one.
 fn test(
     scenario: &Scenario,
     draw: u32,

@@ -1,6 +1,6 @@
-//! Counting which tests speak at which wall, for the judge's odds.
+//! Counts which tests fire at which wall, for the judge's odds.
 //!
-//! Draws of another seed are scored, so that nobody is praised for what was learnt by heart.
+//! The score uses draws of another seed, so that it does not test on the training set.
 
 use crate::label::Label;
 use crate::options::FitOptions;

@@ -1,4 +1,4 @@
-//! The label of a kept run, in a file beside it.
+//! The label of a kept run, in a file next to it.
 
 use crate::proof::Tested;
 use anyhow::{Context, Result};
@@ -20,9 +20,9 @@ pub struct Label {
     pub seed: u64,
     /// Number of the draw.
     pub draw: u32,
-    /// What was drawn, by name.
+    /// The drawn parameters, by name.
     pub parameters: BTreeMap<String, f64>,
-    /// Directory of the kept run, beside the label; absent when there is no record.
+    /// Directory of the kept run, next to the label; absent when there is no record.
     pub run: Option<String>,
     /// Exit code of ceiling.
     pub code: Option<i32>,

@@ -1,7 +1,7 @@
 //! Labelled scenarios: servers, generators and links whose wall is known, and the verdicts on them.
 //!
 //! What this room is for: knowing how often the judge is right, wrong or silent, and whether it is
-//! better than two simple rules that everybody has.
+//! better than two simple rules in common use.
 //! In: names of scenarios and a seed; a directory of kept runs.
 //! Out: runs with a label each, in that directory; a table.
 //! Never: a label that was not tested: a limit that does not move the result is void; anything

@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
-/// What was typed.
+/// The options as given.
 #[derive(Debug, Parser)]
 #[command(
     name = "walls",
@@ -34,7 +34,7 @@ pub enum Action {
     /// (used by scenarios) Carry packets between two devices, with a delay
     #[command(hide = true)]
     Carry(CarryOptions),
-    /// (used by scenarios) Tell which listener answers which source port
+    /// (used by scenarios) Print which listener serves which source port
     #[command(hide = true)]
     Ports(PortsOptions),
 }

@@ -18,7 +18,7 @@ const COUNT: u16 = 200;
 /// Name of the thread behind the first listener.
 const FIRST_LISTENER: &str = "loop-0";
 
-/// Prints each port with the thread that answered it.
+/// Prints each port with the thread that served it.
 pub fn run(options: &PortsOptions) -> Result<()> {
     for port in options.first..options.first.saturating_add(options.count) {
         println!("{port} {}", ask(options.address, port)?);

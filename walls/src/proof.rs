@@ -27,7 +27,7 @@ pub enum Measure {
 /// Results of the runs that prove a label, by factor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tested {
-    /// What was measured.
+    /// The measured figure.
     pub measure: Measure,
     /// Factor of the limit and the result; more is better. Absent when a run gave none.
     pub results: Vec<(f64, Option<f64>)>,
@@ -42,7 +42,7 @@ const LIFTED: f64 = 1000.0;
 const ELASTICITY_MIN: f64 = 0.4;
 
 impl Proof {
-    /// Factors to run at beside 1.
+    /// Factors to run at besides 1.
     pub fn factors(self) -> &'static [f64] {
         match self {
             Self::Moves(_) => &[0.7, 1.4],

@@ -11,11 +11,11 @@ use observe::Raw;
 pub enum Sight {
     /// Those of both sides.
     Both,
-    /// Those of the generator's side only, as with a server of somebody else.
+    /// Those of the generator's side only, as with a server that cannot be read.
     ClientOnly,
 }
 
-/// Whether the judge may see what was done to confirm a verdict.
+/// Whether the judge may see the experiments that confirm a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Experiments {
     /// It may not.

@@ -1,4 +1,5 @@
-//! How often verdicts are right: every kept run judged again, in four ways, beside two baselines.
+//! How often verdicts are right: every kept run judged again, in four ways, compared with two
+//! baselines.
 
 use crate::baseline;
 use crate::label::Label;
@@ -26,9 +27,9 @@ pub enum Mark {
 /// Who judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judge {
-    /// Ours, with these readings, on the run without what perturbations told.
+    /// Ours, with these readings, on the run without its perturbations.
     Plain(Sight),
-    /// Ours, with what perturbations told.
+    /// Ours, with perturbations.
     Perturbed(Sight),
     /// Highest utilisation wins.
     Highest,
@@ -60,7 +61,7 @@ impl Judge {
     }
 }
 
-/// One draw with everybody's verdict on it.
+/// One draw with all verdicts on it.
 #[derive(Debug)]
 pub struct Scored {
     /// Its scenario.
@@ -83,7 +84,7 @@ pub enum Standing {
     Holds,
     /// It did not.
     Void,
-    /// Nobody tried.
+    /// Not tried.
     Untested,
     /// There is no run to judge.
     NoRun,

@@ -1,4 +1,4 @@
-//! One run as data: what is started where, and under which limits.
+//! One run as data: the programs, their hosts and their limits.
 
 use crate::dice::Dice;
 use std::time::Duration;
@@ -12,11 +12,11 @@ pub enum Host {
     Server,
     /// Where the server asks in turn.
     Downstream,
-    /// Somebody else's, with a link to the server.
+    /// A third host, with a link to the server.
     Stranger,
 }
 
-/// CPU time a process may have, as a control group of its own.
+/// CPU time a process may have, by a separate control group.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Allowance {
     /// CPUs' worth of time per period of 100 ms; absent when unlimited.
@@ -71,7 +71,7 @@ pub enum Receive {
 pub enum Shape {
     /// What the host sends to the first of its links.
     Sent(Host, String),
-    /// What the host receives, through an intermediate device of its own.
+    /// Packets that the host receives, through a separate intermediate device.
     Received(Host, String),
 }
 
@@ -119,8 +119,8 @@ pub enum Actor {
 pub enum Door {
     /// At the server under test.
     Server,
-    /// At an address of the server's network where nobody is.
-    Nobody,
+    /// At an unused address of the server's network.
+    Unused,
     /// At a listener of the server's host that never accepts.
     Neglected,
 }
@@ -148,7 +148,7 @@ pub struct Setup {
     pub stranger_is_deaf: bool,
     /// Source ports of which this share reaches the first of two listeners.
     pub skew: Option<f64>,
-    /// What goes on beside.
+    /// Actors that run during the load.
     pub actors: Vec<Actor>,
 }
 
@@ -170,7 +170,7 @@ impl Program {
 
 impl Setup {
     /// A stage server with these flags, and a generator with this command line, for both the kept
-    /// run and the proof, unless that gets one of its own.
+    /// run and the proof, unless the proof has another.
     pub fn new(server: &str, client: &str) -> Self {
         Self {
             server: Program::stage(server),
@@ -193,7 +193,7 @@ impl Setup {
         }
     }
 
-    /// The same with a command line of its own for the proof.
+    /// The same with another command line for the proof.
     pub fn proven_by(mut self, client: &str) -> Self {
         self.client.proof_words = words(client);
         self

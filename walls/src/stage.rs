@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 pub use delay::run as carry;
-pub use network::{address, nobody, server_seen_from};
+pub use network::{address, server_seen_from, unused_address};
 
 /// What the names of all things of a stage begin with.
 const PREFIX: &str = "ceiling-walls-";
@@ -38,7 +38,7 @@ pub struct Stage {
 pub struct Seat<'a> {
     /// Its host.
     pub host: Host,
-    /// Name of its group, of its own.
+    /// Name of its separate group.
     pub name: &'a str,
     /// CPUs it may run on.
     pub cpus: &'a str,
@@ -119,7 +119,7 @@ pub fn cpu_of(host: Host) -> u32 {
     }
 }
 
-/// Whether links have a kernel thread of their own for what they receive.
+/// Whether links have a separate kernel thread for received packets.
 fn is_threaded(setup: &Setup) -> bool {
     setup.receive == Receive::Threaded
 }

@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn void_labels_count_for_nobody() {
+    fn void_labels_are_not_counted() {
         let scenario = crate::scenario::find("quota").unwrap();
         let one = |standing, mark| Scored {
             scenario,

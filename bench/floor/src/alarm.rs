@@ -1,4 +1,4 @@
-//! The end of the load, told by a signal.
+//! The end of the load, by a signal.
 //!
 //! Looking at a clock once per turn would cost more than counting does. The signal also ends a
 //! wait that nothing else would end.

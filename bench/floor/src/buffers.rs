@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A receive takes one; what does not fit takes the next.
 const BYTES: usize = 16 * 1024;
-/// More than connections that answer in one turn; a power of two.
+/// More than the connections that get responses in one turn; a power of two.
 const COUNT: u16 = 256;
 pub const GROUP: u16 = 0;
 
@@ -62,7 +62,7 @@ impl Buffers {
     #[inline]
     pub fn publish(&mut self) {
         let entries = self.ring.start.cast::<BufRingEntry>();
-        // SAFETY: the tail lies in the mapping, and only this thread writes it.
+        // SAFETY: the tail is in the mapping, and only this thread writes it.
         unsafe {
             let tail = BufRingEntry::tail(entries).cast_mut().cast::<AtomicU16>();
             (*tail).store(self.tail, Ordering::Release);

@@ -24,10 +24,10 @@ pub fn run(load: &mut Load) -> io::Result<Outcome> {
         for event in &events[..count] {
             let connection = event.u64 as usize;
             let fd = load.sockets[connection].as_raw_fd();
-            let answers = drain(load, connection, fd, &mut buffer)?;
-            if answers > 0 {
+            let responses = drain(load, connection, fd, &mut buffer)?;
+            if responses > 0 {
                 outcome.sends += 1;
-                send(fd, load.bytes(answers))?;
+                send(fd, load.bytes(responses))?;
             }
         }
     }
@@ -35,7 +35,7 @@ pub fn run(load: &mut Load) -> io::Result<Outcome> {
 }
 
 fn register(load: &Load) -> io::Result<OwnedFd> {
-    // SAFETY: the descriptor is new and belongs to nobody else; the event outlives its call.
+    // SAFETY: the descriptor is new and has no other owner; the event outlives its call.
     unsafe {
         let epoll = libc::epoll_create1(libc::EPOLL_CLOEXEC);
         if epoll < 0 {
@@ -67,21 +67,21 @@ fn wait(epoll: RawFd, events: &mut [libc::epoll_event]) -> io::Result<usize> {
 /// Receives until the socket is empty, which a receive that fills less than the buffer says.
 #[inline]
 fn drain(load: &mut Load, connection: usize, fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut answers = 0;
+    let mut responses = 0;
     loop {
         let (start, flags) = (buffer.as_mut_ptr().cast(), libc::MSG_DONTWAIT);
         // SAFETY: the kernel writes at most the length of the buffer.
         let received = unsafe { libc::recv(fd, start, buffer.len(), flags) };
         match received {
-            1.. => answers += load.tally.receive(connection, &buffer[..received as usize])?,
+            1.. => responses += load.tally.receive(connection, &buffer[..received as usize])?,
             0 => return Err(ended()),
             _ => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::WouldBlock => return Ok(answers),
+                error if error.kind() == io::ErrorKind::WouldBlock => return Ok(responses),
                 error => return Err(error),
             },
         }
         if (received as usize) < buffer.len() {
-            return Ok(answers);
+            return Ok(responses);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What makes an answer complete, learned before the load.
+//! What makes a response complete, learned before the load.
 //!
 //! This is the only place that reads HTTP: the end of a header and its Content-Length.
 
@@ -9,12 +9,12 @@ use std::net::TcpStream;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Answers that are looked at, one after the other.
+/// Responses that are looked at, one after the other.
 const SAMPLE: usize = 200;
-/// How long an answer may take.
+/// How long a response may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where an answer says how long it is.
+/// Where the length is in a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Shape {
     digits: Range<usize>,
@@ -22,7 +22,7 @@ struct Shape {
     length: usize,
 }
 
-/// Asks the target until its answers are known.
+/// Sends requests to the target until its responses are known.
 pub fn rule(options: &Options) -> io::Result<Rule> {
     let mut stream = TcpStream::connect(options.address)?;
     stream.set_nodelay(true)?;
@@ -32,31 +32,31 @@ pub fn rule(options: &Options) -> io::Result<Rule> {
     let shapes: Vec<Shape> = (0..SAMPLE)
         .map(|_| {
             stream.write_all(&request)?;
-            answer(&mut stream, &mut received)
+            response(&mut stream, &mut received)
         })
         .collect::<io::Result<_>>()?;
     rule_of(&shapes, options.depth).map_err(io::Error::other)
 }
 
 fn rule_of(shapes: &[Shape], depth: u32) -> Result<Rule, String> {
-    let Some(first) = shapes.first() else { unreachable!("answers were asked for") };
+    let Some(first) = shapes.first() else { unreachable!("there were requests") };
     let size = |shape: &Shape| shape.head + shape.length;
     let Some(another) = shapes.iter().find(|shape| size(shape) != size(first)) else {
         return Ok(Rule::OfOneSize { bytes: size(first) });
     };
     let (one, two) = (size(first), size(another));
     if depth > 1 {
-        return Err(format!("answers have {one}, {two} and more bytes, which needs depth 1"));
+        return Err(format!("responses have {one}, {two} and more bytes, which needs depth 1"));
     }
     let stays = |shape: &Shape| shape.digits == first.digits && shape.head == first.head;
     if !shapes.iter().all(stays) {
-        return Err(format!("answers have {one}, {two} and more bytes, and heads that differ"));
+        return Err(format!("responses have {one}, {two} and more bytes, and heads that differ"));
     }
     Ok(Rule::LengthAt { digits: first.digits.clone(), head: first.head })
 }
 
-/// Receives until one answer is whole, and takes it away.
-fn answer(stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<Shape> {
+/// Receives until one response is whole, and takes it away.
+fn response(stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<Shape> {
     let mut buffer = [0; 16 * 1024];
     loop {
         if let Some(shape) = whole(received)? {
@@ -73,7 +73,7 @@ fn answer(stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<Shape> {
     }
 }
 
-/// The shape of the answer at the start of `bytes`, once it is there to the end.
+/// The shape of the response at the start of `bytes`, once it is there to the end.
 fn whole(bytes: &[u8]) -> io::Result<Option<Shape>> {
     let Some(head) = bytes.windows(4).position(|end| end == b"\r\n\r\n").map(|at| at + 4) else {
         return Ok(None);
@@ -81,12 +81,12 @@ fn whole(bytes: &[u8]) -> io::Result<Option<Shape>> {
     let text = std::str::from_utf8(&bytes[..head]).map_err(io::Error::other)?;
     let status = text.split(' ').nth(1).unwrap_or_default();
     if status != "200" {
-        return Err(io::Error::other(format!("the target answered with status {status}")));
+        return Err(io::Error::other(format!("the target responded with status {status}")));
     }
     let value = text.lines().filter_map(|line| line.split_once(':')).find_map(|(name, value)| {
         name.eq_ignore_ascii_case("content-length").then(|| value.trim())
     });
-    let value = value.ok_or_else(|| io::Error::other("an answer has no Content-Length"))?;
+    let value = value.ok_or_else(|| io::Error::other("a response has no Content-Length"))?;
     let length = value.parse().map_err(io::Error::other)?;
     let start = value.as_ptr() as usize - text.as_ptr() as usize;
     let shape = Shape { digits: start..start + value.len(), head, length };
@@ -98,11 +98,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_whole_with_its_body() {
-        let answer = b"HTTP/1.1 200 OK\r\ncontent-LENGTH: 3\r\n\r\nabcHTTP/1.1";
-        for end in 0..answer.len() {
+    fn an_response_is_whole_with_its_body() {
+        let response = b"HTTP/1.1 200 OK\r\ncontent-LENGTH: 3\r\n\r\nabcHTTP/1.1";
+        for end in 0..response.len() {
             let shape = Shape { digits: 33..34, head: 38, length: 3 };
-            assert_eq!(whole(&answer[..end]).unwrap(), (end >= 41).then_some(shape), "{end}");
+            assert_eq!(whole(&response[..end]).unwrap(), (end >= 41).then_some(shape), "{end}");
         }
     }
 
@@ -117,16 +117,16 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_does_not_end_an_answer() {
+    fn a_signal_does_not_end_an_response() {
         let mut stream = Interrupted(b"HTTP/1.1 200 OK\r\ncontent-LENGTH: 3\r\n\r\nabc", false);
-        let shape = answer(&mut stream, &mut Vec::new()).unwrap();
+        let shape = response(&mut stream, &mut Vec::new()).unwrap();
         assert_eq!((shape.head, shape.length), (38, 3));
     }
 
     #[test]
     fn what_cannot_be_counted_is_refused() {
-        for answer in ["HTTP/1.1 404 Not Found\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n\r\n"] {
-            assert!(whole(answer.as_bytes()).is_err());
+        for response in ["HTTP/1.1 404 Not Found\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n\r\n"] {
+            assert!(whole(response.as_bytes()).is_err());
         }
     }
 

@@ -15,7 +15,7 @@ pub struct Load {
     pub tally: Tally,
 }
 
-/// What a driver counts beside answers.
+/// Counters of a driver other than responses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Outcome {
     /// Waits for something to happen.

@@ -1,11 +1,11 @@
 //! The physical floor: what any closed-loop HTTP client on this kernel has to pay.
 //!
-//! It sends fixed bytes and counts received bytes. It does not parse answers, and it takes no time
-//! of any request. Whatever `ceiling` costs above this is the price of knowing what it says, and
-//! that price is what `make bench` prints.
+//! It sends fixed bytes and counts received bytes. It does not parse responses and does not time
+//! requests. What `ceiling` costs above this is the price of its figures; `make bench` prints that
+//! price.
 //!
-//! The shape is that of a pipelining client: each complete answer's worth of bytes that comes in
-//! sends one request out. What makes an answer complete is learned before the load: their one
+//! The shape is that of a pipelining client: the bytes of each complete response that arrive send
+//! one request out. The program learns before the load what makes a response complete: their one
 //! size or, when they have many, the place in the head where the length stands.
 
 #![allow(unsafe_code, reason = "rings shared with the kernel; it shares no code with the engine")]
@@ -86,7 +86,7 @@ fn line(options: &Options, load: &Load, outcome: Outcome, seconds: f64, used: Us
         options.driver.name(),
         options.connections,
         options.depth,
-        load.tally.answers(),
+        load.tally.responses(),
         load.tally.bytes(),
         used.user_ns,
         used.system_ns,

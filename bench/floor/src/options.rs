@@ -12,7 +12,7 @@ usage: floor [--driver uring|epoll] [-c N] [-p N] [-d SECONDS] URL
   -p, --depth N          requests in flight per connection [default: 1]
   -d, --duration T       seconds of load [default: 3]
   URL                    http://IP:PORT/PATH
-  --serve IP:PORT        be the server instead: the cheapest answer there is to every request
+  --serve IP:PORT        be the server instead: the cheapest response there is to every request
 
 Prints one line of JSON: requests, seconds, bytes, cpu_user_ns, cpu_system_ns, turns, sends.
 ";

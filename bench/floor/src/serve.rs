@@ -1,8 +1,8 @@
 //! The other end of the floor: a responder that costs as little as a server can.
 //!
-//! A client is only seen at its best when nobody else is the wall. This counts the empty lines
-//! that end requests and sends as many fixed answers, with one system call per turn. Requests have
-//! no body, and nothing else of them is read.
+//! A client is only at its best when the server is not the wall. This server counts the empty lines
+//! that end requests and sends as many fixed responses, with one system call per turn. Requests
+//! have no body, and nothing else of them is read.
 
 use crate::buffers::{Buffers, GROUP};
 use crate::uring::push;
@@ -14,11 +14,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 const SUBMISSIONS: u32 = 2048;
 const COMPLETIONS: u32 = 8192;
-/// Most answers in one send: more requests than these in one receive are answered in parts.
-const ANSWERS_MAX: usize = 1024;
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
+/// Most responses in one send: more requests than these in one receive get their responses in
+/// parts.
+const RESPONSES_MAX: usize = 1024;
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
     Content-Length: 16\r\n\r\n{\"status\":\"ok!\"}";
-/// Set in the user data of accepts and sends, beside the descriptor.
+/// Set in the user data of accepts and sends, next to the descriptor.
 const ACCEPT: u64 = 1 << 32;
 const SEND: u64 = 1 << 33;
 
@@ -44,7 +45,7 @@ pub fn run(address: SocketAddr) -> io::Result<()> {
         .setup_cqsize(COMPLETIONS)
         .build(SUBMISSIONS)?;
     let mut buffers = Buffers::register(&ring.submitter())?;
-    let answers = ANSWER.repeat(ANSWERS_MAX);
+    let responses = RESPONSE.repeat(RESPONSES_MAX);
     let mut peers: Vec<Peer> = Vec::new();
     let (submitter, mut submissions, _) = ring.split();
     push(&submitter, &mut submissions, &accept(listener.as_raw_fd()))?;
@@ -81,8 +82,12 @@ pub fn run(address: SocketAddr) -> io::Result<()> {
             let mut due = requests(buffers.bytes(id, result as usize), &mut peer.ending);
             buffers.put_back(id);
             while due > 0 {
-                let count = due.min(ANSWERS_MAX);
-                push(&submitter, &mut submissions, &send(fd, &answers[..count * ANSWER.len()]))?;
+                let count = due.min(RESPONSES_MAX);
+                push(
+                    &submitter,
+                    &mut submissions,
+                    &send(fd, &responses[..count * RESPONSE.len()]),
+                )?;
                 due -= count;
             }
         }
@@ -165,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_is_answered() {
+    fn every_request_is_responseed() {
         let address = {
             let free = TcpListener::bind("127.0.0.1:0").unwrap();
             free.local_addr().unwrap()
@@ -178,13 +183,13 @@ mod tests {
             }
         };
         stream.write_all(b"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r").unwrap();
-        // The answer to the first shows that all before the last byte was received by itself.
-        let mut answer = vec![0; ANSWER.len()];
-        stream.read_exact(&mut answer).unwrap();
-        assert_eq!(answer, ANSWER);
+        // The response to the first shows that all before the last byte was received by itself.
+        let mut response = vec![0; RESPONSE.len()];
+        stream.read_exact(&mut response).unwrap();
+        assert_eq!(response, RESPONSE);
         stream.write_all(b"\n").unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
-        stream.read_exact(&mut answer).unwrap();
-        assert_eq!(answer, ANSWER);
+        stream.read_exact(&mut response).unwrap();
+        assert_eq!(response, RESPONSE);
     }
 }

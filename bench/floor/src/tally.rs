@@ -3,13 +3,13 @@
 use std::io;
 use std::ops::Range;
 
-/// When an answer is complete.
+/// When a response is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
     /// After so many bytes.
     OfOneSize { bytes: usize },
-    /// After its head and as many bytes as the digits in it say. Answers come one by one (depth 1),
-    /// and the first receive of each brings the digits.
+    /// After its head and as many bytes as the digits in it say. Responses come one by one (depth
+    /// 1), and the first receive of each brings the digits.
     LengthAt { digits: Range<usize>, head: usize },
 }
 
@@ -17,20 +17,20 @@ pub enum Rule {
 #[derive(Debug)]
 pub struct Tally {
     rule: Rule,
-    /// By connection: bytes of an answer that are there, or that are still missing.
+    /// By connection: bytes of a response that are there, or that are still missing.
     open: Vec<usize>,
-    answers: u64,
+    responses: u64,
     bytes: u64,
 }
 
 impl Tally {
     pub fn new(rule: Rule, connections: u32) -> Self {
-        Self { rule, open: vec![0; connections as usize], answers: 0, bytes: 0 }
+        Self { rule, open: vec![0; connections as usize], responses: 0, bytes: 0 }
     }
 
-    /// Answers so far.
-    pub fn answers(&self) -> u64 {
-        self.answers
+    /// Responses so far.
+    pub fn responses(&self) -> u64 {
+        self.responses
     }
 
     /// Bytes so far.
@@ -38,30 +38,30 @@ impl Tally {
         self.bytes
     }
 
-    /// Takes one receive; says how many answers it completed.
+    /// Takes one receive; says how many responses it completed.
     #[inline]
     pub fn receive(&mut self, connection: usize, received: &[u8]) -> io::Result<usize> {
         self.bytes += received.len() as u64;
         let open = &mut self.open[connection];
-        let answers = match &self.rule {
+        let responses = match &self.rule {
             Rule::OfOneSize { bytes: size } => {
                 *open += received.len();
                 // The common case needs no division.
-                let answers = if *open == *size { 1 } else { *open / size };
-                *open -= answers * size;
-                answers
+                let responses = if *open == *size { 1 } else { *open / size };
+                *open -= responses * size;
+                responses
             }
             Rule::LengthAt { digits, head } => {
                 if *open == 0 {
                     *open = head + length(received.get(digits.clone()))?;
                 }
                 let left = open.checked_sub(received.len());
-                *open = left.ok_or_else(|| other("more came than the answer has"))?;
+                *open = left.ok_or_else(|| other("more bytes came than the response has"))?;
                 usize::from(*open == 0)
             }
         };
-        self.answers += answers as u64;
-        Ok(answers)
+        self.responses += responses as u64;
+        Ok(responses)
     }
 }
 
@@ -70,7 +70,7 @@ fn length(digits: Option<&[u8]>) -> io::Result<usize> {
     let digits = digits.ok_or_else(|| other("a receive was shorter than a head"))?;
     digits.iter().try_fold(0, |length, digit| match digit {
         b'0'..=b'9' => Ok(length * 10 + usize::from(digit - b'0')),
-        _ => Err(other("the length of an answer is not where it was")),
+        _ => Err(other("the length of a response is not where it was")),
     })
 }
 
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_complete_by_size_on_their_own_connection() {
+    fn responses_are_complete_by_size_on_their_own_connection() {
         let mut tally = Tally::new(Rule::OfOneSize { bytes: 10 }, 2);
         let mut receive = |connection, bytes| tally.receive(connection, &[0; 50][..bytes]).unwrap();
         assert_eq!(receive(0, 9), 0);
@@ -92,21 +92,21 @@ mod tests {
         assert_eq!(receive(0, 1), 1);
         assert_eq!(receive(1, 35), 3);
         assert_eq!(receive(1, 5), 1);
-        assert_eq!((tally.answers(), tally.bytes()), (6, 60));
+        assert_eq!((tally.responses(), tally.bytes()), (6, 60));
     }
 
     #[test]
-    fn answers_are_complete_by_the_length_they_say() {
+    fn responses_are_complete_by_the_length_they_say() {
         let mut tally = Tally::new(Rule::LengthAt { digits: 3..5, head: 6 }, 2);
         assert_eq!(tally.receive(0, b"..=04.ab").unwrap(), 0, "two of four");
         assert_eq!(tally.receive(1, b"..=00.").unwrap(), 1, "nothing follows");
         assert_eq!(tally.receive(0, b"cd").unwrap(), 1);
         assert_eq!(tally.receive(0, b"..=11.0123456789a").unwrap(), 1);
-        assert_eq!(tally.answers(), 3);
+        assert_eq!(tally.responses(), 3);
     }
 
     #[test]
-    fn what_is_no_such_answer_ends_the_floor() {
+    fn what_is_no_such_response_ends_the_floor() {
         for received in [&b"..=0"[..], b"..=0x.", b"..=01.ab"] {
             let mut tally = Tally::new(Rule::LengthAt { digits: 3..5, head: 6 }, 1);
             assert!(tally.receive(0, received).is_err());

@@ -14,7 +14,7 @@ use std::os::fd::AsRawFd;
 /// At least a receive and a send for each of a thousand connections; more go in parts.
 const SUBMISSIONS: u32 = 2048;
 const COMPLETIONS: u32 = 8192;
-/// Set in the user data of sends, beside the connection.
+/// Set in the user data of sends, next to the connection.
 const SEND: u64 = 1 << 32;
 
 /// Runs the load until the alarm rings.
@@ -71,11 +71,11 @@ fn take(
             push(&submitter, &mut submissions, &receive(connection))?;
         }
         let Some(id) = cqueue::buffer_select(completion.flags()) else { continue };
-        let answers = load.tally.receive(connection, buffers.bytes(id, received))?;
+        let responses = load.tally.receive(connection, buffers.bytes(id, received))?;
         buffers.put_back(id);
-        if answers > 0 {
+        if responses > 0 {
             outcome.sends += 1;
-            push(&submitter, &mut submissions, &send(load, connection, answers))?;
+            push(&submitter, &mut submissions, &send(load, connection, responses))?;
         }
     }
     Ok(())

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 const LEAST: f64 = 0.95;
-/// Libraries that are asked for it. net/http has no faster handler to compare with.
+/// Libraries that have one. net/http has no faster handler to compare with.
 const HELD: [&str; 2] = ["fasthttp", "fiber"];
 
 /// The command line.

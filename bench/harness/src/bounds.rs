@@ -3,7 +3,7 @@
 use super::compare::Comparison;
 use super::statistics::Spread;
 
-/// What is compared.
+/// The figure that a bound compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// CPU per request over that of the better floor.
@@ -62,7 +62,7 @@ pub struct Bound {
 pub enum Verdict {
     Met,
     Missed,
-    /// Somebody it needs is not on this machine, or the row was left out.
+    /// A program it needs is not on this machine, or the row was left out.
     NotMeasured(String),
 }
 

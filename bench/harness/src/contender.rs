@@ -94,8 +94,8 @@ impl Contender {
         Some(behind(&peers.program(peer), (peer.report?)(load)))
     }
 
-    /// Why there is nothing to count, when it did not end well. A run of ours that broke a gate of
-    /// its own has counters, but it says itself that they are no measurement.
+    /// Why there is nothing to count, when it did not end well. A run of ours that broke one of its
+    /// gates has counters, but they are not a measurement.
     pub fn failure(&self, status: ExitStatus, output: &str, error: &str) -> String {
         match (self, status.code()) {
             (Self::Ceiling(_), Some(NO_MEASUREMENT)) => count::broken_gates(output),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_say_what_becomes_of_a_connection_and_what_lies_below() {
+    fn command_lines_have_the_connection_and_the_layer() {
         let load = Load { reuse: Reuse::Closed, transport: Transport::Tls, ..Load::sample(1) };
         let line = ceiling(&built(), Ours::plain(Driver::Epoll), &load).join(" ");
         assert!(line.contains("-H Connection: close -k http"), "{line}");

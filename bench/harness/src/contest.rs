@@ -1,7 +1,7 @@
 //! `bench rows`: `ceiling` against its peers and against the physical floor.
 //!
-//! What is measured, how, and how to read it: bench/README.md. A row is data in [`rows`], a peer
-//! is data in [`crate::peers`]; the rest is one way from slots to ratios to what is printed.
+//! What is measured, how, and how to read it: bench/README.md. A row is data in [`rows`], a peer is
+//! data in [`crate::peers`]; the rest leads from slots to ratios to the printed table.
 
 use crate::bounds::{Judged, Verdict};
 use crate::compare::{self, Comparison};

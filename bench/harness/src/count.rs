@@ -1,4 +1,4 @@
-//! How many good answers a program says it got, read from what it printed.
+//! The number of good responses that a program reports, read from its output.
 //!
 //! Good means a status of 2xx (or 3xx where a program does not tell them apart). The fixtures are
 //! what the programs printed against `bin/target-fasthttp`; bench/fixtures/README.md says where
@@ -93,17 +93,17 @@ pub fn hey(output: &str) -> Counted {
     const RECORDED_MAX: u64 = 1_000_000;
     let list = output.split_once("Status code distribution:").ok_or("no list of statuses")?.1;
     let of_line = |line: &str| {
-        let (status, answers) = line.trim().strip_prefix('[')?.split_once(']')?;
-        let answers: u64 = answers.trim().strip_suffix(" responses")?.parse().ok()?;
-        Some((status.to_owned(), answers))
+        let (status, responses) = line.trim().strip_prefix('[')?.split_once(']')?;
+        let responses: u64 = responses.trim().strip_suffix(" responses")?.parse().ok()?;
+        Some((status.to_owned(), responses))
     };
     let statuses: Vec<(String, u64)> = list.lines().skip(1).map_while(of_line).collect();
-    if statuses.iter().map(|(_, answers)| answers).sum::<u64>() >= RECORDED_MAX {
+    if statuses.iter().map(|(_, responses)| responses).sum::<u64>() >= RECORDED_MAX {
         return Err("hey forgets the statuses of all responses after the first million".into());
     }
     let good = statuses.iter().filter(|(status, _)| status.starts_with(['2', '3']));
     let seconds = after(output, "Total:").ok_or("no line `Total:`")?;
-    Ok(Count::of(good.map(|(_, answers)| answers).sum(), seconds))
+    Ok(Count::of(good.map(|(_, responses)| responses).sum(), seconds))
 }
 
 /// `ab`. Responses whose length differs from the first are failures to it, and good to us.
@@ -152,7 +152,7 @@ fn real(value: &Value, name: &str) -> Result<f64, String> {
 fn good_statuses(statuses: &Value, name: &str) -> Result<u64, String> {
     let statuses = statuses.as_object().ok_or_else(|| format!("{name} is not an object"))?;
     let good = statuses.iter().filter(|(status, _)| status.starts_with(['2', '3']));
-    good.map(|(status, answers)| number(answers, status)).sum()
+    good.map(|(status, responses)| number(responses, status)).sum()
 }
 
 /// The number that stands right before a text.
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_with_a_bad_status_are_not_counted() {
+    fn responses_with_a_bad_status_are_not_counted() {
         let cases: &[(Read, &str)] = &[
             (wrk, fixture!("wrk-404.txt")),
             (h2load, fixture!("h2load-404.txt")),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_many_lengths_are_good_to_us() {
+    fn responses_of_many_lengths_are_good_to_us() {
         assert_eq!(ab(fixture!("ab-read.txt")).unwrap().requests, 69148);
     }
 

@@ -1,13 +1,13 @@
-//! `bench database`: `/db/read` of the targets beside `pgbench -S -M prepared`.
+//! `bench database`: `/db/read` of the targets compared with `pgbench -S -M prepared`.
 //!
 //! One PostgreSQL, the same CPUs, as many clients, a lookup by key for each response, a prepared
-//! statement. What is not the same: pgbench has a connection for each client and a transaction for
-//! each lookup; `/db/read` sends what has come together in one transaction, on few connections.
+//! statement. The difference: pgbench has a connection for each client and a transaction for each
+//! lookup; `/db/read` sends requests that arrive together in one transaction, on few connections.
 //! `--route /db/read-alone` has a transaction for each lookup, and as many connections as pgbench.
 //!
-//! pgbench has no HTTP in its way: a ratio of 1 says that a request to the target, with the load
-//! generator that makes it, takes the machine as long as a transaction of pgbench. Beside the rate
-//! stands what one costs: the CPU time of client, target and database together.
+//! pgbench has no HTTP: a ratio of 1 means that a request to the target, with the load generator
+//! that makes it, costs the machine as much as a transaction of pgbench. The table also has the
+//! cost of one: the CPU time of client, target and database together.
 
 use crate::count;
 use crate::load::Transport;
@@ -83,7 +83,7 @@ impl Drop for Database {
     }
 }
 
-/// What answers lookups.
+/// The program that serves lookups.
 enum Side {
     Pgbench,
     Target(Server),
@@ -197,8 +197,8 @@ fn of_pgbench(output: &str) -> Result<(u64, f64)> {
         let rest = output.split_once(text)?.1.trim_start();
         rest.split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?.parse::<f64>().ok()
     };
-    let all = after("transactions actually processed:").context("pgbench told no count")?;
-    Ok((all as u64, after("tps =").context("pgbench told no rate")?))
+    let all = after("transactions actually processed:").context("pgbench printed no count")?;
+    Ok((all as u64, after("tps =").context("pgbench printed no rate")?))
 }
 
 fn of_ceiling(output: &str) -> Result<(u64, f64)> {

@@ -1,9 +1,9 @@
 //! `bench guard`: does a build of `ceiling` cost more than an older one?
 //!
-//! Both run once in each round, in an order drawn anew, against the same server. What is compared
-//! is the CPU time per request, and only within rounds: other programs on the machine change both
-//! alike. Rounds are many and short: what disturbs a second of one build does not disturb a second
-//! of the other. The older build may be any that has the options of `ceiling load`.
+//! Both run once in each round, in an order drawn anew, against the same server. The guard compares
+//! the CPU time per request, and only within rounds: other programs on the machine change both
+//! alike. Rounds are many and short, because a disturbance of one second hits one build only. The
+//! older build may be any that has the options of `ceiling load`.
 
 use crate::compare::{self, Comparison};
 use crate::contender::{Build, Contender, Ours};
@@ -138,7 +138,7 @@ fn line(name: &str, compared: &Option<Compared>, limit: f64) -> String {
         return format!("{name:<10} FAILED in every round");
     };
     let Interval { low, high, coverage } = interval;
-    // A bound inside the interval is neither kept nor broken by what was measured.
+    // A bound inside the interval is neither kept nor broken.
     let word = match () {
         () if ratio.median > limit && *low > limit => "SLOWER",
         () if ratio.median > limit => "SLOWER by the median; run more rounds",

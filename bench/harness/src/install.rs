@@ -30,7 +30,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Looks for all peers, and installs missing ones if told to.
+    /// Looks for all peers, and installs missing ones on request.
     pub fn gather(supervisor: &mut Supervisor, setting: &Setting) -> Result<Self> {
         let all: Vec<&Peer> = PEERS.iter().collect();
         Self::gather_only(supervisor, setting, &all)
@@ -62,7 +62,7 @@ impl Peers {
         self.found.contains_key(peer.name)
     }
 
-    /// Where the program of a peer lies.
+    /// Path of the program of a peer.
     pub fn program(&self, peer: &Peer) -> String {
         let found = self.found.get(peer.name);
         found.map_or(peer.name.to_owned(), |found| found.program.to_string_lossy().into_owned())

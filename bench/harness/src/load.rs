@@ -1,16 +1,16 @@
-//! What one contender is asked to do in one slot.
+//! The load of one contender in one slot.
 
 use std::path::PathBuf;
 
-/// What lies between the bytes of HTTP and the socket.
+/// The layer between the bytes of HTTP and the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     Tcp,
-    /// TLS with a certificate that nobody knows.
+    /// TLS with a self-signed certificate.
     Tls,
 }
 
-/// What becomes of a connection after an answer.
+/// Whether a connection stays open after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
     /// It takes the next request.

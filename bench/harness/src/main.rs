@@ -1,4 +1,4 @@
-//! The bench: what `ceiling` costs and claims, beside others, beside the floor and beside its past.
+//! The bench: cost and accuracy of `ceiling`, compared with its peers, the floor and older builds.
 //!
 //! What this room is for: one harness for every measurement that compares programs. It starts
 //! them, lets them run in interleaved rounds and prints ratios.
@@ -52,19 +52,19 @@ const INTERRUPTED: u8 = 130;
 #[derive(Parser)]
 #[command(name = "bench", about = "Compares ceiling with its peers, the floor and its past")]
 enum Command {
-    /// The cost of a request beside the peers and the floor
+    /// The cost of a request, compared with the peers and the floor
     Rows(contest::Options),
     /// The cost of a request of two builds of ceiling, paired
     Guard(guard::Options),
-    /// The targets beside bare handlers of their libraries
+    /// The targets, compared with bare handlers of their libraries
     Bare(bare::Options),
-    /// /db/read of the targets beside pgbench on one PostgreSQL
+    /// /db/read of the targets, compared with pgbench on one PostgreSQL
     Database(database::Options),
-    /// What `ceiling size` predicts for two generators beside what they use
+    /// CPU that `ceiling size` predicts for two generators, and CPU that they use
     Size(size::Options),
-    /// What is predicted of RPS and RFS beside what they do; as root
+    /// Predictions for RPS and RFS, and their measured effect; as root
     Steering(steering::Options),
-    /// What load generators say beside what is true
+    /// Percentiles that load generators report, compared with the true ones
     Truth(truth::Options),
 }
 

@@ -25,7 +25,7 @@ pub const NAME: &str = "memory";
 const FEW: u32 = 50;
 const MANY_MAX: u32 = 20_000;
 const OPEN_FILES_MAX: u32 = 65_536;
-/// Files that a process opens beside its connections.
+/// Files that a process opens on top of its connections.
 const OTHER_FILES: u32 = 100;
 /// One sample of a connection's memory is as good as another; three show that.
 const ROUNDS_MAX: u32 = 3;
@@ -34,7 +34,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// When memory is first looked at in the long run: everything has been used once.
 const EARLY: Duration = Duration::from_secs(10);
-/// As deep as the deepest row: the most answers per second there are.
+/// As deep as the deepest row, for the most responses per second.
 const WATCHED_DEPTH: u32 = 100;
 const DRIVERS: [Driver; 2] = [Driver::Uring, Driver::Epoll];
 
@@ -115,7 +115,7 @@ fn open_files() -> u32 {
     limit.map_or(OPEN_FILES_MAX, |limit| limit.min(OPEN_FILES_MAX.into()) as u32)
 }
 
-/// Runs `ceiling` against a server of its own and looks at its memory all the while.
+/// Runs `ceiling` against a separate server and reads its memory until it ends.
 fn run(bench: &mut Bench, driver: Driver, plan: &Plan) -> Result<Result<Vec<Look>, String>> {
     let line = server::line(Target::Sink, &bench.setting.programs, "127.0.0.1", Path::new(""));
     let line = line.expect("the sink is a program");

@@ -33,7 +33,7 @@ pub struct Programs {
     pub sink: PathBuf,
 }
 
-/// What every command that runs rounds is told.
+/// Options of every command that runs rounds.
 #[derive(Debug, Clone)]
 pub struct Setting {
     pub rounds: u32,
@@ -59,7 +59,7 @@ impl Setting {
     }
 }
 
-/// A seed that nobody chose.
+/// A random seed.
 pub fn drawn_seed() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(1, |since| since.as_micros() as u64)

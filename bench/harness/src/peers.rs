@@ -1,7 +1,7 @@
 //! The load generators of other people: how each is started, counted and had.
 //!
-//! A new peer is one row in [`PEERS`], a function that reads its own count of good answers, and a
-//! fixture with what it printed.
+//! A new peer is one row in [`PEERS`], a function that reads its count of good responses, and a
+//! fixture with its output.
 
 use super::count::{self, Count};
 use super::load::{Load, Reuse, Transport};
@@ -21,7 +21,7 @@ pub enum Source {
     Npm(&'static str),
     Cargo(&'static str),
     Go(&'static str),
-    /// It is measured when somebody has installed it.
+    /// It is measured when it is installed.
     Nowhere,
 }
 
@@ -35,7 +35,7 @@ pub struct Peer {
     pub depth: Depth,
     /// Further arguments for a connection per request; none if it cannot.
     pub closed: Option<&'static [&'static str]>,
-    /// Further arguments for TLS with a certificate that nobody knows; none if it cannot.
+    /// Further arguments for TLS with a self-signed certificate; none if it cannot.
     pub tls: Option<&'static [&'static str]>,
     /// Arguments for a load, in which `{more}` stands for the further ones.
     pub arguments: fn(&Load) -> Words,
@@ -43,11 +43,11 @@ pub struct Peer {
     pub report: Option<fn(&Load) -> Words>,
     /// Reads what it counted from standard output.
     pub count: fn(&str) -> Result<Count, String>,
-    /// What a reader must know of its figures with many requests in flight.
+    /// A note on its figures with many requests in flight.
     pub deep_note: Option<&'static str>,
 }
 
-/// Every peer. The first three are those that bounds speak of most.
+/// Every peer. Most bounds are about the first three.
 pub const PEERS: &[Peer] = &[
     Peer {
         name: "wrk",
@@ -146,7 +146,7 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::One,
         closed: Some(&["-H", "Connection: close"]),
         tls: Some(&[]),
-        // Its loop is open: a rate nobody reaches makes it send whenever it can.
+        // Its loop is open: an unreachable rate makes it send whenever it can.
         arguments: |load| line(load, "{more} -t1 -c{connections} -d{seconds}s -R10000000 {url}"),
         report: None,
         count: count::wrk,

@@ -1,4 +1,4 @@
-//! bench.json: every slot as it was, and what was concluded from them.
+//! bench.json: every slot as measured, and the conclusions.
 
 use super::bounds::{Judged, Verdict};
 use super::compare::{Comparison, Summary, foreign};

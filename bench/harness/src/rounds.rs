@@ -1,8 +1,8 @@
-//! Interleaved rounds: everybody once per round, in a random order, against the same server.
+//! Interleaved rounds: each contender once per round, in a random order, against the same server.
 //!
 //! Machines drift, and neighbours come and go. What ran in the same round had the same weather,
-//! so ratios are taken within rounds; and since the order is drawn anew each time, nobody always
-//! runs behind the same other.
+//! so ratios are taken within rounds; and since the order is drawn anew each time, no contender
+//! always follows the same other.
 
 use super::contender::{Contender, last_line};
 use super::count::Count;
@@ -63,7 +63,7 @@ struct Stage {
 }
 
 impl Bench {
-    /// A file that nobody needs afterwards.
+    /// A temporary file.
     pub fn scratch(&self, name: &str) -> PathBuf {
         self.setting.scratch().join(name)
     }
@@ -157,7 +157,7 @@ impl Bench {
         Ok(ran.try_into().unwrap_or_else(|_| unreachable!("one for each line")))
     }
 
-    /// Starts a server; several may run at a time, each with a name of its own.
+    /// Starts a server; several may run at a time, under different names.
     pub fn serve(&mut self, name: &str, line: Words) -> Result<Server> {
         let folder = self.scratch(name);
         std::fs::create_dir_all(&folder)?;
@@ -244,7 +244,7 @@ impl Bench {
         let load = Load { slot_ms: 1_000, ..load.clone() };
         std::fs::write(self.scratch("target.txt"), format!("GET {}\n", load.url))?;
         if load.transport == Transport::Tls {
-            // The floor speaks no TLS; whoever comes first finds the server cold.
+            // The floor has no TLS, and the first contender finds the server cold.
             return Ok(());
         }
         let floor = Contender::Floor(super::contender::Driver::Epoll);
@@ -315,7 +315,7 @@ impl Stage {
         }
     }
 
-    /// CPU time so far of what belongs to the row beside the client.
+    /// CPU time so far of the processes of the row other than the client.
     fn others_cpu_time(&self) -> Duration {
         let server = self.server.as_ref().map(|server| machine::cpu_time(server.process()));
         let napi = self.namespaces.as_ref().map(Namespaces::napi_cpu_time);
@@ -369,7 +369,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     #[test]
-    fn foreign_time_is_what_nobody_accounts_for() {
+    fn foreign_time_is_what_no_process_accounts_for() {
         let ms = Duration::from_millis;
         let exit =
             Exit { status: std::process::ExitStatus::from_raw(0), user: ms(100), system: ms(500) };

@@ -15,8 +15,8 @@ pub enum Target {
     Sink,
     /// The responder of the floor, so that the server is not the wall.
     Floor,
-    /// Nothing is asked: the null driver answers itself.
-    Nobody,
+    /// No server: the null driver makes the responses.
+    None,
 }
 
 /// Whether a server lets a client continue an earlier TLS session.
@@ -35,7 +35,7 @@ pub enum Place {
     Veth,
 }
 
-/// What is divided by the requests.
+/// The figure that is divided by the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
     /// User and kernel time of the client's process and its children.
@@ -103,7 +103,7 @@ const TLS: Row = Row {
 };
 
 const NULL: Row = Row {
-    target: Target::Nobody,
+    target: Target::None,
     path: "",
     driver: Driver::Null,
     bounds: &[Bound::at_least(Measure::RequestsPerCpuSecond, 10e6)],
@@ -189,13 +189,13 @@ impl Row {
         Contender::Ceiling(Ours::plain(self.driver))
     }
 
-    /// Everybody who takes part, in the order of the table.
+    /// All contenders, in the order of the table.
     pub fn contenders(&self, peers: &Peers) -> Vec<Contender> {
-        if self.target == Target::Nobody {
+        if self.target == Target::None {
             return vec![self.subject()];
         }
         let both = [Driver::Uring, Driver::Epoll];
-        // The floor keeps its connections and speaks no TLS.
+        // The floor keeps its connections and has no TLS.
         let has_floor = self.reuse == Reuse::Kept && self.transport == Transport::Tcp;
         let floors = both.map(Contender::Floor).into_iter().filter(|_| has_floor);
         let ours = both.map(|driver| Contender::Ceiling(Ours::plain(driver)));
@@ -217,7 +217,7 @@ mod tests {
     use crate::peers;
 
     #[test]
-    fn names_are_unique_and_bounds_speak_of_peers_that_exist() {
+    fn names_are_unique_and_bounds_name_existing_peers() {
         for (index, row) in ROWS.iter().enumerate() {
             assert!(ROWS[..index].iter().all(|other| other.name != row.name));
             for bound in row.bounds {

@@ -25,7 +25,7 @@ pub struct Server {
     stdout: PathBuf,
 }
 
-/// The command line of a target on a free port of an address; none for nobody.
+/// The command line of a target on a free port of an address; none without a server.
 pub fn line(target: Target, programs: &Programs, ip: &str, certificates: &Path) -> Option<Words> {
     let line = |program: &Path, arguments: &[&str]| {
         let program = program.to_string_lossy().into_owned();
@@ -43,12 +43,12 @@ pub fn line(target: Target, programs: &Programs, ip: &str, certificates: &Path) 
         }
         Target::Sink => line(&programs.sink, &["--addr", ip, "--port", "0", "--threads", "1"]),
         Target::Floor => line(&programs.floor, &["--serve", &format!("{ip}:0")]),
-        Target::Nobody => None,
+        Target::None => None,
     }
 }
 
 impl Server {
-    /// Starts a target and waits until it answers.
+    /// Starts a target and waits until it responds.
     pub fn start(supervisor: &mut Supervisor, line: Words, scratch: &Path) -> Result<Self> {
         let (stdout, stderr) = (scratch.join("server.stdout"), scratch.join("server.stderr"));
         let name = line.join(" ");
@@ -128,6 +128,6 @@ mod tests {
         let sink = "bin/target-sink --addr 10.0.0.2 --port 0 --threads 1";
         assert_eq!(line(Target::Sink).as_deref(), Some(sink));
         assert_eq!(line(Target::Floor).as_deref(), Some("bin/floor --serve 10.0.0.2:0"));
-        assert_eq!(line(Target::Nobody), None);
+        assert_eq!(line(Target::None), None);
     }
 }

@@ -1,8 +1,8 @@
 //! `bench size`: does the cost that `ceiling size` takes from one full generator hold for two?
 //!
 //! One process has all connections, then two have half of them each, in turn on the same CPU. The
-//! size is asked for the rate that the two reached. Printed is the CPU time they used over the CPU
-//! time that was predicted.
+//! prediction is for the rate that the two reached. The command prints the CPU time they used over
+//! the predicted CPU time.
 
 use crate::load::Transport;
 use crate::options::{self, Missing, Programs, Setting};
@@ -64,7 +64,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One round: CPU time used over CPU time predicted, or why the size could not be told.
+/// One round: CPU time used over CPU time predicted, or why there is no prediction.
 fn measure(
     bench: &mut Bench,
     program: &str,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// Raw counters of a slot that went well.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Measured {
-    /// Good answers, as counted by the contender.
+    /// Good responses, as counted by the contender.
     pub requests: u64,
     /// CPU time of the client's process and its children.
     pub user_ns: u64,
@@ -68,7 +68,7 @@ impl Measured {
         self.user_ns as f64 / self.process_ns() as f64
     }
 
-    /// How much of one CPU somebody else had.
+    /// Share of one CPU that other programs used.
     pub fn foreign_share(&self) -> f64 {
         self.foreign_ns as f64 / self.elapsed_ns as f64
     }

@@ -41,8 +41,8 @@ pub fn ratios(above: &[Option<f64>], below: &[Option<f64>]) -> Vec<f64> {
     pairs.filter_map(|(above, below)| Some((*above)? / (*below)?)).collect()
 }
 
-/// Where the median of what was sampled lies, whatever its distribution is: between two of the
-/// values in order (Hollander and Wolfe 1999, 3.6).
+/// An interval for the median that holds for any distribution: between two of the ordered values
+/// (Hollander and Wolfe 1999, 3.6).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     pub low: f64,
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_lies_in_the_middle() {
+    fn the_median_is_in_the_middle() {
         let spread = |values: &[f64]| Spread::of(values.iter().copied());
         assert_eq!(spread(&[]), None);
         assert_eq!(spread(&[3.0]).unwrap().median, 3.0);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_lies_between_values_in_order() {
+    fn an_interval_is_between_ordered_values() {
         let of = |count: u32| Interval::of_median((1..=count).rev().map(f64::from).collect());
         assert_eq!(of(0), None);
         let interval = of(9).unwrap();

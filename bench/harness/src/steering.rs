@@ -1,4 +1,4 @@
-//! `bench steering`: does what is said before turning a knob come true?
+//! `bench steering`: whether the predictions for a knob come true.
 //!
 //! RPS and RFS are predicted from a run and then measured, once where one CPU full of receive
 //! softirq is the wall and once where it is not. Two hosts are namespaces joined by a veth pair of
@@ -67,7 +67,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A scene that is set up: both hosts, the server and the probe beside it.
+/// A scene that is set up: both hosts, the server and its probe.
 struct Scene<'b> {
     bench: &'b mut Bench,
     hosts: Namespaces,
@@ -131,7 +131,7 @@ impl<'b> Scene<'b> {
         let flags = ["--listen", &listen, "--token-file", &token, "--allow-tune", "--journal"];
         let line = [&[&*ceiling, "probe", "serve"][..], &flags, &[&*journal]].concat();
         let stdout = self.bench.scratch("probe.stdout");
-        let line = self.hosts.beside_server(words(&line));
+        let line = self.hosts.in_server_namespace(words(&line));
         self.bench.supervisor.start(line, &stdout, &self.bench.scratch("probe.stderr"))?;
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
@@ -216,7 +216,7 @@ impl<'b> Scene<'b> {
         let printed = self.tune(&[&["apply", "--json"][..], &what].concat())?;
         let printed: Value = serde_json::from_str(&printed)?;
         let transaction = printed["transaction"].as_str();
-        Ok(transaction.context("`tune apply` told no transaction")?.to_owned())
+        Ok(transaction.context("`tune apply` printed no transaction")?.to_owned())
     }
 
     fn tune(&mut self, arguments: &[&str]) -> Result<String> {

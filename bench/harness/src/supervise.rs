@@ -1,8 +1,8 @@
 //! Processes: started, waited for with their CPU time, and never left behind.
 //!
 //! One channel carries both the end of a process and Ctrl-C, so waiting costs nothing: a harness
-//! that looked around every few milliseconds would take CPU from what it measures. Each process
-//! leads a group of its own, which is killed as a whole.
+//! that polled every few milliseconds would take CPU from its contenders. Each process leads its
+//! own group, which is killed as a whole.
 
 use super::words::{Words, bound_to_us};
 use anyhow::{Context, Result, bail};
@@ -27,7 +27,7 @@ pub struct Exit {
     pub system: Duration,
 }
 
-/// Somebody pressed Ctrl-C, or asked for the end in another way.
+/// The user pressed Ctrl-C, or sent another signal to end.
 #[derive(Debug)]
 pub struct Interrupted;
 
@@ -90,7 +90,7 @@ impl Supervisor {
                 user: used.rusage.utime,
                 system: used.rusage.stime,
             });
-            // Nobody listens any more when the harness is on its way out.
+            // The receiver is gone when the harness is about to exit.
             let _ = sender.send(Event::Exited { process, exit });
         });
         Ok(process)

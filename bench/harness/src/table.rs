@@ -33,7 +33,7 @@ pub fn row(result: &RowResult, rounds: u32, judged: &[Judged]) -> String {
     text + &notes(result.row, &plain) + &bounds(judged)
 }
 
-/// What a reader must know of some of the figures.
+/// Notes on the figures.
 fn notes(row: &Row, summaries: &[&Summary]) -> String {
     let is_there = |name| summaries.iter().any(|summary| summary.contender == name);
     let deep = PEERS.iter().filter(|peer| row.depth > 1 && is_there(peer.name));

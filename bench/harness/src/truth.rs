@@ -1,8 +1,8 @@
 //! `bench truth`: do load generators tell the truth?
 //!
 //! A sink that stalls for 100 ms in every second makes each request wait for a time that follows
-//! from when it was planned. So the true percentiles can be computed, and what each generator says
-//! is put beside them. A second part asks whether `ceiling` releases requests when they are due.
+//! from when it was planned. So the true percentiles can be computed and compared with those of
+//! each generator. A second part checks whether `ceiling` sends requests when they are due.
 
 mod arguments;
 mod gaps;
@@ -253,7 +253,8 @@ mod tests {
         Ask { url: String::new(), rate: 1_000, connections: 64, seconds: 20, scratch }
     }
 
-    /// A generator that pauses while the server does is not believed: the truth is in its plan.
+    /// A generator that pauses with the server does not change the truth, which follows from the
+    /// plan.
     #[test]
     fn the_truth_of_a_fixed_rate_does_not_depend_on_who_paused() {
         let all: Vec<u64> = (0..20_000).map(|index| 550_000_000 + index * 1_000_000).collect();

@@ -1,12 +1,12 @@
 //! Two hosts on one machine: two network namespaces, joined by a veth pair.
 //!
-//! Without more, what a host receives over veth is worked off on the CPU of the sender, so the
-//! client would pay for the server. Threaded NAPI gives each side a kernel thread of its own,
+//! By default the sender's CPU processes the packets that a host receives over veth, so the client
+//! would pay for the server. Threaded NAPI gives each side its own kernel thread,
 //! and each is pinned to its side's CPU. GRO has to be on, because veth only then has a NAPI
 //! instance, and TSO off, because a packet of a sender with TSO goes the other way all the same
-//! (`veth_skb_is_eligible_for_gro` in drivers/net/veth.c). Congestion control is Reno, the only
-//! one that a new namespace may always set: the default of a machine may be BBR, whose pacing
-//! timers would be a wall of their own.
+//! (`veth_skb_is_eligible_for_gro` in drivers/net/veth.c). Congestion control is Reno, the only one
+//! that a new namespace may always set: the default of a machine may be BBR, whose pacing timers
+//! would be another wall.
 
 use super::machine;
 use super::words::{Words, in_namespace, pinned, words};
@@ -82,13 +82,13 @@ impl Namespaces {
     }
 
     /// The program in the server's namespace, on any CPU.
-    pub fn beside_server(&self, program: Words) -> Words {
+    pub fn in_server_namespace(&self, program: Words) -> Words {
         in_namespace(&self.server.namespace, program)
     }
 
     /// Runs a short command on the server's host.
     pub fn configure_server(&self, line: Words) -> Result<()> {
-        run(&self.beside_server(line))
+        run(&self.in_server_namespace(line))
     }
 
     /// The interface of the server.
@@ -237,7 +237,8 @@ ip netns exec ceiling-bench-77-c sh -c echo reno > /proc/sys/net/ipv4/tcp_conges
     fn names_fit_the_longest_process_id() {
         let [client, server] = hosts(4_194_304, 1, 0);
         assert_ne!(client.nic, server.nic);
-        // Interfaces have 15 characters at most, and so does what is left of a thread's name.
+        // Names of interfaces have 15 characters at most, and the kernel cuts names of threads to
+        // as many.
         assert!(client.nic.len() <= 15 && napi_name(&client).len() <= 15);
     }
 

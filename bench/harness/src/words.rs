@@ -1,4 +1,4 @@
-//! Command lines as lists of words, and what is put in front of them.
+//! Command lines as lists of words, and the wrappers in front of them.
 //!
 //! Every prefix ends in `exec`, so the process that is started is, in the end, the program itself:
 //! its CPU time, its memory and its process id are the ones that are read.

@@ -5,7 +5,7 @@ use crate::exit::Code;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use model::secret::{self, Secrets};
-use plan::{Asked, Kind};
+use plan::{Kind, LoadCommand};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,9 +28,11 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     #[command(flatten)]
-    Asked(Asked),
+    Load(LoadCommand),
     /// Does this knob, version or flag help: walks the cells of a plan.
     Run(cmd::run::Run),
+    /// What is kept: lists runs and experiments, and removes old ones.
+    Runs(cmd::runs::Runs),
     /// Draws a run that was stored, in any format.
     Show(cmd::show::Show),
     /// Two stored runs side by side: what differs in figures, settings and profiles.
@@ -43,6 +45,8 @@ pub enum Command {
     Size(cmd::size::Size),
     /// What to try next: every knob by what a stored run says of it; which advice was right.
     Advise(cmd::advise::Advise),
+    /// Is this host fit to measure on: what would disturb a measurement, and how to change it.
+    Doctor(cmd::doctor::Doctor),
     /// Prints completions for a shell.
     Completions(cmd::completions::Completions),
     /// Writes manual pages, one for each command.
@@ -153,11 +157,12 @@ mod tests {
         let arguments = loads.iter().flat_map(|command| command.get_arguments());
         let all: BTreeSet<&str> = arguments.filter_map(|one| one.get_long()).collect();
         let needs: Vec<_> = all.iter().copied().filter(|name| !plan::is_harmless(name)).collect();
-        let set_by_run = ["json", "out", "quiet", "runs", "server-pid"];
+        let set_by_run =
+            ["json", "junit", "keep-runs", "out", "quiet", "runs", "server-pid", "summary"];
         let needs: Vec<_> = needs.into_iter().filter(|name| !set_by_run.contains(name)).collect();
-        let expected = "body-file cacert cert confirm confirm-route connect-to key \
-                        may-touch-server probe probe-pin probe-token-file profile proxy replay \
-                        resolve runtime targets unix-socket";
+        let expected = "auth-env bearer-file body-file cacert cert confirm confirm-route \
+                        connect-to key may-touch-server probe probe-pin probe-token-file profile \
+                        proxy replay resolve runtime sample-failures targets unix-socket";
         assert_eq!(needs.join(" "), expected);
     }
 

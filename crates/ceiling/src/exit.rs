@@ -1,10 +1,8 @@
 //! Exit codes, and why a command failed.
 
 use lab::LabError;
-use model::claim::Claim;
-use model::objective::ObjectiveStanding;
-use model::run::{Outcome, Point, Record};
-use model::verdict::Named;
+use model::ending::Ending;
+use model::run::Record;
 use plan::{Refusal, Usage};
 use remote::FarError;
 use std::process::ExitCode;
@@ -36,44 +34,34 @@ impl From<Code> for ExitCode {
     }
 }
 
-impl Code {
-    /// The code of a run that was made. The measurement is not valid only when the figure that
-    /// the command exists for is not known, or is that of the generator; a strict one also when
-    /// any gate of a level is broken.
-    pub fn of(record: &Record, strictness: Strictness) -> Self {
-        let is_strict = strictness == Strictness::EveryGate;
-        match record.outcome {
-            Outcome::Interrupted => return Self::Interrupted,
-            Outcome::TargetLost => return Self::Unreachable,
-            Outcome::Complete if was_silent(record) => return Self::Unreachable,
-            Outcome::Complete => {}
-        }
-        // A search needs trials that miss, and those break gates.
-        if let Some(search) = &record.search {
-            let rate = search.answer.as_ref().map(|answer| answer.rate);
-            return match (rate, record.claim()) {
-                (None, _) => Self::Internal,
-                (_, Claim::OfGenerator | Claim::NotKnown(_)) => Self::NotValid,
-                (Some(Some(_)), Claim::Known) => Self::Good,
-                (Some(None), Claim::Known) => Self::Unmet,
-            };
-        }
-        match ObjectiveStanding::of(&record.expectations) {
-            _ if !record.claim().is_known() => Self::NotValid,
-            _ if is_strict && !record.holds_all_gates() => Self::NotValid,
-            ObjectiveStanding::Met => Self::Good,
-            ObjectiveStanding::Missed | ObjectiveStanding::Undecided => Self::Unmet,
+impl From<Ending> for Code {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Good => Self::Good,
+            Ending::Unmet => Self::Unmet,
+            Ending::NotValid => Self::NotValid,
+            Ending::Unreachable => Self::Unreachable,
+            Ending::Interrupted => Self::Interrupted,
+            Ending::NoAnswer => Self::Internal,
         }
     }
 }
 
-/// Which broken gates make a measurement not valid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strictness {
-    /// Those that leave nothing of the figure that was asked for.
-    OfFigure,
-    /// Every one.
-    EveryGate,
+impl Code {
+    /// Every code with what it means, in the order of their numbers.
+    pub const ALL: [(Self, &str); 7] = [
+        (Self::Good, "The measurement is good, and every expectation holds."),
+        (Self::Internal, "ceiling itself failed, for example to write a file."),
+        (Self::Usage, "The command line, or a file named on it, is wrong."),
+        (Self::Unmet, "An expectation was missed or could not be decided."),
+        (
+            Self::NotValid,
+            "The measurement is not valid: the figure that was asked for is not known, or is that \
+             of the generator; with --strict, any check failed.",
+        ),
+        (Self::Unreachable, "The target or the probe does not respond, or a cell failed."),
+        (Self::Interrupted, "Interrupted; partial results were written."),
+    ];
 }
 
 /// Says in one line which terms are missed and which undecided.
@@ -81,16 +69,10 @@ pub fn unmet(record: &Record) -> String {
     let open = record.expectations.iter().filter(|term| term.met != Some(true));
     let shown = open.map(|term| {
         let word = if term.met.is_some() { "missed" } else { "undecided" };
-        format!("{} {word}: {}", term.term, term.why)
+        let margin = term.margin().map_or(String::new(), |margin| format!(", {margin}"));
+        format!("{} {word}: {}{margin}", term.term, term.why)
     });
     shown.collect::<Vec<_>>().join("; ")
-}
-
-/// Whether no response came at all, good or bad, and no limit explains it.
-fn was_silent(record: &Record) -> bool {
-    record.verdict.wall == Named::Unknown
-        && !record.points.is_empty()
-        && record.points.iter().all(Point::is_silent)
 }
 
 /// Why a command did not do what it should.

@@ -12,6 +12,7 @@ mod rerun;
 mod session;
 mod signals;
 
+mod ci;
 mod outputs;
 mod screen;
 
@@ -47,14 +48,16 @@ fn main() -> ExitCode {
 
 fn carry_out(command: cli::Command, words: &[String]) -> Result<Code, Failure> {
     match command {
-        cli::Command::Asked(command) => session::run(&command, words),
+        cli::Command::Load(command) => session::run(&command, words),
         cli::Command::Run(command) => cmd::run::run(command),
+        cli::Command::Runs(command) => cmd::runs::run(command),
         cli::Command::Show(command) => cmd::show::run(command),
         cli::Command::Compare(command) => cmd::compare::run(command),
         cli::Command::Tune(command) => cmd::tune::run(command),
         cli::Command::Probe(command) => cmd::probe::run(command),
         cli::Command::Advise(command) => cmd::advise::run(command),
         cli::Command::Size(command) => cmd::size::run(command),
+        cli::Command::Doctor(command) => cmd::doctor::run(&command),
         cli::Command::Completions(command) => cmd::completions::run(&command),
         cli::Command::Man(command) => cmd::man::run(&command),
         cli::Command::Reference => cmd::man::reference(),

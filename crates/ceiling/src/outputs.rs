@@ -11,17 +11,16 @@ use std::path::{Path, PathBuf};
 /// Names that are tried for a draft.
 const DRAFTS_MAX: u32 = 100;
 
-/// One file to write.
-struct Output {
+/// One file that is replaced whole. A draft that was not finished is removed.
+pub struct Replaced {
     path: PathBuf,
-    format: Format,
     /// Where it is written first; nothing for a target that is no regular file.
     draft: Option<PathBuf>,
     file: File,
 }
 
-/// All files of a command. Drafts that were not finished are removed.
-pub struct Outputs(Vec<Output>);
+/// All files of a command.
+pub struct Outputs(Vec<(Format, Replaced)>);
 
 impl Outputs {
     /// The first file of a format, as typed.
@@ -45,7 +44,7 @@ impl Outputs {
             places.push(place);
             let format = Format::of(path.as_path())
                 .map_err(|error| Failure::Usage(format!("-o {}: {error}", path.display())))?;
-            outputs.0.push(open(path, format)?);
+            outputs.0.push((format, Replaced::open("-o", path)?));
         }
         Ok(outputs)
     }
@@ -56,29 +55,59 @@ impl Outputs {
     }
 
     /// Writes every file with what its format asks for.
-    pub fn write_bytes(mut self, render: &dyn Fn(Format) -> Vec<u8>) -> Result<(), Failure> {
-        for mut output in std::mem::take(&mut self.0) {
-            let bytes = render(output.format);
-            let written = output.file.write_all(&bytes).and_then(|()| output.file.flush());
-            let moved = written.and_then(|()| match &output.draft {
-                Some(draft) => fs::rename(draft, &output.path),
-                None => Ok(()),
-            });
-            if let Err(error) = moved {
-                if let Some(draft) = &output.draft {
-                    let _ = fs::remove_file(draft);
-                }
-                let path = output.path.display();
-                return Err(Failure::File(format!("cannot write {path}: {error}")));
-            }
-        }
-        Ok(())
+    pub fn write_bytes(self, render: &dyn Fn(Format) -> Vec<u8>) -> Result<(), Failure> {
+        self.0.into_iter().try_for_each(|(format, file)| file.write(&render(format)))
     }
 }
 
-impl Drop for Outputs {
+impl Replaced {
+    /// Opens it, so that a wrong path is known before any load runs.
+    pub fn open(option: &str, path: &Path) -> Result<Self, Failure> {
+        let error = |error: std::io::Error| {
+            Failure::Usage(format!("{option} {}: cannot write there: {error}", path.display()))
+        };
+        let is_special = fs::metadata(path).is_ok_and(|data| !data.is_file());
+        if is_special {
+            // A device or pipe: nothing to replace.
+            let file = OpenOptions::new().write(true).open(path).map_err(error)?;
+            return Ok(Self { path: path.to_path_buf(), draft: None, file });
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Of several that are in the way each was left by a process that had our number, or
+        // planted.
+        for attempt in 0..DRAFTS_MAX {
+            let draft =
+                path.with_file_name(format!(".{name}.{}-{attempt}.part", std::process::id()));
+            match File::create_new(&draft) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                made => {
+                    let (path, draft) = (path.to_path_buf(), Some(draft));
+                    return Ok(Self { path, draft, file: made.map_err(error)? });
+                }
+            }
+        }
+        Err(error(ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Writes it whole, or leaves what was there.
+    pub fn write(mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = self.file.write_all(bytes).and_then(|()| self.file.flush());
+        let moved = written.and_then(|()| match &self.draft {
+            Some(draft) => fs::rename(draft, &self.path),
+            None => Ok(()),
+        });
+        if moved.is_ok() {
+            self.draft = None;
+        }
+        moved.map_err(|error| {
+            Failure::File(format!("cannot write {}: {error}", self.path.display()))
+        })
+    }
+}
+
+impl Drop for Replaced {
     fn drop(&mut self) {
-        for draft in self.0.iter().filter_map(|output| output.draft.as_ref()) {
+        if let Some(draft) = &self.draft {
             let _ = fs::remove_file(draft);
         }
     }
@@ -93,31 +122,6 @@ fn place_of(path: &Path) -> PathBuf {
     };
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
     folder.join(path.file_name().unwrap_or_default())
-}
-
-fn open(path: &Path, format: Format) -> Result<Output, Failure> {
-    let error = |error: std::io::Error| {
-        Failure::Usage(format!("-o {}: cannot write there: {error}", path.display()))
-    };
-    let is_special = fs::metadata(path).is_ok_and(|data| !data.is_file());
-    if is_special {
-        // A device or pipe: nothing to replace.
-        let file = OpenOptions::new().write(true).open(path).map_err(error)?;
-        return Ok(Output { path: path.to_path_buf(), format, draft: None, file });
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Of several that are in the way each was left by a process that had our number, or planted.
-    for attempt in 0..DRAFTS_MAX {
-        let draft = path.with_file_name(format!(".{name}.{}-{attempt}.part", std::process::id()));
-        match File::create_new(&draft) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            made => {
-                let (path, draft, file) = (path.to_path_buf(), Some(draft), made.map_err(error)?);
-                return Ok(Output { path, format, draft, file });
-            }
-        }
-    }
-    Err(error(ErrorKind::AlreadyExists.into()))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The command of a run as one would type it again: as it was, with one option changed, or another
 //! that sends the same requests.
 //!
-//! In: the words of a record, without their secrets, and what a verdict proposes. Out: commands that
-//! a shell takes as they are, with a variable in the place of each secret. Never: an option that is
-//! given twice, or what our own command line would not take.
+//! In: the words of a record, without their secrets, and what a verdict proposes. Out: commands
+//! that a shell takes as they are, with a variable in the place of each secret. Never: an option
+//! that is given twice, or what our own command line would not take.
 
 use crate::cli::Cli;
 use clap::CommandFactory;
@@ -14,7 +14,8 @@ use model::wall::Side;
 
 /// What is about one run and its files only.
 const FLAGS: &[&str] = &["--json", "--quiet", "-q"];
-const VALUED: &[&str] = &["--server-pid", "--runs", "--out", "-o"];
+const VALUED: &[&str] =
+    &["--server-pid", "--runs", "--keep-runs", "--out", "-o", "--junit", "--summary"];
 /// Options that say how long the load is.
 const LENGTHS: &[&str] = &["--duration", "-d", "--requests", "-n"];
 /// Shapes of the rate with an end of their own, which a duration would contradict.
@@ -33,6 +34,8 @@ const LEFT: &[&str] = &[
     "duration",
     "expect",
     "json",
+    "junit",
+    "keep-runs",
     "latency",
     "max-connections",
     "may-touch-server",
@@ -53,6 +56,7 @@ const LEFT: &[&str] = &[
     "steps",
     "strict",
     "subscribers",
+    "summary",
     "verbose",
     "visits",
     "warmup",

@@ -1,24 +1,53 @@
 //! One run from the words that ask for it to its outputs: what all commands with load share.
 
-use crate::exit::{self, Code, Failure, Strictness};
+use crate::ci::Ci;
+use crate::cmd::runs;
+use crate::exit::{self, Code, Failure};
 use crate::outputs::Outputs;
 use crate::rerun;
 use crate::screen::{Screen, detail, style};
 use crate::signals::stop_flag;
 use lab::{Logs, ThisHost};
+use model::ending::Strictness;
 use model::event::Event;
 use model::load::{ServerProcess, Trial};
 use model::root::Root;
 use model::run::Run;
-use model::secret::Secrets;
+use model::secret::{self, Secrets};
 use plan::{Ask, Options};
 use report::Detail;
+use report::ci::{Report, markdown};
 use std::io::{self, Write, stdout};
 use std::path::Path;
 use store::{Readings, StoreError, Writer};
 
 /// Runs a trial and writes everything that was asked for. `words` are those of the command line.
 pub fn run(asked: &dyn Ask, words: &[String]) -> Result<Code, Failure> {
+    let options = asked.options();
+    let ci = Ci::open(&options.ci)?;
+    match measured(asked, words) {
+        Ok((run, code)) => {
+            let report = Report::of_run(&run, strictness(options));
+            ci.write(&report, &markdown::of_run(&run, &report))?;
+            code
+        }
+        Err(failure) => {
+            let word = words.get(1).map_or("load", String::as_str);
+            let url = options.url.as_ref().map_or("", |url| url.0.as_str());
+            let title = secret::text(format!("ceiling {word} {url}").trim_end());
+            let why = secret::without(&failure.to_string(), &Secrets::of_command(words));
+            ci.write_failure(&title, &why);
+            Err(failure)
+        }
+    }
+}
+
+fn strictness(options: &Options) -> Strictness {
+    if options.strict { Strictness::EveryGate } else { Strictness::OfFigure }
+}
+
+/// The run, and how the command ends with it; an error is why there is none.
+fn measured(asked: &dyn Ask, words: &[String]) -> Result<(Run, Result<Code, Failure>), Failure> {
     let (options, trial) = (asked.options(), &asked.trial(&ThisHost)?);
     if let Some(warning) = plan::unexpanded(options, &trial.requests) {
         let _ = writeln!(io::stderr(), "ceiling: {warning}");
@@ -71,13 +100,29 @@ pub fn run(asked: &dyn Ask, words: &[String]) -> Result<Code, Failure> {
         run.readings = logs.near.load()?;
         run.server_readings = logs.far.as_ref().map_or(Ok(Vec::new()), Readings::load)?;
     }
-    // What can still be delivered is delivered; the first failure is told at the end.
-    let printed = print(&run, options);
-    let written = outputs.write(&run);
-    let stored = writer.map(|writer| writer.finish(&run)).transpose();
+    let code = delivered(&run, options, outputs, writer, store_failure);
+    Ok((run, code))
+}
+
+/// Prints and writes a run. What can still be delivered is delivered; the first failure is told at
+/// the end.
+fn delivered(
+    run: &Run,
+    options: &Options,
+    outputs: Outputs,
+    writer: Option<Writer>,
+    store_failure: Option<StoreError>,
+) -> Result<Code, Failure> {
+    let printed = print(run, options);
+    let written = outputs.write(run);
+    let stored = writer.map(|writer| writer.finish(run)).transpose();
     if let (Ok(Some(path)), false) = (&stored, options.quiet || options.json) {
         let shown = path.parent().unwrap_or(path).display();
         let _ = writeln!(io::stderr(), "ceiling: run kept in {shown}");
+    }
+    let removed = if let Ok(Some(_)) = &stored { runs::cap(options) } else { None };
+    if let (Some(removed), false) = (removed, options.quiet) {
+        let _ = writeln!(io::stderr(), "ceiling: {removed}");
     }
     printed?;
     written?;
@@ -85,8 +130,7 @@ pub fn run(asked: &dyn Ask, words: &[String]) -> Result<Code, Failure> {
     if let Some(error) = store_failure {
         return Err(error.into());
     }
-    let strictness = if options.strict { Strictness::EveryGate } else { Strictness::OfFigure };
-    let code = Code::of(&run.record, strictness);
+    let code = Code::from(run.record.ending(strictness(options)));
     let is_expected = !run.record.expectations.is_empty();
     if code == Code::Unmet && is_expected {
         let _ = writeln!(io::stderr(), "ceiling: {}", exit::unmet(&run.record));

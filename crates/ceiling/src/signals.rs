@@ -28,12 +28,12 @@ enum Act {
 
 /// Counts signals.
 #[derive(Debug, Default)]
-struct Asked {
+struct SignalCounts {
     stop: Arc<AtomicBool>,
     told: AtomicBool,
 }
 
-impl Asked {
+impl SignalCounts {
     fn act(&self, is_touched: bool) -> Act {
         if !self.stop.swap(true, Ordering::SeqCst) {
             return Act::Wait;
@@ -49,7 +49,7 @@ impl Asked {
 /// Set by the first signal, so that the run ends in order; the second ends the program at once.
 /// While an experiment has changed a server or a host it does not: the run puts it back and ends.
 pub fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let asked = Arc::new(Asked::default());
+    let asked = Arc::new(SignalCounts::default());
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         handle(signal, &asked)
             .map_err(|error| Failure::File(format!("cannot handle signals: {error}")))?;
@@ -73,7 +73,7 @@ fn is_changed() -> bool {
     tune::is_changed() || lab::experiment::is_turned()
 }
 
-fn handle(signal: c_int, asked: &Arc<Asked>) -> Result<(), Error> {
+fn handle(signal: c_int, asked: &Arc<SignalCounts>) -> Result<(), Error> {
     let asked = Arc::clone(asked);
     let handler = move || match asked.act(is_changed()) {
         Act::Wait => {}
@@ -94,12 +94,12 @@ mod tests {
 
     #[test]
     fn the_second_signal_ends_at_once_unless_a_server_is_changed() {
-        let asked = Asked::default();
+        let asked = SignalCounts::default();
         assert_eq!(asked.act(false), Act::Wait);
         assert!(asked.stop.load(Ordering::SeqCst));
         assert_eq!(asked.act(false), Act::End);
 
-        let asked = Asked::default();
+        let asked = SignalCounts::default();
         let acts = [true, true, true, true].map(|is_touched| asked.act(is_touched));
         assert_eq!(acts, [Act::Wait, Act::Tell, Act::Wait, Act::Wait], "told once");
         assert_eq!(asked.act(false), Act::End, "it is as it was");

@@ -2,9 +2,9 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use serde_json::Value;
-use wire::sse::{Event, Sse};
+use wire::sse::{Sse, StreamEvent};
 
-fn events(stream: &[u8], piece_max: usize) -> Vec<Event> {
+fn events(stream: &[u8], piece_max: usize) -> Vec<StreamEvent> {
     let (mut sse, mut events) = (Sse::new(), Vec::new());
     for piece in stream.chunks(piece_max) {
         sse.receive(piece, &mut |event| events.push(event));
@@ -43,6 +43,10 @@ pub fn hold(bytes: &[u8]) {
     if let Ok(object @ Value::Object(_)) = serde_json::from_slice::<Value>(bytes) {
         let stream = [b"data: ", bytes, b"\n\n"].concat();
         let (seq, at_ns) = (member(&object, "seq"), member(&object, "at_ns"));
-        assert_eq!(events(&stream, stream.len()), [Event { seq, at_ns }], "not what serde reads");
+        assert_eq!(
+            events(&stream, stream.len()),
+            [StreamEvent { seq, at_ns }],
+            "not what serde reads"
+        );
     }
 }

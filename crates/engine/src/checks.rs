@@ -7,7 +7,7 @@
 use crate::driver::SlotId;
 use std::sync::Arc;
 use wire::response::{ProtocolError, Response};
-use wire::rules::{Examined, Fate, Progress};
+use wire::rules::{BodyProgress, Examined, Fate};
 use wire::session::Session;
 use wire::tape::Tape;
 
@@ -16,14 +16,14 @@ use wire::tape::Tape;
 pub struct Checks {
     tape: Arc<Tape>,
     /// One for each connection; none without rules.
-    progress: Vec<Progress>,
+    progress: Vec<BodyProgress>,
 }
 
 impl Checks {
     /// Takes memory for `slots` connections, if the tape has rules.
     pub fn new(tape: &Arc<Tape>, slots: u32) -> Self {
         let watched = if tape.has_rules() { slots as usize } else { 0 };
-        Self { tape: Arc::clone(tape), progress: vec![Progress::default(); watched] }
+        Self { tape: Arc::clone(tape), progress: vec![BodyProgress::default(); watched] }
     }
 
     /// Lets the session of a connection receive the response to the request at `position`.

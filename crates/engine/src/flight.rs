@@ -1,9 +1,9 @@
 //! Requests in flight, with the stamps that make their latency.
 //!
-//! Requests that one send handed over share their stamps, so they are kept as one run with a
-//! count. Each connection is a queue of runs. Where responses come back in order, as those of
+//! Requests that one send handed over share their stamps, so they are kept as one batch with a
+//! count. Each connection is a queue of batches. Where responses come back in order, as those of
 //! HTTP/1.1 do (RFC 9112 section 9.3), only its front is looked at. Where they come in any order,
-//! a request is a run of its own, found by its number. The memory of all queues is taken at the
+//! each request is its own batch, found by its number. The memory of all queues is taken at the
 //! start.
 //!
 //! Hot: runs for every request.
@@ -13,7 +13,7 @@ use wire::session::RequestId;
 
 /// Requests sent together on one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Run {
+pub struct Batch {
     /// When they were handed over, nanoseconds.
     pub sent_ns: u64,
     /// When they were due, nanoseconds; in closed loop the same.
@@ -31,7 +31,7 @@ pub struct Run {
 #[derive(Debug, Clone, Copy, Default)]
 struct Queue {
     first: u32,
-    runs: u32,
+    batches: u32,
     requests: u32,
     /// Requests sent on this connection, modulo 2^32.
     sent: u32,
@@ -40,7 +40,7 @@ struct Queue {
 /// The queues of all connections of one worker.
 #[derive(Debug)]
 pub struct Flights {
-    runs: Vec<Run>,
+    batches: Vec<Batch>,
     queues: Vec<Queue>,
     depth: u32,
 }
@@ -49,9 +49,9 @@ impl Flights {
     /// Takes memory for `slots` connections with up to `depth` requests each.
     pub fn new(slots: u32, depth: u32) -> Self {
         assert!(depth >= 1);
-        let runs = slots as usize * depth as usize;
+        let batches = slots as usize * depth as usize;
         Self {
-            runs: vec![Run::default(); runs],
+            batches: vec![Batch::default(); batches],
             queues: vec![Queue::default(); slots as usize],
             depth,
         }
@@ -72,40 +72,40 @@ impl Flights {
 
     /// The oldest requests of a connection.
     #[inline]
-    pub fn oldest(&self, slot: SlotId) -> Option<&Run> {
-        let has_runs = self.queues[slot as usize].runs > 0;
-        has_runs.then(|| &self.runs[self.index(slot, 0)])
+    pub fn oldest(&self, slot: SlotId) -> Option<&Batch> {
+        let has_batches = self.queues[slot as usize].batches > 0;
+        has_batches.then(|| &self.batches[self.index(slot, 0)])
     }
 
-    /// The run that holds a request of a connection, if that is in flight.
+    /// The batch that holds a request of a connection, if that is in flight.
     #[inline]
-    pub fn of(&self, slot: SlotId, request: RequestId) -> Option<&Run> {
+    pub fn of(&self, slot: SlotId, request: RequestId) -> Option<&Batch> {
         match request {
             RequestId::Oldest => self.oldest(slot),
-            RequestId::Number(number) => self.runs(slot).find(|run| run.number == number),
+            RequestId::Number(number) => self.batches(slot).find(|batch| batch.number == number),
         }
     }
 
-    /// All runs of a connection, the oldest first.
-    pub fn runs(&self, slot: SlotId) -> impl Iterator<Item = &Run> {
-        let runs = self.queues[slot as usize].runs;
-        (0..runs).map(move |nth| &self.runs[self.index(slot, nth)])
+    /// All batches of a connection, the oldest first.
+    pub fn batches(&self, slot: SlotId) -> impl Iterator<Item = &Batch> {
+        let batches = self.queues[slot as usize].batches;
+        (0..batches).map(move |nth| &self.batches[self.index(slot, nth)])
     }
 
     /// Adds requests that were just sent. There must be room: at most `depth` in flight.
     #[inline]
-    pub fn push(&mut self, slot: SlotId, run: Run) {
+    pub fn push(&mut self, slot: SlotId, batch: Batch) {
         let queue = self.queues[slot as usize];
-        assert!(run.count >= 1 && queue.requests + run.count <= self.depth);
-        let index = self.index(slot, queue.runs);
-        self.runs[index] = Run { number: queue.sent, ..run };
+        assert!(batch.count >= 1 && queue.requests + batch.count <= self.depth);
+        let index = self.index(slot, queue.batches);
+        self.batches[index] = Batch { number: queue.sent, ..batch };
         let queue = &mut self.queues[slot as usize];
-        queue.sent = queue.sent.wrapping_add(run.count);
-        queue.runs += 1;
-        queue.requests += run.count;
+        queue.sent = queue.sent.wrapping_add(batch.count);
+        queue.batches += 1;
+        queue.requests += batch.count;
     }
 
-    /// The first `count` requests of the run that holds a request got their responses; `next` is
+    /// The first `count` requests of the batch that holds a request got their responses; `next` is
     /// the place on the tape of the one after them.
     #[inline]
     pub fn land(&mut self, slot: SlotId, request: RequestId, count: u32, next: u32) {
@@ -113,24 +113,24 @@ impl Flights {
             self.bring_forward(slot, number);
         }
         let index = self.index(slot, 0);
-        let run = &mut self.runs[index];
-        run.count -= count;
-        run.position = next;
-        let run_is_over = run.count == 0;
+        let batch = &mut self.batches[index];
+        batch.count -= count;
+        batch.position = next;
+        let batch_is_over = batch.count == 0;
         let queue = &mut self.queues[slot as usize];
         queue.requests -= count;
-        if run_is_over {
-            queue.runs -= 1;
+        if batch_is_over {
+            queue.batches -= 1;
             queue.first = if queue.first + 1 == self.depth { 0 } else { queue.first + 1 };
         }
     }
 
-    /// Moves a run to the front of its queue, past those before it, which are the fewer.
+    /// Moves a batch to the front of its queue, past those before it, which are the fewer.
     fn bring_forward(&mut self, slot: SlotId, number: u32) {
-        let nth = self.runs(slot).position(|run| run.number == number);
+        let nth = self.batches(slot).position(|batch| batch.number == number);
         for nth in (0..nth.unwrap_or(0) as u32).rev() {
             let (one, other) = (self.index(slot, nth), self.index(slot, nth + 1));
-            self.runs.swap(one, other);
+            self.batches.swap(one, other);
         }
     }
 
@@ -139,14 +139,14 @@ impl Flights {
         self.queues[slot as usize].sent = 0;
     }
 
-    /// Removes the oldest run of a connection whole.
-    pub fn pop_run(&mut self, slot: SlotId) -> Option<Run> {
-        let run = *self.oldest(slot)?;
+    /// Removes the oldest batch of a connection whole.
+    pub fn pop_batch(&mut self, slot: SlotId) -> Option<Batch> {
+        let batch = *self.oldest(slot)?;
         let queue = &mut self.queues[slot as usize];
-        queue.runs -= 1;
-        queue.requests -= run.count;
+        queue.batches -= 1;
+        queue.requests -= batch.count;
         queue.first = if queue.first + 1 == self.depth { 0 } else { queue.first + 1 };
-        Some(run)
+        Some(batch)
     }
 }
 
@@ -169,22 +169,22 @@ mod tests {
                 match action {
                     0 | 1 if queue.len() as u32 + count <= DEPTH => {
                         clock += 1;
-                        let stamps = Run { sent_ns: clock, planned_ns: clock, ..Run::default() };
-                        flights.push(slot, Run { count, epoch: count % 2, ..stamps });
+                        let all = Batch { sent_ns: clock, planned_ns: clock, ..Batch::default() };
+                        flights.push(slot, Batch { count, epoch: count % 2, ..all });
                         queue.extend((0..count).map(|_| (clock, count % 2)));
                     }
                     2 => {
-                        let oldest = flights.oldest(slot).map(|run| (run.sent_ns, run.epoch));
+                        let oldest = flights.oldest(slot).map(|batch| (batch.sent_ns, batch.epoch));
                         prop_assert_eq!(oldest, queue.pop_front());
                         if oldest.is_some() {
                             flights.land(slot, RequestId::Oldest, 1, 0);
                         }
                     }
                     _ => {
-                        let run = flights.pop_run(slot);
+                        let batch = flights.pop_batch(slot);
                         let expected = queue.front().copied();
-                        prop_assert_eq!(run.map(|run| (run.sent_ns, run.epoch)), expected);
-                        for _ in 0..run.map_or(0, |run| run.count) {
+                        prop_assert_eq!(batch.map(|batch| (batch.sent_ns, batch.epoch)), expected);
+                        for _ in 0..batch.map_or(0, |batch| batch.count) {
                             prop_assert_eq!(queue.pop_front(), expected);
                         }
                     }
@@ -206,19 +206,19 @@ mod tests {
                 if nth < waiting.len() {
                     let (number, sent_ns) = waiting.remove(nth);
                     let request = RequestId::Number(number);
-                    let found = flights.of(slot, request).map(|run| run.sent_ns);
+                    let found = flights.of(slot, request).map(|batch| batch.sent_ns);
                     prop_assert_eq!(found, Some(sent_ns));
                     flights.land(slot, request, 1, 0);
                     prop_assert_eq!(flights.of(slot, request), None);
                 } else if waiting.len() < DEPTH as usize {
                     let sent_ns = clock as u64;
-                    flights.push(slot, Run { sent_ns, count: 1, ..Run::default() });
+                    flights.push(slot, Batch { sent_ns, count: 1, ..Batch::default() });
                     waiting.push((*sent, sent_ns));
                     *sent += 1;
                 }
-                let runs: Vec<_> =
-                    flights.runs(slot).map(|run| (run.number, run.sent_ns)).collect();
-                prop_assert_eq!(&runs, &*waiting);
+                let batches: Vec<_> =
+                    flights.batches(slot).map(|batch| (batch.number, batch.sent_ns)).collect();
+                prop_assert_eq!(&batches, &*waiting);
                 prop_assert_eq!(flights.on(slot), waiting.len() as u32);
             }
         }

@@ -20,7 +20,7 @@ pub enum Room {
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
-struct Link {
+struct Neighbours {
     before: u32,
     after: u32,
     queue: Option<Room>,
@@ -37,14 +37,14 @@ const EMPTY: Queue = Queue { first: NONE, last: NONE };
 /// See the module.
 #[derive(Debug)]
 pub struct Places {
-    links: Vec<Link>,
+    links: Vec<Neighbours>,
     queues: [Queue; 2],
 }
 
 impl Places {
     /// Takes memory for `slots` connections; none has room.
     pub fn new(slots: u32) -> Self {
-        let link = Link { before: NONE, after: NONE, queue: None };
+        let link = Neighbours { before: NONE, after: NONE, queue: None };
         Self { links: vec![link; slots as usize], queues: [EMPTY; 2] }
     }
 
@@ -62,7 +62,8 @@ impl Places {
         }
         self.remove(slot);
         let queue = &mut self.queues[room as usize];
-        self.links[slot as usize] = Link { before: queue.last, after: NONE, queue: Some(room) };
+        self.links[slot as usize] =
+            Neighbours { before: queue.last, after: NONE, queue: Some(room) };
         match queue.last {
             NONE => queue.first = slot,
             last => self.links[last as usize].after = slot,
@@ -81,7 +82,7 @@ impl Places {
     /// A connection has no room any more, or never had.
     #[inline]
     pub fn remove(&mut self, slot: SlotId) {
-        let Link { before, after, queue } = self.links[slot as usize];
+        let Neighbours { before, after, queue } = self.links[slot as usize];
         let Some(room) = queue else { return };
         let queue = &mut self.queues[room as usize];
         match before {

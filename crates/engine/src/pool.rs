@@ -41,7 +41,7 @@ pub enum Link {
 
 /// What became of a slot since the level was ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum SlotOutcome {
     /// No attempt has ended.
     Untried,
     /// Every attempt failed.
@@ -78,7 +78,7 @@ pub enum Found {
 #[derive(Debug)]
 pub struct Slot<T> {
     link: Link,
-    fate: Fate,
+    fate: SlotOutcome,
     /// Route of the latest attempt.
     route: u32,
     /// Connections in a row that failed or ended before they served anything.
@@ -93,7 +93,7 @@ pub struct Slot<T> {
 
 impl<T> Slot<T> {
     fn new(state: T) -> Self {
-        let (link, fate) = (Link::Closed, Fate::Untried);
+        let (link, fate) = (Link::Closed, SlotOutcome::Untried);
         Self { link, fate, route: 0, fruitless: 0, opening_ns: 0, retry_ns: 0, state }
     }
 
@@ -232,11 +232,11 @@ impl<T> Pool<T> {
     pub fn duty(&mut self, slot: SlotId) -> Duty {
         let is_wanted = slot < self.wanted;
         let one = &mut self.slots[slot as usize];
-        one.fate = Fate::Untried;
+        one.fate = SlotOutcome::Untried;
         match (one.link, is_wanted) {
             (Link::Closed, true) => Duty::Begin,
             (Link::Open, true) => {
-                one.fate = Fate::Opened;
+                one.fate = SlotOutcome::Opened;
                 self.counts.opened += 1;
                 Duty::Kept
             }
@@ -299,13 +299,13 @@ impl<T> Pool<T> {
         one.link = Link::Open;
         self.counts.opening -= 1;
         self.counts.open += 1;
-        match std::mem::replace(&mut one.fate, Fate::Opened) {
-            Fate::Opened => self.counts.reopened += 1,
-            Fate::Failed => {
+        match std::mem::replace(&mut one.fate, SlotOutcome::Opened) {
+            SlotOutcome::Opened => self.counts.reopened += 1,
+            SlotOutcome::Failed => {
                 self.counts.failed -= 1;
                 self.counts.opened += 1;
             }
-            Fate::Untried => self.counts.opened += 1,
+            SlotOutcome::Untried => self.counts.opened += 1,
         }
     }
 
@@ -313,8 +313,8 @@ impl<T> Pool<T> {
     pub fn failed(&mut self, slot: SlotId, tick: &mut Tick) {
         tick.turnover.failed += 1;
         let one = &mut self.slots[slot as usize];
-        if one.fate == Fate::Untried {
-            one.fate = Fate::Failed;
+        if one.fate == SlotOutcome::Untried {
+            one.fate = SlotOutcome::Failed;
             self.counts.failed += 1;
         }
     }

@@ -69,7 +69,7 @@ pub struct Account {
     pub service: Summary,
     /// Sent minus planned; open loop only.
     pub release_lag: Summary,
-    /// The generator's own lateness; open loop only.
+    /// Generator delay; open loop only.
     pub lateness: Summary,
     /// How long requests without a response waited at least.
     pub at_least: Summary,

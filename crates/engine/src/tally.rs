@@ -6,7 +6,7 @@
 //!
 //! Hot: runs for every request of a mix.
 
-use crate::flight::Run;
+use crate::flight::Batch;
 use model::load::TARGETS_REPORTED_MAX;
 use model::tick::{ErrorClass, TargetTally};
 use std::sync::Arc;
@@ -100,15 +100,15 @@ impl Tally {
         }
     }
 
-    /// Books the response to the oldest request of a measured run.
-    pub fn response(&mut self, run: &Run, at_ns: u64, response: Response, fate: Fate) {
-        let TargetTally { counters, latency } = &mut self.board[place(&self.tape, run.position)];
+    /// Books the response to the oldest request of a measured batch.
+    pub fn response(&mut self, batch: &Batch, at_ns: u64, response: Response, fate: Fate) {
+        let TargetTally { counters, latency } = &mut self.board[place(&self.tape, batch.position)];
         counters.status[usize::from(response.status / 100 - 2)] += 1;
         counters.bytes_received += response.bytes;
         match fate {
             Fate::Good => {
                 counters.completed += 1;
-                latency.record_n(at_ns.saturating_sub(run.planned_ns), 1);
+                latency.record_n(at_ns.saturating_sub(batch.planned_ns), 1);
             }
             Fate::ErrorStatus => counters.failed += 1,
             Fate::Mismatch(check) => {
@@ -118,10 +118,10 @@ impl Tally {
         }
     }
 
-    /// Books a measured run of requests that failed without a response.
-    pub fn fail(&mut self, run: &Run, class: ErrorClass) {
-        let mut position = run.position;
-        for _ in 0..run.count {
+    /// Books a measured batch of requests that failed without a response.
+    pub fn fail(&mut self, batch: &Batch, class: ErrorClass) {
+        let mut position = batch.position;
+        for _ in 0..batch.count {
             let counters = &mut self.board[place(&self.tape, position)].counters;
             counters.failed += 1;
             counters.errors.add(class, 1);

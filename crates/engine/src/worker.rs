@@ -23,7 +23,7 @@ use self::open::{Margin, Release};
 use crate::alarms::Alarms;
 use crate::checks::Checks;
 use crate::driver::{Ahead, Driver, Event, Sending, SlotId};
-use crate::flight::{Flights, Run};
+use crate::flight::{Batch, Flights};
 use crate::job::{Job, Order, Pace};
 use crate::ledger::Ledger;
 use crate::places::Places;
@@ -37,7 +37,7 @@ use model::tick::ErrorClass;
 use rtrb::Consumer;
 use std::sync::Arc;
 use wire::http1::Http1;
-use wire::session::{Order as Sequence, Session};
+use wire::session::{ResponseOrder, Session};
 use wire::tape::Tape;
 
 /// Length of a tick, nanoseconds.
@@ -398,10 +398,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
             (Stage::Measure, Some(window)) => window.budget,
             _ => 0,
         };
-        // Where responses come in any order, each request is a run of its own.
+        // Where responses come in any order, each request is its own batch.
         let batch_max = match S::ORDER {
-            Sequence::OfRequests => self.tape.batch_max(),
-            Sequence::Any => 1,
+            ResponseOrder::OfRequests => self.tape.batch_max(),
+            ResponseOrder::Any => 1,
         };
         let count = u64::from(room.min(batch_max)).min(budget);
         if count == 0 {
@@ -429,12 +429,12 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let position = state.position;
         state.position = self.tape.advance(position, count);
         self.spend(slot, count);
-        let run = Run { sent_ns, planned_ns, position, count, epoch, number: 0 };
+        let batch = Batch { sent_ns, planned_ns, position, count, epoch, number: 0 };
         let ahead = match self.flights.on(slot) {
             0 => Ahead::Nothing,
             _ => Ahead::Unanswered,
         };
-        self.flights.push(slot, run);
+        self.flights.push(slot, batch);
         let sending = self.driver.send(slot, span, ahead);
         self.pool.state(slot).sending = sending == Sending::Underway;
         sending
@@ -468,12 +468,12 @@ impl<D: Driver, S: Session> Worker<D, S> {
     }
 
     /// Books requests that failed without a response.
-    fn fail(&mut self, run: Run, class: ErrorClass, at_ns: u64) {
-        if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
-            self.tally.fail(&run, class);
+    fn fail(&mut self, batch: Batch, class: ErrorClass, at_ns: u64) {
+        if self.tally.is_kept() && self.ledger.is_window(batch.epoch) {
+            self.tally.fail(&batch, class);
         }
-        let (tick, count) = (&mut *self.recorder.tick, u64::from(run.count));
-        self.ledger.fail(tick, at_ns, run.epoch, class, count);
+        let (tick, count) = (&mut *self.recorder.tick, u64::from(batch.count));
+        self.ledger.fail(tick, at_ns, batch.epoch, class, count);
     }
 
     /// Closes a connection, fails what was in flight on it, and arranges for its successor.
@@ -486,12 +486,12 @@ impl<D: Driver, S: Session> Worker<D, S> {
         };
         self.places.remove(slot);
         self.samples.leave(slot);
-        while let Some(run) = self.flights.pop_run(slot) {
-            if class == ErrorClass::Timeout && self.ledger.is_window(run.epoch) {
-                let waited_ns = now_ns.saturating_sub(run.planned_ns);
-                self.recorder.tick.at_least.record_n(waited_ns, u64::from(run.count));
+        while let Some(batch) = self.flights.pop_batch(slot) {
+            if class == ErrorClass::Timeout && self.ledger.is_window(batch.epoch) {
+                let waited_ns = now_ns.saturating_sub(batch.planned_ns);
+                self.recorder.tick.at_least.record_n(waited_ns, u64::from(batch.count));
             }
-            self.fail(run, class, now_ns);
+            self.fail(batch, class, now_ns);
         }
         self.alarms.clear(slot);
         let was_open = self.pool.close(slot, &mut self.driver) == Link::Open;
@@ -522,7 +522,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 Found::Nothing => {}
                 Found::Overdue => self.open_failed(slot, ErrorClass::Connect, now_ns),
                 Found::Open => {
-                    let oldest_ns = self.flights.oldest(slot).map_or(now_ns, |run| run.sent_ns);
+                    let oldest_ns = self.flights.oldest(slot).map_or(now_ns, |batch| batch.sent_ns);
                     if now_ns.saturating_sub(oldest_ns) > self.timeout_ns {
                         self.abandon(slot, Cause::Failure(ErrorClass::Timeout), now_ns);
                     }

@@ -1,6 +1,6 @@
 //! The whole worker in virtual time against servers that misbehave: nothing is ever lost.
 
-use engine::driver::sim::{Faults, Held, Stalls};
+use engine::driver::sim::{Faults, StallPoint, Stalls};
 use engine::job::Job;
 use engine::simulate::{Account, Level, simulate};
 use model::check::{Check, Checks};
@@ -169,7 +169,7 @@ fn drawn(seed: u64) -> (Level, Faults) {
     };
     faults.service_ns = (10_000, 20_000 + next(3_000_000));
     if next(4) == 0 {
-        let during = if next(2) == 0 { Held::Turn } else { Held::Wait };
+        let during = if next(2) == 0 { StallPoint::Turn } else { StallPoint::Wait };
         let (every_ns, length_ns) = ((5 + next(50)) * MS, next(10) * MS);
         faults.stalls = Some(Stalls { every_ns, length_ns, during });
     }
@@ -378,7 +378,7 @@ fn latency_counts_from_the_plan_through_a_stall() {
 /// all. All connections are in use, for the rate is twice what the server does.
 #[test]
 fn a_generator_that_is_held_up_is_late_though_every_connection_is_in_use() {
-    let lateness = |during: Option<Held>| {
+    let lateness = |during: Option<StallPoint>| {
         let stalls = during.map(|during| Stalls { every_ns: 15 * MS, length_ns: 10 * MS, during });
         let level = Level { rate: Some((8_000.0, Spacing::Fixed)), warmup_ns: 0, ..level(4, 1) };
         let account = run(5, level, Faults { stalls, ..steady() });
@@ -387,7 +387,7 @@ fn a_generator_that_is_held_up_is_late_though_every_connection_is_in_use() {
         account.lateness
     };
     assert!(lateness(None).max.unwrap() < 5_000, "{:?}", lateness(None));
-    for during in [Held::Turn, Held::Wait] {
+    for during in [StallPoint::Turn, StallPoint::Wait] {
         let late = lateness(Some(during));
         // A stall inside a sleep shows but for the length of that sleep.
         assert!(late.max.unwrap() > 8 * MS, "{during:?}: {late:?}");

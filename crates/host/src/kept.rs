@@ -33,7 +33,7 @@ impl Buffer {
     }
 
     /// Reads `file` from its beginning to its end.
-    fn fill(&mut self, file: &File, shape: Layout) -> io::Result<&[u8]> {
+    fn fill(&mut self, file: &File, shape: FileLayout) -> io::Result<&[u8]> {
         let mut filled = 0;
         loop {
             if filled == self.bytes.len() {
@@ -48,7 +48,7 @@ impl Buffer {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if shape == Layout::OnePiece && filled < self.bytes.len() {
+            if shape == FileLayout::OnePiece && filled < self.bytes.len() {
                 return Ok(&self.bytes[..filled]);
             }
         }
@@ -57,7 +57,7 @@ impl Buffer {
 
 /// How the kernel hands a file out (`fs/seq_file.c`, `seq_read_iter`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum FileLayout {
     /// Produced as a whole (`single_open`), so that a short read is the whole of it, and asking
     /// again for the end can be saved.
     OnePiece,
@@ -70,18 +70,18 @@ enum Layout {
 pub struct Kept {
     path: PathBuf,
     file: Option<File>,
-    shape: Layout,
+    shape: FileLayout,
 }
 
 impl Kept {
     /// A file that the kernel produces as a whole. It is opened by the first read.
     pub fn one_piece(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), file: None, shape: Layout::OnePiece }
+        Self { path: path.into(), file: None, shape: FileLayout::OnePiece }
     }
 
     /// A file that the kernel produces record by record. It is opened by the first read.
     pub fn records(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), file: None, shape: Layout::Records }
+        Self { path: path.into(), file: None, shape: FileLayout::Records }
     }
 
     /// The whole file as it is now.

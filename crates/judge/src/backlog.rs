@@ -1,4 +1,4 @@
-//! Does a target keep up with an open loop, or does what is not answered yet become ever more?
+//! Whether a target keeps up with an open loop, or its unanswered requests grow without end.
 //!
 //! Above capacity the surplus does not vanish: it is in flight, or it is due and not sent. So a
 //! target that keeps up responses in the window as many as were planned for it, and as much is in
@@ -8,19 +8,20 @@
 //!   are in flight at once by chance (Poisson), the difference of two such numbers has a standard
 //!   deviation of sqrt(2 N); three of them are allowed. N is that of the first fifth: the backlog
 //!   itself would else excuse what it is.
-//! - A share. Up to 1 % of what was planned may be missing: this is the width of the claim.
-//! - A long window tells less than 1 %. At exactly its capacity the backlog of a target is a random
-//!   walk with a step for each request that is planned or answered: after n of each it is within
-//!   3 sqrt(2 n). Beyond that the target is above its capacity, however small the share.
+//! - A share. Responses to up to 1 % of the planned requests may be missing: this is the width of
+//!   the claim.
+//! - A long window detects less than 1 %. At exactly its capacity the backlog of a target is a
+//!   random walk with one step per planned request and one per response: after n of each it is
+//!   within 3 sqrt(2 n). Beyond that the target is above its capacity, however small the share.
 
 use crate::case::Case;
 
-/// Share of the planned requests that must be answered.
+/// Share of the planned requests that must get a response.
 pub(crate) const SHARE_MIN: f64 = 0.99;
 /// Standard deviations that are put down to chance.
 const DEVIATIONS: f64 = 3.0;
 
-/// Whether everything that was planned was answered. Nothing in closed loop.
+/// Whether every planned request got a response. None in closed loop.
 pub(crate) fn keeps_up(case: &Case<'_>) -> Option<bool> {
     let point = case.point;
     let offered = point.offered_rate.filter(|_| !point.is_churn())?;
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(keeps_up((480.0, 480.0), 4.0, (20.0, 15.0), 0), Some(true));
         // 20/s of 0.3 s each: six in flight, of which two more at the end are 1 % of 200.
         assert_eq!(keeps_up((19.7, 20.0), 10.0, (6.0, 9.0), 0), Some(true));
-        // A long window: the edges are nothing beside it, a random walk is.
+        // A long window: its edges do not matter, but a random walk does.
         assert_eq!(keeps_up((99_800.0, 100_000.0), 10.0, (600.0, 2600.0), 0), Some(true));
     }
 

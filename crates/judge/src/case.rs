@@ -1,4 +1,4 @@
-//! One point with everything known about it, and the questions that gates and walls ask of it.
+//! One measured point with its readings, and the questions that gates and walls put to it.
 
 use crate::ramp::load_of;
 use model::facts::{ClockOffset, HostFacts, ServerFacts};
@@ -40,7 +40,7 @@ fn typed(ns: u64) -> String {
 /// One point and its surroundings.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
-    /// What was asked.
+    /// The load and the target that were requested.
     pub trial: &'a Trial,
     /// The generator's host.
     pub host: &'a HostFacts,
@@ -87,13 +87,13 @@ impl<'a> Case<'a> {
         format!("ceiling churn {} --devices {devices}{hold}", self.trial.url)
     }
 
-    /// What was seen on the server's host. What is about the server is absent in it when nobody
-    /// watched the server.
+    /// Readings of the server's host. Figures of the server itself are absent when no probe watched
+    /// it.
     pub fn far(&self) -> &'a Observed {
         self.observed.far.as_deref().unwrap_or(self.observed)
     }
 
-    /// What was seen on the server's host; nothing when nobody looked there.
+    /// Readings of the server's host; none when no probe ran there.
     pub fn server_side(&self) -> Option<&'a Observed> {
         let is_local = self.trial.addresses.iter().any(Address::is_loopback);
         let is_known = self.observed.far.is_some() || self.server.is_some() || is_local;
@@ -105,14 +105,14 @@ impl<'a> Case<'a> {
         if self.is_one_host() { "both" } else { "server" }
     }
 
-    /// Whether generator and server share a host and a network namespace, as far as is known.
+    /// Whether generator and server are known to share a host and a network namespace.
     pub fn is_one_host(&self) -> bool {
         self.observed.far.is_none() && self.server_host.is_some()
     }
 
     /// Whether the generator may run on CPUs that the server may use. A probe whose monotonic clock
-    /// is ours, within the error, runs under the same kernel: two hosts do not boot in one
-    /// instant. So namespaces of one machine are told from two machines.
+    /// is ours, within the error, runs under the same kernel, because two hosts do not boot in the
+    /// same instant. This separates namespaces of one machine from two machines.
     pub fn shares_cpus(&self) -> bool {
         let is_exact = |clock: &ClockOffset| clock.error_ns < SAME_CLOCK_NS;
         let clock = self.clock.filter(|clock| is_exact(clock));
@@ -129,8 +129,8 @@ impl<'a> Case<'a> {
         self.trial.cpus.iter().map(|cpu| *cpu as u32).collect()
     }
 
-    /// CPUs the server's working threads may run on: those of its own settings and those they are
-    /// pinned to. Nothing when the server is not watched.
+    /// CPUs the server's working threads may run on: those of its settings and those they are
+    /// pinned to. None when no probe watches the server.
     pub fn server_cpus(&self) -> Option<Vec<u32>> {
         let server = self.server?;
         let threads = self.far().server_threads.as_ref()?;
@@ -172,7 +172,7 @@ impl<'a> Case<'a> {
         Some(threads.iter().filter(|thread| ThreadKind::of(&thread.name).is_some()).collect())
     }
 
-    /// The worker that wanted most CPU.
+    /// The worker that needed most CPU.
     pub fn hottest_worker(&self) -> Option<&'a ThreadShare> {
         hottest(self.workers()?)
     }
@@ -184,7 +184,7 @@ impl<'a> Case<'a> {
         Some((self.hottest_worker()?.wanted() - spin).max(0.0))
     }
 
-    /// The server thread that wanted most CPU.
+    /// The server thread that needed most CPU.
     pub fn hottest_server_thread(&self) -> Option<&'a ThreadShare> {
         hottest(self.far().server_threads.as_ref()?.iter().collect())
     }
@@ -209,14 +209,14 @@ impl<'a> Case<'a> {
         Some(self.far().server_cpus()? / allowed)
     }
 
-    /// Whether the server could have done clearly more, as far as CPU goes.
+    /// Whether the server had CPU to spare.
     pub fn server_has_slack(&self) -> Option<bool> {
         let hottest = self.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
         Some(self.server_utilisation()? < SLACK && hottest < SLACK)
     }
 
     /// Share of the server's CPUs that went to others than the server, the generator and
-    /// interrupts. Nothing when the server is not watched.
+    /// interrupts. None when no probe watches the server.
     pub fn neighbours(&self) -> Option<f64> {
         let cpus = self.server_cpus()?;
         let shares = self.cpus(Whose::Server, &cpus)?;
@@ -236,7 +236,7 @@ impl<'a> Case<'a> {
         self.observed.tcp.as_ref()?.get(name).copied()
     }
 
-    /// The same of the server's namespace. Nothing when it is another one and nobody watched it.
+    /// The same for the server's namespace. None when it is a different one that no probe watched.
     pub fn server_tcp(&self, name: &str) -> Option<u64> {
         self.server_side()?.tcp.as_ref()?.get(name).copied()
     }

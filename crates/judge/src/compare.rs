@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const LISTED_MAX: usize = 100;
 /// Longest value of a setting, characters.
 const VALUE_MAX: usize = 160;
-/// Settings that differ in any two runs, or are told elsewhere.
+/// Settings that differ in any two runs, or that are compared elsewhere.
 const NO_SETTINGS: [&str; 8] = [
     "host.sysctls.fs.file-nr",
     "trial.seed",
@@ -46,7 +46,7 @@ fn warnings(a: &Record, b: &Record, points: &[PointPair]) -> Vec<String> {
     let mut warnings = Vec::new();
     for (name, run) in [("A", a), ("B", b)] {
         if run.outcome != Outcome::Complete {
-            warnings.push(format!("{name} did not come to its end"));
+            warnings.push(format!("{name} ended early"));
         }
         if matches!(run.verdict.side, Side::Client | Side::Measurement) {
             let wall = run.verdict.wall.word();
@@ -104,7 +104,7 @@ fn pairs(a: &Record, b: &Record) -> Vec<PointPair> {
     loads.into_iter().map(pair).collect()
 }
 
-/// What was applied, in words that are equal for equal loads.
+/// The load, in words that are equal for equal loads.
 fn load(point: &Point) -> String {
     let load = &point.load;
     let one = if point.is_churn() { "devices" } else { "connections" };
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_told_by_change_of_share() {
+    fn functions_are_ordered_by_change_of_share() {
         let a = merged(ProfileKind::Cpu, &[("write", 60), ("lock", 40)], Vec::new());
         let mut b = merged(ProfileKind::Cpu, &[("write", 100)], Vec::new());
         let changes = functions(&a, &b);

@@ -27,8 +27,8 @@ const OF_CLAIM: [GateId; 2] = [GateId::Steadiness, GateId::Tuning];
 /// Listed with the counted limits, but known by how evenly responses come.
 const TIMED: [WallId; 2] = [WallId::A4, WallId::A5];
 
-/// Share of the server's CPUs taken by others above which its CPU walls cannot be told from
-/// theirs.
+/// Share of the server's CPUs that other processes use. Above it, a CPU wall of the server looks
+/// the same as one of theirs.
 const CROWDED: f64 = 0.15;
 
 /// Whether a generator at its limit can make this of a server: it sends to some workers while
@@ -97,8 +97,8 @@ fn hides(case: &Case<'_>, wall: WallId) -> bool {
     !gates::is_rate_known(case.point) || is_timed && breaks_time
 }
 
-/// Where no cause is known, what was wrong with the responses or the window is named. The figures
-/// stand: it is their use as a ceiling that is in doubt.
+/// Without a known cause, the verdict names the fault in the responses or the window. The figures
+/// stand; only their use as a ceiling is in doubt.
 fn last_resort(case: &Case<'_>, verdict: Verdict) -> Verdict {
     if matches!(verdict.wall, Named::Wall(_)) {
         return verdict;
@@ -161,7 +161,7 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
 fn doubted(wall: WallId, rival: Alternative, mut verdict: Verdict) -> Verdict {
     let (other, name) = match rival.wall {
         Named::Wall(rival) => (rival.side(), format!("{rival} ({})", rival.name())),
-        _ => (Side::None, "no wall at all".to_string()),
+        _ => (Side::None, "no wall".to_string()),
     };
     let mut runs = [Named::Wall(wall), rival.wall].into_iter();
     let what = match runs.all(odds::was_counted) {
@@ -277,8 +277,8 @@ fn invalid(case: &Case<'_>, wall: WallId, seen: Seen) -> Verdict {
     }
 }
 
-/// Whether others use so much of the server's CPUs that what is hot may be their doing (S6), which
-/// its own test could not make out.
+/// Whether other processes use so much of the server's CPUs that they may cause the heat (S6),
+/// where the test of S6 could not decide.
 fn is_crowded(case: &Case<'_>, wall: WallId) -> bool {
     let is_cpu = [WallId::S1, WallId::S2, WallId::S4].contains(&wall);
     is_cpu && case.neighbours().is_some_and(|share| share > CROWDED)

@@ -2,8 +2,8 @@
 //! latency and rate go together over a ramp.
 //!
 //! A peak is counted only where it stands out of both of its neighbourhoods and far above the
-//! median: a broad distribution that passes over the place is none. Each pattern has an innocent
-//! twin, which stands beside it.
+//! median: a broad distribution over the same place is not a peak. Each pattern has a harmless
+//! cause that looks the same, listed with it.
 //! Sources: RFC 6298 and net/ipv4/tcp_timer.c (SYN and data retransmission, minimum 200 ms);
 //! include/net/tcp.h (delayed ACK, 40 ms); Documentation/scheduler/sched-bwc.rst (period 100 ms).
 
@@ -22,9 +22,9 @@ const MS: u64 = 1_000_000;
 /// Values that make a peak, at least, and their share of all.
 const PEAK_MIN: u64 = 10;
 const PEAK_SHARE: f64 = 0.000_5;
-/// How many times denser a peak is than what is beside it.
+/// How many times denser a peak is than its neighbourhood.
 const DENSER: f64 = 5.0;
-/// A peak is a place of its own when the median is below this share of it.
+/// A peak is separate from the bulk when the median is below this share of it.
 const FAR_ABOVE: f64 = 0.5;
 /// Connects this long after a SYN was due again were repeated.
 const RETRY_NS: u64 = 150 * MS;
@@ -36,7 +36,7 @@ const STEP: f64 = 0.9;
 /// What the latencies and the series of a point give away.
 pub fn of_point(point: &Point, latency: &Histogram) -> Vec<Fingerprint> {
     let periods = cfs_period(latency);
-    // A peak at 200 ms beside one at 100 ms is one pattern, not two.
+    // Peaks at 100 ms and 200 ms are one pattern, not two.
     let rto = if periods.is_some() { None } else { minimum_rto(latency) };
     let found = [syn_retry(point), delayed_ack(latency), rto, periods, burst(point)];
     found.into_iter().flatten().collect()
@@ -126,7 +126,7 @@ fn delayed_ack(latency: &Histogram) -> Option<Fingerprint> {
     fingerprint(
         ("delayed_ack", "a peak at 40 ms: a delayed acknowledgement with Nagle's algorithm"),
         peak_phrase(latency, inside, band),
-        "five times denser than beside it, median below half of it",
+        "five times denser than its neighbourhood, median below half of it",
         &[WallId::A7],
         "a pause of 40 ms in the application looks the same",
     )
@@ -138,7 +138,7 @@ fn minimum_rto(latency: &Histogram) -> Option<Fingerprint> {
     fingerprint(
         ("minimum_rto", "a peak at 200 ms and a little: lost data, sent again"),
         peak_phrase(latency, inside, band),
-        "five times denser than beside it, median below half of it",
+        "five times denser than its neighbourhood, median below half of it",
         &[WallId::N2],
         "a route or a sysctl can set another minimum, and a pause of 200 ms looks the same",
     )
@@ -156,7 +156,7 @@ fn cfs_period(latency: &Histogram) -> Option<Fingerprint> {
     fingerprint(
         ("cfs_period", "peaks at multiples of 100 ms: a CPU quota that is used up"),
         peaks.join("; "),
-        "at two multiples or more, each five times denser than beside it",
+        "at two multiples or more, each five times denser than its neighbourhood",
         &[WallId::S3],
         "a timer in the application looks the same, and the quota may be the generator's own (C1)",
     )

@@ -1,4 +1,4 @@
-//! A sound measurement to start from: tests break one thing in it and look at what is said.
+//! A sound measurement to start from: tests break one thing in it and check the verdict.
 
 mod signs;
 
@@ -76,12 +76,12 @@ impl Fixture {
         }
     }
 
-    /// Gives the server a host of its own, where everything was seen that was seen here.
+    /// Moves the server to another host with the same readings as here.
     pub fn apart(&mut self) {
         self.observed.far = Some(Box::new(self.observed.clone()));
     }
 
-    /// Takes the server to a host on which nobody looks.
+    /// Moves the server to a host without a probe.
     pub fn unwatched(&mut self) {
         self.server = None;
         self.trial.addresses = vec!["10.0.0.2:8083".parse().expect("an address")];
@@ -285,7 +285,8 @@ fn trial() -> Trial {
     }
 }
 
-fn host() -> HostFacts {
+/// A host as it is known before load.
+pub fn host() -> HostFacts {
     HostFacts {
         hostname: "lab".to_string(),
         kernel: "6.18".to_string(),

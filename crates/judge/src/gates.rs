@@ -66,6 +66,12 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// A share, 0 to 1, that may be this large.
+    pub fn share(share: f64, share_max: f64, bound: &str, why: String) -> Self {
+        let (ok, measured) = (Some(share <= share_max), Some(share * 100.0));
+        Self { ok, measured, bound: bound.to_string(), why }
+    }
+
     /// There is nothing to compare.
     pub fn unchecked(bound: &str, why: &str) -> Self {
         Self { ok: None, measured: None, bound: bound.to_string(), why: why.to_string() }
@@ -172,7 +178,7 @@ pub const GATES: &[Listed] = &[
         &[Figure::Load],
         Leaves::Bound(subscribers::leaves, "the streams that were accepted and stayed"),
     ),
-    // What is said of the generator then is what its own walls say.
+    // The generator's own walls then judge the generator.
     gate(
         GateId::Delivery,
         WallId::C2,

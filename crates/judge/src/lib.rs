@@ -1,10 +1,10 @@
 //! What the numbers mean.
 //!
-//! What this room is for: deciding whether a measurement may be believed, what limited it, and
+//! What this room is for: deciding whether a measurement is sound, what limited it, and
 //! how sure that is.
 //! In: points and raw readings. Out: gates, verdicts, statistics; the same input gives the same
 //! output, so that old runs can be judged again.
-//! Never: IO, a clock, randomness without a seed, a guess that is not called one.
+//! Never: IO, a clock, randomness without a seed, an unmarked guess.
 
 pub use observe;
 
@@ -30,6 +30,9 @@ pub mod fingerprints;
 mod plateau;
 pub mod ramp;
 pub mod shape;
+
+mod checkup;
+pub use checkup::checkup;
 
 pub mod compare;
 pub mod size;

@@ -4,7 +4,7 @@ use crate::case::Case;
 use model::load::Question;
 use model::route::Address;
 
-/// The commands that would separate what is open.
+/// The commands that would separate the walls that are still possible.
 pub(crate) fn what_would_tell(case: &Case<'_>) -> Vec<String> {
     let mut next = Vec::new();
     if case.has_queue() {

@@ -1,4 +1,4 @@
-//! Does a point, or a run, hold what was asked: `p99<2ms,errors<0.1%`.
+//! Whether a point, or a run, holds its objective, such as `p99<2ms,errors<0.1%`.
 //!
 //! Three responses: met, missed, and open. A request without a good response is slower than all
 //! that have one, whatever took its place: a percentile that falls among such requests is missed,
@@ -10,14 +10,13 @@
 
 use model::histogram::{SAMPLES_BEYOND, Summary};
 use model::objective::{
-    BoundUnit, Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term,
-    TermFigure,
+    Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term, TermFigure,
 };
 use model::run::{Point, RequestInfo};
 use model::standing::{self, Standing};
 use model::units::{show_count, show_ns};
 
-/// What was found for one term.
+/// The result for one term.
 struct TermFinding {
     measured: Option<f64>,
     met: Option<bool>,
@@ -52,7 +51,7 @@ pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
     objective.terms().iter().map(|term| expectation(term, found(term))).collect()
 }
 
-/// The standing of what a term bounds. A percentile that is absent has a reason of its own.
+/// The standing of the figure that a term bounds. An absent percentile has its own reason.
 fn standing_of(figure: TermFigure, point: &Point) -> &Standing {
     let struck = match figure {
         TermFigure::Latency(statistic) => Some(latency_of(statistic)),
@@ -117,29 +116,19 @@ fn find(term: &Term, point: &Point) -> TermFinding {
     }
 }
 
-/// A figure that lies between two values.
+/// A figure between two values.
 fn between(term: &Term, low: f64, high: f64) -> TermFinding {
     let holds = |value: f64| term.relation.holds(value, term.bound);
     let unit = term.figure.unit();
     let met = (holds(low) == holds(high)).then_some(holds(low));
-    let why = format!("between {} and {}", shown(low, unit), shown(high, unit));
+    let why = format!("between {} and {}", unit.show(low), unit.show(high));
     TermFinding { measured: None, met, why }
 }
 
 fn compared(term: &Term, measured: f64) -> TermFinding {
     let met = Some(term.relation.holds(measured, term.bound));
-    let why = format!("measured {}", shown(measured, term.figure.unit()));
+    let why = format!("measured {}", term.figure.unit().show(measured));
     TermFinding { measured: Some(measured), met, why }
-}
-
-/// A figure with its unit, for a sentence.
-fn shown(value: f64, unit: BoundUnit) -> String {
-    match unit {
-        BoundUnit::Ns => show_ns(value),
-        BoundUnit::Percent if value == 0.0 => "0%".to_string(),
-        BoundUnit::Percent => format!("{value:.3}%"),
-        BoundUnit::PerSecond => format!("{}/s", show_count(value)),
-    }
 }
 
 fn share(term: &Term, count: u64, requests: &RequestInfo) -> TermFinding {
@@ -167,8 +156,8 @@ impl Times<'_> {
         self.known.count + self.bad
     }
 
-    /// The value at a rank among all requests, as far as the percentiles of the record tell: from
-    /// the value at the next lower rank to that at the next higher one.
+    /// The value at a rank among all requests, bounded by the percentiles of the record at the next
+    /// lower and the next higher rank.
     fn around(&self, rank: f64) -> (Option<u64>, Option<u64>) {
         let Summary { count, censored, min, max, .. } = self.known;
         let recorded = (count + censored) as f64;
@@ -220,7 +209,7 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermF
         },
         _ => {}
     }
-    // What is known of lower percentiles can show a miss, never a hold.
+    // Lower percentiles can show a miss, never a hold.
     for lower in PERCENTILES.iter().filter(|lower| **lower < percentile) {
         let found = at_percentile(term, *lower, times);
         if found.met == Some(false) {
@@ -293,8 +282,8 @@ fn value_of(summary: &Summary, percentile: Percentile) -> Option<u64> {
     }
 }
 
-/// How each term stands over a run. What is bounded from above must hold at the last visit of
-/// every level; a rate must be reached at one of them.
+/// How each term stands over a run. An upper bound must hold at the last visit of every level; a
+/// rate must be reached at one level.
 pub fn over_run(objective: &Objective, points: &[Point]) -> Vec<Expectation> {
     let last_visits = crate::last_visits(points);
     let terms = objective.terms().iter().enumerate();
@@ -341,7 +330,7 @@ mod tests {
         found[0].clone()
     }
 
-    /// 5000 requests, all answered, p50 and p99 at 8 ms.
+    /// 5000 requests, all with a response, p50 and p99 at 8 ms.
     fn point() -> Point {
         Fixture::point(8, 1000.0)
     }

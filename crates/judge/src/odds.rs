@@ -1,11 +1,11 @@
 //! How probable each wall is, given which tests spoke and which did not.
 //!
-//! A rule says that a wall's signals are there. It does not say how often the same signals come
-//! from another wall. That was counted: in labelled runs, whose wall is known by construction
-//! (`walls/`), how often did each test speak? Naive Bayes over the tests weighs the walls, with
-//! every wall equally probable beforehand. Tests of one group are correlated witnesses, so what a
-//! group can say against a wall is capped. Shares order walls; they are no calibrated
-//! probabilities, because a test behind a wall's own is expected neither to speak nor to be silent.
+//! A rule finds that a wall's signals are present. It cannot know how often another wall causes the
+//! same signals. The table counts that: how often each test fired in labelled runs, whose wall is
+//! known by construction (`walls/`). Naive Bayes over the tests weighs the walls, with every wall
+//! equally probable beforehand. Tests of one group are correlated, so the weight of a group against
+//! a wall is capped. Shares order walls; they are not calibrated probabilities, because nothing is
+//! expected of the tests that come after a wall's own.
 //!
 //! In: which tests spoke. Out: shares that add up to 1.
 //! Never: a wall that no test can name.
@@ -25,11 +25,11 @@ use std::sync::OnceLock;
 const WEIGHED: [&WallGroup; 5] = [&COUNTED, &CLIENT, &SERVER, &APPLICATION, &PATH];
 /// What one group of tests can say against a wall, at most: odds of 1 to 50.
 const GROUP_ODDS_MAX: f64 = 50.0;
-/// How much a belief weighs beside counts, in draws.
+/// Weight of a prior belief against counts, in draws.
 const BELIEF_DRAWS: f64 = 2.0;
-/// How often a wall's own test speaks when the wall is there and nothing was counted.
+/// Prior: how often a wall's own test fires when the wall is there.
 const OWN: f64 = 0.9;
-/// How often the test of another wall does that stands before it, and so is believed first.
+/// Prior: how often the test of a wall that comes earlier in the order fires.
 const OTHER: f64 = 0.03;
 /// How often one does that stands behind it: it may be imitated.
 const IMITATED: f64 = 0.3;
@@ -147,7 +147,7 @@ pub fn seeds() -> Vec<u64> {
     list.split(", ").filter_map(|seed| seed.trim().parse().ok()).collect()
 }
 
-/// Whether there were labelled runs of a wall: what is said of others rests on beliefs.
+/// Whether there were labelled runs of a wall. The odds of other walls rest on priors.
 pub fn was_counted(wall: Named) -> bool {
     OddsTable::shipped().0.contains_key(&wall)
 }
@@ -206,12 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn without_counts_the_first_test_that_speaks_is_believed() {
+    fn without_counts_the_first_test_that_fires_wins() {
         let all = weigh(&OddsTable::default(), &speaking([false, true, false, false]));
         assert_eq!(all[0].wall, Named::Wall(WallId::K3));
         assert!(all[0].share > 0.9, "{all:?}");
         let two = weigh(&OddsTable::default(), &speaking([true, true, false, false]));
-        assert_eq!(two[0].wall, Named::Wall(WallId::K1), "what is imitated comes later: {two:?}");
+        assert_eq!(two[0].wall, Named::Wall(WallId::K1), "the imitated wall comes later: {two:?}");
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_add_up_when_somebody_speaks(
+        fn shares_add_up_when_a_test_fires(
             spoke in any::<[bool; 4]>(),
             counts in proptest::array::uniform4(0u32..20),
         ) {

@@ -3,8 +3,8 @@
 //!
 //! A resource is made a little smaller or larger in interleaved blocks (base, changed, changed,
 //! base), and the elasticity d ln(rate) / d ln(capacity) is taken pair by pair. At a single wall it
-//! is 1 for the resource that limits and 0 for the others. "No effect" is a claim of its own: the
-//! whole interval must lie near 0.
+//! is 1 for the resource that limits and 0 for the others. "No effect" is a claim too: the whole
+//! interval must be near 0.
 
 mod apply;
 mod plan;
@@ -17,7 +17,7 @@ use crate::stats::{mean, mean_interval};
 use model::perturbation::{Perturbation, Says};
 
 pub use apply::{Outcome, apply, confirms};
-pub use plan::{Change, Experiment, Facts, base_point, plan};
+pub use plan::{BlockChange, Experiment, Facts, base_point, plan};
 
 /// An elasticity from here on counts as 1: changing a resource changes batching as well, so it is
 /// not exactly 1 even at a pure wall.

@@ -1,9 +1,9 @@
-//! What was predicted held against what was measured.
+//! A prediction compared with the measurement.
 //!
 //! Cells with a change and cells without are taken in pairs, in the order of the plan.
-//! With three pairs or more the interval is that of the mean of their ratios, which knows what one
-//! run differs from the next by. With fewer it is that of the rates inside their windows, which
-//! does not; then `why` says so.
+//! With three pairs or more the interval is that of the mean of their ratios, which includes the
+//! difference from run to run. With fewer it is that of the rates inside their windows, which does
+//! not; `why` then gives that reason.
 
 use crate::stats;
 use model::advice::{CALIBRATION_SCHEMA, Calibration, Remembered, Tally};
@@ -82,7 +82,7 @@ struct Rate {
     half: Option<f64>,
 }
 
-/// Of a search its answer; otherwise the ceiling, which a measurement that is not valid has not.
+/// Of a search its result; otherwise the ceiling, if the measurement is valid.
 fn rate(record: &Record) -> Option<Rate> {
     let found = match &record.search {
         Some(search) => {

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_flatness_and_decline_are_told_apart() {
+    fn growth_flatness_and_decline_are_distinguished() {
         let rising = [(50, 1000.0), (100, 2000.0), (200, 3900.0)];
         assert_eq!(shape_of(&rising), Trend::Rising);
         let flat = [(50, 1000.0), (100, 1950.0), (200, 2000.0), (400, 1980.0)];

@@ -1,7 +1,7 @@
 //! Judging a kept run again: the same input gives the same verdict, and better rules a better one.
 //!
-//! In: a record and its raw readings. Out: the record with gates and verdicts as this version finds
-//! them; what was measured stays as it is.
+//! In: a record and its raw readings. Out: the record with the gates and verdicts of this version;
+//! measured figures stay as they are.
 
 use crate::case::Case;
 use crate::odds::Speaking;
@@ -26,7 +26,7 @@ pub fn again(mut record: Record, raw: Raw<'_>) -> Record {
     record
 }
 
-/// Which tests speak at the point with the highest rate, the ramp around it known.
+/// Which tests fire at the point with the highest rate, given its ramp.
 pub fn speaking(record: &Record, raw: Raw<'_>) -> Option<Speaking> {
     let point = record.points.iter().max_by(|left, right| left.rate.total_cmp(&right.rate))?;
     let observed = raw.observed(record, point);

@@ -2,12 +2,12 @@
 //!
 //! In: sampled sockets of both sides, the rate, the mean number in flight. Out: a split of that
 //! number. A socket with unread bytes stands for the requests of one connection; the wire holds
-//! rate times round trip (Little); what is left was in the hands of the server. Parts are taken in
-//! the order of a response's way back, and none is larger than what the ones before it left, so
-//! they add up. Where the probe shares CPUs with the generator it looks while the generator cannot
-//! run, and finds more unread than there is on average. Each turn of the generator's loop reads
-//! all that has come, so unread is at most what comes in a turn, and everything in the time in
-//! which its busiest worker waits for a CPU.
+//! rate times round trip (Little); the rest was inside the server. Parts are taken in the order of
+//! a response's way back, and none is larger than what the ones before it left, so they add up.
+//! Where the probe shares CPUs with the generator it looks while the generator cannot run, and
+//! finds more unread than there is on average. Each turn of the generator's loop reads all that has
+//! come, so unread is at most what comes in a turn, and everything in the time in which its busiest
+//! worker waits for a CPU.
 
 use crate::case::Case;
 use model::run::Residence;
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_looked_at_is_not_known() {
+    fn without_samples_residence_is_not_known() {
         let mut fixture = Fixture::good();
         fixture.server = None;
         assert_eq!(super::of(&fixture.case()).unwrap().inside_server, None);

@@ -2,8 +2,8 @@
 //!
 //! Executive summary: the rate doubles until a trial misses; then the interval between the highest
 //! rate that holds and the lowest that misses is halved in log space, with trials that grow longer
-//! as it narrows; then both ends are repeated until a sequential test is sure of them. At last a
-//! run below the answer must hold and one above the interval must miss.
+//! as it narrows; then both ends are repeated until a sequential test is sure of them. At the end a
+//! run below the found rate must hold and one above the interval must miss.
 //!
 //! One trial proves little: a good rate misses now and then, and a bad one is met by luck. Each
 //! rate therefore keeps its evidence, and an end of the interval that turns out wrong is given up
@@ -33,11 +33,11 @@ const SHORTEST: f64 = 0.2;
 const SHORTEST_NS: u64 = 500_000_000;
 /// Trials are whole when the interval is at most this many times as wide as asked.
 const WHOLE_WITHIN: f64 = 4.0;
-/// A miss is asked again at once while trials are shorter than this share of a whole one.
+/// A miss is repeated at once while trials are shorter than this share of a whole one.
 const DOUBTED_BELOW: f64 = 0.5;
-/// A little longer than what the wanted number of answers needs: rates are met only on average.
+/// A little longer than the wanted number of responses needs: rates are met only on average.
 const ANSWERS_MARGIN: f64 = 1.1;
-/// The run below the answer has this share of its rate.
+/// The run below the found rate has this share of it.
 const BELOW: f64 = 0.95;
 /// The run above the interval has this multiple of its upper end.
 const ABOVE: f64 = 1.05;
@@ -45,12 +45,12 @@ const ABOVE: f64 = 1.05;
 const CONFIRM_MAX: u32 = 3;
 /// At most this share of the budget is kept for confirming.
 const RESERVE_MAX: f64 = 0.25;
-/// Time beside the measured window, until the first trial tells: connecting and warming up.
+/// Time outside of the measured window, assumed until the first trial: connecting and warming up.
 const OVERHEAD_NS: u64 = 500_000_000;
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum NextTrial {
     /// Try this.
     Trial {
         /// Rate to plan, per second.
@@ -69,7 +69,7 @@ pub enum Step {
 pub struct TrialResult {
     /// How the objective stood.
     pub standing: ObjectiveStanding,
-    /// Whether that may be believed.
+    /// Whether that result is trusted.
     pub trust: Trust,
     /// Length of the measured window, nanoseconds; shorter than planned when it was cut.
     pub duration_ns: u64,
@@ -85,7 +85,7 @@ struct Pending {
     purpose: Purpose,
 }
 
-/// Runs beside the answer so far.
+/// Runs around the found rate so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Confirming {
     rate: f64,
@@ -95,7 +95,7 @@ struct Confirming {
 }
 
 impl Confirming {
-    /// Agreement ends it at once; disagreement is asked again, and then most count.
+    /// Two that agree end it at once; otherwise it is repeated, and the majority counts.
     fn is_over(&self) -> bool {
         let first_agrees = self.agree > 0 && self.disagree == 0;
         first_agrees || self.agree.max(self.disagree) > CONFIRM_MAX / 2 || self.runs >= CONFIRM_MAX
@@ -107,20 +107,20 @@ impl Confirming {
     }
 }
 
-/// Whether a judged point may be believed as a trial. Gates that overload of the target breaks do
-/// not matter: the objective itself judges it. A generator is late for a trial when a term is open
-/// because lateness moved its figure across the bound; a count is not moved by it.
+/// Whether a judged point counts as a trial. Gates that overload of the target breaks do not
+/// matter: the objective itself judges it. The generator spoils a trial when a term is open because
+/// generator delay moved its figure across the bound; it does not move counts.
 pub fn trust(objective: &Objective, point: &Point) -> Trust {
     if !gates::is_rate_known(point) {
         Trust::Invalid
-    } else if lateness_matters(objective, point) || point.verdict.is_of_generator() {
+    } else if generator_delay_matters(objective, point) || point.verdict.is_of_generator() {
         Trust::ClientLate
     } else {
         Trust::Sound
     }
 }
 
-fn lateness_matters(objective: &Objective, point: &Point) -> bool {
+fn generator_delay_matters(objective: &Objective, point: &Point) -> bool {
     let is_open = |term: &Term| {
         let TermFigure::Latency(statistic) = term.figure else { return false };
         match point.standing.of(latency_of(statistic)) {
@@ -169,7 +169,7 @@ impl Search {
     }
 
     /// What to do now. Says the same until the result of a trial is reported.
-    pub fn step(&mut self) -> Step {
+    pub fn step(&mut self) -> NextTrial {
         if self.pending.is_none() && self.ended.is_none() {
             match self.search() {
                 Ok(pending) if self.affords(&pending, self.reserve_ns()) => {
@@ -184,9 +184,9 @@ impl Search {
         }
         match self.pending {
             Some(Pending { rate, duration_ns, purpose }) => {
-                Step::Trial { rate, duration_ns, purpose }
+                NextTrial::Trial { rate, duration_ns, purpose }
             }
-            None => Step::Done(self.answer()),
+            None => NextTrial::Done(self.answer()),
         }
     }
 
@@ -241,7 +241,7 @@ impl Search {
     }
 
     fn verify(&self, tested: &Tested) -> Pending {
-        // What was too short to be decided is tried for longer.
+        // A trial that was too short to decide is repeated for longer.
         let longer = 1 << tested.undecided.min(3);
         let duration_ns = self.whole_ns(tested.rate) * longer;
         Pending { rate: tested.rate, duration_ns, purpose: Purpose::Verify }
@@ -294,8 +294,8 @@ impl Search {
             let share_ns = (self.config.trial_ns as f64 * share) as u64;
             share_ns.max(SHORTEST_NS).min(self.config.trial_ns).max(self.answers_ns(rate))
         };
-        // Far from the answer trials are short, and a miss by chance would cost the whole way back:
-        // it is asked a second time at once.
+        // Far from the found rate trials are short, and a miss by chance would cost the whole way
+        // back: it is repeated at once.
         if high.trials == 1 && share < DOUBTED_BELOW && !self.evidence.is_sure(high) {
             return Ok(Pending { duration_ns: length_ns(high.rate), ..self.verify(high) });
         }
@@ -309,7 +309,7 @@ impl Search {
         sure.ok_or(Ended::Narrowed)
     }
 
-    /// Time in which a rate gives the answers that a decision needs.
+    /// Time in which a rate gives the responses that a decision needs.
     fn answers_ns(&self, rate: f64) -> u64 {
         (self.config.answers_min as f64 * ANSWERS_MARGIN / rate * 1e9) as u64
     }
@@ -320,7 +320,7 @@ impl Search {
         (WHOLE_WITHIN / widths).clamp(SHORTEST, 1.0)
     }
 
-    /// The next run beside the answer.
+    /// The next run around the found rate.
     fn confirm(&self) -> Option<Pending> {
         let run = |confirming: &Confirming, rate: f64, purpose| {
             let rate = if confirming.runs > 0 { confirming.rate } else { rounded(rate) };
@@ -418,11 +418,13 @@ impl Search {
                 Some(SearchCheck { rate, agrees: Some(false), .. }) => {
                     let wrong = if side == "below" { "missed" } else { "held" };
                     let rate = show_count(rate);
-                    notes.push(format!("the run {side} the answer, at {rate}/s, {wrong}"));
+                    notes.push(format!("the run {side} the found rate, at {rate}/s, {wrong}"));
                 }
                 Some(SearchCheck { rate, agrees: None, .. }) => {
                     let rate = show_count(rate);
-                    notes.push(format!("the run {side} the answer, at {rate}/s, was not decided"));
+                    notes.push(format!(
+                        "the run {side} the found rate, at {rate}/s, was not decided"
+                    ));
                 }
                 _ => {}
             }

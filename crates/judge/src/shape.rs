@@ -28,7 +28,7 @@ const RESIDUAL_MAX: f64 = 0.15;
 const ERROR_MIN: f64 = 0.005;
 /// Residuals over this many errors of the levels are not chance.
 const BEYOND: f64 = 2.0;
-/// Efficiency over that of the lowest level above which it is told, beside the levels' errors.
+/// Efficiency over that of the lowest level, above which it counts, on top of the levels' errors.
 const SUPERLINEAR: f64 = 1.05;
 
 /// The curve of a ramp: the last visits of its levels that broke no gate. Nothing for any other

@@ -1,7 +1,7 @@
 //! What a run says about which knobs can matter: the figures of its best point, by host.
 //!
-//! In: a run with its readings. Out: [`Signals`]. What was not read stays absent, so that whoever
-//! predicts from it says "unknown" and not "zero".
+//! In: a run with its readings. Out: [`Signals`]. What was not read stays absent, so that a
+//! prediction from it is "unknown" and not "zero".
 
 use crate::case::{Case, Whose};
 use crate::rejudge;
@@ -150,7 +150,7 @@ fn client(case: &Case<'_>) -> Side {
     }
 }
 
-/// What is said of either host alike.
+/// Signals that both hosts have.
 fn of_host(case: &Case<'_>, host: Option<&HostFacts>, seen: &Observed) -> Side {
     let is_loopback = case.trial.addresses.iter().all(Address::is_loopback);
     let link = carrier(seen, is_loopback);
@@ -227,8 +227,8 @@ fn sum(counters: &[Option<u64>]) -> Option<u64> {
     counters.iter().copied().sum()
 }
 
-/// The interface that moved most. Beside a load over loopback no other one is it, and the other way
-/// round.
+/// The interface that moved most bytes. Loopback counts only for a load over loopback, and other
+/// interfaces only for a load that leaves the host.
 fn carrier(seen: &Observed, is_loopback: bool) -> Option<&LinkUse> {
     let moved = |link: &&LinkUse| link.rx_bytes_s + link.tx_bytes_s;
     let links = seen.links.iter().flatten().filter(|link| (link.name == "lo") == is_loopback);
@@ -295,8 +295,8 @@ fn clock_ratio(seen: &Observed) -> Option<f64> {
     busy.filter_map(|cpu| clocks.get(&cpu.cpu).copied()).reduce(f64::min)
 }
 
-/// Ports in use as a share of those there are: those of open connections, and those that closed
-/// ones hold for a minute. Each source and each target address has its own.
+/// Share of the ports in use: by open connections, and for a minute after a close (TIME_WAIT). Each
+/// source and each target address has its own.
 fn ports(case: &Case<'_>) -> Option<f64> {
     let range = case.host.sysctls.get("net.ipv4.ip_local_port_range")?;
     let mut ends = range.split_whitespace().map(str::parse::<u64>);

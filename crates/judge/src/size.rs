@@ -20,11 +20,11 @@ use model::wall::Side;
 const BUSY: f64 = 0.5;
 /// Headers of IPv4 and TCP with time stamps, which take part of the MTU.
 const HEADERS_BYTES: f64 = 52.0;
-/// What a frame has on the wire beside the MTU: Ethernet header, FCS, preamble and gap.
+/// Bytes of a frame on the wire on top of the MTU: Ethernet header, FCS, preamble and gap.
 const FRAME_BYTES: f64 = 38.0;
 /// MTU of Ethernet, where the host's is not known.
 const MTU: u32 = 1500;
-/// A host that is asked for more than this many times the measured load is an extrapolation.
+/// A plan for more than this many times the measured load is an extrapolation.
 const FAR: f64 = 10.0;
 
 /// What a run's host offers for a wish that leaves it open: CPUs the generator may use, and the
@@ -270,7 +270,7 @@ fn cautions(sizing: &Sizing, record: &Record, levels: usize) -> Vec<String> {
         let times = show_count(wish.rate / point.rate);
         cautions.push(format!(
             "{times} times the measured rate: cost per request may differ there, packet rates and \
-             connections bring walls of their own"
+             more connections have their own walls"
         ));
     }
     if levels < 3 {
@@ -514,7 +514,7 @@ mod tests {
             }
             let all = once.machines_for_cpus;
             prop_assert!(all.low <= all.value && all.value <= all.high);
-            // What is planned for does not fill them.
+            // The planned load does not fill them.
             let used = once.client_cpus.high / (all.high as f64 * f64::from(cpus));
             prop_assert!(used <= 0.7 + 1e-6, "{}", used);
         }

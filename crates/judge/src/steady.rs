@@ -18,7 +18,7 @@ const BATCHES_MIN: usize = 4;
 /// What the series of a window looks like.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Steadiness {
-    /// One rate, as far as the series can tell.
+    /// One rate, within the noise of the series.
     Steady {
         /// Standard deviation over mean of half-second rates.
         variation: f64,

@@ -1,4 +1,4 @@
-//! From tests to a verdict: which wall, how sure, what speaks against it, what to do next.
+//! From tests to a verdict: which wall, how sure, the evidence against it, and what to do next.
 //!
 //! The order is that of the evidence. Counted limits come first because they imitate everything
 //! else; then the validity of the measurement; then which side is hot. Utilisation alone names no
@@ -19,14 +19,14 @@ use model::verdict::{Confidence, IntervalKind, Named, Verdict};
 use observe::Observed;
 use std::collections::BTreeSet;
 
-/// What is known about a run beside its points.
+/// The facts of a run that do not belong to a point.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
-    /// What was asked.
+    /// The load and the target that were requested.
     pub trial: &'a Trial,
     /// The generator's host.
     pub host: &'a HostFacts,
-    /// What was tested.
+    /// The server under test.
     pub target: &'a Target,
     /// How the run ended.
     pub outcome: Outcome,
@@ -58,17 +58,17 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
     point
 }
 
-/// The verdict of a run from its judged points and what was observed in their windows.
+/// The verdict of a run from its judged points and the readings of their windows.
 pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
     let mut verdict = judge_points(context, points, observed);
     mention_loss(context, &mut verdict, &observed.iter().collect::<Vec<_>>());
     let is_counted = COUNTED.walls.iter().any(|listed| verdict.wall == Named::Wall(listed.wall));
-    // A target that does not answer looks like any fault of the measurement, and is none.
+    // A target that does not respond looks like a fault of the measurement.
     let why = match context.outcome {
         _ if is_counted => None,
         Outcome::TargetLost => Some("the target stopped answering"),
         Outcome::Complete if !points.is_empty() && points.iter().all(Point::is_silent) => {
-            Some("no request was answered")
+            Some("no request got a response")
         }
         Outcome::Complete | Outcome::Interrupted => None,
     };
@@ -78,7 +78,7 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
     Verdict { name: why.to_string(), next, ..undecided() }
 }
 
-/// Says what is not known because the probe on the server's host was lost.
+/// Lists what is not known because the probe on the server's host was lost.
 fn mention_loss(context: Context<'_>, verdict: &mut Verdict, observed: &[&Observed]) {
     let Some(why) = context.target.probe.as_ref().and_then(|probe| probe.lost.as_ref()) else {
         return;
@@ -170,6 +170,7 @@ fn more_visits(trial: &Trial, visits: &[&Point]) -> String {
     let (first, last) = (&visits[0].load, &visits[visits.len() - 1].load);
     let range = match (first.rate, last.rate) {
         (Some(from), Some(to)) => format!("-R {from:.0}..{to:.0} -c {}", first.connections),
+        _ if first.connections == last.connections => format!("-c {}", first.connections),
         _ => format!("-c {}..{}", first.connections, last.connections),
     };
     let depth = if first.depth > 1 { format!(" -p {}", first.depth) } else { String::new() };
@@ -531,7 +532,7 @@ mod tests {
         let verdict = judged_as(&fixture, Outcome::Complete);
         assert_eq!(
             (verdict.wall, verdict.name.as_str()),
-            (Named::Unknown, "no request was answered")
+            (Named::Unknown, "no request got a response")
         );
         assert!(verdict.next[1].starts_with("curl -v http"), "{:?}", verdict.next);
     }
@@ -555,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_probe_is_told_with_what_is_not_known() {
+    fn a_lost_probe_is_reported_with_the_unknown_windows() {
         let fixture = Fixture::good();
         let probe = model::facts::FarHost {
             address: "10.0.0.2:9200".to_string(),

@@ -4,8 +4,8 @@
 //! sorted into families. How many families are needed, and what to say when two walls show, is
 //! decided in one place, `verdict.rs`.
 //!
-//! To add one, write its file and its row here: the group and the place in it say when it is
-//! believed, the row what an experiment would find. Its evidence goes into `evidence_tests`.
+//! To add one, write its file and its row here: the group and the place in it decide which wall is
+//! named first, the row what an experiment would find. Its evidence goes into `evidence_tests`.
 
 mod accept_queue;
 mod application_lock;
@@ -90,9 +90,9 @@ pub struct Finding {
 /// The signals of a wall are there.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
-    /// What was observed.
+    /// The evidence.
     pub findings: Vec<Finding>,
-    /// What speaks against it.
+    /// The evidence against it.
     pub against: Vec<String>,
     /// What would settle it, or move it.
     pub next: Vec<String>,
@@ -113,6 +113,11 @@ impl Seen {
         let evidence = Evidence { host, source, field, value, rule };
         self.findings.push(Finding { family, evidence });
         self
+    }
+
+    /// A counter that must not rise, and did.
+    pub fn counted(host: &str, source: &str, field: &str, value: String) -> Self {
+        Self::default().with(Family::HardCounter, host, source, field, value, "any")
     }
 
     /// Adds a next step.
@@ -171,9 +176,9 @@ impl Listed {
     }
 }
 
-/// What the walls of a group have in common when it comes to a verdict.
+/// What the walls of a group share in a verdict.
 pub struct WallGroup {
-    /// Walls in the order in which they are believed.
+    /// Walls in the order in which one is named before another.
     pub walls: &'static [Listed],
 }
 
@@ -244,7 +249,7 @@ pub const APPLICATION: WallGroup = WallGroup {
     ],
 };
 
-/// What is between the hosts, while nothing is busy.
+/// Walls between the hosts, while neither is busy.
 pub const PATH: WallGroup = WallGroup {
     walls: &[wall(WallId::N2, packet_loss::test), wall(WallId::K12, socket_buffer::test)],
 };
@@ -258,7 +263,7 @@ pub const OFFERED: WallGroup = WallGroup {
     ],
 };
 
-/// All of them, in the order in which they are asked.
+/// All of them, in the order of their tests.
 pub const GROUPS: [&WallGroup; 7] =
     [&COUNTED, &MEASUREMENT, &CLIENT, &SERVER, &APPLICATION, &PATH, &OFFERED];
 
@@ -281,8 +286,8 @@ impl WallGroup {
     }
 }
 
-/// A generator close to its limit: not a wall by itself, but beside a hot server it cannot be
-/// excluded.
+/// A generator close to its limit: not a wall by itself, but it cannot be excluded when the server
+/// is hot too.
 pub fn client_near_limit(case: &Case<'_>) -> Option<(WallId, Seen)> {
     let load = case.worker_load().filter(|load| *load >= WARM)?;
     let hottest = case.hottest_worker()?;

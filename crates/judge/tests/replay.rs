@@ -1,9 +1,9 @@
 //! Published measurements as cases: what their authors recorded goes in, and the verdict must be
 //! the one that later work showed to be right, or an honest "unknown".
 //!
-//! Each case is a small document in `replay/`. It holds the published figures and nothing else;
-//! what was not published stays unread. `base.json` holds the fields of a record that no case
-//! speaks of. Mean latencies are from Little's law where only the rate was published.
+//! Each case is a small document in `replay/`. It holds the published figures only; everything else
+//! stays absent. `base.json` holds the fields of a record that no case sets. Mean latencies are
+//! from Little's law where only the rate was published.
 
 #[path = "replay/audit.rs"]
 mod audit;
@@ -77,8 +77,8 @@ fn every_published_case_has_its_verdict() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The same published figures with the client's or the server's evidence taken away must not name
-/// what nobody saw any more.
+/// The same published figures with the client's or the server's evidence taken away must not name a
+/// wall without that evidence.
 #[test]
 fn a_verdict_goes_with_its_evidence() {
     for (id, text) in CASES.iter().filter(|(id, _)| ["j3", "j12", "j13a"].contains(id)) {

@@ -1,9 +1,9 @@
 //! Uses up a share of some CPUs, so that the generator has that much less.
 //!
 //! One thread on each CPU runs until it has had its share of each hundredth of a second, by the
-//! kernel's own account of its CPU time, and sleeps until the next. Beside a worker that wants all
-//! of a CPU the scheduler gives it half of the time it runs, so it runs for longer and still gets
-//! its share. What it really got is measured.
+//! kernel's own account of its CPU time, and sleeps until the next. Next to a worker that uses its
+//! CPU fully the scheduler gives it half of the time, so it runs for longer and still gets its
+//! share. The share that it really got is measured.
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -38,7 +38,7 @@ impl Burner {
             let over = Arc::clone(&burner.over);
             let body = move || match sched_setaffinity(None, &set) {
                 Ok(()) => burn(share, &over),
-                // Nothing was taken, and that is what is measured.
+                // It burnt nothing, and reports that.
                 Err(_) => 0.0,
             };
             let thread = thread::Builder::new().name(format!("burner-{cpu}")).spawn(body);
@@ -66,7 +66,7 @@ impl Drop for Burner {
     }
 }
 
-/// Burns a share of the time until told to end; returns the share it got.
+/// Burns a share of the time until `stop`; returns the share it got.
 fn burn(share: f64, over: &AtomicBool) -> f64 {
     let begin = Instant::now();
     let begin_cpu = cpu_time();

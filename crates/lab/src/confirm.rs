@@ -5,7 +5,7 @@
 //! all others.
 
 use crate::burn::Burner;
-use crate::crews::{Crews, Size};
+use crate::crews::{CrewSize, Crews};
 use crate::error::LabError;
 use crate::level::{LevelContext, Visit, visit};
 use crate::limits::{self, Tables};
@@ -13,7 +13,7 @@ use crate::record::RunBuilder;
 use crate::watch::Watch;
 use engine::Crew;
 use judge::judge_run;
-use judge::perturb::{self, Change, Experiment, Facts, plan};
+use judge::perturb::{self, BlockChange, Experiment, Facts, plan};
 use model::check::Checks;
 use model::event::Event;
 use model::load::{DriverKind, Level, Stop, Trial, Warmup};
@@ -25,7 +25,7 @@ use tune::{Host, Journal, ServerChange, Taken};
 
 /// How often an experiment is extended by as many pairs again when its blocks do not tell.
 const ROUNDS_MAX: u32 = 3;
-/// Load before each block's window, so that what was changed has shown, nanoseconds.
+/// Load before each block's window, so that the change takes effect, nanoseconds.
 const WARMUP_NS: u64 = 500_000_000;
 
 /// Makes the experiments that tell most about the verdict so far.
@@ -95,7 +95,7 @@ struct Sides {
 impl Sides {
     fn of(trial: &Trial, level: &Level, experiment: &Experiment) -> Self {
         let then = match &experiment.change {
-            Change::Load(then) => then.clone(),
+            BlockChange::Load(then) => then.clone(),
             _ => level.clone(),
         };
         // One crew that has room for both, so that connections stay open.
@@ -103,8 +103,8 @@ impl Sides {
         let base = Trial { levels, warmup: Warmup::ForNs(WARMUP_NS), ..trial.clone() };
         let mut changed = base.clone();
         match &experiment.change {
-            Change::Threads(threads) => changed.threads = *threads,
-            Change::Route(route) => ask(&mut changed, route),
+            BlockChange::Threads(threads) => changed.threads = *threads,
+            BlockChange::Route(route) => ask(&mut changed, route),
             _ => {}
         }
         Self { base: (base, level.clone()), changed: (changed, then) }
@@ -118,7 +118,7 @@ impl Sides {
     }
 }
 
-/// Asks for another path instead. What was expected of the responses is not expected of its own.
+/// Requests another path instead. The checks on responses do not apply to it.
 fn ask(trial: &mut Trial, route: &str) {
     trial.requests.truncate(1);
     trial.targets.truncate(1);
@@ -157,17 +157,17 @@ impl Blocks {
     }
 
     /// The factor of a capacity that only the blocks tell.
-    fn factor(&self, change: &Change) -> Option<f64> {
+    fn factor(&self, change: &BlockChange) -> Option<f64> {
         let mean = judge::stats::mean;
         match change {
-            Change::Burn { .. } => mean(&self.burned).map(|burned| 1.0 - burned),
+            BlockChange::Burn { .. } => mean(&self.burned).map(|burned| 1.0 - burned),
             // Room for responses grows as they shrink.
-            Change::Route(_) => Some(mean(&self.base_bytes)? / mean(&self.changed_bytes)?),
+            BlockChange::Route(_) => Some(mean(&self.base_bytes)? / mean(&self.changed_bytes)?),
             _ => None,
         }
     }
 
-    /// What all blocks so far come to.
+    /// The result of all blocks so far.
     fn outcome(&self, experiment: &Experiment, failure: Option<String>) -> Perturbation {
         let factor = experiment.factor.or_else(|| self.factor(&experiment.change));
         let factor = factor.filter(|factor| factor.is_finite() && *factor > 0.0);
@@ -204,7 +204,7 @@ struct Headroom<'a, 'b, 'c> {
     confirm: &'a Confirm,
     /// Visits so far: the workers number them.
     visits: u32,
-    /// Why what was changed at the server stays changed, when it does.
+    /// Why a change at the server could not be put back.
     stays: Option<String>,
 }
 
@@ -217,7 +217,7 @@ impl Headroom<'_, '_, '_> {
         sides: &Sides,
         blocks: &mut Blocks,
     ) -> Result<(), String> {
-        let server = Server::prepare(self.run, &experiment.change)?;
+        let server = ChangedServer::prepare(self.run, &experiment.change)?;
         let made = server.enter();
         let made = made.and_then(|()| self.make_blocks(experiment, sides, blocks, &server));
         let reverted = server.revert();
@@ -230,7 +230,7 @@ impl Headroom<'_, '_, '_> {
         experiment: &Experiment,
         sides: &Sides,
         blocks: &mut Blocks,
-        server: &Server,
+        server: &ChangedServer,
     ) -> Result<(), String> {
         let mut crew = None;
         for round in 1..=ROUNDS_MAX {
@@ -255,7 +255,7 @@ impl Headroom<'_, '_, '_> {
         &mut self,
         crew: &mut Option<(Half, Crew)>,
         (half, sides): (Half, &Sides),
-        change: &Change,
+        change: &BlockChange,
         blocks: &mut Blocks,
     ) -> Result<(), String> {
         let (trial, level) = sides.get(half);
@@ -270,7 +270,9 @@ impl Headroom<'_, '_, '_> {
             }
         };
         let burner = match (change, half) {
-            (Change::Burn { share, cpus }, Half::Changed) => Some(Burner::start(*share, cpus)?),
+            (BlockChange::Burn { share, cpus }, Half::Changed) => {
+                Some(Burner::start(*share, cpus)?)
+            }
             _ => None,
         };
         let visited = self.visit(crew, trial, level).map_err(|error| error.to_string())?;
@@ -289,7 +291,7 @@ impl Headroom<'_, '_, '_> {
     /// Starts workers with room for both halves.
     fn start(&mut self, trial: &Trial) -> Result<Crew, LabError> {
         if !matches!(trial.driver, DriverKind::Null | DriverKind::Sim) {
-            let Size { connections_max, threads, .. } = Size::of(trial);
+            let CrewSize { connections_max, threads, .. } = CrewSize::of(trial);
             limits::allow_files(u64::from(connections_max), Tables::of(trial.driver, threads))?;
             limits::allow_ports(&trial.levels, &self.run.routes)?;
         }
@@ -314,13 +316,13 @@ impl Headroom<'_, '_, '_> {
 }
 
 /// What an experiment changes at the server, until it is reverted; most change nothing there.
-struct Server(Option<ServerChange>);
+struct ChangedServer(Option<ServerChange>);
 
-impl Server {
-    fn prepare(run: &RunBuilder<'_>, change: &Change) -> Result<Self, String> {
+impl ChangedServer {
+    fn prepare(run: &RunBuilder<'_>, change: &BlockChange) -> Result<Self, String> {
         let taken = match change {
-            Change::ServerQuota { cpus } => Taken::CpuTime(*cpus),
-            Change::ServerMask { cpus } => Taken::Cpus(cpus),
+            BlockChange::ServerQuota { cpus } => Taken::CpuTime(*cpus),
+            BlockChange::ServerMask { cpus } => Taken::Cpus(cpus),
             _ => return Ok(Self(None)),
         };
         let server = run.target.server.as_ref();
@@ -362,7 +364,7 @@ mod tests {
         assert_eq!(places(Half::Base), places(Half::Changed));
     }
 
-    fn finished(change: Change, blocks: Blocks) -> Perturbation {
+    fn finished(change: BlockChange, blocks: Blocks) -> Perturbation {
         let what = "a change".to_string();
         let resource = Resource::ResponseBytes;
         blocks.outcome(&Experiment { resource, change, what, factor: None }, None)
@@ -374,17 +376,17 @@ mod tests {
             || Blocks { base: vec![100.0; 3], changed: vec![200.0; 3], ..Blocks::default() };
         let smaller =
             Blocks { base_bytes: vec![1000.0; 3], changed_bytes: vec![500.0; 3], ..rates() };
-        let found = finished(Change::Route("/small".to_string()), smaller);
+        let found = finished(BlockChange::Route("/small".to_string()), smaller);
         assert_eq!((found.factor, found.failure), (Some(2.0), None));
         assert!((found.elasticity.unwrap() - 1.0).abs() < 1e-9);
         let same = Blocks { base_bytes: vec![9.0; 3], changed_bytes: vec![9.0; 3], ..rates() };
-        let found = finished(Change::Route("/same".to_string()), same);
+        let found = finished(BlockChange::Route("/same".to_string()), same);
         assert_eq!(found.elasticity, None);
         assert!(found.failure.unwrap().contains("too little"));
         let burned = Blocks { burned: vec![0.15, 0.25, 0.2], ..rates() };
-        let found = finished(Change::Burn { share: 0.2, cpus: vec![0] }, burned);
+        let found = finished(BlockChange::Burn { share: 0.2, cpus: vec![0] }, burned);
         assert!((found.factor.unwrap() - 0.8).abs() < 1e-9);
-        let found = finished(Change::Burn { share: 0.2, cpus: vec![0] }, rates());
-        assert_eq!((found.factor, found.elasticity), (None, None), "nobody measured it");
+        let found = finished(BlockChange::Burn { share: 0.2, cpus: vec![0] }, rates());
+        assert_eq!((found.factor, found.elasticity), (None, None), "it was not measured");
     }
 }

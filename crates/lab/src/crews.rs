@@ -1,7 +1,7 @@
 //! Who does what in a level: the crew that sends requests, and in a fan-out the one that listens.
 //!
-//! A level of a fan-out counts subscribers. Its writers are ordinary workers, with a level of their
-//! own.
+//! A level of a fan-out counts subscribers. Its writers are ordinary workers, with a separate
+//! level.
 
 use model::load::{Arrival, Level, Trial};
 
@@ -49,7 +49,7 @@ impl Crews {
 
 /// What the workers that send requests must have room for, over all levels of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
+pub struct CrewSize {
     /// Connections open at once; one where no worker sends anything.
     pub connections_max: u32,
     /// Requests in flight on each.
@@ -58,7 +58,7 @@ pub struct Size {
     pub threads: u32,
 }
 
-impl Size {
+impl CrewSize {
     /// That of a trial.
     pub fn of(trial: &Trial) -> Self {
         let crews = Crews::of_all(trial);

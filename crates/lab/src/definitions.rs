@@ -19,48 +19,47 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ("target.sources_used", "The same by local address; empty when the kernel chose it."),
     (
         "target.server.processes",
-        "The processes of the server's tree when the run began: pid, name, threads, cpus_allowed \
-         (of the first thread) and listeners (listening sockets on the port under test that the \
-         process holds; several can hold one). null: not readable. At most 1024 of them; pids has \
-         all.",
+        "The processes of the server's tree at the start of the run: pid, name, threads, \
+         cpus_allowed (of the first thread) and listeners (listening sockets on the port under \
+         test that the process holds; several can hold one). null: not readable. At most 1024 of \
+         them; pids has all.",
     ),
     (
         "target.probe",
-        "The server's host as a probe there saw it (--probe); null without one, and target.server \
+        "The server's host, read by a probe there (--probe); null without one, and target.server \
          is null with one. server: the process tree that listens on the port under test there; \
          null when it was not found. privilege: none (the counters of the host; the server is \
          another user's), read-only (the server's own files too) or root. lost: why its readings \
-         end before the run did; null when they do not.",
+         end before the run; null when they do not.",
     ),
     (
         "target.probe.clock",
         "The probe's monotonic clock minus ours. A ping and its response bound the offset on both \
          sides; of the round trips before, during and after the load the fastest of each is kept, \
-         offset_ns is the middle of what they allow together and error_ns half of its width. A \
-         figure of the server's host is taken from readings that lie inside the measured window \
-         by more than error_ns; they are kept with that host's own times in \
+         offset_ns is the middle of the offsets that all of them allow, and error_ns half of their \
+         range. A figure of the server's host is taken from readings that lie inside the measured \
+         window by more than error_ns; they are kept with that host's own times in \
          server-readings.ndjson. round_trips: how many were timed.",
     ),
     (
         "host.tuned",
         "Values of this host and network namespace that ceiling tune had changed when the run \
-         began and not put back: knob, place, wanted (what was written) and now. null: there is \
-         no journal of such changes, or it could not be read. While the run goes on they are read \
-         again twice a second (readings of source tuning); a value that is no longer as written, \
-         that was put back or that was changed only then breaks the gate tuning of the points it \
-         was seen in.",
+         began and not put back: knob, place, wanted (the written value) and now. null: there is \
+         no journal of such changes, or it could not be read. During the run they are read twice a \
+         second (readings of source tuning); a value that is no longer as written, was put back or \
+         was changed only then breaks the gate tuning of the points in whose window it was seen.",
     ),
     (
         "points[].rate",
         "Good responses (status 2xx or 3xx, no failed check) that arrived in the measured window, \
-         whenever they were asked for, divided by load.duration_s: requests.arrived / \
+         whenever they were requested, divided by load.duration_s: requests.arrived / \
          load.duration_s, exactly. Responses after the window are not in it, those in it to \
          requests of the warm-up are.",
     ),
     (
         "points[].series",
         "Per second of the window. completed: good responses that arrived in it, whenever they \
-         were asked for; their sum is requests.arrived. failed: requests that failed in it. p50_ns \
+         were requested; their sum is requests.arrived. failed: requests that failed in it. p50_ns \
          and p99_ns: of requests sent in the window that were completed in that second. Of \
          subscribers: events.",
     ),
@@ -79,19 +78,18 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].requests",
-        "Requests sent in the measured window and what became of them, in it or later: sent = \
-         completed + failed + unanswered. completed: whole response with status 2xx or 3xx and no \
-         failed check. failed: whole response with another status or a failed check, or an error \
-         of class timeout, reset, closed or parse. unanswered: no whole response when the drain \
-         ended, which \
-         lasts as long as the time-out (-T) and ends when nothing is in flight; so there are some \
-         only where it was cut short: the run was interrupted, or they could not change how a \
-         trial of a search stands. \
-         planned: the number asked for (-n), or in open loop those due in the window; else null. \
-         unsent: planned ones that were never sent, so that planned = sent + unsent. waited: sent \
-         ones that were due while every connection was in use. arrived: good responses that \
-         arrived in the window, also to requests of the warm-up and not those that came after it: \
-         what rate, series and per_100ms count; null in records of before it was counted.",
+        "Requests sent in the measured window and their outcome, in it or later: sent = completed \
+         + failed + unanswered. completed: whole response with status 2xx or 3xx and no failed \
+         check. failed: whole response with another status or a failed check, or an error of class \
+         timeout, reset, closed or parse. unanswered: no whole response when the drain ended, \
+         which lasts as long as the time-out (-T) and ends when nothing is in flight; so there are \
+         some only where the drain was cut short: the run was interrupted, or they could not \
+         change how a trial of a search stands. planned: the number asked for (-n), or in open \
+         loop those due in the window; else null. unsent: planned ones that were never sent, so \
+         that planned = sent + unsent. waited: sent ones that found no free slot when they were \
+         due. arrived: good responses that arrived in the window, also to requests of the warm-up \
+         and not those that came after it: the count of rate, series and per_100ms; null in older \
+         records.",
     ),
     (
         "points[].errors",
@@ -106,10 +104,11 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].mismatched",
-        "Responses with a good status (below 400, or called good by a check) that failed a check (--check-status, --check-length, \
-         --check-body, --check-sha256 or a target's own). They are part of requests.failed, their \
-         status and bytes are counted, and their latency is in no distribution. Checks see the \
-         body with transfer coding removed and content coding as sent.",
+        "Responses with a good status (below 400, or called good by a check) that failed a check \
+         (--check-status, --check-length, --check-body, --check-sha256 or a target's own). They \
+         are part of requests.failed, their status and bytes are counted, and their latency is in \
+         no distribution. Checks see the body with transfer coding removed and content coding as \
+         sent.",
     ),
     (
         "points[].mismatches",
@@ -119,9 +118,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].targets",
         "The requests of the window by target of a mix (-i), in the order of the file; empty with \
-         one target. A target with templates stands for all its expansions. At most 32 are told \
-         apart: of more, the last entry holds all that follow the first 31. Sums over targets are \
-         those of the point; unsent requests and failed attempts to connect belong to no target.",
+         one target. A target with templates stands for all its expansions. At most 32 entries: \
+         with more targets, the last entry sums all that follow the first 31. Sums over targets \
+         are those of the point; unsent requests and failed attempts to connect belong to no \
+         target.",
     ),
     (
         "trial.requests",
@@ -144,8 +144,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].latency_good_ns",
         "latency_ns of completed requests alone: nothing is censored, so a server that sheds load \
-         looks as fast as the responses it did give. Also in targets[]. null in records of before \
-         it was told apart.",
+         looks as fast as its good responses. Also in targets[]. null in older records.",
     ),
     (
         "points[].service_ns",
@@ -154,33 +153,32 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].release_lag_ns",
-        "Open loop: from the planned instant to the send, of every request sent; null in closed \
-         loop. Latency is release lag plus service.",
+        "The send delay. Open loop: from the planned instant to the send, of every request sent; \
+         null in closed loop. Latency is send delay plus service time.",
     ),
     (
         "points[].lateness_ns",
-        "Open loop: the part of the release lag that is the generator's own: from the planned \
-         instant, or from the instant a connection had room when that was later, to the send. A \
-         connection has room since its response may have arrived: where the worker's loop did not \
-         sleep, since it looked for the last time; where its sleep ended later than asked, since \
-         it should have ended. So a stall of the generator is in it though every connection is in \
-         use, except for up to 1 ms inside a sleep.",
+        "The generator delay. Open loop: the part of the send delay that is not a wait for a free \
+         slot: to the send, from the planned instant or from the instant a slot became free when \
+         that was later. A slot counts as free from the earliest instant at which its response may \
+         have arrived: the last poll when the worker's loop did not sleep, or the planned end of a \
+         sleep that ended late. So it includes a stall of the generator also while every slot is \
+         in use, except for up to 1 ms inside a sleep.",
     ),
     (
         "points[].latency_punctual_ns",
-        "Lower bounds of latency_ns: what a generator would have seen at least that sends each \
-         request when it is due and stamps each response when it comes. Calculated from the \
-         distributions of latency, service, lateness and unseen time; no bound exceeds the truth. \
-         Open loop, and closed loop where the generator stood still; else null.",
+        "Lower bounds of latency_ns: the latency that a generator would have measured which sends \
+         each request when it is due and stamps each response when it arrives. Calculated from the \
+         distributions of latency, service time, generator delay and unseen time; no bound exceeds \
+         the true value. Open loop, and closed loop where the generator stood still; else null.",
     ),
     (
         "points[].standing",
-        "How far each figure may be believed, by its key. bounded: the true value is between \
-         low and high (null: known from below only), for the reason in by. not-known: nothing \
-         can be said, for the reason in why. A figure that is not listed is sound. Gates say \
-         which figures they strike (docs/reference/gates.md); a percentile that too few \
-         requests make, or that falls among requests without a good response, is listed with \
-         that reason.",
+        "How sound each figure is, by its key. bounded: the true value is between low and high \
+         (null: known from below only), for the reason in by. not-known: no value and no bound, \
+         for the reason in why. A figure that is not listed is sound. docs/reference/gates.md \
+         lists the figures that each gate strikes; a percentile of too few requests, or one that \
+         falls among requests without a good response, is listed with that reason.",
     ),
     (
         "points[].status_codes",
@@ -193,16 +191,16 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].unseen_ns",
-        "How long good responses may have been there before they were stamped, because a worker of \
-         the generator did not run when it meant to: since its last wait began where it woke over \
-         1 ms late, since that should have ended where it woke over 50 us late, since its last \
-         turn began where that took over 1 ms. count is how many responses that may be; all others \
-         were stamped in time. null where there are none. A stall inside a sleep of up to 20 ms \
+        "How long good responses may have waited before they were stamped, because a worker of the \
+         generator did not run when it should have: since its last wait began where it woke over 1 \
+         ms late, since that should have ended where it woke over 50 us late, since its last turn \
+         began where that took over 1 ms. count: the responses that this may concern; all others \
+         were stamped in time. null without such responses. A stall inside a sleep of up to 20 ms \
          leaves no trace.",
     ),
     (
         "points[].latency_at_least_ns",
-        "latency_ns with a lower bound in the place of requests that got no response: timed out \
+        "latency_ns with a lower bound for each request that got no response: timed out \
          until then, unanswered until the end of the drain, unsent until the end of the window. \
          Requests that failed in another way are beyond every value here too (censored): how \
          quickly they failed bounds nothing. Its percentiles are lower bounds of those of \
@@ -210,25 +208,24 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].offered_rate",
-        "Open loop: planned requests divided by load.duration_s. load.rate is what was asked for, \
+        "Open loop: planned requests divided by load.duration_s. load.rate is the requested rate, \
          its mean over the window when load.curve changes it.",
     ),
     (
         "points[].client_loop.spin_share",
-        "Open loop: share of the workers' time spent asking the clock whether the next request is \
-         due, because it was too near to sleep. It is part of the generator's CPU time, and is \
-         what punctuality costs.",
+        "Open loop: share of the workers' time spent reading the clock until the next request is \
+         due, because it was too near for a sleep. It is part of the generator's CPU time, and the \
+         cost of punctuality.",
     ),
     (
         "points[].connections",
         "unsolicited: connections that were closed because bytes came while no request was in \
-         flight on them, other than empty lines, which are passed over; with requests in flight \
-         such bytes fail the next of them with class parse. asked: slots of the level. opened: \
-         slots that were open at least once. served: slots \
-         that had at least one request of the window answered, with any status. failed: slots \
-         whose every attempt failed. reopened: further successful attempts. connect_ns: time from \
-         connect() to established, successful attempts since the level was ordered; with a proxy \
-         to its consent to the tunnel, without the TLS handshake.",
+         flight on them, other than empty lines, which are ignored; with requests in flight such \
+         bytes fail the next of them with class parse. asked: slots of the level. opened: slots \
+         that were open at least once. served: slots that got at least one response of the window, \
+         with any status. failed: slots whose every attempt failed. reopened: further successful \
+         attempts. connect_ns: time from connect() to established, successful attempts since the \
+         level was ordered; with a proxy to its consent to the tunnel, without the TLS handshake.",
     ),
     (
         "points[].connections.handshakes",
@@ -254,19 +251,18 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "perturbations[]",
-        "Experiments after the levels (--confirm), at the level with the highest rate: what was \
-         changed in every second block of the order base, changed, changed, base. base and \
-         changed are completed good responses per second of each block; they are no points. \
-         factor: capacity of the resource in the changed blocks over that in the base blocks; \
-         measured where nothing sets it (CPU time that was used up, bytes per response), null when \
-         nothing was measured.",
+        "Experiments after the levels (--confirm), at the level with the highest rate: the change \
+         in the changed blocks of the order base, changed, changed, base. base and changed are \
+         good responses per second of each block; blocks are not points. factor: capacity of the \
+         resource in the changed blocks over that in the base blocks; measured where no setting \
+         fixes it (CPU time that was burnt, bytes per response), null when it was not measured.",
     ),
     (
         "perturbations[].elasticity",
         "d ln(rate) / d ln(capacity): the mean over the pairs of ln(changed / base) / ln(factor), \
          with its 95 % interval by Student's t. 1 for the resource that limits, 0 for one that \
          does not. null when a block had no good response or the capacity changed by under 5 %. Up \
-         to two times as many pairs again are made while the interval says nothing.",
+         to two times as many pairs again are made while the interval is too wide to decide.",
     ),
     (
         "perturbations[].says",
@@ -276,19 +272,19 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "profile",
-        "Profiles of the server (--profile): null when none were wanted or no window was there to \
-         take them in. visit: point (the window of points[point] itself, whose figures then \
-         include what profiling cost, as its profiled says) or repeat (one more visit of that \
-         level, which is no point; rate, in_flight and p50_ns are its own). failures: what could \
-         not be taken.",
+        "Profiles of the server (--profile): null when none were requested or the run had no \
+         window for them. visit: point (the window of points[point] itself, whose figures then \
+         include the cost of profiling; its profiled is true) or repeat (one more visit of that \
+         level, which is not a point; rate, in_flight and p50_ns are its own). failures: profiles \
+         that could not be taken.",
     ),
     (
         "profile.captures[]",
         "One profile of one process, in pprof format in file below the run's directory. begin_ns: \
-         when it was asked for; end_ns: begin_ns and the time it covers by its own account. Of \
-         Go, block, mutex and heap are the difference between end and begin, so that warm-up and \
-         other levels are not in them. perf: 99 samples per second of CPU time, each standing for \
-         its share of a second.",
+         when it was requested; end_ns: begin_ns and the time it covers by its own account. Of Go, \
+         block, mutex and heap are the difference between end and begin, so that warm-up and other \
+         levels are not in them. perf: 99 samples per second of CPU time, each standing for its \
+         share of a second.",
     ),
     (
         "profile.kinds[]",
@@ -296,10 +292,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
          of heap bytes allocated. duration_s: mean time covered by each; requests: responses of \
          the visit per second, good or not, times duration_s. requests and every share of requests \
          are null with the reason in requests_absent when a process that served was not profiled \
-         (it listens on the port under test or has the name of one that does, and did some of the \
-         work), when that is not known, and of streams of events. functions: how many have a value \
-         of their own. flame: the tree of calls in the order in which it is drawn, without frames \
-         below 1/500 of the whole.",
+         (it listens on the port under test or has the name of one that does, and used CPU time), \
+         when that is not known, and for streams of events. functions: how many have a flat value. \
+         flame: the tree of calls in the order in which it is drawn, without frames below 1/500 of \
+         the whole.",
     ),
     (
         "profile.kinds[].waits[]",
@@ -307,15 +303,15 @@ const DEFINITIONS: &[(&str, &str)] = &[
          a request is above it, known_by), profiler (the handler of the profile itself) or other \
          (background goroutines, idle workers). share: blocked_s / (duration_s x in_flight), of \
          requests only. gain_max: share / (1 - share), by which the rate of a closed loop could \
-         rise if the wait alone went away; null without a share below 1, both null where \
-         requests_absent says why. The mutex profile tells the same waits by who held the lock: \
-         the two are not added.",
+         rise if only this wait went away; null without a share below 1, both null where \
+         requests_absent has the reason. The mutex profile lists the same waits by the holder of \
+         the lock: the two are not added.",
     ),
     (
         "target.tls",
         "What one handshake agreed on before the load: version, cipher suite, group of the key \
          exchange and ALPN protocol; null without TLS. ktls.used: whether the kernel encrypted \
-         the records; ktls.kernel: whether it says that it could.",
+         the records; ktls.kernel: whether it reports that it can.",
     ),
     (
         "points[].turnover",
@@ -326,29 +322,29 @@ const DEFINITIONS: &[(&str, &str)] = &[
          open_after, exactly. rate: established per second. planned_rate: devices over their mean \
          hold, as if connecting took no time. connect_ns: from connect() to established, attempts \
          that succeeded in the window. syn_retries: connects of the whole level that took as long \
-         as a SYN packet is repeated after, within 150 ms. client_bytes_each: growth of the \
-         generator's resident memory over the most connections open at once; sockets in the \
+         as the delay before a SYN packet is sent again, within 150 ms. client_bytes_each: growth \
+         of the generator's resident memory over the most connections open at once; sockets in the \
          kernel are not in it.",
     ),
     (
         "points[].events",
-        "What subscribers received in the window (ceiling fanout); all other figures of the point \
-         are those of the writers' requests then, and load.connections counts subscribers. An \
-         event is a blank line after at least one data field (WHATWG HTML, 9.2). rate: received \
+        "Events that subscribers received in the window (ceiling fanout); all other figures of the \
+         point are those of the writers' requests then, and load.connections counts subscribers. \
+         An event is a blank line after at least one data field (WHATWG HTML, 9.2). rate: received \
          per second over all subscribers. subscribers: accepted had a response of status 200, \
          refused counts other responses, lost counts streams that ended in the window; both are \
-         asked for again after a pause. client_us_per_event and server_us_per_event hold the cost \
-         of the writes too.",
+         requested again after a pause. client_us_per_event and server_us_per_event include the \
+         cost of the writes.",
     ),
     (
         "points[].events.delivery",
         "From the numbers (seq, counted from 1 for each stream) that events carry. meant: for each \
-         subscriber those above the last it saw before the window (above the one before its \
-         first, when it saw none) up to the highest that any subscriber of the same stream saw in \
-         the window. received in the window, late in the half second after it, missing else: \
-         meant = received + late + missing, exactly. What was sent while a subscriber was away is \
-         missing; a number that is not above the last one it saw counts as repeated, also when it \
-         was missing. delivery_share: (received + late) / meant. null with the reason in \
+         subscriber those above the last it saw before the window (above the one before its first, \
+         when it saw none) up to the highest that any subscriber of the same stream saw in the \
+         window. received in the window, late in the half second after it, missing else: meant = \
+         received + late + missing, exactly. Events sent while a subscriber was away are missing; \
+         a number that is not above the last one it saw counts as repeated, also when it was \
+         missing. delivery_share: (received + late) / meant. null with the reason in \
          delivery_absent when an event had no number or none arrived.",
     ),
     (
@@ -368,7 +364,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].cpu.answers",
         "Whole responses that arrived in the window, good or not: any status, failed checks \
          included, also to requests that were sent before it. A request without a response is not \
-         counted, but what was done for it is in the CPU time. us per request x responses = CPUs x \
+         counted, but the CPU time spent on it is included. us per request x responses = CPUs x \
          load.duration_s, on both sides.",
     ),
     (
@@ -389,14 +385,14 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "Where the requests in flight were on average: sampled sockets with unread bytes on either \
          side, as shares of the mean number in flight (at the generator at most what comes in one \
          turn of its loop or while it waits for a CPU); on the wire, the rate times the shortest \
-         round trip of TCP; and the rest, inside the server. They add up. Null where nobody \
-         looked.",
+         round trip of TCP; and the rest, inside the server. They add up. null where sockets were \
+         not sampled.",
     ),
     (
         "verdict.alternatives",
         "Walls that the evidence leaves possible, each with its share of the weight of all: naive \
-         Bayes over the tests of all walls, from counts of how often each test speaks in runs \
-         whose wall is known by construction. Shares order walls; they are no calibrated \
+         Bayes over the tests of all walls, from counts of how often each test fires in runs whose \
+         wall is known by construction. Shares order walls; they are not calibrated \
          probabilities.",
     ),
     (
@@ -405,48 +401,48 @@ const DEFINITIONS: &[(&str, &str)] = &[
          by the window; independent of the latency histogram. first and last: the same over the \
          first and the last fifth of the window; null for a window under half a second. In open \
          loop above the capacity of the target last exceeds first, or requests.unsent grows, \
-         which is how many were due and waited when the window ended.",
+         the number that were due and still waited when the window ended.",
     ),
     (
         "points[].client_loop.turn_max_ns",
-        "Longest time between a wait returning and the next wait: the most by which a stamp can \
-         be late.",
+        "Longest time from the return of one wait to the next wait: a stamp can be late by at most \
+         this.",
     ),
     (
         "points[].expectations",
         "Each term of --expect at this point. measured and bound are in unit (ns, % or /s). \
          errors: requests failed, unanswered or unsent, of those sent or unsent. statusNxx: \
-         responses of that class, of the same. In latency and service times every request \
-         without a good response counts as slower than all that have one; good.* are of good \
-         responses alone. met is null when it cannot be said: too few responses for a percentile \
-         (unless a lower percentile is already beyond the bound), a figure that is only known to \
-         lie between two values of which one holds, or nothing measured. A percentile among \
-         requests without a good response is missed, unless they are only known to have waited \
-         for less than the bound.",
+         responses of that class, of the same. In latency and service times every request without \
+         a good response counts as slower than all that have one; good.* are of good responses \
+         alone. met is null when it is undecided: too few responses for a percentile (unless a \
+         lower percentile is already beyond the bound), a figure known only to be between two \
+         values of which one holds, or a figure that was not measured. A percentile among requests \
+         without a good response is missed, unless they are only known to have waited for less \
+         than the bound.",
     ),
     (
         "expectations",
-        "Each term of --expect over the run: what is bounded from above must hold at the last \
-         visit of every level, a rate must be reached at one; the deciding level is told.",
+        "Each term of --expect over the run: an upper bound must hold at the last visit of every \
+         level, a rate must be reached at one level; the deciding level is given.",
     ),
     (
         "search",
-        "answer.rate: the highest rate shown to hold the objective with no lower one shown to \
-         miss it; misses_at: the lowest shown to miss above all that hold; width: misses_at / \
-         rate - 1. A rate holds when it misses at most one trial in ten and misses when it misses \
-         six in ten or more, told apart by a sequential test with config.confidence. below and \
-         above: runs at 95 % of rate, which must hold, and at 105 % of misses_at, which must \
-         miss. kind at-least: no rate was shown to miss, or the generator was late first. \
+        "answer.rate: the highest rate shown to hold the objective with no lower one shown to miss \
+         it; misses_at: the lowest shown to miss above all that hold; width: misses_at / rate - 1. \
+         A rate holds when it misses at most one trial in ten and misses when it misses six in ten \
+         or more, decided by a sequential test with config.confidence. below and above: runs at 95 \
+         % of rate, which must hold, and at 105 % of misses_at, which must miss. kind at-least: no \
+         rate was shown to miss, or generator delay ended the search first. \
          config.errors_added_percent: the bound on errors that was added to an objective that \
          named neither errors nor a status nor the rate.",
     ),
     (
         "points[].fingerprints",
-        "Patterns that need no look at the server: syn_retry (connects as long as a lost SYN is \
-         repeated after), delayed_ack (peak at 40 ms), minimum_rto (at 200 ms), cfs_period (at \
-         multiples of 100 ms), burst (a step down). A peak is five times denser than both of its \
-         neighbourhoods of the same width, and the median is below half of it. means: walls that \
-         look like this; beware: what else does.",
+        "Patterns in the client's figures alone: syn_retry (connects that last as long as the \
+         delay before a lost SYN is sent again), delayed_ack (peak at 40 ms), minimum_rto (at 200 \
+         ms), cfs_period (at multiples of 100 ms), burst (a step down). A peak is five times \
+         denser than both of its neighbourhoods of the same width, and the median is below half of \
+         it. means: walls that look like this; beware: other causes that do.",
     ),
     (
         "fingerprints",
@@ -456,23 +452,23 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "shape",
         "The curve that the last valid visits of the levels of a closed-loop ramp lie on, N being \
-         requests in flight (mean over the window) and X the rate. linear: X = N / R0. hard-cap: \
-         a smooth minimum of N / R0 and cap; knee_in_flight is cap x R0. usl: X = l N / (1 + s (N \
-         - 1) + k N (N - 1)) with s = serial_share, k = crosstalk_share, l = 1 / unloaded_s. \
-         cliff: beyond breaks_at_in_flight it is suddenly less. Fitted to logarithms, compared \
-         by AICc, intervals of 95 % by a bootstrap of the levels with a fixed seed. Nothing is \
-         said beyond twice the highest N. A good fit says nothing about the side.",
+         requests in flight (mean over the window) and X the rate. linear: X = N / R0. hard-cap: a \
+         smooth minimum of N / R0 and cap; knee_in_flight is cap x R0. usl: X = l N / (1 + s (N - \
+         1) + k N (N - 1)) with s = serial_share, k = crosstalk_share, l = 1 / unloaded_s. cliff: \
+         beyond breaks_at_in_flight the rate drops suddenly. Fitted to logarithms, compared by \
+         AICc, intervals of 95 % by a bootstrap of the levels with a fixed seed. It is not used \
+         beyond twice the highest N. A good fit does not show on which side the wall is.",
     ),
     (
         "points[].verdict.ceiling",
         "rate: the mean over visits. kind ceiling: a wall was reached; at-least: none was, so the \
-         true ceiling is this or more. interval says what low and high are. visits-95: the 95 % \
-         interval of the mean over visits, by Student's t; with several visits of a level the \
+         true ceiling is this or more. interval names the meaning of low and high. visits-95: the \
+         95 % interval of the mean over visits, by Student's t; with several visits of a level the \
          levels are counted where they scatter more. min-max: the lowest and the highest of two \
-         visits. within-run: the interval of the mean inside one window (batch means), which says \
-         nothing of another visit. In a ramp the visits are all those of the plateau, a range of \
-         loads, steady or not. drift: change from the least to the greatest load of the plateau, \
-         where it is more than the scatter.",
+         visits. within-run: the interval of the mean inside one window (batch means), which does \
+         not cover differences between visits. In a ramp the visits are all those of the plateau, \
+         a range of loads, steady or not. drift: change from the least to the greatest load of the \
+         plateau, where it is more than the scatter.",
     ),
 ];
 

@@ -5,7 +5,8 @@
 //! of a second or more is looked at near its begin and its end as well. It shares nothing with the
 //! workers, and without a change it reads the names in one folder.
 //!
-//! A journal that may not be read is told as such: nobody knows then whether anything is changed.
+//! A journal that may not be read is reported as such, because changes on the host are then
+//! unknown.
 
 use model::facts::{TunedValue, Unreadable};
 use model::reading::{Data, Reading, TuningNow};
@@ -23,7 +24,7 @@ use tune::{Host, Journal};
 /// How often the places are read again.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// What is changed on this host now; nothing without a journal, or when it cannot be read.
+/// The changes on this host now; none without a journal, or when it cannot be read.
 pub fn tuned() -> Option<Vec<TunedValue>> {
     let folder = tune::journal_folder();
     if !fs::exists(&folder).ok()? {
@@ -71,8 +72,7 @@ fn find(root: &Root, folder: &Path) -> Result<Vec<InForce>, String> {
     Ok(all)
 }
 
-/// Whether a journal has any transaction that is not closed: what is looked at twice a second on
-/// every host.
+/// Whether a journal has an open transaction: checked twice a second on every host.
 fn has_transactions(folder: &Path) -> std::io::Result<bool> {
     match fs::read_dir(folder) {
         Ok(mut entries) => Ok(entries.any(|entry| {
@@ -97,8 +97,8 @@ impl Looks {
         Self { root: Root::default(), folder, first: None }
     }
 
-    /// What is changed now, and what of it is not as at the first look; nothing when nothing is
-    /// changed and nothing was.
+    /// The current changes, and those that differ from the first look; none when nothing is changed
+    /// now or was then.
     pub fn look(&mut self) -> Option<Reading> {
         let begin_ns = now_ns();
         let data = match find(&self.root, &self.folder) {
@@ -149,7 +149,7 @@ impl DriftWatch {
         let mut looks = Looks::at(tune::journal_folder());
         let (stop, stopped) = channel();
         let (sender, readings) = channel();
-        // Before anybody goes on: what is changed from here on is changed after the beginning.
+        // Before the caller goes on: a change from here on counts as one after the start.
         let first = looks.look();
         let work = move || {
             first.into_iter().for_each(|reading| drop(sender.send(reading)));
@@ -163,7 +163,7 @@ impl DriftWatch {
         Some(Self { stop: Some(stop), readings, thread: Some(thread) })
     }
 
-    /// What was seen since the last call.
+    /// Changes seen since the last call.
     pub fn take(&self) -> Vec<Reading> {
         self.readings.try_iter().collect()
     }

@@ -55,7 +55,7 @@ pub struct Places {
     pub scratch: PathBuf,
 }
 
-/// What a person is told while an experiment goes on.
+/// Progress of an experiment, for the user.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
     /// Something that takes a moment is begun.
@@ -154,7 +154,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The cell proper, with what is turned beside the server.
+    /// The measurement of the cell, with the knobs that are set while the server runs.
     fn measured(
         &mut self,
         at: usize,

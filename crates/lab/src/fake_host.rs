@@ -1,4 +1,4 @@
-//! A host made up of plain files, with a journal of its own; for tests.
+//! A fake host of plain files, with its own journal; for tests.
 
 use crate::experiment::Ground;
 use model::root::Root;
@@ -37,7 +37,7 @@ impl MadeUp {
         fs::write(self.path(path), format!("{text}\n")).unwrap();
     }
 
-    /// What is in a file of the host.
+    /// The content of a file of the host.
     pub fn read(&self, path: &str) -> String {
         fs::read_to_string(self.path(path)).unwrap().trim().to_string()
     }
@@ -58,7 +58,7 @@ impl MadeUp {
         Ground { root: self.root(), journal: self.journal() }
     }
 
-    /// Turns one knob, as somebody else would.
+    /// Sets one knob, as another process would.
     pub fn apply(&self, knob: &str) -> Result<Applied, TuneError> {
         let wish = Wish { only: vec![knob.to_string()], ..Wish::default() };
         let planned = tune::plan(&self.host(), &wish, None);
@@ -66,7 +66,7 @@ impl MadeUp {
         tune::apply(&self.host(), &journal, &planned, &ApplyOptions::default(), &mut |_| {})
     }
 
-    /// Puts everything back, as somebody else would.
+    /// Puts everything back, as another process would.
     pub fn revert(&self) {
         let journal = Journal::open(&self.journal()).unwrap();
         tune::revert(&self.host(), &journal, &Which::All, &mut |_| {}).unwrap();

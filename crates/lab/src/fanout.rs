@@ -21,7 +21,7 @@ use wire::tape::Tape;
 /// A wall clock that moved by more than this in a visit was set, nanoseconds.
 const CLOCK_STEP_NS: u64 = NS_PER_MS;
 
-/// The clock that events are stamped by, as far as it is known.
+/// The clock that stamps events, where it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stamps {
     /// The wall clock of this host: what it shows at our zero, nanoseconds.
@@ -39,7 +39,7 @@ impl Stamps {
         Self::Unknown("the server is on another host, whose wall clock is not known".to_string())
     }
 
-    /// What the workers must know of it.
+    /// The part of it that the workers need.
     fn zero_ns(&self) -> Option<i64> {
         match self {
             Self::Ours(zero_ns) => Some(*zero_ns),

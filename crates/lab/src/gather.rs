@@ -15,7 +15,7 @@ const TENTHS: usize = 10;
 /// Length of a tenth, nanoseconds.
 const TENTH_NS: u64 = 100_000_000;
 
-/// Everything the workers have told about one level so far.
+/// The sum of all ticks of one level so far.
 #[derive(Debug)]
 pub struct Gathered {
     /// Requests of the window.
@@ -40,9 +40,9 @@ pub struct Gathered {
     pub latency: Histogram,
     /// From the send; open loop only.
     pub service: Histogram,
-    /// Sent minus planned; open loop only.
+    /// Send delay; open loop only.
     pub release_lag: Histogram,
-    /// Sent minus planned, without the wait for room; open loop only.
+    /// Generator delay; open loop only.
     pub lateness: Histogram,
     /// How long responses may have been there before they were stamped, of those that may.
     pub unseen: Histogram,
@@ -75,7 +75,7 @@ pub struct Gathered {
     /// Good responses that arrived in each tenth of a second, whenever they were asked for.
     pub tenths: Vec<u64>,
     /// Requests in flight in each tenth of a second.
-    load: Vec<Load>,
+    load: Vec<InFlightSum>,
     /// Since the last look: completed (measured or not) and their latency.
     pub fresh: Fresh,
     /// Most connections that were open at once.
@@ -86,7 +86,7 @@ pub struct Gathered {
     /// Seconds that ticks may still belong to; workers are never a second apart.
     open_seconds: VecDeque<SecondSum>,
     connections: Vec<Connections>,
-    /// Workers that told about the window.
+    /// Workers that reported the window.
     has_begun: Vec<bool>,
     window_begin_ns: u64,
     ends: WindowEnds,
@@ -106,7 +106,7 @@ pub enum WindowEnds {
     WithFates,
 }
 
-/// What happened since somebody looked last.
+/// Counts since the last call.
 #[derive(Debug, Default)]
 pub struct Fresh {
     /// Completed requests.
@@ -126,7 +126,7 @@ const OPEN_SECONDS: usize = 3;
 
 /// Requests in flight, added up over the time of all workers.
 #[derive(Debug, Clone, Copy, Default)]
-struct Load {
+struct InFlightSum {
     in_flight_ns: u128,
     passed_ns: u64,
 }
@@ -303,7 +303,7 @@ impl Gathered {
         let tenth = ((since_ns + TENTH_NS / 2) / TENTH_NS) as usize;
         if self.tenths.len() <= tenth {
             self.tenths.resize(tenth + 1, 0);
-            self.load.resize(tenth + 1, Load::default());
+            self.load.resize(tenth + 1, InFlightSum::default());
             self.tenths_established.resize(tenth + 1, 0);
         }
         self.tenths_established[tenth] += tick.turnover.established;
@@ -345,7 +345,7 @@ impl Gathered {
         sum
     }
 
-    /// Slots that had at least one measured request answered.
+    /// Slots that got at least one response in the window.
     pub fn served(&self) -> u64 {
         self.per_connection.count() - self.per_connection.count_up_to(0)
     }
@@ -361,7 +361,7 @@ impl Gathered {
     pub fn in_flight_at_ends(&self) -> Option<(f64, f64)> {
         let fifth = Some(self.load.len() / 5).filter(|fifth| *fifth > 0)?;
         let workers = self.connections.len() as f64;
-        let mean = |tenths: &[Load]| {
+        let mean = |tenths: &[InFlightSum]| {
             let in_flight_ns: u128 = tenths.iter().map(|load| load.in_flight_ns).sum();
             let passed_ns: u64 = tenths.iter().map(|load| load.passed_ns).sum();
             (passed_ns > 0).then(|| in_flight_ns as f64 * workers / passed_ns as f64)
@@ -544,7 +544,8 @@ mod tests {
 
     #[test]
     fn above_capacity_the_rate_is_that_of_the_target_and_the_backlog_grows() {
-        // Eight places of 20 ms each do 400/s; 480/s are asked for, and all are answered at last.
+        // Eight places of 20 ms each do 400/s; 480/s are offered, and all get a response in the
+        // end.
         let faults = Faults { service_ns: (20 * MS, 20 * MS), ..Faults::default() };
         let level = level(8, 100, 4_000 * MS);
         let level = simulate::Level { rate: Some((480.0, Spacing::Fixed)), ..level };
@@ -563,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_in_flight_are_told_at_both_ends_of_the_window() {
+    fn requests_in_flight_are_counted_at_both_ends_of_the_window() {
         let mut gathered = Gathered::new(2);
         gathered.begin_window(0, WindowEnds::WithSends);
         for tenth in 0..20u64 {

@@ -25,7 +25,7 @@ use std::time::Duration;
 const LISTEN: Duration = Duration::from_millis(10);
 /// A tenth of a second, nanoseconds.
 const TENTH_NS: u64 = 100_000_000;
-/// How often progress is told, nanoseconds.
+/// Interval of progress reports, nanoseconds.
 const PROGRESS_NS: u64 = 200_000_000;
 /// How long readings of a window's end are awaited that are late on the way from the server's host,
 /// nanoseconds.
@@ -61,7 +61,7 @@ pub struct Visit {
     /// How it ended.
     pub ending: Outcome,
     /// Requests due in the window, counted from the schedule; absent for a window that was cut
-    /// short, and where [`planned`](crate::planned) says so.
+    /// short, and where [`planned`](crate::planned) has none.
     pub planned: Option<u64>,
     /// Begin of the measured window, monotonic nanoseconds.
     pub window_begin_ns: u64,
@@ -90,7 +90,7 @@ pub struct LevelContext<'a, 'b> {
     pub crew: &'a mut Crew,
     /// The workers that listen, in a fan-out.
     pub audience: Option<&'a mut Crew>,
-    /// What was asked.
+    /// The load and the target that were requested.
     pub trial: &'a Trial,
     /// End of the measured window.
     pub until: Stop,
@@ -100,7 +100,7 @@ pub struct LevelContext<'a, 'b> {
     pub notify: &'a mut dyn FnMut(Event),
     /// The probe's readings.
     pub watch: &'a mut Watch<'b>,
-    /// Profiles the server in the window, if that is wanted.
+    /// Profiles the server in the window, if requested.
     pub(crate) profiler: Option<Profiler>,
 }
 
@@ -399,8 +399,8 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
     }
 
     /// Lengthens the window when no length was given and the latency of the warm-up is
-    /// over a tenth of it. By Little's law that latency is the time requests spent in flight over
-    /// how many were answered; with no response it is longer than the warm-up.
+    /// over a tenth of it. By Little's law that latency is the time that requests spent in flight,
+    /// divided by the number of responses; without a response it is longer than the warm-up.
     fn fit_window(&mut self, warmup_ns: u64) {
         let (Stop::AfterNs(ns), Some(most_ns)) = (self.until, self.context.trial.window_max_ns)
         else {

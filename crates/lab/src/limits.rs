@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Descriptors a run needs beside its connections: rings, files, telemetry.
+/// Descriptors that a run needs on top of its connections: rings, files, telemetry.
 const FILES_BESIDE: u64 = 100;
 /// How long ports in TIME_WAIT are awaited: the second of tcp_tw_reuse_delay, and some.
 const PORTS_WAIT: Duration = Duration::from_millis(1500);
@@ -58,7 +58,8 @@ impl Tables {
     }
 }
 
-/// Makes sure that `connections` can be open at once. Says what was raised, if anything.
+/// Makes sure that `connections` can be open at once. Returns a note on the limit that it raised,
+/// if any.
 pub fn allow_files(connections: u64, tables: Tables) -> Result<Option<String>, LimitError> {
     let (tables, way_out) = match tables {
         Tables::OfProcess => (1, "or"),
@@ -95,7 +96,8 @@ pub fn allow_ports(levels: &[Level], routes: &[Route]) -> Result<(), LimitError>
                 thread::sleep(PORTS_LOOK);
             }
             Err(mut error) => {
-                // What fits is said as it is asked for: devices need ports for those that wait.
+                // The advice uses the unit of the option: devices also need ports for connections
+                // in TIME_WAIT.
                 let asked = levels.iter().map(Level::connections_max).max().unwrap_or(0);
                 let asked = u64::from(asked);
                 error.possible = error.possible * asked / connections.max(1);

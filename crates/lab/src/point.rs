@@ -1,7 +1,7 @@
 //! The figures of one visit of a level. Pure: ticks that were added up and readings go in, a point
 //! comes out.
 
-use crate::crews::Size;
+use crate::crews::CrewSize;
 use crate::gather::Gathered;
 use crate::level::Visit;
 use crate::{mix, samples};
@@ -81,7 +81,7 @@ pub(crate) fn make(
         standing: Standings::default(),
         expectations: Vec::new(),
         fingerprints: Vec::new(),
-        // Until the judge has spoken.
+        // Until the judge has decided.
         verdict: judge::undecided(),
     }
 }
@@ -101,7 +101,7 @@ fn punctual_latency(level: &Level, gathered: &Gathered) -> Option<Summary> {
     }
     let measured = &gathered.measured;
     let censored = measured.unanswered + measured.failed + measured.unsent;
-    // In closed loop there is no service beside the latency.
+    // In closed loop service time is the latency.
     let Gathered { latency, service, lateness, unseen, .. } = gathered;
     Some(punctual(Window { latency, service, lateness, unseen, censored }))
 }
@@ -141,8 +141,8 @@ fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
     info
 }
 
-/// The latency distribution with lower bounds in it, when requests are without a response. What
-/// failed in another way is beyond every value: no time is a bound of what it never got.
+/// The latency distribution with lower bounds in it, when requests are without a response. Other
+/// failures rank above every value: without a response there is no bound.
 fn at_least(gathered: &Gathered) -> Option<Summary> {
     if gathered.at_least.is_empty() {
         return None;
@@ -191,7 +191,7 @@ fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
         life: (level.life != Life::default()).then_some(level.life),
         duration_s,
         driver: trial.driver.name().to_string(),
-        threads: Size::of(trial).threads,
+        threads: CrewSize::of(trial).threads,
         coalesce_ns: trial.coalesce_ns,
     }
 }
@@ -258,7 +258,7 @@ fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
 fn loop_info(trial: &Trial, level: &Level, gathered: &Gathered, duration_s: f64) -> LoopInfo {
     let window = &gathered.window_loop;
     let is_open = matches!(level.arrival, Arrival::Open { .. });
-    let time_ns = duration_s * 1e9 * f64::from(Size::of(trial).threads);
+    let time_ns = duration_s * 1e9 * f64::from(CrewSize::of(trial).threads);
     LoopInfo {
         spin_share: (is_open && time_ns > 0.0).then(|| window.spin_ns as f64 / time_ns),
         turns_per_s: per_second(window.turns as f64, duration_s),

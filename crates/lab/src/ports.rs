@@ -1,6 +1,6 @@
 //! The budget of local ports, looked at before load: wall C7 is refused, not run into.
 //!
-//! The arithmetic is in `model::ports`; this is what the host has, and what is taken already.
+//! The arithmetic is in `model::ports`; this reads the ports that the host has, and those in use.
 
 use model::load::{Hold, Level};
 use model::ports::{Churn, Closer, PortRange, TIME_WAIT_NS, TimeWaitRules, Way, sources_needed};
@@ -98,7 +98,7 @@ impl Ports {
     }
 
     /// Local ports that levels take at once, at most. Devices that come and go leave ports in
-    /// TIME_WAIT behind; devices that hold for no time have a rate that nobody knows beforehand.
+    /// TIME_WAIT behind; devices with a hold of zero have a rate that is not known beforehand.
     pub fn needed(&self, levels: &[Level], addresses: &[Address]) -> u64 {
         let is_loopback = addresses.iter().all(Address::is_loopback);
         let way = if is_loopback { Way::Loopback } else { Way::Network };

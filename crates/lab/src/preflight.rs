@@ -1,5 +1,5 @@
-//! What stands between a connection and the first request: a tunnel, a handshake. Each is done
-//! once before any load, so that what is wrong is told at once and in words.
+//! The steps between a connection and the first request: a tunnel, a handshake. Each is done once
+//! before any load, so that an error is reported at once and in words.
 
 use engine::driver::ktls;
 use model::load::Trial;
@@ -15,8 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::http1::Http1;
 use wire::session::Session as _;
-use wire::tls::{Client, Failure, Identity, Recipe, RecipeError, Session, Settings, certificates};
-use wire::tunnel::{self, Response};
+use wire::tls::{
+    Client, Failure, Identity, Recipe, RecipeError, Settings, TlsSession, certificates,
+};
+use wire::tunnel::{self, ProxyResponse};
 
 /// How long a server that asked for our certificate may take to refuse it after the handshake.
 const REFUSAL: Duration = Duration::from_secs(1);
@@ -60,7 +62,7 @@ pub enum SecretsError {
     NoSystemRoots(String),
 }
 
-/// Why nobody can be spoken to although somebody accepts connections.
+/// Why requests are impossible although the target accepts connections.
 #[derive(Debug, thiserror::Error)]
 pub enum GreetError {
     /// The handshake failed.
@@ -90,10 +92,10 @@ pub enum GreetError {
     },
     /// What came is not the response of a proxy.
     #[error(
-        "{address} does not answer CONNECT as an HTTP proxy does; for example -x http://HOST:3128"
+        "{address} does not respond to CONNECT like an HTTP proxy; for example -x http://HOST:3128"
     )]
     NotAProxy {
-        /// Who answered.
+        /// The address that responded.
         address: Address,
     },
     /// The connection broke or nothing came.
@@ -101,7 +103,7 @@ pub enum GreetError {
     Io {
         /// Where.
         address: Address,
-        /// What was under way.
+        /// The step that failed.
         stage: &'static str,
         /// The system's reason.
         error: io::Error,
@@ -148,13 +150,13 @@ impl Manners {
         if let (Some(request), Some(proxy)) = (&self.tunnel, &trial.proxy) {
             let response = ask(&mut stream, request).map_err(failed("asking for a tunnel"))?;
             match response {
-                Response::Open => {}
-                Response::Refused(status) => {
+                ProxyResponse::Open => {}
+                ProxyResponse::Refused(status) => {
                     let target = proxy.target.clone();
                     let address = address.clone();
                     return Err(GreetError::Refused { address, target, status });
                 }
-                Response::Partial | Response::Malformed => {
+                ProxyResponse::Partial | ProxyResponse::Malformed => {
                     return Err(GreetError::NotAProxy { address: address.clone() });
                 }
             }
@@ -309,14 +311,14 @@ impl Write for Socket {
 }
 
 /// Asks for a tunnel and reads the response, no byte further.
-fn ask(stream: &mut Socket, request: &[u8]) -> io::Result<Response> {
+fn ask(stream: &mut Socket, request: &[u8]) -> io::Result<ProxyResponse> {
     stream.write_all(request)?;
     let (mut head, mut piece) = (Vec::new(), [0; 4096]);
     loop {
         let length = stream.read(&mut piece)?;
         head.extend_from_slice(&piece[..length]);
         match tunnel::response(&head) {
-            Response::Partial if length > 0 => {}
+            ProxyResponse::Partial if length > 0 => {}
             response => return Ok(response),
         }
     }
@@ -335,7 +337,7 @@ impl From<io::Error> for ShakeError {
 
 /// One handshake. A server that asked for our certificate gets a moment to
 /// refuse it: with TLS 1.3 it does so after the handshake.
-fn shake(stream: &mut Socket, recipe: &Recipe) -> Result<Session, ShakeError> {
+fn shake(stream: &mut Socket, recipe: &Recipe) -> Result<TlsSession, ShakeError> {
     let mut session = Client::new(recipe, 1).session();
     while session.is_shaking() {
         step(stream, &mut session)?;
@@ -358,7 +360,7 @@ fn shake(stream: &mut Socket, recipe: &Recipe) -> Result<Session, ShakeError> {
 }
 
 /// Sends what waits and takes what comes.
-fn step(stream: &mut Socket, session: &mut Session) -> Result<(), ShakeError> {
+fn step(stream: &mut Socket, session: &mut TlsSession) -> Result<(), ShakeError> {
     flush(stream, session)?;
     let mut records = [0; 16 * 1024];
     let length = stream.read(&mut records)?;
@@ -375,7 +377,7 @@ fn step(stream: &mut Socket, session: &mut Session) -> Result<(), ShakeError> {
     Ok(())
 }
 
-fn flush(stream: &mut Socket, session: &mut Session) -> io::Result<()> {
+fn flush(stream: &mut Socket, session: &mut TlsSession) -> io::Result<()> {
     let mut records = Vec::new();
     session.take_output(&mut records);
     stream.write_all(&records)
@@ -385,7 +387,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-fn info(session: &Session, recipe: &Recipe, choice: &TlsChoice) -> Option<TlsInfo> {
+fn info(session: &TlsSession, recipe: &Recipe, choice: &TlsChoice) -> Option<TlsInfo> {
     let agreed = session.agreed()?;
     Some(TlsInfo {
         version: agreed.version,
@@ -432,7 +434,7 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
         ),
         TlsCause::BadCertificate => ("its certificate is bad", format!("replace it, {or_any}")),
         TlsCause::NoSharedVersion => (
-            "no version of TLS that both speak",
+            "no version of TLS in common",
             "1.2 and 1.3 can be offered, see --tls-version".to_string(),
         ),
         TlsCause::NoSharedCipher => (
@@ -440,7 +442,7 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
             "allow an AEAD suite with forward secrecy on the server".to_string(),
         ),
         TlsCause::NoSharedProtocol => {
-            ("it does not speak http/1.1", "allow http/1.1 by ALPN on the server".to_string())
+            ("it does not offer http/1.1", "allow http/1.1 by ALPN on the server".to_string())
         }
         TlsCause::CertificateRequired => {
             ("it wants a certificate of ours", "give one with --cert FILE --key FILE".to_string())
@@ -461,7 +463,7 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
             "see the server's log; it may not be a TLS port".to_string(),
         ),
         TlsCause::NotTls => {
-            ("what it answers is not TLS", "use http:// if it speaks plain HTTP".to_string())
+            ("its response is not TLS", "use http:// if it serves plain HTTP".to_string())
         }
     }
 }

@@ -16,7 +16,7 @@ use model::run::{Outcome, Point};
 use model::units::NS_PER_S;
 use profile::{Samples, Weight, merged};
 
-/// Why waits and costs of a server of events are not held against requests.
+/// Why waits and costs of a server of events are not divided by requests.
 const OF_STREAMS: &str = "streams wait for events: their waits are not waits of requests, and a \
                           write costs what its events cost";
 
@@ -61,7 +61,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// The point whose level is profiled: the answer of a search, else the one with the highest rate.
+/// The point whose level is profiled: the result of a search, else the one with the highest rate.
 fn best(run: &RunBuilder<'_>) -> Option<usize> {
     let answer = run.search.as_ref().and_then(|search| search.answer.as_ref()?.rate);
     let is_answer = |point: &Point| answer.is_some() && point.load.rate == answer;
@@ -77,7 +77,7 @@ fn serving(run: &RunBuilder<'_>, observed: &Observed) -> Result<Serving, String>
     Ok(if far.is_some() { serving.elsewhere() } else { serving })
 }
 
-/// Puts what was taken into the record, and tells the files and the failures.
+/// Puts the profiles into the record, and reports files and failures.
 fn keep(
     run: &mut RunBuilder<'_>,
     (visit, at): (Profiled, usize),

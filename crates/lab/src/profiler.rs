@@ -1,8 +1,8 @@
 //! Profiles of the server in the measured window of a visit.
 //!
-//! Every source is asked on a thread of its own, which sleeps for as long as the profile lasts; the
-//! workers know nothing of it. What cannot be had is one sentence, and the run goes on. What comes
-//! back stays as it came until the visit is over, and is taken apart when nobody measures any more.
+//! Every source has its own thread, which sleeps while the profile lasts and does not touch the
+//! workers. A profile that cannot be taken becomes one sentence, and the run goes on. The raw bytes
+//! are parsed after the visit, when no measurement runs.
 
 mod perf;
 pub(crate) mod serving;
@@ -15,7 +15,7 @@ use model::run::{Outcome, Target};
 use model::units::{NS_PER_MS, NS_PER_S};
 use probe::ask::{self, Patience};
 use profile::{Samples, pprof};
-use sources::Source;
+use sources::ProfileSource;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const END_NS: u64 = 200 * NS_PER_MS;
 const _: () = assert!(plan::PROFILED_WINDOW_MIN_NS == NS_PER_S + BEGIN_NS + END_NS);
 /// How long responses are awaited after their time: names are looked up then, and text is made.
 const LATE: Duration = Duration::from_secs(20);
-/// What a Go server is asked for, and how.
+/// The profiles requested from a Go server, and their paths.
 const ASKED: [(ProfileKind, &str); 4] = [
     (ProfileKind::Cpu, "profile"),
     (ProfileKind::Block, "block"),
@@ -41,27 +41,27 @@ const ASKED: [(ProfileKind, &str); 4] = [
 
 /// Takes profiles of one visit.
 pub(crate) struct Profiler {
-    sources: Vec<Source>,
+    sources: Vec<ProfileSource>,
     failures: Vec<String>,
     taking: Option<Taking>,
 }
 
 /// Profiles under way.
 struct Taking {
-    responses: Receiver<Response>,
+    responses: Receiver<Fetched>,
     awaited: usize,
     given_up: Arc<AtomicBool>,
     until: Instant,
 }
 
 /// What came of one question, and when it was asked.
-struct Response {
+struct Fetched {
     source: String,
     begin_ns: u64,
     raw: Result<Raw, String>,
 }
 
-/// What was told, as it came: to take it apart costs CPU time, of which a window has none to spare.
+/// The raw bytes: parsing costs CPU time, and a window has none to spare.
 enum Raw {
     /// Of an endpoint.
     Endpoint { kind: ProfileKind, pid: Option<u32>, bytes: Vec<u8> },
@@ -96,7 +96,7 @@ impl Profiler {
         Self::of(trial, target).filter(|_| is_of_the_point(trial.question))
     }
 
-    /// Looks for what can be asked. Nothing when no profile is wanted.
+    /// Looks for sources of profiles. None when no profile is requested.
     pub(crate) fn of(trial: &Trial, target: &Target) -> Option<Self> {
         let choice = trial.profile.as_ref()?;
         let (sources, failures) = sources::find(choice, target, trial);
@@ -157,8 +157,8 @@ impl Profiler {
 }
 
 impl Finished {
-    fn add(&mut self, response: Response, until: Instant) {
-        let Response { source, begin_ns, raw } = response;
+    fn add(&mut self, response: Fetched, until: Instant) {
+        let Fetched { source, begin_ns, raw } = response;
         let covered = raw.as_ref().map(Raw::covers).ok();
         match raw.and_then(|raw| raw.take_apart(until)) {
             Ok(taken) => {
@@ -178,7 +178,7 @@ impl Finished {
 }
 
 impl Raw {
-    /// What it is of, and of which processes as far as they are known.
+    /// Its kind, and its processes where they are known.
     fn covers(&self) -> (ProfileKind, Vec<u32>) {
         match self {
             Self::Endpoint { kind, pid, .. } => (*kind, pid.iter().copied().collect()),
@@ -229,7 +229,7 @@ enum Inquiry {
     Beside(Vec<u32>),
 }
 
-impl Source {
+impl ProfileSource {
     fn inquiries(&self) -> Vec<Inquiry> {
         match self {
             Self::Endpoint(address, pid) => ASKED
@@ -250,12 +250,12 @@ impl Inquiry {
         }
     }
 
-    /// Asks on a thread of its own, so that whoever is slow holds up nobody.
+    /// Requests it on a separate thread, so that a slow source delays no other.
     fn ask_at(
         self,
         begin_ns: u64,
         seconds: u64,
-        responses: Sender<Response>,
+        responses: Sender<Fetched>,
         given_up: Arc<AtomicBool>,
     ) {
         thread::spawn(move || {
@@ -270,8 +270,8 @@ impl Inquiry {
                 Self::Perf(pids) => record(&pids).map(Raw::Perf),
                 Self::Beside(pids) => record(&pids).map(Raw::Beside),
             };
-            // Nobody listens any more after a visit that ended early.
-            let _ = responses.send(Response { source, begin_ns, raw });
+            // After a visit that ended early the receiver is gone.
+            let _ = responses.send(Fetched { source, begin_ns, raw });
         });
     }
 }

@@ -1,6 +1,6 @@
 //! What a run gathers while it goes on, and the record that comes of it.
 
-use crate::crews::{Crews, Size};
+use crate::crews::{CrewSize, Crews};
 use crate::fanout::{self, Stamps};
 use crate::level::Visit;
 use crate::preflight::{self, Manners};
@@ -79,6 +79,7 @@ impl<'a> RunBuilder<'a> {
                 sources_used: Vec::new(),
                 server: None,
                 tls: None,
+                speaks_tls: false,
                 proxy: trial.proxy.as_ref().map(|proxy| proxy.url.clone()),
                 probe: None,
             },
@@ -125,13 +126,14 @@ impl<'a> RunBuilder<'a> {
         let is_live = matches!(self.setting, Setting::Live);
         let is_in_vain = !self.points.is_empty() && self.points.iter().all(is_fruitless);
         if is_plain && is_live && is_in_vain && preflight::speaks_tls(address, TLS_TRIAL) {
+            self.target.speaks_tls = true;
             self.notice(format!("{address} speaks TLS: use https:// in the URL"), notify);
         }
     }
 
     /// The job of workers for a trial: that of the run, or one that an experiment makes of it.
     pub(crate) fn job(&self, trial: &Trial) -> Result<Job, EncodeError> {
-        let Size { connections_max, depth_max, threads } = Size::of(trial);
+        let CrewSize { connections_max, depth_max, threads } = CrewSize::of(trial);
         let tape = Tape::new(&trial.requests, depth_max)?.with_checks(&mix::checks(trial));
         Ok(Job {
             driver: trial.driver,
@@ -212,7 +214,7 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
-    /// What was seen in a window, here and on the server's host.
+    /// Readings in a window, here and on the server's host.
     pub(crate) fn observe(&mut self, watch: &Watch<'_>, window_ns: (u64, u64)) -> Observed {
         self.update_probe(watch);
         let mut observed = Observed::of(watch.inside(window_ns), self.host.clock_tick_ns);
@@ -223,7 +225,7 @@ impl<'a> RunBuilder<'a> {
         observed
     }
 
-    /// Takes over what is known of the clocks, and that the probe was lost if it was; the
+    /// Copies the clock offset, and whether the probe was lost; the
     /// visit in which that happened has said so.
     pub(crate) fn update_probe(&mut self, watch: &Watch<'_>) {
         let Some((probe, (clock, lost))) = self.target.probe.as_mut().zip(watch.far_state()) else {
@@ -278,7 +280,7 @@ impl<'a> RunBuilder<'a> {
 fn ended_early(level: &Level, visit: &Visit) -> String {
     let requests = &visit.gathered.unmeasured;
     format!(
-        "{} connections: ended before anything was measured, with {} requests answered, {} failed \
+        "{} connections: ended before the measurement, with {} responses, {} failed requests \
          and {} unanswered",
         level.connections, requests.completed, requests.failed, requests.unanswered
     )

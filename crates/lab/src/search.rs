@@ -1,11 +1,11 @@
-//! The search for the highest rate that holds an objective: each trial of it is a visit of a level
-//! of its own, on connections that stay warm.
+//! The search for the highest rate that holds an objective: each trial is a visit of a new level,
+//! on connections that stay warm.
 
 use crate::crews::Crews;
 use crate::error::LabError;
 use crate::level::{LevelContext, visit};
 use crate::record::RunBuilder;
-use judge::search::{Search, Step, TrialResult, trust};
+use judge::search::{NextTrial, Search, TrialResult, trust};
 use model::curve::Curve;
 use model::event::Event;
 use model::load::{Arrival, Level, Stop};
@@ -13,7 +13,7 @@ use model::objective::ObjectiveStanding;
 use model::run::Outcome;
 use model::search::{SearchConfig, SearchRecord, Trust};
 
-/// Searches until there is an answer, or until the run ends for another reason.
+/// Searches until there is a result, or until the run ends for another reason.
 pub(crate) fn run(
     run: &mut RunBuilder<'_>,
     context: &mut LevelContext<'_, '_>,
@@ -25,8 +25,8 @@ pub(crate) fn run(
     let mut index = 0;
     while run.outcome == Outcome::Complete {
         let (rate, duration_ns) = match search.step() {
-            Step::Trial { rate, duration_ns, .. } => (rate, duration_ns),
-            Step::Done(found) => {
+            NextTrial::Trial { rate, duration_ns, .. } => (rate, duration_ns),
+            NextTrial::Done(found) => {
                 answer = Some(found);
                 break;
             }
@@ -52,7 +52,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// The level of a trial: what was asked, at this rate.
+/// The level of a trial: the requested load, at this rate.
 fn level_at(run: &RunBuilder<'_>, rate: f64) -> Option<Level> {
     let asked = run.trial.levels.first()?;
     let Arrival::Open { arrivals, .. } = asked.arrival else { return None };

@@ -1,9 +1,8 @@
 //! Where a run is made: on this host, or in a model of one in virtual time.
 //!
 //! The conductor asks here for the time, for workers, for facts and for readings, and nowhere else.
-//! A model responds with a clock of its own, so that whole runs are made on one thread, thousands
-//! of times faster than they last, and the same again from the same seed. Tests only: no command
-//! makes a model.
+//! A model has its own clock, so that tests make whole runs on one thread, thousands of times
+//! faster than real time, and the same seed repeats the same run. Only tests make a model.
 
 use engine::job::Job;
 use engine::{Crew, StartError, clock};

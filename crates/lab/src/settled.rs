@@ -1,10 +1,10 @@
-//! When a trial of a search need not wait for what is still in flight.
+//! When a trial of a search need not wait for requests in flight.
 //!
 //! A drain lasts as long as the time-out, so that every request has a fate. A search makes many
-//! trials above what the target can do, and to wait that long in each would cost most of its
-//! budget. When all that is in flight is older than the bound of a term, it does not matter any
-//! more how much older it becomes: it is beyond the bound whether it is answered or not. So the
-//! drain of a trial ends when one term is missed whatever comes, or when no term can change.
+//! trials above the target's capacity, and a full drain in each would cost most of its budget. Once
+//! all requests in flight are older than the bound of a term, their exact latency does not matter:
+//! they are beyond the bound with or without a response. So the drain of a trial ends when one term
+//! is sure to miss, or when no term can change.
 
 use model::histogram::Histogram;
 use model::objective::{Objective, Statistic, Term, TermFigure};
@@ -13,7 +13,7 @@ use model::objective::{Objective, Statistic, Term, TermFigure};
 /// that the next trial needs.
 pub const DRAIN_MIN_NS: u64 = 2_000_000_000;
 
-/// What is known of the requests of a window that is over.
+/// The requests of a window that is over.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
     /// Latency of the good responses so far.
@@ -62,7 +62,7 @@ fn left(term: &Term, known: &Known<'_>) -> Left {
                 (true, false) => Left::Open,
             }
         }
-        // What is in flight may yet be a good response, slower than all others, or none.
+        // A request in flight may still get a good response, slower than all others, or none.
         TermFigure::Status(_) | TermFigure::Good(_) if known.in_flight == 0 => Left::Nothing,
         TermFigure::Status(_) | TermFigure::Good(_) => Left::Open,
         TermFigure::Latency(statistic) => {
@@ -127,7 +127,7 @@ mod tests {
         // 5 of 1000 are in flight: p99 holds anyway, but errors depend on what becomes of them.
         assert!(!settled("p99<50ms,errors<0.1%", &[(10, 995)], (0, 5, 0, 60)));
         assert!(settled("p99<50ms,errors<1%", &[(10, 995)], (0, 5, 0, 60)), "it holds anyway");
-        assert!(settled("p99<50ms", &[(10, 995)], (0, 5, 0, 60)), "nothing else is asked");
+        assert!(settled("p99<50ms", &[(10, 995)], (0, 5, 0, 60)), "no other term");
         assert!(!settled("mean<50ms", &[(10, 995)], (0, 5, 0, 60)), "each moves the mean");
         assert!(!settled("status5xx<1%", &[(10, 995)], (0, 5, 0, 60)));
         assert!(settled("max<50ms", &[(10, 995)], (0, 1, 0, 60)));

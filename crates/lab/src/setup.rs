@@ -1,12 +1,12 @@
 //! Before any load: limits are raised, the target is tried once, the server's process is found.
 
-use crate::crews::{Crews, Size};
+use crate::crews::{CrewSize, Crews};
 use crate::error::LabError;
 use crate::limits::{self, Tables};
 use crate::preflight::Manners;
 use crate::record::RunBuilder;
 use crate::setting::Setting;
-use crate::watch::Source;
+use crate::watch::ReadingSource;
 use crate::{server, target};
 use model::event::Event;
 use model::load::{DriverKind, Level, ServerProcess, Trial};
@@ -36,7 +36,7 @@ impl<'a> RunBuilder<'a> {
         }
         let levels: Vec<Level> = Crews::of_all(trial).iter().map(Crews::both).collect();
         let connections = levels.iter().map(Level::connections_max).max().unwrap_or(1);
-        let tables = Tables::of(trial.driver, Size::of(trial).threads);
+        let tables = Tables::of(trial.driver, CrewSize::of(trial).threads);
         if let Some(raised) = limits::allow_files(u64::from(connections), tables)? {
             run.notice(raised, notify);
         }
@@ -60,13 +60,13 @@ impl<'a> RunBuilder<'a> {
     }
 
     /// Where readings of this host come from.
-    pub(crate) fn source(&self) -> Source<'a> {
+    pub(crate) fn source(&self) -> ReadingSource<'a> {
         if let Setting::Model(model) = self.setting {
-            return Source::Model(model);
+            return ReadingSource::Model(model);
         }
         // Behind a proxy the port is that of the proxy.
         let first = self.trial.addresses.first().filter(|_| self.trial.proxy.is_none());
-        Source::live(Sampler::start(Config {
+        ReadingSource::live(Sampler::start(Config {
             server_pid: self.target.server.as_ref().map(|server| server.pid),
             port: first.and_then(Address::port),
             ends: self.ends(),

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeated_syns_are_told_from_slow_connects() {
+    fn repeated_syns_differ_from_slow_connects() {
         let mut connect = Histogram::new();
         connect.record_n(200_000, 1000);
         connect.record_n(700_000_000, 5);

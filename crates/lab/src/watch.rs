@@ -48,7 +48,7 @@ impl<'a> Road<'a> {
 }
 
 /// Where readings of this host come from.
-pub enum Source<'a> {
+pub enum ReadingSource<'a> {
     /// Threads of ours that read it.
     Live(Sampler, Option<DriftWatch>),
     /// A model of it.
@@ -57,8 +57,8 @@ pub enum Source<'a> {
     Ended,
 }
 
-impl Source<'_> {
-    /// Starts to look at what is changed on this host, beside the sampler.
+impl ReadingSource<'_> {
+    /// Starts to watch the changes on this host, next to the sampler.
     pub fn live(sampler: Sampler) -> Self {
         Self::Live(sampler, DriftWatch::start())
     }
@@ -79,7 +79,7 @@ impl Source<'_> {
         }
     }
 
-    /// Ends it; what was left.
+    /// Ends it; returns the remaining readings.
     fn stop(self) -> Vec<Reading> {
         match self {
             Self::Live(sampler, _) => sampler.stop(),
@@ -91,7 +91,7 @@ impl Source<'_> {
 
 /// The probes' readings, written down as they come.
 pub struct Watch<'a> {
-    source: Source<'a>,
+    source: ReadingSource<'a>,
     near: Road<'a>,
     far: Option<FarWatch<'a>>,
     /// The server's threads in the last readings.
@@ -111,11 +111,11 @@ struct FarWatch<'a> {
 
 impl<'a> Watch<'a> {
     /// Takes readings from their source to the log.
-    pub fn new(source: Source<'a>, near: &'a mut Readings) -> Self {
+    pub fn new(source: ReadingSource<'a>, near: &'a mut Readings) -> Self {
         Self { source, near: Road::new(near), far: None, recent: VecDeque::new() }
     }
 
-    /// Takes readings of the server's host to a log of their own.
+    /// Writes readings of the server's host to a separate log.
     pub fn with_far(mut self, session: Far, log: &'a mut Readings) -> Self {
         let (clock, session, road) = (session.clock(), Some(session), Road::new(log));
         self.far = Some(FarWatch { session, road, clock, lost: None, last_ns: 0 });
@@ -145,9 +145,9 @@ impl<'a> Watch<'a> {
         lost.filter(|_| !was_lost)
     }
 
-    /// Ends both roads and writes down what was left.
+    /// Ends both streams and writes the remaining readings.
     pub fn stop(&mut self) {
-        let source = std::mem::replace(&mut self.source, Source::Ended);
+        let source = std::mem::replace(&mut self.source, ReadingSource::Ended);
         self.near.log.add(&source.stop());
         if let Some(far) = &mut self.far {
             far.stop();
@@ -173,9 +173,8 @@ impl<'a> Watch<'a> {
         self.near.inside(window_ns.0, window_ns.1)
     }
 
-    /// Readings of the server's host that are inside a window of ours whatever the true offset of
-    /// its clock within the error. None when they end before the window does: what is missing may
-    /// be what mattered.
+    /// Readings of the server's host that are inside a window of ours for every clock offset within
+    /// the error. None when they end before the window does, because the missing part may matter.
     pub fn far_inside(&self, window_ns: (u64, u64)) -> Option<Vec<Reading>> {
         let far = self.far.as_ref()?;
         let (begin_ns, end_ns) = far.clock.carry(window_ns);
@@ -212,7 +211,7 @@ fn reach_ns(window_ns: u64) -> u64 {
 }
 
 impl FarWatch<'_> {
-    /// Whether what was read goes on to the end of a window of ours.
+    /// Whether the readings reach the end of a window of ours.
     fn reaches_end(&self, window_ns: (u64, u64)) -> bool {
         let reach_ns = reach_ns(window_ns.1.saturating_sub(window_ns.0));
         self.last_ns.saturating_add(reach_ns) >= self.clock.carry(window_ns).1
@@ -263,7 +262,7 @@ mod tests {
     fn a_short_window_whose_probe_died_at_its_beginning_is_not_whole() {
         let (begin_ns, second) = (10 * NS_PER_S, (10 * NS_PER_S, 11 * NS_PER_S));
         let (mut near, mut log) = (Readings::nameless().unwrap(), Readings::nameless().unwrap());
-        let source = Source::live(Sampler::start(Config::default()));
+        let source = ReadingSource::live(Sampler::start(Config::default()));
         let mut watch = Watch::new(source, &mut near);
         watch.far = Some(far(&mut log, begin_ns + 200 * NS_PER_MS));
         assert_eq!(watch.far_inside(second), Some(Vec::new()));

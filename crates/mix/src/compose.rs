@@ -1,7 +1,7 @@
 //! From recipes to the requests of the tape.
 
 use crate::interleave::{interleaved, reduced};
-use crate::template::{Source, Tables, Template};
+use crate::template::{Draws, Tables, Template};
 use crate::{MixError, ReadFile};
 use model::check::Checks;
 use model::load::{MixTarget, Request};
@@ -97,7 +97,7 @@ pub fn compose(
             let (mould, number) = (&moulds[target as usize], &mut numbers[target as usize]);
             let purpose = ((u64::from(target) + 1) << 32) | *number;
             let random = Random::new(seed, purpose);
-            let mut source = Source { number: *number, random, tables: &tables };
+            let mut source = Draws { number: *number, random, tables: &tables };
             let request = mould.fill(&mut source, target);
             *number += 1;
             bytes += size_of(&request) as u64;
@@ -184,7 +184,7 @@ impl Mould {
         headers && self.path.is_plain() && self.body.is_plain()
     }
 
-    fn fill(&self, source: &mut Source<'_>, target: u32) -> Request {
+    fn fill(&self, source: &mut Draws<'_>, target: u32) -> Request {
         let path = self.path.expand(source);
         let mut text =
             |template: &Template| String::from_utf8_lossy(&template.expand(source)).into_owned();

@@ -38,7 +38,7 @@ enum TemplatePart {
 }
 
 /// Where values of one request come from.
-pub struct Source<'a> {
+pub struct Draws<'a> {
     /// Which request of its target, from 0.
     pub number: u64,
     /// Random values of this request.
@@ -94,7 +94,7 @@ impl Template {
     }
 
     /// The text for one request.
-    pub fn expand(&self, source: &mut Source<'_>) -> Vec<u8> {
+    pub fn expand(&self, source: &mut Draws<'_>) -> Vec<u8> {
         let mut text = Vec::new();
         for part in &self.0 {
             part.expand(source, &mut text);
@@ -152,7 +152,7 @@ impl TemplatePart {
         }
     }
 
-    fn expand(&self, source: &mut Source<'_>, text: &mut Vec<u8>) {
+    fn expand(&self, source: &mut Draws<'_>, text: &mut Vec<u8>) {
         match self {
             Self::Text(plain) => text.extend_from_slice(plain),
             Self::Sequence(first) => {
@@ -234,7 +234,7 @@ mod tests {
         let template = Template::parse(text.as_bytes(), &mut tables, &mut read)?;
         let mut expand = |number: &u64| {
             let random = Random::new(1, *number);
-            let mut source = Source { number: *number, random, tables: &tables };
+            let mut source = Draws { number: *number, random, tables: &tables };
             String::from_utf8(template.expand(&mut source)).unwrap()
         };
         Ok(numbers.iter().map(&mut expand).collect())

@@ -31,7 +31,9 @@ pub mod facts;
 pub mod metric;
 pub mod reading;
 
+pub mod checkup;
 pub mod claim;
+pub mod ending;
 pub mod fingerprint;
 pub mod perturbation;
 pub mod profile;
@@ -44,6 +46,7 @@ pub mod wall;
 
 pub mod advice;
 pub mod experiment;
+pub mod inventory;
 pub mod tuning;
 
 pub mod event;

@@ -288,6 +288,19 @@ pub enum Question {
     Fanout,
 }
 
+impl Question {
+    /// The command that asks it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Ramp => "ramp",
+            Self::Churn => "churn",
+            Self::Find => "find",
+            Self::Fanout => "fanout",
+        }
+    }
+}
+
 /// What records of versions hold that visited each level once.
 fn one() -> u32 {
     1

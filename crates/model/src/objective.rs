@@ -4,7 +4,7 @@
 //! bound. Times and shares are bounded from above, the rate from below. It is written in the
 //! record as it is typed, and reads back the same.
 
-use crate::units::{parse_duration_ns, parse_rate};
+use crate::units::{parse_duration_ns, parse_rate, show_count, show_ns};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -199,6 +199,19 @@ pub enum BoundUnit {
     /// Per second.
     #[serde(rename = "/s")]
     PerSecond,
+}
+
+impl BoundUnit {
+    /// A figure with its unit, for a sentence.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Ns => show_ns(value),
+            Self::Percent if value == 0.0 => "0%".to_string(),
+            Self::Percent if value.fract() == 0.0 => format!("{value}%"),
+            Self::Percent => format!("{value:.3}%"),
+            Self::PerSecond => format!("{}/s", show_count(value)),
+        }
+    }
 }
 
 impl TermFigure {
@@ -467,6 +480,56 @@ pub struct Expectation {
     pub why: String,
 }
 
+impl Expectation {
+    /// How far the figure is from its bound, of the bound. Absent without a figure, and for a bound
+    /// of zero.
+    pub fn margin(&self) -> Option<Margin> {
+        let beyond = self.measured? / self.bound - 1.0;
+        let is_over = if beyond < 0.0 { Side::Under } else { Side::Over };
+        let is_room = self.met == Some(true);
+        (self.bound > 0.0 && beyond.is_finite()).then_some(Margin {
+            share: beyond.abs(),
+            side: if is_room { Side::Inside } else { is_over },
+        })
+    }
+}
+
+/// How far a figure is from its bound: `37 % to spare`, `12 % over`, `3.1 % under`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Margin {
+    /// The distance, of the bound: 0.5 is half of it.
+    pub share: f64,
+    /// Where the figure is.
+    pub side: Side,
+}
+
+/// Where a figure is, seen from its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The bound holds.
+    Inside,
+    /// Above a bound that does not hold.
+    Over,
+    /// Below a bound that does not hold.
+    Under,
+}
+
+impl fmt::Display for Margin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = self.share * 100.0;
+        let word = match self.side {
+            Side::Inside => "to spare",
+            Side::Over => "over",
+            Side::Under => "under",
+        };
+        match percent {
+            v if v >= 9_999.5 => write!(f, "{} times {word}", show_count(self.share)),
+            v if v >= 9.95 || v == 0.0 => write!(f, "{v:.0} % {word}"),
+            v => write!(f, "{v:.1} % {word}"),
+        }
+    }
+}
+
 /// How a whole objective stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -503,6 +566,23 @@ mod tests {
 
     fn refusal(text: &str) -> String {
         text.parse::<Objective>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_margin_says_how_far_and_on_which_side() {
+        let margin = |measured: Option<f64>, bound: f64, met: Option<bool>| {
+            let (term, why, unit) = ("p99<5ms".to_string(), String::new(), BoundUnit::Ns);
+            let one = Expectation { term, measured, bound, unit, met, why };
+            one.margin().map(|margin| margin.to_string())
+        };
+        let shown = |measured, bound, met| margin(Some(measured), bound, Some(met)).unwrap();
+        assert_eq!(shown(3.15, 5.0, true), "37 % to spare");
+        assert_eq!(shown(5.6, 5.0, false), "12 % over");
+        assert_eq!(shown(4.845, 5.0, false), "3.1 % under");
+        assert_eq!(shown(5e9, 5.0, false), "1.00G times over");
+        assert_eq!(shown(5.0, 5.0, false), "0 % over");
+        assert_eq!(margin(None, 5.0, None), None);
+        assert_eq!(margin(Some(0.0), 0.0, Some(true)), None, "no share of nothing");
     }
 
     #[test]

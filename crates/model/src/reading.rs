@@ -54,7 +54,7 @@ pub enum Data {
     /// Listening sockets on the port under test, by sock_diag.
     Listeners(Vec<Listener>),
     /// A bounded sample of established connections to the port under test, by sock_diag.
-    Connections(Vec<Connection>),
+    Connections(Vec<SocketSample>),
     /// Queueing disciplines of our network namespace, by rtnetlink.
     Qdiscs(Vec<Qdisc>),
     /// `/proc/sys/net/netfilter/nf_conntrack_*` and `/proc/net/stat/nf_conntrack`.
@@ -468,7 +468,7 @@ pub struct Listener {
 
 /// One established connection seen from the side named by the local port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connection {
+pub struct SocketSample {
     /// Kernel cookie of the socket; the cumulative fields below can be compared between two
     /// readings only for the same cookie.
     pub cookie: u64,

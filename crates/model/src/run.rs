@@ -115,6 +115,9 @@ pub struct Target {
     /// What a handshake before the load negotiated; null without TLS.
     #[serde(default)]
     pub tls: Option<TlsInfo>,
+    /// No plain request had a good response, and the port shook hands with TLS afterwards.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub speaks_tls: bool,
     /// The proxy, without a password; `addresses` are its own then.
     #[serde(default)]
     pub proxy: Option<String>,

@@ -43,8 +43,9 @@ const ABOUT: &[&str] =
     &["dir", "file", "folder", "header", "length", "path", "ttl", "type", "uri", "url"];
 /// Options of ceiling without a value, which may precede another in one word: `-kH'A: b'`.
 pub const FLAGS: &str = "LVhkqv";
-/// Options of ceiling that take hosts and ports.
-const PLACES: &[&str] = &["connect-to", "probe", "resolve", "sni"];
+/// Options of ceiling that take hosts and ports, or the name of a variable: no secrets, though they
+/// may look so.
+const OPEN: &[&str] = &["auth-env", "connect-to", "probe", "resolve", "sni"];
 /// A shorter secret is not searched for in our messages: any text may contain it.
 const SOUGHT_MIN_BYTES: usize = 4;
 
@@ -261,7 +262,7 @@ fn option(word: &str, program: Program) -> (Option<usize>, Value) {
         _ if !is_option || !is_name => Value::Plain,
         "header" => Value::Header,
         "body" if program == Program::Ceiling => Value::Secret,
-        name if program == Program::Ceiling && PLACES.contains(&name) => Value::Open,
+        name if program == Program::Ceiling && OPEN.contains(&name) => Value::Open,
         "user" | "proxy-user" if program == Program::Any => Value::User,
         name if is_secret(name) => Value::Secret,
         _ => Value::Plain,

@@ -280,7 +280,7 @@ pub struct Wanted {
 /// An order about the knobs of a host, sent to a probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "kebab-case")]
-pub enum Order {
+pub enum TuneOrder {
     /// What could be changed; changes nothing. The client predicts, because it has the run.
     Plan {
         /// What is wanted.
@@ -312,7 +312,7 @@ pub enum Order {
 
 /// The outcome of an order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Response {
+pub struct TuneOutcome {
     /// Id of the transaction that was made.
     pub transaction: Option<String>,
     /// One row per place.

@@ -16,7 +16,7 @@ pub struct Figure<'a> {
 }
 
 /// One row's values while readings pass by.
-struct Row<'a> {
+struct MetricValues<'a> {
     metric: &'a Metric,
     first: f64,
     last: f64,
@@ -25,7 +25,7 @@ struct Row<'a> {
     count: u64,
 }
 
-impl Row<'_> {
+impl MetricValues<'_> {
     fn growth(&self) -> f64 {
         let growth = self.last - self.first;
         match self.metric.kind {
@@ -44,7 +44,7 @@ pub fn figures<'a>(declared: &'a Declaration, readings: &[&Reading]) -> Vec<Figu
     if reads.len() > 2 && declared.metrics.iter().all(|metric| metric.kind.is_difference()) {
         reads.drain(1..reads.len() - 1);
     }
-    let mut rows: BTreeMap<(usize, Vec<String>, Vec<String>), Row<'_>> = BTreeMap::new();
+    let mut rows: BTreeMap<(usize, Vec<String>, Vec<String>), MetricValues<'_>> = BTreeMap::new();
     for sample in reads.iter().flat_map(|read| declared.samples(&read.data)) {
         let Sample { metric, labels, number } = sample;
         let value = number.as_f64().unwrap_or(0.0);
@@ -58,12 +58,13 @@ pub fn figures<'a>(declared: &'a Declaration, readings: &[&Reading]) -> Vec<Figu
         };
         let texts = |labels: Vec<(String, String)>| labels.into_iter().map(text);
         let key = (place, texts(shown).collect(), texts(hidden).collect());
-        let new = Row { metric, first: value, last: value, sum: 0.0, most: value, count: 0 };
+        let new =
+            MetricValues { metric, first: value, last: value, sum: 0.0, most: value, count: 0 };
         let row = rows.entry(key).or_insert(new);
         (row.last, row.most) = (value, row.most.max(value));
         (row.sum, row.count) = (row.sum + value, row.count + 1);
     }
-    let mut figures: BTreeMap<(usize, Vec<String>), (Row<'_>, f64)> = BTreeMap::new();
+    let mut figures: BTreeMap<(usize, Vec<String>), (MetricValues<'_>, f64)> = BTreeMap::new();
     for ((place, shown, _), row) in rows {
         if row.metric.kind.is_difference() && row.count < 2 {
             continue;
@@ -80,7 +81,7 @@ pub fn figures<'a>(declared: &'a Declaration, readings: &[&Reading]) -> Vec<Figu
             }
         }
     }
-    let figure = |((_, labels), (row, growth)): ((usize, Vec<String>), (Row<'a>, f64))| {
+    let figure = |((_, labels), (row, growth)): ((usize, Vec<String>), (MetricValues<'a>, f64))| {
         let value = match row.metric.kind {
             Kind::Counter | Kind::Counter32 | Kind::Untyped => growth,
             Kind::Sum => row.sum / reads.len() as f64,

@@ -238,7 +238,7 @@ struct Pair<'a, T> {
 
 /// What is kept of readings that pass by: their number does not matter to its size.
 #[derive(Default)]
-struct Seen {
+struct Tracked {
     cpus: Ends<Vec<CpuTimes>>,
     client_threads: Ends<Vec<ThreadTimes>>,
     server_threads: Ends<Vec<ThreadTimes>>,
@@ -291,7 +291,7 @@ impl CpuSeries {
     }
 }
 
-impl Seen {
+impl Tracked {
     fn add(&mut self, reading: Reading) {
         let at_ns = reading.at_ns();
         match reading.data {
@@ -346,7 +346,7 @@ impl Seen {
 impl Observed {
     /// Takes in a window's readings, in time order. `clock_tick_ns` is the unit of `/proc/stat`.
     pub fn of(readings: impl IntoIterator<Item = Reading>, clock_tick_ns: u64) -> Self {
-        let mut seen = Seen::default();
+        let mut seen = Tracked::default();
         readings.into_iter().for_each(|reading| seen.add(reading));
         let values = |source: &str| seen.values.get(source);
         Self {
@@ -503,7 +503,7 @@ fn change(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::reading::Connection;
+    use model::reading::SocketSample;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -578,10 +578,10 @@ mod tests {
                 usage_ns: None,
             }])
         };
-        let socket = |server_side, receive_queue| Connection {
+        let socket = |server_side, receive_queue| SocketSample {
             server_side,
             receive_queue,
-            ..Connection::default()
+            ..SocketSample::default()
         };
         let readings = [
             at(1, quota(10, 5, SECOND)),

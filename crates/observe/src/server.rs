@@ -1,7 +1,7 @@
 //! What the threads of the server were doing, and where its connections waited.
 
 use super::Pair;
-use model::reading::{Connection, Disk, Doing, Downstream, ThreadNow};
+use model::reading::{Disk, Doing, Downstream, SocketSample, ThreadNow};
 use std::collections::BTreeMap;
 
 /// Where bytes were waiting in sampled connections, and what held the senders back.
@@ -47,7 +47,7 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    pub(crate) fn add(&mut self, at_ns: u64, sockets: &[Connection]) {
+    pub(crate) fn add(&mut self, at_ns: u64, sockets: &[SocketSample]) {
         let sum = self.sum.get_or_insert_default();
         for socket in sockets {
             // The end of a connection counts as a byte; no request or response is that short.
@@ -240,12 +240,12 @@ mod tests {
 
     #[test]
     fn limited_time_is_that_of_sockets_seen_twice() {
-        let socket = |cookie, busy_us, rwnd_limited_us| Connection {
+        let socket = |cookie, busy_us, rwnd_limited_us| SocketSample {
             cookie,
             server_side: true,
             busy_us,
             rwnd_limited_us,
-            ..Connection::default()
+            ..SocketSample::default()
         };
         let mut census = Census::default();
         census.add(0, &[socket(1, 1000, 10), socket(2, 5_000_000, 5_000_000)]);
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn sockets_that_know_no_round_trip_tell_none() {
-        let socket = |min_rtt_us| Connection { min_rtt_us, ..Connection::default() };
+        let socket = |min_rtt_us| SocketSample { min_rtt_us, ..SocketSample::default() };
         let mut census = Census::default();
         census.add(0, &[socket(0), socket(u32::MAX)]);
         census.add(1, &[socket(200), socket(400), socket(u32::MAX)]);

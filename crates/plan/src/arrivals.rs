@@ -77,7 +77,7 @@ impl Spread {
 /// The rate of one level, constant or of a shape. At most one of these is given.
 #[derive(Debug, Args)]
 #[group(multiple = false, id = "asked")]
-pub struct Asked {
+pub struct RateOptions {
     /// Open loop: requests per second, fractions allowed
     #[arg(short = 'R', long, value_name = "X")]
     rate: Option<OneRate>,
@@ -113,7 +113,7 @@ pub struct Shaped {
     pub option: &'static str,
 }
 
-impl Asked {
+impl RateOptions {
     /// The curve that is asked for, over a window of `duration_ns` where it has no end.
     pub fn shape(&self, duration_ns: u64, machine: &dyn Machine) -> Result<Shaped, Usage> {
         let usage = |option: &str, error: String| Usage(format!("{option}: {error}"));

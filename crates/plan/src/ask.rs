@@ -24,7 +24,7 @@ pub trait Ask {
 
 /// The commands that make load.
 #[derive(Debug, Subcommand)]
-pub enum Asked {
+pub enum LoadCommand {
     /// How fast is this endpoint at one load: one number that can be defended.
     Load(Box<load::Load>),
     /// How far does it go, and what stops it: a series of loads on warm connections.
@@ -37,7 +37,7 @@ pub enum Asked {
     Find(Box<find::Find>),
 }
 
-impl Asked {
+impl LoadCommand {
     fn inner(&self) -> &dyn Ask {
         match self {
             Self::Load(command) => &**command,
@@ -49,7 +49,7 @@ impl Asked {
     }
 }
 
-impl Ask for Asked {
+impl Ask for LoadCommand {
     fn options(&self) -> &Options {
         self.inner().options()
     }

@@ -19,6 +19,7 @@ mod tune;
 
 mod arrivals;
 mod ask;
+mod auth;
 mod confirm;
 mod endpoints;
 mod far_probe;
@@ -46,14 +47,14 @@ pub use target::{Target, Targets};
 pub use trust::{is_harmless, untrusted};
 pub use tune::Tune;
 
-pub use ask::{Ask, Asked};
+pub use ask::{Ask, LoadCommand};
 pub use endpoints::WayError;
 pub use explain::one_line;
 pub use far_probe::ProbeOptions;
 pub use kinds::kinds;
 pub use machine::Machine;
 pub use mix::BYTES_MAX;
-pub use options::{Colour, Options, Runs, Verbosity};
+pub use options::{CiOptions, Colour, Options, Runs, Verbosity};
 pub use trial::PROFILED_WINDOW_MIN_NS;
 pub use typed::{Kind, Typed, hint};
 pub use url::is_url;

@@ -1,6 +1,6 @@
 //! The load of a cell: a sub-command of ceiling and its long options, written as keys.
 
-use crate::ask::Asked;
+use crate::ask::LoadCommand;
 use crate::endpoints::WayError;
 use crate::explain;
 use crate::kinds::kinds;
@@ -24,11 +24,12 @@ pub struct Load {
 const COMMANDS: [&str; 5] = ["load", "ramp", "churn", "find", "fanout"];
 
 /// Options that the executor gives itself.
-const OURS: [&str; 5] = ["server-pid", "runs", "json", "out", "quiet"];
+const OURS: [&str; 8] =
+    ["server-pid", "runs", "keep-runs", "json", "out", "junit", "summary", "quiet"];
 
 /// The commands that make load, as the command line has them.
 pub fn command() -> Command {
-    Asked::augment_subcommands(Command::new("ceiling"))
+    LoadCommand::augment_subcommands(Command::new("ceiling"))
 }
 
 impl Load {

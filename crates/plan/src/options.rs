@@ -5,8 +5,9 @@ use crate::endpoints::WayOptions;
 use crate::far_probe::ProbeOptions;
 use crate::secure::Secure;
 use crate::values::{
-    Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, Method, MixFile, OutFile, Pause,
-    Pid, Profiles, RunsFolder, Seed, Socket, Threads, Time, UrlText, Warmup,
+    Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, JunitFile, KeepRuns, Method,
+    MixFile, OutFile, Pause, Pid, Profiles, RunsFolder, Seed, Socket, SummaryFile, Threads, Time,
+    TokenFile, UrlText, VariableName, Warmup,
 };
 use clap::{Args, ValueEnum};
 use model::check::{Digest, Lengths, Needle, Statuses};
@@ -58,6 +59,15 @@ pub struct Options {
     /// A header, 'Name: value'; repeatable
     #[arg(short = 'H', long = "header", value_name = "LINE")]
     pub headers: Vec<Header>,
+
+    /// Send Authorization with the value of this variable, such as 'Bearer abc'; a single word is
+    /// sent as Bearer. The value is in no command line and in no record
+    #[arg(long, value_name = "NAME", conflicts_with = "bearer_file")]
+    pub auth_env: Option<VariableName>,
+
+    /// Send Authorization: Bearer with the token in this file
+    #[arg(long, value_name = "FILE")]
+    pub bearer_file: Option<TokenFile>,
 
     /// A header whose value is a secret, beside Authorization, Cookie and the like; repeatable
     #[arg(long = "secret-header", value_name = "NAME")]
@@ -152,9 +162,18 @@ pub struct Options {
     #[command(flatten)]
     pub colour: Colour,
 
+    /// Files for a continuous integration.
+    #[command(flatten)]
+    pub ci: CiOptions,
+
     /// Where runs are kept.
     #[command(flatten)]
     pub runs: Runs,
+
+    /// How many runs stay, or all; the oldest are removed [default: 200 and at most 1 GB in the
+    /// default directory, all in one that --runs names]
+    #[arg(long, value_name = "N|all", env = "CEILING_KEEP_RUNS")]
+    pub keep_runs: Option<KeepRuns>,
 
     #[command(flatten)]
     pub(crate) secure: Secure,
@@ -180,6 +199,18 @@ pub struct CheckOptions {
     pub sha256: Option<Digest>,
 }
 
+/// What a continuous integration reads.
+#[derive(Debug, Args)]
+pub struct CiOptions {
+    /// Write JUnit XML: a case for each expectation, else for each level or cell
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<JunitFile>,
+
+    /// Append a summary in Markdown, for example to "$GITHUB_STEP_SUMMARY"
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<SummaryFile>,
+}
+
 /// Where runs are.
 #[derive(Debug, Args)]
 pub struct Runs {
@@ -189,6 +220,11 @@ pub struct Runs {
 }
 
 impl Runs {
+    /// Whether it is where runs go when nothing else is asked.
+    pub fn is_default(&self) -> bool {
+        self.runs.is_none()
+    }
+
     /// As asked, else in the user's state directory; nothing when asked for none or when there is
     /// no home.
     pub fn directory(&self) -> Option<PathBuf> {

@@ -1,8 +1,9 @@
 //! What is sent: one request from the options, or the mix of a target file.
 
+use crate::auth;
 use crate::machine::Machine;
 use crate::options::Options;
-use crate::url::{Url, UrlError};
+use crate::url::{Url, UrlError, with_scheme};
 use crate::usage::Usage;
 use crate::values::Header;
 use mix::{MixError, Recipe};
@@ -12,7 +13,7 @@ use model::secret;
 use std::path::Path;
 
 /// Everything that is asked of the server.
-pub struct Asked {
+pub struct RequestPlan {
     /// Where; its text is as typed.
     pub url: Url,
     /// One period of the tape.
@@ -22,17 +23,19 @@ pub struct Asked {
 }
 
 /// Reads, expands and encodes everything once, so that what is wrong is known before any load.
-pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<Asked, Usage> {
+pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<RequestPlan, Usage> {
     let mut read = |name: &str| machine.read(name);
     let mut recipes = match &options.targets {
         Some(file) => written(&file.0, machine)?,
         None => vec![typed(options, machine)?],
     };
     let base = base(options, &recipes)?;
+    let headers: Vec<Header> =
+        options.headers.iter().cloned().chain(auth::header(options, machine)?).collect();
     for recipe in &mut recipes {
         recipe.url = path_below(&base, recipe)?;
         recipe.checks = std::mem::take(&mut recipe.checks).or(&checks(options));
-        add_headers(recipe, &options.headers);
+        add_headers(recipe, &headers);
     }
     let expansions = options.expand.as_ref().map(|count| count.0);
     let mut composed = mix::compose(&recipes, &base.authority, expansions, seed, &mut read)
@@ -42,7 +45,7 @@ pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<As
         .map_err(|error| Usage(secret::text(&error.to_string())))?;
     // A name is made of a path, and is shown.
     composed.targets.iter_mut().for_each(|target| target.name = secret::text(&target.name));
-    Ok(Asked { url: base, requests: composed.requests, targets: composed.targets })
+    Ok(RequestPlan { url: base, requests: composed.requests, targets: composed.targets })
 }
 
 /// A warning about requests with placeholders that are sent as they stand.
@@ -92,7 +95,7 @@ fn typed(options: &Options, machine: &dyn Machine) -> Result<Recipe, Usage> {
         }
         (None, None) => None,
     };
-    let url = options.url.as_ref().map_or_else(String::new, |url| url.0.clone());
+    let url = options.url.as_ref().map_or_else(String::new, |url| with_scheme(&url.0));
     let method = options.method.as_ref().map(|method| method.0.clone());
     Ok(Recipe { method, body, ..Recipe::new(url, "the command line".to_string()) })
 }

@@ -29,6 +29,9 @@ pub struct Targets {
     target: Vec<Target>,
     #[serde(default)]
     service: Vec<Target>,
+    /// Why there is no list.
+    #[serde(skip)]
+    absent: Option<String>,
 }
 
 impl Targets {
@@ -42,9 +45,17 @@ impl Targets {
         Ok(targets)
     }
 
+    /// No list: a plan that starts nothing needs none, and any other is told why there is none.
+    pub fn absent(why: String) -> Self {
+        Self { absent: Some(why), ..Self::default() }
+    }
+
     /// The target of a name, or which names there are.
     pub fn target(&self, name: &str) -> Result<&Target, String> {
         self.target.iter().find(|target| target.name == name).ok_or_else(|| {
+            if let Some(why) = &self.absent {
+                return why.clone();
+            }
             let names: Vec<_> = self.target.iter().map(|target| target.name.as_str()).collect();
             format!("there is no target '{name}'; accepted are {}", names.join(", "))
         })
@@ -54,6 +65,9 @@ impl Targets {
     pub fn part(&self, name: &str) -> Result<&Target, String> {
         let all = || self.service.iter().chain(&self.target);
         all().find(|target| target.name == name).ok_or_else(|| {
+            if let Some(why) = &self.absent {
+                return why.clone();
+            }
             let names: Vec<_> = all().map(|target| target.name.as_str()).collect();
             format!("there is no service '{name}'; accepted are {}", names.join(", "))
         })

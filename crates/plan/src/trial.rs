@@ -3,7 +3,7 @@
 use crate::endpoints::WayError;
 use crate::machine::Machine;
 use crate::options::{DriverChoice, Options};
-use crate::requests::{self, Asked};
+use crate::requests::{self, RequestPlan};
 use crate::shape::Shape;
 use crate::url::{Scheme, Url, UrlError};
 use crate::usage::{Refusal, Usage};
@@ -33,7 +33,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
     let cpus = cpus(options, machine)?;
     let threads_max = shape.levels.iter().map(Level::connections_max).max().unwrap_or(1);
     let seed = options.seed.as_ref().map_or_else(|| machine.seed(), |seed| seed.0);
-    let Asked { url, requests, targets } = requests::resolve(options, seed, machine)?;
+    let RequestPlan { url, requests, targets } = requests::resolve(options, seed, machine)?;
     if url.scheme == Scheme::Tcp && shape.question != Question::Churn {
         let wrong = "has no HTTP in it, which this command speaks (churn does without)";
         let error = UrlError { typed: url.text, wrong: wrong.to_string() };

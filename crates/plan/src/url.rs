@@ -83,10 +83,7 @@ impl Url {
     /// The same with a scheme in any case (RFC 3986, 3.1), or without one as curl takes it; shown
     /// and recorded as typed, with the scheme and without secrets.
     pub fn typed(typed: &str) -> Result<Self, UrlError> {
-        let typed = match typed.split_once("://") {
-            None if is_url(typed) => format!("http://{typed}"),
-            _ => typed.to_string(),
-        };
+        let typed = with_scheme(typed);
         let plain = match typed.split_once("://") {
             Some((scheme, rest)) => format!("{}://{rest}", scheme.to_ascii_lowercase()),
             None => typed.clone(),
@@ -96,6 +93,14 @@ impl Url {
             Ok(url) => Ok(Self { text: typed, ..url }),
             Err(error) => Err(UrlError { typed, ..error }),
         }
+    }
+}
+
+/// A URL with the scheme that curl takes when there is none.
+pub fn with_scheme(text: &str) -> String {
+    match text.split_once("://") {
+        None if is_url(text) => format!("http://{text}"),
+        _ => text.to_string(),
     }
 }
 

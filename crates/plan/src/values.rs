@@ -13,9 +13,9 @@ typed! {
     /// Where load goes.
     text UrlText(String), "http[s]://HOST[:PORT][/PATH]", "http://127.0.0.1:8083/";
     /// A stored run.
-    file RunPath(PathBuf), "a run's id, directory or record", "20260101T120000-0000002a";
+    file RunPath(PathBuf), "last, last~1, an id or its beginning, a directory or a record", "last";
     /// A stored run, or none.
-    file RunChoice(PathBuf), "a run's id, directory or record, or none", "none";
+    file RunChoice(PathBuf), "a run as in ceiling show, or none", "last";
     /// A plan.
     file PlanFile(PathBuf), "a plan file", "experiments/04-ramp/plan.toml";
     /// A plan that is written.
@@ -30,9 +30,13 @@ typed! {
     file RecordingFile(PathBuf), "a file", "rates.csv";
     /// A result.
     file OutFile(PathBuf), "a file", "report.html";
+    /// A result for a continuous integration.
+    file JunitFile(PathBuf), "a file", "junit.xml";
+    /// A summary that is appended.
+    file SummaryFile(PathBuf), "a file", "summary.md";
     /// Certificates or a key.
     file PemFile(PathBuf), "a file", "client.pem";
-    /// The token of a probe.
+    /// A token.
     file TokenFile(PathBuf), "a file", "probe.token";
     /// Where runs are kept.
     file RunsFolder(PathBuf), "a directory or none", "none";
@@ -55,6 +59,19 @@ typed! {
     option Streams(u32), "a number from 1 to 1M", "100", |text| small(text, 1..=1_000_000);
     /// Connections that write; there may be none.
     option Writers(u32), "a number from 0 to 1M", "4", |text| small(text, 0..=1_000_000);
+    /// How many are listed; nothing for all.
+    option Listed(Option<usize>), "a number above 0, or all", "20", count_or_all;
+    /// How many runs stay; nothing for all.
+    option KeepRuns(Option<usize>), "a number above 0, or all", "200", count_or_all;
+    /// How many runs stay.
+    option Kept(u32), "a number of runs from 0 to 1M", "50", |text| small(text, 0..=1_000_000);
+    /// How long ago, seconds.
+    option Age(u64), "a time with m, h, d or w", "30d", age_s;
+    /// Disk space, bytes.
+    option Space(u64), "bytes, with k, M or G", "500MB", |text| {
+        let digits = text.strip_suffix('B').unwrap_or(text);
+        parse_count(digits).ok()
+    };
     /// A seed.
     option Seed(u64), "a whole number", "42", |text| text.parse().ok();
     /// A process.
@@ -87,6 +104,11 @@ typed! {
     /// The name of a header.
     option HeaderName(String), "the name of a header", "X-Session", |text| {
         let is_name = |byte: u8| byte.is_ascii_graphic() && !b":,;".contains(&byte);
+        (!text.is_empty() && text.bytes().all(is_name)).then(|| text.to_string())
+    };
+    /// A variable of the environment.
+    option VariableName(String), "the name of a variable", "API_TOKEN", |text| {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         (!text.is_empty() && text.bytes().all(is_name)).then(|| text.to_string())
     };
     /// Where profiles come from.
@@ -223,6 +245,22 @@ fn small(text: &str, range: std::ops::RangeInclusive<u64>) -> Option<u32> {
     within(text, range).and_then(|count| u32::try_from(count).ok())
 }
 
+/// A number above zero; nothing for `all`.
+fn count_or_all(text: &str) -> Option<Option<usize>> {
+    match text {
+        "all" => Some(None),
+        _ => within(text, 1..=1_000_000).map(|count| Some(count as usize)),
+    }
+}
+
+/// Seconds of a time that is longer than those of load: `90m`, `30d`.
+fn age_s(text: &str) -> Option<u64> {
+    const UNITS: [(char, u64); 4] = [('m', 60), ('h', 3600), ('d', 86_400), ('w', 604_800)];
+    let (digits, unit_s) =
+        UNITS.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, seconds)))?;
+    digits.parse::<u32>().ok().map(|count| u64::from(count) * unit_s)
+}
+
 /// `1`, or `100:200`.
 fn between(text: &str) -> Option<(u32, u32)> {
     let (least, most) = text.split_once(':').unwrap_or((text, text));
@@ -277,6 +315,17 @@ mod tests {
         assert_eq!((between("1"), between("1:1k")), (Some((1, 1)), Some((1, 1000))));
         for text in ["", "-1", "5:1", "1:", "1:2:3"] {
             assert_eq!(between(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn ages_have_a_unit() {
+        let ages = [("90m", 5400), ("2h", 7200), ("30d", 2_592_000), ("1w", 604_800)];
+        for (text, seconds) in ages {
+            assert_eq!(age_s(text), Some(seconds), "{text}");
+        }
+        for text in ["", "30", "d", "-1d", "1.5d", "1y"] {
+            assert_eq!(age_s(text), None, "{text}");
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::queue::{self, Entrance, Exit, QUEUE_BYTES_MAX};
 use crate::source::self_cost::{SelfCost, Timeliness};
-use crate::source::{self, Cadence, Ends, Entry, REGISTRY, Round, Scope, Source};
+use crate::source::{self, Cadence, Ends, REGISTRY, Round, Scope, Source, SourceEntry};
 use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::reading::{Data, Reading};
@@ -162,7 +162,7 @@ pub(crate) fn rest_ns(cost_ns: u64) -> u64 {
     cost_ns.saturating_mul(COST_SHARE)
 }
 
-fn open(entry: &Entry, scope: &Scope) -> Option<Slot> {
+fn open(entry: &SourceEntry, scope: &Scope) -> Option<Slot> {
     let source = (entry.open)(scope)?;
     Some(Slot { source, cadence: entry.cadence, due_ns: 0, cost_before_ns: 0 })
 }
@@ -170,7 +170,7 @@ fn open(entry: &Entry, scope: &Scope) -> Option<Slot> {
 fn run(config: &Config, stopped: &Receiver<Infallible>, out: &Entrance) {
     let scope = config.scope();
     let mut slots: Vec<Slot> = REGISTRY.iter().filter_map(|entry| open(entry, &scope)).collect();
-    let mut server = config.server_pid.map(|pid| Server::on(&config.root, pid));
+    let mut server = config.server_pid.map(|pid| WatchedServer::on(&config.root, pid));
     let mut pace = Pace::start(clock::monotonic_ns(), config.period_ns.max(NS_PER_MS));
     let mut cost = SelfCost::start();
     let mut told = Told::default();
@@ -194,7 +194,7 @@ fn run(config: &Config, stopped: &Receiver<Infallible>, out: &Entrance) {
         if let Some(server) = &mut server {
             server.refresh(due_ns);
         }
-        let round = Round { due_ns, server: server.as_ref().map(Server::tree) };
+        let round = Round { due_ns, server: server.as_ref().map(WatchedServer::tree) };
         for slot in slots.iter_mut().filter(|slot| slot.due_ns <= due_ns) {
             slot.read(&round, &mut told, out);
         }
@@ -242,14 +242,14 @@ impl Slot {
 }
 
 /// The server's process tree, looked at again from time to time.
-struct Server {
+struct WatchedServer {
     tree: Tree,
     /// Why the last look failed, when it did.
     failed: Option<Unreadable>,
     due_ns: u64,
 }
 
-impl Server {
+impl WatchedServer {
     fn on(host: &Root, pid: u32) -> Self {
         Self { tree: Tree::unseen(host, pid), failed: None, due_ns: 0 }
     }
@@ -348,7 +348,7 @@ mod tests {
         let host = Folder::new("sampler-again");
         host.write("proc/7/stat/none", "");
         host.write("proc/7/task/7/children", "");
-        let mut server = Server::on(&Root::below(host.path()), 7);
+        let mut server = WatchedServer::on(&Root::below(host.path()), 7);
         server.refresh(0);
         assert!(server.tree().is_err());
         std::fs::remove_dir_all(host.path().join("proc/7/stat")).unwrap();

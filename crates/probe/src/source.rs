@@ -53,7 +53,7 @@ pub enum Cadence {
 
 /// One line of the registry.
 #[derive(Debug)]
-pub struct Entry {
+pub struct SourceEntry {
     /// Its name, what it reads, and what its figures are.
     pub declared: fn() -> Declaration,
     /// How often.
@@ -122,6 +122,13 @@ impl<'a> Round<'a> {
     }
 }
 
+/// Whose figures a source reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Whose {
+    Client,
+    Server,
+}
+
 /// A reader of one source.
 pub(crate) trait Source: Send {
     /// The counters as they are now, or why they cannot be had.
@@ -138,8 +145,8 @@ const fn entry(
     declared: fn() -> Declaration,
     cadence: Cadence,
     open: fn(&Scope) -> Option<Box<dyn Source>>,
-) -> Entry {
-    Entry { declared, cadence, open }
+) -> SourceEntry {
+    SourceEntry { declared, cadence, open }
 }
 
 /// Every source, in the order in which a round reads them: what changes fastest first, so that the
@@ -147,7 +154,7 @@ const fn entry(
 ///
 /// `self_cost` has no line here: it is about the reader, which measures it after all others.
 #[rustfmt::skip]
-pub const REGISTRY: &[Entry] = &[
+pub const REGISTRY: &[SourceEntry] = &[
     entry(stat::declared, EVERY_ROUND, stat::open),
     entry(softnet::declared, EVERY_ROUND, softnet::open),
     entry(threads::server_declared, EVERY_ROUND, threads::server),

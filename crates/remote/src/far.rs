@@ -76,7 +76,7 @@ pub struct Far {
 
 /// The result of a session.
 #[derive(Debug)]
-pub struct Ended {
+pub struct SessionEnd {
     /// Readings that were not taken yet.
     pub readings: Vec<Reading>,
     /// The clocks, over the whole session.
@@ -128,7 +128,7 @@ impl Far {
     }
 
     /// Asks for a last round of everything, compares the clocks again, and ends.
-    pub fn stop(mut self) -> Ended {
+    pub fn stop(mut self) -> SessionEnd {
         self.stop.store(true, Ordering::Relaxed);
         let mut readings = Vec::new();
         if let Some(thread) = self.thread.take() {
@@ -143,7 +143,7 @@ impl Far {
             }
         }
         readings.extend(self.arrived.take());
-        Ended { readings, clock: self.clock(), lost: self.lost() }
+        SessionEnd { readings, clock: self.clock(), lost: self.lost() }
     }
 }
 

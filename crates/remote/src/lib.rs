@@ -47,7 +47,7 @@ mod metrics;
 
 mod far;
 
-pub use far::{Call, Ended, Far, FarError, order};
+pub use far::{Call, Far, FarError, SessionEnd, order};
 pub use frame::{FrameError, Frames};
 pub use line::LineEnd;
 pub use message::{

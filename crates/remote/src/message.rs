@@ -2,7 +2,7 @@
 
 use model::facts::{HostFacts, Privilege, ServerFacts};
 use model::reading::Reading;
-use model::tuning::{Order, Response};
+use model::tuning::{TuneOrder, TuneOutcome};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ pub enum ToProbe {
     /// Asks for one last round of everything.
     Stop,
     /// Asks to plan, change or restore knobs of the host; only in a session for that.
-    Tune(Box<Order>),
+    Tune(Box<TuneOrder>),
 }
 
 /// What a session is for.
@@ -81,7 +81,7 @@ pub enum FromProbe {
     /// One reading, with the probe's own times.
     Reading(Reading),
     /// The response to an order.
-    Tuned(Box<Response>),
+    Tuned(Box<TuneOutcome>),
     /// The end.
     Bye {
         /// Why there is no more.

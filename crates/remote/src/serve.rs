@@ -15,7 +15,7 @@ use crate::printable::printable;
 use crate::token::{self, TokenError};
 use door::Door;
 use model::reading::Reading;
-use model::tuning::{Order, Response};
+use model::tuning::{TuneOrder, TuneOutcome};
 use session::Session;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -38,7 +38,7 @@ pub trait Tuner: Send + Sync + std::fmt::Debug {
     fn may_change(&self) -> bool;
 
     /// Carries out one order, which may take seconds; one at a time.
-    fn carry_out(&self, order: &Order) -> Response;
+    fn carry_out(&self, order: &TuneOrder) -> TuneOutcome;
 
     /// Begins to check the changed settings, for one client.
     fn watch(&self) -> Look;

@@ -186,7 +186,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
             ..model::run::count_requests(&Default::default())
         },
         status,
-        status_codes: Default::default(),
+        status_codes: [("200".to_string(), completed)].into(),
         error_codes: Default::default(),
         samples: Vec::new(),
         mismatched: 0,

@@ -13,6 +13,7 @@ pub mod text;
 
 pub mod html;
 
+pub mod ci;
 pub mod csv;
 pub mod hlog;
 pub mod json;
@@ -32,5 +33,6 @@ pub use export::{Format, UnknownSuffix, render};
 pub use html::{html_beside, html_compared, html_experiment};
 pub use sections::{Detail, is_expected};
 pub use text::{
-    Style, text, text_advice, text_beside, text_calibration, text_compared, text_experiment,
+    Style, text, text_advice, text_beside, text_calibration, text_checkup, text_compared,
+    text_experiment, text_inventory,
 };

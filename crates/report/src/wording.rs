@@ -118,12 +118,9 @@ pub(crate) fn failed_share(point: &Point) -> f64 {
 /// Responses by status, most first; by class where the record has no codes.
 pub(crate) fn statuses(point: &Point) -> Vec<(String, u64)> {
     let named = |(name, count): (&String, &u64)| (name.clone(), *count);
-    let mut statuses: Vec<(String, u64)> = point.status.iter().map(named).collect();
     // Records of before codes were counted have classes.
-    if !point.error_codes.is_empty() {
-        statuses.retain(|(class, _)| !is_of_errors(class));
-        statuses.extend(point.error_codes.iter().map(named));
-    }
+    let counted = if point.status_codes.is_empty() { &point.status } else { &point.status_codes };
+    let mut statuses: Vec<(String, u64)> = counted.iter().map(named).collect();
     statuses.retain(|(_, count)| *count > 0);
     statuses.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     statuses

@@ -16,7 +16,12 @@ mod read;
 mod readings;
 mod write;
 
-pub use read::read;
+mod directory;
+mod lock;
+
+pub use directory::{Directory, Entry, Limits, NotOne, surplus};
+pub use lock::Lock;
+pub use read::{read, read_record};
 pub use readings::Readings;
 pub use write::Writer;
 

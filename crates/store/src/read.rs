@@ -49,7 +49,8 @@ fn read_of_server(path: &Path) -> Result<Vec<Reading>, StoreError> {
     if path.exists() { Readings::open(path)?.load() } else { Ok(Vec::new()) }
 }
 
-fn read_record(path: &Path) -> Result<Record, StoreError> {
+/// Reads a lone record, `run.json` of a run or one written with `--json`.
+pub fn read_record(path: &Path) -> Result<Record, StoreError> {
     #[derive(Deserialize)]
     struct RunStamp {
         schema: String,

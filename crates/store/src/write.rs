@@ -1,5 +1,6 @@
 //! Writing a run.
 
+use crate::lock::Lock;
 use crate::{
     FILE_MODE, FOLDER_MODE, LATENCIES, POINTS, READINGS, RECORD, Readings, SERVER_READINGS,
     StoreError, io_error,
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 pub struct Writer {
     directory: PathBuf,
     points: File,
+    _lock: Lock,
 }
 
 impl Writer {
@@ -37,9 +39,10 @@ impl Writer {
                 Err(error) => return Err(io_error(&directory)(error)),
             }
         }
+        let lock = Lock::hold(&directory);
         let path = directory.join(POINTS);
         let points = create(&path).map_err(io_error(&path))?;
-        Ok(Self { directory, points })
+        Ok(Self { directory, points, _lock: lock })
     }
 
     /// Where the run is.

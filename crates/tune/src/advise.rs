@@ -10,9 +10,9 @@ use model::verdict::Named;
 use model::wall::{Side as At, WallId};
 use std::cmp::Ordering;
 
-/// What was asked of a server, so that it can be asked again: commands as one would type them.
+/// The load of a run as commands, so that a user can repeat it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked<'a> {
+pub struct RunCommands<'a> {
     /// The run as one names it, for commands.
     pub run: &'a str,
     /// The command of the run.
@@ -26,11 +26,11 @@ pub struct Asked<'a> {
 }
 
 /// Ranks every knob of the registry.
-pub fn advise(signals: &Signals, asked: Asked<'_>) -> Advice {
+pub fn advise(signals: &Signals, asked: RunCommands<'_>) -> Advice {
     advise_on(REGISTRY, signals, asked)
 }
 
-fn advise_on(knobs: &[&Knob], signals: &Signals, asked: Asked<'_>) -> Advice {
+fn advise_on(knobs: &[&Knob], signals: &Signals, asked: RunCommands<'_>) -> Advice {
     let mut advice = Advice {
         schema: SCHEMA.to_string(),
         run: signals.run.clone(),
@@ -74,12 +74,12 @@ fn relieves(knobs: &[&Knob], candidate: &Candidate, wall: WallId) -> bool {
     knobs.iter().any(|knob| knob.id == candidate.knob && knob.relieves.contains(&wall))
 }
 
-/// Whether the best case can be told from noise.
+/// Whether the best case is above the noise.
 fn stands_out(prediction: &Prediction, signals: &Signals) -> bool {
     prediction.high.is_none_or(|high| high > predict::noise(signals) + f64::EPSILON)
 }
 
-fn candidate(knob: &Knob, signals: &Signals, asked: Asked<'_>) -> Candidate {
+fn candidate(knob: &Knob, signals: &Signals, asked: RunCommands<'_>) -> Candidate {
     let prediction = behind_the_generator(knob, signals, (knob.predict)(signals));
     let next = match prediction.basis {
         Basis::Unknown => settle(signals, asked),
@@ -115,7 +115,7 @@ fn behind_the_generator(knob: &Knob, signals: &Signals, said: Prediction) -> Pre
 }
 
 /// The command that tests a candidate.
-fn test_of(candidate: &Candidate, asked: Asked<'_>) -> String {
+fn test_of(candidate: &Candidate, asked: RunCommands<'_>) -> String {
     match candidate.by {
         _ if candidate.is_disruptive => {
             format!("ceiling tune plan --only {} (it can cut connections)", candidate.name)
@@ -128,8 +128,8 @@ fn test_of(candidate: &Candidate, asked: Asked<'_>) -> String {
     }
 }
 
-/// The command that would measure what is not known.
-fn settle(signals: &Signals, asked: Asked<'_>) -> String {
+/// The command that would measure the missing figures.
+fn settle(signals: &Signals, asked: RunCommands<'_>) -> String {
     if signals.client.cpus.is_none() && signals.server.cpus.is_none() {
         // Our own host is always read: its readings are elsewhere.
         let how = "give the directory of the run, because a lone record has no readings; or";

@@ -23,7 +23,7 @@ pub const DEADLINE_MAX: Duration = Duration::from_secs(60);
 /// Whether changes are allowed that can cut connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Disruption {
-    /// They are left out, with a row that says so.
+    /// They are left out, and a row reports that.
     #[default]
     Refused,
     /// They are made, under a watchdog.
@@ -43,13 +43,13 @@ pub struct ApplyOptions<'a> {
     pub deadline: Option<Duration>,
     /// Starts the watchdog; needed for any deadline.
     pub watch: Option<Watch<'a>>,
-    /// Set by somebody who wants an early end: everything is put back.
+    /// Set by a caller to end early: everything is put back.
     pub stop: Option<&'a AtomicBool>,
     /// What for; kept in the journal.
     pub note: &'a str,
 }
 
-/// What was done.
+/// The result of an apply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
     /// Under which name it is put back.
@@ -59,7 +59,7 @@ pub struct Applied {
 }
 
 /// Makes the changes of a plan, all or none, but for disruptive ones that are not allowed.
-/// Transactions whose deadline has passed are put back first. Each row is told as it happens.
+/// Transactions whose deadline has passed are put back first. Each row is reported as it happens.
 pub fn apply(
     host: &Host,
     journal: &Journal,
@@ -83,7 +83,7 @@ pub fn apply(
         let left = back.iter().filter(is_left).count();
         for row in back {
             match rows.iter_mut().find(|shown| shown.place == row.place && was_begun(shown)) {
-                // What failed stays told as failed when its place is as it was.
+                // A failed change is still reported as failed when its place is as it was.
                 Some(shown) if shown.fate == Fate::Failed && row.fate == Fate::Reverted => {
                     shown.now = row.now;
                 }
@@ -104,7 +104,7 @@ fn was_begun(row: &Row) -> bool {
     matches!(row.fate, Fate::Applied | Fate::Failed)
 }
 
-/// The lock, after what is overdue has been put back and leftovers are away.
+/// The lock, taken once overdue changes are put back and leftovers removed.
 fn ready(host: &Host, journal: &Journal, tell: &mut dyn FnMut(&Row)) -> Result<Lock, TuneError> {
     if !host.is_made_up() && !rustix::process::geteuid().is_root() {
         return Err(TuneError::NotRoot);
@@ -120,7 +120,7 @@ struct Todo<'a> {
     index: usize,
     row: &'a Row,
     change: &'a Change,
-    /// What was there when all was looked at, before anything was written.
+    /// The value found in the first pass, before anything was written.
     seen: Seen,
 }
 
@@ -168,7 +168,7 @@ fn look<'a>(
             }
         }
     }
-    // A daemon that moves what is changed here is paused before, and so it goes on after
+    // A daemon that would move these values is paused first, so it is resumed last, after
     // everything else is put back.
     todo.sort_by_key(|todo| !matches!(todo.change.place, Place::Daemon { .. }));
     if is_refused { Err(TuneError::Refused { rows }) } else { Ok((rows, todo)) }
@@ -227,7 +227,7 @@ fn deadline(todo: &[Todo<'_>], options: &ApplyOptions<'_>) -> Result<Option<Dura
             refuse("a deadline is 60 s at most; for example --deadline 30s")
         }
         Some(deadline) if deadline.is_zero() => {
-            refuse("a deadline of nothing leaves no time to keep it; for example --deadline 30s")
+            refuse("a deadline of zero leaves no time to keep it; for example --deadline 30s")
         }
         Some(_) if options.watch.is_none() => refuse("the watchdog cannot be started"),
         deadline => Ok(deadline),
@@ -393,7 +393,7 @@ pub(crate) fn effect(host: &Host, begin: &Begin) -> Option<Effect> {
     Some((sign.judge)(before, &now, &begin.wanted))
 }
 
-/// Places of a plan, for those who ask which files are touched.
+/// Places of a plan, for a caller that lists the touched files.
 pub fn places(planned: &[Planned]) -> impl Iterator<Item = &Place> {
     planned.iter().filter_map(|planned| Some(&planned.change.as_ref()?.place))
 }

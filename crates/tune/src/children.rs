@@ -1,5 +1,5 @@
-//! Processes that were started by one after it was changed: they have its mask and its limits, and
-//! no change of their own in the journal.
+//! Processes that a changed process started later: they inherit its mask and its limits, and the
+//! journal has no entry for them.
 
 use crate::host::Host;
 use crate::journal::Recorded;
@@ -17,7 +17,7 @@ const TICK_MS: u64 = 10;
 struct Heirs {
     /// With exactly the value that we wrote.
     ours: Vec<(u32, Place)>,
-    /// With one of their own.
+    /// With a different value.
     others: Vec<(u32, String)>,
 }
 
@@ -43,8 +43,8 @@ fn heirs(host: &Host, change: &Recorded) -> Heirs {
     heirs
 }
 
-/// Gives those that have our value the one from before; what is to be told of all. An error says
-/// which one could not be put back.
+/// Gives those that have our value the old one; returns the note for the user. An error names the
+/// process that could not be put back.
 pub(crate) fn put_back(host: &Host, change: &Recorded) -> Result<Option<String>, String> {
     let mut done = Vec::new();
     for _ in 0..ROUNDS {
@@ -66,7 +66,7 @@ pub(crate) fn put_back(host: &Host, change: &Recorded) -> Result<Option<String>,
     Err("it starts processes faster than they can be put back; try again".to_string())
 }
 
-/// What is to be told of them while the change stands.
+/// The note about them while the change is applied.
 pub(crate) fn told(host: &Host, change: &Recorded) -> Option<String> {
     let heirs = heirs(host, change);
     let ours: Vec<u32> = heirs.ours.iter().map(|(pid, _)| *pid).collect();
@@ -83,7 +83,7 @@ fn words(ours: &[u32], fate: &str, others: &[(u32, String)]) -> Option<String> {
     }
     if !others.is_empty() {
         let all = list(others.iter().map(|(pid, value)| format!("{pid} has {value}")).collect());
-        words += &format!("; processes started since with values of their own: {all}");
+        words += &format!("; processes started since with other values: {all}");
     }
     (!words.is_empty()).then_some(words)
 }

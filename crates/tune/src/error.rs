@@ -21,10 +21,10 @@ pub enum TuneError {
     Unsafe {
         /// File or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it is refused.
         why: String,
     },
-    /// An entry is not what was written there. What it stood for is not guessed.
+    /// An entry is damaged. Its meaning is not guessed.
     #[error(
         "the journal of changes is damaged: {} line {line}: {why}; what this transaction changed \
          is left as it is: see the file, put its values back by hand, and remove it",
@@ -35,7 +35,7 @@ pub enum TuneError {
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// Another process changes or puts back right now.
@@ -53,10 +53,10 @@ pub enum TuneError {
     /// Some of it cannot be, which was seen before anything was written.
     #[error("nothing was changed: {}", refusals(.rows))]
     Refused {
-        /// Every change that was meant, with what speaks against it.
+        /// Every change of the request, with the reason against it.
         rows: Vec<Row>,
     },
-    /// It failed on the way, and what was done before was put back.
+    /// It failed on the way, and the earlier changes were put back.
     #[error("{why}; {}", put_back(.left, .transaction))]
     RolledBack {
         /// The transaction.
@@ -71,7 +71,7 @@ pub enum TuneError {
     /// Only root may change a host.
     #[error("only root may change this host; nothing was changed: run it with sudo")]
     NotRoot,
-    /// The watchdog does not start, or is not wanted in this way.
+    /// The watchdog does not start, or its options are refused.
     #[error("nothing was changed: the watchdog: {why}")]
     Guard {
         /// The reason.

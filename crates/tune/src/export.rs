@@ -40,7 +40,7 @@ pub struct Durable {
     pub place: Place,
     /// What, normalised.
     pub wanted: String,
-    /// What was there before.
+    /// The value before.
     pub before: Seen,
 }
 
@@ -60,7 +60,7 @@ impl Durable {
         planned.iter().filter_map(of).collect()
     }
 
-    /// What is applied and not put back, the oldest first.
+    /// Changes that are applied and not put back, the oldest first.
     pub fn applied(journal: &Journal) -> Result<Vec<Self>, TuneError> {
         let (stories, damaged) = journal.stories()?;
         if let Some(error) = damaged.into_iter().next() {
@@ -115,7 +115,7 @@ fn is_plain(text: &str) -> bool {
     text.chars().all(|sign| sign.is_ascii_alphanumeric() || " \t_.,:/=+-@".contains(sign))
 }
 
-/// Settings in a form. What it cannot hold is told in a comment, never dropped.
+/// Settings in one format. A setting that the format cannot express becomes a comment, never a gap.
 pub fn export(settings: &[Durable], form: Form) -> String {
     match form {
         Form::Sysctl => sysctl(settings),
@@ -260,7 +260,7 @@ mod tests {
         for (name, form) in Form::ALL {
             let text = export(&settings(), *form);
             for setting in settings() {
-                assert!(text.contains(&setting.title()), "{name}: {} is told", setting.title());
+                assert!(text.contains(&setting.title()), "{name}: {} is listed", setting.title());
             }
             let is_code = |line: &&str| !line.starts_with('#') && !line.is_empty();
             assert!(!text.lines().filter(is_code).any(|line| line.contains("reboot")), "{text}");

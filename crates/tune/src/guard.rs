@@ -1,8 +1,8 @@
-//! The watchdog: a process of its own that puts a transaction back at its deadline, unless
-//! somebody says in time that it may stay.
+//! The watchdog: a separate process that puts a transaction back at its deadline, unless the user
+//! keeps it before.
 //!
-//! It shares nothing with whoever applied but the journal: the connection that was cut, the shell
-//! that is gone and the process that was killed do not matter to it.
+//! It shares only the journal with the process that applied, so it works after a cut connection, a
+//! closed shell or a killed process.
 
 use crate::clock;
 use crate::error::TuneError;
@@ -23,7 +23,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// How a watch ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Watched {
-    /// Somebody said that it may stay, or put it back in time.
+    /// The user kept it, or put it back in time.
     Settled,
     /// The deadline passed: what became of each change.
     PutBack(Vec<Row>),

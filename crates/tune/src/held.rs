@@ -1,7 +1,7 @@
 //! A change that its own process puts back: what an experiment turns to and fro at a server.
 //!
 //! It is a transaction like all others, under the same lock: `ceiling tune status` shows it,
-//! `ceiling tune revert` undoes it. What is special is its end. The process that made it puts it
+//! `ceiling tune revert` undoes it. It differs in how it ends. The process that made it puts it
 //! back, also when it fails or panics; when that process was killed, the next start does.
 
 use crate::apply::header;
@@ -36,7 +36,7 @@ pub(crate) struct Turn {
     pub(crate) wanted: String,
 }
 
-/// A change under way. Whoever has it reverts it; a panic does so by dropping it.
+/// A change under way. Its owner reverts it; dropping it, as a panic does, reverts it too.
 #[derive(Debug)]
 pub(crate) struct Held {
     host: Host,
@@ -49,7 +49,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Writes down what is before a change. Nothing may be changed before this.
+    /// Journals the old value. Nothing may be changed before this.
     pub(crate) fn begin(host: Host, journal: Journal, turn: Turn) -> Result<Self, String> {
         let none = |why: TuneError| {
             let advice = "CEILING_TUNE_JOURNAL names another folder for it";
@@ -113,7 +113,7 @@ impl Held {
     fn write(&self, value: &str) -> Result<(), String> {
         let told = |why: &dyn ToString| why.to_string();
         let _lock = self.journal.lock().map_err(|why| told(&why))?;
-        // What is written after a revert would be in no journal.
+        // A write after a revert would be in no journal.
         let story = self.journal.story(&self.transaction.to_string());
         if !story.is_ok_and(|story| story.is_some()) {
             return Err(format!("{}: it was put back meanwhile", self.place.show()));
@@ -129,7 +129,7 @@ impl Held {
         self.place.write(&self.host, value, &now).map_err(|why| told(&why))
     }
 
-    /// Puts back what was before. When that fails the journal keeps it, and the error says so.
+    /// Puts the old value back. On failure the journal keeps the entry, and the error reports it.
     pub(crate) fn revert(mut self) -> Result<(), String> {
         let done = self.put_back();
         // Trying once is enough.
@@ -178,7 +178,7 @@ fn trouble(rows: &[Row]) -> Option<String> {
 pub fn put_back_abandoned(root: &Root, folder: &Path) -> Vec<String> {
     let refused = |why: &dyn ToString| {
         let why = why.to_string();
-        format!("a journal of changes is not believed, and nothing in it was carried out: {why}")
+        format!("a journal of changes is not trusted, and nothing in it was carried out: {why}")
     };
     let journal = match Journal::open(folder) {
         Ok(journal) => journal,

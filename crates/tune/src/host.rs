@@ -23,7 +23,7 @@ pub struct Host {
     pub devices: Vec<Device>,
     /// Processes of the server under test, the first the top of the tree; none when not known.
     pub servers: Vec<u32>,
-    /// Identifies the boot: what is not on disk does not outlive it.
+    /// Identifies the boot: settings that are not on disk end with it.
     pub boot_id: String,
     /// Identifies the network namespace of this process.
     pub namespace: String,
@@ -92,7 +92,7 @@ pub struct Split {
     pub server: CpuSet,
 }
 
-/// What is wanted.
+/// The user's wish.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wish {
     /// What for.
@@ -139,7 +139,7 @@ impl Host {
             devices: devices(&root, &cpus_online),
             servers: Vec::new(),
             boot_id: text("/proc/sys/kernel/random/boot_id").trim().to_string(),
-            // A host made up of files has no links at all, and one namespace.
+            // A fake host of files has no links, and one namespace.
             is_initial_namespace: namespace == namespace::of_first_process(&root, "net"),
             pid_namespace: namespace::of(&root, "pid").unwrap_or_default(),
             namespace: namespace.unwrap_or_default(),

@@ -1,15 +1,15 @@
-//! The journal: what was before each change, on disk before the change is made.
+//! The journal: the value before each change, on disk before the change is made.
 //!
 //! A folder with one file for each transaction, `NUMBER.jsonl`, lines of JSON that are only ever
 //! appended. A line, and the folder that has the file, is on disk before what it announces is
 //! done. So a line that is torn announces something that was not done, and is dropped; a line
-//! that is damaged before the last one is told and never guessed. A transaction that is closed
-//! moves to `done/`. Whoever changes anything holds a lock, which ends with its process.
+//! that is damaged before the last one is reported and never guessed. A transaction that is closed
+//! moves to `done/`. A process that changes anything holds a lock, which ends with the process.
 
 mod entry;
 mod story;
 
-pub(crate) use entry::{Begin, Ended, Entry, Header, VERSION};
+pub(crate) use entry::{Begin, ChangeEnd, Entry, Header, VERSION};
 pub(crate) use story::{Open, Recorded, Story};
 
 use crate::error::TuneError;
@@ -22,20 +22,20 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// How long somebody who wants to change something waits for somebody who does.
+/// How long a process waits for the lock of another.
 const PATIENCE: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(20);
 /// How many closed transactions are kept to look at.
 const DONE_MAX: usize = 100;
-/// Open transactions believed; more are nobody's doing.
+/// Most open transactions accepted; more cannot be real.
 const OPEN_MAX: usize = 10_000;
 
 /// Where root's journal is, unless the environment says otherwise.
 const FOLDER: &str = "/var/lib/ceiling/tune";
 
-/// Where the journal is: `CEILING_TUNE_JOURNAL`, or root's own folder. Another user, who can change
-/// nothing but servers of his own, has it in `XDG_RUNTIME_DIR`; root never, because that is the one
-/// of whoever became root with `su` or `sudo -E`.
+/// Where the journal is: `CEILING_TUNE_JOURNAL`, or root's own folder. Another user, who can only
+/// change their own servers, has it in `XDG_RUNTIME_DIR`; root never, because after `su` or `sudo
+/// -E` that is another user's folder.
 pub fn journal_folder() -> PathBuf {
     let named = |name| env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let is_root = rustix::process::geteuid().is_root();
@@ -54,8 +54,8 @@ pub struct Journal {
 pub(crate) struct Lock(#[expect(dead_code, reason = "it is held, not read")] File);
 
 impl Journal {
-    /// A journal in a folder, which is made when the first transaction begins. A folder that
-    /// others can write to is refused: what is in it is later written to the kernel.
+    /// A journal in a folder, which is made when the first transaction begins. A folder that others
+    /// can write to is refused, because its values are later written to the kernel.
     pub fn open(folder: &Path) -> Result<Self, TuneError> {
         let journal = Self { folder: folder.to_path_buf() };
         match fs::symlink_metadata(folder) {

@@ -30,7 +30,7 @@ pub struct Knob {
     pub predict: fn(&Signals) -> Prediction,
 }
 
-/// What is done about a knob.
+/// What a plan does with a knob.
 pub enum Act {
     /// It has values that can be set and put back.
     Settable {
@@ -54,7 +54,7 @@ pub enum Act {
 pub struct Ask<'a> {
     /// The host.
     pub host: &'a Host,
-    /// What is wanted.
+    /// The user's wish.
     pub wish: &'a Wish,
     /// The place.
     pub place: &'a Place,
@@ -73,7 +73,8 @@ impl Ask<'_> {
         self.host.devices.iter().find(|device| device.name == name)
     }
 
-    /// CPUs for the packets of a device: those wanted that are near it, or else those wanted.
+    /// CPUs for the packets of a device: the requested ones that are near it, or else all requested
+    /// ones.
     pub fn cpus_for(&self, device: &Device) -> CpuSet {
         let wanted = self.wish.network_cpus(self.host);
         let near = wanted.and(&device.near_cpus);
@@ -105,7 +106,7 @@ impl Proposal {
 /// What shows that a change works, beyond the value itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Sign {
-    /// What is counted, in a few words.
+    /// The name of the counter, in a few words.
     pub what: &'static str,
     /// Reads it: any text that [`Sign::judge`] understands; nothing when it cannot be read.
     pub read: fn(&Host, &Place) -> Option<String>,

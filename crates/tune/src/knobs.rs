@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_and_names_are_told_apart_and_stand_in_order() {
+    fn ids_and_names_are_unique_and_in_order() {
         let number = |knob: &Knob| knob.id[1..].parse::<u32>().unwrap();
         let numbers: Vec<u32> = REGISTRY.iter().map(|knob| number(knob)).collect();
         assert!(numbers.is_sorted_by(|left, right| left < right), "{numbers:?}");

@@ -1,10 +1,10 @@
 //! Knobs of a host: what they are, where they are, what they would do, and how they are put back.
 //!
-//! What this room is for: changing a host with care. A knob knows where its values are, what it
-//! would set there, what that would do to the figures of a run, and how to see that it did.
+//! What this room is for: changing a host with care. A knob has the places of its values, a
+//! proposal, a prediction for the figures of a run, and a check of the effect.
 //! In: a host's files, a wish, the signals of a run. Out: rows of a plan; changes, each journalled
 //! before it is made, read back by meaning, and put back by compare and swap.
-//! Never: a change without an entry on disk, a value of somebody else overwritten, a command run.
+//! Never: a change without an entry on disk, a foreign value overwritten, a command run.
 
 use ::host::{clock, cpus, link, namespace, process};
 
@@ -40,7 +40,7 @@ mod tests;
 
 pub use self::host::{Device, Host, Interrupt, Profile, Split, Wish};
 pub use ::host::CpuSet;
-pub use advise::{Asked, advise};
+pub use advise::{RunCommands, advise};
 pub use apply::{Applied, ApplyOptions, DEADLINE, DEADLINE_MAX, Disruption, Watch, apply, places};
 pub use error::TuneError;
 pub use export::{Durable, Form, export};
@@ -49,7 +49,7 @@ pub use held::{is_changed, put_back_abandoned};
 pub use journal::{Journal, journal_folder};
 pub use knob::{Act, Ask, Effect, Knob, Proposal, Sign};
 pub use knobs::{GENERATOR, REGISTRY};
-pub use place::{Format, Place, PlaceError, Seen, Setting};
+pub use place::{DriverSetting, Format, Place, PlaceError, Seen};
 pub use plan::{Change, Planned, find, plan};
 pub use revert::{Which, revert};
 pub use server::{ServerChange, Taken};

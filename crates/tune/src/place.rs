@@ -13,7 +13,7 @@ pub mod masks;
 pub mod qdisc;
 pub mod threads;
 
-pub use ethtool::Setting;
+pub use ethtool::DriverSetting;
 pub use file::Format;
 
 use crate::host::Host;
@@ -31,7 +31,7 @@ pub enum Place {
     File {
         /// Absolute path on the host.
         path: String,
-        /// What is written in it.
+        /// Its content.
         format: Format,
     },
     /// The limit of open files of a running process: `soft hard`.
@@ -46,7 +46,7 @@ pub enum Place {
         /// Name of the device.
         device: String,
         /// Which.
-        setting: Setting,
+        setting: DriverSetting,
     },
     /// The queueing discipline at the root of a device.
     Qdisc {
@@ -111,12 +111,12 @@ pub enum PlaceError {
         /// The system's reason.
         error: io::Error,
     },
-    /// What is there is not what belongs there.
+    /// The place holds another kind of value than expected.
     #[error("{place}: {why}")]
     Value {
         /// The place, as shown.
         place: String,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
 }
@@ -145,7 +145,7 @@ impl PlaceError {
     }
 }
 
-/// How often a driver is asked again after a write, at [`PAUSE`] each.
+/// How often a driver is read again after a write, at [`PAUSE`] each.
 const TRIES: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -240,7 +240,7 @@ impl Place {
         self.read(host)
     }
 
-    /// Writes a normalised value; what is there now says how wide, or in which form.
+    /// Writes a normalised value in the width or notation of the current one.
     pub fn write(&self, host: &Host, value: &str, now: &Seen) -> Result<(), PlaceError> {
         match self {
             Self::File { path, format } => file::write(host, path, &format.bytes(value, &now.raw)),
@@ -278,8 +278,7 @@ impl Place {
         }
     }
 
-    /// Whether it is a place that we would ever have written: what a journal says is not believed
-    /// blindly.
+    /// Whether this program writes such a place: a journal is checked, not trusted.
     pub(crate) fn check_sound(&self) -> Result<(), String> {
         match self {
             Self::File { path, .. } if !is_of_the_kernel(path) => {
@@ -375,10 +374,10 @@ mod tests {
     #[test]
     fn a_place_outlives_the_process_that_names_it() {
         let device = || "eth0".to_string();
-        let feature = Setting::Feature("rx-gro".to_string());
+        let feature = DriverSetting::Feature("rx-gro".to_string());
         let all = [
             Place::file("/proc/irq/7/smp_affinity_list", Format::List),
-            Place::Ethtool { device: device(), setting: Setting::Rings },
+            Place::Ethtool { device: device(), setting: DriverSetting::Rings },
             Place::Ethtool { device: device(), setting: feature },
             Place::Qdisc { device: device() },
             Place::Threads { pid: 7, started_ticks: 9 },

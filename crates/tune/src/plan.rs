@@ -1,4 +1,4 @@
-//! What would be done, and what it would do: knobs held against a host, a wish and a run.
+//! The changes that would be made, and their effect: knobs compared with a host, a wish and a run.
 
 use crate::host::{Host, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
@@ -9,7 +9,7 @@ use model::tuning::{Fate, Prediction, Row, Signals};
 /// A row of a plan, and how to do it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
-    /// What is shown.
+    /// The rows to show.
     pub row: Row,
     /// What would be written; nothing when there is nothing to do.
     pub change: Option<Change>,
@@ -22,7 +22,7 @@ pub struct Change {
     pub place: Place,
     /// What, normalised.
     pub wanted: String,
-    /// What was there when it was planned.
+    /// The value when it was planned.
     pub seen: Seen,
 }
 
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_without_the_place_says_so_once() {
+    fn a_host_without_the_place_has_one_row() {
         let planned = plan(&MadeUp::new("plan", 4).host(), &wish("T29"), None);
         assert_eq!(planned.len(), 1);
         assert_eq!(planned[0].row.fate, Fate::Absent);

@@ -14,14 +14,14 @@
 //!   the [`next_wall`]. How much is needed follows from Little's law: rate times holding time;
 //! - [`fewer_bytes`]: on a full link at most the ratio of the bytes.
 //!
-//! When nothing is known: what was not measured is never taken for zero. The response is unknown,
-//! with the command whose run would tell.
+//! When nothing is known: what was not measured is never taken for zero. The prediction is unknown,
+//! with the command that would measure it.
 
 use model::tuning::{Basis, CpuSignal, Prediction, Signals};
 use model::verdict::Named;
 use model::wall::{Side as At, WallId};
 
-/// What cannot be told from nothing when the run does not say.
+/// The noise assumed when the run has no figure for it.
 const NOISE: f64 = 0.03;
 /// Share of its time from which a CPU counts as full.
 const FULL: f64 = 0.95;
@@ -45,8 +45,8 @@ const CPU_WALLS: &[WallId] = &[
     WallId::S6,
     WallId::S9,
 ];
-/// What is left, at best, of what threads cost per request when they find more requests each time
-/// they wake. Measured was 0.38 (bench/README.md, Steering).
+/// Least share of the thread cost per request that remains when threads find more requests each
+/// time they wake. 0.38 was measured (bench/README.md, Steering).
 const BATCHED: f64 = 0.25;
 /// Price of work moved between CPUs, as a share of the rate: wake-ups of other CPUs.
 const PRICE_OF_MOVING: f64 = 0.35;
@@ -69,7 +69,7 @@ pub fn needed(rate: Option<f64>, holding_s: f64) -> Option<f64> {
     finite(finite(rate).map(|rate| rate * holding_s))
 }
 
-/// Nobody measured `what`; the response says which run would, and what to look at in it.
+/// `what` was not measured; the prediction names the run that would, and the figure to read in it.
 pub fn unknown(what: &str, reconsider: &str) -> Prediction {
     let settle = format!("{SETTLES} would tell: {reconsider}");
     Prediction::unknown(format!("not measured: {what}"), &settle)
@@ -81,7 +81,7 @@ pub fn elsewhere(signals: &Signals, relieved: &[WallId], reconsider: &str) -> Op
     Some(Prediction::no_effect(noise(signals), words, reconsider))
 }
 
-/// Which other wall limits, in words; nothing when one of `relieved` does, or nobody knows.
+/// Which other wall limits, in words; none when one of `relieved` does, or no wall is known.
 fn where_else(signals: &Signals, relieved: &[WallId]) -> Option<String> {
     let is_of_client = relieved.iter().any(|wall| wall.side() == At::Client);
     match signals.wall {
@@ -114,7 +114,7 @@ pub struct Count<'a> {
     pub relieved: &'a [WallId],
     /// How often it was hit.
     pub hits: Option<u64>,
-    /// What is counted, for example "packets dropped".
+    /// The counter, for example "packets dropped".
     pub what: &'a str,
     /// What goes away even when another wall limits the rate.
     pub removes: &'a str,
@@ -156,7 +156,7 @@ pub struct Usage<'a> {
     pub relieved: &'a [WallId],
     /// Use as a share of the limit.
     pub used: Option<f64>,
-    /// What is in use, for example "of the range of ports".
+    /// The resource, for example "of the range of ports".
     pub what: &'a str,
     /// Rate and holding time in seconds of what fills it, where they are known.
     pub held: Option<(f64, f64)>,
@@ -212,7 +212,7 @@ pub fn only_at(signals: &Signals, relieved: &[WallId], what: &str, reconsider: &
     }
 }
 
-/// It goes as far as the next wall, which is told where the run says how far that is.
+/// It reaches to the next wall, which is named when the run shows how far that is.
 pub fn up_to_the_next_wall(signals: &Signals, shown: &str, reconsider: &str) -> Prediction {
     let arithmetic = format!("{shown}, up to the next wall");
     match next_wall(signals) {
@@ -226,8 +226,8 @@ pub fn up_to_the_next_wall(signals: &Signals, shown: &str, reconsider: &str) -> 
 }
 
 /// The most that the rate can gain before something else is full that the run measured: a link,
-/// whose bytes per request stay, or a generator, whose threads may come to cost less. Nothing when
-/// neither was measured.
+/// whose bytes per request stay, or a generator, whose threads may cost less. None when neither was
+/// measured.
 pub fn next_wall(signals: &Signals) -> Option<(f64, String)> {
     let used = |share: Option<f64>| finite(share).filter(|share| *share > 0.0);
     let links = [signals.server.link_use, signals.client.link_use].into_iter().filter_map(used);
@@ -268,8 +268,8 @@ pub fn mean_busy(signals: &Signals) -> Option<f64> {
     finite(Some(cpus.iter().map(|cpu| cpu.busy).sum::<f64>() / cpus.len() as f64))
 }
 
-/// Nothing, where no wall is named and no CPU of the server is full: who waits for one then waits
-/// for moments, and not for want of it.
+/// Nothing, where no wall is named and no CPU of the server is full: threads then wait for moments
+/// only, and not because CPUs are short.
 pub fn cpus_have_time(signals: &Signals, reconsider: &str) -> Option<Prediction> {
     let is_named = matches!(signals.wall, Some(Named::Wall(_)));
     let cpus = cpus_of_server(signals).filter(|_| !is_named)?;
@@ -320,7 +320,7 @@ pub fn spread_of_softirq(signals: &Signals, reconsider: &str) -> Prediction {
     Prediction::bounded(-PRICE_OF_MOVING, Some(high), arithmetic, reconsider)
 }
 
-/// A bound that says no less than what cannot be told from nothing, and is always a number.
+/// A bound of at least the noise, and always a number.
 fn at_least_noise(signals: &Signals, high: f64) -> f64 {
     high.clamp(noise(signals), 1e6)
 }
@@ -354,7 +354,7 @@ pub fn work(
     }
 }
 
-/// The largest share of a request that can go by a gain which somebody else published.
+/// The largest share of a request that a published gain can remove.
 pub fn share_of_gain(gain: f64) -> f64 {
     1.0 - 1.0 / (1.0 + gain)
 }
@@ -468,7 +468,7 @@ pub fn limit_at(
     what: &str,
     reconsider: &str,
 ) -> Prediction {
-    let removes = "what is sent again for them";
+    let removes = "retransmissions for them";
     count(signals, &Count { relieved, hits, what, removes, reconsider })
 }
 
@@ -506,7 +506,7 @@ fn priced(signals: &Signals, nothing: Prediction) -> Prediction {
     Prediction::bounded(-PRICE_OF_MOVING, high, arithmetic, &reconsider)
 }
 
-/// Work in softirq is made less, by `what`; what is left of it is at least one half.
+/// `what` reduces work in softirq, by one half at most.
 pub fn halved_softirq(signals: &Signals, what: &str, reconsider: &str) -> Prediction {
     if let Some(nothing) = elsewhere(signals, CPU_WALLS, reconsider) {
         return nothing;

@@ -1,7 +1,7 @@
-//! Whether a change can be told, and put back, from where this process is.
+//! Whether this process can see a change, and put it back, from its namespaces.
 //!
-//! A path means another file in another namespace, and none where nothing is mounted. So what is
-//! not there counts as gone only where it would be here if it were anywhere.
+//! A path means another file in another namespace, and none where nothing is mounted. So a missing
+//! file counts as gone only where this process would see it if it existed.
 
 use crate::host::Host;
 use crate::journal::{Begin, Header};
@@ -23,7 +23,7 @@ pub(crate) struct Reach<'a> {
 pub(crate) enum Elsewhere {
     /// It is over, and so is its value.
     Ended(String),
-    /// It may be as we left it, and cannot be told from here.
+    /// It may be as we left it; this process cannot see it.
     Hidden(String),
 }
 
@@ -32,7 +32,7 @@ impl Reach<'_> {
         self.header.boot_id != self.host.boot_id
     }
 
-    /// Why a change cannot be told from here; nothing when its place can be read.
+    /// Why this process cannot see a change; none when its place can be read.
     pub(crate) fn elsewhere(&self, begin: &Begin) -> Option<Elsewhere> {
         let hidden = |why: &str| Some(Elsewhere::Hidden(why.to_string()));
         if self.host.boot_id.is_empty() {
@@ -50,15 +50,15 @@ impl Reach<'_> {
         self.of_device(begin)
     }
 
-    /// What is below `/proc/sys/net` and what belongs to a device, whatever its knob says of its
-    /// scope: some of it is there in the namespace only in which it was written.
+    /// Files below `/proc/sys/net` and settings of a device, whatever the scope of their knob: some
+    /// of them exist only in the namespace in which they were written.
     fn of_network(&self, place: &Place) -> Option<Elsewhere> {
         let namespace = &self.header.namespace;
         if !place.is_of_network_namespace() || *namespace == self.host.namespace {
             return None;
         }
         if !namespace::is_alive(&self.host.root, &self.host.pid_namespace, namespace) {
-            let why = "no process and no name has its network namespace any more; its values \
+            let why = "its network namespace is gone: no process and no name has it; its values \
                        ended with it";
             return Some(Elsewhere::Ended(why.to_string()));
         }

@@ -4,7 +4,7 @@ use crate::children;
 use crate::clock;
 use crate::error::TuneError;
 use crate::host::Host;
-use crate::journal::{Begin, Ended, Entry, Header, Journal, Lock, Open, Recorded, Story};
+use crate::journal::{Begin, ChangeEnd, Entry, Header, Journal, Lock, Open, Recorded, Story};
 use crate::namespace;
 use crate::process;
 use crate::reach::{Elsewhere, Reach};
@@ -19,8 +19,9 @@ pub enum Which {
     Transaction(String),
 }
 
-/// Puts back what was changed, where nobody else changed it since. A row for each change, told as
-/// it happens. Works as well after a crash, in another process, and after a restart of the host.
+/// Puts changes back where no other program changed the value since. Each change is one row,
+/// reported as it happens. Works as well after a crash, in another process, and after a restart of
+/// the host.
 pub fn revert(
     host: &Host,
     journal: &Journal,
@@ -39,7 +40,7 @@ pub fn revert(
     revert_locked(host, journal, &lock, which, tell)
 }
 
-/// The same by whoever has the lock.
+/// The same, for a caller that holds the lock.
 pub(crate) fn revert_locked(
     host: &Host,
     journal: &Journal,
@@ -58,12 +59,12 @@ pub(crate) fn revert_locked(
     for story in stories {
         rows.extend(put_back_story(host, journal, lock, story, tell)?);
     }
-    // What could be understood is put back by now; the rest must be told.
+    // The readable entries are put back by now; the rest must be reported.
     damaged.into_iter().next().map_or(Ok(rows), Err)
 }
 
-/// Puts back transactions whose deadline passed while nobody watched, and those whose process is
-/// gone that should have done it.
+/// Puts back transactions whose deadline passed without a watchdog, and those whose process is gone
+/// and should have done it.
 pub(crate) fn overdue(
     host: &Host,
     journal: &Journal,
@@ -82,7 +83,7 @@ fn is_left(host: &Host, story: &Story) -> bool {
     is_overdue(host, story) || is_abandoned(host, story)
 }
 
-/// Whether a deadline has passed that nobody lifted.
+/// Whether a deadline has passed that the user did not lift.
 pub(crate) fn is_overdue(host: &Host, story: &Story) -> bool {
     left_ms(host, story) == Some(0)
 }
@@ -157,7 +158,7 @@ struct Around<'a> {
 }
 
 impl Around<'_> {
-    fn put_back(&self, change: &Recorded) -> (Row, Option<Ended>) {
+    fn put_back(&self, change: &Recorded) -> (Row, Option<ChangeEnd>) {
         let begin = &change.begin;
         let (now, fate, note) = match self.reach.elsewhere(begin) {
             Some(Elsewhere::Ended(why)) => (None, Fate::Gone, why),
@@ -165,16 +166,16 @@ impl Around<'_> {
             None => self.compare_and_swap(change),
         };
         let ended = match fate {
-            Fate::Reverted => Some(Ended::Reverted),
-            Fate::Gone if self.absent == Absent::Ends => Some(Ended::Gone),
+            Fate::Reverted => Some(ChangeEnd::Reverted),
+            Fate::Gone if self.absent == Absent::Ends => Some(ChangeEnd::Gone),
             // Nothing that was written outlives a boot: whatever it is now, it is not ours.
-            Fate::Drifted if self.reach.is_earlier_boot() => Some(Ended::Gone),
+            Fate::Drifted if self.reach.is_earlier_boot() => Some(ChangeEnd::Gone),
             _ => None,
         };
         (begin.row(now, fate, note), ended)
     }
 
-    /// What is told of a place that is not there.
+    /// The note on a place that is not there.
     fn absence(&self, begin: &Begin) -> (Option<String>, Fate, String) {
         match self.reach.absence(&begin.place) {
             Elsewhere::Ended(why) => (None, Fate::Gone, why),
@@ -232,7 +233,7 @@ impl Around<'_> {
     }
 }
 
-/// What is told of a change made before the host was started again.
+/// The note on a change from before a reboot.
 fn since_the_restart(begin: &Begin, present: String) -> (Option<String>, Fate, String) {
     if present == begin.before.value {
         let why = "the host was started again since, and it is as it was before";

@@ -150,9 +150,9 @@ fn one_group(tree: &Tree, own: &Group) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a group in which others would be limited too, or which does not limit all of the tree:
-/// in another group the server would be without the other limits of its own, and its own would be
-/// empty, which systemd takes for the end of the service.
+/// Refuses a group that holds other processes too, or that does not hold all of the tree. Moving
+/// the server to another group would drop the other limits of its group, and systemd takes an empty
+/// group for the end of the service.
 fn require_alone(own: &Group, tree: &mut Tree) -> Result<(), String> {
     if own.path == "/" {
         return Err("the server is in the root control group, which has no CPU limit of its \
@@ -169,7 +169,7 @@ fn require_alone(own: &Group, tree: &mut Tree) -> Result<(), String> {
             (None, None) => return Ok(()),
             (Some(pid), _) => format!(
                 "process {pid} is in the server's control group {} and not the server's, and \
-                 would be limited with it; start the server in a group of its own, for example \
+                 would be limited with it; start the server in a separate group, for example \
                  with systemd-run --scope",
                 own.path
             ),

@@ -1,4 +1,5 @@
-//! What is applied and not put back, whether it works, and whether it is still what was written.
+//! Changes that are applied and not put back: whether they work, and whether the values are still
+//! ours.
 
 use crate::apply::effect;
 use crate::children;
@@ -24,8 +25,8 @@ pub struct InForce {
     pub at_unix_ms: u64,
     /// Its network namespace.
     pub namespace: String,
-    /// How long until it is put back; zero is overdue; nothing when it stays until somebody
-    /// reverts it.
+    /// How long until it is put back; zero is overdue; none when it stays until the user reverts
+    /// it.
     pub left_ms: Option<u64>,
     /// The process that puts it back at its own end, when one does.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,7 +70,7 @@ pub fn status(host: &Host, journal: &Journal) -> Result<Vec<Row>, TuneError> {
     Ok(standing(host, journal)?.into_iter().flat_map(|standing| standing.rows).collect())
 }
 
-/// Rows whose value, or what the kernel makes of it, is no longer what was written.
+/// Rows whose value, or the kernel's effective value, is no longer the one that was written.
 pub fn drift(host: &Host, journal: &Journal) -> Result<Vec<Row>, TuneError> {
     let mut rows = status(host, journal)?;
     rows.retain(|row| matches!(row.fate, Fate::Drifted | Fate::Gone | Fate::Failed));

@@ -291,7 +291,7 @@ pub fn seeds() -> Signals {
     }
 }
 
-/// What a knob would do at each of its places on a host, by what is shown of the place.
+/// What a knob would do at each of its places on a host, by the shown name of the place.
 pub fn proposals(knob: &Knob, host: &Host, wish: &Wish) -> Vec<(String, Proposal)> {
     let Act::Settable { places, propose, .. } = &knob.act else { panic!("{} is advice", knob.id) };
     let places = places(host, wish);

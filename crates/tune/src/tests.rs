@@ -127,8 +127,8 @@ fn a_transaction_that_is_over_is_known_and_another_is_not() {
     }
 }
 
-/// The journal is cut at every byte, as a crash leaves it, and the host is as it can be then: what
-/// is announced may have been written or not. Either way all comes back.
+/// The journal is cut at every byte, as a crash leaves it, and the host is in either state: the
+/// announced value may have been written or not. Everything comes back in both.
 #[test]
 fn a_journal_cut_at_any_byte_puts_everything_back() {
     let ground = Ground::new();
@@ -136,7 +136,7 @@ fn a_journal_cut_at_any_byte_puts_everything_back() {
     let whole = fs::read(ground.open_file()).unwrap();
     for cut in 0..whole.len() {
         fs::write(ground.open_file(), &whole[..cut]).unwrap();
-        // What was announced in a whole line may be done, what was not cannot be.
+        // A change announced in a whole line may be done; one without such a line cannot be.
         let lines = String::from_utf8_lossy(&whole[..cut]).into_owned();
         let kept = lines.rsplit_once('\n').map_or("", |(kept, _)| kept);
         let begun = kept.matches("\"entry\":\"begin\"").count();
@@ -160,7 +160,7 @@ fn a_journal_cut_at_any_byte_puts_everything_back() {
 }
 
 #[test]
-fn a_damaged_line_is_told_and_never_guessed() {
+fn a_damaged_line_is_reported_and_never_guessed() {
     let ground = Ground::new();
     ground.apply().unwrap();
     let whole = fs::read_to_string(ground.open_file()).unwrap();
@@ -262,7 +262,7 @@ fn stopped_half_way_everything_comes_back() {
 }
 
 #[test]
-fn what_somebody_else_set_is_left_alone_and_stays_open() {
+fn a_foreign_value_is_left_alone_and_stays_open() {
     let ground = Ground::new();
     ground.apply().unwrap();
     ground.made.write(SOMAXCONN, "500");
@@ -318,7 +318,7 @@ fn an_interrupt_that_goes_elsewhere_has_drifted() {
 fn after_a_restart_nothing_is_written() {
     let ground = Ground::new();
     ground.apply().unwrap();
-    // Somebody made one of them permanent, in his own way.
+    // The user made one of them permanent by hand.
     ground.made.write(SOMAXCONN, "8192");
     ground.made.write("/sys/class/net/eth0/queues/rx-0/rps_cpus", "00000000");
     let queue = ground.host().root.path("/sys/class/net/eth0/queues/rx-1");
@@ -327,7 +327,7 @@ fn after_a_restart_nothing_is_written() {
     let rows = ground.revert().unwrap();
     assert_eq!(fates(&rows), [Fate::Drifted, Fate::Gone, Fate::Gone]);
     assert_eq!(ground.text(SOMAXCONN), "8192");
-    assert_eq!(ground.revert().unwrap(), [], "told once");
+    assert_eq!(ground.revert().unwrap(), [], "reported once");
 }
 
 fn disruptive(mut planned: Vec<Planned>) -> Vec<Planned> {
@@ -348,7 +348,7 @@ fn what_can_cut_connections_needs_a_word_and_a_watchdog() {
     let allowed = ApplyOptions { disruption: Disruption::Allowed, ..ApplyOptions::default() };
     let planned = disruptive(ground.planned());
     let done = apply(&host, &journal, &planned, &allowed, &mut |_| {});
-    assert!(matches!(done, Err(TuneError::Guard { .. })), "nobody to watch: {done:?}");
+    assert!(matches!(done, Err(TuneError::Guard { .. })), "no watchdog: {done:?}");
 
     let begun = |_: &str| match ground.values() == BEFORE {
         true => Err("no process".to_string()),
@@ -403,7 +403,7 @@ fn the_watchdog_waits_and_puts_back() {
 }
 
 #[test]
-fn what_nobody_watched_is_put_back_by_whoever_comes_next() {
+fn an_unwatched_deadline_is_kept_by_the_next_command() {
     let ground = Ground::new();
     let (host, journal) = (ground.host(), ground.journal());
     let id = unwatched(&ground, Duration::from_millis(50));
@@ -431,7 +431,7 @@ fn deadlines_that_cannot_be_are_refused() {
     assert_eq!(ground.values(), BEFORE);
 }
 
-/// What the kernel does beside what is asked of it: another value moves with the one that is set.
+/// A side effect of the kernel: another value moves with the one that is set.
 #[test]
 fn a_value_that_an_earlier_change_moves_is_not_taken_for_the_one_before() {
     let ground = Ground::new();

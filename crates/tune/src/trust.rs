@@ -1,5 +1,4 @@
-//! Files that say what to write to the kernel are believed only when no other user could have put
-//! them there.
+//! Files with values for the kernel are trusted only when no other user could have put them there.
 //!
 //! The journal of changes goes through here.
 
@@ -10,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Why a file or folder is not believed. It names no path: the caller does.
+/// Why a file or folder is not trusted. It names no path: the caller does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
     /// Its owner is neither this user nor root.
@@ -30,7 +29,7 @@ pub enum Distrust {
     Length,
 }
 
-/// Whether only its owner decides what is in it, and that is this user or root.
+/// Whether only its owner can write it, and the owner is this user or root.
 pub fn trusted(about: &fs::Metadata) -> Result<(), Distrust> {
     decided_by(about.uid(), about.mode(), rustix::process::geteuid().as_raw())
 }
@@ -44,8 +43,8 @@ fn decided_by(owner: u32, mode: u32, own: u32) -> Result<(), Distrust> {
     }
 }
 
-/// Opens a folder that is believed. What is opened by its descriptor afterwards is in the folder
-/// that was checked, whatever becomes of its path.
+/// Opens a trusted folder. Files opened by its descriptor later are in the folder that was checked,
+/// even when its path changes.
 pub fn open_folder(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(io::Error::from);
@@ -54,10 +53,10 @@ pub fn open_folder(path: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// The bytes of a file that is believed: it is regular, no link, and not longer than `bytes_max`.
-/// A relative path is looked for in `folder`.
+/// The bytes of a trusted file: it is regular, no link, and not longer than `bytes_max`. A relative
+/// path is looked for in `folder`.
 pub fn read(folder: impl AsFd, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    // A pipe would keep whoever opens it waiting.
+    // Opening a pipe would block.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(&folder, path, flags, Mode::empty()).map_err(io::Error::from);
     let file = File::from(opened.map_err(|error| told(error, path, Distrust::NoFile))?);

@@ -1,4 +1,4 @@
-//! What a person typed, held against a host: in a flag, in a plan, or over the line of a probe.
+//! The user's request checked against a host: from a flag, a plan, or the line of a probe.
 
 use crate::cpus::CpuSet;
 use crate::host::{Host, Profile, Split, Wish};
@@ -7,7 +7,7 @@ use crate::plan::find;
 use model::tuning::Wanted;
 
 impl Wish {
-    /// The wish, if this host can have it. An error names the option, what is accepted and an
+    /// The wish, if this host can have it. An error names the option, the accepted values and an
     /// example.
     pub fn resolve(wanted: &Wanted, host: &Host) -> Result<Self, String> {
         let profile = wanted.profile.as_deref().map_or(Ok(Profile::default()), Profile::parse)?;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_cannot_have_is_told_with_what_it_has() {
+    fn a_missing_device_is_reported_with_those_that_exist() {
         let made = MadeUp::new("wanted", 4).device("eth0", 2);
         let host = made.host();
         let wanted = |device: Option<&str>, cpus: Option<&str>, profile: Option<&str>| {

@@ -9,8 +9,8 @@
 //! Hot: runs for every response.
 
 use crate::response::{Expect, ProtocolError, Response};
-use crate::session::{Ending, Order, Reply, RequestId, Session, Witness};
-use crate::shape::{Seen, Shapes};
+use crate::session::{Ending, Reply, RequestId, ResponseOrder, Session, Witness};
+use crate::shape::{HeadFacts, Shapes};
 
 /// Longest head that is accepted, interim responses included, bytes.
 pub const HEAD_BYTES_MAX: u64 = 64 * 1024;
@@ -161,7 +161,7 @@ impl Default for Http1 {
 
 impl Session for Http1 {
     const ALPN: &'static [u8] = b"http/1.1";
-    const ORDER: Order = Order::OfRequests;
+    const ORDER: ResponseOrder = ResponseOrder::OfRequests;
     type Memory = Shapes;
 
     #[inline]
@@ -349,7 +349,7 @@ impl Http1 {
                         shapes.learn(
                             bytes,
                             expect,
-                            Seen { bytes: bytes.len(), status, framing, closes },
+                            HeadFacts { bytes: bytes.len(), status, framing, closes },
                         );
                     }
                     if let Some(response) = self.begin_body(framing, input, witness)? {

@@ -54,7 +54,7 @@ struct Needle {
 
 /// What must be remembered of the body under way on one connection.
 #[derive(Debug, Clone, Default)]
-pub struct Progress {
+pub struct BodyProgress {
     length: u64,
     /// Bytes of the needle matched at the end of the last piece; its whole length when found.
     matched: u32,
@@ -66,7 +66,7 @@ pub struct Examined<'a> {
     /// Against what.
     pub rules: &'a Rules,
     /// How far it is.
-    pub progress: &'a mut Progress,
+    pub progress: &'a mut BodyProgress,
 }
 
 impl Rules {
@@ -82,7 +82,7 @@ impl Rules {
 
     /// The response is complete: whether it is good. The progress begins anew.
     #[inline]
-    pub fn verdict(&self, progress: &mut Progress, status: u16) -> Fate {
+    pub fn verdict(&self, progress: &mut BodyProgress, status: u16) -> Fate {
         let is_good = self.statuses.as_ref().map(|good| good.holds(status));
         let fate = match is_good {
             Some(false) | None if status >= FIRST_ERROR => Fate::ErrorStatus,
@@ -94,7 +94,7 @@ impl Rules {
     }
 
     #[inline]
-    fn examine(&self, progress: &mut Progress) -> Fate {
+    fn examine(&self, progress: &mut BodyProgress) -> Fate {
         let failed = if self.lengths.is_some_and(|good| !good.holds(progress.length)) {
             Some(Check::Length)
         } else if self.needle.as_ref().is_some_and(|needle| progress.matched < needle.length()) {
@@ -106,14 +106,14 @@ impl Rules {
     }
 
     #[inline]
-    fn wrong_hash(&self, progress: &mut Progress) -> Option<Check> {
+    fn wrong_hash(&self, progress: &mut BodyProgress) -> Option<Check> {
         let good = self.digest.as_ref()?;
         let is_good = progress.hash.finalize_reset()[..] == good.0;
         (!is_good).then_some(Check::Sha256)
     }
 }
 
-impl Progress {
+impl BodyProgress {
     /// Forgets the body under way.
     #[inline]
     pub fn restart(&mut self) {

@@ -12,7 +12,7 @@
 //! [`Session::receive`] takes what belongs to it.
 
 use crate::response::{Expect, ProtocolError, Response};
-use crate::sse::Event;
+use crate::sse::StreamEvent;
 
 /// Which request of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub trait Session: Default {
     /// Name of the protocol in ALPN (RFC 7301).
     const ALPN: &'static [u8];
     /// How responses follow each other.
-    const ORDER: Order;
+    const ORDER: ResponseOrder;
 
     /// What the responses to one target have in common, learned as they come.
     type Memory: Default;
@@ -64,7 +64,7 @@ pub trait Session: Default {
 
 /// How the responses of a connection follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum ResponseOrder {
     /// As their requests: one says nothing of its request. The session is asked for the addressee
     /// of responses to requests that were sent together once.
     OfRequests,
@@ -85,7 +85,7 @@ pub trait Witness {
 
     /// The server sent an event, which no request asked for by itself.
     #[inline]
-    fn event(&mut self, _event: Event) {}
+    fn event(&mut self, _event: StreamEvent) {}
 }
 
 impl Witness for () {}

@@ -22,7 +22,7 @@ const SHAPE_BYTES_MAX: usize = 2048;
 
 /// What a head says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct HeadFacts {
     /// Its length.
     pub bytes: usize,
     /// Status code.
@@ -50,7 +50,7 @@ struct Shape {
     /// The digits of Content-Length.
     length: Option<Range<usize>>,
     expect: Expect,
-    seen: Seen,
+    seen: HeadFacts,
 }
 
 impl Shapes {
@@ -61,7 +61,7 @@ impl Shapes {
 
     /// What the head at the front of `input` says, when it has a known shape and is all there.
     #[inline]
-    pub(crate) fn recognise(&mut self, input: &[u8], expect: Expect) -> Option<Seen> {
+    pub(crate) fn recognise(&mut self, input: &[u8], expect: Expect) -> Option<HeadFacts> {
         let first = self.shapes.first_mut()?;
         if let Some(seen) = first.recognise(input, expect) {
             return Some(seen);
@@ -70,7 +70,7 @@ impl Shapes {
     }
 
     #[inline(never)]
-    fn recognise_rarer(&mut self, input: &[u8], expect: Expect) -> Option<Seen> {
+    fn recognise_rarer(&mut self, input: &[u8], expect: Expect) -> Option<HeadFacts> {
         for index in 1..self.shapes.len() {
             if let Some(seen) = self.shapes[index].recognise(input, expect) {
                 self.shapes.swap(index, index - 1);
@@ -82,7 +82,7 @@ impl Shapes {
 
     /// Remembers a head that was parsed whole.
     // Cold: at most LESSONS_MAX times per route.
-    pub(crate) fn learn(&mut self, head: &[u8], expect: Expect, seen: Seen) {
+    pub(crate) fn learn(&mut self, head: &[u8], expect: Expect, seen: HeadFacts) {
         if self.lessons >= LESSONS_MAX || head.len() > SHAPE_BYTES_MAX {
             return;
         }
@@ -142,7 +142,7 @@ impl Lines {
 
 impl Shape {
     // Cold: learning.
-    fn new(head: &[u8], lines: &Lines, expect: Expect, seen: Seen) -> Self {
+    fn new(head: &[u8], lines: &Lines, expect: Expect, seen: HeadFacts) -> Self {
         let dates = lines.other.iter().zip(&lines.is_date).filter(|(_, is_date)| **is_date);
         let mut shape = Self {
             head: head.to_vec(),
@@ -200,7 +200,7 @@ impl Shape {
 
     /// Compares whole first: within a second a server's heads are mostly equal to the last byte.
     #[inline]
-    fn recognise(&mut self, input: &[u8], expect: Expect) -> Option<Seen> {
+    fn recognise(&mut self, input: &[u8], expect: Expect) -> Option<HeadFacts> {
         if input.len() < self.head.len() || expect != self.expect {
             return None;
         }
@@ -213,7 +213,7 @@ impl Shape {
 
     /// Compares the parts that must be equal, looks at those that may differ, and remembers them.
     #[inline(never)]
-    fn recognise_parts(&mut self, input: &[u8]) -> Option<Seen> {
+    fn recognise_parts(&mut self, input: &[u8]) -> Option<HeadFacts> {
         for range in &self.fixed {
             if input[range.start..range.end] != self.head[range.start..range.end] {
                 return None;
@@ -268,8 +268,13 @@ mod tests {
             .into_bytes()
     }
 
-    fn seen(head: &[u8], length: u64) -> Seen {
-        Seen { bytes: head.len(), status: 200, framing: Framing::Length(length), closes: false }
+    fn seen(head: &[u8], length: u64) -> HeadFacts {
+        HeadFacts {
+            bytes: head.len(),
+            status: 200,
+            framing: Framing::Length(length),
+            closes: false,
+        }
     }
 
     fn taught(lessons: &[(&[u8], u64)]) -> Shapes {

@@ -13,11 +13,11 @@
 use crate::Shapes;
 use crate::http1::Http1;
 use crate::response::{Expect, ProtocolError, Response};
-use crate::session::{Order, Reply, RequestId, Session, Witness};
+use crate::session::{Reply, RequestId, ResponseOrder, Session, Witness};
 
 /// One event, as far as it matters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct StreamEvent {
     /// Its number as the server counts; nothing when its data says none.
     pub seq: Option<u64>,
     /// When the server says that it came about, nanoseconds of Unix time.
@@ -46,7 +46,7 @@ pub struct Events {
 
 impl Session for Events {
     const ALPN: &'static [u8] = Http1::ALPN;
-    const ORDER: Order = Http1::ORDER;
+    const ORDER: ResponseOrder = Http1::ORDER;
     type Memory = Shapes;
 
     #[inline]
@@ -129,7 +129,7 @@ impl Sse {
 
     /// Takes bytes and tells of each event that they complete.
     #[inline]
-    pub fn receive(&mut self, bytes: &[u8], tell: &mut impl FnMut(Event)) {
+    pub fn receive(&mut self, bytes: &[u8], tell: &mut impl FnMut(StreamEvent)) {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
             let is_second = std::mem::take(&mut self.after_return) && byte == b'\n';
@@ -156,7 +156,7 @@ impl Sse {
 
     /// Takes what is there of a value; gives what follows it and the end of its line.
     #[inline]
-    fn value<'a>(&mut self, bytes: &'a [u8], tell: &mut impl FnMut(Event)) -> &'a [u8] {
+    fn value<'a>(&mut self, bytes: &'a [u8], tell: &mut impl FnMut(StreamEvent)) -> &'a [u8] {
         match memchr::memchr2(b'\n', b'\r', bytes) {
             Some(end) => {
                 self.data.text(&bytes[..end]);
@@ -171,7 +171,7 @@ impl Sse {
     }
 
     #[inline]
-    fn byte(&mut self, byte: u8, tell: &mut impl FnMut(Event)) {
+    fn byte(&mut self, byte: u8, tell: &mut impl FnMut(StreamEvent)) {
         self.line = match (self.line, byte) {
             (_, b'\n' | b'\r') => return self.end_line(byte, tell),
             (Line::Mark(at), _) if byte == MARK[usize::from(at)] => match at {
@@ -204,7 +204,7 @@ impl Sse {
     }
 
     #[inline]
-    fn end_line(&mut self, byte: u8, tell: &mut impl FnMut(Event)) {
+    fn end_line(&mut self, byte: u8, tell: &mut impl FnMut(StreamEvent)) {
         self.after_return = byte == b'\r';
         match std::mem::replace(&mut self.line, Line::Begin) {
             Line::Mark(0) | Line::Begin => {
@@ -226,8 +226,8 @@ struct Data {
     /// Objects and lists that are open.
     depth: u32,
     /// The member under way.
-    member: Member,
-    event: Event,
+    member: EventField,
+    event: StreamEvent,
 }
 
 /// Where in the text of an object.
@@ -261,7 +261,7 @@ enum Json {
 
 /// Which number is wanted of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Member {
+enum EventField {
     Seq,
     AtNs,
     Other,
@@ -272,17 +272,22 @@ const AT_NS: &[u8] = b"at_ns";
 
 impl Data {
     fn new() -> Self {
-        Self { state: Json::Before, depth: 0, member: Member::Other, event: Event::default() }
+        Self {
+            state: Json::Before,
+            depth: 0,
+            member: EventField::Other,
+            event: StreamEvent::default(),
+        }
     }
 
     /// The event is complete.
     #[inline]
-    fn finish(&mut self) -> Event {
+    fn finish(&mut self) -> StreamEvent {
         let event = self.event;
         let is_whole = self.state == Json::After && self.depth == 0;
         *self = Self::new();
         // An object that is cut off may have ended inside a number.
-        if is_whole { event } else { Event::default() }
+        if is_whole { event } else { StreamEvent::default() }
     }
 
     #[inline]
@@ -330,7 +335,7 @@ impl Data {
             Json::Name { seq, at_ns, length } => self.name(byte, seq, at_ns, length),
             Json::NameEscape => Json::Name { seq: false, at_ns: false, length: 0 },
             Json::AfterName if byte == b':' => Json::BeforeValue,
-            Json::BeforeValue if byte.is_ascii_digit() && self.member != Member::Other => {
+            Json::BeforeValue if byte.is_ascii_digit() && self.member != EventField::Other => {
                 Json::Number(u64::from(byte - b'0'))
             }
             Json::BeforeValue => self.in_value(byte),
@@ -344,9 +349,9 @@ impl Data {
         match byte {
             b'"' => {
                 self.member = match (seq && at == SEQ.len(), at_ns && at == AT_NS.len()) {
-                    (true, _) => Member::Seq,
-                    (_, true) => Member::AtNs,
-                    _ => Member::Other,
+                    (true, _) => EventField::Seq,
+                    (_, true) => EventField::AtNs,
+                    _ => EventField::Other,
                 };
                 Json::AfterName
             }
@@ -379,9 +384,9 @@ impl Data {
 
     fn keep(&mut self, value: u64) {
         match self.member {
-            Member::Seq => self.event.seq = Some(value),
-            Member::AtNs => self.event.at_ns = Some(value),
-            Member::Other => {}
+            EventField::Seq => self.event.seq = Some(value),
+            EventField::AtNs => self.event.at_ns = Some(value),
+            EventField::Other => {}
         }
     }
 }

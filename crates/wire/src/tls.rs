@@ -1,7 +1,7 @@
 //! TLS without sockets: records in, plain bytes out, and the other way round.
 //!
 //! A [`Recipe`] is made once from plain values, a [`Client`] of it belongs to each worker, and a
-//! [`Session`] to each connection. The protocol itself is that of rustls, used through its
+//! [`TlsSession`] to each connection. The protocol itself is that of rustls, used through its
 //! in-memory calls; nothing of it is seen outside this module.
 //!
 //! rustls allocates: one buffer for each record it encrypts or decrypts. Nothing here adds to
@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// One connection's side of TLS.
 #[derive(Debug)]
-pub struct Session {
+pub struct TlsSession {
     tls: ClientConnection,
     is_shaking: bool,
     peer_has_closed: bool,
@@ -32,7 +32,7 @@ pub struct Session {
     pocket: Arc<Pocket>,
 }
 
-impl Session {
+impl TlsSession {
     /// Whether the handshake is still under way.
     #[inline]
     pub fn is_shaking(&self) -> bool {
@@ -85,7 +85,7 @@ impl Session {
         }
     }
 
-    /// Encrypts plain bytes; the records wait for [`Session::take_output`].
+    /// Encrypts plain bytes; the records wait for [`TlsSession::take_output`].
     #[inline]
     pub fn send(&mut self, plain: &[u8]) {
         let taken = self.tls.writer().write(plain);

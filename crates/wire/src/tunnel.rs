@@ -5,7 +5,7 @@ const HEAD_MAX_BYTES: usize = 16 * 1024;
 
 /// What a response, or the begin of one, says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Response {
+pub enum ProxyResponse {
     /// Its head is not complete.
     Partial,
     /// The tunnel is there.
@@ -27,21 +27,25 @@ pub fn request(target: &str, authorization: Option<&str>) -> Vec<u8> {
 }
 
 /// Reads all that the proxy has sent so far.
-pub fn response(bytes: &[u8]) -> Response {
+pub fn response(bytes: &[u8]) -> ProxyResponse {
     let expected = b"HTTP/1.";
     let length = bytes.len().min(expected.len());
     if bytes[..length] != expected[..length] {
-        return Response::Malformed;
+        return ProxyResponse::Malformed;
     }
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
     let Some(end) = end else {
-        return if bytes.len() < HEAD_MAX_BYTES { Response::Partial } else { Response::Malformed };
+        return if bytes.len() < HEAD_MAX_BYTES {
+            ProxyResponse::Partial
+        } else {
+            ProxyResponse::Malformed
+        };
     };
     match status(bytes) {
         // The target of an HTTP tunnel does not speak first.
-        Some(200..=299) if end + 4 == bytes.len() => Response::Open,
-        Some(status @ (100..=199 | 300..=999)) => Response::Refused(status),
-        _ => Response::Malformed,
+        Some(200..=299) if end + 4 == bytes.len() => ProxyResponse::Open,
+        Some(status @ (100..=199 | 300..=999)) => ProxyResponse::Refused(status),
+        _ => ProxyResponse::Malformed,
     }
 }
 
@@ -71,24 +75,27 @@ mod tests {
 
     #[test]
     fn responses_are_told_apart() {
-        let cases: [(&[u8], Response); 10] = [
-            (b"", Response::Partial),
-            (b"HTTP/1.1 200 Connection established\r\nVia: x\r\n", Response::Partial),
-            (b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n", Response::Open),
-            (b"HTTP/1.0 204\r\n\r\n", Response::Open),
-            (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\nbody", Response::Refused(407)),
-            (b"HTTP/1.1 502\r\n\r\n", Response::Refused(502)),
-            (b"HTTP/1.1 200 OK\r\n\r\nearly", Response::Malformed),
-            (b"SSH-2.0-x\r\n\r\n", Response::Malformed),
-            (b"HTTP/1.1 2000 x\r\n\r\n", Response::Malformed),
-            (b"HTTP/1.1\r\n\r\n", Response::Malformed),
+        let cases: [(&[u8], ProxyResponse); 10] = [
+            (b"", ProxyResponse::Partial),
+            (b"HTTP/1.1 200 Connection established\r\nVia: x\r\n", ProxyResponse::Partial),
+            (b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n", ProxyResponse::Open),
+            (b"HTTP/1.0 204\r\n\r\n", ProxyResponse::Open),
+            (
+                b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\nbody",
+                ProxyResponse::Refused(407),
+            ),
+            (b"HTTP/1.1 502\r\n\r\n", ProxyResponse::Refused(502)),
+            (b"HTTP/1.1 200 OK\r\n\r\nearly", ProxyResponse::Malformed),
+            (b"SSH-2.0-x\r\n\r\n", ProxyResponse::Malformed),
+            (b"HTTP/1.1 2000 x\r\n\r\n", ProxyResponse::Malformed),
+            (b"HTTP/1.1\r\n\r\n", ProxyResponse::Malformed),
         ];
         for (bytes, expected) in cases {
             assert_eq!(response(bytes), expected, "{}", String::from_utf8_lossy(bytes));
         }
         assert_eq!(
             response(&[b"HTTP/1.1 200 ".as_slice(), &[b'x'; 20_000]].concat()),
-            Response::Malformed
+            ProxyResponse::Malformed
         );
     }
 
@@ -97,7 +104,7 @@ mod tests {
         fn the_begin_of_a_response_is_partial(status in 100u16..1000, cut in 0usize..27) {
             let whole = format!("HTTP/1.1 {status} Reason x\r\n\r\n");
             let cut = cut.min(whole.len() - 1);
-            prop_assert_eq!(response(&whole.as_bytes()[..cut]), Response::Partial);
+            prop_assert_eq!(response(&whole.as_bytes()[..cut]), ProxyResponse::Partial);
         }
 
         #[test]

@@ -7,13 +7,13 @@ use sha2::{Digest as _, Sha256};
 use wire::Shapes;
 use wire::http1::Http1;
 use wire::response::Expect;
-use wire::rules::{Examined, Fate, Progress, Rules};
+use wire::rules::{BodyProgress, Examined, Fate, Rules};
 use wire::session::Session;
 
 /// What the rules say of each response of `input`, given in pieces that end at `cuts`.
 fn verdicts(input: &[u8], cuts: &[usize], rules: &Rules) -> Vec<Fate> {
     let (mut session, mut shapes) = (Http1::new(), Shapes::new());
-    let (mut progress, mut verdicts) = (Progress::default(), Vec::new());
+    let (mut progress, mut verdicts) = (BodyProgress::default(), Vec::new());
     let mut begin = 0;
     for end in cuts.iter().copied().chain([input.len()]) {
         let end = end.clamp(begin, input.len());

@@ -1,10 +1,10 @@
 //! Streams of events: what is one, however the bytes are cut.
 
 use proptest::prelude::*;
-use wire::sse::{Event, Sse};
+use wire::sse::{Sse, StreamEvent};
 
 /// The events of a stream that comes in pieces of at most so many bytes.
-fn events(stream: &[u8], piece_max: usize) -> Vec<Event> {
+fn events(stream: &[u8], piece_max: usize) -> Vec<StreamEvent> {
     let (mut sse, mut events) = (Sse::new(), Vec::new());
     for piece in stream.chunks(piece_max.max(1)) {
         sse.receive(piece, &mut |event| events.push(event));
@@ -12,8 +12,8 @@ fn events(stream: &[u8], piece_max: usize) -> Vec<Event> {
     events
 }
 
-fn event(seq: u64, at_ns: u64) -> Event {
-    Event { seq: Some(seq), at_ns: Some(at_ns) }
+fn event(seq: u64, at_ns: u64) -> StreamEvent {
+    StreamEvent { seq: Some(seq), at_ns: Some(at_ns) }
 }
 
 const HUB: &str =
@@ -33,20 +33,20 @@ fn lines_end_in_any_of_three_ways() {
 
 #[test]
 fn what_the_standard_calls_an_event_is_one() {
-    let none = Event::default();
-    let cases: &[(&str, &[Event])] = &[
+    let none = StreamEvent::default();
+    let cases: &[(&str, &[StreamEvent])] = &[
         // The examples of the standard, section 9.2.6.
         ("data: YHOO\ndata: +2\ndata: 10\n\n", &[none]),
         (": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\n", &[none, none]),
         ("data\n\ndata\ndata\n\ndata:", &[none, none]),
         ("data:test\n\ndata: test\n\n", &[none, none]),
-        ("\u{feff}data: {\"seq\":1}\n\n", &[Event { seq: Some(1), at_ns: None }]),
+        ("\u{feff}data: {\"seq\":1}\n\n", &[StreamEvent { seq: Some(1), at_ns: None }]),
         ("x\u{feff}data: {\"seq\":1}\n\n", &[]),
         ("id: 5\n\n\n\nevent: x\n\n", &[]),
         ("data: {\"seq\":1}\n", &[]),
         ("dat: {\"seq\":1}\n\ndatas: {\"seq\":1}\n\nDATA: 1\n\n", &[]),
         // An object over several lines.
-        ("data: {\"seq\"\ndata::1\ndata:}\n\n", &[Event { seq: Some(1), at_ns: None }]),
+        ("data: {\"seq\"\ndata::1\ndata:}\n\n", &[StreamEvent { seq: Some(1), at_ns: None }]),
     ];
     for (stream, wanted) in cases {
         for piece_max in 1..=stream.len() {
@@ -57,8 +57,8 @@ fn what_the_standard_calls_an_event_is_one() {
 
 #[test]
 fn numbers_are_those_of_the_object_itself_and_whole() {
-    let seq = |seq: u64| Event { seq: Some(seq), at_ns: None };
-    let none = Event::default();
+    let seq = |seq: u64| StreamEvent { seq: Some(seq), at_ns: None };
+    let none = StreamEvent::default();
     let cases = [
         ("{\"seq\":18446744073709551615}", seq(u64::MAX)),
         ("{ \"at_ns\" : 5 , \"seq\" : 0 }", event(0, 5)),

@@ -108,7 +108,7 @@ check_together(Given) ->
     ].
 
 %% An acceptor serves one listener and feeds one supervisor: more supervisors than acceptors are
-%% idle, and an idle listener takes connections that nobody accepts.
+%% idle, and an idle listener takes connections that are never accepted.
 check_numbers(#{acceptors := Acceptors} = Resolved) ->
     [
         wrong("--~ts ~b is more than the ~b acceptors, each of which has one; for example "

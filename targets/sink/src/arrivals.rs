@@ -1,9 +1,9 @@
 //! When each request arrived: one number per request, kept in memory, written at the end.
 //!
-//! File format: nothing but little-endian unsigned 64-bit integers, each the nanoseconds of
-//! `CLOCK_MONOTONIC` right after the recv that delivered the last byte of a request, ascending
-//! over all threads. Its length is eight times the number of requests. `/stats`, `/stats/reset`
-//! and refused requests are not in it, and a reset of the record does not touch it.
+//! File format: little-endian unsigned 64-bit integers only, each the nanoseconds of
+//! `CLOCK_MONOTONIC` right after the recv that delivered the last byte of a request, ascending over
+//! all threads. Its length is eight times the number of requests. `/stats`, `/stats/reset` and
+//! refused requests are not in it, and a reset of the record does not touch it.
 //!
 //! Memory is reserved at the start and first touched when it is used. Threads take it in blocks of
 //! 65536 arrivals, so that one busy thread can have nearly all of it; when it is used up, arrivals

@@ -1,9 +1,9 @@
 //! A server with so many hands: at most N requests are served at a time, the others wait.
 //!
-//! First come, first served over all connections and threads. Because nobody overtakes, when each
-//! request begins and ends follows at its arrival from those before it: it begins when it is there
-//! and a hand is free. So a queue is one number per hand, and the capacity is exact: a response
-//! that leaves late keeps no hand busy.
+//! First come, first served over all connections and threads. Because no request overtakes another,
+//! its begin and end follow at its arrival from those before it: it begins when it has arrived and
+//! a hand is free. So a queue is one number per hand, and the capacity is exact: a response that
+//! leaves late keeps no hand busy.
 //!
 //! Asked once per request, behind a lock that all threads share. A server with a known capacity is
 //! slow by intent; without `--serve-at-once` there is no lock.
@@ -67,8 +67,8 @@ mod tests {
     }
 
     proptest! {
-        /// What a queue of hands is, told in another way: never more than N are served at a time,
-        /// and one who waits finds all hands busy until it begins.
+        /// The definition of a queue of hands: never more than N are served at a time, and a
+        /// request that waits finds all hands busy until it begins.
         #[test]
         fn all_hands_work_and_no_more(
             hands in 1_usize..5,
@@ -86,7 +86,7 @@ mod tests {
             for (index, &(arrival, begin, _)) in served.iter().enumerate() {
                 prop_assert!(begin >= arrival);
                 let before = &served[..index];
-                prop_assert!(before.iter().all(|other| other.1 <= begin), "nobody overtakes");
+                prop_assert!(before.iter().all(|other| other.1 <= begin), "no request overtakes");
                 let busy = |at| before.iter().filter(|other| other.1 <= at && at < other.2).count();
                 prop_assert!(busy(begin) < hands);
                 prop_assert!(begin == arrival || busy(begin - 1) == hands, "no hand is idle");

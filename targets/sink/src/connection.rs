@@ -45,7 +45,7 @@ pub struct Clerk {
 }
 
 impl Clerk {
-    /// When to answer a request that arrived at `arrival_ns`.
+    /// When the response to a request that arrived at `arrival_ns` is due.
     #[inline]
     fn due_ns(&mut self, arrival_ns: u64) -> u64 {
         let Service { delay, start_ns, .. } = self.service;
@@ -85,7 +85,7 @@ enum Input {
     Closed(Ending),
 }
 
-/// Whether bytes have come, or may still come, that nobody will read.
+/// Whether there are, or may still come, bytes that will not be read.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Leftover {
     /// None are expected.
@@ -170,7 +170,7 @@ impl Connection {
         self.input == Input::Open && self.queue.len() < QUEUE_MAX
     }
 
-    /// Requests that have arrived and are not answered.
+    /// Requests that have arrived and have no response yet.
     pub fn unanswered(&self) -> u64 {
         let requests = self.queue.iter().filter(|pending| pending.purpose == Purpose::Request);
         requests.map(|pending| u64::from(pending.count)).sum()
@@ -204,7 +204,7 @@ impl Connection {
         }
     }
 
-    /// The client has sent its end: what is queued is answered, then the connection ends.
+    /// The client has sent its end: queued requests get their responses, then the connection ends.
     pub fn end_of_input(&mut self) {
         if self.input == Input::Open {
             self.input = Input::Closed(Ending::Orderly);

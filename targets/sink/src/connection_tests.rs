@@ -121,7 +121,7 @@ fn a_send_counts_only_responses_that_are_out_whole() {
 }
 
 #[test]
-fn the_last_response_says_so_and_what_follows_is_dropped() {
+fn the_last_response_has_close_and_later_requests_are_dropped() {
     let close = |notice| CloseAfter { responses: 2, notice, ending: Ending::Orderly };
     for (notice, said) in [(Notice::Said, 1), (Notice::Silent, 0)] {
         let mut bench = Bench::new(Service { close: close(notice), ..service() });
@@ -199,7 +199,7 @@ fn a_long_queue_stops_the_reading() {
 }
 
 #[test]
-fn no_request_asks_for_memory() {
+fn no_request_allocates() {
     let mut bench = Bench::new(Service { delay: Delay::Fixed { ns: 10 }, ..service() });
     let requests = [GET.repeat(50), get("/bytes/1000"), get("/chunked/9000"), get("/status/500")];
     let mut turn = |now_ns: u64| {

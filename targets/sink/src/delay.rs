@@ -11,7 +11,7 @@ use crate::random::Random;
 /// How long requests wait for their responses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Delay {
-    /// Not at all.
+    /// No delay.
     None,
     /// Always this long: `fixed:1ms`.
     Fixed {
@@ -39,7 +39,7 @@ pub enum Delay {
         /// The share of the others, 0 to 1.
         other_share: f64,
     },
-    /// Each period begins with a stall in which nothing is answered: `stall:100ms/1s`.
+    /// Each period begins with a stall in which no response is sent: `stall:100ms/1s`.
     Stall {
         /// How long the stall takes.
         length_ns: u64,
@@ -49,7 +49,8 @@ pub enum Delay {
 }
 
 impl Delay {
-    /// When to answer a request that arrived at `arrival_ns`. Stalls are counted from `start_ns`.
+    /// When the response to a request that arrived at `arrival_ns` is due. Stalls are counted from
+    /// `start_ns`.
     #[inline]
     pub fn due_ns(&self, arrival_ns: u64, start_ns: u64, random: &mut Random) -> u64 {
         arrival_ns

@@ -28,7 +28,7 @@ impl FromStr for StatusShare {
 /// What becomes of one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is what was asked for.
+    /// The correct response.
     Good,
     /// It has this status instead.
     Status(u16),
@@ -38,7 +38,7 @@ pub enum Fate {
     Garbage,
 }
 
-/// The shares of all fates; what is left is good.
+/// The shares of all faults; the rest is good.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Faults {
     shares: Vec<(Fate, f64)>,

@@ -1,19 +1,19 @@
 //! The meaning of one request head (RFC 9112): pure, from the bytes of the whole head.
 //!
 //! Everything that could make two readers disagree on where a request ends is refused: bare line
-//! feeds, folded lines, spaces before a colon, two lengths, a length beside a transfer coding.
+//! feeds, folded lines, spaces before a colon, two lengths, a length with a transfer coding.
 
 use crate::request::{REQUEST_BODY_BYTES_MAX, Refusal};
 use crate::route::Route;
 use crate::sys::find_byte;
 
-/// Longest method that is still believed to be one.
+/// Longest method that is accepted.
 const METHOD_BYTES_MAX: usize = 32;
 
 /// What a head says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// What is asked for.
+    /// The requested resource.
     pub route: Route,
     /// Whether the response has a body.
     pub wants: Wants,
@@ -25,7 +25,7 @@ pub struct Head {
     pub pause: Pause,
 }
 
-/// How much of a response is wanted.
+/// Which part of a response the request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wants {
     /// Head and body.
@@ -39,9 +39,9 @@ pub enum Wants {
 pub enum Persistence {
     /// It stays, as is usual in HTTP/1.1.
     Keep,
-    /// It stays, although the client speaks HTTP/1.0, because it asked for that.
+    /// It stays open, although the client uses HTTP/1.0, because the client asked for that.
     KeepOld,
-    /// It ends, and the response says so.
+    /// It ends, and the response has `Connection: close`.
     Close,
     /// It ends, as is usual in HTTP/1.0, and the client does not know chunks.
     CloseOld,

@@ -19,8 +19,8 @@ pub fn open(
     let addr = first.local_addr()?;
     let mut sockets = vec![OwnedFd::from(first)];
     if accept.listeners == Listeners::PerThread && threads > 1 {
-        // Sharing is switched on only after the bind: with it, the bind would succeed beside
-        // another sink, and two servers would share one port without telling anybody.
+        // Sharing is switched on only after the bind: with it, the bind would succeed while another
+        // sink is bound, and two servers would silently share one port.
         sys::enable(sockets[0].as_fd(), SocketOption::ReusePort)?;
         for _ in 1..threads {
             let socket = sys::tcp_socket(addr.ip())?;
@@ -49,11 +49,11 @@ fn bound(addr: SocketAddr) -> io::Result<OwnedFd> {
 pub enum Accepted {
     /// A connection.
     Connection(TcpStream),
-    /// Nobody waits.
-    Nobody,
+    /// No connection waits.
+    Nothing,
     /// A client that has gone again; the next one may be there.
     Lost,
-    /// It did not work, mostly for want of descriptors. Like a naive server this one tries again
+    /// It failed, mostly because descriptors ran out. Like a naive server this one tries again
     /// whenever the socket is ready, which it is at once: a busy loop, on purpose.
     Failed,
 }
@@ -63,7 +63,7 @@ pub fn accept(socket: &OwnedFd) -> Accepted {
     match sys::accept(socket.as_fd()) {
         Ok(connection) => Accepted::Connection(connection),
         Err(error) => match error.kind() {
-            ErrorKind::WouldBlock => Accepted::Nobody,
+            ErrorKind::WouldBlock => Accepted::Nothing,
             ErrorKind::ConnectionAborted | ErrorKind::Interrupted => Accepted::Lost,
             _ => Accepted::Failed,
         },
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_port_is_an_error_even_beside_a_sink() {
+    fn a_busy_port_is_an_error_even_with_a_sink() {
         for threads in [1, 2] {
             let (addr, _sockets) = open(local(0), threads, ACCEPT).unwrap();
             let error = open(addr, threads, ACCEPT).unwrap_err();

@@ -1,4 +1,4 @@
-//! The command line. Every flag is defined once, here; [`Options::plan`] decides what is left open.
+//! The command line. Every flag is defined once, here; [`Options::plan`] sets the defaults.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ EXAMPLES
 
 Exit codes: 0 stopped by a signal, 1 could not run, 2 wrong command line."#;
 
-/// What was typed.
+/// The options as given.
 #[derive(Debug, Parser)]
 #[command(name = "target-sink", version, about = ABOUT, after_help = AFTER, max_term_width = 100)]
 pub struct Options {
@@ -67,8 +67,8 @@ pub struct Options {
 
     /// When responses are due, counted from the arrival of the request: fixed:1ms | exp:1ms (the
     /// mean) | uniform:1ms..5ms | bimodal:1ms,20ms@10% (10 % take 20 ms) | stall:100ms/1s (each
-    /// second since the start begins with 100 ms in which nothing is answered). Responses stay in
-    /// order on each connection; waiting for the one before is part of the record
+    /// second since the start begins with 100 ms without a response). Responses stay in order on
+    /// each connection; waiting for the one before is part of the record
     #[arg(long, value_name = "SPEC", help_heading = "Delay")]
     delay: Option<Delay>,
 

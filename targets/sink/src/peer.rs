@@ -81,7 +81,7 @@ pub struct Peer {
     linger_until_ns: u64,
 }
 
-/// What is known about bytes to read.
+/// Whether there are bytes to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
     /// None are there: wait for an event.
@@ -94,7 +94,7 @@ enum Reading {
     Ended,
 }
 
-/// What is known about room to write.
+/// Whether there is room to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writing {
     /// There was always room.
@@ -231,7 +231,7 @@ impl Peer {
         outcome
     }
 
-    /// Sends what is due, as far as the kernel takes it.
+    /// Sends due responses until the kernel takes no more.
     #[inline]
     fn flush(&mut self, mut now: u64, hands: &mut Hands, record: &mut Record) -> Outcome {
         let pace = hands.clerk.service.pace;
@@ -297,7 +297,7 @@ impl Peer {
         (&self.socket).write_vectored(&parts)
     }
 
-    /// Waits for room. Changing what is watched reports again what already holds, so room that
+    /// Waits for room. Changing the watched events reports the current state again, so room that
     /// came meanwhile is not missed.
     fn block(&mut self, poller: &Poller) -> io::Result<()> {
         if self.writing == Writing::Free {
@@ -315,7 +315,7 @@ impl Peer {
         }
     }
 
-    /// What is needed next, from what is known.
+    /// The next step, from the known state.
     #[inline]
     fn outcome(&self) -> Outcome {
         let may_read = matches!(self.reading, Reading::Unread | Reading::Ending);

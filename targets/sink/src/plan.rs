@@ -67,7 +67,7 @@ pub struct Service {
     pub delay: Delay,
     /// The monotonic time from which stalls are counted.
     pub start_ns: u64,
-    /// Which answers are spoilt.
+    /// Which responses are faulty.
     pub faults: Faults,
     /// Seed of delays and faults.
     pub seed: u64,
@@ -84,7 +84,7 @@ pub struct Service {
 pub struct CloseAfter {
     /// With this response.
     pub responses: u64,
-    /// Whether that response says so.
+    /// Whether that response has `Connection: close`.
     pub notice: Notice,
     /// How.
     pub ending: Ending,

@@ -1,8 +1,8 @@
 //! The receiving side of one connection, sans IO: bytes in pieces of any size, requests out.
 //!
-//! Three ways through a head. One that is byte for byte the last one this thread has read means
-//! the same again, which costs one comparison ([`Memo`]); load generators repeat themselves. A new
-//! one that lies whole in the piece is read in place. Only a head that is split between pieces is
+//! Three ways through a head. One that is byte for byte the last one this thread has read means the
+//! same again, which costs one comparison ([`Memo`]); load generators repeat themselves. A new one
+//! that is complete in the piece is read in place. Only a head that is split between pieces is
 //! copied together, up to [`HEAD_BYTES_MAX`]. Bodies are passed over and never kept.
 
 use crate::chunks::Chunks;
@@ -51,7 +51,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The status that says so.
+    /// The status of the refusal.
     pub fn status(self) -> u16 {
         match self {
             Self::Malformed => 400,

@@ -3,7 +3,7 @@
 //! Because every response can be written again from any byte on, a connection that cannot send
 //! keeps a number and no buffer, and a body of 64 MiB takes no memory. The common responses are
 //! constants; the others format their head into a small array. There is no `Date` field: it would
-//! be the only part that changes, and the ruler should answer the same bytes every time.
+//! be the only part that changes, and the ruler should send the same bytes every time.
 
 use crate::head::{Persistence, Wants};
 use crate::prebuilt;
@@ -162,7 +162,7 @@ impl<'a> Layout<'a> {
             Content::Chunked(size) => (200, "application/octet-stream", Body::Chunks(size.into())),
             Content::Text => (200, "application/json", Body::Text(text)),
             Content::Status(status) => (status, "application/json", status_body(status)),
-            // These have constants; an empty body is what is left to say.
+            // The others have constants; only an empty body is left.
             Content::Simple | Content::Healthz | Content::Continue | Content::Garbage => {
                 (200, "text/plain", Body::Pattern(0))
             }
@@ -174,7 +174,7 @@ impl<'a> Layout<'a> {
                 None
             }
             Content::UntilClose(_) => None,
-            // RFC 9110 section 8.6 forbids a length beside 204; 304 would need the length of 200.
+            // RFC 9110 section 8.6 forbids a length with 204; 304 would need the length of 200.
             Content::Status(204 | 304) => None,
             _ => Some(body.len()),
         };
@@ -216,7 +216,7 @@ fn half(whole: usize, body: usize) -> usize {
     if body == 0 { whole / 2 } else { whole - body + body / 2 }
 }
 
-/// The field that says what becomes of the connection, where it is not what is usual.
+/// The `Connection` field, where the connection does not do what is the default.
 pub const fn connection_line(persistence: Persistence) -> &'static str {
     match persistence {
         Persistence::Keep => "",
@@ -302,7 +302,7 @@ fn append_chunks(size: u64, mut from: u64, until: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what of `part`, which begins at `begin`, lies from `within` up to `stop`.
+/// Appends the bytes of `part`, which begins at `begin`, from `within` up to `stop`.
 fn append_part(part: &[u8], begin: u64, within: u64, stop: u64, out: &mut Vec<u8>) {
     let from = within.saturating_sub(begin).min(part.len() as u64) as usize;
     let until = stop.saturating_sub(begin).min(part.len() as u64) as usize;

@@ -1,4 +1,4 @@
-//! Answers as text, and responses written from any byte on.
+//! Responses as text, and responses written from any byte on.
 
 use super::*;
 use proptest::prelude::*;

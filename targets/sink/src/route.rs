@@ -3,12 +3,12 @@
 /// Largest body that `/bytes/N` and `/chunked/N` give.
 pub const BODY_BYTES_MAX: u32 = 64 << 20;
 
-/// What is at a path.
+/// The resource at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
     /// `/simple` and every path that is not named here.
     Simple,
-    /// `/healthz`: answered at once and whole, whatever the options say.
+    /// `/healthz`: the response is sent at once and whole, with any options.
     Healthz,
     /// `/bytes/N`: a body of N bytes.
     Bytes(u32),
@@ -44,7 +44,7 @@ impl Route {
         } else if let Some(digits) = path.strip_prefix(b"/chunked/") {
             size(digits).map(Self::Chunked)
         } else if let Some(digits) = path.strip_prefix(b"/status/") {
-            // Interim responses (1xx) are not answers: a client would wait for the real one.
+            // Interim responses (1xx) are not final: a client would wait for the real one.
             number(digits).filter(|code| (200..600).contains(code)).map(|c| Self::Status(c as u16))
         } else {
             Some(Self::Simple)
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_served_says_so() {
+    fn unknown_requests_have_an_error_status() {
         for target in [
             "/bytes/67108865",
             "/bytes/",

@@ -1,7 +1,7 @@
 //! The record: what this server did, by its own clock. It is the truth that clients are held to.
 //!
 //! Each thread writes its own record and locks it once per turn of its loop, not once per request;
-//! the lock is free unless somebody asks for `/stats`. A turn covers the recv, the responses, the
+//! the lock is free unless a client requests `/stats`. A turn covers the recv, the responses, the
 //! send and the recording of them, which makes a reset exact: see [`Ledger::reset`].
 
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use hdrhistogram::Histogram;
 
 use crate::sys::{Usage, now_ns, usage};
 
-/// Longest service time that is told apart, one hour; longer ones are recorded as this.
+/// Longest service time recorded, one hour; longer ones count as this.
 const SERVICE_MAX_NS: u64 = 3_600 * 1_000_000_000;
 /// A percentile is given only when at least this many values lie beyond it.
 const SAMPLES_BEYOND: f64 = 10.0;
@@ -34,7 +34,7 @@ pub struct Record {
     pub bytes_received: u64,
     /// Connections accepted.
     pub connections_accepted: u64,
-    /// Accepts that failed, for want of descriptors above all.
+    /// Accepts that failed, mostly because descriptors ran out.
     pub accept_errors: u64,
     /// Times from the arrival of a request to the send of the last byte of its response.
     pub service: ServiceTimes,
@@ -109,7 +109,7 @@ impl ServiceTimes {
         (self.sum, self.sum_of_squares, self.min, self.max) = (0, 0.0, u64::MAX, 0);
     }
 
-    /// The figures as a JSON object; what is not known is null.
+    /// The figures as a JSON object; unknown ones are null.
     fn write_json(&self, out: &mut String) {
         let count = self.buckets.len();
         let known = |value: u64| (count > 0).then_some(value);
@@ -162,8 +162,8 @@ impl Desk {
         self.lock()
     }
 
-    /// Waits for the end of the turn and does something with the record. A visitor must hold no
-    /// record of its own: two that visit each other would wait for ever.
+    /// Waits for the end of the turn and does something with the record. The caller must not hold
+    /// another record: two that lock each other's would deadlock.
     fn visit(&self, task: impl FnOnce(&mut Record)) {
         self.visitors.fetch_add(1, Ordering::AcqRel);
         task(&mut self.lock());
@@ -171,7 +171,7 @@ impl Desk {
     }
 
     fn lock(&self) -> MutexGuard<'_, Record> {
-        // A panic ends the whole program, so nobody sees a half-written record.
+        // A panic ends the whole program, so no thread sees a half-written record.
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -198,8 +198,8 @@ impl Base {
 }
 
 impl Ledger {
-    /// One record for each thread. The start is said in the record, for those who want to know
-    /// when stalls begin.
+    /// One record for each thread. The record has the start, so that a reader knows when stalls
+    /// begin.
     pub fn new(threads: usize, start_ns: u64) -> Self {
         let desks = std::iter::repeat_with(Desk::default).take(threads).collect();
         Self { desks, base: Mutex::new(Base::now()), start_ns }
@@ -213,10 +213,10 @@ impl Ledger {
     /// Forgets everything so far; returns the monotonic time at which all threads had forgotten.
     ///
     /// Exactness: the threads are cleared one after the other, each between two turns of its
-    /// loop. A response is recorded in the same turn in which it is sent. Hence every response
-    /// that a client had received before it sent the reset is forgotten, and every request that is
-    /// sent after the response to the reset has come is recorded. What is in flight meanwhile
-    /// falls on either side, each request on exactly one.
+    /// loop. A response is recorded in the same turn in which it is sent. Hence every response that
+    /// a client had received before it sent the reset is forgotten, and every request that is sent
+    /// after the response to the reset has come is recorded. A request in flight meanwhile falls on
+    /// either side, but on exactly one.
     pub fn reset(&self) -> u64 {
         for desk in &self.desks {
             desk.visit(Record::clear);

@@ -17,7 +17,7 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
 /// Takes ownership of a descriptor that a system call has just returned.
 fn own(result: libc::c_int) -> io::Result<OwnedFd> {
     let fd = check(result)?;
-    // SAFETY: the kernel has just opened `fd` for this call, so nobody else owns it.
+    // SAFETY: the kernel has just opened `fd` for this call, so it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -248,7 +248,7 @@ fn timespec(ns: u64) -> libc::timespec {
     }
 }
 
-/// A descriptor that becomes readable when somebody writes eight bytes to it.
+/// A descriptor that becomes readable when a thread writes eight bytes to it.
 pub fn event_fd() -> io::Result<File> {
     // SAFETY: no memory is passed.
     own(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) }).map(File::from)
@@ -345,7 +345,7 @@ pub fn is_unknown_call(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOSYS)
 }
 
-/// Counts what a thread asks of the allocator, for tests that must ask nothing.
+/// Counts the allocations of a thread, for tests that must make none.
 #[cfg(test)]
 pub mod allocations {
     use std::alloc::{GlobalAlloc, Layout, System};

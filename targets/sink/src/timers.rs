@@ -1,7 +1,7 @@
 //! Who wants to be woken, and when: a heap that keeps its memory.
 //!
-//! A wake-up is never taken back. Whoever is woken looks whether there is still something to do;
-//! slots are reused, so a wake-up carries the generation of the slot it was meant for.
+//! A wake-up is never taken back. The owner that is woken checks whether there is still work; slots
+//! are reused, so a wake-up carries the generation of the slot it was meant for.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 /// A wake-up that came due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wake {
-    /// When it was wanted.
+    /// The planned time.
     pub due_ns: u64,
     /// For whom.
     pub token: u64,
@@ -22,7 +22,7 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Room for `capacity` wake-ups before memory is asked for again.
+    /// Room for `capacity` wake-ups before the next allocation.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { heap: BinaryHeap::with_capacity(capacity) }
     }
@@ -32,7 +32,7 @@ impl Timers {
         self.heap.push(Reverse(Wake { due_ns, token }));
     }
 
-    /// The next time at which somebody wants to be woken.
+    /// The time of the next wake-up.
     pub fn next_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(wake)| wake.due_ns)
     }

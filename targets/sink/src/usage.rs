@@ -1,4 +1,4 @@
-//! What is said about a wrong command line: one line with the flag, what it takes and an example.
+//! The message on a wrong command line: one line with the flag, its values and an example.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -62,10 +62,7 @@ pub fn explain(error: &clap::Error) -> String {
     match (error.kind(), known) {
         (ErrorKind::MissingRequiredArgument, _) => {
             // Only flags that need another one can miss it; the missing one is what clap names.
-            format!(
-                "{argument} is missing beside a flag that needs it, for example {}",
-                companion(&argument)
-            )
+            format!("another flag needs {argument}, for example {}", companion(&argument))
         }
         (ErrorKind::ArgumentConflict, Some(known)) => {
             format!("{} can be given only once, for example {}", known.flag, known.example)

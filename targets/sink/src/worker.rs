@@ -134,13 +134,13 @@ impl Worker {
                 BELL => self.on_bell(&mut record),
                 token => self.on_event(token, events, &mut record),
             }
-            // What is due must not wait for a long row of events.
+            // Due responses must not wait for many events.
             if index % EVENTS_IN_A_ROW == EVENTS_IN_A_ROW - 1 {
                 self.wake_due(&mut record);
             }
         }
         self.wake_due(&mut record);
-        // What is pushed meanwhile has its turn in the next one.
+        // Work that is added meanwhile waits for the next turn.
         let waiting = self.again.len();
         for index in 0..waiting {
             self.on_turn(self.again[index], now_ns(), &mut record);
@@ -293,7 +293,7 @@ impl Worker {
                 true
             }
             Accepted::Lost => true,
-            Accepted::Nobody => false,
+            Accepted::Nothing => false,
             Accepted::Failed => {
                 record.accept_errors += 1;
                 false

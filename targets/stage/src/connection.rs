@@ -1,4 +1,4 @@
-//! One connection: what was read and not yet answered.
+//! One connection: requests that were read and have no response yet.
 
 use crate::http::{After, Framing, NoRequest, head, parse};
 use crate::options::Writing;
@@ -27,7 +27,7 @@ impl Connection {
         &self.stream
     }
 
-    /// Reads once, which blocks until something comes, and answers every whole request. Returns
+    /// Reads once, which blocks until bytes arrive, and responds to every whole request. Returns
     /// whether the connection goes on.
     pub fn serve(&mut self, service: &Service, hands: &mut Hands) -> io::Result<After> {
         let mut piece = [0; 16 * 1024];

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-/// One request, as far as it matters.
+/// The parts of a request that matter here.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request<'a> {
     /// Path and query.
@@ -22,7 +22,7 @@ pub enum NoRequest {
     Unfit,
 }
 
-/// Takes the first request of what was received.
+/// Takes the first request from the received bytes.
 pub fn parse(bytes: &[u8]) -> Result<Request<'_>, NoRequest> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").ok_or(NoRequest::Incomplete)?;
     let head = std::str::from_utf8(&bytes[..end]).map_err(|_| NoRequest::Unfit)?;
@@ -54,7 +54,7 @@ pub enum After {
     Close,
 }
 
-/// How the end of a body is told.
+/// How the end of a body is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// By its length.
@@ -81,7 +81,7 @@ pub fn head(status: &str, framing: Framing, body_bytes: usize, after: After) -> 
     format!("HTTP/1.1 {status}\r\nServer: {thread}\r\n{length}\r\n{close}\r\n")
 }
 
-/// Length of the whole first response in what was received, once its head is there.
+/// Length of the first whole response in the received bytes, once its head is there.
 pub fn response_length(bytes: &[u8]) -> Option<usize> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&bytes[..end]).ok()?;

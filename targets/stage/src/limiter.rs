@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// What becomes of a request above the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Overflow {
-    /// It is answered with 429 at once.
+    /// It gets 429 at once.
     Reject,
     /// It waits for its turn.
     Delay,

@@ -51,7 +51,7 @@ pub fn start_acceptor(
             if !delay.is_zero() {
                 thread::sleep(delay);
             }
-            // For want of descriptors accept fails at once, and like a naive server this one
+            // Without descriptors accept fails at once, and like a naive server this one
             // tries again at once: a busy loop, on purpose.
             if let Ok((connection, _)) = listener.accept()
                 && connection.set_nonblocking(false).is_ok()
@@ -64,6 +64,6 @@ pub fn start_acceptor(
 }
 
 fn await_readable(listener: &TcpListener) {
-    // An interruption is an early return, and accept says so.
+    // A signal makes accept return early with an error.
     let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], None);
 }

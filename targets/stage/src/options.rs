@@ -28,7 +28,7 @@ EXAMPLES
 
 Exit codes: 0 stopped by a signal, 1 could not run, 2 wrong command line."#;
 
-/// What was typed.
+/// The options as given.
 #[derive(Debug, Parser)]
 #[command(name = "target-stage", version, about = ABOUT, after_help = AFTER, max_term_width = 100)]
 pub struct Options {
@@ -40,8 +40,8 @@ pub struct Options {
     #[arg(long, value_name = "PORT", default_value_t = 8084)]
     port: u16,
 
-    /// N threads, each with a listening socket of its own on the shared port and with the
-    /// connections that come by it
+    /// N threads, each with its own listening socket on the shared port and with the connections
+    /// that come by it
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = value_parser!(u16).range(1..=64), help_heading = "Threads")]
     listeners: u16,

@@ -23,7 +23,7 @@ const ONCE: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlag
 /// What acceptors, the watcher and the workers share.
 struct Shared {
     epoll: OwnedFd,
-    /// Connections nobody works at, by number.
+    /// Connections without a worker, by number.
     idle: Mutex<Idle>,
     ready: Mutex<VecDeque<u64>>,
     is_ready: Condvar,

@@ -1,4 +1,4 @@
-//! What a request goes through before it is answered.
+//! The steps of a request before its response.
 
 use crate::http::Framing;
 use crate::http::response_length;
@@ -56,7 +56,7 @@ impl Service {
         })
     }
 
-    /// Requests answered so far.
+    /// Responses so far.
     pub fn served(&self) -> u64 {
         self.served.load(Ordering::Relaxed)
     }

@@ -1,8 +1,8 @@
 //! `/events/...`: events as fast as the socket takes them, for clients that listen.
 //!
-//! Each connection has a stream of its own, numbered from 1, so each path should have one
-//! subscriber. Events are written in batches; all of a batch carry the instant at which it was
-//! made. With --leave-out some numbers are missing, as after drops.
+//! Each connection has its own stream, numbered from 1, so each path should have one subscriber.
+//! Events are written in batches; all of a batch carry the instant at which it was made. With
+//! --leave-out some numbers are missing, as after drops.
 
 use crate::http::{After, Framing, head};
 use rustix::time::{ClockId, clock_gettime};
@@ -18,7 +18,7 @@ const BATCH_BYTES: usize = 64 * 1024;
 /// Writes events to the end of the connection; the error that ended it.
 pub fn serve(stream: &mut TcpStream, path: &str, leave_out: Option<u64>) -> io::Error {
     let post = path.strip_prefix(PREFIX).unwrap_or_default();
-    // What is no plain name would break out of the JSON.
+    // Any other name would break out of the JSON.
     let is_name = post.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let post = if is_name { post } else { "" };
     let head = head("200 OK", Framing::Events, 0, After::Close);

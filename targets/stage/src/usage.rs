@@ -1,4 +1,4 @@
-//! What is said about a wrong command line: one line with the flag, what it takes and an example.
+//! The message on a wrong command line: one line with the flag, its values and an example.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -59,7 +59,7 @@ pub fn explain(error: &clap::Error) -> String {
             format!("{flag} can be given only once, for example {example}")
         }
         ErrorKind::MissingRequiredArgument => {
-            format!("{flag} is missing beside a flag that needs it, for example {example}")
+            format!("another flag needs {flag}, for example {example}")
         }
         _ => {
             let value = text(ContextKind::InvalidValue);

@@ -33,7 +33,7 @@ impl Server {
         stream
     }
 
-    /// One request on a connection of its own.
+    /// One request on a new connection.
     fn get(&self, path: &str) -> String {
         let mut stream = self.connect();
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -111,7 +111,7 @@ fn a_downstream_server_is_asked_for_each_request() {
 fn connections_are_kept_up_to_the_cap() {
     let server = Server::start("--workers 2 --requests-per-connection 3");
     let mut stream = server.connect();
-    // Together, to see that they are answered one by one and no more than three.
+    // Together, to see that they get responses one by one, and no more than three.
     stream.write_all("GET / HTTP/1.1\r\n\r\n".repeat(5).as_bytes()).unwrap();
     let mut responses = Vec::new();
     // Unread requests turn the close into a reset, which may come before the end of the responses.

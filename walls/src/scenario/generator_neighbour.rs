@@ -1,4 +1,4 @@
-//! Somebody else on the CPU of the generator.
+//! Another program on the CPU of the generator.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;
@@ -10,7 +10,7 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "generator-neighbour",
     truth: Truth::Wall(&[WallId::C1]),
-    construction: "generator pinned to a CPU beside a busy loop of greater weight",
+    construction: "generator pinned to a CPU with a busy loop of greater weight",
     trap: "the generator runs little: it seems to have slack",
     proof: Proof::Moves(Measure::Rate),
     set_up,

@@ -10,7 +10,7 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "limiter-reject",
     truth: Truth::Wall(&[WallId::M4, WallId::A4]),
-    construction: "token bucket in the server that answers 429 fast",
+    construction: "token bucket in the server that sends 429 fast",
     trap: "the rate of responses rises when the limiter works",
     proof: Proof::Moves(Measure::Rate),
     set_up,

@@ -21,7 +21,7 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     // 16 kB leave as 12 segments with 66 bytes of headers each.
     let link_mbit = rate * (16_000.0 + 160.0 + 12.0 * 66.0) * 8.0 / 1e6;
     let mut setup = Setup::new("--workers 8 --spin 2ms --body 16000", "load {url} -c 24 -d 4s");
-    // Beside the work there are some 60 us for each request.
+    // On top of the work each request costs some 60 us.
     setup.server.allowance.quota = Some(rate * 2.06e-3);
     let filter = format!("tbf rate {link_mbit:.3}mbit burst 20000 latency 100ms");
     setup.shapes = vec![Shape::Sent(Host::Server, filter)];

@@ -25,6 +25,6 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     setup.server.allowance.quota = Some(quota * factor);
     let knocker = |from, to| Actor::Knocker { from, rate: 15.0, burst: 2, to };
     setup.actors =
-        vec![knocker(Host::Client, Door::Nobody), knocker(Host::Stranger, Door::Neglected)];
+        vec![knocker(Host::Client, Door::Unused), knocker(Host::Stranger, Door::Neglected)];
     setup
 }

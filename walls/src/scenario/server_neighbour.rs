@@ -1,4 +1,4 @@
-//! Somebody else on the CPU of the server.
+//! Another program on the CPU of the server.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -12,7 +12,7 @@ pub const SCENARIO: Scenario = Scenario {
     truth: Truth::Wall(&[WallId::K2]),
     construction: "SYN cookies off, few half-open connections allowed, a stranger whose responses \
         get lost",
-    trap: "drops without a counter of their own: the path is blamed",
+    trap: "drops without a separate counter: the path is blamed",
     proof: Proof::Moves(Measure::Rate),
     set_up,
 };

@@ -4,7 +4,7 @@
 //! round trip and small buffers are about. Each direction has a thread that reads and one that
 //! writes when a packet is due, so that packets keep their order and do not wait for each other.
 
-#![allow(unsafe_code, reason = "a network device of its own")]
+#![allow(unsafe_code, reason = "a separate network device")]
 
 use anyhow::{Context, Result, bail};
 use std::fs::{File, OpenOptions};
@@ -20,7 +20,7 @@ const PACKET_BYTES: usize = 65_536;
 /// A packet and when it arrives.
 type Due = (Instant, Vec<u8>);
 
-/// Makes both devices, says so, and carries packets until it is killed.
+/// Makes both devices, prints that they are ready, and carries packets until it is killed.
 pub fn run(names: [&str; 2], one_way: Duration) -> Result<()> {
     let [one, other] = [device(names[0])?, device(names[1])?];
     let mut carriers = Vec::new();

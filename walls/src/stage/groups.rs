@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// are to be as little of a neighbour as can be.
 const STAGE_WEIGHT: u64 = 64 * 1024;
 
-/// Weight of a program without one of its own.
+/// Weight of a program that sets none.
 const WEIGHT: u64 = 1024;
 
 const PERIOD_US: u64 = 100_000;
@@ -79,7 +79,7 @@ impl Groups {
         Ok(())
     }
 
-    /// Shell that makes the groups visible in a namespace, which has a `/sys` of its own.
+    /// Shell that makes the groups visible in a namespace, which has its own `/sys`.
     pub fn mount_script(&self) -> &'static str {
         match self.version {
             Version::One => {

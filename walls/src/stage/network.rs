@@ -1,10 +1,10 @@
 //! Namespaces and the links between them.
 //!
-//! Without more, what a host receives over veth is worked off on the CPU of the sender, so the
-//! client would pay for the server. Threaded NAPI gives each end a kernel thread, pinned to the
-//! CPU of its host; veth has it with GRO only, and only for packets of a sender without TSO.
-//! Congestion control is CUBIC where a new namespace may have it, else Reno: the default of a
-//! machine may be BBR, whose pacing timers would be a wall of their own.
+//! By default the sender's CPU processes the packets that a host receives over veth, so the client
+//! would pay for the server. Threaded NAPI gives each end a kernel thread, pinned to the CPU of its
+//! host; veth has it with GRO only, and only for packets of a sender without TSO. Congestion
+//! control is CUBIC where a new namespace may have it, else Reno: the default of a machine may be
+//! BBR, whose pacing timers would be another wall.
 
 use super::{PREFIX, cpu_of, is_stale, is_threaded, shell};
 use crate::actors::Running;
@@ -15,8 +15,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A hardware address that nobody has.
-const NOBODY: &str = "02:00:00:00:00:99";
+/// An unused hardware address.
+const UNUSED_HARDWARE: &str = "02:00:00:00:00:99";
 
 /// See the module. Dropping it removes the namespaces, and with them all links.
 pub struct Network {
@@ -67,8 +67,8 @@ pub fn server_seen_from(host: Host) -> String {
     Link::of(host).address(Host::Server)
 }
 
-/// An address of the link between client and server where nobody answers.
-pub fn nobody() -> String {
+/// An unused address of the link between client and server.
+pub fn unused_address() -> String {
     format!("10.214.{}.200", Link::of(Host::Client).number)
 }
 
@@ -131,7 +131,7 @@ impl Network {
         }
         if setup.one_way.is_none() {
             let (client, link) = (self.namespace(Host::Client), Link::of(Host::Client));
-            lines.push(deaf(&client, &nobody(), &link.nic(Host::Client)));
+            lines.push(deaf(&client, &unused_address(), &link.nic(Host::Client)));
         }
         if setup.stranger_is_deaf {
             let link = Link::of(Host::Stranger);
@@ -257,9 +257,11 @@ fn in_namespace(namespace: &str, line: &str) -> String {
     format!("ip netns exec {namespace} sh -c '{line}'")
 }
 
-/// Responses to an address get lost: the link is told to send them to hardware that nobody has.
+/// Responses to an address get lost: the link sends them to an unused hardware address.
 fn deaf(namespace: &str, address: &str, nic: &str) -> String {
-    format!("ip -n {namespace} neigh replace {address} lladdr {NOBODY} nud permanent dev {nic}")
+    format!(
+        "ip -n {namespace} neigh replace {address} lladdr {UNUSED_HARDWARE} nud permanent dev {nic}"
+    )
 }
 
 fn congestion_control() -> String {
@@ -297,7 +299,8 @@ mod tests {
     #[test]
     fn names_fit_the_longest_process_id() {
         let link = Link { number: 79, other: Host::Stranger };
-        // Interfaces have 15 characters at most, and so does what is left of a thread's name.
+        // Names of interfaces have 15 characters at most, and the kernel cuts names of threads to
+        // as many.
         assert!(format!("napi/{}-", link.nic(Host::Server)).len() <= 16);
     }
 

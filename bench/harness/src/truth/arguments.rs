@@ -37,7 +37,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What it has in common with the other commands. Each generator is asked once for each rate.
+    /// Options that other commands have too. Each generator runs once for each rate.
     pub fn setting(&self) -> Setting {
         Setting {
             rounds: 1,

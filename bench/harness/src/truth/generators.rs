@@ -1,4 +1,4 @@
-//! Who is asked for a fixed rate, and how each tells its latencies.
+//! The generators that hold a fixed rate, and how each prints its latencies.
 //!
 //! A generator is one row in [`GENERATORS`]. Peers keep their own schedule and their own idea of
 //! latency: where one has an option that corrects for its own lateness it is switched on.
@@ -15,7 +15,7 @@ pub const SHARES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 /// One percentile for each of [`SHARES`]; absent where the program does not tell it.
 pub type Percentiles = [Option<u64>; 4];
 
-/// What is asked of a generator.
+/// The load for a generator.
 #[derive(Debug, Clone)]
 pub struct Ask {
     pub url: String,
@@ -174,7 +174,7 @@ fn json(output: &str) -> Result<Value, String> {
 /// A percentile may be missing, but all four missing means that the form is another one.
 fn known(percentiles: Percentiles) -> Result<Percentiles, String> {
     let is_known = percentiles.iter().any(Option::is_some);
-    is_known.then_some(percentiles).ok_or_else(|| "it told no percentile".into())
+    is_known.then_some(percentiles).ok_or_else(|| "it printed no percentile".into())
 }
 
 /// `ceiling load --json`: from the planned instant.

@@ -19,7 +19,7 @@ pub struct Release {
     pub measured: Result<Measured, String>,
 }
 
-/// What was measured.
+/// The measured send delays.
 #[derive(Debug, PartialEq)]
 pub struct Measured {
     /// From the planned to the sent instant, by the record of `ceiling`.

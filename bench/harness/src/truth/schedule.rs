@@ -1,6 +1,6 @@
 //! What a perfect client must measure against a server that stalls on a schedule.
 //!
-//! Pure: a schedule, when requests were planned, and what an answer takes when nothing is stalled.
+//! Pure: a schedule, when requests were planned, and the time of a response without a stall.
 
 /// The stalls of `target-sink --delay stall:LENGTH/PERIOD`: each period begins with one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

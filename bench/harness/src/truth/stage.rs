@@ -1,4 +1,4 @@
-//! One sink, one generator, one measurement: what was printed, and what really happened.
+//! One sink, one generator, one measurement: the printed figures and the true ones.
 
 use super::schedule::Stalls;
 use crate::contender::last_line;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// What a measurement may take beyond its load.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Open files that programs have beside their connections.
+/// Open files of a program on top of its connections.
 const OTHER_FILES: u32 = 512;
 
 /// What happened.
@@ -31,7 +31,7 @@ pub struct Played {
 
 /// A measurement to be made.
 pub struct Play<'p> {
-    /// Options of the sink beside its address.
+    /// Options of the sink other than its address.
     pub sink: &'p [&'p str],
     /// The generator, for a URL.
     pub line: &'p dyn Fn(&str) -> Words,
@@ -128,7 +128,7 @@ fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The file of arrivals of the sink: nothing but 64-bit numbers.
+/// The file of arrivals of the sink: 64-bit numbers only.
 fn arrivals(path: &Path) -> Result<Vec<u64>> {
     let bytes = std::fs::read(path).with_context(|| format!("{}", path.display()))?;
     let (numbers, rest) = bytes.as_chunks::<8>();

@@ -1,4 +1,4 @@
-//! What generators said beside what is true, as text of 80 columns.
+//! Reported and true percentiles, as text of 80 columns.
 
 use super::generators::Percentiles;
 use super::release::Release;
@@ -13,7 +13,7 @@ pub struct Line {
     pub reported: Result<Percentiles, String>,
     /// From the plan and the schedule of the stalls.
     pub truth: Percentiles,
-    /// The sink's own record: from the arrival to the send of the answer.
+    /// The sink's own record: from the arrival to the send of the response.
     pub served: Percentiles,
 }
 
@@ -87,7 +87,7 @@ pub fn time(ns: Option<u64>) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// What was said minus what is true, absolute and as a share of what is true.
+/// Reported minus true value, absolute and as a share of the true value.
 fn error(said: Option<u64>, truth: Option<u64>) -> String {
     let (Some(said), Some(truth)) = (said, truth) else { return "-".to_owned() };
     let sign = if said < truth { '-' } else { '+' };

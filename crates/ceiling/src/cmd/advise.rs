@@ -1,6 +1,6 @@
 //! `ceiling advise RUN`: what to try next, and `--calibration`: how often such advice was right.
 
-use super::show;
+use super::runs;
 use crate::exit::{Code, Failure};
 use crate::rerun;
 use crate::screen::style;
@@ -19,7 +19,7 @@ use plan::{Colour, Runs};
 use std::fs;
 use std::path::Path;
 use toml::{Table, Value};
-use tune::{Asked, Host};
+use tune::{Host, RunCommands};
 
 /// Ranks every knob by what a run says of it: which is predicted to move the rate and by how much,
 /// which was measured too little for, and which cannot matter now. Changes nothing.
@@ -28,11 +28,11 @@ use tune::{Asked, Host};
 Exit codes: 0 advice was given, 4 the run is not a valid measurement.
 
 Examples:
-  ceiling advise 20260101T120000-0000002a
-  ceiling advise 20260101T120000-0000002a --plan rps.toml
+  ceiling advise last
+  ceiling advise last --plan rps.toml
   ceiling advise --calibration")]
 pub struct Advise {
-    /// A run by id, its directory, or a record written with --json
+    /// last, an id or its beginning (ceiling runs), a directory, or a record written with --json
     #[arg(required_unless_present = "calibration")]
     run: Option<RunPath>,
 
@@ -63,8 +63,7 @@ pub fn run(command: Advise) -> Result<Code, Failure> {
     let Some(asked) = command.run.as_ref().filter(|_| !command.calibration) else {
         return calibration(&command);
     };
-    let path = show::find(asked, command.runs.directory())?;
-    let run = store::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
+    let (path, run) = runs::read(asked, command.runs.directory())?;
     let ground = ground(&run, &path);
     let advice = advise(&run, asked, &ground)?;
     if let Some(file) = &command.plan {
@@ -108,7 +107,7 @@ fn advise(run: &Run, asked: &Path, ground: &Ground) -> Result<Advice, Failure> {
     }
     let mut advice = tune::advise(
         &judge::signals(run),
-        Asked {
+        RunCommands {
             run: &asked,
             command: &command,
             longer: &rerun::longer(&record.command),

@@ -1,6 +1,6 @@
 //! `ceiling compare A B`: two stored runs side by side.
 
-use super::show::find;
+use super::runs;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
 use crate::screen::style;
@@ -17,10 +17,11 @@ use report::Format;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  ceiling compare 20260101T120000-0000002a 20260101T120500-0000002b
+  ceiling compare last~1 last
   ceiling compare before/ after/ -o difference.html")]
 pub struct Compare {
-    /// The run to compare with: an id, a directory, or a record written with --json
+    /// The run to compare with: last~1, an id or its beginning, a directory, or a record written
+    /// with --json
     a: RunPath,
 
     /// The run that is compared
@@ -51,11 +52,9 @@ pub fn run(command: Compare) -> Result<Code, Failure> {
             path.display()
         )));
     }
-    let read = |asked: &RunPath| -> Result<Run, Failure> {
-        let path = find(asked, command.runs.directory())?;
-        store::read(&path).map_err(|error| Failure::Usage(error.to_string()))
-    };
-    let (a, b) = (read(&command.a)?, read(&command.b)?);
+    let read = |asked: &RunPath| Ok(runs::read(asked, command.runs.directory())?.1);
+    let (a, b): (Result<Run, Failure>, _) = (read(&command.a), read(&command.b));
+    let (a, b) = (a?, b?);
     let outputs = Outputs::open(&command.out)?;
     let compared = judge::compare::compare(&a.record, &b.record);
     let json = || report::json::json(&compared);

@@ -66,6 +66,16 @@ fn reference_page() -> String {
         let is_load = command.get_name() == "load";
         section(&mut text, command, if is_load { &[] } else { &load });
     }
+    text + &exit_codes()
+}
+
+/// The table of exit codes, which other programs depend on.
+fn exit_codes() -> String {
+    let mut text = "\n## Exit codes\n\nOf every command; 130, 5 and 4 go before 3.\n\n".to_string();
+    text += "| code | meaning |\n|---|---|\n";
+    for (code, meaning) in Code::ALL {
+        let _ = writeln!(text, "| {} | {meaning} |", code as u8);
+    }
     text
 }
 
@@ -148,6 +158,17 @@ mod tests {
     fn the_page_says_what_the_options_say() {
         let page = include_str!("../../../../docs/reference/cli.md");
         assert!(page == reference_page(), "stale: run `cargo xtask reference`");
+    }
+
+    #[test]
+    fn the_help_names_every_exit_code() {
+        let about = Cli::command().get_long_about().map(ToString::to_string).unwrap_or_default();
+        let (_, codes) = about.split_once("Exit codes: ").unwrap();
+        for (code, _) in Code::ALL {
+            assert!(codes.contains(&format!("{} ", code as u8)), "{code:?} in {codes}");
+        }
+        let numbers: Vec<u8> = Code::ALL.iter().map(|(code, _)| *code as u8).collect();
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 130], "other programs depend on these");
     }
 
     #[test]

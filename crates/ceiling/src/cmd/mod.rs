@@ -5,9 +5,11 @@ pub mod probe;
 pub mod advise;
 pub mod compare;
 pub mod run;
+pub mod runs;
 pub mod show;
 pub mod size;
 pub mod tune;
 
 pub mod completions;
+pub mod doctor;
 pub mod man;

@@ -1,5 +1,6 @@
 //! `ceiling run PLAN`: walks the cells of an experiment and draws them in one table.
 
+use crate::ci::Ci;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
 use crate::screen::style;
@@ -10,8 +11,9 @@ use lab::experiment::{self, Folder, Places, Progress, Ready};
 use model::experiment::{CellResult, Experiment, Fate, Kept as KeptPrediction, SCHEMA};
 use model::run::Run as Kept;
 use plan::values::{CellName, OutFile, PlanFile, ServersFile};
-use plan::{Cell, Colour, Plan, Runs, Targets};
+use plan::{Cell, CiOptions, Colour, Plan, Runs, Targets};
 use report::Format;
+use report::ci::{Report, markdown};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +42,8 @@ pub struct Run {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<CellName>,
 
-    /// The servers that a plan may start [default: targets/targets.toml above the plan]
+    /// The servers that a plan may start [default: targets/targets.toml above the plan]; a plan
+    /// whose servers run already (addr) needs none
     #[arg(long, alias = "targets-file", value_name = "FILE")]
     servers: Option<ServersFile>,
 
@@ -70,6 +73,9 @@ pub struct Run {
     quiet: bool,
 
     #[command(flatten)]
+    ci: CiOptions,
+
+    #[command(flatten)]
     colour: Colour,
 
     #[command(flatten)]
@@ -77,12 +83,17 @@ pub struct Run {
 }
 
 pub fn run(command: Run) -> Result<Code, Failure> {
+    let text = read(&command.plan)?;
     let list = match &command.servers {
-        Some(list) => list.0.clone(),
-        None => experiment::list_above(&command.plan).map_err(Failure::Usage)?,
+        Some(list) => Ok(list.0.clone()),
+        None => experiment::list_above(&command.plan),
     };
-    let targets = Targets::parse(&read(&list)?).map_err(|error| wrong(&list, error))?;
-    let plan = Plan::parse(&read(&command.plan)?, &targets);
+    // A plan whose servers run already needs no list.
+    let targets = match &list {
+        Ok(list) => Targets::parse(&read(list)?).map_err(|error| wrong(list, error))?,
+        Err(why) => Targets::absent(why.clone()),
+    };
+    let plan = Plan::parse(&text, &targets);
     let mut plan = plan.map_err(|error| wrong(&command.plan, error))?;
     let only: Vec<&str> = command.only.iter().map(|name| name.as_str()).collect();
     plan.choose(&only)?;
@@ -98,13 +109,13 @@ pub fn run(command: Run) -> Result<Code, Failure> {
         return Ok(Code::Good);
     }
     refuse_formats(&command.out)?;
-    let outputs = Outputs::open(&command.out)?;
+    let (outputs, ci) = (Outputs::open(&command.out)?, Ci::open(&command.ci)?);
     let directory = command.runs.directory().ok_or_else(|| {
         Failure::Usage("--runs none: an experiment is kept; for example --runs out/runs".into())
     })?;
     let stop = signals::stop_flag()?;
     let folder = Folder::make(&directory, &command.plan).map_err(Failure::File)?;
-    let places = folder.places(&list).map_err(Failure::File)?;
+    let places = folder.places(list.as_deref().ok()).map_err(Failure::File)?;
     let experiment = conduct(&command, &plan, &targets, &places, &folder, &stop)?;
     let runs: Vec<Option<Kept>> =
         experiment.cells.iter().map(|cell| kept(cell, &folder.runs())).collect();
@@ -124,6 +135,8 @@ pub fn run(command: Run) -> Result<Code, Failure> {
         Format::Json => report::json::json(&experiment),
         _ => report::html_experiment(&experiment, &runs).into_bytes(),
     })?;
+    let report = Report::of_experiment(&experiment, &runs);
+    ci.write(&report, &markdown::of_experiment(&experiment, &report))?;
     if !command.quiet {
         eprintln!("ceiling: kept in {}", folder.path.display());
     }

@@ -1,24 +1,26 @@
 //! `ceiling show RUN..`: draws stored runs again.
 
+use super::runs;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
 use crate::screen::{detail, style};
 use crate::session;
 use clap::Args;
-use model::run::Run;
 use plan::values::{OutFile, RunPath};
 use plan::{Colour, Runs, Verbosity};
 use report::{Detail, Format};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 /// Draws what was recorded; judges nothing anew.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  ceiling show 20260101T120000-0000002a -o report.html
-  ceiling show 20260101T120000-0000002a 20260101T120500-0000002b -o both.html")]
+  ceiling show last -o report.html
+  ceiling show last~1 last -o both.html
+  ceiling show 20260101T120000-0000002a")]
 pub struct Show {
-    /// A run by id, its directory, or a record written with --json; several are drawn side by side
+    /// last, last~1, an id or its beginning (ceiling runs), a directory, or a record written with
+    /// --json; several are drawn side by side
     #[arg(required = true)]
     run: Vec<RunPath>,
 
@@ -45,11 +47,9 @@ pub struct Show {
 }
 
 pub fn run(command: Show) -> Result<Code, Failure> {
-    let found = |asked: &RunPath| find(asked, command.runs.directory());
-    let paths = command.run.iter().map(found).collect::<Result<Vec<_>, _>>()?;
-    let [path] = &paths[..] else { return side_by_side(&paths, &command) };
-    refuse_empty_log(path, &command.out)?;
-    let run = read(path)?;
+    let [asked] = &command.run[..] else { return side_by_side(&command) };
+    let (path, run) = runs::read(asked, command.runs.directory())?;
+    refuse_empty_log(&path, &command.out)?;
     let outputs = Outputs::open(&command.out)?;
     let least = if command.latency { Detail::Latency } else { Detail::Summary };
     let detail = detail(&command.verbosity, least);
@@ -63,12 +63,8 @@ pub fn run(command: Show) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-fn read(path: &Path) -> Result<Run, Failure> {
-    store::read(path).map_err(|error| Failure::Usage(error.to_string()))
-}
-
 /// One page about several runs: what is a record or a table is of one run.
-fn side_by_side(paths: &[PathBuf], command: &Show) -> Result<Code, Failure> {
+fn side_by_side(command: &Show) -> Result<Code, Failure> {
     let other = command.out.iter().find(|path| Format::of(path.as_path()) != Ok(Format::Html));
     if command.json || other.is_some() {
         let flag = other.map_or("--json".to_string(), |path| format!("-o {}", path.display()));
@@ -77,30 +73,12 @@ fn side_by_side(paths: &[PathBuf], command: &Show) -> Result<Code, Failure> {
              example -o both.html"
         )));
     }
-    let runs = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    let read = |asked: &RunPath| Ok(runs::read(asked, command.runs.directory())?.1);
+    let runs = command.run.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
     let outputs = Outputs::open(&command.out)?;
     session::to_stdout(&report::text_beside(&runs, style(&command.colour)))?;
     outputs.write_bytes(&|_| report::html_beside(&runs).into_bytes())?;
     Ok(Code::Good)
-}
-
-/// Where a run is: a path as it stands, else an id below the directory of runs.
-pub(crate) fn find(asked: &Path, runs: Option<PathBuf>) -> Result<PathBuf, Failure> {
-    if asked.exists() {
-        return Ok(asked.to_path_buf());
-    }
-    let mut parts = asked.components();
-    let is_id = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
-    let below = match runs.filter(|_| is_id) {
-        Some(runs) if runs.join(asked).exists() => return Ok(runs.join(asked)),
-        Some(runs) => format!(", and no run of this id is in {} (--runs)", runs.display()),
-        None => String::new(),
-    };
-    Err(Failure::Usage(format!(
-        "<RUN>: there is no directory or file '{}'{below}; for example ceiling show \
-         20260101T120000-0000002a",
-        asked.display()
-    )))
 }
 
 /// A histogram file of a lone record would hold nothing and look like a run without responses.
@@ -112,7 +90,7 @@ fn refuse_empty_log(path: &Path, out: &[OutFile]) -> Result<(), Failure> {
     let log = log.display();
     Err(Failure::Usage(format!(
         "-o {log}: {} is a lone record, which keeps no whole distributions; give the run \
-         directory instead, for example ceiling show 20260101T120000-0000002a -o {log}",
+         directory instead, for example ceiling show last -o {log}",
         path.display()
     )))
 }

@@ -1,6 +1,6 @@
 //! `ceiling size RUN --rate X`: how many client machines make the server the wall at a rate.
 
-use super::show;
+use super::runs;
 use crate::exit::{Code, Failure};
 use crate::session;
 use clap::Args;
@@ -13,9 +13,9 @@ use plan::values::{Count, Link, Part, Rate, RunPath};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  ceiling size 20260101T120000-0000002a --rate 5M --client-cpus 32 --link 25G")]
+  ceiling size last --rate 5M --client-cpus 32 --link 25G")]
 pub struct Size {
-    /// A run by id, its directory, or a record written with --json
+    /// last, an id or its beginning (ceiling runs), a directory, or a record written with --json
     run: RunPath,
 
     /// Requests per second to plan for, over all machines
@@ -43,8 +43,7 @@ pub struct Size {
 }
 
 pub fn run(command: Size) -> Result<Code, Failure> {
-    let path = show::find(&command.run, command.runs.directory())?;
-    let run = store::read(&path).map_err(|error| Failure::Usage(error.to_string()))?;
+    let (_, run) = runs::read(&command.run, command.runs.directory())?;
     let (cpus, link) = judge::size::defaults(&run.record.host);
     let wish = Wish {
         rate: command.rate.0,

@@ -10,7 +10,7 @@ use crate::exit::{Code, Failure};
 use crate::screen::style;
 use crate::session;
 use clap::{Args, Subcommand, ValueEnum};
-use model::tuning::{Order, Row};
+use model::tuning::{Row, TuneOrder};
 use plan::ProbeOptions;
 use plan::values::RunChoice;
 use plan::{Colour, Runs};
@@ -30,7 +30,7 @@ pub struct Tune {
 #[derive(Debug, Subcommand)]
 enum What {
     /// What would be changed, and what a run says it would do. Changes nothing.
-    Plan(Plan),
+    Plan(PlanCommand),
     /// Makes the changes of the plan: each in the journal first, then written, then read back.
     Apply(changes::Apply),
     /// What is changed by ceiling and not put back, and whether others changed it since.
@@ -56,7 +56,7 @@ Examples:
   ceiling tune plan
   ceiling tune plan --profile latency --device eth0 --cpus 0-3/4-7
   ceiling tune plan --only rps,rfs --run 20260101T120000-0000002a")]
-struct Plan {
+struct PlanCommand {
     #[command(flatten)]
     wish: WishOptions,
 
@@ -143,10 +143,10 @@ pub fn run(command: Tune) -> Result<Code, Failure> {
     }
 }
 
-fn show_plan(command: &Plan) -> Result<Code, Failure> {
+fn show_plan(command: &PlanCommand) -> Result<Code, Failure> {
     let signals =
         wish::signals(command.run.as_ref().map(|run| run.as_path()), command.runs.directory())?;
-    let order = Order::Plan { wanted: command.wish.wanted() };
+    let order = TuneOrder::Plan { wanted: command.wish.wanted() };
     let rows: Vec<Row> = match far::order(&command.probe, order)? {
         Some(response) => far::predicted(far::all_well(response)?.rows, signals.as_ref()),
         None => {

@@ -57,8 +57,8 @@ impl Limited {
     }
 
     /// Loads until an experiment has changed something of the server, which stays so: the run is
-    /// stopped then, and goes on with SIGCONT. A run that others disturb is no measurement and makes
-    /// no experiments; another is made then.
+    /// stopped then, and goes on with SIGCONT. A run that others disturb is no measurement and
+    /// makes no experiments; another is made then.
     pub fn begin_until_touched(&self) -> Child {
         let before = self.touched();
         for _ in 0..5 {

@@ -354,7 +354,7 @@ fn ctrl_c_in_a_tuned_cell_puts_the_knob_back_and_keeps_what_was_measured() {
         assert_eq!(fates.collect::<Vec<_>>(), ["reverted"], "{first:#}");
         // Nobody but the run was told; it told the generator.
         let why = first["fate"]["why"].as_str().unwrap();
-        assert!(why.starts_with("interrupted; what was measured is run"), "{first:#}");
+        assert!(why.starts_with("interrupted; the part measured so far is run"), "{first:#}");
         let status = inside(&namespace, &folder, &["tune", "status"]);
         assert!(status.stdout.contains("Nothing is changed"), "{}", status.stdout);
     }

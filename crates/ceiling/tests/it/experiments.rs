@@ -1,6 +1,6 @@
 //! Plans of the repository, and what becomes of cells whose servers fail.
 
-use crate::harness::{ceiling, root, targets_file, turn};
+use crate::harness::{Server, ceiling, root, run, targets_file, turn};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -42,6 +42,23 @@ fn all_plans() -> Vec<PathBuf> {
     let files = folders.flat_map(|folder| fs::read_dir(folder).unwrap());
     let files = files.map(|entry| entry.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|suffix| suffix == "toml")).collect()
+}
+
+#[test]
+fn a_plan_that_starts_nothing_needs_no_list_of_servers() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let folder = Folder::new("addr-only");
+    let load = "load = { command = \"load\", requests = 200, connections = 2 }";
+    let plan = folder.plan(&format!("server = {{ addr = \"127.0.0.1:{}\" }}\n{load}", server.port));
+    let runs = folder.runs();
+    let said = run(&["run", &plan, "--trust", "--runs", &runs]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let named = folder.plan(&format!("server = {{ target = \"sink\" }}\n{load}"));
+    let said = run(&["run", &named, "--runs", &runs]);
+    assert_eq!(said.code, 2);
+    assert!(said.stderr.contains("there is no targets/targets.toml above"), "{}", said.stderr);
+    assert!(said.stderr.contains("--servers"), "{}", said.stderr);
 }
 
 #[test]

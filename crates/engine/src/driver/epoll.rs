@@ -5,7 +5,7 @@
 //!
 //! Hot: runs for every request.
 
-use super::{Ahead, Buffer, Carrier, Driver, End, Event, Sending, SlotId, Source};
+use super::{Ahead, Buffer, Carrier, Driver, End, Event, SendBytes, Sending, SlotId};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
 use std::io;
@@ -33,7 +33,7 @@ struct Connection {
     is_open: bool,
     /// Bytes not yet taken by the kernel, and where they lie.
     unsent: Range<usize>,
-    source: Source,
+    source: SendBytes,
     outbox: Vec<u8>,
 }
 
@@ -71,7 +71,7 @@ impl Epoll {
             generation: 0,
             is_open: false,
             unsent: 0..0,
-            source: Source::Tape,
+            source: SendBytes::Tape,
             outbox: Vec::new(),
         };
         Ok(Self {
@@ -114,8 +114,8 @@ impl Epoll {
         let connection = &mut self.connections[slot as usize];
         let Some(socket) = &connection.socket else { return Sending::Done };
         let bytes = match connection.source {
-            Source::Tape => self.tape.bytes(),
-            Source::Outbox => &connection.outbox,
+            SendBytes::Tape => self.tape.bytes(),
+            SendBytes::Outbox => &connection.outbox,
         };
         let bytes = &bytes[connection.unsent.start..connection.unsent.end];
         // An error shows when the socket is read; until then the send stays under way.
@@ -123,7 +123,7 @@ impl Epoll {
         if !connection.unsent.is_empty() {
             return Sending::Underway;
         }
-        if connection.source == Source::Outbox {
+        if connection.source == SendBytes::Outbox {
             connection.outbox.clear();
         }
         Sending::Done
@@ -229,7 +229,7 @@ impl Driver for Epoll {
     #[inline]
     fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
         let connection = &mut self.connections[slot as usize];
-        (connection.unsent, connection.source) = (span, Source::Tape);
+        (connection.unsent, connection.source) = (span, SendBytes::Tape);
         self.push(slot)
     }
 
@@ -288,7 +288,7 @@ impl Carrier for Epoll {
     #[inline]
     fn send_outbox(&mut self, slot: SlotId) -> Sending {
         let connection = &mut self.connections[slot as usize];
-        (connection.unsent, connection.source) = (0..connection.outbox.len(), Source::Outbox);
+        (connection.unsent, connection.source) = (0..connection.outbox.len(), SendBytes::Outbox);
         self.push(slot)
     }
 

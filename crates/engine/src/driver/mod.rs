@@ -154,7 +154,7 @@ pub trait Driver {
 
 /// Where the bytes of a send lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum SendBytes {
     /// On the tape.
     Tape,
     /// In the slot's outbox.

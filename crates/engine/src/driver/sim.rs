@@ -70,12 +70,12 @@ pub struct Stalls {
     /// How long each takes, nanoseconds.
     pub length_ns: u64,
     /// What it strikes.
-    pub during: Held,
+    pub during: StallPoint,
 }
 
 /// What a stall strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum StallPoint {
     /// The worker's own turn: the next send takes that long.
     Turn,
     /// A wait, which ends that much too late.
@@ -171,7 +171,7 @@ impl Sim {
     }
 
     /// Time passes in which the generator is held up, if it is the turn for that.
-    fn hold_up(&mut self, during: Held) {
+    fn hold_up(&mut self, during: StallPoint) {
         let Some(stalls) = self.faults.stalls.filter(|stalls| stalls.during == during) else {
             return;
         };
@@ -340,7 +340,7 @@ impl Driver for Sim {
     }
 
     fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
-        self.hold_up(Held::Turn);
+        self.hold_up(StallPoint::Turn);
         let faults = self.faults;
         let count = u64::from(self.tape.count(&span));
         if self.strikes(faults.partial_send) {
@@ -361,7 +361,7 @@ impl Driver for Sim {
         self.now_ns += TURN_NS;
         let next_ns = self.arranged.peek().map_or(u64::MAX, |Reverse(next)| next.0);
         self.now_ns = self.now_ns.max(next_ns.min(until_ns));
-        self.hold_up(Held::Wait);
+        self.hold_up(StallPoint::Wait);
         while let Some(Reverse((at_ns, _, slot, generation, index))) = self.arranged.peek().copied()
         {
             if at_ns > self.now_ns {

@@ -15,7 +15,7 @@ use model::tls::{TlsCause, TlsTally};
 use std::ops::Range;
 use std::sync::Arc;
 use wire::tape::Tape;
-use wire::tls::{Client, Failure, Recipe, Session};
+use wire::tls::{Client, Failure, Recipe, TlsSession};
 
 /// Plain bytes given to the worker at once.
 const PLAIN_BYTES: usize = 64 * 1024;
@@ -25,7 +25,7 @@ const PORTION_BYTES: usize = 64 * 1024;
 /// One slot.
 struct Secured {
     /// From the connection on.
-    session: Option<Box<Session>>,
+    session: Option<Box<TlsSession>>,
     /// When the connection was established.
     connected_ns: u64,
     /// Bytes of the tape that are not yet encrypted.

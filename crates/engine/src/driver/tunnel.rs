@@ -9,11 +9,11 @@ use model::tick::{ErrorClass, Tick};
 use model::tls::TlsTally;
 use std::ops::Range;
 use std::sync::Arc;
-use wire::tunnel::{Response, response};
+use wire::tunnel::{ProxyResponse, response};
 
 /// Where a slot stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum TunnelState {
     /// Not connected to the proxy.
     Closed,
     /// The request is not yet in the kernel's hands.
@@ -25,7 +25,7 @@ enum Stage {
 }
 
 struct Passage {
-    stage: Stage,
+    stage: TunnelState,
     /// What the proxy has answered so far.
     head: Vec<u8>,
 }
@@ -41,7 +41,7 @@ pub struct Tunnel<D> {
 impl<D: Carrier> Tunnel<D> {
     /// Around `inner`, with the request that asks for a tunnel.
     pub fn new(inner: D, request: &Arc<[u8]>, slots: u32) -> Self {
-        let closed = || Passage { stage: Stage::Closed, head: Vec::new() };
+        let closed = || Passage { stage: TunnelState::Closed, head: Vec::new() };
         Self {
             inner,
             request: Arc::clone(request),
@@ -56,14 +56,14 @@ impl<D: Carrier> Tunnel<D> {
         let passage = &mut self.passages[slot as usize];
         passage.head.clear();
         passage.stage = match self.inner.send_outbox(slot) {
-            Sending::Done => Stage::Asked,
-            Sending::Underway => Stage::Asking,
+            Sending::Done => TunnelState::Asked,
+            Sending::Underway => TunnelState::Asking,
         };
         None
     }
 
     fn asked(&mut self, slot: SlotId, at_ns: u64) -> Option<Event> {
-        self.passages[slot as usize].stage = Stage::Asked;
+        self.passages[slot as usize].stage = TunnelState::Asked;
         self.judge(slot, at_ns)
     }
 
@@ -78,14 +78,14 @@ impl<D: Carrier> Tunnel<D> {
     fn judge(&mut self, slot: SlotId, at_ns: u64) -> Option<Event> {
         let passage = &mut self.passages[slot as usize];
         let status = match response(&passage.head) {
-            Response::Partial => return None,
-            Response::Open if passage.stage == Stage::Asking => return None,
-            Response::Open => {
-                passage.stage = Stage::Through;
+            ProxyResponse::Partial => return None,
+            ProxyResponse::Open if passage.stage == TunnelState::Asking => return None,
+            ProxyResponse::Open => {
+                passage.stage = TunnelState::Through;
                 return Some(Event::Opened { slot, at_ns });
             }
-            Response::Refused(status) => status,
-            Response::Malformed => 0,
+            ProxyResponse::Refused(status) => status,
+            ProxyResponse::Malformed => 0,
         };
         self.tally.refused += 1;
         self.tally.refused_status = status;
@@ -93,7 +93,7 @@ impl<D: Carrier> Tunnel<D> {
     }
 
     fn fail(&mut self, slot: SlotId, at_ns: u64) -> Event {
-        self.passages[slot as usize].stage = Stage::Through;
+        self.passages[slot as usize].stage = TunnelState::Through;
         Event::OpenFailed { slot, class: ErrorClass::Connect, at_ns }
     }
 
@@ -105,7 +105,7 @@ impl<D: Carrier> Tunnel<D> {
         | Event::Sent { slot, .. }
         | Event::Received { slot, .. }
         | Event::Ended { slot, .. }) = event;
-        if self.passages[slot as usize].stage == Stage::Through {
+        if self.passages[slot as usize].stage == TunnelState::Through {
             return Some(event);
         }
         match event {
@@ -143,7 +143,7 @@ impl<D: Carrier> Driver for Tunnel<D> {
     }
 
     fn close(&mut self, slot: SlotId) {
-        self.passages[slot as usize].stage = Stage::Closed;
+        self.passages[slot as usize].stage = TunnelState::Closed;
         self.inner.close(slot);
     }
 

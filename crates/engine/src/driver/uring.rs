@@ -10,7 +10,7 @@
 //!
 //! Hot: runs for every request.
 
-use super::{Ahead, Buffer, Carrier, Driver, End, Event, Sending, SlotId, Source};
+use super::{Ahead, Buffer, Carrier, Driver, End, Event, SendBytes, Sending, SlotId};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
 use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, TimeoutFlags, Timespec};
@@ -77,7 +77,7 @@ impl Operation {
 
 /// What stands in the ring's table for a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Link {
+enum TableSlot {
     /// Nothing.
     None,
     /// A socket that is connecting.
@@ -89,12 +89,12 @@ enum Link {
 }
 
 struct Connection {
-    link: Link,
+    link: TableSlot,
     /// Counts the sockets of a slot (24 bits), to tell completions of an old one.
     generation: u32,
     /// Bytes of the send under way whose completion is awaited, and where they lie.
     sending: Range<usize>,
-    source: Source,
+    source: SendBytes,
     outbox: Vec<u8>,
     /// What is being sent is the last on this connection, and may end after its close.
     is_parting: bool,
@@ -150,10 +150,10 @@ impl Uring {
         let count = slots.next_power_of_two().clamp(BUFFERS_MIN.into(), BUFFERS_MAX.into());
         let buffers = SharedBuffers::new(&submitter, count as u16)?;
         let closed = || Connection {
-            link: Link::None,
+            link: TableSlot::None,
             generation: 0,
             sending: 0..0,
-            source: Source::Tape,
+            source: SendBytes::Tape,
             outbox: Vec::new(),
             is_parting: false,
             is_starved: false,
@@ -185,7 +185,7 @@ impl Uring {
         drop(socket);
         let (pointer, length) = (route.to.as_ptr(), route.to.length());
         let connection = &mut self.connections[slot as usize];
-        connection.link = Link::Connecting;
+        connection.link = TableSlot::Connecting;
         let tag = Operation::Connect.tag(slot, connection.generation);
         let connect = opcode::Connect::new(Fixed(slot), pointer, length).build().user_data(tag);
         self.push(connect);
@@ -277,8 +277,8 @@ impl Uring {
     fn push_send(&mut self, slot: SlotId, flags: squeue::Flags) {
         let connection = &self.connections[slot as usize];
         let bytes = match connection.source {
-            Source::Tape => self.tape.bytes(),
-            Source::Outbox => &connection.outbox,
+            SendBytes::Tape => self.tape.bytes(),
+            SendBytes::Outbox => &connection.outbox,
         };
         let bytes = &bytes[connection.sending.start..connection.sending.end];
         let tag = Operation::Send.tag(slot, connection.generation);
@@ -342,7 +342,7 @@ impl Uring {
         if result < 0 {
             return Event::OpenFailed { slot, class: sys::attempt_class(-result), at_ns };
         }
-        self.connections[slot as usize].link = Link::Connected;
+        self.connections[slot as usize].link = TableSlot::Connected;
         self.receive(slot);
         Event::Opened { slot, at_ns }
     }
@@ -371,12 +371,12 @@ impl Uring {
         let connection = &mut self.connections[slot as usize];
         if result < 0 {
             // The receive tells how the connection ended.
-            connection.source = Source::Tape;
+            connection.source = SendBytes::Tape;
             return None;
         }
         connection.sending.start += result as usize;
         if connection.sending.is_empty() {
-            if connection.source == Source::Outbox {
+            if connection.source == SendBytes::Outbox {
                 connection.outbox.clear();
             }
             return Some(Event::Sent { slot, at_ns: self.woken_ns });
@@ -388,12 +388,12 @@ impl Uring {
     /// Empties the outbox of a slot that closes. While the kernel may read it, it is kept.
     fn part_with_outbox(&mut self, slot: SlotId) {
         let connection = &mut self.connections[slot as usize];
-        if connection.source == Source::Outbox && !connection.sending.is_empty() {
+        if connection.source == SendBytes::Outbox && !connection.sending.is_empty() {
             let tag = Operation::Send.tag(slot, connection.generation);
             self.orphans.push((tag, std::mem::take(&mut connection.outbox)));
         }
         connection.outbox.clear();
-        connection.source = Source::Tape;
+        connection.source = SendBytes::Tape;
     }
 
     fn event_of(&mut self, completion: &cqueue::Entry) -> Option<Event> {
@@ -437,8 +437,8 @@ impl Uring {
     fn vacate(&mut self) {
         while let Some(slot) = self.vacated.pop() {
             let connection = &mut self.connections[slot as usize];
-            if connection.link == Link::Vacated {
-                connection.link = Link::None;
+            if connection.link == TableSlot::Vacated {
+                connection.link = TableSlot::None;
                 let close = opcode::Close::new(Fixed(slot)).build();
                 let tag = Operation::Close.tag(slot, 0);
                 self.push(close.flags(squeue::Flags::SKIP_SUCCESS).user_data(tag));
@@ -473,7 +473,7 @@ impl Driver for Uring {
     fn send(&mut self, slot: SlotId, span: Range<usize>, ahead: Ahead) -> Sending {
         let is_quiet = ahead == Ahead::Nothing && span.len() <= QUIET_BYTES_MAX;
         let connection = &mut self.connections[slot as usize];
-        (connection.sending, connection.source) = (span, Source::Tape);
+        (connection.sending, connection.source) = (span, SendBytes::Tape);
         let flags = if is_quiet { squeue::Flags::SKIP_SUCCESS } else { squeue::Flags::empty() };
         self.push_send(slot, flags);
         if is_quiet {
@@ -488,15 +488,15 @@ impl Driver for Uring {
         // Operations hold the socket. They are ended, and their completions known as old by their
         // generation.
         match self.connections[slot as usize].link {
-            Link::Connecting => self.cancel(Operation::Connect, slot),
-            Link::Connected => {
+            TableSlot::Connecting => self.cancel(Operation::Connect, slot),
+            TableSlot::Connected => {
                 self.cancel(Operation::Receive, slot);
                 let is_sending = !self.connections[slot as usize].sending.is_empty();
                 if is_sending && !self.connections[slot as usize].is_parting {
                     self.cancel(Operation::Send, slot);
                 }
             }
-            Link::None | Link::Vacated => {}
+            TableSlot::None | TableSlot::Vacated => {}
         }
         self.part_with_outbox(slot);
         let connection = &mut self.connections[slot as usize];
@@ -504,8 +504,8 @@ impl Driver for Uring {
         connection.sending = 0..0;
         connection.is_starved = false;
         connection.is_parting = false;
-        if matches!(connection.link, Link::Connecting | Link::Connected) {
-            connection.link = Link::Vacated;
+        if matches!(connection.link, TableSlot::Connecting | TableSlot::Connected) {
+            connection.link = TableSlot::Vacated;
             self.vacated.push(slot);
         }
     }
@@ -556,15 +556,15 @@ impl Carrier for Uring {
     #[inline]
     fn send_outbox(&mut self, slot: SlotId) -> Sending {
         let connection = &mut self.connections[slot as usize];
-        (connection.sending, connection.source) = (0..connection.outbox.len(), Source::Outbox);
+        (connection.sending, connection.source) = (0..connection.outbox.len(), SendBytes::Outbox);
         self.push_send(slot, squeue::Flags::empty());
         Sending::Underway
     }
 
     fn farewell(&mut self, slot: SlotId) {
         let connection = &mut self.connections[slot as usize];
-        let is_underway = connection.source == Source::Outbox && !connection.sending.is_empty();
-        if connection.link != Link::Connected || is_underway || connection.outbox.is_empty() {
+        let is_underway = connection.source == SendBytes::Outbox && !connection.sending.is_empty();
+        if connection.link != TableSlot::Connected || is_underway || connection.outbox.is_empty() {
             return;
         }
         connection.is_parting = true;

@@ -16,7 +16,7 @@ const CONDUCTOR: f64 = 0.02;
 
 /// What a host is like. Workers and the server's threads have a CPU each.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Host {
+pub struct HostModel {
     /// Whether the server is on it and watched.
     pub has_server: bool,
     /// What the states of a CPU add up to, as a share of the time that passed: 1 where each
@@ -28,13 +28,13 @@ pub struct Host {
     pub steal: f64,
 }
 
-impl Default for Host {
+impl Default for HostModel {
     fn default() -> Self {
         Self { has_server: true, accounted: 1.0, samples: false, steal: 0.0 }
     }
 }
 
-impl Host {
+impl HostModel {
     /// Facts of it, with so many workers and threads of the server.
     pub fn facts(&self, cpus: u32, quota_ns: Option<u64>) -> HostFacts {
         let online: Vec<u32> = (0..cpus).collect();

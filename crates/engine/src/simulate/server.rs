@@ -168,7 +168,7 @@ impl Server {
 
 /// What became of a request, as the server knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum RequestFate {
     /// It is still there.
     Pending,
     /// It was answered with this status.
@@ -189,7 +189,7 @@ pub struct Entry {
     /// When the worker took it; 0 when it never did.
     pub taken_ns: u64,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: RequestFate,
 }
 
 /// A connection of one worker, and which of those that had its number.
@@ -218,7 +218,7 @@ pub(super) enum Delivery {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum JobStep {
     Connect(End),
     Arrive(End, u32),
     /// A server is done with the request it has.
@@ -230,7 +230,7 @@ enum Step {
 }
 
 #[derive(Debug, Default, Clone)]
-struct Connection {
+struct AcceptedConnection {
     generation: u32,
     is_open: bool,
     responses: u32,
@@ -258,8 +258,8 @@ pub(super) struct Serving {
     speed: f64,
     random: Random,
     steps: BinaryHeap<Reverse<(u64, u64)>>,
-    planned: Vec<Step>,
-    connections: Vec<Vec<Connection>>,
+    planned: Vec<JobStep>,
+    connections: Vec<Vec<AcceptedConnection>>,
     queues: Vec<VecDeque<Job>>,
     at_work: Vec<Option<(Job, u64)>>,
     /// Requests in it.
@@ -304,7 +304,7 @@ impl Serving {
             plan,
         };
         if let Some(dies_ns) = serving.plan.dies_ns {
-            serving.plan_step(dies_ns, Step::Die);
+            serving.plan_step(dies_ns, JobStep::Die);
         }
         serving
     }
@@ -324,34 +324,34 @@ impl Serving {
         self.steps.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns)
     }
 
-    fn plan_step(&mut self, at_ns: u64, step: Step) {
+    fn plan_step(&mut self, at_ns: u64, step: JobStep) {
         self.steps.push(Reverse((at_ns, self.planned.len() as u64)));
         self.planned.push(step);
     }
 
-    fn connection(&mut self, end: End) -> &mut Connection {
+    fn connection(&mut self, end: End) -> &mut AcceptedConnection {
         let (worker, slot) = (end.worker as usize, end.slot as usize);
         if self.connections.len() <= worker {
             self.connections.resize_with(worker + 1, Vec::new);
         }
         let slots = &mut self.connections[worker];
         if slots.len() <= slot {
-            slots.resize_with(slot + 1, Connection::default);
+            slots.resize_with(slot + 1, AcceptedConnection::default);
         }
         &mut slots[slot]
     }
 
     /// A worker connects.
     pub fn connect(&mut self, now_ns: u64, end: End) {
-        self.plan_step(now_ns + self.plan.path_ns, Step::Connect(end));
+        self.plan_step(now_ns + self.plan.path_ns, JobStep::Connect(end));
     }
 
     /// A worker sends a request; the number of its entry.
     pub fn send(&mut self, now_ns: u64, end: End) -> u32 {
-        let (from, fate) = ((end.worker, end.slot), Fate::Pending);
+        let (from, fate) = ((end.worker, end.slot), RequestFate::Pending);
         let entry = self.account.len() as u32;
         self.account.push(Entry { from, sent_ns: now_ns, back_ns: 0, taken_ns: 0, fate });
-        self.plan_step(now_ns + self.plan.path_ns, Step::Arrive(end, entry));
+        self.plan_step(now_ns + self.plan.path_ns, JobStep::Arrive(end, entry));
         entry
     }
 
@@ -359,13 +359,13 @@ impl Serving {
     pub fn step(&mut self) {
         let Some(Reverse((now_ns, index))) = self.steps.pop() else { return };
         match self.planned[index as usize] {
-            Step::Connect(end) => self.accept(now_ns, end),
-            Step::Arrive(end, entry) => self.arrive(now_ns, end, entry),
-            Step::Done(server) => self.done(now_ns, server),
-            Step::Least(version) if version == self.shared.version => self.done_shared(now_ns),
-            Step::Least(_) => {}
-            Step::GiveUp(end, entry) => self.give_up(now_ns, end, entry),
-            Step::Die => self.die(now_ns),
+            JobStep::Connect(end) => self.accept(now_ns, end),
+            JobStep::Arrive(end, entry) => self.arrive(now_ns, end, entry),
+            JobStep::Done(server) => self.done(now_ns, server),
+            JobStep::Least(version) if version == self.shared.version => self.done_shared(now_ns),
+            JobStep::Least(_) => {}
+            JobStep::GiveUp(end, entry) => self.give_up(now_ns, end, entry),
+            JobStep::Die => self.die(now_ns),
         }
     }
 
@@ -377,8 +377,11 @@ impl Serving {
         if self.is_dead {
             return self.deliver(now_ns, end, Delivery::Refused);
         }
-        *self.connection(end) =
-            Connection { generation: end.generation, is_open: true, ..Connection::default() };
+        *self.connection(end) = AcceptedConnection {
+            generation: end.generation,
+            is_open: true,
+            ..AcceptedConnection::default()
+        };
         self.deliver(now_ns, end, Delivery::Opened);
     }
 
@@ -390,7 +393,7 @@ impl Serving {
     fn arrive(&mut self, now_ns: u64, end: End, entry: u32) {
         self.first_ns.get_or_insert(now_ns);
         if self.is_dead || !self.is_current(end) {
-            self.account[entry as usize].fate = Fate::Reset;
+            self.account[entry as usize].fate = RequestFate::Reset;
             return self.deliver(now_ns, end, Delivery::Reset(Some(entry)));
         }
         let connection = self.connection(end);
@@ -414,7 +417,7 @@ impl Serving {
             return self.respond(now_ns, end, entry, status);
         }
         if let Some(gives_up_ns) = self.plan.gives_up_ns {
-            self.plan_step(now_ns + gives_up_ns, Step::GiveUp(end, entry));
+            self.plan_step(now_ns + gives_up_ns, JobStep::GiveUp(end, entry));
         }
         self.inside += 1;
         let work_ns = self.plan.service.draw(&mut self.random);
@@ -458,7 +461,7 @@ impl Serving {
         let Some(job) = self.queues[queue].pop_front() else { return };
         self.at_work[server] = Some((job, now_ns));
         let end_ns = self.end_of(now_ns, job.work_ns);
-        self.plan_step(end_ns, Step::Done(server as u32));
+        self.plan_step(end_ns, JobStep::Done(server as u32));
     }
 
     fn done(&mut self, now_ns: u64, server: u32) {
@@ -478,7 +481,7 @@ impl Serving {
             return;
         }
         if self.random.uniform() < self.plan.resets {
-            self.account[job.entry as usize].fate = Fate::Reset;
+            self.account[job.entry as usize].fate = RequestFate::Reset;
             self.account[job.entry as usize].back_ns = now_ns + self.plan.path_ns;
             self.connection(job.end).is_open = false;
             return self.deliver(now_ns, job.end, Delivery::Reset(Some(job.entry)));
@@ -502,7 +505,7 @@ impl Serving {
             self.deliver(at_ns, end, Delivery::Response { entry, status, nth, of, closes });
         }
         let kept = &mut self.account[entry as usize];
-        (kept.fate, kept.back_ns) = (Fate::Answered(status), at_ns + self.plan.path_ns);
+        (kept.fate, kept.back_ns) = (RequestFate::Answered(status), at_ns + self.plan.path_ns);
         if closes {
             self.connection(end).is_open = false;
             self.deliver(at_ns, end, Delivery::Closed);
@@ -529,7 +532,7 @@ impl Serving {
                     let entry = connection.at_work.take();
                     let end = End { worker, slot, generation: connection.generation };
                     if let Some(entry) = entry {
-                        self.account[entry as usize].fate = Fate::Reset;
+                        self.account[entry as usize].fate = RequestFate::Reset;
                     }
                     self.deliver(now_ns, end, Delivery::Reset(entry));
                 }
@@ -614,7 +617,7 @@ impl Serving {
         let Some(Reverse((until, _))) = self.shared.jobs.peek() else { return };
         let left = (*until as f64 / 1e3 - self.shared.given).max(0.0);
         let end_ns = self.end_of(now_ns, left / self.each());
-        self.plan_step(end_ns, Step::Least(self.shared.version));
+        self.plan_step(end_ns, JobStep::Least(self.shared.version));
     }
 
     fn done_shared(&mut self, now_ns: u64) {

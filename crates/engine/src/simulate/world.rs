@@ -7,7 +7,7 @@
 
 use super::driver::{Inbox, Post, Wired};
 use super::generator::{Generator, Pulse};
-use super::host::Host;
+use super::host::HostModel;
 use super::server::{Entry, Server, Serving};
 use crate::crew::Crew;
 use crate::job::{Job, share};
@@ -35,7 +35,7 @@ pub struct Plan {
     /// The generator.
     pub generator: Generator,
     /// The host of both.
-    pub host: Host,
+    pub host: HostModel,
     /// Seed of everything random.
     pub seed: u64,
 }

@@ -30,9 +30,9 @@ impl Witness for Books<'_> {
     }
 
     #[inline]
-    fn event(&mut self, event: sse::Event) {
+    fn event(&mut self, event: sse::StreamEvent) {
         // Servers count from 1; what is before the first must be a number too.
-        let event = sse::Event { seq: event.seq.filter(|seq| *seq > 0), ..event };
+        let event = sse::StreamEvent { seq: event.seq.filter(|seq| *seq > 0), ..event };
         let is_new = event.seq.is_none_or(|seq| self.last.is_none_or(|last| seq > last));
         match self.stage {
             Stage::Measure { .. } => self.measure(event, is_new),
@@ -55,7 +55,7 @@ impl Witness for Books<'_> {
 
 impl Books<'_> {
     #[inline]
-    fn measure(&mut self, event: sse::Event, is_new: bool) {
+    fn measure(&mut self, event: sse::StreamEvent, is_new: bool) {
         self.tick.measured.completed += 1;
         let events = &mut self.tick.events;
         if let Some(seq) = event.seq {

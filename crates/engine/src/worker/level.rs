@@ -156,10 +156,11 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.end_schedule();
         let tick = &mut self.recorder.tick;
         for slot in self.pool.all() {
-            let runs = self.flights.runs(slot).filter(|run| self.ledger.is_window(run.epoch));
-            for run in runs {
-                let waited_ns = now_ns.saturating_sub(run.planned_ns);
-                tick.at_least.record_n(waited_ns, u64::from(run.count));
+            let batches =
+                self.flights.batches(slot).filter(|batch| self.ledger.is_window(batch.epoch));
+            for batch in batches {
+                let waited_ns = now_ns.saturating_sub(batch.planned_ns);
+                tick.at_least.record_n(waited_ns, u64::from(batch.count));
             }
         }
         self.ledger.close(tick, now_ns);

@@ -15,7 +15,7 @@
 use super::{Cause, Requester, Worker};
 use crate::checks::Checks;
 use crate::driver::{Buffer, Driver, End, SlotId};
-use crate::flight::Run;
+use crate::flight::Batch;
 use crate::ledger::{Ledger, Stamp, Streak};
 use crate::samples::{Place, Samples};
 use crate::tally::{self, Tally};
@@ -27,7 +27,7 @@ use wire::session::Session;
 use wire::tape::Tape;
 
 /// What is sent, as far as its responses are concerned.
-trait Kind {
+trait SentKind {
     /// Whether responses have targets or checks.
     const IS_MIXED: bool;
 }
@@ -38,11 +38,11 @@ struct Plain;
 /// More than one target, or checks.
 struct Mixed;
 
-impl Kind for Plain {
+impl SentKind for Plain {
     const IS_MIXED: bool = false;
 }
 
-impl Kind for Mixed {
+impl SentKind for Mixed {
     const IS_MIXED: bool = true;
 }
 
@@ -65,7 +65,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     /// Takes all responses out of a buffer; says why when the connection is of no more use.
     #[inline]
-    fn read_responses<K: Kind>(
+    fn read_responses<K: SentKind>(
         &mut self,
         slot: SlotId,
         at_ns: u64,
@@ -92,14 +92,14 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     break;
                 }
             };
-            let Some(&(mut run)) = self.flights.of(slot, request) else {
+            let Some(&(mut batch)) = self.flights.of(slot, request) else {
                 // Dealt with behind the loop, which is the shorter for it.
                 break;
             };
             let landed;
-            (landed, cause) = books.read::<K>((slot, state), &mut run, &mut input, at_ns);
+            (landed, cause) = books.read::<K>((slot, state), &mut batch, &mut input, at_ns);
             state.responses += u64::from(landed);
-            self.flights.land(slot, request, landed, run.position);
+            self.flights.land(slot, request, landed, batch.position);
         }
         if cause.is_none() && !input.is_empty() {
             cause = unasked(input, &mut self.recorder.tick, self.pool.counts_mut());
@@ -115,12 +115,12 @@ impl<D: Driver, S: Session> Worker<D, S> {
         };
         let state = self.pool.state(slot);
         state.peer_ended = true;
-        let Some(&run) = self.flights.oldest(slot) else {
+        let Some(&batch) = self.flights.oldest(slot) else {
             return self.abandon(slot, Cause::Order, at_ns);
         };
         match state.session.end() {
             Ok(Some(response)) if end == End::Closed => {
-                self.flights.land(slot, Oldest, 1, self.tape.advance(run.position, 1));
+                self.flights.land(slot, Oldest, 1, self.tape.advance(batch.position, 1));
                 state.responses += 1;
                 let mut books = Books::<S> {
                     tape: &self.tape,
@@ -131,10 +131,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     samples: &mut self.samples,
                     tick: &mut self.recorder.tick,
                 };
-                let mut streak = books.ledger.streak(stamp_of(&run));
+                let mut streak = books.ledger.streak(stamp_of(&batch));
                 let place = (slot, state.responses - 1);
                 let read = (response, &[][..]);
-                state.served += books.book::<Mixed>(&mut streak, (place, at_ns), &run, read);
+                state.served += books.book::<Mixed>(&mut streak, (place, at_ns), &batch, read);
                 books.ledger.settle(books.tick, streak, at_ns);
                 self.abandon(slot, Cause::Order, at_ns);
             }
@@ -148,9 +148,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     /// The oldest request of a connection failed.
     fn fail_one(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
-        let Some(&run) = self.flights.oldest(slot) else { return };
-        self.flights.land(slot, Oldest, 1, self.tape.advance(run.position, 1));
-        self.fail(Run { count: 1, ..run }, class, at_ns);
+        let Some(&batch) = self.flights.oldest(slot) else { return };
+        self.flights.land(slot, Oldest, 1, self.tape.advance(batch.position, 1));
+        self.fail(Batch { count: 1, ..batch }, class, at_ns);
     }
 }
 
@@ -167,28 +167,28 @@ struct Books<'a, S: Session> {
 
 impl<S: Session> Books<'_, S> {
     /// Reads the responses to requests that were sent together, as far as they are here. Returns
-    /// how many, and why when the connection is of no more use; `run` goes on behind them.
+    /// how many, and why when the connection is of no more use; `batch` goes on behind them.
     // Measured: a call here costs an eighth of a request.
     #[inline(always)]
-    fn read<K: Kind>(
+    fn read<K: SentKind>(
         &mut self,
         (slot, state): (SlotId, &mut Requester<S>),
-        run: &mut Run,
+        batch: &mut Batch,
         input: &mut &[u8],
         at_ns: u64,
     ) -> (u32, Option<Cause>) {
-        let mut streak = self.ledger.streak(stamp_of(run));
+        let mut streak = self.ledger.streak(stamp_of(batch));
         let (mut landed, mut cause) = (0, None);
-        while landed < run.count && !input.is_empty() {
+        while landed < batch.count && !input.is_empty() {
             let before = *input;
-            match self.receive::<K>((slot, &mut state.session), input, run.position) {
+            match self.receive::<K>((slot, &mut state.session), input, batch.position) {
                 Ok(Some(response)) => {
                     let read = &before[..before.len() - input.len()];
                     let place = (slot, state.responses + u64::from(landed));
                     let read = (response, read);
-                    state.served += self.book::<K>(&mut streak, (place, at_ns), run, read);
+                    state.served += self.book::<K>(&mut streak, (place, at_ns), batch, read);
                     landed += 1;
-                    run.position = self.tape.advance(run.position, 1);
+                    batch.position = self.tape.advance(batch.position, 1);
                     if !response.reusable {
                         cause = Some(Cause::Order);
                         break;
@@ -213,7 +213,7 @@ impl<S: Session> Books<'_, S> {
 
     /// Lets a session receive the response to the request at `position`.
     #[inline(always)]
-    fn receive<K: Kind>(
+    fn receive<K: SentKind>(
         &mut self,
         (slot, session): (SlotId, &mut S),
         input: &mut &[u8],
@@ -227,31 +227,31 @@ impl<S: Session> Books<'_, S> {
         }
     }
 
-    /// Books the response to the first request of `run`, which `streak` is of, with the bytes of
+    /// Books the response to the first request of `batch`, which `streak` is of, with the bytes of
     /// it that came last. Returns 1 when it answers a measured request, else 0.
     #[inline]
-    fn book<K: Kind>(
+    fn book<K: SentKind>(
         &mut self,
         streak: &mut Streak,
         (place, at_ns): (Place, u64),
-        run: &Run,
+        batch: &Batch,
         (response, read): (Response, &[u8]),
     ) -> u64 {
         if !K::IS_MIXED {
             return match response.status {
                 200 => self.ledger.ok(streak, response),
                 status => {
-                    self.other((place, at_ns), run, (response, read), Fate::of_status(status))
+                    self.other((place, at_ns), batch, (response, read), Fate::of_status(status))
                 }
             };
         }
-        let fate = self.checks.verdict(place.0, run.position, response);
-        if self.tally.is_kept() && self.ledger.is_window(run.epoch) {
-            self.tally.response(run, at_ns, response, fate);
+        let fate = self.checks.verdict(place.0, batch.position, response);
+        if self.tally.is_kept() && self.ledger.is_window(batch.epoch) {
+            self.tally.response(batch, at_ns, response, fate);
         }
         match (fate, response.status) {
             (Fate::Good, 200) => self.ledger.ok(streak, response),
-            _ => self.other((place, at_ns), run, (response, read), fate),
+            _ => self.other((place, at_ns), batch, (response, read), fate),
         }
     }
 
@@ -260,7 +260,7 @@ impl<S: Session> Books<'_, S> {
     fn other(
         &mut self,
         (place, at_ns): (Place, u64),
-        run: &Run,
+        batch: &Batch,
         (response, read): (Response, &[u8]),
         fate: Fate,
     ) -> u64 {
@@ -272,9 +272,9 @@ impl<S: Session> Books<'_, S> {
             self.samples.catch(self.tick, (place, at_ns), (response, check), read);
         }
         if fate == Fate::Good {
-            return self.ledger.good(self.tick, at_ns, stamp_of(run), response);
+            return self.ledger.good(self.tick, at_ns, stamp_of(batch), response);
         }
-        self.ledger.bad(self.tick, at_ns, run.epoch, response, check)
+        self.ledger.bad(self.tick, at_ns, batch.epoch, response, check)
     }
 }
 
@@ -293,6 +293,6 @@ fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Opti
 }
 
 #[inline]
-fn stamp_of(run: &Run) -> Stamp {
-    Stamp { planned_ns: run.planned_ns, sent_ns: run.sent_ns, epoch: run.epoch }
+fn stamp_of(batch: &Batch) -> Stamp {
+    Stamp { planned_ns: batch.planned_ns, sent_ns: batch.sent_ns, epoch: batch.epoch }
 }

@@ -29,7 +29,7 @@ struct Framed;
 
 impl Session for Framed {
     const ALPN: &'static [u8] = b"framed";
-    const ORDER: session::Order = session::Order::Any;
+    const ORDER: session::ResponseOrder = session::ResponseOrder::Any;
     type Memory = ();
 
     fn capacity(&self) -> u32 {

@@ -12,7 +12,7 @@ use model::run::Point;
 use model::tick::ERROR_CLASSES;
 use model::units::show_bytes;
 
-const BOUND: &str = "at most 2 % apart, beside what failed requests explain";
+const BOUND: &str = "at most 2 % apart, not counting what failed requests explain";
 /// Mean responses that a request without a response may explain.
 const EXPLAINED: f64 = 2.0;
 
@@ -32,12 +32,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     if stray > 0 {
         why += &format!(", and {} that nothing had asked for", show_bytes(stray as f64));
     }
-    Checked {
-        ok: Some(apart <= 0.02),
-        measured: Some(apart * 100.0),
-        bound: BOUND.to_string(),
-        why,
-    }
+    Checked::share(apart, 0.02, BOUND, why)
 }
 
 /// Bytes that requests without a whole response may have read.

@@ -1,4 +1,4 @@
-//! Responses with a good status are what was asked for.
+//! Responses with a good status pass the run's checks.
 //!
 //! A login page with status 200 instead of the real response is fast and worthless. Responses that
 //! fail a check already count as failures and not in the rate. Many of them mean that the load did

@@ -15,9 +15,9 @@ pub fn check(case: &Case<'_>) -> Checked {
     let starved = could_serve.min(connections.opened).saturating_sub(connections.served);
     let why = match (unopened, starved) {
         (0, 0) => format!("all {} connections were opened and served", connections.asked),
-        (0, starved) => format!("{starved} connections never had a request answered"),
+        (0, starved) => format!("{starved} connections never got a response"),
         (unopened, starved) => format!(
-            "{unopened} of {} connections were not opened, {starved} more had nothing answered",
+            "{unopened} of {} connections were not opened, {starved} more never got a response",
             connections.asked
         ),
     };

@@ -26,7 +26,7 @@ pub fn check(case: &Case<'_>) -> Checked {
         format!("{lost} connections are neither closed nor open")
     } else {
         format!(
-            "{missing} requests without a fate, {unplanned} beside the plan, {misbooked} good \
+            "{missing} requests unaccounted for, {unplanned} outside of the plan, {misbooked} good \
              responses not booked as completed, {unexplained} failures without a reason, {divided} \
              not found among the targets"
         )

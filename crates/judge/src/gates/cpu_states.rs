@@ -20,8 +20,8 @@ use observe::{CpuShare, Observed};
 
 /// Least and most that precisely accounted states may add up to.
 const PRECISE: (f64, f64) = (0.90, 1.10);
-/// Share by which idle time may exceed the time passed, beside two ticks: the clock is read apart
-/// from the counters.
+/// Share by which idle time may exceed the time passed, on top of two ticks: the clock and the
+/// counters are not read at the same instant.
 const IDLE_OVER: f64 = 0.01;
 
 pub fn check(case: &Case<'_>) -> Checked {

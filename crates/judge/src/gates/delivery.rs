@@ -56,7 +56,7 @@ pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     if delivery.received + delivery.late + delivery.missing != delivery.meant {
         return None;
     }
-    let by = "the generator had no time left for the events that are missing".to_string();
+    let by = "the generator had no CPU time left for the missing events".to_string();
     Some(match figure {
         Figure::Delivery => Standing::Bounded { low: events.delivery_share?, high: Some(1.0), by },
         _ => Standing::Bounded { low: events.rate, high: None, by },
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_events_are_not_told_of_a_generator_without_time() {
+    fn missing_events_do_not_count_when_the_generator_has_no_time() {
         let mut fixture = Fixture::good();
         let check = |fixture: &Fixture| super::check(&fixture.case()).ok;
         assert_eq!(check(&fixture), None);

@@ -69,7 +69,8 @@ mod tests {
 
     #[test]
     fn a_window_that_began_empty_has_its_last_responses_after_it() {
-        // Three rounds of 8 x 0.2 s = a window of 0.6 s, of which the last is answered after it.
+        // Three rounds of 8 x 0.2 s = a window of 0.6 s, of which the last gets its response after
+        // it.
         let mut fixture = Fixture::good();
         let point = &mut fixture.point;
         point.service_ns.mean = Some(1_600_000_000);
@@ -107,7 +108,7 @@ mod tests {
         fixture.point.in_flight.mean = Some(16.0);
         assert_eq!(holds(&fixture), Some(false), "eight too many in flight");
         fixture.point.requests.unanswered = 8;
-        assert_eq!(holds(&fixture), Some(true), "they were never answered");
+        assert_eq!(holds(&fixture), Some(true), "they never got a response");
         fixture.point.rate *= 10.0;
         assert_eq!(holds(&fixture), Some(false), "nothing explains too high a rate");
     }

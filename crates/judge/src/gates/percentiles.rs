@@ -20,7 +20,7 @@ pub fn check(case: &Case<'_>) -> Checked {
         return Checked::unchecked(BOUND, "no request was sent");
     }
     if (requests.failed + requests.unanswered) * 2 >= requests.sent {
-        // Few responses are then no sign of a short measurement; the errors gate speaks.
+        // Few responses are then no sign of a short measurement; the errors gate reports them.
         return Checked::unchecked(BOUND, "half of the requests or more had no good response");
     }
     let named = [
@@ -50,8 +50,8 @@ pub fn check(case: &Case<'_>) -> Checked {
     }
 }
 
-/// Why a figure of latency is not there, and what is known of it all the same: it needs more
-/// responses, or it falls among the requests that had no good one.
+/// Why a latency figure is absent, and its known bound: it needs more responses, or its rank falls
+/// among the requests without a good response.
 pub fn absent(point: &Point, figure: Figure) -> Option<Standing> {
     let latency = &point.latency_ns;
     if latency.of(figure).is_some() || point.requests.sent == 0 {
@@ -88,8 +88,7 @@ fn quantile_of(figure: Figure) -> Option<f64> {
     })
 }
 
-/// Whether a lower bound in the place of what has no response makes a median, beside that of
-/// service.
+/// Whether a median exists when requests without a response count with their lower bound.
 fn is_known_from_below(point: &Point) -> bool {
     let at_least = point.latency_at_least_ns.as_ref().and_then(|latency| latency.p50);
     at_least.is_some() && point.service_ns.p50.is_some()

@@ -1,7 +1,7 @@
 //! In open loop, requests are sent when they are due.
 //!
 //! Latency counts from the planned instant, so a late generator adds its own delay to the server's
-//! latency. What a punctual generator would have measured lies between two figures: the latency
+//! latency. A punctual generator would have measured a latency between two figures: the latency
 //! from the planned instant, and a lower bound without the generator delay (see `model::punctual`).
 //! A percentile whose two figures agree within 5 % or 50 us is sound; for the others both are
 //! printed. One late request in a thousand therefore does not move the median. A request that
@@ -17,12 +17,12 @@ use model::standing::{Figure, LATENCIES, Standing};
 use model::units::show_ns;
 
 const BOUND: &str = "each percentile within 5 % or 50 us of what a punctual client would have seen";
-/// Share of a figure by which lateness may move it.
+/// Share of a figure by which generator delay may move it.
 const SHARE_MAX: f64 = 0.05;
 /// The same as a time, nanoseconds.
 const MOVED_MAX_NS: u64 = 50_000;
 
-/// A figure that the generator's lateness moved.
+/// A figure that the generator delay moved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Moved {
     /// Which one.
@@ -74,7 +74,7 @@ pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     Some(Standing::Bounded { low, high, by })
 }
 
-/// Every figure of latency that lateness moved.
+/// Every figure of latency that the generator delay moved.
 pub(crate) fn moved(point: &Point) -> impl Iterator<Item = Moved> {
     LATENCIES.into_iter().filter_map(|figure| {
         let known_ns = point.latency_ns.of(figure)?;
@@ -97,8 +97,8 @@ fn low_ns(point: &Point, figure: Figure, known_ns: u64) -> u64 {
     low_ns.min(known_ns)
 }
 
-/// The first figure that was asked for and that lateness moved: one of the objective, else the
-/// median or p99.
+/// The first figure that was asked for and that the generator delay moved: one of the objective,
+/// else the median or p99.
 pub(crate) fn moved_asked(case: &Case<'_>) -> Option<Moved> {
     let terms = case.trial.expect.as_ref().map(|expect| expect.terms()).unwrap_or_default();
     let named: Vec<Figure> = terms.iter().filter_map(|term| figure_of(term.figure)).collect();
@@ -115,8 +115,8 @@ fn figure_of(figure: objective::TermFigure) -> Option<Figure> {
     }
 }
 
-/// The highest percentile of the lateness that is known, up to p99.9; of very few requests the
-/// latest.
+/// The highest percentile of the generator delay that is known, up to p99.9; of very few requests
+/// the latest.
 fn highest(late: &Summary) -> Option<(&'static str, u64)> {
     let known = [
         ("p99.9", late.p99_9),

@@ -23,7 +23,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     let share = turn_ns / p50_ns.max(1) as f64;
     let (turn, p50) = (show_ns(turn_ns), show_ns(p50_ns as f64));
     let mut why = format!("a turn of the loop takes {turn} on average, p50 is {p50}");
-    // In open loop the gate `release` speaks about both kinds of lateness.
+    // In open loop the gate `release` covers both kinds of delay.
     let moved: Vec<_> = match case.is_open() {
         true => Vec::new(),
         false => release::moved(point).map(|moved| moved.figure.name()).collect(),
@@ -42,7 +42,7 @@ pub fn check(case: &Case<'_>) -> Checked {
 const TURN_MAX: f64 = 0.5;
 
 /// A request leaves up to a turn after its stamp and its response is stamped up to a turn late; and
-/// by what was unseen.
+/// by the time it was unseen.
 pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     let point = case.point;
     let value_ns = point.latency_ns.of(figure)? as f64;

@@ -1,8 +1,7 @@
 //! The rate did not change during the window.
 //!
 //! The mean over an unsteady window is still the mean over that window. The gate strikes only the
-//! claim that it is the ceiling, which then lies between the lowest and the highest half-second
-//! rate.
+//! claim that it is the ceiling, which is then between the lowest and the highest half-second rate.
 
 use super::Checked;
 use crate::case::Case;

@@ -23,12 +23,7 @@ pub fn check(case: &Case<'_>) -> Checked {
             subscribers.asked
         ),
     };
-    Checked {
-        ok: Some(share <= 0.001),
-        measured: Some(share * 100.0),
-        bound: BOUND.to_string(),
-        why,
-    }
+    Checked::share(share, 0.001, BOUND, why)
 }
 
 /// The audience was that of the streams that stayed.

@@ -29,7 +29,7 @@ fn hosts<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a Observed> {
     std::iter::once(case.observed).chain(case.observed.far.as_deref())
 }
 
-/// What was seen on them.
+/// The state that was seen on them.
 fn looks<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a TuningSeen> {
     hosts(case).filter_map(|observed| observed.tuning.as_ref())
 }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_as_written_holds_and_what_nobody_saw_is_not_known() {
+    fn values_as_written_hold_and_unread_ones_are_not_known() {
         let outcome = super::check(&seen(Vec::new()).case());
         assert_eq!((outcome.ok, outcome.measured), (Some(true), Some(0.0)));
         assert_eq!(outcome.why, "3 places as written, looked at 3 times");
@@ -184,7 +184,7 @@ mod tests {
         assert!(gates::is_broken(&fixture.point, GateId::Tuning));
         let why = super::check(&fixture.case()).why;
         assert!(why.contains("put back; it may be ceiling tune revert"), "{why}");
-        // The same without a word of those who look, in this window and in one after it.
+        // The same without a report from the watch, in this window and in a later one.
         for (looks, begun) in [([3, 3, 0], 3), ([0, 0, 0], 3), ([3, 3, 3], 0), ([3, 4, 4], 3)] {
             let mut fixture = of(looks.map(|places| look(places, Vec::new())));
             fixture.host.tuned = tuned(begun);

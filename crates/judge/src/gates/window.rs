@@ -17,7 +17,7 @@ const SHARE_GOOD: f64 = 0.10;
 
 pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
-    // From the send: what is not sent in the window has no edge to cross.
+    // From the send: a request that is not sent in the window has no edge to cross.
     let Some(mean_ns) = point.service_ns.mean else {
         return Checked::unchecked(BOUND, "no latency");
     };
@@ -31,12 +31,7 @@ pub fn check(case: &Case<'_>) -> Checked {
         let seconds = (longest_ns / SHARE_GOOD / 1e9).ceil();
         why += &format!("; ten times the latency would do: -d {seconds}");
     }
-    Checked {
-        ok: Some(share <= 0.20),
-        measured: Some(share * 100.0),
-        bound: BOUND.to_string(),
-        why,
-    }
+    Checked::share(share, 0.20, BOUND, why)
 }
 
 /// Requests in flight at the edges are counted or not by chance, at most all of them.

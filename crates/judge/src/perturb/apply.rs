@@ -113,12 +113,12 @@ fn contradictions(wall: Named, made: &[Perturbation]) -> String {
     found.collect::<Vec<_>>().join(", and ")
 }
 
-/// Doubt that an experiment has answered: a resource that the rate follows leaves none for others.
+/// Doubt that an experiment settles: when the rate follows one resource, no other limits it.
 const ANSWERED: &str = "is not known to have had slack";
 
 fn confirmed(mut verdict: Verdict) -> Verdict {
     verdict.against.retain(|what| !what.contains(ANSWERED));
-    // What is left speaks of something else, and nobody has explained it.
+    // The remaining evidence against it is about something else, and is unexplained.
     verdict.confidence = match verdict.against.is_empty() {
         true => Confidence::Confirmed,
         false => Confidence::Probable,
@@ -189,7 +189,7 @@ fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
             verdict.wall = Named::Wall(wall);
             verdict.name = wall.name().to_string();
             verdict.side = wall.side();
-            // The experiment is one family of evidence; what was against stays printed.
+            // The experiment is one family of evidence; the evidence against stays in the record.
             verdict.confidence = Confidence::Probable;
             set_kind(&mut verdict, wall.side());
         }
@@ -206,7 +206,7 @@ fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
     verdict
 }
 
-/// Still nothing is named: what does not limit is known all the same, and what was not tried.
+/// No wall is named; the verdict lists what was excluded and what was not tried.
 fn narrow(verdict: &mut Verdict, made: &[Perturbation]) {
     let stays = |group: &[Resource]| {
         made.iter().any(|one| group.contains(&one.resource) && response(one) == Says::DoesNotLimit)
@@ -225,7 +225,7 @@ fn narrow(verdict: &mut Verdict, made: &[Perturbation]) {
     }
 }
 
-/// Whether a rate is the ceiling of what was tested depends on the side of its wall.
+/// Whether a rate is the server's ceiling depends on the side of its wall.
 fn set_kind(verdict: &mut Verdict, side: Side) {
     if let Some(ceiling) = &mut verdict.ceiling {
         ceiling.kind = match side {

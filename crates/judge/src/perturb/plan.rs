@@ -20,30 +20,30 @@ const CUT: f64 = 0.8;
 const GROWTH: f64 = 1.25;
 /// Load of so many knees is halved instead: it is far beyond what fills the wall.
 const FAR_BEYOND: u64 = 4;
-/// Deepest pipelining that is asked for.
+/// Deepest pipelining that a plan uses.
 const DEPTH_MAX: u32 = 10_000;
 
 /// One experiment to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
-    /// What is made smaller or larger.
+    /// The resource that is made smaller or larger.
     pub resource: Resource,
     /// How.
-    pub change: Change,
+    pub change: BlockChange,
     /// In words, with figures.
     pub what: String,
     /// Capacity while changed over its base; nothing when only the blocks will tell.
     pub factor: Option<f64>,
 }
 
-/// What is done in the changed blocks.
+/// The change in the changed blocks.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum BlockChange {
     /// Another load.
     Load(Level),
     /// Another number of worker threads.
     Threads(u32),
-    /// This share of each of these CPUs is used up beside the workers.
+    /// This share of each of these CPUs is burnt while the workers run.
     Burn {
         /// Share, 0 to 1.
         share: f64,
@@ -69,13 +69,13 @@ pub enum Change {
 pub struct Facts {
     /// The load they are made at.
     pub level: Level,
-    /// Fewest requests in flight that reach the rate, when a ramp told.
+    /// Fewest requests in flight that reach the rate, from a ramp.
     pub knee_in_flight: Option<u64>,
     /// Worker threads.
     pub threads: u32,
     /// CPUs that the workers have for themselves: none when the server may run there too.
     pub burnable_cpus: Vec<u32>,
-    /// Most worker threads that have a CPU of their own.
+    /// Most worker threads that can each have their own CPU.
     pub threads_max: u32,
     /// CPUs' worth of time the server can use at most; nothing when it is not watched here.
     pub server_capacity: Option<f64>,
@@ -116,8 +116,8 @@ fn may_meet(case: &Case<'_>) -> bool {
     }
 }
 
-/// What the server can use at most, as it was loaded: the least of its quotas, what it used and
-/// what was idle on its CPUs, and what it would use if its busiest thread never rested.
+/// The most CPU that the server can use under this load: the least of its quotas, of what it used
+/// plus the idle time of its CPUs, and of what it would use if its busiest thread never rested.
 fn server_capacity(case: &Case<'_>) -> Option<f64> {
     let used = case.far().server_cpus()?;
     let cpus = case.cpus(Whose::Server, &case.server_cpus()?)?;
@@ -186,7 +186,7 @@ fn design(resource: Resource, facts: &Facts, confirm: &Confirm) -> Option<Experi
         Resource::ClientCpu => client_cpu(facts)?,
         Resource::ResponseBytes => {
             let route = confirm.route.clone()?;
-            (Change::Route(route.clone()), format!("responses of {route}"), None)
+            (BlockChange::Route(route.clone()), format!("responses of {route}"), None)
         }
         Resource::ServerCpu if confirm.touch == Touch::Server => server_cpu(facts)?,
         Resource::ServerCpus if confirm.touch == Touch::Server => server_cpus(facts)?,
@@ -195,7 +195,7 @@ fn design(resource: Resource, facts: &Facts, confirm: &Confirm) -> Option<Experi
     Some(Experiment { resource, change, what, factor })
 }
 
-type Design = (Change, String, Option<f64>);
+type Design = (BlockChange, String, Option<f64>);
 
 fn in_flight(facts: &Facts) -> Option<Design> {
     let level = &facts.level;
@@ -210,7 +210,7 @@ fn in_flight(facts: &Facts) -> Option<Design> {
     let changed = Level { connections: then, spare: 0, ..level.clone() };
     let in_flight = |connections: u32| u64::from(connections) * u64::from(depth);
     let what = format!("{} instead of {} requests in flight", in_flight(then), in_flight(now));
-    Some((Change::Load(changed), what, Some(f64::from(then) / f64::from(now))))
+    Some((BlockChange::Load(changed), what, Some(f64::from(then) / f64::from(now))))
 }
 
 fn offered_rate(facts: &Facts) -> Option<Design> {
@@ -218,7 +218,7 @@ fn offered_rate(facts: &Facts) -> Option<Design> {
     let (now, arrivals) = (curve.constant_rate()?, *arrivals);
     let arrival = Arrival::Open { curve: Curve::constant(now * GROWTH), arrivals };
     let what = format!("{:.0} instead of {now:.0} requests per second asked for", now * GROWTH);
-    Some((Change::Load(Level { arrival, ..facts.level.clone() }), what, Some(GROWTH)))
+    Some((BlockChange::Load(Level { arrival, ..facts.level.clone() }), what, Some(GROWTH)))
 }
 
 fn connections(facts: &Facts) -> Option<Design> {
@@ -233,7 +233,7 @@ fn connections(facts: &Facts) -> Option<Design> {
         "{then} connections with {depth} in flight each instead of {} with {}",
         level.connections, level.depth
     );
-    Some((Change::Load(changed), what, Some(0.5)))
+    Some((BlockChange::Load(changed), what, Some(0.5)))
 }
 
 fn client_loops(facts: &Facts) -> Option<Design> {
@@ -243,7 +243,7 @@ fn client_loops(facts: &Facts) -> Option<Design> {
         return None;
     }
     let what = format!("{then} instead of {now} worker threads");
-    Some((Change::Threads(then), what, Some(f64::from(then) / f64::from(now))))
+    Some((BlockChange::Threads(then), what, Some(f64::from(then) / f64::from(now))))
 }
 
 fn client_cpu(facts: &Facts) -> Option<Design> {
@@ -252,9 +252,9 @@ fn client_cpu(facts: &Facts) -> Option<Design> {
         return None;
     }
     let share = 1.0 - CUT;
-    let what = format!("{:.0} % of the generator's CPU time used up beside it", share * 100.0);
-    // What was really used up is measured.
-    Some((Change::Burn { share, cpus }, what, None))
+    let what = format!("{:.0} % of the generator's CPU time burnt", share * 100.0);
+    // The share that was really burnt is measured.
+    Some((BlockChange::Burn { share, cpus }, what, None))
 }
 
 fn server_cpu(facts: &Facts) -> Option<Design> {
@@ -263,7 +263,7 @@ fn server_cpu(facts: &Facts) -> Option<Design> {
     let percent = CUT * 100.0;
     let what =
         format!("a server CPU quota of {percent:.0} %: {cpus:.2} instead of {capacity:.2} CPUs");
-    Some((Change::ServerQuota { cpus }, what, Some(CUT)))
+    Some((BlockChange::ServerQuota { cpus }, what, Some(CUT)))
 }
 
 fn server_cpus(facts: &Facts) -> Option<Design> {
@@ -271,5 +271,5 @@ fn server_cpus(facts: &Facts) -> Option<Design> {
     let (_, rest) = facts.server_cpus.split_last().filter(|(_, rest)| !rest.is_empty())?;
     let what = format!("{} instead of {now} CPUs for the server", rest.len());
     let factor = rest.len() as f64 / now as f64;
-    Some((Change::ServerMask { cpus: rest.to_vec() }, what, Some(factor)))
+    Some((BlockChange::ServerMask { cpus: rest.to_vec() }, what, Some(factor)))
 }

@@ -1,4 +1,4 @@
-//! What is known of a resource: which walls it can be, and what it is called.
+//! Each resource: its name, and the walls it can be.
 
 use crate::walls::{GROUPS, LOAD_LIMITS, Predicts, SOMETHING_WAITS};
 use model::perturbation::Resource::{

@@ -81,19 +81,19 @@ fn the_named_walls_resource_comes_first_and_a_rival_follows() {
     let verdict = named(WallId::S3, Confidence::Probable);
     let planned = plan(&verdict, &facts(), &touching());
     assert_eq!(resources(&planned), [Resource::ServerCpu, Resource::InFlight]);
-    assert_eq!(planned[0].change, Change::ServerQuota { cpus: 0.2 });
+    assert_eq!(planned[0].change, BlockChange::ServerQuota { cpus: 0.2 });
     assert_eq!(planned[0].factor, Some(0.8));
     let untouched = plan(&verdict, &facts(), &free());
     assert_eq!(resources(&untouched), [Resource::InFlight], "nothing of the server is changed");
     let quota_unknown = Facts { server_capacity: None, ..facts() };
     let masked = plan(&verdict, &quota_unknown, &touching());
-    assert_eq!(masked[0].change, Change::ServerMask { cpus: vec![0] });
+    assert_eq!(masked[0].change, BlockChange::ServerMask { cpus: vec![0] });
 }
 
 #[test]
 fn the_load_grows_by_a_quarter_or_is_halved_far_beyond_the_knee() {
     let load = |facts: &Facts| match &plan(&undecided(), facts, &free())[0] {
-        Experiment { change: Change::Load(level), factor, .. } => {
+        Experiment { change: BlockChange::Load(level), factor, .. } => {
             (level.connections, level.connections_max(), factor.unwrap())
         }
         other => panic!("{other:?}"),
@@ -118,7 +118,7 @@ fn threads_are_doubled_where_cpus_allow_and_halved_else() {
         let verdict = named(WallId::C2, Confidence::Suspected);
         let planned = plan(&verdict, &facts, &free());
         planned.into_iter().find_map(|one| match one.change {
-            Change::Threads(threads) => Some((threads, one.factor)),
+            BlockChange::Threads(threads) => Some((threads, one.factor)),
             _ => None,
         })
     };
@@ -127,7 +127,7 @@ fn threads_are_doubled_where_cpus_allow_and_halved_else() {
     assert_eq!(loops(1, 1), None);
 }
 
-/// What a plan knows of a run that is as the fixture.
+/// The plan's view of a run like the fixture.
 fn facts_of(fixture: &Fixture) -> Facts {
     let target = model::run::Target { server: fixture.server.clone(), ..Default::default() };
     let context = crate::Context {
@@ -147,7 +147,7 @@ fn cpu_is_burned_only_where_the_server_is_not() {
     let facts = Facts { burnable_cpus: vec![1], ..facts() };
     let planned = plan(&verdict, &facts, &free());
     assert_eq!(resources(&planned), [Resource::ClientCpu, Resource::InFlight]);
-    assert_eq!(planned[0].factor, None, "what is taken is measured");
+    assert_eq!(planned[0].factor, None, "the burnt share is measured");
 
     let mut fixture = Fixture::good();
     let cpus_of = |fixture: &Fixture| facts_of(fixture).burnable_cpus;
@@ -156,7 +156,7 @@ fn cpu_is_burned_only_where_the_server_is_not() {
     fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
     assert_eq!(cpus_of(&fixture), [1]);
     fixture.server = None;
-    assert_eq!(cpus_of(&fixture), [0u32; 0], "a server on this host that nobody watches");
+    assert_eq!(cpus_of(&fixture), [0u32; 0], "a server on this host without a probe");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn the_capacity_of_a_server_is_what_would_stop_it_first() {
     fixture.server_threads(&[(7, 0.2), (7, 0.2), (7, 0.2)]);
     fixture.cpu(0, 1.0);
     fixture.cpu(1, 0.9);
-    assert!(near(capacity(&fixture), 0.7), "what is idle: {}", capacity(&fixture));
+    assert!(near(capacity(&fixture), 0.7), "idle: {}", capacity(&fixture));
     for quota in fixture.observed.server_quotas.iter_mut().flatten() {
         quota.allowed_cpus = Some(0.25);
     }

@@ -61,7 +61,7 @@ const BATCHES: usize = 10;
 
 /// A ramp: the true rate of each level, and for each visit the rates of its batches.
 fn ramp(world: World, random: &mut Random) -> (Vec<f64>, Vec<Vec<Vec<f64>>>) {
-    // The knee lies anywhere between two levels, of which each has twice the load of the last.
+    // The knee is anywhere between two levels; each level has twice the load of the last.
     let below = 0.5 + 0.5 * random.uniform();
     let rising = (0..world.rising).map(|at| below / 2f64.powi((world.rising - 1 - at) as i32));
     let step = world.fall / (world.plateau - 1).max(1) as f64;
@@ -159,7 +159,7 @@ fn count(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }
 
-/// The interval speaks often enough and holds both truths in 90 to 98 of a hundred ramps.
+/// There is an interval often enough, and it holds both truths in 90 to 98 of a hundred ramps.
 fn covers(world: World, spoken_min: f64) {
     let found = coverage(world, by_visits);
     let Coverage { of_the_levels, of_the_plateau, spoken, .. } = found;

@@ -17,7 +17,7 @@ const LATE_MAX: u32 = 2;
 /// What a trial weighs that was too short to decide and showed no miss.
 const HINT: f64 = 0.01;
 
-/// What is known of one rate.
+/// The evidence about one rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Tested {
     /// Per second.
@@ -28,7 +28,7 @@ pub struct Tested {
     pub undecided: u32,
     /// Trials that missed while the generator was late.
     late: u32,
-    /// Trials that could not be believed.
+    /// Trials that could not be trusted.
     invalid: u32,
     /// What the first of them was for.
     pub purpose: Purpose,

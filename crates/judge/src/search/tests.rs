@@ -34,7 +34,7 @@ fn config() -> SearchConfig {
     }
 }
 
-/// Searches a system to the end; it is told rate and seconds and says how the objective stood.
+/// Searches a system to the end; it gets rate and seconds and returns how the objective stood.
 fn search(
     config: SearchConfig,
     mut system: impl FnMut(f64, f64) -> (ObjectiveStanding, Trust),
@@ -43,11 +43,11 @@ fn search(
     let mut spent_ns = 0;
     for _ in 0..1000 {
         match search.step() {
-            Step::Done(answer) => {
+            NextTrial::Done(answer) => {
                 assert!(spent_ns <= config.budget_ns, "{spent_ns} ns were spent");
                 return (answer, search.trials().to_vec());
             }
-            Step::Trial { rate, duration_ns, .. } => {
+            NextTrial::Trial { rate, duration_ns, .. } => {
                 assert!(rate > 0.0 && duration_ns > 0);
                 assert_eq!(search.step(), search.step(), "asking again changes nothing");
                 let (standing, trust) = system(rate, duration_ns as f64 / 1e9);
@@ -81,7 +81,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// The 99th percentile of latency over a trial; nothing with too few answers.
+    /// The 99th percentile of latency over a trial; nothing with too few responses.
     fn p99_s(&self, random: &mut Random, rate: f64, duration_s: f64) -> Option<f64> {
         // Picoseconds, so that they have an order.
         let ps = |seconds: f64| (seconds * 1e12) as u64;
@@ -185,7 +185,7 @@ fn a_cliff_is_found_and_confirmed() {
     assert!((above.rate / answer.misses_at.unwrap() - 1.05).abs() < 1e-3);
     assert!(answer.notes.is_empty(), "{:?}", answer.notes);
     assert_eq!(trials[0].rate, 100.0);
-    assert!(trials[0].duration_s < 2.0, "far from the answer trials are short");
+    assert!(trials[0].duration_s < 2.0, "far from the found rate trials are short");
     let last = trials.iter().rfind(|trial| trial.purpose == Purpose::Verify).unwrap();
     assert_eq!(last.duration_s, 5.0, "near it they are whole");
 }
@@ -222,7 +222,7 @@ fn what_never_holds_has_no_rate() {
 }
 
 #[test]
-fn a_gap_below_the_answer_widens_the_interval_and_is_told() {
+fn a_gap_below_the_result_widens_the_interval_and_is_noted() {
     let gap = 2700.0..2850.0;
     let (answer, _) = search(config(), |rate, _| holds(rate < 2950.0 && !gap.contains(&rate)));
     let rate = answer.rate.unwrap();
@@ -234,7 +234,7 @@ fn a_gap_below_the_answer_widens_the_interval_and_is_told() {
 }
 
 #[test]
-fn a_hold_above_the_interval_is_told() {
+fn a_hold_above_the_interval_is_noted() {
     let config = SearchConfig { lowest: 1000.0, ..config() };
     // Halving between 2828 and 4000 falls into it.
     let gap = 3300.0..3400.0;
@@ -327,7 +327,7 @@ fn rates_too_low_for_a_percentile_get_longer_trials() {
 }
 
 #[test]
-fn lateness_counts_where_it_moves_a_figure_across_its_bound() {
+fn generator_delay_counts_where_it_moves_a_figure_across_its_bound() {
     let objective: Objective = "p99<100ms,errors<1%".parse().unwrap();
     let between = |low: f64, high: f64| {
         let mut point = Fixture::point(8, 1000.0);
@@ -341,7 +341,7 @@ fn lateness_counts_where_it_moves_a_figure_across_its_bound() {
     let mut point = between(80e6, 120e6);
     assert_eq!(trust(&objective, &point), Trust::ClientLate);
     let rate_only: Objective = "rate>=1k".parse().unwrap();
-    assert_eq!(trust(&rate_only, &point), Trust::Sound, "lateness moves no count");
+    assert_eq!(trust(&rate_only, &point), Trust::Sound, "generator delay moves no count");
     point = Fixture::point(8, 1000.0);
     point.verdict.side = model::wall::Side::Client;
     assert_eq!(trust(&objective, &point), Trust::ClientLate);
@@ -361,7 +361,7 @@ fn what_was_never_met_is_no_answer() {
     assert_eq!((answer.rate, answer.confidence), (None, Confidence::Unknown));
 }
 
-/// A point of a server that answers 10k/s in 1 ms and the rest of the rate with 503 at once.
+/// A point of a server that serves 10k/s in 1 ms and the rest of the rate with 503 at once.
 fn shedding(rate: f64, duration_s: f64) -> Point {
     let due = (rate * duration_s) as u64;
     let good = due.min((10_000.0 * duration_s) as u64);
@@ -386,7 +386,7 @@ fn a_server_that_sheds_load_is_never_confirmed_above_what_it_serves() {
         ("good.p99<50ms", 10_101.0),
         ("p99<50ms,errors<10%", 10_101.0),
         ("good.p99<50ms,errors<10%", 11_111.0),
-        // Bounded by nothing but the ranks: half of the requests are good.
+        // Bounded by the ranks only: half of the requests are good.
         ("p50<50ms,rate>=1", 20_000.0),
     ] {
         let typed: Objective = asked.parse().unwrap();

@@ -1,8 +1,8 @@
 //! The forms and their fit by least squares of logarithms.
 //!
 //! Every form is a scale times a function of the requests in flight. In log space the scale is a
-//! mean, so only what is left needs a search: nothing for a line, the knee for a hard cap, s and k
-//! for USL. The search walks the logarithms of the parameters, within bounds.
+//! mean, so only the other parameters need a search: nothing for a line, the knee for a hard cap, s
+//! and k for USL. The search walks the logarithms of the parameters, within bounds.
 
 use model::ramp_fit::{REACH, ShapeKind};
 
@@ -145,7 +145,7 @@ pub fn error(levels: &[FitLevel]) -> f64 {
 pub struct Fit {
     /// The form.
     pub form: Form,
-    /// Logarithms of what was searched.
+    /// Logarithms of the searched parameters.
     found: Vec<f64>,
     /// Logarithm of the scale.
     scale: f64,
@@ -175,7 +175,7 @@ impl Fit {
         }
     }
 
-    /// The scale is the mean of what is left, on each side of a cliff.
+    /// The scale is the mean of the residuals, on each side of a cliff.
     fn scaled(form: Form, levels: &[FitLevel], found: Vec<f64>) -> Self {
         let at = form.breaks_at().unwrap_or(levels.len());
         let mean = |sum: f64, count: usize| sum / count.max(1) as f64;

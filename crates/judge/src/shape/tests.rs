@@ -136,7 +136,7 @@ fn a_good_fit_says_nothing_about_the_side() {
 }
 
 #[test]
-fn more_worth_at_a_higher_level_is_told_and_not_fitted_through() {
+fn higher_efficiency_at_a_higher_level_is_reported_and_not_fitted() {
     let mut levels = levels(9, 5, 0.005, |in_flight| capped(in_flight, 40.0));
     levels[0].rate *= 0.5;
     let fit = fitted(&levels);

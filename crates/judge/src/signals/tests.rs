@@ -24,7 +24,7 @@ fn remote(fixture: &mut Fixture) {
 }
 
 #[test]
-fn what_nobody_read_is_absent_and_not_zero() {
+fn unread_figures_are_absent_and_not_zero() {
     let mut fixture = Fixture::good();
     fixture.observed = Observed::default();
     fixture.unwatched();

@@ -1,10 +1,11 @@
 //! K1: the accept queue of the server overflows: it accepts more slowly than connections arrive.
 //!
 //! Signals: `TcpExt.ListenOverflows`, the listener's queue and its length, time to connect.
-//! Rule: TcpExt.ListenOverflows rises in the window, and connecting was slow: 99 % of attempts
-//! took up to more than half a second, some failed, or some were never answered at all (the last
-//! packet of the handshake is dropped too: such a connection looks open to the client only). The
-//! counter counts dropped packets, which are retries: one unlucky connection adds several.
+//! Rule: TcpExt.ListenOverflows rises in the window, and connecting was slow: 99 % of attempts took
+//! up to more than half a second, some failed, or some connections never got a response (the kernel
+//! also drops the last packet of the handshake, and then only the client believes that the
+//! connection is open). The counter counts dropped packets with their retries: one connection can
+//! add several.
 //! Mimics: K3 (a server without descriptors stops accepting; tested first), K2 (the queue before
 //! this one), a hot acceptor thread (S2).
 //! Confirm: a longer backlog stops a burst; when it fills again, the acceptor is the wall.
@@ -23,13 +24,11 @@ pub fn test(case: &Case<'_>) -> Test {
     if overflows == 0 || !(connecting_is_slow(case) || unserved(case) > 0) {
         return Test::NotSeen;
     }
-    let mut seen = Seen::default().with(
-        Family::HardCounter,
+    let mut seen = Seen::counted(
         "server",
         "/proc/net/netstat",
         "TcpExt.ListenOverflows in the window",
         format!("+{overflows}"),
-        "any",
     );
     if let Some(queue) = case.far().listeners.filter(|queue| queue.queued >= queue.backlog) {
         seen = seen.with(
@@ -61,9 +60,9 @@ fn with_unserved(case: &Case<'_>, seen: Seen) -> Seen {
             Family::QueueLocation,
             "client",
             "engine",
-            "connections that never had a request answered, of those open",
+            "open connections that never got a response, of all open",
             format!("{unserved} of {}", case.point.connections.opened),
-            "any: the server has not accepted them",
+            "above zero: the server has not accepted them",
         ),
     }
 }
@@ -101,7 +100,7 @@ mod tests {
     fn overflows_with_slow_connects_are_seen() {
         let mut fixture = Fixture::good();
         fixture.tcp("TcpExt.ListenOverflows", 42);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nobody had to wait");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no connection waited");
         fixture.point.connections.connect_ns.p99 = Some(1_030_000_000);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.tcp("TcpExt.ListenOverflows", 0);

@@ -41,7 +41,7 @@ pub fn test(case: &Case<'_>) -> Test {
         let what = "the server also waits for another service: a pool of connections (A3)?";
         seen.against.push(what.to_string());
     }
-    Test::Seen(seen.next("make what is done inside of it shorter, or split the lock"))
+    Test::Seen(seen.next("do less work under that lock, or split it"))
 }
 
 fn by_threads(waiting: &Waiting) -> Option<Seen> {
@@ -130,7 +130,7 @@ mod tests {
         fixture.unread_at_server(0.5);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2");
         fixture.doing(&[1, 2, 3, 4].map(|tid| (tid, 0.01, Doing::Futex, Some(u64::from(tid)))));
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each on a futex of its own");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each waits on a different futex");
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         let mut fixture = locked();
         fixture.unread_at_server(0.0);
         fixture.point.connections.connect_ns.p50 = Some(7_900_000);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "N1 beside an idle pool");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "N1 with an idle pool");
     }
 
     #[test]

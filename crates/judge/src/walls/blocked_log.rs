@@ -1,4 +1,4 @@
-//! A10: the server's threads wait to write to a pipe: a log that nobody reads fast enough.
+//! A10: the server's threads wait to write to a pipe, such as a log whose reader is too slow.
 //!
 //! Signals: what the server's threads sleep in, requests that wait unread.
 //! Rule: both sides have CPU to spare, and threads that wait to write to a pipe are over half of
@@ -30,11 +30,11 @@ pub fn test(case: &Case<'_>) -> Test {
         "syscall",
         "threads that wait to write to a pipe on average",
         held,
-        "with the unread requests all that are in flight",
+        "with the unread requests, all requests in flight",
     );
     Test::Seen(
-        seen.next("switch the log off, or read it faster, and look whether the rate rises")
-            .next("log less per request, or from a thread of its own"),
+        seen.next("switch the log off, or read it faster, and see whether the rate rises")
+            .next("log less per request, or from a separate thread"),
     )
 }
 

@@ -16,13 +16,11 @@ pub fn test(case: &Case<'_>) -> Test {
     if failed == 0 {
         return Test::NotSeen;
     }
-    let mut seen = Seen::default().with(
-        Family::HardCounter,
+    let mut seen = Seen::counted(
         "client",
         "socket()",
         "attempts that failed with EMFILE or ENFILE",
         failed.to_string(),
-        "any",
     );
     if let Some(files) = case.observed.client_files {
         seen = seen.with(

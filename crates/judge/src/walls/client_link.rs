@@ -41,7 +41,7 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     Test::Seen(
         seen.next("use a second client host, or one with a faster link")
-            .next("ask for shorter responses: if the rate rises as bytes fall, it is the link"),
+            .next("ask for shorter responses: a rate that rises as bytes fall proves the link"),
     )
 }
 

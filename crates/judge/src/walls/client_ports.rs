@@ -17,13 +17,11 @@ pub fn test(case: &Case<'_>) -> Test {
     if failed == 0 {
         return Test::NotSeen;
     }
-    let mut seen = Seen::default().with(
-        Family::HardCounter,
+    let mut seen = Seen::counted(
         "client",
         "connect()",
         "attempts that failed with EADDRNOTAVAIL",
         failed.to_string(),
-        "any",
     );
     if let Some(range) = case.host.sysctls.get("net.ipv4.ip_local_port_range") {
         let connections = &case.point.connections;

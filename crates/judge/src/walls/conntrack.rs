@@ -2,10 +2,10 @@
 //!
 //! Signals: `/proc/sys/net/netfilter/nf_conntrack_count` and `_max`, and the drops in
 //! `/proc/net/stat/nf_conntrack`.
-//! Rule: packets were dropped for want of an entry, or entries removed early to make room; or the
-//! table was over 90 % full while connecting was slow (SYNs sent again) or failed.
-//! Mimics: K1 and K2 (connecting is slow as well, with counters of their own), insert_failed (a
-//! race, not a full table; not counted).
+//! Rule: the kernel dropped packets because it had no free entry, or removed entries early to make
+//! room; or the table was over 90 % full while connecting was slow (SYNs sent again) or failed.
+//! Mimics: K1 and K2 (connecting is slow as well; each has its own counter), insert_failed (a race,
+//! not a full table; not counted).
 //! Confirm: a larger nf_conntrack_max, or no tracking of the port (notrack), ends it.
 //! Source: Linux networking/nf_conntrack-sysctl.rst, net/netfilter/nf_conntrack_core.c.
 
@@ -36,7 +36,7 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::HardCounter,
             host,
             "/proc/net/stat/nf_conntrack",
-            "packets dropped for want of an entry, entries removed early",
+            "packets dropped because the table was full, entries removed early",
             format!("+{}, +{}", table.dropped, table.early_dropped),
             "any",
         )
@@ -69,7 +69,7 @@ mod tests {
         let mut fixture = Fixture::good();
         let table = |count, dropped| ConntrackUse { count, max: 200, dropped, early_dropped: 0 };
         fixture.observed.conntrack = Some(table(199, 0));
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "full, and nobody minds");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "full without effect");
         fixture.observed.conntrack = Some(table(200, 7));
         fixture.slow_connects();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };

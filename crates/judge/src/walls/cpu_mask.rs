@@ -44,7 +44,7 @@ mod tests {
     use crate::walls::Test;
 
     #[test]
-    fn a_full_mask_beside_idle_cpus_is_seen() {
+    fn a_full_mask_with_idle_cpus_elsewhere_is_seen() {
         let mut fixture = Fixture::good();
         fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
         fixture.cpu(0, 0.99);

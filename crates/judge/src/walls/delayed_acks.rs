@@ -1,14 +1,14 @@
 //! A7: small writes wait for acknowledgements that the other side delays.
 //!
-//! Signals: latency that gathers at 40 ms (the shortest delay of an acknowledgement in Linux) or at
-//! 200 ms (other systems), acknowledgements that the generator delayed, responses that lie in the
+//! Signals: latency that peaks at 40 ms (the shortest delay of an acknowledgement in Linux) or at
+//! 200 ms (other systems), acknowledgements that the generator delayed, responses that wait in the
 //! server's sockets.
-//! Rule: both sides have CPU to spare, the median, p75, p90 or p95 of the response time lies
-//! between 38 and 48 ms (or 195 and 215 ms, when nothing was sent again), acknowledgements were
-//! delayed for at least half as many responses as lie there, and as many of the server's sampled
-//! sockets hold bytes that TCP has not sent yet (bytes that are only not acknowledged lie there
-//! whenever the generator delays its acknowledgements). Without these samples it is named only when
-//! each side counts its own acknowledgements.
+//! Rule: both sides have CPU to spare, the median, p75, p90 or p95 of the response time is between
+//! 38 and 48 ms (or 195 and 215 ms, when nothing was sent again), acknowledgements were delayed for
+//! at least half of these responses, and as many of the server's sampled sockets hold bytes that
+//! TCP has not sent yet (sent and unacknowledged bytes are no evidence: a delayed acknowledgement
+//! always leaves some). Without samples of sockets, both hosts must count their own delayed
+//! acknowledgements.
 //! Mimics: a server that takes 40 ms (then it is the server that delays acknowledgements, and its
 //! sockets are empty; A2, A3), N2 (a segment is sent again after 200 ms).
 //! Confirm: TCP_NODELAY in the server, or one write per response, ends it.
@@ -81,7 +81,7 @@ fn mode(case: &Case<'_>) -> Option<(&'static str, u64, f64)> {
     })
 }
 
-/// Whether data was sent again, or nobody counted.
+/// Whether data was sent again. Also true when no probe counted.
 fn resent(case: &Case<'_>) -> bool {
     loss::resent_by_both(case).is_none_or(|(resent, _)| resent > 0)
 }
@@ -120,7 +120,7 @@ mod tests {
         let mut fixture = stalled();
         fixture.point.service_ns.p50 = Some(1_000_000);
         fixture.point.service_ns.p90 = Some(204_000_000);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nobody counted");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no probe counted");
         fixture.loss(0, 0);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.loss(50, 0);

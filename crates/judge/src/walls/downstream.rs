@@ -1,13 +1,13 @@
 //! A3: the server waits for another service.
 //!
-//! Signals: the server's own connections to other services, and how many of them wait for an
-//! answer; requests that wait unread in its sockets.
+//! Signals: the server's own connections to other services, and how many of them wait for a
+//! response; requests that wait unread in its sockets.
 //! Rule: both sides have CPU to spare, and the connections that wait for a response are over 70 %
 //! of the requests that the server has read (and not over 150 %), on average over all reads.
-//! Requests wait unread, or the rate no longer follows the load: a proxy that is asked for little
-//! waits for its service as well.
+//! Requests wait unread, or the rate no longer follows the load: a proxy under light load waits for
+//! its service as well.
 //! Mimics: A2 (workers that wait for something else), A1 (threads that wait for a free connection),
-//! a long poll or a subscription, which waits for ever and is no request.
+//! a long poll or a subscription, which waits for ever without being a request.
 //! Confirm: a route that does not call that service is faster; a slower service lowers the rate.
 //! Source: Linux tcp(7), struct tcp_info (tcpi_last_data_sent, tcpi_last_data_recv).
 
@@ -77,7 +77,7 @@ mod tests {
     fn connections_that_wait_for_a_service_are_seen() {
         let Test::Seen(seen) = super::test(&proxy(1.9).case()) else { panic!("not seen") };
         assert!(seen.families() == 2 && seen.next[0].contains("10.0.0.9"), "{seen:?}");
-        assert_eq!(super::test(&proxy(0.4).case()), Test::NotSeen, "A2: it answers at once");
+        assert_eq!(super::test(&proxy(0.4).case()), Test::NotSeen, "A2: it responds at once");
         assert_eq!(super::test(&proxy(9.0).case()), Test::NotSeen, "long polls");
     }
 

@@ -1,18 +1,18 @@
 //! C4: the generator does not send its requests when they are due, or stands still while responses
 //! wait for it.
 //!
-//! Signals: lateness of each request (sent minus due, without any wait for a connection), how long
-//! responses may have been there unseen, time the workers waited for a CPU.
-//! Rule: lateness moves what was asked for. The median or p99 differs by over 5 % and 50 us from
-//! the bound on what a punctual generator would have seen. Where an objective was asked for, a
-//! percentile of it does, and the objective holds at one of the two and not at the other: a search
-//! that is met either way was not limited by the generator. In closed loop the next request waits
-//! for the generator too: there it is the mean that must differ, because as many requests in flight
-//! of so much less latency are so much higher a rate (Little's law). A generator that has no time
-//! left (C1, C2) is not late but full.
-//! Mimics: a neighbour on the generator's CPUs, a throttled group (both are named beside it when
-//! they show).
-//! Confirm: a lower rate, more threads or a second host: the lateness collapses.
+//! Signals: generator delay of each request (sent minus due, without the wait for a free slot), how
+//! long responses may have waited unread in the generator, time the workers waited for a CPU.
+//! Rule: the generator delay moves a figure that the run is about. The median or p99 differs by
+//! over 5 % and 50 us from the bound on what a punctual generator would have seen. With an
+//! objective, one of its percentiles differs as much, and the objective holds for one of the two
+//! values only: a search whose objective holds for both was not limited by the generator. In closed
+//! loop the next request waits for the generator too: there it is the mean that must differ,
+//! because the same number in flight at a lower latency gives a higher rate (Little's law). A
+//! generator that is out of CPU time (C1, C2) is full, and that wall is named instead.
+//! Mimics: a neighbour on the generator's CPUs, a throttled group (the verdict names them too when
+//! their evidence is there).
+//! Confirm: a lower rate, more threads or a second host: the generator delay collapses.
 //! Source: G. Tene, How NOT to Measure Latency; Nighthawk's and fortio's counters of late sends.
 
 use super::{Family, Seen, Test, client_cpu, client_thread};
@@ -41,7 +41,7 @@ pub fn test(case: &Case<'_>) -> Test {
         Family::QueueLocation,
         "client",
         "engine",
-        &format!("{} with and without the generator's own lateness", moved.figure.name()),
+        &format!("{} with and without the generator delay", moved.figure.name()),
         format!("{low} to {high}: moved by up to {by}"),
         "over 5 % and 50 us apart",
     );
@@ -53,10 +53,10 @@ pub fn test(case: &Case<'_>) -> Test {
             "schedstat",
             &format!("{} ran {run} of the time, and waited for a CPU", hottest.name),
             waited,
-            "any waiting makes requests late",
+            "any wait for a CPU delays requests",
         );
     }
-    let next = "give the generator CPUs of its own (--cpus, -t) or a second host".to_string();
+    let next = "give the generator dedicated CPUs (--cpus, -t) or a second host".to_string();
     let Some(rate) = case.point.load.rate else {
         return Test::Seen(could_be(case, seen, moved).next(next));
     };
@@ -75,13 +75,13 @@ fn could_be(case: &Case<'_>, seen: Seen, moved: Moved) -> Seen {
         Family::RampShape,
         "client",
         "engine",
-        "rate, and at most without the generator's own lateness",
+        "rate, and at most without the generator delay",
         format!("{}/s; {}/s", show_count(rate), show_count(highest)),
         "rate x mean latency = requests in flight",
     )
 }
 
-/// What was asked for and depends on how late the generator was.
+/// The figure that the generator delay moved.
 fn moved_asked(case: &Case<'_>) -> Option<Moved> {
     let terms = case.trial.expect.as_ref().map(|expect| expect.terms()).unwrap_or_default();
     let mut bounds = terms.iter().filter_map(|term| match term.figure {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_objective_that_is_met_either_way_was_not_limited_by_lateness() {
+    fn an_objective_that_is_met_either_way_was_not_limited_by_its_delay() {
         let mut fixture = Fixture::good();
         let p50_ns = fixture.point.latency_ns.p50.unwrap();
         fixture.point.load.model = LoadModel::Open;
@@ -138,7 +138,11 @@ mod tests {
             assert_eq!(matches!(test, Test::Seen(_)), is_seen, "{bound_ns}");
         }
         fixture.trial.expect = Some("errors<1%".parse().unwrap());
-        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "no time was asked for");
+        assert!(
+            matches!(super::test(&fixture.case()), Test::Seen(_)),
+            "the objective bounds no \
+            latency"
+        );
     }
 
     /// A closed loop of a generator that stood still now and then.

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn even_good_responses_beside_refusals_are_seen() {
+    fn good_responses_among_refusals_are_seen() {
         let mut fixture = refusing();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.families(), 2);

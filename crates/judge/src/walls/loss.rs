@@ -11,7 +11,7 @@ pub(crate) fn resent(tcp: &BTreeMap<String, u64>) -> Option<(u64, u64)> {
     Some((resent.saturating_sub(of_syns), *tcp.get("Tcp.OutSegs")?))
 }
 
-/// The same of both hosts together, as far as they were read.
+/// The same of both hosts together, where both were read.
 pub(super) fn resent_by_both(case: &Case<'_>) -> Option<(u64, u64)> {
     let near = case.observed.tcp.as_ref().and_then(resent);
     let far = case.observed.far.as_ref().and_then(|far| far.tcp.as_ref()).and_then(resent);

@@ -44,9 +44,10 @@ pub fn test(case: &Case<'_>) -> Test {
             "any",
         );
     if hits == 0 {
-        seen.against.push("its own group did not hit a limit: whose memory is short?".to_string());
+        seen.against
+            .push("its own group hit no limit: the host or another group is short".to_string());
     }
-    Test::Seen(seen.next("give the server's group more memory, and look whether the stalls end"))
+    Test::Seen(seen.next("give the server's group more memory, and see whether the stalls end"))
 }
 
 #[cfg(test)]
@@ -67,6 +68,6 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nothing is short");
         fixture.observed.memory = memory(500);
         fixture.observed.pressure = Some(BTreeMap::from([("memory.some".to_string(), 0.001)]));
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nobody waits");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no task waits");
     }
 }

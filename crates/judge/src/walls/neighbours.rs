@@ -1,13 +1,13 @@
 //! S6: other processes use the server's CPUs, and its threads wait for their turn.
 //!
-//! Signals: time of the server's threads on a CPU and waiting for one, CPU time on the CPUs it may
-//! use that is neither the server's, nor of interrupts, nor the generator's where that may run
-//! there too (also in another namespace of the same machine).
-//! Rule: others used more than 15 % of the server's CPUs, its threads waited for more than 10 % of
-//! the time they wanted to run, and they wanted to run all of the time: one of them ran or waited
-//! for over 95 % of it, or all together for over 90 % of the time of those CPUs. The server itself
-//! may look half idle. One that wants little is delayed by neighbours, not limited. Threads of a
-//! throttled group wait for their quota, whatever the neighbours do: then it is S3.
+//! Signals: time of the server's threads on a CPU and waiting for one, CPU time on its CPUs that
+//! belongs to other processes: not to the server, to interrupts or to the generator (also when that
+//! runs in another namespace of the same machine).
+//! Rule: other processes used more than 15 % of the server's CPUs; its threads waited for a CPU for
+//! more than 10 % of the time in which they were runnable; and they were always runnable: one
+//! thread for over 95 % of the window, or all together for over 90 % of the time of those CPUs. The
+//! server itself may look half idle. A server that needs little CPU is delayed by neighbours, not
+//! limited. Threads of a throttled group wait for their quota: that is S3.
 //! Mimics: S1 (its own threads wait for each other), C1 (the generator on the same CPUs), K4 (work
 //! for packets), S5 (time taken by the hypervisor).
 //! Confirm: stop or move the neighbour, or give the server more weight (cpu.shares): the rate
@@ -47,15 +47,15 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::ThreadStates,
             "server",
             "/proc/stat, schedstat",
-            "share of its CPUs that others used; that its threads wanted to use",
+            "share of its CPUs that other processes used; that its threads needed",
             format!("{}; {}", percent(others), percent(wanted)),
-            "over 15 %; over 90 %, or one thread always wanted to run",
+            "over 15 %; over 90 %, or one thread always runnable",
         )
         .with(
             Family::QueueLocation,
             "server",
             "schedstat",
-            "share of the time its threads wanted to run that they waited for a CPU",
+            "share of their runnable time that its threads waited for a CPU",
             percent(waiting),
             "over 10 %",
         );

@@ -36,7 +36,7 @@ pub(super) fn broken(case: &Case<'_>, wall: WallId) -> Option<Seen> {
 fn evidence<'a>(broken: impl Iterator<Item = &'a Gate>) -> Option<Seen> {
     let add = |seen: Seen, gate: &Gate| {
         let (source, rule) = (format!("gate {}", gate.id), format!("holds: {}", gate.bound));
-        let (family, field) = (Family::HardCounter, "what was found");
+        let (family, field) = (Family::HardCounter, "the finding");
         seen.with(family, "client", &source, field, gate.why.clone(), &rule)
     };
     let seen = broken.fold(Seen::default(), add);

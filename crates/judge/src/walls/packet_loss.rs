@@ -19,8 +19,8 @@ use model::units::show_ns;
 const SHARE_MIN: f64 = 0.001;
 /// Fewer are an accident.
 const COUNT_MIN: u64 = 10;
-/// Drops on the hosts, over segments sent again, that explain them. Hosts drop what is not ours as
-/// well: frames of protocols that nobody speaks.
+/// Drops on the hosts, over segments sent again, that explain them. Hosts also drop packets that
+/// are not of the load, such as frames of unknown protocols.
 const LOCATED_MIN: f64 = 0.5;
 /// The shortest time after which Linux sends a segment again without other signs.
 const SHORTEST_RETRY_NS: u64 = 200_000_000;
@@ -57,13 +57,13 @@ pub fn test(case: &Case<'_>) -> Test {
         seen.against.push(format!("{count} packets were dropped at {place}"));
     }
     if server.qdiscs.is_none() || case.observed.qdiscs.is_none() {
-        let what = "queueing disciplines were not read on both hosts: one may drop (K8)";
+        let what = "the queueing disciplines of one host were not read: they may drop (K8)";
         seen.against.push(what.to_string());
     }
     let lower = case.point.rate * 0.8;
-    Test::Seen(seen.next(format!(
-        "ask for 20 % less (-R {lower:.0}): does the loss vanish, or is the path at fault?"
-    )))
+    Test::Seen(
+        seen.next(format!("offer 20 % less (-R {lower:.0}): loss that stays comes from the path")),
+    )
 }
 
 /// Adds the slow end of the latency; nothing where it is shorter than a retry takes.

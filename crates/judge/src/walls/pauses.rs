@@ -1,15 +1,15 @@
 //! A5: the whole application stops now and then: a collector, a freezer, a stop signal.
 //!
 //! Signals: threads of the server found stopped, its CPU time from read to read, pauses that its
-//! runtime tells of, responses in each tenth of a second, the slow end of the latency.
+//! runtime reports, responses in each tenth of a second, the slow end of the latency.
 //! Rule: threads were found stopped in 2 to 90 % of the samples; or the runtime paused for over 2 %
 //! of the window; or at least four times, at regular distances, the responses of a tenth of a
 //! second and the server's CPU time fell under 60 % of their medians. And the slowest responses
 //! take five times the median; the generator was neither throttled nor near its limit, and never
 //! stood still for a quarter of that; the server was not throttled. Beside a server without CPU to
 //! spare only stops of at least a tenth of the time
-//! count: shorter ones cost it less than its CPU does. A thread that is always stopped is none of
-//! those that serve.
+//! count: shorter ones cost it less than its CPU does. A thread that is always stopped does not
+//! serve.
 //! Mimics: S3 (a throttled group stops too, every 100 ms; looked at first), a generator that
 //! pauses, S6, M3 (dips without an order).
 //! Confirm: a second client sees the pauses at the same instants; a smaller heap or another
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 /// Share of samples, or of the window, in which it must be stopped.
 const STOPPED: std::ops::RangeInclusive<f64> = 0.02..=0.90;
-/// Share of the time from which on stops matter beside a server that is busy.
+/// Share of the time from which stops matter when the server is busy.
 const LARGE: f64 = 0.10;
 /// A dip falls under this share of the median.
 const DIP: f64 = 0.60;
@@ -79,7 +79,7 @@ pub fn test(case: &Case<'_>) -> Test {
         "five times the median: some waited for the end of a pause",
     );
     Test::Seen(
-        seen.next("look what stops it: the collector's log, a debugger, a freezer, SIGSTOP")
+        seen.next("find what stops it: the collector's log, a debugger, a freezer, SIGSTOP")
             .next("a smaller heap or another collector: the pauses should move"),
     )
 }
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S3 may do that");
         fixture.throttle_server(0, 0.0, 0.0);
         fixture.point.service_ns.max = Some(9_000_000);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nobody waited");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no request waited");
     }
 
     #[test]

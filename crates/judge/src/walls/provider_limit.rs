@@ -1,11 +1,11 @@
 //! N4: the provider of the network lets no more through: bandwidth, packets or tracked connections.
 //!
-//! Signals: counters of the network driver that tell of the provider's allowances (EC2's ENA:
-//! `bw_in_`, `bw_out_`, `pps_` and `conntrack_allowance_exceeded`), on both hosts.
+//! Signals: counters of the network driver for the provider's allowances (EC2's ENA: `bw_in_`,
+//! `bw_out_`, `pps_` and `conntrack_allowance_exceeded`), on both hosts.
 //! Rule: such a counter rose by more than 0.1 % of the packets of its interface in the window, or,
 //! over a ramp, rose at all where the rate no longer follows the load though neither side is short
-//! of CPU. They count packets queued or
-//! dropped, and short bursts raise them at low average load: a small number alone says nothing.
+//! of CPU. The counters count packets queued or
+//! dropped, and short bursts raise them at low average load: a small number alone is no evidence.
 //! Mimics: K8 and C5 (a limit of the host's own), N3 (a limit of one flow, which has no counter).
 //! Confirm: half the packets at equal bytes, or half the bytes at equal packets: the one that is
 //! limited moves the rate.
@@ -49,7 +49,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     Test::Seen(
         seen.next("use an instance with a larger network allowance, or more instances")
-            .next("see which one it is: several requests at once (-p) or shorter responses"),
+            .next("find out which: several requests at once (-p), or shorter responses"),
     )
 }
 

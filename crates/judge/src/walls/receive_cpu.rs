@@ -48,11 +48,12 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     }
     if case.is_one_host() {
-        seen.against.push("both sides share the host: whose packets?".to_string());
+        seen.against
+            .push("both sides share the host: the generator's packets count too".to_string());
     }
     Test::Seen(
         seen.next("spread receive work over CPUs: more queues (ethtool -L), or RPS (rps_cpus)")
-            .next("use more connections, so that more queues get some"),
+            .next("use more connections, so that they spread over more queues"),
     )
 }
 
@@ -77,7 +78,7 @@ mod tests {
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.families(), 2, "{seen:?}");
         fixture.softirq(0, 0.50, 0.48);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: a thread beside it");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: a hot thread as well");
         fixture.softirq(0, 0.85, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "not full");
         fixture.softirq(0, 0.90, 0.08);

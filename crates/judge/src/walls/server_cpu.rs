@@ -2,10 +2,10 @@
 //!
 //! Signals: busy share of the CPUs it may use, time its threads ran and waited for a CPU, requests
 //! that wait unread.
-//! Rule: busy over 92 % on the CPUs it may use, the server's threads waited for more than 5 % of
-//! the time they wanted to run or wanted nearly all of those CPUs, and requests wait unread in its
-//! sockets (or, over a ramp, throughput stays flat). Busy alone is not enough: cost per request
-//! often falls as load rises, and the rate goes on growing at 85 % busy.
+//! Rule: busy over 92 % on the CPUs it may use, the server's threads waited for a CPU for more than
+//! 5 % of their runnable time or could have used nearly all of those CPUs, and requests wait unread
+//! in its sockets (or, over a ramp, throughput stays flat). Busy alone is not enough: cost per
+//! request often falls as load rises, and the rate goes on growing at 85 % busy.
 //! Mimics: S7 (spinning), S6 (others use the CPUs), K4 (one CPU full of interrupts), C1 on a shared
 //! host, busy polling.
 //! Confirm: one CPU less for the server lowers the rate in proportion.
@@ -14,7 +14,7 @@
 use super::{Family, Seen, Test};
 use crate::case::{Case, Whose, percent};
 
-/// Share of the allowed CPUs' time that the server's own threads must have wanted.
+/// Share of the allowed CPU time in which the server's threads must have been runnable.
 const WANTED_MIN: f64 = 0.60;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -35,7 +35,7 @@ pub fn test(case: &Case<'_>) -> Test {
         "/proc/stat, schedstat",
         "busy share of its CPUs; of its threads' time spent waiting for one",
         format!("{}; {}", percent(busy), percent(waiting)),
-        "over 92 %; over 5 %, or all CPUs wanted",
+        "over 92 %; over 5 %, or threads for all CPUs",
     );
     let mut seen = with_unread(case, seen);
     seen.next.extend(super::short_connections::step(case).map(str::to_string));

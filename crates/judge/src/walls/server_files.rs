@@ -5,7 +5,7 @@
 //! Rule: open descriptors over 95 % of the soft limit, and connections that wait to be accepted,
 //! were dropped, or were never served. It looks like K1, and often like one hot thread (a loop
 //! that retries accept()), so it is tested before both.
-//! Mimics: K1 (the queue fills for want of descriptors), S2 (a loop that retries is hot).
+//! Mimics: K1 (the queue fills because descriptors ran out), S2 (a loop that retries is hot).
 //! Confirm: prlimit raises the limit of the running process and the queue empties.
 //! Source: accept(2), prlimit(1), getrlimit(2).
 
@@ -56,7 +56,7 @@ mod tests {
     fn a_full_table_with_waiting_connections_is_seen() {
         let mut fixture = Fixture::good();
         fixture.observed.server_files = Some(OpenFiles { pid: 9, open: 64, limit: 64 });
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nobody waits");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no connection waits");
         fixture.point.connections.served -= 4;
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.observed.server_files = Some(OpenFiles { pid: 9, open: 32, limit: 64 });

@@ -70,7 +70,7 @@ mod tests {
     use crate::walls::Test;
 
     #[test]
-    fn one_hot_thread_beside_an_idle_cpu_is_seen() {
+    fn one_hot_thread_with_an_idle_cpu_is_seen() {
         let mut fixture = Fixture::good();
         fixture.server_thread(0.96, 0.02);
         fixture.unread_at_server(0.4);

@@ -10,7 +10,7 @@ use observe::{LinkUse, Observed, QdiscUse};
 const WAITING_MIN: f64 = 0.5;
 /// Share of packets dropped that does as well: a short queue is rarely met full.
 const DROPPED_MIN: f64 = 0.001;
-/// Part of the load's own bytes that must pass a discipline for it to be in the way at all.
+/// Share of the load's bytes that must pass a discipline before the discipline can limit the load.
 const CARRIED_MIN: f64 = 0.5;
 /// Share of a link's speed above which it is full.
 const FULL: f64 = 0.90;
@@ -30,8 +30,8 @@ pub(super) enum ShapedUnit {
     Unclear,
 }
 
-/// The discipline that holds packets of the load back: it says so itself, and packets wait in it
-/// or are dropped. `ours_bytes_s` is what the load moves in its direction.
+/// The discipline that holds packets of the load back: its own counters show it, and packets wait
+/// in it or are dropped. `ours_bytes_s` is the load's rate in its direction.
 pub(super) fn at_limit<'a>(
     case: &Case<'_>,
     observed: &'a Observed,

@@ -3,12 +3,12 @@
 //! Signals: connections opened again per response, requests per connection, connections in the
 //! accept queue, time to connect.
 //! Rule: more than one connection was opened again per 100 responses, although the load asks for
-//! none to be closed, both sides have CPU to spare, and connecting is what takes time: as many
-//! requests as wait in the accept queue on average are over 10 % of those in flight, or connecting
-//! takes over 10 % of the time of a connection.
-//! Mimics: S1, S2 (handshakes make requests dear; the CPU is the wall then, and this is named
-//! beside it), A2 (requests on connections that nobody accepts yet wait unread as well), K1, K2, C7
-//! (walls that it leads to; looked at first), a server that fails and closes (M4).
+//! none to be closed, both sides have CPU to spare, and connecting takes the time: the accept queue
+//! holds on average more than 10 % as many connections as there are requests in flight, or
+//! connecting takes over 10 % of the life of a connection.
+//! Mimics: S1, S2 (handshakes make requests expensive; then the CPU is the wall, and the verdict
+//! mentions this one), A2 (requests on connections that are not accepted yet wait unread as well),
+//! K1, K2, C7 (walls that it leads to; looked at first), a server that fails and closes (M4).
 //! Confirm: keep-alive on, or a higher limit of requests per connection: the rate rises.
 //! Source: RFC 9112 section 9.3 (persistence); Linux tcp(7).
 
@@ -77,7 +77,7 @@ fn opening_share(case: &Case<'_>, reopened: f64) -> f64 {
     opening_ns / (opening_ns + mean_ns(&case.point.service_ns)).max(1.0)
 }
 
-/// What to say beside another wall that handshakes make worse.
+/// A remark for another wall that handshakes make worse.
 pub(super) fn step(case: &Case<'_>) -> Option<&'static str> {
     closed_by_server(case).map(|_| STEP)
 }
@@ -109,7 +109,7 @@ mod tests {
         fixture.point.connections.connect_ns.mean = Some(20_000_000);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "slow to open");
         fixture.server_thread(0.97, 0.0);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2, with this beside it");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2, with a remark on this");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! K12: a socket buffer is smaller than what is on the way: each response takes several round
+//! K12: a socket buffer is smaller than the bytes in flight: each response takes several round
 //! trips.
 //!
 //! Signals: the time in which the server's connections were limited by their send buffer, or by a
@@ -24,7 +24,7 @@ use model::units::show_ns;
 
 pub fn test(case: &Case<'_>) -> Test {
     let Some(limited) = windows::limited(case) else { return Test::Untested };
-    // Where nobody looked whether the generator reads, a closed window may be its own doing (C9).
+    // Without samples of the generator's sockets, a closed window may be its own fault (C9).
     let by_window = if limited.unread.is_some_and(|unread| unread < UNREAD_MIN) {
         limited.by_window
     } else {
@@ -32,14 +32,14 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let share = limited.by_buffer.max(by_window);
     if let Some(seen) = blocked_in_send(case, limited.unread) {
-        return Test::Seen(seen.next("a larger SO_SNDBUF in the server, or none at all; tcp_wmem"));
+        return Test::Seen(seen.next("a larger SO_SNDBUF in the server, or none; tcp_wmem"));
     }
     let is_hot = case.client_has_slack() == Some(false) || case.server_has_slack() == Some(false);
     if share < LIMITED_MIN || is_hot {
         return Test::NotSeen;
     }
     let (what, cure) = if limited.by_buffer >= by_window {
-        ("the server's send buffer", "a larger SO_SNDBUF in the server, or none at all; tcp_wmem")
+        ("the server's send buffer", "a larger SO_SNDBUF in the server, or none; tcp_wmem")
     } else {
         ("the generator's window, which it keeps empty", "a larger net.ipv4.tcp_rmem")
     };
@@ -62,7 +62,7 @@ pub fn test(case: &Case<'_>) -> Test {
                 "sock_diag, engine",
                 "round trips that a response takes on average",
                 format!("{trips:.1} ({mean} / {rtt})"),
-                "over 1.5: part of it waits for room",
+                "over 1.5: part of the response waits for room in the buffer",
             );
         }
     }

@@ -40,7 +40,7 @@ pub fn test(case: &Case<'_>) -> Test {
             "syscall",
             "threads that wait for storage on average",
             held,
-            "with the unread requests all that are in flight",
+            "with the unread requests, all requests in flight",
         )
         .with(
             Family::HardCounter,

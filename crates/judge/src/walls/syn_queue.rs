@@ -1,4 +1,5 @@
-//! K2: the queue of half-open connections is full, and SYNs are dropped or answered with cookies.
+//! K2: the queue of half-open connections is full, and the kernel drops SYNs or responds with
+//! cookies.
 //!
 //! Signals: `TcpExt.TCPReqQFullDrop`, `TCPReqQFullDoCookies`, and drops of SYNs that the accept
 //! queue does not explain (`ListenDrops` over `ListenOverflows`).
@@ -12,7 +13,7 @@
 //! trip.
 //! Source: Linux net/ipv4/tcp_input.c (tcp_conn_request), networking/ip-sysctl.rst.
 
-use super::{Family, Seen, Test, accept_queue};
+use super::{Seen, Test, accept_queue};
 use crate::case::Case;
 
 /// Share of the dropped SYNs that the accept queue may leave unexplained: both counters are not
@@ -34,17 +35,15 @@ pub fn test(case: &Case<'_>) -> Test {
     if !is_full || overflows > 0 || !accept_queue::connecting_is_slow(case) {
         return Test::NotSeen;
     }
-    let mut seen = Seen::default().with(
-        Family::HardCounter,
+    let mut seen = Seen::counted(
         "server",
         "/proc/net/netstat",
         "TCPReqQFullDrop, TCPReqQFullDoCookies, ListenDrops not of the accept queue",
         format!("+{dropped}, +{cookies}, +{unexplained}"),
-        "any",
     );
     seen = accept_queue::with_slow_connects(case, seen);
     if dropped + cookies == 0 {
-        seen.against.push("SYNs are also dropped for want of memory or of a route".to_string());
+        seen.against.push("the kernel also drops SYNs without memory or a route".to_string());
     }
     Test::Seen(
         seen.next("a longer backlog, with net.core.somaxconn at least as long")
@@ -63,7 +62,7 @@ mod tests {
             let mut fixture = Fixture::good();
             fixture.tcp("TcpExt.ListenDrops", 0);
             fixture.tcp(&format!("TcpExt.{counter}"), 30);
-            assert_eq!(super::test(&fixture.case()), Test::NotSeen, "{counter}: nobody waited");
+            assert_eq!(super::test(&fixture.case()), Test::NotSeen, "{counter}: none waited");
             fixture.slow_connects();
             assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "{counter}");
             fixture.tcp("TcpExt.ListenOverflows", 30);

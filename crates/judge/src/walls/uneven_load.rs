@@ -1,14 +1,14 @@
 //! K14: the load is unevenly spread over the server's workers, and the busiest is full.
 //!
-//! Signals: what each worker wanted (processes, or threads with a listening socket each), how often
-//! each had something to do, requests that wait unread, connections and workers.
+//! Signals: CPU time that each worker needed (processes, or threads with a listening socket each),
+//! how often each had work, requests that wait unread, connections and workers.
 //! Rule: of at least two similar workers (named alike; of a process its busiest thread) one ran,
 //! waited for a CPU or was found at work for more than 95 % of the time, while the median of the
 //! others is under 70 %, and CPUs it may use are idle. Or there are fewer connections than workers,
 //! at least two, and as many workers are full as there are connections, while the others are under
 //! 70 %. Chance alone makes the busiest of k workers exceed the mean by about sqrt(2 k ln k / n)
-//! with n connections: the figure is given beside what was found.
-//! Mimics: S2 (one thread by design: nothing like it beside it), S1 and A2 (all workers are full).
+//! with n connections: the verdict prints both.
+//! Mimics: S2 (one thread by design, without similar workers), S1 and A2 (all workers are full).
 //! Confirm: other source ports (connect again) make another worker hot; more connections at the
 //! same number in flight raise the rate.
 //! Source: Linux net/core/sock_reuseport.c; Raab and Steger, Balls into Bins (1998).
@@ -67,12 +67,12 @@ pub fn test(case: &Case<'_>) -> Test {
             "schedstat, syscall",
             &format!("busiest over mean; by chance with {connections:.0} connections about"),
             format!("{excess:+.2}; {chance:+.2}"),
-            "more than chance: something else sends them there",
+            "over what chance does: connections are distributed unevenly",
         );
     Test::Seen(
-        super::server_cpu::with_unread(case, seen).next(more_connections(case)).next(
-            "connect again: with other source ports another worker should become the hot one",
-        ),
+        super::server_cpu::with_unread(case, seen)
+            .next(more_connections(case))
+            .next("connect again: with other source ports another worker should be the hot one"),
     )
 }
 
@@ -81,8 +81,8 @@ fn more_connections(case: &Case<'_>) -> String {
     format!("spread the same load over more connections: -c {more}")
 }
 
-/// Whether each connection fills a worker of its own and others stay without one. `loads` begins
-/// with the highest.
+/// Whether each connection fills one worker and other workers have none. `loads` begins with the
+/// highest.
 fn is_too_few_connections(case: &Case<'_>, loads: &[f64]) -> bool {
     let connections = case.point.connections.opened as usize;
     let full = loads.iter().filter(|load| **load >= HOT).count();
@@ -109,13 +109,13 @@ fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
             "engine",
             "connections that carry all requests, for so many workers",
             format!("{connections} for {workers}"),
-            "fewer: some workers cannot get any",
+            "fewer than workers: some get none",
         )
         .next(more_connections(case))
 }
 
-/// CPU time that the busiest thread of each process wanted, of those that serve and are named like
-/// the busiest of all: a helper beside a server is no worker with room.
+/// CPU time that the busiest thread of each serving process needed, for processes named like the
+/// busiest: a helper process is not an idle worker.
 fn processes(threads: &[ThreadShare]) -> Vec<f64> {
     let mut processes: BTreeMap<u32, &ThreadShare> = BTreeMap::new();
     for thread in threads {

@@ -26,7 +26,7 @@ pub(super) struct Waiting {
     pub unread: f64,
     /// Between the hosts, as long as connecting takes.
     pub travelling: f64,
-    /// Answered, with the response still in the server's sockets.
+    /// The response is written, and still in the server's sockets.
     pub unsent: f64,
     /// Threads of the server that ever run, by what they do.
     pub threads: BTreeMap<Doing, f64>,

@@ -5,7 +5,7 @@ use observe::SocketCensus;
 
 /// Share of the time with responses outstanding above which a limit matters.
 pub(super) const LIMITED_MIN: f64 = 0.20;
-/// Share of the time of the followed connections in which responses must be outstanding at all.
+/// Share of the time of the followed connections in which responses must be outstanding.
 const BUSY_MIN: f64 = 0.20;
 /// Share of the generator's sockets with unread responses above which it reads too slowly.
 pub(super) const UNREAD_MIN: f64 = 0.10;

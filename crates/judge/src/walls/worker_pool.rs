@@ -51,13 +51,13 @@ pub fn test(case: &Case<'_>) -> Test {
         "syscall",
         &format!("threads asleep {how} on average"),
         asleep,
-        "with the unread requests all that are in flight",
+        "with the unread requests, all requests in flight",
     );
     match light {
         Some(explained) if explained < EXPLAINED_MIN => return Test::NotSeen,
         Some(explained) if explained <= EXPLAINED_MAX => {}
         _ => seen.against.push(
-            "a limiter that lets requests wait (A4) looks alike at one load; a ramp would tell"
+            "a limiter that queues requests (A4) looks the same at one load; a ramp separates them"
                 .to_string(),
         ),
     }

@@ -1,4 +1,4 @@
-//! M4: responses with a good status are not what was asked for.
+//! M4: responses with a good status failed a check.
 //!
 //! Signals: responses with a status 2xx or 3xx that failed a check (--check-*).
 //! Rule: the gate `checks` breaks: more than 0.1 % of them. Such responses are failures and no part

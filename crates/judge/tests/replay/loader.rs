@@ -22,7 +22,7 @@ pub struct Case {
     source: String,
     /// `load`, `ramp` or `churn`.
     question: String,
-    /// The generator's host; absent when nobody published it.
+    /// The generator's host; absent when it was not published.
     #[serde(default)]
     pub client: Option<Side>,
     /// The server's host.
@@ -38,15 +38,15 @@ pub struct Case {
 #[serde(deny_unknown_fields, default)]
 pub struct Side {
     cpus: u32,
-    /// Shares of CPU time as published; what was left out is missing, and is not idle. Without
-    /// `idle` nothing was.
+    /// Shares of CPU time as published. A missing column is not idle time; without `idle` no column
+    /// is missing.
     user: f64,
     system: f64,
     idle: Option<f64>,
-    /// Share in columns nobody printed, where idle is known.
+    /// Share in columns that were not printed, where idle is known.
     unprinted: f64,
     /// Loops of the generator, threads of the server.
-    /// None when nobody looked at threads.
+    /// None when threads were not read.
     threads: u32,
     /// Processes the threads are in.
     processes: u32,

@@ -1,4 +1,4 @@
-//! Journals of made-up hosts, looked at while somebody changes them.
+//! Journals of fake hosts, watched while another process changes them.
 
 use super::*;
 use crate::fake_host::MadeUp;

@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use store::Lock;
 use toml::{Table, Value};
 
 /// Where the list of servers is, seen from the root that its words are run from.
@@ -18,6 +19,7 @@ pub struct Folder {
     pub id: String,
     /// Where it is.
     pub path: PathBuf,
+    _lock: Lock,
 }
 
 impl Folder {
@@ -32,7 +34,10 @@ impl Folder {
             let path = directory.join(&id);
             // Logs of servers and commands are for its owner.
             match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self { id, path }),
+                Ok(()) => {
+                    let lock = Lock::hold(&path);
+                    return Ok(Self { id, path, _lock: lock });
+                }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(file_error(&path, &error)),
             }
@@ -47,11 +52,11 @@ impl Folder {
     }
 
     /// Where the words of the listed servers are run from, and where they write their logs;
-    /// absolute, because they are run from another folder.
-    pub fn places(&self, list: &Path) -> Result<Places, String> {
+    /// absolute, because they are run from another folder. Without a list nothing is run.
+    pub fn places(&self, list: Option<&Path>) -> Result<Places, String> {
         let path = self.path.join("servers");
         fs::create_dir(&path).map_err(|error| file_error(&path, &error))?;
-        let list = absolute(list)?;
+        let list = list.map(absolute).transpose()?.unwrap_or_default();
         let root = list.ancestors().nth(2).unwrap_or(Path::new("/")).to_path_buf();
         Ok(Places { root, scratch: absolute(&path)? })
     }
@@ -102,7 +107,7 @@ fn name_of(plan: &Path) -> String {
     }
 }
 
-/// The server's table of the plan beside an experiment, when every cell has the same.
+/// The `[server]` table of the plan in an experiment's folder, when all cells have the same.
 pub fn server_of(record: &Record, path: &Path) -> Option<Table> {
     let folder = fs::canonicalize(path).ok()?.parent()?.parent()?.to_path_buf();
     let document = fs::read(folder.join("experiment.json")).ok()?;

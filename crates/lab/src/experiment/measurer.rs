@@ -1,5 +1,5 @@
-//! The process that measures a cell: it ends in order when the experiment is asked to end, and at
-//! the latest when the experiment does.
+//! The process that measures a cell. It ends in order when the experiment receives a signal, and at
+//! the latest with the experiment.
 
 use super::process::live_with_us;
 use super::{Measured, Ready};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// How often the flag is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// An orderly end takes no longer; then the process is asked again, which ends it at once.
+/// Longest orderly end; then a second signal ends the process at once.
 const ORDERLY_LIMIT: Duration = Duration::from_secs(15);
 
 /// The exit code of ceiling when the target gave no response.
@@ -32,7 +32,7 @@ pub fn measure(cell: &Cell, ready: &Ready, runs: &Path, stop: &AtomicBool) -> Me
     let mut words = cell.load.words(&ready.addr, ready.pid);
     let shown = Secrets::command(&[&["ceiling".to_string()], &words[..]].concat());
     words.extend(["--json".to_string(), "--quiet".to_string(), "--runs".to_string()]);
-    words.push(runs.display().to_string());
+    words.extend([runs.display().to_string(), "--keep-runs=all".to_string()]);
     let fate = match measured(cell, &words, stop) {
         Ok(run) => Fate::Measured { run },
         Err(why) => Fate::Failed { why },
@@ -60,7 +60,9 @@ fn measured(cell: &Cell, words: &[String], stop: &AtomicBool) -> Result<String, 
     if let Some(id) = record.as_ref().and_then(|record| record["id"].as_str()) {
         let outcome = record.as_ref().map_or(&Value::Null, |record| &record["outcome"]);
         return match outcome.as_str() {
-            Some("interrupted") => Err(format!("interrupted; what was measured is run {id}")),
+            Some("interrupted") => {
+                Err(format!("interrupted; the part measured so far is run {id}"))
+            }
             Some("target-lost") => Err("the target stopped answering".to_string()),
             _ if output.status.code() == Some(UNREACHABLE) => {
                 Err("the target gave no response".to_string())
@@ -73,9 +75,9 @@ fn measured(cell: &Cell, words: &[String], stop: &AtomicBool) -> Result<String, 
     Err(last.map_or_else(|| output.status.to_string(), |line| line.replace("ceiling: ", "")))
 }
 
-/// Runs it to its end and gives what it printed. Once `stop` is set it is asked to end, by SIGTERM:
-/// what a shell starts in the background may ignore SIGINT. A key on the terminal does not reach it
-/// by another way, because the second of two signals would end it at once.
+/// Runs it to its end and returns its output. Once `stop` is set it gets SIGTERM: a process that a
+/// shell started in the background may ignore SIGINT. A key on the terminal does not reach it by
+/// another way, because the second of two signals would end it at once.
 fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

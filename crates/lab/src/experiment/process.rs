@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A target ends started requests for a second, and its workers have five to report.
 const END_LIMIT: Duration = Duration::from_secs(15);
 
-/// What remains of a log when it is told in one line.
+/// The part of a log that fits one line.
 const TOLD_MAX_CHARS: usize = 300;
 
 /// A running target.
@@ -49,15 +49,15 @@ pub struct How<'a> {
     pub env: &'a BTreeMap<String, String>,
     /// CPUs as users write them; empty means all.
     pub cpus: &'a str,
-    /// A folder of its own, for targets that name one.
+    /// Its own folder, for targets that name one.
     pub folder: &'a str,
-    /// Once it is set, nobody waits any longer for it to listen.
+    /// Once it is set, the wait for it to listen ends.
     pub stop: &'a AtomicBool,
 }
 
 /// How a target ended.
 #[derive(Debug, Default)]
-pub struct Ended {
+pub struct TargetExit {
     /// Its last line.
     pub stopped: Option<Value>,
     /// Why it cannot be trusted, if so.
@@ -65,7 +65,7 @@ pub struct Ended {
 }
 
 impl Process {
-    /// Starts a target on a free loopback port and waits until it answers.
+    /// Starts a target on a free loopback port and waits until it responds.
     pub fn start(target: &Target, how: &How<'_>, root: &Path, log: &Path) -> Result<Self, String> {
         let place = |word: &String| {
             let word = word.replace("{addr}", "127.0.0.1").replace("{port}", "0");
@@ -158,11 +158,11 @@ impl Process {
     }
 
     /// Ends it in order.
-    pub fn end(mut self) -> Ended {
+    pub fn end(mut self) -> TargetExit {
         if let Ok(Some(status)) = self.child.try_wait() {
             self.is_ended = true;
             let fault = self.told(&format!("died during the cell ({})", ending(Some(status))));
-            return Ended { stopped: None, fault: Some(fault) };
+            return TargetExit { stopped: None, fault: Some(fault) };
         }
         signal(self.child.id());
         let stopped = self.last_line();
@@ -174,7 +174,7 @@ impl Process {
                 Some(self.told(&format!("did not end well ({})", ending(Some(status)))))
             }
         };
-        Ended { stopped, fault }
+        TargetExit { stopped, fault }
     }
 
     /// The last line that is JSON; it comes before the end of the output.
@@ -251,7 +251,7 @@ pub fn live_with_us(command: &mut Command, cpus: Vec<usize>) {
     let prepare = move || {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
         if rustix::process::getppid() != Some(parent) {
-            // We ended in between, and nobody would send the signal.
+            // The parent ended in between, so no signal will come.
             return Err(std::io::Error::from(rustix::io::Errno::CHILD));
         }
         if !cpus.is_empty() {
@@ -270,8 +270,8 @@ pub fn live_with_us(command: &mut Command, cpus: Vec<usize>) {
 
 /// Why a program could not be started, and what helps.
 fn refusal(program: &str, how: &How<'_>, error: &std::io::Error) -> String {
-    // The kernel says so of a mask without any CPU that may be used; between fork and exec nothing
-    // else is refused in this way.
+    // The kernel's error for a mask without a usable CPU; no other call between fork and exec fails
+    // like this.
     if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) && !how.cpus.is_empty()
     {
         return format!("this host has none of the CPUs {}; for example cpus = \"0\"", how.cpus);

@@ -1,4 +1,4 @@
-//! What a server needs beside it, for instance a database: started for the first cell that needs
+//! A service that a server needs, for instance a database: started for the first cell that needs
 //! it, on the CPUs of its server, and ended after the last cell of all.
 
 use super::process::{How, Process};
@@ -87,8 +87,8 @@ fn folder_of(name: &str) -> PathBuf {
     parent.join(format!("ceiling-{}-{name}", std::process::id()))
 }
 
-/// Whether what is written there never reaches a disk (tmpfs or ramfs, statfs(2)). A file system
-/// that does not say what it is counts as one on a disk.
+/// Whether files there never reach a disk (tmpfs or ramfs, statfs(2)). An unknown file system
+/// counts as one on a disk.
 fn is_in_memory(folder: &Path) -> bool {
     const TMPFS_MAGIC: i64 = 0x0102_1994;
     const RAMFS_MAGIC: i64 = 0x8584_58f6;
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_in_memory_is_told_from_one_on_a_disk() {
+    fn a_folder_in_memory_differs_from_one_on_a_disk() {
         // The kernel makes /dev of pages of memory, everywhere.
         assert!(is_in_memory(Path::new("/dev")));
         assert!(!is_in_memory(Path::new("/proc")), "neither is a file of the kernel");

@@ -128,7 +128,7 @@ fn a_server_that_never_listens_says_why() {
 }
 
 #[test]
-fn a_server_without_a_cpu_of_this_host_says_so() {
+fn a_server_without_a_cpu_of_this_host_is_an_error() {
     let targets = targets(&faithful(), "");
     let plan = plan("[[cell]]\nname = \"far\"\nserver.cpus = \"1023\"\n", &targets);
     let results = Scratch::new().walk(&plan, &targets, &mut |_, _| measured());
@@ -202,7 +202,7 @@ fn a_service_that_is_missing_fails_its_cells_and_not_the_others() {
 }
 
 #[test]
-fn what_was_not_come_to_is_told() {
+fn cells_that_were_not_measured_are_reported() {
     let targets = targets(&faithful(), "");
     let plan = plan("[[vary]]\nkey = \"load.depth\"\nvalues = [1, 2, 3]\n", &targets);
     let scratch = Scratch::new();
@@ -262,8 +262,8 @@ fn what_is_put_back_while_it_is_measured_fails_its_cell_and_no_other() {
     assert_eq!(results[1].fate, measured().fate, "the host is as it was");
 }
 
-/// A file that takes a part of what is written, so that neither the change nor the way back ends
-/// as meant: bits of a mask in another notation than they are read in.
+/// A file that keeps only a part of each write, so that neither the change nor the revert works:
+/// bits of a mask in another notation than they are read in.
 #[test]
 fn what_a_failed_change_leaves_behind_ends_the_experiment() {
     let filter = "/proc/self/coredump_filter";

@@ -30,7 +30,7 @@ pub fn is_turned() -> bool {
 /// When a knob is turned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// Before the server starts: it works for those who listen or start afterwards.
+    /// Before the server starts: it affects sockets and processes made afterwards.
     Before,
     /// While the server runs.
     Beside,
@@ -46,7 +46,7 @@ pub fn check(cell: &Cell) -> Result<(), String> {
     values::check(&Host::look(Root::default()), &wish(tune)?, tune)
 }
 
-/// Whether these knobs may be turned beside a server that runs already, or is started.
+/// Whether these knobs may be set for a server that runs already, or that is started.
 fn check_knobs(tune: &Tune, is_running: bool) -> Result<(), String> {
     wish(tune)?;
     for word in tune.only.iter().chain(tune.values.keys()) {
@@ -105,7 +105,7 @@ fn wish(tune: &Tune) -> Result<Wish, String> {
     Ok(Wish { profile, device, split, only: tune.only.clone() })
 }
 
-/// Where knobs are, and where it is written down what is turned.
+/// The places of the knobs, and the journal.
 #[derive(Debug, Clone)]
 pub struct Ground {
     /// The host.
@@ -152,8 +152,8 @@ impl<'a> Turned<'a> {
         Ok(Self { tune, cell, stop, root, journal, made, rows })
     }
 
-    /// Turns those that belong to this moment. After an error what is left is put back by
-    /// [`Self::put_back`], which says whether it could.
+    /// Sets the knobs of this moment. After an error [`Self::put_back`] puts the rest back, and
+    /// returns whether it could.
     pub fn turn(&mut self, when: When, server: Option<u32>) -> Result<(), String> {
         let host = self.host(server)?;
         let planned = planned(self.tune, &host, when)?;
@@ -218,7 +218,7 @@ impl<'a> Turned<'a> {
 
     /// A process that the server started meanwhile inherits what its parent had then.
     fn holds_for_all(&self, server: Option<u32>) -> Result<(), String> {
-        // When the server has ended that is told, and not this.
+        // If the server has ended, that is the error to report.
         let Some(host) = server.and_then(|pid| self.host(Some(pid)).ok()) else { return Ok(()) };
         let proposed = proposed(self.tune, &host)?;
         let is_missed = |one: &&Planned| one.row.scope == Scope::Process && one.change.is_some();

@@ -1,7 +1,7 @@
 //! `perf record` on the server's processes, and `perf script` on what it wrote.
 //!
-//! Both speak through pipes, so that no file is left behind. The text is made after the visit:
-//! looking up names costs CPU time that would be the server's.
+//! Both write to pipes, so that no file is left behind. The text is made after the visit: looking
+//! up names costs CPU time that would be the server's.
 
 use super::Taken;
 use model::profile::ProfileKind;
@@ -112,7 +112,8 @@ fn output(
     if is_good { Ok(said) } else { Err(complaint(&complained)) }
 }
 
-/// Reads to the end, as much as is kept; the rest is read and dropped, so that nobody hangs.
+/// Reads to the end and keeps a limited part; the rest is dropped, so that the writer does not
+/// block.
 fn drain(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -124,7 +125,7 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>
     })
 }
 
-/// Whether it ended well. It is ended when nobody waits for it any more.
+/// Whether it ended well. It is killed when its caller gives up.
 fn wait(child: &mut Child, is_given_up: &dyn Fn() -> bool) -> Result<bool, String> {
     loop {
         match child.try_wait() {
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_nobody_waits_for_is_ended() {
+    fn an_abandoned_program_is_killed() {
         let mut sleep = Command::new("sleep");
         sleep.arg("60");
         let ended = output(sleep, Vec::new(), &|| true);

@@ -1,16 +1,16 @@
 //! Whether the processes that were profiled are all that served the requests of a visit.
 //!
-//! Seconds blocked in some of the workers, divided by the requests of all of them, would be a share
-//! that is too small, and a bound made of it no bound. So nothing is told per request unless nobody
-//! is missing.
+//! Seconds blocked in some of the workers, divided by the requests of all of them, would give a
+//! share that is too small, and a wrong bound. So figures per request need profiles of every
+//! serving process.
 
 use judge::observe::ThreadShare;
 use model::facts::{ProcessFacts, ServerFacts};
 use model::profile::ProfileKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who does less than this part of the server's work served nothing that matters: of those who
-/// listen, and of others with the same name, such as a master of workers.
+/// A process with less than this share of the server's CPU time does not matter: whether it
+/// listens, or has the name of one that does, such as a master of workers.
 const LISTENING_MIN: f64 = 0.001;
 const OTHER_MIN: f64 = 0.01;
 /// Processes that are named.
@@ -30,14 +30,13 @@ pub(crate) struct Captured {
 pub(crate) struct Serving {
     /// Names by process.
     names: BTreeMap<u32, String>,
-    /// They are on another host, where endpoints cannot be told apart by process.
+    /// They are on another host, where an endpoint cannot be matched with its process.
     is_far: bool,
 }
 
 impl Serving {
-    /// Who listens on the port under test, or runs the same program as somebody who does, and did
-    /// some of the work; when nobody is known to listen, all who worked. The reason when that
-    /// cannot be told.
+    /// Processes that listen on the port under test, or run the same program as one that does, and
+    /// used CPU time; when no listener is known, all that used CPU time. Otherwise the reason.
     pub(crate) fn of(
         server: Option<&ServerFacts>,
         threads: Option<&[ThreadShare]>,
@@ -69,7 +68,7 @@ impl Serving {
             let is_listening = listening.contains_key(&pid);
             let least = if is_listening { LISTENING_MIN } else { OTHER_MIN };
             let is_candidate = is_listening || programs.is_empty() || programs.contains(name);
-            // Where nobody saw who worked, everybody may have.
+            // Without CPU times, every process may have served.
             is_candidate && (all <= 0.0 || run >= least * all)
         };
         let names: BTreeMap<u32, String> = seen
@@ -105,7 +104,8 @@ impl Serving {
         if missing.is_empty() {
             return None;
         }
-        // Helpers without an endpoint beside workers that have one: all were covered, one by one.
+        // Helpers without an endpoint next to workers that have one: all workers were profiled, one
+        // by one.
         let is_beside = kind.is_of_cpu() && missing.len() == self.names.len();
         let of_cpu = captured.iter().filter(|(kind, _)| kind.is_of_cpu());
         let covered = of_cpu.flat_map(|(_, one)| one.pids.iter().copied()).collect();
@@ -186,11 +186,11 @@ mod tests {
     #[test]
     fn workers_serve_and_their_master_does_not() {
         assert_eq!(prefork().names.keys().copied().collect::<Vec<_>>(), [2, 3, 4]);
-        // A worker to which no connection came is missed by nobody.
+        // A worker without connections need not be profiled.
         let idle = vec![process(2, "web", Some(1)), process(3, "web", Some(1))];
         let idle = serving(idle, &[ran(2, 0.9), ran(3, 0.0001)]);
         assert_eq!(idle.absent(BLOCK, &captured(&[(BLOCK, &[2])])), None);
-        // Where nobody is known to listen, whoever works serves.
+        // Where no listener is known, every process with CPU time serves.
         let unseen = vec![process(2, "a", None), process(3, "b", None)];
         assert_eq!(serving(unseen.clone(), &[ran(2, 0.5), ran(3, 0.1)]).names.len(), 2);
         assert_eq!(serving(unseen, &[ran(2, 0.5)]).names.len(), 1);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_perf_adds_beside_endpoints_is_of_cpu_time_alone() {
+    fn perf_adds_only_cpu_time_to_endpoints() {
         let prefork = prefork();
         let (cpu, perf) = (ProfileKind::Cpu, ProfileKind::Perf);
         let helpers = captured(&[(cpu, &[2, 3, 4]), (perf, &[9]), (BLOCK, &[2, 3, 4])]);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Whether an address has profiles is asked with this patience.
+/// Time-out of the check whether an address has profiles.
 const LOOK: Patience = Patience {
     step: Duration::from_millis(300),
     whole: Duration::from_secs(1),
@@ -19,22 +19,22 @@ const ADDRESSES_MAX: usize = 256;
 /// A process without an endpoint matters when it used this part of the CPU time of all.
 const CPU_PART_MIN: u64 = 100;
 
-/// Somebody who can be asked.
-pub(super) enum Source {
+/// A source of profiles.
+pub(super) enum ProfileSource {
     /// An endpoint of a Go server, and its process when that is known.
     Endpoint(SocketAddr, Option<u32>),
     /// `perf`, about these processes.
     Perf(Vec<u32>),
-    /// The same about processes beside endpoints: they may have nothing to do.
+    /// The same for processes of a server that has endpoints as well: they may be idle.
     Beside(Vec<u32>),
 }
 
-/// Everybody who can be asked, and why others cannot.
+/// All sources of profiles, and why processes have none.
 pub(super) fn find(
     choice: &ProfileChoice,
     target: &Target,
     trial: &Trial,
-) -> (Vec<Source>, Vec<String>) {
+) -> (Vec<ProfileSource>, Vec<String>) {
     let pids = target.server.as_ref().map_or(Vec::new(), |server| tree(server.pid));
     let unknown = || {
         "the server's processes are not known on this host; name its endpoints, for example \
@@ -44,17 +44,18 @@ pub(super) fn find(
     match choice {
         ProfileChoice::Addresses(addresses) => {
             let owners = probe::listened_by(&pids).unwrap_or_default();
-            let source =
-                |address: &SocketAddr| Source::Endpoint(*address, owners.get(address).copied());
+            let source = |address: &SocketAddr| {
+                ProfileSource::Endpoint(*address, owners.get(address).copied())
+            };
             (addresses.iter().map(source).collect(), Vec::new())
         }
         _ if pids.is_empty() => (Vec::new(), vec![unknown()]),
-        ProfileChoice::Perf => (vec![Source::Perf(pids)], Vec::new()),
+        ProfileChoice::Perf => (vec![ProfileSource::Perf(pids)], Vec::new()),
         ProfileChoice::Auto => {
             let ports = trial.addresses.iter().filter_map(|address| address.port()).collect();
             match endpoints(&pids, &ports) {
                 Ok(endpoints) => (with_perf(endpoints, &pids), Vec::new()),
-                Err(why) => (vec![Source::Perf(pids)], vec![why]),
+                Err(why) => (vec![ProfileSource::Perf(pids)], vec![why]),
             }
         }
     }
@@ -65,8 +66,8 @@ fn tree(pid: u32) -> Vec<u32> {
     host::Tree::of(pid).map_or_else(|_| Vec::new(), |tree| tree.pids().to_vec())
 }
 
-/// The addresses of some processes that response as net/http/pprof does. What is under test is not
-/// asked: it counts its requests.
+/// The addresses of these processes that respond like net/http/pprof. The port under test is not
+/// tried, because the server counts its requests.
 fn endpoints(pids: &[u32], tested: &BTreeSet<u16>) -> Result<BTreeMap<SocketAddr, u32>, String> {
     let found = probe::listened_by(pids).map_err(|failed| {
         format!("listening sockets cannot be read ({}: {})", failed.source, failed.why)
@@ -83,7 +84,7 @@ fn has_profiles(address: SocketAddr) -> bool {
 }
 
 /// Endpoints, and `perf` for the processes without one that do some of the work.
-fn with_perf(endpoints: BTreeMap<SocketAddr, u32>, pids: &[u32]) -> Vec<Source> {
+fn with_perf(endpoints: BTreeMap<SocketAddr, u32>, pids: &[u32]) -> Vec<ProfileSource> {
     let told: BTreeSet<u32> = endpoints.values().copied().collect();
     let used =
         |pid: &u32| host::process::stat(*pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks);
@@ -91,12 +92,14 @@ fn with_perf(endpoints: BTreeMap<SocketAddr, u32>, pids: &[u32]) -> Vec<Source> 
     let does_work = |pid: &u32| told.is_empty() || used(pid) * CPU_PART_MIN > all;
     let others: Vec<u32> =
         pids.iter().copied().filter(|pid| !told.contains(pid) && does_work(pid)).collect();
-    let mut sources: Vec<Source> =
-        endpoints.into_iter().map(|(address, pid)| Source::Endpoint(address, Some(pid))).collect();
+    let mut sources: Vec<ProfileSource> = endpoints
+        .into_iter()
+        .map(|(address, pid)| ProfileSource::Endpoint(address, Some(pid)))
+        .collect();
     match sources.is_empty() {
         _ if others.is_empty() => {}
-        true => sources.push(Source::Perf(others)),
-        false => sources.push(Source::Beside(others)),
+        true => sources.push(ProfileSource::Perf(others)),
+        false => sources.push(ProfileSource::Beside(others)),
     }
     sources
 }

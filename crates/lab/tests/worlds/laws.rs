@@ -7,7 +7,7 @@ use model::run::Point;
 use model::standing::{FIGURES, Figure, Standing};
 use std::collections::BTreeMap;
 
-/// What was found in one world.
+/// The findings in one world.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// What does not hold.
@@ -32,7 +32,7 @@ impl Findings {
     }
 }
 
-/// The figure of the record that one of these stands by. What has no standing of its own is sound.
+/// The figure of the record that has this standing. A figure without its own standing is sound.
 fn figure_of(name: &str) -> Option<Figure> {
     // Service and the latency of good responses are taken with the same stamps.
     let name = name.replace("service_ns.", "latency.").replace("latency_good_ns.", "latency.");

@@ -1,9 +1,9 @@
-//! Makes a run of the real lab in a world, and keeps what the world knows beside it.
+//! Makes a run of the real lab in a world, and keeps the world's own account with it.
 
 use engine::Crew;
 use engine::job::Job;
 use engine::simulate::generator::Generator;
-use engine::simulate::host::Host;
+use engine::simulate::host::HostModel;
 use engine::simulate::server::{Discipline, Entry, Server, Service};
 use engine::simulate::world::{Plan, Visit, World};
 use lab::Logs;
@@ -25,24 +25,24 @@ pub const MS: u64 = 1_000_000;
 /// One second, nanoseconds.
 pub const S: u64 = 1_000_000_000;
 
-/// A world and what is asked of it.
+/// A world and the load for it.
 #[derive(Debug, Clone)]
 pub struct Drawn {
     /// The world.
     pub plan: Plan,
-    /// What is asked.
+    /// The load.
     pub trial: Trial,
 }
 
-/// What was made in a world.
+/// The run made in a world.
 pub struct Seen {
-    /// What was drawn.
+    /// The drawn parameters.
     pub drawn: Drawn,
     /// What the lab says.
     pub run: Run,
     /// Bytes of raw readings that were written down.
     pub readings: u64,
-    /// What the server knows.
+    /// The server's account.
     pub account: Vec<Entry>,
     /// When visits began, and the server's speed in each.
     pub visits: Vec<Visit>,
@@ -52,7 +52,7 @@ impl Drawn {
     /// A world whose generator is on time, with a load of one level that is measured for two
     /// seconds.
     pub fn new(seed: u64, server: Server, level: Level) -> Self {
-        let (generator, host) = (Generator::default(), Host::default());
+        let (generator, host) = (Generator::default(), HostModel::default());
         Self { plan: Plan { server, generator, host, seed }, trial: trial(seed, vec![level]) }
     }
 

@@ -1,9 +1,9 @@
-//! What is true of a window, recomputed from the server's own account and nothing else.
+//! The true figures of a window, computed from the server's own account only.
 
 use crate::stage::Seen;
 use engine::schedule::Schedule;
 use engine::seed_of_visit;
-use engine::simulate::server::{Entry, Fate};
+use engine::simulate::server::{Entry, RequestFate};
 use model::curve::Curve;
 use model::load::Arrival;
 use model::run::Point;
@@ -22,7 +22,7 @@ pub struct Truth {
     pub latencies: Vec<u64>,
     /// The same from the send.
     pub services: Vec<u64>,
-    /// Answers to requests of the window by class of status, from 2xx.
+    /// Responses to requests of the window by class of status, from 2xx.
     pub status: [u64; 4],
     /// Mean number in flight over the window, over its first fifth and over its last.
     pub flying: [f64; 3],
@@ -33,9 +33,9 @@ pub struct Truth {
 pub struct Fates {
     /// Sent.
     pub sent: u64,
-    /// Answered with a status below 400 before the end of the drain.
+    /// Got a status below 400 before the end of the drain.
     pub good: u64,
-    /// Answered otherwise, reset, or timed out.
+    /// Got another status, was reset, or timed out.
     pub bad: u64,
     /// None of these.
     pub open: u64,
@@ -50,7 +50,7 @@ pub fn of(seen: &Seen, index: usize, slack_ns: u64) -> Truth {
     let (begin_ns, end_ns) = point.window_ns;
     let duration_s = (end_ns - begin_ns) as f64 / 1e9;
     let visit = visit_of(seen, point);
-    let is_good = |one: &&Entry| matches!(one.fate, Fate::Answered(status) if status < 400);
+    let is_good = |one: &&Entry| matches!(one.fate, RequestFate::Answered(status) if status < 400);
     let between = |from_ns: u64, to_ns: u64| {
         let is_inside = |one: &&Entry| (from_ns..to_ns).contains(&one.back_ns) && one.taken_ns > 0;
         visit.iter().filter(is_good).filter(is_inside).count() as u64
@@ -67,16 +67,16 @@ pub fn of(seen: &Seen, index: usize, slack_ns: u64) -> Truth {
     let (mut latencies, mut services, mut status) = (Vec::new(), Vec::new(), [0; 4]);
     for (one, planned_ns) in measured.iter().zip(&planned) {
         let was_taken = one.taken_ns > 0 && one.taken_ns <= until_ns + slack_ns;
-        if let (Fate::Answered(code), true) = (one.fate, was_taken) {
+        if let (RequestFate::Answered(code), true) = (one.fate, was_taken) {
             status[usize::from(code / 100 - 2)] += 1;
         }
         match one.fate {
-            Fate::Answered(code) if code < 400 && was_taken => {
+            RequestFate::Answered(code) if code < 400 && was_taken => {
                 fates.good += 1;
                 latencies.push(one.back_ns.saturating_sub(*planned_ns));
                 services.push(one.back_ns.saturating_sub(one.sent_ns));
             }
-            Fate::Answered(_) | Fate::Reset if was_taken => fates.bad += 1,
+            RequestFate::Answered(_) | RequestFate::Reset if was_taken => fates.bad += 1,
             // A time-out is looked for each tenth of a second.
             _ if one.sent_ns + timeout_ns + 110_000_000 < until_ns => fates.bad += 1,
             _ => {
@@ -160,7 +160,7 @@ pub fn restlessness(seen: &Seen) -> f64 {
     let mut halves = vec![0.0; ((end_ns - begin_ns) / 500_000_000).max(1) as usize];
     for one in visit_of(seen, seen.point()) {
         let at = one.back_ns.checked_sub(begin_ns).map(|since_ns| since_ns / 500_000_000);
-        if let (Some(at), Fate::Answered(..400)) = (at, one.fate)
+        if let (Some(at), RequestFate::Answered(..400)) = (at, one.fate)
             && let Some(count) = halves.get_mut(at as usize)
         {
             *count += 1.0;

@@ -1,6 +1,6 @@
 //! `ceiling load URL`: one load level.
 
-use crate::arrivals::{Asked, Spread};
+use crate::arrivals::{RateOptions, Spread};
 use crate::ask::Ask;
 use crate::machine::Machine;
 use crate::options::Options;
@@ -53,7 +53,7 @@ pub struct Load {
     duration: Option<Time>,
 
     #[command(flatten)]
-    asked: Asked,
+    asked: RateOptions,
 
     #[command(flatten)]
     spread: Spread,

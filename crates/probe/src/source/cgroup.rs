@@ -12,7 +12,7 @@
 //! usage only where cpuacct is mounted together with cpu. The quota is read every time, because
 //! somebody may turn it while we look.
 
-use super::{Round, Scope, Source};
+use super::{Round, Scope, Source, Whose};
 use crate::cgroup_path::{self, Group};
 use crate::kept::{Buffer, Kept, is_gone};
 use crate::scan::{self, ParseError};
@@ -92,33 +92,20 @@ pub fn parse_v1_us(bytes: &[u8]) -> Result<Option<u64>, ParseError> {
 
 /// What the figures are.
 pub(super) fn client_declared() -> Declaration {
-    Declaration::new("client_quota", "cpu.stat and quota of our cgroups")
-        .each("group")
+    declared("client_quota", "cpu.stat and quota of our cgroups", "generator")
         .exposed_as("client_cpu")
-        .counter(
-            "periods",
-            Unit::Count,
-            "Periods in which a control group of the generator had something to run.",
-        )
-        .counter("throttled_periods", Unit::Count, "Those of them in which it was throttled.")
-        .counter(
-            "throttled_ns",
-            Unit::Ns,
-            "Time for which its tasks were throttled, summed over CPUs.",
-        )
-        .counter("usage_ns", Unit::Ns, "CPU time that it used.")
 }
 
 /// What the figures are.
 pub(super) fn server_declared() -> Declaration {
-    Declaration::new("server_quota", "cpu.stat and quota of its cgroups")
+    declared("server_quota", "cpu.stat and quota of its cgroups", "server").exposed_as("server_cpu")
+}
+
+fn declared(name: &str, reads: &str, owner: &str) -> Declaration {
+    let periods = format!("Periods in which a control group of the {owner} had something to run.");
+    Declaration::new(name, reads)
         .each("group")
-        .exposed_as("server_cpu")
-        .counter(
-            "periods",
-            Unit::Count,
-            "Periods in which a control group of the server had something to run.",
-        )
+        .counter("periods", Unit::Count, &periods)
         .counter("throttled_periods", Unit::Count, "Those of them in which it was throttled.")
         .counter(
             "throttled_ns",
@@ -209,12 +196,6 @@ pub(crate) fn quotas(pid: u32) -> Result<Vec<CpuQuota>, Unreadable> {
         })
     };
     cgroup_path::chain(&Root::default(), "cpu", pid)?.iter().map(read).collect()
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Whose {
-    Client,
-    Server,
 }
 
 struct Cgroups {

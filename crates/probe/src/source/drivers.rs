@@ -24,8 +24,8 @@ use std::io;
 use std::path::PathBuf;
 
 /// Parses what a driver answers when asked for its names.
-pub fn parse(bytes: &[u8]) -> Result<Vec<Kept>, ParseError> {
-    let mut kept = Vec::<Kept>::new();
+pub fn parse(bytes: &[u8]) -> Result<Vec<DriverCounter>, ParseError> {
+    let mut kept = Vec::<DriverCounter>::new();
     let mut places = BTreeMap::<String, usize>::new();
     for (index, name) in parse_names(bytes)?.iter().enumerate() {
         if !is_of_use(name) {
@@ -36,7 +36,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Kept>, ParseError> {
             kept[place].indexes.push(index);
         } else if kept.len() < NAMES_MAX {
             places.insert(name.clone(), kept.len());
-            kept.push(Kept { name, indexes: vec![index] });
+            kept.push(DriverCounter { name, indexes: vec![index] });
         }
     }
     Ok(kept)
@@ -44,7 +44,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Kept>, ParseError> {
 
 /// A counter that is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct DriverCounter {
     /// Its name, with `N` for the number of a queue.
     pub name: String,
     /// Places of the statistics that are summed in it.
@@ -106,7 +106,7 @@ struct Drivers {
     interfaces: PathBuf,
     ethtool: Option<Ethtool>,
     /// Interfaces whose driver has statistics: how many, and which are told.
-    known: Vec<(String, usize, Vec<Kept>)>,
+    known: Vec<(String, usize, Vec<DriverCounter>)>,
     scan_due_ns: u64,
     bytes: Vec<u8>,
 }
@@ -150,8 +150,8 @@ impl Source for Drivers {
     }
 }
 
-fn sums(kept: &[Kept], values: &[u64]) -> BTreeMap<String, u64> {
-    let sum = |kept: &Kept| {
+fn sums(kept: &[DriverCounter], values: &[u64]) -> BTreeMap<String, u64> {
+    let sum = |kept: &DriverCounter| {
         let values = kept.indexes.iter().filter_map(|&index| values.get(index));
         (kept.name.clone(), values.fold(0, |sum: u64, value| sum.wrapping_add(*value)))
     };
@@ -161,7 +161,7 @@ fn sums(kept: &[Kept], values: &[u64]) -> BTreeMap<String, u64> {
 fn scan(
     ethtool: &Ethtool,
     interfaces: &[Interface],
-) -> Result<Vec<(String, usize, Vec<Kept>)>, Unreadable> {
+) -> Result<Vec<(String, usize, Vec<DriverCounter>)>, Unreadable> {
     let mut known = Vec::new();
     for Interface { name, .. } in interfaces.iter().take(INTERFACES_MAX) {
         let bytes = match ethtool.names(name) {

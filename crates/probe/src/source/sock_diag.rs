@@ -22,7 +22,7 @@ use crate::process;
 use crate::scan::ParseError;
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
-use model::reading::{Connection, Data, Listener};
+use model::reading::{Data, Listener, SocketSample};
 use model::units::{NS_PER_MS, NS_PER_S};
 use std::fs;
 use std::io;
@@ -183,7 +183,7 @@ fn parse_tcp_info(bytes: &[u8]) -> Result<TcpInfo, ParseError> {
 
 /// Which end of a connection the port is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum LocalEnd {
     Local,
     Remote,
 }
@@ -226,7 +226,7 @@ struct Question {
     family: i32,
     /// A bit for each state.
     states: u32,
-    end: End,
+    end: LocalEnd,
     port: u16,
     /// A port that neither end may have.
     except: Option<u16>,
@@ -246,7 +246,7 @@ impl Question {
         let extensions = if has_info { 1 << (INET_DIAG_INFO - 1) } else { 0 };
         put(16, &[self.family as u8, libc::IPPROTO_TCP as u8, extensions]);
         put(20, &self.states.to_ne_bytes());
-        let port_at = if self.end == End::Local { 24 } else { 26 };
+        let port_at = if self.end == LocalEnd::Local { 24 } else { 26 };
         put(port_at, &self.port.to_be_bytes());
         if let Some(filter) = filter {
             bytes.extend_from_slice(&(filter_bytes as u16).to_ne_bytes());
@@ -328,8 +328,8 @@ struct Asker {
 
 impl Asker {
     /// Asks about sockets of both families, in one state, with the port at any of these ends.
-    fn new(state: u32, ends: &[End], port: u16, count_max: usize) -> Self {
-        let families = |&end: &End| {
+    fn new(state: u32, ends: &[LocalEnd], port: u16, count_max: usize) -> Self {
+        let families = |&end: &LocalEnd| {
             [libc::AF_INET, libc::AF_INET6].map(|family| Question {
                 family,
                 states: 1 << state,
@@ -343,7 +343,11 @@ impl Asker {
     }
 
     /// The sockets, and at which of their ends the port is.
-    fn ask(&mut self, now_ns: u64, chunk: &mut [u8]) -> Result<Vec<(End, Socket)>, Unreadable> {
+    fn ask(
+        &mut self,
+        now_ns: u64,
+        chunk: &mut [u8],
+    ) -> Result<Vec<(LocalEnd, Socket)>, Unreadable> {
         let is_all = now_ns >= self.all_due_ns || self.answered.is_empty();
         if is_all {
             self.answered = self.questions.clone();
@@ -391,22 +395,22 @@ fn reason(error: &io::Error) -> String {
 
 /// All listening sockets on a port, of both families.
 pub(crate) fn listening(port: u16) -> Result<Vec<Socket>, Unreadable> {
-    let mut asker = Asker::new(TCP_LISTEN, &[End::Local], port, LISTENERS_MAX);
+    let mut asker = Asker::new(TCP_LISTEN, &[LocalEnd::Local], port, LISTENERS_MAX);
     let sockets = asker.ask(0, &mut vec![0; CHUNK_BYTES])?;
     Ok(sockets.into_iter().map(|(_, socket)| socket).collect())
 }
 
 /// All listening sockets of this network namespace.
 pub(crate) fn all_listening() -> Result<Vec<Socket>, Unreadable> {
-    everything(1 << TCP_LISTEN, End::Local, 0)
+    everything(1 << TCP_LISTEN, LocalEnd::Local, 0)
 }
 
 /// All connections whose other end has this port, those in TIME_WAIT included.
 pub(crate) fn connected_to(port: u16) -> Result<Vec<Socket>, Unreadable> {
-    everything(CONNECTED, End::Remote, port)
+    everything(CONNECTED, LocalEnd::Remote, port)
 }
 
-fn everything(states: u32, end: End, port: u16) -> Result<Vec<Socket>, Unreadable> {
+fn everything(states: u32, end: LocalEnd, port: u16) -> Result<Vec<Socket>, Unreadable> {
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let question = Question { family, states, end, port, except: None };
@@ -425,7 +429,7 @@ pub(super) fn connections_except(
     let states = 1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT;
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let question = Question { family, states, end: End::Local, port: 0, except };
+        let question = Question { family, states, end: LocalEnd::Local, port: 0, except };
         sockets.extend(read_responses(question, count_max - sockets.len(), chunk)?);
     }
     Ok(sockets)
@@ -474,13 +478,13 @@ pub(super) fn listeners(scope: &Scope) -> Option<Box<dyn Source>> {
     if scope.ends == Ends::Client {
         return None;
     }
-    let asker = Asker::new(TCP_LISTEN, &[End::Local], scope.port?, LISTENERS_MAX);
+    let asker = Asker::new(TCP_LISTEN, &[LocalEnd::Local], scope.port?, LISTENERS_MAX);
     let chunk = vec![0; CHUNK_BYTES];
     Some(Box::new(Listeners { asker, server_pid: scope.server_pid, chunk }))
 }
 
 pub(super) fn connections(scope: &Scope) -> Option<Box<dyn Source>> {
-    let ends = [End::Local, End::Remote];
+    let ends = [LocalEnd::Local, LocalEnd::Remote];
     let asker = Asker::new(TCP_ESTABLISHED, &ends, scope.port?, CONNECTIONS_PER_END_MAX);
     let chunk = vec![0; CHUNK_BYTES];
     Some(Box::new(Connections { asker, server_pid: scope.server_pid, chunk }))
@@ -490,7 +494,7 @@ impl Source for Listeners {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
         self.server_pid.map_or(Ok(()), require_same_namespace)?;
         let sockets = self.asker.ask(round.due_ns, &mut self.chunk)?;
-        let listener = |(_, socket): &(End, Socket)| Listener {
+        let listener = |(_, socket): &(LocalEnd, Socket)| Listener {
             cookie: socket.cookie,
             queued: socket.receive_queue,
             backlog: socket.send_queue,
@@ -509,11 +513,11 @@ impl Source for Connections {
 }
 
 /// A socket that closed between being found and being described has no `tcp_info` and is left out.
-fn connection(socket: &Socket, end: End) -> Option<Connection> {
+fn connection(socket: &Socket, end: LocalEnd) -> Option<SocketSample> {
     let tcp = socket.tcp?;
-    Some(Connection {
+    Some(SocketSample {
         cookie: socket.cookie,
-        server_side: end == End::Local,
+        server_side: end == LocalEnd::Local,
         receive_queue: socket.receive_queue,
         send_queue: socket.send_queue,
         unsent: tcp.unsent,
@@ -559,10 +563,10 @@ mod tests {
         let chunk = parse(&fixture("linux-6.18-vm/diag_established")).unwrap();
         assert_eq!(chunk.sockets.len(), 5);
         // One was accepted and has moved data; the others still wait and have none.
-        let moved: Vec<Connection> = chunk
+        let moved: Vec<SocketSample> = chunk
             .sockets
             .iter()
-            .filter_map(|socket| connection(socket, End::Local))
+            .filter_map(|socket| connection(socket, LocalEnd::Local))
             .filter(|connection| connection.busy_us > 0)
             .collect();
         let [moved] = &moved[..] else { panic!("{moved:?}") };

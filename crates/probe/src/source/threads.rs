@@ -11,7 +11,7 @@
 //! user and kernel time are up to some rounds old; the time on a CPU never is. `schedstat` needs
 //! CONFIG_SCHED_INFO and prints zeros where the kernel was told not to count.
 
-use super::{Round, Scope, Source};
+use super::{Round, Scope, Source, Whose};
 use crate::kept::{Buffer, Kept, is_gone, unreadable};
 use crate::process::{self, Stat, parse_stat};
 use crate::scan::{self, ParseError};
@@ -22,6 +22,7 @@ use model::root::Root;
 use model::units::NS_PER_S;
 use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 
 /// One `schedstat` line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,27 +56,18 @@ const STAT_IN_TURN: usize = 32;
 /// How often to look for new threads.
 const SCAN_NS: u64 = NS_PER_S;
 
-#[derive(Debug, Clone, Copy)]
-enum Whose {
-    Client,
-    Server,
-}
-
 /// What the figures are.
 pub(super) fn client_declared() -> Declaration {
-    Declaration::new("client_threads", "/proc/self/task/TID/{schedstat,stat}")
-        .many()
-        .over("pid")
-        .over("tid")
-        .counter("run_ns", Unit::Ns, "Time on a CPU, all threads.")
-        .counter("wait_ns", Unit::Ns, "Time runnable and waiting for a CPU, all threads.")
-        .counter("slices", Unit::Count, "Time slices run.")
-        .sum("#", Unit::Count, "Threads.")
+    declared("client_threads", "/proc/self/task/TID/{schedstat,stat}")
 }
 
 /// What the figures are.
 pub(super) fn server_declared() -> Declaration {
-    Declaration::new("server_threads", "/proc/PID/task/TID/{schedstat,stat}")
+    declared("server_threads", "/proc/PID/task/TID/{schedstat,stat}")
+}
+
+fn declared(name: &str, reads: &str) -> Declaration {
+    Declaration::new(name, reads)
         .many()
         .over("pid")
         .over("tid")
@@ -83,6 +75,29 @@ pub(super) fn server_declared() -> Declaration {
         .counter("wait_ns", Unit::Ns, "Time runnable and waiting for a CPU, all threads.")
         .counter("slices", Unit::Count, "Time slices run.")
         .sum("#", Unit::Count, "Threads.")
+}
+
+/// Adds threads that are new to a table, with `open` of their folder, and forgets those of
+/// processes that left the tree.
+pub(super) fn scan<T>(
+    root: &Root,
+    pids: &[u32],
+    threads: &mut BTreeMap<(u32, u32), T>,
+    open: impl Fn(PathBuf) -> T,
+) -> Result<(), Unreadable> {
+    threads.retain(|(pid, _), _| pids.contains(pid));
+    for &pid in pids {
+        let tasks = root.process(pid, "task");
+        let tids = match process::ids(&tasks) {
+            Ok(tids) => tids,
+            Err(why) if is_gone(&why) => continue,
+            Err(why) => return Err(unreadable(&tasks, why)),
+        };
+        for tid in tids {
+            threads.entry((pid, tid)).or_insert_with(|| open(tasks.join(tid.to_string())));
+        }
+    }
+    Ok(())
 }
 
 struct Threads {
@@ -132,7 +147,7 @@ impl Source for Threads {
             Whose::Server => round.server()?.pids(),
         };
         if round.due_ns >= self.scan_due_ns {
-            self.scan(pids)?;
+            scan(&self.root, pids, &mut self.threads, Files::below)?;
             self.scan_due_ns = round.due_ns + SCAN_NS;
         }
         let times = self.read_all()?;
@@ -144,28 +159,6 @@ impl Source for Threads {
 }
 
 impl Threads {
-    /// Adds threads that are new and forgets those of processes that left the tree.
-    fn scan(&mut self, pids: &[u32]) -> Result<(), Unreadable> {
-        self.threads.retain(|(pid, _), _| pids.contains(pid));
-        for &pid in pids {
-            let tasks = self.root.process(pid, "task");
-            let tids = match process::ids(&tasks) {
-                Ok(tids) => tids,
-                Err(why) if is_gone(&why) => continue,
-                Err(why) => return Err(unreadable(&tasks, why)),
-            };
-            for tid in tids {
-                let folder = tasks.join(tid.to_string());
-                self.threads.entry((pid, tid)).or_insert_with(|| Files {
-                    schedstat: Kept::one_piece(folder.join("schedstat")),
-                    stat: Kept::one_piece(folder.join("stat")),
-                    last: None,
-                });
-            }
-        }
-        Ok(())
-    }
-
     /// Reads every known thread; one that has ended is forgotten.
     fn read_all(&mut self) -> Result<Vec<ThreadTimes>, Unreadable> {
         let mut times = Vec::with_capacity(self.threads.len());
@@ -207,6 +200,14 @@ impl Threads {
 }
 
 impl Files {
+    fn below(folder: PathBuf) -> Self {
+        Self {
+            schedstat: Kept::one_piece(folder.join("schedstat")),
+            stat: Kept::one_piece(folder.join("stat")),
+            last: None,
+        }
+    }
+
     /// Closes what may not stay open, and gives how many more files may. Where `stat` is read in
     /// turns it is not worth a descriptor.
     fn keep(&mut self, left: usize, turns: usize) -> usize {

@@ -15,9 +15,9 @@
 
 #![allow(unsafe_code, reason = "a test stops a child")]
 
-use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept, is_gone, unreadable};
-use crate::process::{self, parse_stat};
+use super::{Round, Scope, Source, threads};
+use crate::kept::{Buffer, Kept, is_gone};
+use crate::process::parse_stat;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -214,7 +214,7 @@ impl Source for ThreadsNow {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
         let pids = round.server()?.pids();
         if round.due_ns >= self.scan_due_ns {
-            self.scan(pids)?;
+            threads::scan(&self.root, pids, &mut self.threads, Files::below)?;
             self.scan_due_ns = round.due_ns + SCAN_NS;
         }
         let mut learnt = Learnt::default();
@@ -245,24 +245,6 @@ impl ThreadsNow {
             rights: Rights::Assumed,
             buffer: Buffer::new(),
         }
-    }
-
-    /// Adds threads that are new and forgets those of processes that left the tree.
-    fn scan(&mut self, pids: &[u32]) -> Result<(), Unreadable> {
-        self.threads.retain(|(pid, _), _| pids.contains(pid));
-        for &pid in pids {
-            let tasks = self.root.process(pid, "task");
-            let tids = match process::ids(&tasks) {
-                Ok(tids) => tids,
-                Err(why) if is_gone(&why) => continue,
-                Err(why) => return Err(unreadable(&tasks, why)),
-            };
-            for tid in tids {
-                let files = || Files::below(tasks.join(tid.to_string()));
-                self.threads.entry((pid, tid)).or_insert_with(files);
-            }
-        }
-        Ok(())
     }
 
     /// All threads, or the next ones of very many, in a circle.
@@ -396,6 +378,7 @@ fn is_refused(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process;
     use crate::testing::{Child, fixture};
     use crate::tree::Tree;
     use std::io::Read;

@@ -4,7 +4,7 @@ use super::{Call, FarError, greet, of_end};
 use crate::message::{FromProbe, Purpose, ToProbe};
 use crate::printable::printable;
 use crate::token;
-use model::tuning::{Order, Response, Row};
+use model::tuning::{Row, TuneOrder, TuneOutcome};
 use std::time::{Duration, Instant};
 
 /// Time limit of one read.
@@ -14,7 +14,7 @@ const RESPONSE_WITHIN: Duration = Duration::from_secs(60);
 
 /// Connects, gives one order, and waits for its outcome. When the connection breaks after the order
 /// was sent, only the host's journal knows whether it was carried out.
-pub fn order(call: &Call, order: Order) -> Result<Response, FarError> {
+pub fn order(call: &Call, order: TuneOrder) -> Result<TuneOutcome, FarError> {
     let token = token::read(&call.token_file)?;
     let (mut line, _) = greet(call, token, Purpose::Tune)?;
     line.send(&ToProbe::Tune(Box::new(order)));
@@ -32,7 +32,7 @@ pub fn order(call: &Call, order: Order) -> Result<Response, FarError> {
 }
 
 /// A response with texts that are safe for a terminal.
-fn shown(mut response: Response) -> Response {
+fn shown(mut response: TuneOutcome) -> TuneOutcome {
     let safe = |text: &mut String| *text = printable(text);
     response.error.iter_mut().for_each(safe);
     response.transaction.iter_mut().for_each(safe);

@@ -11,7 +11,7 @@ use crate::message::{
 use crate::{FROM_PROBE_BYTES_MAX, HELLO_WITHIN, IDLE_MAX, TO_PROBE_BYTES_MAX, token};
 use model::facts::{ServerFacts, Unreadable};
 use model::reading::{Data, Reading};
-use model::tuning::Order;
+use model::tuning::TuneOrder;
 use model::units::{NS_PER_MS, NS_PER_S};
 use probe::{Config, Ends, Sampler, monotonic_ns};
 use rustls::{Connection, ServerConfig, ServerConnection};
@@ -207,13 +207,13 @@ fn server_facts(pid: u32, port: Option<u16>, found_by: &str) -> Result<ServerFac
 }
 
 /// An order in a word.
-fn ordered(order: &Order) -> &'static str {
+fn ordered(order: &TuneOrder) -> &'static str {
     match order {
-        Order::Plan { .. } => "tune plan",
-        Order::Apply { .. } => "tune apply",
-        Order::Status => "tune status",
-        Order::Revert { .. } => "tune revert",
-        Order::Keep { .. } => "tune keep",
+        TuneOrder::Plan { .. } => "tune plan",
+        TuneOrder::Apply { .. } => "tune apply",
+        TuneOrder::Status => "tune status",
+        TuneOrder::Revert { .. } => "tune revert",
+        TuneOrder::Keep { .. } => "tune keep",
     }
 }
 

@@ -1,7 +1,7 @@
 //! What to try next: the best candidate first, then what is not known, then what cannot matter.
 
 use crate::page::{Banner, Block, Column, List, ListKind, Mark, Page, Table, Tone};
-use crate::wording::plural;
+use crate::wording::{named_wall, plural};
 use model::advice::{Advice, Candidate};
 use model::tuning::Prediction;
 use model::verdict::Named;
@@ -40,7 +40,7 @@ fn total(advice: &Advice) -> usize {
 fn banner(advice: &Advice) -> Banner {
     let signals = &advice.signals;
     let wall = match signals.wall {
-        Some(Named::Wall(wall)) => format!("{wall} {}", wall.name()),
+        Some(Named::Wall(wall)) => named_wall(wall),
         Some(Named::None) => "none was reached".to_string(),
         Some(Named::Unknown) | None => "not known".to_string(),
     };
@@ -103,18 +103,15 @@ fn worth(candidates: &[Candidate]) -> Table {
 }
 
 fn unknown(candidates: &[Candidate]) -> Table {
-    let columns = ["knob", "not known", "it matters with"].map(Column::words);
-    let mut table = Table::new(columns.into());
-    for one in candidates {
-        let Prediction { arithmetic, reconsider, .. } = &one.prediction;
-        table.push(Mark::None, vec![one.title(), arithmetic.clone(), reconsider.clone()]);
-    }
-    table
+    with_reasons(candidates, ["knob", "not known", "it matters with"])
 }
 
 fn not_now(candidates: &[Candidate]) -> Table {
-    let columns = ["knob", "because", "what would change our mind"].map(Column::words);
-    let mut table = Table::new(columns.into());
+    with_reasons(candidates, ["knob", "because", "what would change our mind"])
+}
+
+fn with_reasons(candidates: &[Candidate], columns: [&str; 3]) -> Table {
+    let mut table = Table::new(columns.map(Column::words).into());
     for one in candidates {
         let Prediction { arithmetic, reconsider, .. } = &one.prediction;
         table.push(Mark::None, vec![one.title(), arithmetic.clone(), reconsider.clone()]);
@@ -187,7 +184,7 @@ mod tests {
 
     #[test]
     fn advice_reads_like_this() {
-        let text = crate::text::draw(&advice(&made_up()), crate::Style::Plain);
+        let text = crate::text_advice(&made_up(), crate::Style::Plain);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert_eq!(text.matches("-d 20s").count(), 1, "a command stands once");
         insta::assert_snapshot!("advice", text);

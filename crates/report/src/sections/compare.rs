@@ -3,7 +3,7 @@
 use super::flame;
 use super::flame::{kind_name, short};
 use crate::page::{Banner, Block, Column, Mark, Page, Table, Tone};
-use crate::wording::{microseconds, ns, or_dash, sentence};
+use crate::wording::{microseconds, ns, or_dash, sentence, with_names};
 use model::comparison::{Comparison, PointPair, PointSide, ProfileDifference};
 use model::profile::{ProfileKind, ProfileRecord};
 use model::run::Run;
@@ -119,8 +119,9 @@ fn costs(comparison: &Comparison) -> Table {
         let us = |of: &Option<PointSide>, pick: fn(&PointSide) -> Option<f64>| {
             microseconds(of.as_ref().and_then(pick))
         };
-        let wall =
-            |of: &Option<PointSide>| of.as_ref().map_or("-".to_string(), |side| side.wall.clone());
+        let wall = |of: &Option<PointSide>| {
+            of.as_ref().map_or("-".to_string(), |side| with_names(&side.wall))
+        };
         let client = |side: &PointSide| side.client_us_per_request;
         let server = |side: &PointSide| side.server_us_per_request;
         table.push(

@@ -1,6 +1,7 @@
 //! What was asked to hold, and whether it does: one line for each term.
 
 use crate::page::{Block, Column, Mark, Table};
+use crate::wording::or_dash;
 use model::objective::Expectation;
 use model::run::Run;
 
@@ -10,11 +11,13 @@ pub fn table(run: &Run) -> Vec<Block> {
     if expectations.is_empty() {
         return Vec::new();
     }
-    let mut table = Table::new(["term", "is", "because"].map(Column::words).to_vec());
+    let heads = ["term", "is", "margin", "because"];
+    let mut table = Table::new(heads.map(Column::words).to_vec());
     for expectation in expectations {
         let (mark, word) = standing(expectation);
+        let margin = or_dash(expectation.margin(), |margin| margin.to_string());
         let Expectation { term, why, .. } = expectation;
-        table.push(mark, vec![term.clone(), word.to_string(), why.clone()]);
+        table.push(mark, vec![term.clone(), word.to_string(), margin, why.clone()]);
     }
     vec![Block::Table(table)]
 }
@@ -38,10 +41,10 @@ mod tests {
             panic!("there is a table");
         };
         let rows: Vec<_> = table.rows.iter().map(|row| (row.mark, row.cells.join(" | "))).collect();
-        let open = "max<5s | UNDECIDED | max falls among 64 requests without a response";
+        let open = "max<5s | UNDECIDED | - | max falls among 64 requests without a response";
         let expected = [
-            (Mark::None, "p50<1s | met | measured 212ms"),
-            (Mark::Broken, "errors<0.1% | MISSED | measured 20.7%"),
+            (Mark::None, "p50<1s | met | 79 % to spare | measured 212ms"),
+            (Mark::Broken, "errors<0.1% | MISSED | 205 times over | measured 20.7%"),
             (Mark::Caution, open),
         ];
         assert_eq!(rows, expected.map(|(mark, text)| (mark, text.to_string())));

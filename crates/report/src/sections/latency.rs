@@ -67,13 +67,13 @@ const MEASURES: &[Measure] = &[
         pick: |point| point.release_lag_ns.as_ref().map(|_| &point.service_ns),
     },
     Measure {
-        name: "release lag",
-        meaning: "sent minus planned",
+        name: "send delay",
+        meaning: "from the planned instant to the send",
         pick: |point| point.release_lag_ns.as_ref(),
     },
     Measure {
-        name: "lateness",
-        meaning: "the part of the lag that is not a wait for a connection",
+        name: "generator delay",
+        meaning: "the part of the send delay that is not a wait for a free slot",
         pick: |point| point.lateness_ns.as_ref(),
     },
     Measure {

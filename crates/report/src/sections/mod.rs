@@ -8,6 +8,10 @@ pub mod summary;
 
 mod advice;
 pub use advice::advice;
+mod checkup;
+pub use checkup::checkup;
+mod inventory;
+pub use inventory::inventory;
 mod calibration;
 pub use calibration::{calibration, predictions};
 mod beside;
@@ -61,7 +65,6 @@ pub mod tuning;
 pub mod definitions;
 
 use crate::page::{Block, Page};
-use model::load::Question;
 use model::run::Run;
 
 /// How much of a run is drawn. Text begins with the brief result at every depth; the sections
@@ -141,21 +144,10 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Definitions", depths: FULLY, draw: definitions::definitions },
 ];
 
-/// The sub-command of a question.
-pub(crate) fn question_word(question: Question) -> &'static str {
-    match question {
-        Question::Load => "load",
-        Question::Ramp => "ramp",
-        Question::Churn => "churn",
-        Question::Find => "find",
-        Question::Fanout => "fanout",
-    }
-}
-
 /// The page of a run.
 pub fn page_of(run: &Run, detail: Detail) -> Page {
     let record = &run.record;
-    let question = question_word(record.trial.question);
+    let question = record.trial.question.word();
     let mut blocks = Vec::new();
     let mut heading = "";
     for section in REGISTRY {

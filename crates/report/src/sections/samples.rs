@@ -23,11 +23,6 @@ pub fn samples(run: &Run) -> Vec<Block> {
     blocks
 }
 
-/// What to do about the failures that a run has samples of, the most frequent first.
-pub fn hints(run: &Run) -> Vec<String> {
-    first_of_each(run).into_iter().filter_map(|(_, sample)| hint(sample)).collect()
-}
-
 /// The first sample of each kind over all points.
 fn first_of_each(run: &Run) -> Vec<(&Point, &ResponseSample)> {
     let mut first: Vec<(&Point, &ResponseSample)> = Vec::new();
@@ -45,7 +40,7 @@ fn first_of_each(run: &Run) -> Vec<(&Point, &ResponseSample)> {
 }
 
 /// What a status means for whoever measures, where there is something to do.
-fn hint(sample: &ResponseSample) -> Option<String> {
+pub(crate) fn hint(sample: &ResponseSample) -> Option<String> {
     if sample.check.is_some() {
         return None;
     }
@@ -101,8 +96,9 @@ mod tests {
 
     #[test]
     fn a_redirect_says_where_to() {
-        let hints = hints(&run());
-        assert_eq!(hints, ["It redirects to /new. Redirects are not followed: measure that URL."]);
+        let run = run();
+        let hint = hint(&run.record.points[0].samples[0]).unwrap();
+        assert_eq!(hint, "It redirects to /new. Redirects are not followed: measure that URL.");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::line::{Ink, TextLine};
 use super::wrap::{fit, left, width, wrap_at_most};
 use super::{MARGIN, WIDTH, banner_lines, table};
 use crate::page::Banner;
-use crate::sections::{question_word, summary};
+use crate::sections::summary;
 use crate::wording::middle;
 use model::load::Hold;
 use model::run::{Point, Run};
@@ -79,7 +79,7 @@ fn first(run: &Run) -> Vec<TextLine> {
 /// The command without its options, and as much of the load as there is room for. A long URL is
 /// shortened in the middle.
 fn title(run: &Run) -> String {
-    let head = format!("ceiling {} ", question_word(run.record.trial.question));
+    let head = format!("ceiling {} ", run.record.trial.question.word());
     let load = summary::load_parts(&run.record);
     let first = load.first().map_or(0, |part| width(part) + 2);
     let room = WIDTH.saturating_sub(width(&head) + first).max(URL_MIN);

@@ -11,11 +11,16 @@ mod table;
 pub(crate) mod wrap;
 
 use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
-use crate::sections::{Detail, advice, beside, calibration, compare, experiment_briefly, page_of};
+use crate::sections::{
+    Detail, advice, beside, calibration, checkup, compare, experiment_briefly, inventory, page_of,
+};
+use jiff::Timestamp;
 use line::{Ink, TextLine};
 use model::advice::{Advice, Calibration};
+use model::checkup::Checkup;
 use model::comparison::Comparison;
 use model::experiment::Experiment;
+use model::inventory::Inventory;
 use model::run::Run;
 use wrap::{fit, width, wrap, wrap_at_most};
 
@@ -46,7 +51,7 @@ pub fn text(run: &Run, detail: Detail, style: Style) -> String {
             let subtitle = format!("{}{}", " ".repeat(MARGIN), page.subtitle);
             lines.push(TextLine::painted(Ink::Faint, fit(&subtitle, WIDTH)));
         }
-        lines.extend(page_lines(&page));
+        lines.extend(blocks_lines(&page.blocks));
         lines.push(TextLine::default());
     }
     lines.extend(brief::last(run));
@@ -65,17 +70,42 @@ pub fn text_experiment(of: &Experiment, runs: &[Option<Run>], style: Style) -> S
 
 /// Two runs compared, as text.
 pub fn text_compared(comparison: &Comparison, a: &Run, b: &Run, style: Style) -> String {
-    draw(&compare(comparison, a, b), style)
+    verdict_first(&compare(comparison, a, b), style)
 }
 
 /// What to try next, as text.
 pub fn text_advice(of: &Advice, style: Style) -> String {
-    draw(&advice(of), style)
+    verdict_first(&advice(of), style)
+}
+
+/// Whether a host is fit to measure on, as text.
+pub fn text_checkup(of: &Checkup, style: Style) -> String {
+    draw(&checkup(of), style)
+}
+
+/// What a directory of runs holds, as text.
+pub fn text_inventory(of: &Inventory, now: Timestamp, style: Style) -> String {
+    draw(&inventory(of, now), style)
 }
 
 /// Which advice was right, as text.
 pub fn text_calibration(of: &Calibration, style: Style) -> String {
     draw(&calibration(of), style)
+}
+
+/// A page that begins with its verdict, which is the last line as well.
+fn verdict_first(page: &Page, style: Style) -> String {
+    let [Block::Banner(banner), rest @ ..] = page.blocks.as_slice() else {
+        return draw(page, style);
+    };
+    let mut lines = banner_lines(banner);
+    lines.push(TextLine::painted(Ink::Faint, fit(&page.title, WIDTH)));
+    lines.push(TextLine::painted(Ink::Faint, fit(&page.subtitle, WIDTH)));
+    lines.extend(blocks_lines(rest));
+    lines.push(TextLine::default());
+    let last = Banner { text: fit(&banner.text, WIDTH - 2), lines: Vec::new(), ..banner.clone() };
+    lines.extend(banner_lines(&last));
+    written(&lines, style)
 }
 
 /// A page as text, each line ended.
@@ -84,15 +114,15 @@ pub fn draw(page: &Page, style: Style) -> String {
         TextLine::painted(Ink::Strong, fit(&page.title, WIDTH)),
         TextLine::painted(Ink::Faint, fit(&page.subtitle, WIDTH)),
     ];
-    lines.extend(page_lines(page));
+    lines.extend(blocks_lines(&page.blocks));
     written(&lines, style)
 }
 
 /// What is below the title.
-fn page_lines(page: &Page) -> Vec<TextLine> {
+fn blocks_lines(blocks: &[Block]) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let mut below_heading = false;
-    for block in &page.blocks {
+    for block in blocks {
         if !below_heading {
             lines.push(TextLine::default());
         }

@@ -3,7 +3,7 @@
 use super::*;
 use model::tuning::{CpuSignal, Scope, TakesEffect};
 
-const ASKED: Asked<'static> = Asked {
+const ASKED: RunCommands<'static> = RunCommands {
     run: "run-1",
     command: "ceiling load http://h/",
     longer: "ceiling load http://h/ -d 20s",
@@ -55,7 +55,7 @@ fn what_has_no_bound_comes_first_and_then_the_largest() {
     let knobs = [&SMALL, &OPEN, &LARGE, &OTHER, &NOISE];
     let advice = advise_on(&knobs, &signals(WallId::S1), ASKED);
     assert_eq!(ids(&advice.worth), ["other", "open", "large", "small"], "of S1 the other one");
-    assert_eq!(ids(&advice.not_now), ["noise"], "it cannot be told from noise");
+    assert_eq!(ids(&advice.not_now), ["noise"], "it is within the noise");
     assert!(advice.worth[0].next.contains(ASKED.command), "{}", advice.worth[0].next);
 }
 
@@ -85,7 +85,7 @@ fn steering_is_worth_it_only_where_one_cpu_is_full_of_softirq() {
 }
 
 #[test]
-fn what_nobody_measured_says_which_command_would() {
+fn unmeasured_figures_name_the_command_to_run() {
     let mut signals = Signals::default();
     let advice = advise(&signals, ASKED);
     assert!(advice.unknown[0].next.contains("directory of the run"), "{advice:?}");

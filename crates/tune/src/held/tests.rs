@@ -108,7 +108,7 @@ fn status_shows_it_and_revert_undoes_it() {
     assert_eq!(ground.limit(), "20000 100000");
     revert::revert(&ground.host(), &ground.journal(), &Which::All, &mut |_| {}).unwrap();
     assert_eq!(ground.limit(), "max 100000");
-    // What is written now would be in no journal.
+    // A write now would be in no journal.
     assert!(held.turn().unwrap_err().contains("put back meanwhile"));
     assert_eq!(ground.limit(), "max 100000");
     held.revert().unwrap();
@@ -129,7 +129,7 @@ fn what_a_killed_process_left_is_put_back_by_the_next_start_and_by_revert() {
 }
 
 #[test]
-fn what_cannot_be_put_back_stays_in_the_journal_and_is_told() {
+fn a_failed_revert_stays_in_the_journal_and_is_reported() {
     let ground = Ground::new();
     let file = ground.killed(ground.begin().unwrap());
     let limit = ground.host().root.path(FILE);
@@ -173,7 +173,7 @@ fn what_others_could_have_written_is_not_believed() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode));
     mode(&file, 0o666).unwrap();
-    refused("is not believed");
+    refused("is not trusted");
     mode(&file, 0o600).unwrap();
     mode(&ground.folder, 0o770).unwrap();
     refused("others can write to it");

@@ -18,7 +18,7 @@ pub(crate) enum Entry {
     /// It was written, and this is what it reads as.
     Written { seq: usize, seen: Seen },
     /// It is over with a change.
-    Ended { seq: usize, how: Ended },
+    Ended { seq: usize, how: ChangeEnd },
     /// The deadline no longer counts.
     Kept,
     /// It is over with all of them.
@@ -32,7 +32,7 @@ pub(crate) struct Header {
     pub(crate) version: u32,
     /// Number of the transaction.
     pub(crate) transaction: u64,
-    /// Boot of the host: what is written here does not outlive it.
+    /// Boot of the host: the changes end with it.
     pub(crate) boot_id: String,
     /// Network namespace of the process.
     pub(crate) namespace: String,
@@ -46,7 +46,7 @@ pub(crate) struct Header {
     /// Which process.
     pub(crate) pid: u32,
     /// When that process started, ticks since the boot, when it puts all back at its own end: once
-    /// it is gone, whoever comes next does.
+    /// it is gone, the next `ceiling` does.
     #[serde(default)]
     pub(crate) held_since_ticks: Option<u64>,
     /// When all is put back unless it is kept, milliseconds since the boot.
@@ -74,9 +74,9 @@ pub(crate) struct Begin {
     pub(crate) risk: String,
     /// Where.
     pub(crate) place: Place,
-    /// What was there.
+    /// The value before.
     pub(crate) before: Seen,
-    /// What is about to be written, normalised.
+    /// The value about to be written, normalised.
     pub(crate) wanted: String,
     /// What that reads as once the kernel has taken it.
     pub(crate) settles_to: String,
@@ -85,8 +85,8 @@ pub(crate) struct Begin {
     /// Number of its device, which another device of that name would not have.
     #[serde(default)]
     pub(crate) device_index: Option<u32>,
-    /// When it was announced, milliseconds since the boot: a process that starts later has what
-    /// was written from the one that started it.
+    /// When it was announced, milliseconds since the boot: a process that starts later inherits the
+    /// value from its parent.
     #[serde(default)]
     pub(crate) at_boot_ms: Option<u64>,
 }
@@ -94,7 +94,7 @@ pub(crate) struct Begin {
 /// How it ended with a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Ended {
+pub(crate) enum ChangeEnd {
     /// It is as it was before.
     Reverted,
     /// What it belonged to is gone.

@@ -1,6 +1,6 @@
 //! A transaction as its lines tell it, and the file they are appended to.
 
-use super::entry::{Begin, Ended, Entry, Header, VERSION};
+use super::entry::{Begin, ChangeEnd, Entry, Header, VERSION};
 use crate::error::TuneError;
 use crate::place::Seen;
 use crate::trust;
@@ -10,12 +10,12 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file that is believed: thousands of changes.
+/// Most bytes of a file that is accepted: thousands of changes.
 const FILE_MAX_BYTES: u64 = 16 << 20;
-/// Bytes of a line that is believed: the CPUs of a hundred thousand threads.
+/// Most bytes of a line that is accepted: the CPUs of a hundred thousand threads.
 const LINE_MAX_BYTES: usize = 4 << 20;
 
-/// What is known of one transaction.
+/// The state of one transaction, from its entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Story {
     /// Its first line.
@@ -23,13 +23,13 @@ pub(crate) struct Story {
     /// Its changes in the order they were begun.
     pub(crate) changes: Vec<Recorded>,
     /// Where it stands.
-    stage: Stage,
+    stage: ChangeState,
     /// How much of the file is whole lines.
     whole_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum ChangeState {
     Begun,
     Kept,
     Closed,
@@ -38,12 +38,12 @@ enum Stage {
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {
-    /// What was announced.
+    /// The announced change.
     pub(crate) begin: Begin,
     /// What it read as afterwards; nothing when that was not reached.
     pub(crate) written: Option<Seen>,
     /// How it ended.
-    pub(crate) ended: Option<Ended>,
+    pub(crate) ended: Option<ChangeEnd>,
 }
 
 impl Recorded {
@@ -57,7 +57,7 @@ impl Recorded {
 impl Story {
     /// A transaction without changes.
     pub(crate) fn begun(header: Header) -> Self {
-        Self { header, changes: Vec::new(), stage: Stage::Begun, whole_bytes: 0 }
+        Self { header, changes: Vec::new(), stage: ChangeState::Begun, whole_bytes: 0 }
     }
 
     /// Its name.
@@ -67,12 +67,12 @@ impl Story {
 
     /// Whether nothing is left to do.
     pub(crate) fn is_closed(&self) -> bool {
-        self.stage == Stage::Closed
+        self.stage == ChangeState::Closed
     }
 
-    /// Whether somebody said that it may stay.
+    /// Whether the user kept it.
     pub(crate) fn is_kept(&self) -> bool {
-        self.stage == Stage::Kept
+        self.stage == ChangeState::Kept
     }
 
     /// Changes that are not over.
@@ -132,11 +132,11 @@ impl Story {
             Entry::Ended { seq, how } => {
                 self.changes.get_mut(seq).ok_or_else(|| of(seq))?.ended = Some(how);
             }
-            Entry::Kept => self.stage = Stage::Kept,
+            Entry::Kept => self.stage = ChangeState::Kept,
             Entry::Closed if self.open_changes().next().is_some() => {
                 return Err("it closes a transaction with changes that are not over".to_string());
             }
-            Entry::Closed => self.stage = Stage::Closed,
+            Entry::Closed => self.stage = ChangeState::Closed,
         }
         Ok(())
     }
@@ -173,7 +173,7 @@ impl Open {
         Ok(open)
     }
 
-    /// Goes on with a transaction that somebody else began. The lock must be held. A torn line is
+    /// Goes on with a transaction that another process began. The lock must be held. A torn line is
     /// cut off, so that the next one does not become a part of it.
     pub(crate) fn resume(path: &Path, story: Story) -> Result<Self, TuneError> {
         let error = |error| TuneError::Journal { path: path.to_path_buf(), error };

@@ -28,10 +28,7 @@ pub const LISTENERS: Knob = Knob {
     is_disruptive: false,
     relieves: &[WallId::S2, WallId::K14, WallId::A1],
     risk: "uneven shares, and connections stuck behind one worker",
-    act: Act::Advice {
-        now: |_| None,
-        advice: "One worker per CPU, each with a listener of its own.",
-    },
+    act: Act::Advice { now: |_| None, advice: "One worker per CPU, each with its own listener." },
     predict: listeners,
 };
 
@@ -259,7 +256,7 @@ pub const KEEP_ALIVE: Knob = Knob {
     },
 };
 
-/// Share of requests with a connection of their own from which handshakes are worth a word.
+/// Share of requests that open a connection from which the advice mentions handshakes.
 const CHURN: f64 = 0.01;
 
 /// T40: data with the first packet, TCP fast open.
@@ -354,8 +351,7 @@ pub const ZERO_COPY: Knob = Knob {
 /// T50: audits, seccomp, tracing and packet sockets of others.
 ///
 /// Path: `auditctl -s`, seccomp of the container, tracing programs, `/proc/net/packet`.
-/// Matters when: the server's CPUs limit and system calls or packets pass through somebody's
-/// filter.
+/// Matters when: the server's CPUs limit and system calls or packets pass through a filter.
 /// Predicts: at most what others published for a server of a few microseconds per request:
 /// 11 % for audits and seccomp, 6 % for one packet socket; 18 % together.
 /// Risk: less security, and a service that stops.
@@ -423,7 +419,7 @@ pub const MITIGATIONS: Knob = Knob {
             let on = names.iter().filter(is_on).count();
             (!names.is_empty()).then(|| format!("{on} of {} faults mitigated", names.len()))
         },
-        advice: "Leave them on. On a host that runs nothing but a trusted test, compare once to \
+        advice: "Leave them on. On a host that runs only a trusted test, compare once to \
             know their price.",
     },
     predict: |signals| {
@@ -521,12 +517,12 @@ pub const RUNTIME: Knob = Knob {
 
 /// T61: more of the generator: threads, processes, hosts.
 ///
-/// Path: `--threads` of ceiling, further hosts of its own.
+/// Path: `--threads` of ceiling, more generator hosts.
 /// Matters when: the generator is the wall (C1 to C10). Always the first to look at: until it is
 /// not, no change of the server shows.
 /// Predicts: up to the next wall: by the CPUs of the server at most 1 / busy - 1.
 /// Risk: on one host it takes CPUs from the server.
-/// Verify: the generator's CPUs below 80 %, its lateness gone.
+/// Verify: the generator's CPUs below 80 %, the generator delay gone.
 /// With: everything else.
 /// Source: docs/method.md.
 pub const GENERATOR: Knob = Knob {
@@ -549,7 +545,7 @@ pub const GENERATOR: Knob = Knob {
     risk: "on one host it takes CPUs from the server",
     act: Act::Advice {
         now: |_| None,
-        advice: "Give the generator more threads, CPUs or a host of its own, and measure again \
+        advice: "Give the generator more threads, more CPUs or a separate host, and measure again \
             before turning anything else.",
     },
     predict: generator,
@@ -594,7 +590,7 @@ pub const PIPELINING: Knob = Knob {
     risk: "a figure of another workload",
     act: Act::Advice {
         now: |_| None,
-        advice: "Only where real clients do it; report it as an experiment of its own.",
+        advice: "Only where real clients do it; report it as a separate experiment.",
     },
     predict: |signals| {
         predict::only_at(

@@ -35,7 +35,7 @@ const RELIEVES: &[WallId] = &[WallId::C3, WallId::N1, WallId::S9];
 const POLL_US: u64 = 50;
 /// Responses that take longer wait for something else.
 const SHORT_NS: u64 = 100_000;
-/// Mean use of CPUs above which nobody has time to ask.
+/// Mean use of CPUs above which none has time to poll.
 const IDLE_MIN: f64 = 0.7;
 /// What polling may cost where CPUs limit.
 const LOSS: f64 = -0.35;

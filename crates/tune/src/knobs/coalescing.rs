@@ -11,7 +11,7 @@
 
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
-use crate::place::{Place, Setting, ethtool};
+use crate::place::{DriverSetting, Place, ethtool};
 use crate::predict;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
@@ -37,7 +37,7 @@ const SOFTIRQ_MIN: f64 = 0.1;
 fn places(host: &Host, wish: &Wish) -> Vec<Place> {
     let of = |device: &crate::host::Device| Place::Ethtool {
         device: device.name.clone(),
-        setting: Setting::Coalescing,
+        setting: DriverSetting::Coalescing,
     };
     host.meant(wish).map(of).collect()
 }
@@ -48,7 +48,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     // Drivers that cannot wait show zeros, and refuse others.
     let can_wait = adaptive > 0 || rx_us > 0 || field("tx-usecs") > 0;
     match ask.wish.profile {
-        _ if !can_wait => Proposal::Leave("the driver shows no waiting at all".to_string()),
+        _ if !can_wait => Proposal::Leave("the driver does not delay interrupts".to_string()),
         Profile::Throughput if adaptive > 0 => Proposal::Leave("the driver adapts it".to_string()),
         Profile::Throughput if rx_us >= THROUGHPUT_US => {
             Proposal::Leave(format!("it waits {rx_us} us already"))

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn turbo_that_somebody_switched_off_comes_back_where_the_firmware_allows_it() {
+    fn turbo_that_is_off_comes_back_where_the_firmware_allows_it() {
         let made = MadeUp::new("t51", 2);
         made.write(NO_TURBO, "1").write("/proc/cpuinfo", "flags\t\t: fpu dtherm arat");
         let proposal = || testing::proposals(&KNOB, &made.host(), &Wish::default())[0].1.clone();

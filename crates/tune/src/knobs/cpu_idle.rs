@@ -4,8 +4,8 @@
 //! `/dev/cpu_dma_latency`, holds only while a process keeps it open.
 //! Matters when: responses are slower at a low rate than at a higher one: CPUs wake from deep
 //! sleep. At saturation no CPU sleeps.
-//! Predicts: nothing where CPUs are more than half busy; else unknown, as nobody measures wake-ups
-//! here.
+//! Predicts: nothing where CPUs are more than half busy; else unknown, because the probe does not
+//! measure wake-ups.
 //! Risk: power and heat; less boost for busy CPUs.
 //! Verify: `usage` of the disabled states stands still.
 //! With: clocks (T51); virtual machines show only the state of the hypervisor.

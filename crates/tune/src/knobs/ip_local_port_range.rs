@@ -69,7 +69,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     }
 }
 
-/// An even first port beside the odd last one: one lower, unless that is privileged.
+/// An even first port for an odd last one: one lower, unless that is privileged.
 fn even(first: u32, unprivileged: u32) -> u32 {
     let lower = first - first % 2;
     if lower >= unprivileged { lower } else { lower + 2 }

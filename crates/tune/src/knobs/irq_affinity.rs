@@ -72,8 +72,8 @@ fn queue_of(name: &str) -> Option<usize> {
     name[name.len() - digits..].parse().ok()
 }
 
-/// Interrupts that may still come to the old CPU. One without remapping by hardware moves while it
-/// is handled, and on a virtual machine that was seen to take eight of them.
+/// Interrupts that may still arrive on the old CPU. Without interrupt remapping in hardware, an
+/// interrupt moves while it is handled; on a virtual machine this took up to eight interrupts.
 const PATIENCE: u64 = 100;
 
 /// The CPU on which the interrupt lands, and how many landed on each.

@@ -144,7 +144,7 @@ pub const DEV_WEIGHT: Knob = Knob {
 ///
 /// Path: `/proc/sys/net/core/netdev_tstamp_prequeue`, 1 before RPS, 0 after it, on the CPU steered
 /// to.
-/// Matters when: RPS is on, time stamps are asked for, and the CPU of the interrupts is full (K4).
+/// Matters when: RPS is on, a program uses time stamps, and the CPU of the interrupts is full (K4).
 /// Rare.
 /// Predicts: less than RPS itself: at most the spread of softirq over the CPUs.
 /// Risk: time stamps include the wait for the other CPU.
@@ -162,7 +162,7 @@ pub const NETDEV_TSTAMP_PREQUEUE: Knob = Knob {
     risk: "time stamps include the wait for another CPU",
     act: Act::Settable {
         places: |_, _| vec![Place::number("/proc/sys/net/core/netdev_tstamp_prequeue")],
-        propose: |_| leave("it falsifies time stamps and pays only beside RPS"),
+        propose: |_| leave("it falsifies time stamps and pays only with RPS"),
         sign: None,
     },
     predict: |signals| {
@@ -328,5 +328,5 @@ pub const SMT: Knob = Knob {
     },
 };
 
-/// What is lost when the siblings did not contend.
+/// The loss when the siblings did not contend.
 const LOSS: f64 = 0.5;

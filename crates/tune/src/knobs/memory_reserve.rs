@@ -3,7 +3,7 @@
 //! Path: `/proc/sys/vm/swappiness`, and `/proc/sys/vm/min_free_kbytes` in kB.
 //! Matters when: tasks wait for memory (A9, K11), or bursts of packets find none.
 //! Predicts: at most the share of the time in which tasks waited for memory.
-//! Risk: memory that nobody may use; the page cache shrinks.
+//! Risk: memory that no process may use; the page cache shrinks.
 //! Verify: `some` of /proc/pressure/memory falls; allocation failures stop.
 //! With: tcp_mem (T47).
 //! Source: Linux Documentation/admin-guide/sysctl/vm.rst.

@@ -2,7 +2,7 @@
 //!
 //! Path: `ethtool -K`, by SIOCETHTOOL, one feature each: `rx-gro`, `rx-gro-hw`, `rx-lro`,
 //! `tx-generic-segmentation`, `tx-tcp-segmentation`, `tx-tcp6-segmentation`; `on` or `off`.
-//! Features that nobody can change are absent.
+//! Features that the driver has fixed are absent.
 //! Matters when: CPUs limit and bodies are longer than a segment.
 //! Predicts: at most half the share of softirq; nothing for bodies of one segment.
 //! Risk: LRO breaks forwarding; some drivers restart the link.
@@ -12,7 +12,7 @@
 
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
-use crate::place::{Place, Setting};
+use crate::place::{DriverSetting, Place};
 use crate::predict;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
@@ -46,7 +46,7 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
     let of = |device: &crate::host::Device| {
         let place = |name: &&str| Place::Ethtool {
             device: device.name.clone(),
-            setting: Setting::Feature(name.to_string()),
+            setting: DriverSetting::Feature(name.to_string()),
         };
         FEATURES.iter().map(place).collect::<Vec<_>>()
     };

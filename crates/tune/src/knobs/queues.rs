@@ -13,7 +13,7 @@
 
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
-use crate::place::{Place, Setting, ethtool};
+use crate::place::{DriverSetting, Place, ethtool};
 use crate::predict;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
@@ -34,7 +34,7 @@ pub const KNOB: Knob = Knob {
 fn places(host: &Host, wish: &Wish) -> Vec<Place> {
     let of = |device: &crate::host::Device| Place::Ethtool {
         device: device.name.clone(),
-        setting: Setting::Channels,
+        setting: DriverSetting::Channels,
     };
     host.meant(wish).map(of).collect()
 }
@@ -45,7 +45,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     }
     let cpus = ask.wish.network_cpus(ask.host).len() as u32;
     let device = ask.place.device().unwrap_or_default();
-    let most = ethtool::most(ask.host, device, &Setting::Channels).unwrap_or_default();
+    let most = ethtool::most(ask.host, device, &DriverSetting::Channels).unwrap_or_default();
     let mut wanted = ask.now.to_string();
     // Drivers refuse a mix: those that use combined queues say zero for the others.
     let is_combined = ethtool::field(ask.now, "combined").is_some_and(|queues| queues > 0);

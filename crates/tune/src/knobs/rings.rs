@@ -10,7 +10,7 @@
 
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
-use crate::place::{Place, Setting, ethtool};
+use crate::place::{DriverSetting, Place, ethtool};
 use crate::predict;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
@@ -31,14 +31,14 @@ pub const KNOB: Knob = Knob {
 fn places(host: &Host, wish: &Wish) -> Vec<Place> {
     let of = |device: &crate::host::Device| Place::Ethtool {
         device: device.name.clone(),
-        setting: Setting::Rings,
+        setting: DriverSetting::Rings,
     };
     host.meant(wish).map(of).collect()
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {
     let device = ask.place.device().unwrap_or_default();
-    let most = ethtool::most(ask.host, device, &Setting::Rings).unwrap_or_default();
+    let most = ethtool::most(ask.host, device, &DriverSetting::Rings).unwrap_or_default();
     let limits = ethtool::field(ask.now, "rx").zip(ethtool::field(&most, "rx"));
     match (ask.wish.profile, limits) {
         (Profile::Throughput, Some((now, most))) if now < most => {

@@ -47,7 +47,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     match ask.wish.profile {
         Profile::Seeds => Proposal::Set(ask.wish.network_cpus(ask.host).list()),
         Profile::Throughput if queues >= cpus.len() => Proposal::Leave(format!(
-            "{queues} queues for {} CPUs: each has its own, steering only adds interrupts",
+            "{queues} queues for {} CPUs: each CPU has a queue, and steering only adds interrupts",
             cpus.len()
         )),
         Profile::Throughput => Proposal::Set(cpus.list()),

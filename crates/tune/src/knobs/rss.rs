@@ -10,7 +10,7 @@
 
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
-use crate::place::{Place, Setting};
+use crate::place::{DriverSetting, Place};
 use crate::predict;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
@@ -34,7 +34,7 @@ const UNEVEN: f64 = 2.0;
 fn places(host: &Host, wish: &Wish) -> Vec<Place> {
     let of = |device: &crate::host::Device| Place::Ethtool {
         device: device.name.clone(),
-        setting: Setting::Indirection,
+        setting: DriverSetting::Indirection,
     };
     host.meant(wish).filter(|device| device.rx_queues.len() > 1).map(of).collect()
 }

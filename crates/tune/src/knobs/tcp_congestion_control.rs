@@ -5,8 +5,8 @@
 //! is ever full.
 //! Predicts: nothing without loss on a short path; else up to the next wall.
 //! Risk: bbr without the queueing discipline fq paces by timers of each socket, which costs CPU.
-//! Namespaces other than the first take only `tcp_allowed_congestion_control`; what was the default
-//! of the first once stays in that list.
+//! Namespaces other than the first take only `tcp_allowed_congestion_control`; a former default of
+//! the first one stays in that list.
 //! Verify: `ss -ti` names it for new connections; the file reads back.
 //! With: the queueing discipline fq (T22).
 //! Source: Linux Documentation/networking/ip-sysctl.rst, net/ipv4/tcp_bbr.c.

@@ -2,7 +2,7 @@
 //!
 //! Path: `/proc/sys/net/ipv4/tcp_max_syn_backlog`, a number.
 //! Matters when: SYNs were dropped (K2) and tcp_syncookies is 0. With cookies a full queue refuses
-//! nobody.
+//! no client.
 //! Predicts: nothing with cookies, nothing without drops; then up to the next wall.
 //! Risk: memory for half-open connections under a flood.
 //! Verify: TCPReqQFullDrop of /proc/net/netstat no longer grows.
@@ -50,7 +50,7 @@ fn predict(signals: &Signals) -> Prediction {
     let reconsider = "TCPReqQFullDrop of the server's namespace above 0, with tcp_syncookies 0";
     let cookies = side.sysctls.get("net.ipv4.tcp_syncookies").map(String::as_str);
     if let (Some("1" | "2"), Some(drops)) = (cookies, side.syn_drops) {
-        let arithmetic = format!("{drops} SYNs beyond the queue, answered by cookies instead");
+        let arithmetic = format!("{drops} SYNs did not fit the queue, and got cookies instead");
         return Prediction::no_effect(predict::noise(signals), arithmetic, reconsider);
     }
     let count = Count {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn with_cookies_the_queue_refuses_nobody() {
+    fn with_cookies_the_queue_refuses_no_client() {
         let mut signals = Signals::default();
         signals.server.syn_drops = Some(9);
         signals.server.sysctls.insert("net.ipv4.tcp_syncookies".into(), "1".into());

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// It works.
 pub const RUNNING: &str = "running";
-/// It does nothing until it is told to go on.
+/// It does nothing until SIGCONT.
 pub const PAUSED: &str = "paused";
 /// How often the state is read until the signal shows, at [`PAUSE`] each.
 const TRIES: u32 = 200;

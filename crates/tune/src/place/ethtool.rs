@@ -14,7 +14,7 @@ use std::io;
 /// One setting of a driver.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Setting {
+pub enum DriverSetting {
     /// Queues: `rx 4 tx 4`, or `combined 8`; those that the driver has.
     Channels,
     /// Entries of the rings: `rx 1024 tx 1024`.
@@ -27,7 +27,7 @@ pub enum Setting {
     Feature(String),
 }
 
-impl Setting {
+impl DriverSetting {
     /// Its name, as in paths.
     pub fn name(&self) -> &str {
         match self {
@@ -66,7 +66,7 @@ pub fn with_field(value: &str, name: &str, number: u32) -> String {
 }
 
 /// The most that a driver takes, in the form of a value; nothing when it does not say.
-pub fn most(host: &Host, device: &str, setting: &Setting) -> Option<String> {
+pub fn most(host: &Host, device: &str, setting: &DriverSetting) -> Option<String> {
     if host.is_made_up() {
         let text = host.text(&format!("{}.most", made_up(device, setting)))?;
         return Some(text.trim().to_string());
@@ -78,18 +78,18 @@ pub fn most(host: &Host, device: &str, setting: &Setting) -> Option<String> {
     Some(there.map(|(name, most)| format!("{name} {most}")).collect::<Vec<_>>().join(" "))
 }
 
-fn made_up(device: &str, setting: &Setting) -> String {
+fn made_up(device: &str, setting: &DriverSetting) -> String {
     format!("/ethtool/{device}/{}", setting.name())
 }
 
-pub(super) fn show(device: &str, setting: &Setting) -> String {
+pub(super) fn show(device: &str, setting: &DriverSetting) -> String {
     format!("{device} {}", setting.name())
 }
 
 pub(super) fn read(
     host: &Host,
     device: &str,
-    setting: &Setting,
+    setting: &DriverSetting,
 ) -> Result<Option<Seen>, PlaceError> {
     if host.is_made_up() {
         let text = host.text(&made_up(device, setting));
@@ -97,7 +97,7 @@ pub(super) fn read(
     }
     let word = |is_on| if is_on { "on" } else { "off" }.to_string();
     let raw = Ethtool::open().and_then(|driver| match (setting, setting.layout()) {
-        (Setting::Feature(name), _) => Ok(driver.feature(device, name)?.map(word)),
+        (DriverSetting::Feature(name), _) => Ok(driver.feature(device, name)?.map(word)),
         (_, Some(layout)) => driver.get(device, layout).map(|words| shown(layout, &words)),
         _ => driver.indirection(device).map(|table| Some(table_shown(&table))),
     });
@@ -112,13 +112,13 @@ pub(super) fn read(
 fn unanswered(
     host: &Host,
     device: &str,
-    setting: &Setting,
+    setting: &DriverSetting,
     error: io::Error,
 ) -> Result<(), PlaceError> {
     let place = show(device, setting);
     match error.raw_os_error() {
         Some(libc::ENODEV) if link::index(&host.root, device).is_some() => {
-            let why = "the device is there and does not answer: it is being set up again";
+            let why = "the device is there and does not respond: it is being set up again";
             Err(PlaceError::Value { place, why: why.to_string() })
         }
         Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOTTY) => Ok(()),
@@ -129,7 +129,7 @@ fn unanswered(
 pub(super) fn write(
     host: &Host,
     device: &str,
-    setting: &Setting,
+    setting: &DriverSetting,
     value: &str,
 ) -> Result<(), PlaceError> {
     let place = || show(device, setting);
@@ -142,7 +142,7 @@ pub(super) fn write(
         || PlaceError::Value { place: place(), why: format!("'{value}' is no such setting") };
     let driver = Ethtool::open().map_err(io)?;
     match (setting, setting.layout()) {
-        (Setting::Feature(name), _) => {
+        (DriverSetting::Feature(name), _) => {
             let is_on = [("on", true), ("off", false)].into_iter().find(|(word, _)| *word == value);
             let bit = if is_on.ok_or_else(wrong)?.1 { u32::MAX } else { 0 };
             driver.set_feature(device, name, bit).map_err(io)
@@ -161,8 +161,8 @@ pub(super) fn write(
         _ => {
             let entries = driver.indirection(device).map_err(io)?.len();
             let table = table_of(value, entries).ok_or_else(wrong)?;
-            // All queues alike is what the driver does by itself; a table that somebody set would
-            // stand in the way of later changes of the number of queues.
+            // Equal shares for all queues is the driver's default. A table set by hand would block
+            // later changes of the number of queues.
             let queues = host.devices.iter().find(|known| known.name == device);
             let is_default = queues.is_some_and(|queues| {
                 value.strip_prefix("equal ") == Some(&queues.rx_queues.len().to_string())
@@ -224,14 +224,23 @@ mod tests {
     fn loopback_joins_segments_and_has_neither_rings_nor_queues() {
         let host = Host::look(Root::default());
         let read = |setting| read(&host, "lo", &setting).unwrap().map(|seen| seen.value);
-        let gro = read(Setting::Feature("rx-gro".into()));
+        let gro = read(DriverSetting::Feature("rx-gro".into()));
         assert!(matches!(gro.as_deref(), Some("on" | "off")), "{gro:?}");
-        let all = [Setting::Rings, Setting::Channels, Setting::Coalescing, Setting::Indirection];
+        let all = [
+            DriverSetting::Rings,
+            DriverSetting::Channels,
+            DriverSetting::Coalescing,
+            DriverSetting::Indirection,
+        ];
         for setting in all {
             assert_eq!(read(setting.clone()), None, "{setting:?}");
         }
-        assert_eq!(read(Setting::Feature("loopback".into())), None, "fixed, so not to be set");
-        assert_eq!(read(Setting::Feature("no-such-thing".into())), None);
+        assert_eq!(
+            read(DriverSetting::Feature("loopback".into())),
+            None,
+            "fixed, so not to be set"
+        );
+        assert_eq!(read(DriverSetting::Feature("no-such-thing".into())), None);
     }
 
     #[test]
@@ -239,7 +248,7 @@ mod tests {
         let host = Host::look(Root::default());
         let said = |device, errno| {
             let error = io::Error::from_raw_os_error(errno);
-            unanswered(&host, device, &Setting::Rings, error)
+            unanswered(&host, device, &DriverSetting::Rings, error)
         };
         assert!(said("none0", libc::ENODEV).is_ok());
         let error = said("lo", libc::ENODEV).unwrap_err().to_string();
@@ -251,8 +260,8 @@ mod tests {
     #[test]
     fn a_device_that_is_gone_is_absent_and_cannot_be_written() {
         let host = Host::look(Root::default());
-        assert_eq!(read(&host, "none0", &Setting::Rings).unwrap(), None);
-        let error = write(&host, "none0", &Setting::Rings, "rx 8").unwrap_err().to_string();
+        assert_eq!(read(&host, "none0", &DriverSetting::Rings).unwrap(), None);
+        let error = write(&host, "none0", &DriverSetting::Rings, "rx 8").unwrap_err().to_string();
         assert!(error.starts_with("none0 rings: the device is gone"), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 
-/// What is written in a file.
+/// The notation of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -28,7 +28,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The meaning of what was read: equal texts mean the same.
+    /// The normalised value of a text that was read: equal values mean the same.
     pub fn normalise(self, raw: &str) -> Result<String, String> {
         let text = raw.trim();
         match self {
@@ -48,7 +48,7 @@ impl Format {
         }
     }
 
-    /// The bytes that say a normalised value, as wide as what is there now.
+    /// The bytes of a normalised value, as wide as the current ones.
     pub fn bytes(self, value: &str, raw_now: &str) -> String {
         match self {
             Self::Mask => {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_belong_there_is_told() {
+    fn unexpected_content_is_an_error() {
         for (format, raw) in
             [(Format::Mask, "0x3"), (Format::Number, "many"), (Format::Numbers, "")]
         {

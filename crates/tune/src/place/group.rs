@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_cannot_be_moved_back_is_told_with_what_to_do() {
+    fn a_tree_that_cannot_be_moved_back_is_an_error_with_advice() {
         let made = MadeUp::new("move", 2);
         let host = made.host();
         made.write("/sys/fs/cgroup/a/cgroup.procs", "");

@@ -10,7 +10,7 @@ use ::host::limits;
 use std::fs;
 use std::io;
 
-/// What is written for no limit.
+/// The word for no limit.
 const UNLIMITED: &str = "unlimited";
 
 pub(super) fn shown(pid: u32) -> String {

@@ -1,9 +1,9 @@
 //! The queueing discipline at the root of a device, through [`::host::qdisc`].
 //!
 //! Its value is `default` while it is the one the kernel made (its handle is zero), and else its
-//! kind. Ours has a handle of its own, so that only ours is ever deleted: then the kernel makes
-//! its default again. What somebody else put there is named with its handle and left alone.
-//! Of the network namespace of the calling thread. A host made up of files has `/qdisc/DEVICE`.
+//! kind. Ours has a fixed handle, so that only ours is ever deleted: then the kernel makes its
+//! default again. A foreign one is named with its handle and left alone.
+//! Of the network namespace of the calling thread. A fake host of files has `/qdisc/DEVICE`.
 
 use super::{PlaceError, Seen};
 use crate::host::Host;

@@ -1,7 +1,7 @@
 //! CPUs that all threads of a process may use, while they may use the same.
 //!
-//! Threads that are pinned one by one were placed by somebody with a plan; their value is not a
-//! list, and no knob touches them.
+//! Threads that are pinned one by one were placed on purpose; their value is not a list, and no
+//! knob touches them.
 
 use super::{PlaceError, Seen};
 use crate::cpus::CpuSet;
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(place.read(&host).unwrap(), None, "gone");
     }
 
-    /// The process of the next test: itself and three threads, until nobody listens to it.
+    /// The process of the next test: itself and three threads, until its pipe closes.
     #[test]
     fn a_child_with_threads() {
         if std::env::var_os(CHILD).is_none() {
@@ -112,7 +112,7 @@ mod tests {
     const CHILD: &str = "CEILING_TUNE_TEST_CHILD";
 
     #[test]
-    fn every_thread_moves_unless_somebody_pinned_one() {
+    fn every_thread_moves_unless_one_is_pinned() {
         let host = Host::look(Root::default());
         let cpus: Vec<String> = host.usable_cpus().iter().map(|cpu| cpu.to_string()).collect();
         let mut child = Command::new(std::env::current_exe().unwrap());

@@ -1,4 +1,4 @@
-//! The arithmetic with figures of its own, and what every knob predicts from any signals at all.
+//! The arithmetic with made-up figures, and the predictions of every knob for any signals.
 
 use super::*;
 use crate::knobs::REGISTRY;
@@ -101,7 +101,7 @@ fn work_spreads_up_to_the_mean() {
     signals.server.cpus = Some(vec![cpu(0, 1.0, 0.9), cpu(1, 0.25, 0.0)]);
     let gain = spread_of_softirq(&signals, "softirq");
     assert!(gain.arithmetic.contains("1.00 / 0.62 - 1 = 0.60"), "{}", gain.arithmetic);
-    // Threads may come to cost a quarter, softirq does not.
+    // Threads may cost a quarter, softirq does not.
     let high = 2.0 / (0.9 + 0.35 / 4.0) - 1.0;
     assert!((gain.high.unwrap() - high).abs() < 1e-9, "{}", gain.arithmetic);
     signals.server.cpus = Some(vec![cpu(0, 0.5, 0.4), cpu(1, 0.25, 0.0)]);
@@ -195,7 +195,7 @@ fn packets_gather_where_their_readers_run() {
     signals.server.hottest_thread = Some(0.2);
     let one = gathered_at_readers(&signals, "softirq");
     assert!((one.low.unwrap() + 0.5).abs() < 1e-9, "{}", one.arithmetic);
-    // Two threads, each on a CPU of its own: nothing gathers.
+    // Two threads, each on its own CPU: requests do not gather.
     signals.server.hottest_thread = Some(0.1);
     let two = gathered_at_readers(&signals, "softirq");
     assert_eq!(two.low, Some(-noise(&signals)), "{}", two.arithmetic);

@@ -1,4 +1,4 @@
-//! What the knobs without a file of their own predict, and that no profile sets them.
+//! Predictions of the knobs that share a file, and that no profile sets them.
 
 use crate::host::Profile;
 use crate::knob::{Act, Knob, Proposal};

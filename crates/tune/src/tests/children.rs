@@ -38,7 +38,7 @@ const FEW: &str = "1024 4096";
 const MANY: &str = "1048576 1048576";
 
 #[test]
-fn what_a_process_hands_down_is_told_and_put_back() {
+fn inherited_values_are_reported_and_put_back() {
     let ground = Ground::new();
     process(&ground, 50, 1, 10, ("0-3", FEW));
     // Forked before, and no process of the server: its values are none of ours.
@@ -65,7 +65,7 @@ fn what_a_process_hands_down_is_told_and_put_back() {
     let rows = revert(&host, &ground.journal(), &Which::All, &mut |_| {}).unwrap();
     assert_eq!(fates(&rows), [Fate::Reverted; 2]);
     assert!(rows[1].note.contains("put back, too: 52, 53"), "{}", rows[1].note);
-    assert!(rows[1].note.contains("values of their own: 54 has 1"), "{}", rows[1].note);
+    assert!(rows[1].note.contains("other values: 54 has 1"), "{}", rows[1].note);
     for (pid, list, limit) in [
         (50, "0-3", FEW),
         (51, "0-1", MANY),

@@ -8,7 +8,7 @@ use crate::host::{Host, Wish};
 use crate::plan::{Planned, plan};
 use crate::revert::{Which, revert};
 use crate::status::{drift, standing, status};
-use crate::{Change, Place, Seen, Setting};
+use crate::{Change, DriverSetting, Place, Seen};
 use model::tuning::{Fate, Row};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -134,7 +134,7 @@ fn a_quota_is_not_gone_where_no_control_groups_are_mounted() {
     ground.made.write("/sys/fs/cgroup/a/cpu.max", "150000 100000");
     let host = Host { servers: vec![7], ..ground.host() };
     apply_only(&ground, &host, &["T58"]);
-    // As inside of ip netns exec, which mounts a /sys of its own and nothing in it.
+    // As inside of ip netns exec, which mounts its own /sys with nothing in it.
     let folder = ground.host().root.path("/sys/fs/cgroup/a");
     let aside = ground.host().root.path("/aside");
     fs::rename(&folder, &aside).unwrap();
@@ -158,14 +158,14 @@ fn rings_and_a_failure(ground: &Ground) -> Vec<Planned> {
     let value = "rx 256 tx 256".to_string();
     planned[0].row.place = "eth0 rings".to_string();
     planned[0].change = Some(Change {
-        place: Place::Ethtool { device: "eth0".to_string(), setting: Setting::Rings },
+        place: Place::Ethtool { device: "eth0".to_string(), setting: DriverSetting::Rings },
         wanted: "rx 512 tx 512".to_string(),
         seen: Seen { raw: value.clone(), value },
     });
     planned
 }
 
-/// Applies it while the driver stops to answer once the rings are set, or the device goes.
+/// Applies it while the driver stops responding once the rings are set, or the device goes.
 fn interrupted_by(ground: &Ground, goes: &[&str]) -> (TuneError, Vec<Row>) {
     let planned = rings_and_a_failure(ground);
     let host = ground.host();
@@ -206,7 +206,7 @@ fn what_goes_right_after_we_wrote_to_it_is_left_and_looked_at_again() {
 }
 
 #[test]
-fn another_device_of_the_same_name_is_left_alone_and_a_renamed_one_is_told() {
+fn another_device_of_the_same_name_is_left_alone_and_a_renamed_one_is_reported() {
     let ground = Ground::new();
     ground.made.write(INDEX, "5");
     ground.apply().unwrap();
@@ -251,7 +251,7 @@ fn the_watchdog_waits_for_a_device_that_is_being_set_up_again() {
     assert_eq!(ground.text(RINGS), "rx 256 tx 256");
 }
 
-/// A journal of a program that did not know of namespaces of processes and numbers of devices.
+/// A journal of an older version, without namespaces of processes and numbers of devices.
 #[test]
 fn a_journal_of_an_earlier_program_is_put_back() {
     let ground = Ground::new();

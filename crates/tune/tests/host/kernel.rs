@@ -1,7 +1,7 @@
 //! Knobs of the kernel against this kernel: every place is written, read back and put back.
 //!
-//! Needs root. What belongs to a namespace is changed in one of its own; of the whole host the
-//! value is written that is there already, and another one only where nobody notices.
+//! Needs root. Settings of a namespace are changed in a new namespace. For settings of the whole
+//! host the test writes the current value, and another one only where it has no effect on others.
 
 use crate::namespace::with_four_queues;
 use crate::shared::{PutBack, turn};

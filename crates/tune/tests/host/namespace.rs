@@ -1,6 +1,6 @@
 //! A network namespace with its own `/sys`, which ends with the thread that made it.
 
-#![allow(unsafe_code, reason = "a network namespace of its own")]
+#![allow(unsafe_code, reason = "a separate network namespace")]
 
 use std::io;
 use std::process::Command;
@@ -28,8 +28,8 @@ pub fn shell(line: &str) -> bool {
     Command::new("sh").args(["-c", line]).status().expect("run sh").success()
 }
 
-/// `/sys/class/net` shows the namespace in which it was mounted, so it is mounted anew; nobody
-/// else sees that.
+/// `/sys/class/net` shows the namespace in which it was mounted, so it is mounted again, visible to
+/// this process only.
 fn enter() -> io::Result<()> {
     let done = |result: i32| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     // SAFETY: unshare takes no pointers, and moves this thread only.

@@ -4,7 +4,7 @@ use crate::namespace::{shell, with_four_queues};
 use crate::shared::{PutBack, turn};
 use std::collections::BTreeSet;
 use std::fs;
-use tune::{Act, Format, Host, Place, REGISTRY, Setting, Wish};
+use tune::{Act, DriverSetting, Format, Host, Place, REGISTRY, Wish};
 
 /// Knobs of the network of a namespace that have a place on a virtual device.
 const KNOBS: &[&str] = &["T3", "T5", "T6", "T8", "T9", "T11", "T18", "T19", "T22"];
@@ -34,7 +34,7 @@ fn another(place: &Place, now: &str) -> String {
         Place::File { path, .. } if path.ends_with("threaded") => one_of("1", "0"),
         Place::File { format: Format::NumberToPowerOfTwo, .. } => one_of("1000", "0"),
         Place::File { .. } => one_of("500", "501"),
-        Place::Ethtool { setting: Setting::Channels, .. } => one_of("rx 2 tx 3", "rx 4 tx 4"),
+        Place::Ethtool { setting: DriverSetting::Channels, .. } => one_of("rx 2 tx 3", "rx 4 tx 4"),
         Place::Ethtool { .. } => one_of("on", "off"),
         Place::Qdisc { .. } => one_of("pfifo", "default"),
         other => panic!("not of a device: {other:?}"),
@@ -46,7 +46,7 @@ fn every_place_is_written_read_and_put_back_to_the_byte() {
     with_four_queues(|| {
         let (host, wish) = look();
         // A virtual pair polls, and so has threads to poll with, only while it joins segments.
-        let gro = Setting::Feature("rx-gro".to_string());
+        let gro = DriverSetting::Feature("rx-gro".to_string());
         let gro = Place::Ethtool { device: "v0".to_string(), setting: gro };
         gro.write(&host, "on", &gro.read(&host).unwrap().unwrap()).unwrap();
         let all: Vec<(&str, Place)> = KNOBS
@@ -82,7 +82,7 @@ fn what_a_virtual_device_lacks_is_absent() {
         for id in ["T1", "T4", "T16", "T17"] {
             assert_eq!(places(id, &host, &wish), [], "{id}");
         }
-        let lro = Setting::Feature("rx-lro".to_string());
+        let lro = DriverSetting::Feature("rx-lro".to_string());
         let lro = Place::Ethtool { device: "v0".to_string(), setting: lro };
         assert_eq!(lro.read(&host).unwrap(), None, "fixed");
     });
@@ -93,7 +93,7 @@ fn what_a_driver_can_wait_for_is_set_and_what_it_cannot_is_refused() {
     with_four_queues(|| {
         assert!(shell("ip tuntap add t0 mode tap"), "no taps here, whose driver counts frames");
         let (host, _) = look();
-        let place = Place::Ethtool { device: "t0".to_string(), setting: Setting::Coalescing };
+        let place = Place::Ethtool { device: "t0".to_string(), setting: DriverSetting::Coalescing };
         let before = place.read(&host).unwrap().unwrap();
         let none = "adaptive-rx 0 adaptive-tx 0 rx-usecs 0 rx-frames 0 tx-usecs 0 tx-frames 0";
         assert_eq!(before.value, none);
@@ -109,7 +109,7 @@ fn what_a_driver_can_wait_for_is_set_and_what_it_cannot_is_refused() {
 }
 
 #[test]
-fn a_discipline_of_somebody_else_is_left_alone() {
+fn a_foreign_discipline_is_left_alone() {
     with_four_queues(|| {
         let (host, _) = look();
         assert!(shell("tc qdisc replace dev v0 root handle 8001: bfifo"));

@@ -1,7 +1,7 @@
 //! From plain values to what rustls works with.
 
-use super::Session;
-use super::failure::Asked;
+use super::TlsSession;
+use super::failure::CertificateRequest;
 use super::tickets::{Access, Store, Tickets};
 use super::trusted::Trusted;
 use model::tls::{Resumption, TlsVersion};
@@ -32,7 +32,7 @@ pub struct Identity<'a> {
 pub struct Settings<'a> {
     /// Name sent and looked for.
     pub server_name: &'a str,
-    /// The protocol that is offered by ALPN: [`Session::ALPN`](crate::session::Session::ALPN).
+    /// The protocol that is offered by ALPN: [`TlsSession::ALPN`](crate::session::Session::ALPN).
     pub alpn: &'static [u8],
     /// Trusted authorities, DER; absent when any certificate will do.
     pub roots: Option<Vec<Vec<u8>>>,
@@ -125,7 +125,7 @@ impl Recipe {
 
     /// Whether a server has asked for a certificate of ours.
     pub fn was_asked_for_identity(&self) -> bool {
-        self.pocket.asked() != Asked::No
+        self.pocket.asked() != CertificateRequest::No
     }
 }
 
@@ -172,14 +172,14 @@ impl Client {
     }
 
     /// A session for a connection that was just made; its first records wait to be sent.
-    pub fn session(&mut self) -> Session {
+    pub fn session(&mut self) -> TlsSession {
         let is_full = self.made == 0;
         self.made = (self.made + 1) % self.full_every;
         let config = if is_full { &self.full } else { &self.resuming };
         let made = ClientConnection::new(Arc::clone(config), self.server_name.clone());
         let mut tls = made.expect("the recipe was checked");
         tls.set_buffer_limit(None);
-        Session {
+        TlsSession {
             tls,
             is_shaking: true,
             peer_has_closed: false,
@@ -215,11 +215,11 @@ fn certified(
 
 impl Pocket {
     /// Whether somebody wanted to see a certificate.
-    pub(super) fn asked(&self) -> Asked {
+    pub(super) fn asked(&self) -> CertificateRequest {
         match (self.was_asked.load(Ordering::Relaxed), &self.key) {
-            (false, _) => Asked::No,
-            (true, None) => Asked::InVain,
-            (true, Some(_)) => Asked::Shown,
+            (false, _) => CertificateRequest::No,
+            (true, None) => CertificateRequest::InVain,
+            (true, Some(_)) => CertificateRequest::Shown,
         }
     }
 }

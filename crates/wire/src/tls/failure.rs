@@ -16,7 +16,7 @@ pub struct Failure {
 
 /// Whether the server wanted to see a certificate of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum CertificateRequest {
     /// It did not.
     No,
     /// It did, and there is none.
@@ -28,7 +28,7 @@ pub(super) enum Asked {
 impl Failure {
     /// The cause of an error. A server that wants a certificate says so in many ways, so it counts
     /// whether it asked for one.
-    pub(super) fn of(error: &Error, asked: Asked) -> Self {
+    pub(super) fn of(error: &Error, asked: CertificateRequest) -> Self {
         let cause = match error {
             Error::InvalidCertificate(error) => of_certificate(error),
             Error::AlertReceived(alert) => of_alert(*alert, asked),
@@ -71,16 +71,16 @@ fn of_certificate(error: &CertificateError) -> TlsCause {
     }
 }
 
-fn of_alert(alert: AlertDescription, asked: Asked) -> TlsCause {
+fn of_alert(alert: AlertDescription, asked: CertificateRequest) -> TlsCause {
     match alert {
         AlertDescription::CertificateRequired => TlsCause::CertificateRequired,
         AlertDescription::HandshakeFailure | AlertDescription::BadCertificate
-            if asked == Asked::InVain =>
+            if asked == CertificateRequest::InVain =>
         {
             TlsCause::CertificateRequired
         }
         AlertDescription::HandshakeFailure | AlertDescription::DecryptError
-            if asked == Asked::Shown =>
+            if asked == CertificateRequest::Shown =>
         {
             TlsCause::CertificateRefused
         }

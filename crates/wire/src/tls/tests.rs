@@ -67,7 +67,7 @@ fn serve(config: &Arc<ServerConfig>) -> ServerConnection {
 }
 
 /// Lets both sides talk until neither has anything to say; gives the client's failure.
-fn talk(session: &mut Session, server: &mut ServerConnection) -> Option<Failure> {
+fn talk(session: &mut TlsSession, server: &mut ServerConnection) -> Option<Failure> {
     let mut plain = [0; 256];
     loop {
         let mut output = Vec::new();
@@ -287,7 +287,7 @@ fn wrong_settings_are_told_apart() {
 }
 
 /// A whole conversation: the records of the server, and what they say.
-fn conversation(responses: &[Vec<u8>], ends: bool) -> (Session, ServerConnection, Vec<u8>) {
+fn conversation(responses: &[Vec<u8>], ends: bool) -> (TlsSession, ServerConnection, Vec<u8>) {
     let authority = Authority::new("A");
     let config = Arc::new(authority.server(|_| {}));
     let mut session = Client::new(&recipe(None, Resumption::Off), 1).session();

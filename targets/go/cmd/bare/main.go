@@ -1,4 +1,4 @@
-// Command bare serves /simple with nothing but a library: what a target is compared with. It has no
+// Command bare serves /simple with a bare library, as the baseline for a target. It has no
 // counters, no life cycle and no other route; the two lines are there so that it is started alike.
 package main
 

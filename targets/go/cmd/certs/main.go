@@ -1,5 +1,5 @@
-// Command certs writes test certificates for the targets and for those who connect to them: a good
-// chain, and one of each kind that a client must refuse. No private key is in the repository.
+// Command certs writes test certificates for the targets and their clients: a good chain, and one
+// of each kind that a client must refuse. No private key is in the repository.
 package main
 
 import (

@@ -12,7 +12,7 @@ import (
 // router finds the routes of parts: there are a dozen, so it looks at each.
 type router []contract.Route
 
-// handle answers 405 for a path that is served for another method, and 404 for any other.
+// handle responds with 405 to a path that is served for another method, and with 404 for any other.
 func (r router) handle(ctx *fasthttp.RequestCtx) {
 	path, method := string(ctx.Path()), string(ctx.Method())
 	var allowed []string

@@ -115,8 +115,8 @@ func echo(ctx *fasthttp.RequestCtx) {
 	ctx.Response.SetBodyRaw(ctx.PostBody())
 }
 
-// handleError answers what could not be read. The default of fasthttp calls a body above the limit
-// a bad request.
+// handleError responds to requests that could not be read. The default of fasthttp calls a body
+// above the limit a bad request.
 func handleError(ctx *fasthttp.RequestCtx, err error) {
 	var headerTooLarge *fasthttp.ErrSmallBuffer
 	switch {

@@ -50,8 +50,8 @@ func serve(route contract.Route) http.HandlerFunc {
 	}
 }
 
-// handOver gives the connection to another process, which answers, and lets go of it.
-func handOver(w http.ResponseWriter, answer contract.Answer) {
+// handOver gives the connection to another process, which responses, and lets go of it.
+func handOver(w http.ResponseWriter, answer contract.Response) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -63,7 +63,7 @@ func handOver(w http.ResponseWriter, answer contract.Answer) {
 
 // stream leaves the framing to net/http, which sends what is there at each flush. It keeps reading
 // from the connection, and ends the context of the request when the client has gone.
-func stream(w http.ResponseWriter, r *http.Request, answer contract.Answer) {
+func stream(w http.ResponseWriter, r *http.Request, answer contract.Response) {
 	defer answer.Stream.Leave()
 	header := w.Header()
 	header["Content-Type"] = []string{answer.Type}

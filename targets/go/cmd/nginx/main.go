@@ -1,6 +1,6 @@
-// Command nginx is the anchor that everybody knows: nginx of the system's packages, serving two
-// small files. It writes the configuration, starts nginx in a folder of its own and keeps the
-// contract for it: the two lines, the signals, the exit codes.
+// Command nginx is the well-known reference: nginx of the system's packages, serving two small
+// files. It writes the configuration, starts nginx in a folder of its own and keeps the contract
+// for it: the two lines, the signals, the exit codes.
 package main
 
 import (
@@ -97,7 +97,7 @@ func version() (string, error) {
 	return "nginx " + version, nil
 }
 
-// run serves until the target is told to stop.
+// run serves until the target gets a signal to stop.
 func run(_ contract.Program, options contract.Options) error {
 	if options.Workers == 0 {
 		options.Workers = runtime.NumCPU()

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// readyLimit is how long nginx may take to answer for the first time.
+	// readyLimit is how long nginx may take until its first response.
 	readyLimit = 30 * time.Second
-	// readyPause is slept between two questions whether it answers.
+	// readyPause is slept between two checks whether it responds.
 	readyPause = 5 * time.Millisecond
-	// answerLimit is how long nginx may take to tell what it has counted.
+	// answerLimit is how long nginx may take to send its counters.
 	answerLimit = time.Second
 	// endLimit is far more than the second that the configuration gives started requests.
 	endLimit = 5 * time.Second
@@ -79,7 +79,7 @@ func (m *master) watch(errorLog io.Reader) {
 	close(m.ended)
 }
 
-// ready waits until nginx answers.
+// ready waits until nginx responds.
 func (m *master) ready() error {
 	deadline := time.After(readyLimit)
 	for {

@@ -2,8 +2,8 @@
 // generators are tried on it: what they print is compared with what this server counted.
 //
 // A behaviour is one row of the registry. It decides, from the arrival alone, when and how a
-// request is answered; draws depend on the seed and on the number of the request, so that two runs
-// that ask the same get the same.
+// request gets its response; draws depend on the seed and on the number of the request, so that two
+// runs that ask the same get the same.
 package behave
 
 import (

@@ -48,8 +48,8 @@ func (b *bucket) admit(at instant) bool {
 	return true
 }
 
-// unit is a number from 0 to below 1 that depends on nothing but the seed and the request: one
-// step of splitmix64.
+// unit is a number from 0 to below 1 that depends only on the seed and the request: one step of
+// splitmix64.
 func unit(seed, number uint64) float64 {
 	mixed := seed*0x9e3779b97f4a7c15 + number*0xd1342543de82ef95
 	mixed = (mixed ^ mixed>>30) * 0xbf58476d1ce4e5b9

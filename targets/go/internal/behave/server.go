@@ -21,7 +21,7 @@ type Server struct {
 
 	mu          sync.Mutex
 	connections map[*connection]struct{}
-	// ended is the fate of requests that have no answer yet, once the server takes no more.
+	// ended is the fate of requests that have no response yet, once the server takes no more.
 	ended   Fate
 	serving sync.WaitGroup
 }
@@ -44,7 +44,7 @@ func (s *Server) Serve() error {
 			return nil
 		}
 		if err != nil {
-			// Descriptors may run out; those who have one go on.
+			// Descriptors may run out; open connections go on.
 			time.Sleep(time.Millisecond)
 			continue
 		}

@@ -17,9 +17,10 @@ const (
 	Answered Fate = "answered"
 	// Reset means that the server sent a reset instead.
 	Reset Fate = "reset"
-	// Died means that the server was dead before it answered.
+	// Died means that the server was dead before it responded.
 	Died Fate = "died"
-	// Stopped means that the server was told to end before it answered: no part of the behaviour.
+	// Stopped means that the server got a signal to end before it responded: no part of the
+	// behaviour.
 	Stopped Fate = "stopped"
 	// Gone means that the client left first.
 	Gone Fate = "gone"

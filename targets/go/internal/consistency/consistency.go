@@ -22,7 +22,7 @@ const (
 	// requestLimit is how long a request waits for a majority. An election takes about a second.
 	requestLimit = 3 * time.Second
 	openLimit    = 5 * time.Second
-	// silenceLimit and pingLimit find a node that has neither answered nor closed. Servers refuse
+	// silenceLimit and pingLimit find a node that has neither responded nor closed. Servers refuse
 	// clients that ask more often.
 	silenceLimit, pingLimit = 5 * time.Second, 2 * time.Second
 	// prefix keeps our keys apart; firstKey is there from the start, with its own name as value.
@@ -61,7 +61,7 @@ func (c *Consistency) setEndpoints(_ *contract.Options, value string) error {
 	return nil
 }
 
-// Open waits until a majority answers. One node of three may be missing.
+// Open waits until a majority responds. One node of three may be missing.
 func (c *Consistency) Open(ctx context.Context) ([]contract.Route, error) {
 	if c.endpoints == nil {
 		return nil, nil
@@ -99,29 +99,29 @@ func (c *Consistency) Open(ctx context.Context) ([]contract.Route, error) {
 // Close leaves the cluster.
 func (c *Consistency) Close() {
 	if c.client != nil {
-		// Requests that are left over end with an error, which nobody hears.
+		// Remaining requests end with an error, which is ignored.
 		_ = c.client.Close()
 	}
 }
 
-// found is what a read answers.
+// found is the response of a read.
 type found struct {
 	Value string `json:"value"`
-	// Revision of the whole store: that of the node which answered, or of the copy.
+	// Revision of the whole store: that of the node that responded, or of the copy.
 	Revision int64 `json:"revision"`
 	// AgeNs is how long ago the copy is known to have been the newest; other reads have none.
 	AgeNs *int64 `json:"age_ns,omitempty"`
 }
 
 // linear asks a node that first makes sure, with a majority, that it knows the newest value.
-func (c *Consistency) linear(call contract.Call) contract.Answer { return c.read(call) }
+func (c *Consistency) linear(call contract.Call) contract.Response { return c.read(call) }
 
-// serial asks one node for what it has. It may be behind, and answers without the others.
-func (c *Consistency) serial(call contract.Call) contract.Answer {
+// serial asks one node for what it has. It may be behind, and responds without the others.
+func (c *Consistency) serial(call contract.Call) contract.Response {
 	return c.read(call, clientv3.WithSerializable())
 }
 
-func (c *Consistency) read(call contract.Call, options ...clientv3.OpOption) contract.Answer {
+func (c *Consistency) read(call contract.Call, options ...clientv3.OpOption) contract.Response {
 	ctx, cancel := context.WithTimeout(context.Background(), requestLimit)
 	defer cancel()
 	key := keyOf(call)
@@ -135,8 +135,8 @@ func (c *Consistency) read(call contract.Call, options ...clientv3.OpOption) con
 	return good(found{Value: string(got.Kvs[0].Value), Revision: got.Header.Revision})
 }
 
-// eventual asks nobody. The answer says how old it may be.
-func (c *Consistency) eventual(call contract.Call) contract.Answer {
+// eventual asks no node. The response says how old it may be.
+func (c *Consistency) eventual(call contract.Call) contract.Response {
 	key := keyOf(call)
 	value, revision, age := c.copied.get(prefix + key)
 	if value == nil {
@@ -145,8 +145,8 @@ func (c *Consistency) eventual(call contract.Call) contract.Answer {
 	return good(found{Value: *value, Revision: revision, AgeNs: new(age.Nanoseconds())})
 }
 
-// write is answered when a majority has it on the disk.
-func (c *Consistency) write(call contract.Call) contract.Answer {
+// write is acknowledged when a majority has it on the disk.
+func (c *Consistency) write(call contract.Call) contract.Response {
 	if len(call.Body) > valueMaxBytes {
 		return contract.Failed(http.StatusRequestEntityTooLarge,
 			fmt.Errorf("a value has at most %d bytes, not %d", valueMaxBytes, len(call.Body)))
@@ -170,7 +170,7 @@ func keyOf(call contract.Call) string {
 	return firstKey
 }
 
-func good(value any) contract.Answer {
+func good(value any) contract.Response {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return contract.Failed(http.StatusInternalServerError, err)
@@ -178,12 +178,12 @@ func good(value any) contract.Answer {
 	return contract.Good(body)
 }
 
-func absent(key string) contract.Answer {
+func absent(key string) contract.Response {
 	return contract.Failed(http.StatusNotFound, fmt.Errorf("no value for key %q", key))
 }
 
-// unavailable is the answer without a majority, or without any node.
-func unavailable(ctx context.Context, err error) contract.Answer {
+// unavailable is the response without a majority, or without any node.
+func unavailable(ctx context.Context, err error) contract.Response {
 	// The node has the same deadline, and may be first to say that it is over.
 	if ctx.Err() != nil || strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
 		err = fmt.Errorf("not enough nodes answered within %v", requestLimit)

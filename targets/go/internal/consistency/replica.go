@@ -16,7 +16,7 @@ const (
 )
 
 // replica is a copy of our keys in the memory of the target. A watch keeps it; when the watch ends
-// it goes on answering, getting older, and is made again when the cluster is back.
+// it goes on serving, getting older, and is made again when the cluster is back.
 type replica struct {
 	client *clientv3.Client
 	mutex  sync.RWMutex

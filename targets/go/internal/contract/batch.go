@@ -10,7 +10,7 @@ const (
 	batchMax = 30
 )
 
-// Batch is the answer of one /list: random products joined as a JSON array. It is a plain value
+// Batch is the response of one /list: random products joined as a JSON array. It is a plain value
 // of indices, so choosing one allocates nothing and its size is known before its first byte.
 type Batch struct {
 	catalog *Catalog
@@ -18,7 +18,7 @@ type Batch struct {
 	count   int
 }
 
-// List picks the batch that answers one /list.
+// List picks the batch for one /list.
 func (c *Catalog) List() Batch {
 	batch := Batch{catalog: c, count: batchMin + rand.IntN(batchMax-batchMin+1)}
 	for i := range batch.count {

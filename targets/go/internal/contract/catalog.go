@@ -61,10 +61,10 @@ func NewCatalog(seed uint64) (*Catalog, error) {
 	return catalog, nil
 }
 
-// Read picks the product that answers one /read.
+// Read picks the product for one /read.
 func (c *Catalog) Read() *Body { return &c.Plain[pick()] }
 
-// ReadGz picks the product that answers one /read-gz.
+// ReadGz picks the product for one /read-gz.
 func (c *Catalog) ReadGz() *Body { return &c.Gzipped[pick()] }
 
 // ReadLocked picks it with a generator that all requests share, as libraries with a global one do.

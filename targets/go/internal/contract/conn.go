@@ -58,7 +58,7 @@ func (c *Conn) Close() error {
 	if c.closed.CompareAndSwap(false, true) {
 		c.shard.retire(c)
 		if c.secure != nil {
-			// A handshake that is still going on fails now, so this waits for nobody's bytes.
+			// A handshake that is still going on fails now, so this waits for no bytes.
 			c.shard.countHandshake(c.secure.ConnectionState())
 		}
 	}

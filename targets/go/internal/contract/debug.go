@@ -26,7 +26,7 @@ func serveProfiles(address netip.AddrPort) error {
 		return fmt.Errorf("--debug-addr: %w", ExplainListen(address.String(), err))
 	}
 	http.HandleFunc("/debug/runtime", serveRuntime)
-	// Without these two the mutex and block profiles answer, but are always empty.
+	// Without these two the mutex and block profiles respond, but are always empty.
 	runtime.SetMutexProfileFraction(mutexProfileFraction)
 	runtime.SetBlockProfileRate(blockProfileRateNs)
 	log.Printf("profiles at http://%s/debug/pprof/", listener.Addr())

@@ -98,7 +98,7 @@ const (
 	listenersMax   = 1024
 	backlogMax     = 65535
 	acceptDelayMax = time.Minute
-	// unixPathMaxBytes is what sockaddr_un holds beside its final zero.
+	// unixPathMaxBytes is the room in sockaddr_un without its final zero.
 	unixPathMaxBytes = 107
 )
 

@@ -109,7 +109,7 @@ func setBacklogs(listeners []net.Listener, backlog int) error {
 }
 
 // effectiveBacklog asks the kernel for the length that it enforces, which net.core.somaxconn may
-// have cut. There is no such question for a unix socket, and no answer.
+// have cut. There is no such question for a unix socket, and no response.
 func effectiveBacklog(listener net.Listener) *int {
 	socket, err := descriptor(listener)
 	if err != nil {

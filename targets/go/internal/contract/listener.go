@@ -15,7 +15,7 @@ type Listener struct {
 	delay time.Duration
 	// secure is nil for plain HTTP.
 	secure *tls.Config
-	// closed ends a sleep, because a library waits at its shutdown for those who accept.
+	// closed ends a sleep, because a library waits at its shutdown for pending calls of Accept.
 	closed chan struct{}
 	once   sync.Once
 }

@@ -11,13 +11,14 @@ import (
 // Part is a part of the spectrum that needs more than memory, for instance a database. Its routes
 // are written once, without a library, and each target serves them as its library does.
 //
-// A part that was not asked for has no routes, so that a target needs nothing but itself.
+// A part that was not requested has no routes, so that a target runs alone.
 type Part interface {
 	// Flags set the part up. What they set is kept by the part.
 	Flags() []Flag
 	// Open reaches what the part needs and returns its routes, none if no flag asked for it. It is
-	// called once, in the process that serves; the context ends when the target is told to stop,
-	// and streams must end then. The error fits on one line: what is missing, and how to get it.
+	// called once, in the process that serves; the context ends when the target gets a signal to
+	// stop, and streams must end then. The error fits on one line: what is missing, and how to get
+	// it.
 	Open(ctx context.Context) ([]Route, error)
 	// Close is called after the last request.
 	Close()
@@ -40,7 +41,7 @@ type Route struct {
 	Method string
 	// Path ends in a slash if it is the beginning of many paths; what follows is Call.Name.
 	Path   string
-	Handle func(call Call) Answer
+	Handle func(call Call) Response
 }
 
 // Call is a request as a part sees it. Its bytes and strings are valid until the handler returns.
@@ -52,12 +53,13 @@ type Call struct {
 	Body  []byte
 }
 
-// Answer is a whole answer. Its body is sent after the handler has returned and must not change.
-type Answer struct {
+// Response is a whole response. Its body is sent after the handler has returned and must not
+// change.
+type Response struct {
 	Status int
 	Type   string
 	Body   []byte
-	// Stream takes the place of Body, and nobody may keep what it sends.
+	// Stream takes the place of Body, and its chunks must not be kept.
 	Stream Stream
 	// HandOver takes the place of both: it is given the connection, on which nothing was written,
 	// and when it returns the target lets go of it. It is for plain HTTP/1.1.
@@ -75,14 +77,14 @@ type Stream interface {
 	Leave()
 }
 
-// Good is an answer of JSON.
-func Good(body []byte) Answer {
-	return Answer{Status: http.StatusOK, Type: TypeJSON, Body: body}
+// Good is a response of JSON.
+func Good(body []byte) Response {
+	return Response{Status: http.StatusOK, Type: TypeJSON, Body: body}
 }
 
-// Failed is an answer which says in words what went wrong.
-func Failed(status int, err error) Answer {
-	return Answer{Status: status, Type: TypeText, Body: []byte(OneLine(err) + "\n")}
+// Failed is a response which says in words what went wrong.
+func Failed(status int, err error) Response {
+	return Response{Status: status, Type: TypeText, Body: []byte(OneLine(err) + "\n")}
 }
 
 // OneLine is what an error says, without what it repeats: libraries that try several ways have a

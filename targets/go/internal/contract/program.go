@@ -19,11 +19,11 @@ type Program struct {
 	// Version says what serves, when that is not a library of this program; nil takes Modules.
 	Version func() (string, error)
 	Flags   []Flag
-	// Parts are what the target can serve beside the catalog.
+	// Parts are the routes that the target can serve on top of the catalog.
 	Parts []Part
 	// Build makes the server. It is not called before the pool is ready and the parts are open.
 	Build func(catalog *Catalog, routes []Route) Server
-	// Run serves with the resolved options until the target is told to stop.
+	// Run serves with the resolved options until the target gets a signal to stop.
 	Run func(program Program, options Options) error
 }
 

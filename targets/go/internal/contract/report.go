@@ -13,7 +13,7 @@ const (
 	EventStopped   = "stopped"
 )
 
-// Listening is the line which says that requests will be answered from now on.
+// Listening is the line which says that requests will be served from now on.
 type Listening struct {
 	Event   string `json:"event"`
 	Target  string `json:"target"`

@@ -26,7 +26,7 @@ var runtimeFigures = map[string]string{
 // schedLatencies is how long goroutines that could run waited for a processor.
 const schedLatencies = "/sched/latencies:seconds"
 
-// serveRuntime answers with one JSON object of numbers. A figure which this version of Go does not
+// serveRuntime responds with one JSON object of numbers. A figure which this version of Go does not
 // have is left out.
 func serveRuntime(response http.ResponseWriter, _ *http.Request) {
 	response.Header().Set("Content-Type", "application/json")

@@ -14,7 +14,7 @@ import (
 
 // Server is what a target makes of its library.
 type Server interface {
-	// Serve answers connections until Shutdown. After Shutdown its error is not looked at. With
+	// Serve serves connections until Shutdown. After Shutdown its error is not looked at. With
 	// several listeners it runs once for each of them, all at the same time.
 	Serve(listener net.Listener) error
 	// Shutdown stops accepting, lets started requests finish and returns at the latest when the
@@ -33,13 +33,13 @@ func StopContext() context.Context {
 	return ctx
 }
 
-// Serve runs a target in this process until it is told to stop.
+// Serve runs a target in this process until it gets a signal to stop.
 func Serve(program Program, options Options) error {
 	return ServeUntil(StopContext(), program, options, listen)
 }
 
 // ServeUntil runs a target until the context ends. The pool is built before the socket is opened:
-// until a target can answer, connecting to it must fail.
+// until a target can respond, connecting to it must fail.
 func ServeUntil(
 	stop context.Context, program Program, options Options, listen ListenFunc,
 ) error {

@@ -1,5 +1,5 @@
 // Package database is the part of the spectrum that waits for PostgreSQL: one row by its key, a
-// scan of a table, and writes that are answered when they are on the disk, alone or in groups.
+// scan of a table, and writes that are acknowledged when they are on the disk, alone or in groups.
 package database
 
 import (
@@ -99,7 +99,7 @@ func (d *Database) Open(ctx context.Context) ([]contract.Route, error) {
 		return nil, d.explain(err)
 	}
 	d.groups = &groups{pool: d.pool}
-	d.reads = newReads(d.pool, func(id int) contract.Answer { return d.one("read", id) })
+	d.reads = newReads(d.pool, func(id int) contract.Response { return d.one("read", id) })
 	return []contract.Route{
 		{Method: http.MethodGet, Path: "/db/read", Handle: d.reads.read},
 		{Method: http.MethodGet, Path: "/db/read-alone", Handle: d.readAlone},
@@ -176,7 +176,7 @@ func (d *Database) Close() {
 // stats tells what the database and its pool had to do since the start of the target. A request
 // that finds no idle connection waits for one. read_connections are those that /db/read uses at
 // most, whatever the size of the pool.
-func (d *Database) stats(contract.Call) contract.Answer {
+func (d *Database) stats(contract.Call) contract.Response {
 	pool := d.pool.Stat()
 	waited := pool.EmptyAcquireWaitTime() - d.opened.EmptyAcquireWaitTime()
 	body, err := json.Marshal(map[string]any{
@@ -199,7 +199,7 @@ func (d *Database) stats(contract.Call) contract.Answer {
 	return contract.Good(body)
 }
 
-// unavailable is the answer when the database has failed.
-func unavailable(err error) contract.Answer {
+// unavailable is the response when the database has failed.
+func unavailable(err error) contract.Response {
 	return contract.Failed(http.StatusServiceUnavailable, fmt.Errorf("database: %w", err))
 }

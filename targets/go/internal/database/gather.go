@@ -3,8 +3,8 @@ package database
 import "sync"
 
 // gathering lets many requests share one trip to the database. The first to come leads: it waits
-// for its turn, then takes along all that have come meanwhile. A lone request waits for nobody, and
-// no goroutine stands between a request and the database.
+// for its turn, then takes along all that have come meanwhile. A lone request does not wait, and no
+// goroutine stands between a request and the database.
 type gathering[T any] struct {
 	mutex   sync.Mutex
 	waiting []T

@@ -26,11 +26,11 @@ type groups struct {
 // order is a request whose handler waits.
 type order struct {
 	body   []byte
-	answer chan<- contract.Answer
+	answer chan<- contract.Response
 }
 
-func (g *groups) write(call contract.Call) contract.Answer {
-	answer := make(chan contract.Answer, 1)
+func (g *groups) write(call contract.Call) contract.Response {
+	answer := make(chan contract.Response, 1)
 	if g.join(order{notNull(call.Body), answer}) {
 		g.lead()
 	}

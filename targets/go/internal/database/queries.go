@@ -35,14 +35,14 @@ func prepareStatements(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // readAlone has a connection to itself while it waits, as in most programs with a pool.
-func (d *Database) readAlone(contract.Call) contract.Answer {
+func (d *Database) readAlone(contract.Call) contract.Response {
 	return d.one("read", rand.IntN(rowCount)+1)
 }
 
 // scan has no index that would help: the database reads the whole table.
-func (d *Database) scan(contract.Call) contract.Answer { return d.one("scan") }
+func (d *Database) scan(contract.Call) contract.Response { return d.one("scan") }
 
-func (d *Database) one(statement string, arguments ...any) contract.Answer {
+func (d *Database) one(statement string, arguments ...any) contract.Response {
 	var body []byte
 	row := d.pool.QueryRow(context.Background(), statement, arguments...)
 	if err := row.Scan(&body); err != nil {
@@ -52,7 +52,7 @@ func (d *Database) one(statement string, arguments ...any) contract.Answer {
 }
 
 // write is one transaction of one row. The commit waits for the disk, unless --sync off.
-func (d *Database) write(call contract.Call) contract.Answer {
+func (d *Database) write(call contract.Call) contract.Response {
 	var id int64
 	row := d.pool.QueryRow(context.Background(), "write", notNull(call.Body))
 	if err := row.Scan(&id); err != nil {
@@ -69,6 +69,6 @@ func notNull(body []byte) []byte {
 	return body
 }
 
-func written(id int64) contract.Answer {
+func written(id int64) contract.Response {
 	return contract.Good(append(strconv.AppendInt([]byte(`{"id":`), id, 10), '}'))
 }

@@ -19,12 +19,12 @@ import (
 // reads looks rows up by their keys. Each request is one execution of a statement, but those that
 // come together travel together and share a transaction: with one trip per request, most of the
 // time of both sides is system calls and waking each other. A transaction for each lookup of a
-// group has been tried: the database then sends each answer by itself, and the rate was lower by
+// group has been tried: the database then sends each response by itself, and the rate was lower by
 // more than a fifth.
 type reads struct {
 	pool *pgxpool.Pool
 	// alone makes a lookup of its own for a request whose group has failed.
-	alone func(id int) contract.Answer
+	alone func(id int) contract.Response
 	gathering[lookup]
 	// turns bounds the groups on their way, to one for two processors: one process of the database
 	// answers more lookups than two processors serve requests, so more groups would only be
@@ -35,7 +35,7 @@ type reads struct {
 	trips, lookups, repeated atomic.Uint64
 }
 
-func newReads(pool *pgxpool.Pool, alone func(id int) contract.Answer) *reads {
+func newReads(pool *pgxpool.Pool, alone func(id int) contract.Response) *reads {
 	turns := min((runtime.GOMAXPROCS(0)+1)/2, int(pool.Config().MaxConns))
 	return &reads{pool: pool, alone: alone, turns: make(chan struct{}, turns)}
 }
@@ -44,13 +44,13 @@ func newReads(pool *pgxpool.Pool, alone func(id int) contract.Answer) *reads {
 type lookup struct {
 	id int
 	// answer is sent nil when another lookup of the group has failed, and this one was not made.
-	answer chan<- *contract.Answer
+	answer chan<- *contract.Response
 }
 
 // read draws a row at random. The index and the table are a few megabytes, so they are in the
 // memory of the database.
-func (r *reads) read(contract.Call) contract.Answer {
-	answer := make(chan *contract.Answer, 1)
+func (r *reads) read(contract.Call) contract.Response {
+	answer := make(chan *contract.Response, 1)
 	id := rand.IntN(rowCount) + 1
 	if r.join(lookup{id, answer}) {
 		r.lead()

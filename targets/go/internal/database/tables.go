@@ -72,7 +72,7 @@ func makeTables(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil || !made {
 		return err
 	}
-	// Otherwise the database does it at a moment of its choice, perhaps while somebody measures.
+	// Otherwise the database does it at a moment of its choice, perhaps during a measurement.
 	_, err = conn.Exec(ctx, "VACUUM (FREEZE, ANALYZE) ceiling_products")
 	return err
 }

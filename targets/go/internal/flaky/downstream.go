@@ -25,9 +25,9 @@ type downstream struct {
 }
 
 type behaviour struct {
-	// fail is the share of calls that are answered with 500.
+	// fail is the share of calls that get 500.
 	fail float64
-	// delay is slept before each answer, good or bad.
+	// delay is slept before each response, good or bad.
 	delay time.Duration
 }
 
@@ -42,7 +42,7 @@ func (d *downstream) routes() []contract.Route {
 }
 
 // serve does as it was told, or as the call itself says.
-func (d *downstream) serve(call contract.Call) contract.Answer {
+func (d *downstream) serve(call contract.Call) contract.Response {
 	behaviour, err := d.behaviour.Load().with(call)
 	if err != nil {
 		return contract.Failed(http.StatusBadRequest, err)
@@ -57,7 +57,7 @@ func (d *downstream) serve(call contract.Call) contract.Answer {
 }
 
 // obey takes what was given and leaves the rest as it was.
-func (d *downstream) obey(call contract.Call) contract.Answer {
+func (d *downstream) obey(call contract.Call) contract.Response {
 	next, err := d.behaviour.Load().with(call)
 	if err != nil {
 		return contract.Failed(http.StatusBadRequest, err)
@@ -90,7 +90,7 @@ func refused(name, takes, value string) error {
 		name, takes, value)
 }
 
-func (d *downstream) report(contract.Call) contract.Answer {
+func (d *downstream) report(contract.Call) contract.Response {
 	behaviour := d.behaviour.Load()
 	body, err := json.Marshal(struct {
 		Fail    float64 `json:"fail"`

@@ -37,11 +37,11 @@ const (
 	idleMax = 1024
 )
 
-// bodyFallback is what a request gets when the downstream has failed and there is a fallback.
+// bodyFallback is the response when the downstream has failed and there is a fallback.
 var bodyFallback = []byte(`{"message":"from the fallback"}`)
 
-// Flaky is the part. Without --downstream it calls nobody, without --serve-downstream it fails
-// nobody.
+// Flaky is the part. Without --downstream it makes no calls, without --serve-downstream it fails
+// none.
 type Flaky struct {
 	url        string
 	client     http.Client
@@ -120,7 +120,7 @@ func (f *Flaky) Open(ctx context.Context) ([]contract.Route, error) {
 		f.counts[variant.path] = counts
 		routes = append(routes, contract.Route{
 			Method: http.MethodGet, Path: variant.path,
-			Handle: func(contract.Call) contract.Answer { return answer(counts, variant.try) },
+			Handle: func(contract.Call) contract.Response { return answer(counts, variant.try) },
 		})
 	}
 	stats := contract.Route{Method: http.MethodGet, Path: "/flaky/stats", Handle: f.stats}
@@ -146,9 +146,9 @@ func (f *Flaky) reach(ctx context.Context) error {
 // Close has nothing to give back: connections end with the process.
 func (f *Flaky) Close() {}
 
-// answer makes an answer of what a variant has got. Without anything it is 503 if no call was
+// answer makes a response of the result of a variant. Without anything it is 503 if no call was
 // made, and else 502.
-func answer(counts *counts, try func(*counts) ([]byte, error)) contract.Answer {
+func answer(counts *counts, try func(*counts) ([]byte, error)) contract.Response {
 	counts.Requests.Add(1)
 	body, err := try(counts)
 	switch {
@@ -162,7 +162,7 @@ func answer(counts *counts, try func(*counts) ([]byte, error)) contract.Answer {
 	}
 }
 
-// call is one call. A status from 500 is a failure, as is no answer.
+// call is one call. A status from 500 is a failure, as is no response.
 func (f *Flaky) call(counts *counts) (body []byte, err error) {
 	counts.Calls.Add(1)
 	defer func() {
@@ -188,8 +188,8 @@ func (f *Flaky) retry(counts *counts) ([]byte, error) {
 	return f.persist(counts, func() bool { return true })
 }
 
-// retryInBudget is retry as long as retries are few beside requests. When all fails, retries would
-// otherwise multiply the load of a server that already has too much.
+// retryInBudget is retry as long as retries are few compared with requests. When all fails, retries
+// would otherwise multiply the load of a server that already has too much.
 func (f *Flaky) retryInBudget(counts *counts) ([]byte, error) {
 	f.budget.earn()
 	return f.persist(counts, f.budget.spend)
@@ -211,12 +211,12 @@ func (f *Flaky) persist(counts *counts, may func() bool) (body []byte, err error
 	return nil, err
 }
 
-// guarded calls nobody while the breaker is open.
+// guarded makes no call while the breaker is open.
 func (f *Flaky) guarded(counts *counts) ([]byte, error) {
 	return f.breaker.Execute(func() ([]byte, error) { return f.call(counts) })
 }
 
-// orFallback never fails, and may answer with something else than was asked for.
+// orFallback never fails, and may respond with something else than was asked for.
 func (f *Flaky) orFallback(counts *counts) ([]byte, error) {
 	body, err := f.call(counts)
 	if err != nil {
@@ -228,7 +228,7 @@ func (f *Flaky) orFallback(counts *counts) ([]byte, error) {
 
 // stats tells what each variant did. The difference of two readings gives the CPU time of a failed
 // call.
-func (f *Flaky) stats(contract.Call) contract.Answer {
+func (f *Flaky) stats(contract.Call) contract.Response {
 	usage, err := contract.ReadUsage()
 	if err != nil {
 		return contract.Failed(http.StatusInternalServerError, err)

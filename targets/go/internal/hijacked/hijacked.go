@@ -1,4 +1,4 @@
-// Package hijacked streams answers from fasthttp, and so from Fiber.
+// Package hijacked streams responses from fasthttp, and so from Fiber.
 //
 // Both can send a body that is made while it is sent, by SetBodyStreamWriter: through a pipe, to a
 // second goroutine that copies and frames it. That costs two wake-ups for each piece, and a client
@@ -21,8 +21,8 @@ const (
 	lengthIdentity = -2
 )
 
-// Send answers with a stream, and closes the connection after it.
-func Send(ctx *fasthttp.RequestCtx, answer contract.Answer) {
+// Send responds with a stream, and closes the connection after it.
+func Send(ctx *fasthttp.RequestCtx, answer contract.Response) {
 	header := &ctx.Response.Header
 	header.SetStatusCode(answer.Status)
 	header.SetContentType(answer.Type)
@@ -47,8 +47,8 @@ func Send(ctx *fasthttp.RequestCtx, answer contract.Answer) {
 	ctx.Hijack(func(net.Conn) { stream.Send(conn, head, answer.Stream, framing) })
 }
 
-// HandOver gives the connection to another process, which answers, and lets go of it.
-func HandOver(ctx *fasthttp.RequestCtx, answer contract.Answer) {
+// HandOver gives the connection to another process, which responses, and lets go of it.
+func HandOver(ctx *fasthttp.RequestCtx, answer contract.Response) {
 	ctx.SetConnectionClose()
 	ctx.HijackSetNoResponse(true)
 	conn := ctx.Conn()

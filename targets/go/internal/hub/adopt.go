@@ -15,7 +15,7 @@ import (
 	"ceiling.dev/targets/internal/stream"
 )
 
-// adoptedHead begins the answer to a subscriber whose request another process has read.
+// adoptedHead begins the response to a subscriber whose request another process has read.
 const adoptedHead = "HTTP/1.1 200 OK\r\nContent-Type: " + contract.TypeEvents +
 	"\r\nCache-Control: " + contract.CacheStream +
 	"\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
@@ -105,7 +105,7 @@ func received(rights []byte) (net.Conn, error) {
 	return net.FileConn(file)
 }
 
-// close lets nobody in and waits for the last chunks of who is there.
+// close accepts no more subscribers and waits for the last chunks of the others.
 func (a *adoption) close() {
 	if a.door == nil {
 		return

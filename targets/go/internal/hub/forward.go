@@ -29,8 +29,9 @@ const (
 )
 
 // forward takes likes in one process for the hub of another. One sender hands each over by a POST
-// of its own and waits for the answer, as a program does that was split in two. Subscribers belong
-// to the other process: their connections are handed over as they are, and no event passes here.
+// of its own and waits for the response, as a program does that was split in two. Subscribers
+// belong to the other process: their connections are handed over as they are, and no event passes
+// here.
 type forward struct {
 	url    string
 	client http.Client
@@ -52,8 +53,8 @@ type forwardCounts struct {
 	likes, forwarded, dropped, failed, handedOver atomic.Uint64
 }
 
-// ForwardStats is what /hub/stats answers in a process that forwards. When nothing waits, likes are
-// forwarded, dropped and failed together.
+// ForwardStats is the response of /hub/stats in a process that forwards. When nothing waits, likes
+// are forwarded, dropped and failed together.
 type ForwardStats struct {
 	Hub   string `json:"hub"`
 	Likes uint64 `json:"likes"`
@@ -61,7 +62,7 @@ type ForwardStats struct {
 	Forwarded uint64 `json:"forwarded"`
 	// Dropped found the queue of the sender full.
 	Dropped uint64 `json:"forward_dropped"`
-	// Failed were refused by the other process, or not answered in time.
+	// Failed were refused by the other process, or got no response in time.
 	Failed uint64 `json:"forward_failed"`
 	// HandedOver are connections of subscribers.
 	HandedOver uint64 `json:"handed_over"`
@@ -104,7 +105,7 @@ func (f *forward) open(ctx context.Context, closed <-chan struct{}) ([]contract.
 	return []contract.Route{
 		{Method: http.MethodPost, Path: PathLike, Handle: f.handleLike},
 		{Method: http.MethodGet, Path: PathEvents, Handle: f.handleEvents},
-		{Method: http.MethodGet, Path: PathStats, Handle: func(contract.Call) contract.Answer {
+		{Method: http.MethodGet, Path: PathStats, Handle: func(contract.Call) contract.Response {
 			return inJSON(f.stats())
 		}},
 	}, nil
@@ -136,7 +137,7 @@ func (f *forward) findDoor(ctx context.Context) error {
 }
 
 // handleLike never waits for the other process.
-func (f *forward) handleLike(call contract.Call) contract.Answer {
+func (f *forward) handleLike(call contract.Call) contract.Response {
 	if !isName(call.Name) {
 		return contract.Failed(http.StatusBadRequest, errName)
 	}
@@ -185,12 +186,12 @@ func (f *forward) post(like like) error {
 }
 
 // handleEvents gives the connection away, with the name of the post.
-func (f *forward) handleEvents(call contract.Call) contract.Answer {
+func (f *forward) handleEvents(call contract.Call) contract.Response {
 	if !isName(call.Name) {
 		return contract.Failed(http.StatusBadRequest, errName)
 	}
 	name := strings.Clone(call.Name)
-	return contract.Answer{
+	return contract.Response{
 		Status: http.StatusOK, Type: contract.TypeEvents,
 		HandOver: func(conn net.Conn) {
 			if err := handOver(f.door, name, conn); err != nil {
@@ -220,8 +221,8 @@ func handOver(door *net.UnixConn, name string, conn net.Conn) error {
 	return errors.Join(err, failure)
 }
 
-// refuse answers on a connection that has left its library.
-func refuse(conn net.Conn, answer contract.Answer) {
+// refuse responds on a connection that has left its library.
+func refuse(conn net.Conn, answer contract.Response) {
 	fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n"+
 		"Connection: close\r\n\r\n%s", answer.Status, http.StatusText(answer.Status), answer.Type,
 		len(answer.Body), answer.Body)

@@ -34,7 +34,7 @@ const (
 )
 
 const (
-	// postsMax bounds what names that nobody chose can take of the memory.
+	// postsMax bounds the memory of names that clients choose.
 	postsMax     = 1 << 16
 	nameMaxBytes = 64
 	// shardQueue is how many events may wait for a shard.
@@ -106,7 +106,7 @@ func (h *Hub) Close() {
 	}
 }
 
-func (h *Hub) handleLike(call contract.Call) contract.Answer {
+func (h *Hub) handleLike(call contract.Call) contract.Response {
 	post, refusal := h.find(call.Name)
 	if refusal != nil {
 		return *refusal
@@ -123,7 +123,7 @@ func (h *Hub) handleLike(call contract.Call) contract.Answer {
 	return contract.Good(fmt.Appendf(nil, `{"likes":%d}`, likes))
 }
 
-func (h *Hub) handleEvents(call contract.Call) contract.Answer {
+func (h *Hub) handleEvents(call contract.Call) contract.Response {
 	post, refusal := h.find(call.Name)
 	if refusal != nil {
 		return *refusal
@@ -134,14 +134,14 @@ func (h *Hub) handleEvents(call contract.Call) contract.Answer {
 		subscriber.Leave()
 		return contract.Failed(http.StatusServiceUnavailable, errStop)
 	}
-	return contract.Answer{
+	return contract.Response{
 		Status: http.StatusOK, Type: contract.TypeEvents, Stream: subscriber,
 	}
 }
 
-func (h *Hub) handleStats(contract.Call) contract.Answer { return inJSON(h.stats()) }
+func (h *Hub) handleStats(contract.Call) contract.Response { return inJSON(h.stats()) }
 
-func inJSON(stats any) contract.Answer {
+func inJSON(stats any) contract.Response {
 	body, err := json.Marshal(stats)
 	if err != nil {
 		return contract.Failed(http.StatusInternalServerError, err)
@@ -150,7 +150,7 @@ func inJSON(stats any) contract.Answer {
 }
 
 // find returns the post of a name, which begins with the first request for it.
-func (h *Hub) find(name string) (*post, *contract.Answer) {
+func (h *Hub) find(name string) (*post, *contract.Response) {
 	if found, ok := h.posts.Load(name); ok {
 		return found.(*post), nil
 	}

@@ -67,8 +67,8 @@ func (p *post) publishPending() {
 	}
 }
 
-// publish queues one event for each shard that has somebody to send it to. A post that nobody
-// watches counts its events all the same, so that a number tells the same everywhere.
+// publish queues one event for each shard that has subscribers of the post. A post without
+// subscribers counts its events as well, so that a number means the same everywhere.
 func (p *post) publish() {
 	p.seq++
 	var news *event

@@ -48,7 +48,7 @@ func defaultSettings() settings {
 	return settings{buffer: bufferDefault, tick: tickDefault, given: make(map[string]bool)}
 }
 
-// resolve settles how many shards there are: from here on nobody asks the runtime again.
+// resolve settles how many shards there are: the runtime is not asked again.
 func (s *settings) resolve() {
 	switch {
 	case s.kind != Sharded:

@@ -1,6 +1,6 @@
 package hub
 
-// Stats is what /hub/stats answers. When nothing is queued at a shard, sent and dropped together
+// Stats is the response of /hub/stats. When nothing is queued at a shard, sent and dropped together
 // are, over all events, the subscribers that the post had at the event.
 type Stats struct {
 	Hub Kind `json:"hub"`

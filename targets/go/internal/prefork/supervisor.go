@@ -17,7 +17,7 @@ const graceLimit = 5 * time.Second
 
 func supervise(program contract.Program, options contract.Options) error {
 	stop := contract.StopContext()
-	// Each worker reads the files too; found out here, a wrong one is told once.
+	// Each worker reads the files too; found out here, a wrong one is reported once.
 	if _, err := options.TLSConfig(); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (s *supervisor) handle(event event) {
 	case event.err != nil:
 		s.fail(fmt.Errorf("worker %d: %w", event.worker, event.err))
 	case s.grace == nil:
-		log.Printf("somebody else stopped worker %d, stopping the others", event.worker)
+		log.Printf("another process stopped worker %d, stopping the others", event.worker)
 		s.stop()
 	}
 }
@@ -124,7 +124,7 @@ func (s *supervisor) announce(line contract.Listening) {
 }
 
 // fail stops the whole crew. A target without one of its workers is another target: going on
-// would measure something that nobody asked for.
+// would measure another setup than the one requested.
 func (s *supervisor) fail(err error) {
 	if s.failure == nil {
 		s.failure = err

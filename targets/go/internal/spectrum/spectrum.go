@@ -1,4 +1,4 @@
-// Package spectrum lists the parts that every target of this module serves beside its catalog.
+// Package spectrum lists the parts that every target of this module serves on top of its catalog.
 package spectrum
 
 import (

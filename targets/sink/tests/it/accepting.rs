@@ -45,7 +45,7 @@ fn serving_goes_on_while_the_acceptor_sleeps() {
         let mut waiting = sink.connect();
         (0..10).for_each(|_| assert_eq!(old.get("/simple").status, 200));
         let after = connections_accepted(&mut old);
-        // Each attempt begins with nobody waiting.
+        // Each attempt begins with an empty queue.
         assert_eq!(waiting.get("/simple").status, 200);
         before == after
     });
@@ -58,7 +58,8 @@ fn connections_accepted(client: &mut Client) -> u64 {
     number(&serde_json::from_slice(&stats.body).unwrap(), "connections_accepted")
 }
 
-/// The kernel completes handshakes up to the backlog and one more; then it stops to answer SYNs.
+/// The kernel completes handshakes up to the backlog and one more; then it stops responding to
+/// SYNs.
 #[test]
 fn a_short_backlog_and_a_slow_acceptor_overflow() {
     let sink = Sink::start("--threads 1 --single-listener --backlog 4 --accept-delay 60s");

@@ -46,8 +46,8 @@ fn every_request_is_in_the_file_in_order_of_time() {
     assert!(stamps[0] >= before_ns && stamps[599] <= after_ns);
 }
 
-/// A response waits for two seconds, so an arrival that is told from the response, or that waits
-/// for the one before, is wrong by more than one; a busy machine is not.
+/// A response waits for two seconds, so an arrival derived from the response, or from a wait for
+/// the one before, is wrong by more than one second; a busy machine is not.
 #[test]
 fn arrivals_are_true_while_responses_wait() {
     let path = file("true");

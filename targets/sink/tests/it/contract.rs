@@ -112,7 +112,7 @@ fn a_reset_is_exact_across_threads() {
 }
 
 #[test]
-fn many_ask_for_the_record_at_once() {
+fn many_clients_read_the_record_at_once() {
     let sink = Sink::start("--threads 3");
     thread::scope(|scope| {
         for number in 0..6 {

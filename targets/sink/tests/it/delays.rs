@@ -71,7 +71,7 @@ fn the_same_seed_gives_the_same_delays_and_another_seed_others() {
     assert_ne!(first, slow_responses(8), "the seed makes no difference");
 }
 
-/// Which answers are slow with a seed, according to two runs that agree. A machine that stops for
+/// Which responses are slow with a seed, according to two runs that agree. A machine that stops for
 /// as long as a slow response takes spoils a run, so there are some more of them; sequences that do
 /// not follow from the seed agree once in thousands of times.
 fn slow_responses(seed: u32) -> Vec<bool> {
@@ -142,7 +142,7 @@ fn requests_without_a_response_are_said() {
     assert_eq!(number(&stopped, "requests_unanswered"), 3);
 }
 
-/// In a stall nothing is answered, but connections are accepted and requests are read: their
+/// In a stall no response is sent, but connections are accepted and requests are read: their
 /// arrivals, hence their times in the record, are true.
 #[test]
 fn a_stall_holds_responses_back_and_nothing_else() {

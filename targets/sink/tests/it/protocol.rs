@@ -51,7 +51,7 @@ fn pipelined_responses_keep_their_order() {
     }
 }
 
-/// Responses that nobody reads fill every buffer on the way; then they must all come.
+/// Unread responses fill every buffer on the way; then they must all arrive.
 #[test]
 fn a_pipeline_of_any_depth_comes_through() {
     let sink = Sink::start("--threads 1");
@@ -171,7 +171,7 @@ fn what_is_not_http_is_refused_and_the_refusal_arrives() {
     for (text, status) in cases {
         let mut client = sink.connect();
         let response = client.ask(&format!("{}{text}", get("/simple")));
-        assert_eq!(response.status, 200, "what came before is answered");
+        assert_eq!(response.status, 200, "requests before it get a response");
         let response = client.response();
         assert_eq!(response.status, status, "{text:.60}");
         assert!(response.says_close());

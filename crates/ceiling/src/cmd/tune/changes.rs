@@ -11,7 +11,7 @@ use crate::signals::patient_flag;
 use clap::Args;
 use lab::ThisHost;
 use model::root::Root;
-use model::tuning::{Fate, Order, Response, Row};
+use model::tuning::{Fate, Row, TuneOrder, TuneOutcome};
 use plan::Colour;
 use plan::ProbeOptions;
 use plan::values::{Note, Transaction};
@@ -128,7 +128,7 @@ pub struct Keep {
 pub fn apply(command: &Apply) -> Result<Code, Failure> {
     // Before anything is read: a signal from now on leads to an orderly end.
     let stop = patient_flag()?;
-    let order = Order::Apply {
+    let order = TuneOrder::Apply {
         wanted: command.wish.wanted(),
         disruptive: command.allow_disruptive,
         deadline_ns: command.deadline.as_ref().map(|left| left.as_nanos() as u64),
@@ -204,7 +204,7 @@ fn finish(command: &Apply, journal: &Journal, applied: &Applied) -> Result<Code,
 }
 
 /// What became of an apply on the host of a probe.
-fn far_apply(command: &Apply, response: Response) -> Result<Code, Failure> {
+fn far_apply(command: &Apply, response: TuneOutcome) -> Result<Code, Failure> {
     if command.json {
         print(&json!({
             "schema": "ceiling.tune/1", "transaction": response.transaction, "rows": response.rows,
@@ -216,7 +216,7 @@ fn far_apply(command: &Apply, response: Response) -> Result<Code, Failure> {
     if let Some(failure) = far_failure(&response) {
         return Err(failure);
     }
-    let Response { transaction, rows, .. } = response;
+    let TuneOutcome { transaction, rows, .. } = response;
     let made = rows.iter().filter(|row| row.fate == Fate::Applied).count();
     if made == 0 {
         session::to_stdout(if command.json { "" } else { "nothing to change\n" })?;
@@ -231,7 +231,7 @@ fn far_apply(command: &Apply, response: Response) -> Result<Code, Failure> {
 }
 
 /// Why an apply on the host of a probe failed, as one here would tell it.
-fn far_failure(response: &Response) -> Option<Failure> {
+fn far_failure(response: &TuneOutcome) -> Option<Failure> {
     let why = format!("the probe's host: {}", response.error.as_ref()?);
     Some(match &response.transaction {
         _ if response.left > 0 => Failure::Left(why),
@@ -273,7 +273,7 @@ fn told(command: &Apply, journal: &str, made: usize, id: &str, rows: &[Row]) -> 
 }
 
 pub fn status(command: &Status) -> Result<Code, Failure> {
-    if let Some(response) = far::order(&command.probe, Order::Status)? {
+    if let Some(response) = far::order(&command.probe, TuneOrder::Status)? {
         return far_status(command, far::all_well(response)?.rows);
     }
     let host = Host::look(Root::default());
@@ -319,7 +319,8 @@ pub fn revert(command: &Revert) -> Result<Code, Failure> {
     // Putting back is soon over, and never left half-way by a signal.
     let _patient = patient_flag()?;
     let mut tell = teller(command.json);
-    let order = Order::Revert { transaction: command.transaction.as_ref().map(|id| id.0.clone()) };
+    let order =
+        TuneOrder::Revert { transaction: command.transaction.as_ref().map(|id| id.0.clone()) };
     let rows = match far::order(&command.probe, order)? {
         Some(response) => {
             let rows = far::all_well(response)?.rows;
@@ -348,7 +349,8 @@ pub fn revert(command: &Revert) -> Result<Code, Failure> {
 }
 
 pub fn keep(command: &Keep) -> Result<Code, Failure> {
-    let order = Order::Keep { transaction: command.transaction.as_ref().map(|id| id.0.clone()) };
+    let order =
+        TuneOrder::Keep { transaction: command.transaction.as_ref().map(|id| id.0.clone()) };
     let kept = match far::order(&command.probe, order)? {
         Some(response) => far::all_well(response)?.transaction.into_iter().collect(),
         None => {
@@ -407,7 +409,7 @@ mod tests {
         let refused = TuneError::Refused { rows: vec![row(Fate::Refused)] };
         let far = far_failure(&far::response(Err(refused))).map(|failure| failure.code());
         assert_eq!(far, Some(Code::Usage), "nothing was begun");
-        assert!(far_failure(&Response::default()).is_none());
+        assert!(far_failure(&TuneOutcome::default()).is_none());
     }
 
     #[test]

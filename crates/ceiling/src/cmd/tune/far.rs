@@ -10,7 +10,7 @@ use host::Tree;
 use lab::ThisHost;
 use lab::drift::Looks;
 use model::root::Root;
-use model::tuning::{Order, Response, Row, Scope, Signals, Wanted};
+use model::tuning::{Row, Scope, Signals, TuneOrder, TuneOutcome, Wanted};
 use plan::ProbeOptions;
 use remote::{Call, Look, Tuner};
 use std::net::Ipv4Addr;
@@ -25,12 +25,12 @@ pub struct Hands {
     journal: PathBuf,
     may_change: bool,
     /// Whose knobs are meant when an order does not say.
-    server: Mutex<Server>,
+    server: Mutex<FarServer>,
 }
 
 /// The server as the probe was told.
 #[derive(Debug)]
-enum Server {
+enum FarServer {
     /// It was not; a client may still name whoever listens on the port it was told.
     Untold(Option<u16>),
     /// Its processes; once it has ended they are nobody's, whoever gets their numbers.
@@ -39,7 +39,7 @@ enum Server {
     Unseen(String),
 }
 
-impl Server {
+impl FarServer {
     fn of(pid: Option<u32>, port: Option<u16>) -> Self {
         pid.map_or(Self::Untold(port), |pid| match Tree::of(pid) {
             Ok(tree) => Self::Seen(tree),
@@ -110,29 +110,33 @@ impl Hands {
         server_port: Option<u16>,
     ) -> Result<Self, Failure> {
         let journal = journal.open()?.folder().to_path_buf();
-        let server = Server::of(server_pid, server_port);
+        let server = FarServer::of(server_pid, server_port);
         Ok(Self { journal, may_change: true, server: Mutex::new(server) })
     }
 
     /// Those that only look at what others changed, if they may.
     pub fn off(journal: &JournalOption) -> Self {
-        let server = Mutex::new(Server::Untold(None));
+        let server = Mutex::new(FarServer::Untold(None));
         Self { journal: journal.folder(), may_change: false, server }
     }
 
-    fn try_carry_out(&self, order: &Order, server: &mut Server) -> Result<Response, String> {
+    fn try_carry_out(
+        &self,
+        order: &TuneOrder,
+        server: &mut FarServer,
+    ) -> Result<TuneOutcome, String> {
         let journal = Journal::open(&self.journal).map_err(|error| error.to_string())?;
         // What is changed is in the journal: a server that has ended does not matter to it.
         let host = || Host::look(Root::default());
         let mut silent = |_: &Row| {};
         match order {
-            Order::Plan { wanted } => {
+            TuneOrder::Plan { wanted } => {
                 let (host, wish) = server.look(wanted)?;
                 let planned = tune::plan(&host, &wish, None);
                 let rows = planned.into_iter().map(|planned| planned.row).collect();
-                Ok(Response { rows, ..Response::default() })
+                Ok(TuneOutcome { rows, ..TuneOutcome::default() })
             }
-            Order::Apply { wanted, disruptive, deadline_ns } => {
+            TuneOrder::Apply { wanted, disruptive, deadline_ns } => {
                 let (host, wish) = server.look(wanted)?;
                 let planned = tune::plan(&host, &wish, None);
                 let start = |transaction: &str| watch::start(transaction, &self.journal);
@@ -145,32 +149,32 @@ impl Hands {
                 };
                 Ok(response(tune::apply(&host, &journal, &planned, &options, &mut silent)))
             }
-            Order::Status => {
+            TuneOrder::Status => {
                 let rows = tune::status(&host(), &journal).map_err(|error| error.to_string())?;
-                Ok(Response { rows, ..Response::default() })
+                Ok(TuneOutcome { rows, ..TuneOutcome::default() })
             }
-            Order::Revert { transaction } => {
+            TuneOrder::Revert { transaction } => {
                 let which = which(transaction.as_deref());
                 match tune::revert(&host(), &journal, &which, &mut silent) {
-                    Ok(rows) => Ok(Response { rows, ..Response::default() }),
+                    Ok(rows) => Ok(TuneOutcome { rows, ..TuneOutcome::default() }),
                     Err(error) => Ok(response(Err(error))),
                 }
             }
-            Order::Keep { transaction } => {
+            TuneOrder::Keep { transaction } => {
                 let kept = tune::keep(&host(), &journal, &which(transaction.as_deref()));
                 let kept = kept.map_err(|error| error.to_string())?;
                 let transaction = (!kept.is_empty()).then(|| kept.join(", "));
-                Ok(Response { transaction, ..Response::default() })
+                Ok(TuneOutcome { transaction, ..TuneOutcome::default() })
             }
         }
     }
 }
 
 /// What became of an apply, for whoever ordered it.
-pub fn response(done: Result<tune::Applied, TuneError>) -> Response {
+pub fn response(done: Result<tune::Applied, TuneError>) -> TuneOutcome {
     let error = match done {
         Ok(tune::Applied { transaction, rows }) => {
-            return Response { transaction: Some(transaction), rows, ..Response::default() };
+            return TuneOutcome { transaction: Some(transaction), rows, ..TuneOutcome::default() };
         }
         Err(error) => error,
     };
@@ -181,7 +185,7 @@ pub fn response(done: Result<tune::Applied, TuneError>) -> Response {
         // How much it is nobody can tell.
         _ => (None, Vec::new(), usize::from(is_left)),
     };
-    Response { transaction, rows, error: Some(why), left: left as u64 }
+    TuneOutcome { transaction, rows, error: Some(why), left: left as u64 }
 }
 
 impl Tuner for Hands {
@@ -189,11 +193,11 @@ impl Tuner for Hands {
         self.may_change
     }
 
-    fn carry_out(&self, order: &Order) -> Response {
+    fn carry_out(&self, order: &TuneOrder) -> TuneOutcome {
         // A panic while an order was carried out left the journal as it is: on disk.
         let mut server = self.server.lock().unwrap_or_else(|broken| broken.into_inner());
         let done = self.try_carry_out(order, &mut server);
-        done.unwrap_or_else(|why| Response { error: Some(why), ..Response::default() })
+        done.unwrap_or_else(|why| TuneOutcome { error: Some(why), ..TuneOutcome::default() })
     }
 
     fn watch(&self) -> Look {
@@ -203,7 +207,7 @@ impl Tuner for Hands {
 }
 
 /// Gives an order to the host of a probe, when one is named.
-pub fn order(probe: &ProbeOptions, order: Order) -> Result<Option<Response>, Failure> {
+pub fn order(probe: &ProbeOptions, order: TuneOrder) -> Result<Option<TuneOutcome>, Failure> {
     let Some(choice) = probe.choice(&ThisHost)? else { return Ok(None) };
     let call = Call {
         address: choice.address,
@@ -227,7 +231,7 @@ pub fn predicted(mut rows: Vec<Row>, signals: Option<&Signals>) -> Vec<Row> {
 }
 
 /// The response, unless the far host says that it could not.
-pub fn all_well(response: Response) -> Result<Response, Failure> {
+pub fn all_well(response: TuneOutcome) -> Result<TuneOutcome, Failure> {
     match response.error {
         None => Ok(response),
         Some(why) if response.left > 0 => Err(Failure::Left(format!("the probe's host: {why}"))),
@@ -241,7 +245,7 @@ mod tests {
     use std::net::TcpListener;
     use std::process::{self, Command};
 
-    fn refused(server: &mut Server, pid: u32) -> String {
+    fn refused(server: &mut FarServer, pid: u32) -> String {
         let wanted = Wanted { server_pid: Some(pid), ..Wanted::default() };
         server.look(&wanted).err().unwrap_or_default()
     }
@@ -251,18 +255,18 @@ mod tests {
     fn a_client_reaches_no_process_but_those_the_probe_watches() {
         let us = process::id();
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let mut untold = Server::of(None, None);
+        let mut untold = FarServer::of(None, None);
         for pid in [1, us] {
             let why = refused(&mut untold, pid);
             assert!(why.contains(&format!("--server-pid {pid}")), "{why}");
         }
-        let mut ours = Server::of(Some(us), None);
+        let mut ours = FarServer::of(Some(us), None);
         assert_eq!(refused(&mut ours, us), "");
         assert_eq!(refused(&mut ours, child.id()), "", "it is below");
         let why = refused(&mut ours, 1);
         assert!(why.contains("process 1 is not below"), "{why}");
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut by_port = Server::of(None, Some(listener.local_addr().unwrap().port()));
+        let mut by_port = FarServer::of(None, Some(listener.local_addr().unwrap().port()));
         assert_eq!(refused(&mut by_port, us), "");
         assert!(refused(&mut by_port, 1).contains("not one that this probe"));
         child.kill().unwrap();

@@ -1,6 +1,6 @@
 //! What is wanted of a host, as typed, and the run that predicts.
 
-use crate::cmd::show;
+use crate::cmd::runs;
 use crate::exit::Failure;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -11,9 +11,9 @@ use model::run::Run;
 use model::tuning::{Signals, Wanted};
 use model::units::parse_duration_ns;
 use plan::values::{Device, Pid};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use store::Directory;
 use tune::DEADLINE_MAX;
 use tune::{Host, Profile, Split, Wish};
 
@@ -99,17 +99,19 @@ pub fn told(pid: u32, error: &Unreadable) -> String {
 
 /// What a run says about the use of knobs: the one asked for, else the newest valid one that was
 /// kept. Nothing without a run.
-pub fn signals(asked: Option<&Path>, runs: Option<PathBuf>) -> Result<Option<Signals>, Failure> {
+pub fn signals(
+    asked: Option<&Path>,
+    directory: Option<PathBuf>,
+) -> Result<Option<Signals>, Failure> {
     let is_valid = |run: &Run| !matches!(run.record.claim(), Claim::NotKnown(_));
-    let asked = match asked {
-        Some(none) if none.as_os_str() == "none" => return Ok(None),
-        Some(asked) => show::find(asked, runs)?,
-        None => {
-            let mut readable = newest(runs).into_iter().filter_map(|path| store::read(&path).ok());
-            return Ok(readable.find(is_valid).map(|run| judge::signals(&run)));
-        }
+    let Some(asked) = asked else {
+        let mut readable = newest(directory).into_iter().filter_map(|run| store::read(&run).ok());
+        return Ok(readable.find(is_valid).map(|run| judge::signals(&run)));
     };
-    let run = store::read(&asked).map_err(|error| Failure::Usage(error.to_string()))?;
+    if asked.as_os_str() == "none" {
+        return Ok(None);
+    }
+    let (_, run) = runs::read(asked, directory)?;
     if !is_valid(&run) {
         return Err(Failure::NotValid(format!(
             "--run {}: it is not a valid measurement ({}), and nothing can be predicted from it; \
@@ -121,12 +123,10 @@ pub fn signals(asked: Option<&Path>, runs: Option<PathBuf>) -> Result<Option<Sig
     Ok(Some(judge::signals(&run)))
 }
 
-/// The newest runs of a directory, the last one first; their names begin with their time.
-fn newest(runs: Option<PathBuf>) -> Vec<PathBuf> {
-    let entries = runs.and_then(|runs| fs::read_dir(runs).ok());
-    let paths = entries.into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut paths: Vec<_> = paths.filter(|path| path.join("run.json").is_file()).collect();
-    paths.sort_unstable_by(|left, right| right.cmp(left));
-    paths.truncate(LOOKED_AT);
-    paths
+/// The newest runs of a directory, the last one first.
+fn newest(directory: Option<PathBuf>) -> Vec<PathBuf> {
+    let entries = directory.and_then(|path| Directory::new(path).entries().ok());
+    let ended = entries.into_iter().flatten().filter(|one| one.document().is_file());
+    let runs = ended.filter(|one| !one.is_experiment).map(|run| run.path);
+    runs.take(LOOKED_AT).collect()
 }

@@ -11,7 +11,7 @@ use tune::{Host, Planned, Profile};
 pub enum Rehearsed {
     /// One that a cell starts: it will have what this process has.
     Started,
-    /// One that a cell starts on CPUs of its own.
+    /// One that a cell starts on its own CPUs.
     StartedOnCpus,
     /// One that runs already.
     Running,

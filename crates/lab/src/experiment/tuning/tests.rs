@@ -45,7 +45,7 @@ fn one_value_is_never_written_to_places_of_several_kinds() {
     }
     let one = tune(&[("tcp-tw-reuse/tcp_tw_reuse", "1")]);
     assert_eq!(writes(&one, &host).unwrap(), [pair(&file("ipv4/tcp_tw_reuse"), "1")]);
-    // What is named of a knob may be there already, if the rest of what is named is not.
+    // Some values of a knob may be set already, as long as one is not.
     let both = tune(&[
         ("netdev-budget/netdev_budget", "600"),
         ("netdev-budget/netdev_budget_usecs", "8000"),

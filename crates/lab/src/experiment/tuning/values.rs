@@ -1,7 +1,7 @@
 //! Values that a plan gives as they stand.
 //!
-//! Many knobs have values of several kinds, a number of packets beside a time. One value is never
-//! written to all of them: of such a knob each value is given with the name of its file.
+//! Many knobs have values of several kinds, such as a number of packets and a time. One value is
+//! never written to all of them: such a knob takes each value with the name of its file.
 
 use super::knob_of;
 use model::tuning::Fate;
@@ -18,7 +18,7 @@ pub fn check(host: &Host, wish: &Wish, tune: &Tune) -> Result<(), String> {
     Ok(())
 }
 
-/// Rows of each knob with values: only what is named of it.
+/// Rows of each knob with values: only the named files.
 pub fn proposed(tune: &Tune, host: &Host, wish: &Wish) -> Result<Vec<Vec<Planned>>, String> {
     let mut all: Vec<(&str, Vec<Planned>)> = Vec::new();
     for (word, value) in &tune.values {

@@ -55,7 +55,8 @@ fn true_capacity(seen: &Seen, findings: &mut Findings) {
     let connections = f64::from(point.load.connections);
     let alone = connections * 1e9 / (service_ns + 2.0 * server.path_ns as f64);
     let bound = server.capacity().min(alone);
-    // A turn of the worker lies between a response and the next request, and an edge at each end.
+    // There is a turn of the worker between a response and the next request, and an edge at each
+    // end.
     let edges = 2.0 * connections / point.load.duration_s;
     let turn = (30_000.0 / service_ns).min(0.1);
     if point.rate > bound + edges || point.rate < bound * (1.0 - turn) - edges {

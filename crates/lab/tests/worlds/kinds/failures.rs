@@ -7,7 +7,7 @@ use engine::simulate::server::Service;
 use model::load::LoadModel;
 use model::load::Spacing;
 
-/// Refuses what is above its limit at once, with 503 or 429: a few of all or most.
+/// Refuses requests above its limit at once, with 503 or 429: a few or most of all.
 pub const SHEDDING: Kind = Kind {
     name: "shedding",
     seeds: 30,
@@ -26,13 +26,13 @@ pub const SHEDDING: Kind = Kind {
             findings.wrong(format!("goodput {:.1} of {capacity:.1}", seen.point().rate));
         }
         if truth.fates.bad > 0 && seen.point().requests.failed == 0 {
-            findings.wrong("failures are not told".to_string());
+            findings.wrong("failures are not reported".to_string());
         }
         not_ours(seen, findings);
     },
 };
 
-/// Answers a share of requests with 500, 401 or 404 after the whole service.
+/// Responds to a share of requests with 500, 401 or 404 after the whole service time.
 pub const STATUS: Kind = Kind {
     name: "bad-status",
     seeds: 25,
@@ -67,7 +67,7 @@ pub const LIMITED: Kind = Kind {
     },
     check: |seen, findings| {
         laws::hold(findings, seen, 0, PUNCTUAL);
-        // In closed loop what is refused at once keeps the generator as busy as can be.
+        // In closed loop requests that are refused at once keep the generator as busy as it can be.
         if seen.point().load.model == LoadModel::Open {
             not_ours(seen, findings);
         }
@@ -78,7 +78,7 @@ pub const LIMITED: Kind = Kind {
     },
 };
 
-/// A gateway that turns what is slow into 504, late.
+/// A gateway that turns slow responses into 504, late.
 pub const LATE: Kind = Kind {
     name: "gives-up-late",
     seeds: 20,
@@ -96,7 +96,7 @@ pub const LATE: Kind = Kind {
     },
 };
 
-/// Requests that are never answered, until the time-out.
+/// Requests that get no response, until the time-out.
 pub const SILENT: Kind = Kind {
     name: "silent",
     seeds: 15,
@@ -151,7 +151,7 @@ pub const DYING: Kind = Kind {
         let said = seen.run.record.outcome != model::run::Outcome::Complete;
         let requests = &seen.point().requests;
         if !said && is_dead_in_window(seen) && requests.failed + requests.unanswered == 0 {
-            findings.wrong("a server that died is not told".to_string());
+            findings.wrong("a server that died is not reported".to_string());
         }
     },
 };

@@ -1,7 +1,7 @@
-//! Generators that are late, frozen, slow or short of CPU, beside a server that could do more.
+//! Generators that are late, frozen, slow or short of CPU, with a server that could do more.
 //!
-//! What they do to a figure is theirs: the figure says so or is right all the same, and the server
-//! is not blamed.
+//! Their effect on a figure is not the server's: the figure is marked or still right, and the
+//! server is not blamed.
 
 use super::Kind;
 use crate::laws::{self, Allowed, Findings, Of};
@@ -93,7 +93,7 @@ fn is_named(seen: &Seen, findings: &mut Findings) {
     }
 }
 
-/// What holds beside any fault of the generator.
+/// The laws that hold for any fault of the generator.
 fn blameless(seen: &Seen, findings: &mut Findings, edge_ns: u64) {
     // Within a twentieth or 50 us a figure is called sound.
     let allowed = Allowed { edge_ns, time: (0.055, 60 * US), of: Of::Send };

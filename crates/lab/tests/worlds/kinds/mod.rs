@@ -26,7 +26,7 @@ pub struct Kind {
     pub seeds: u64,
     /// Draws one.
     pub draw: fn(&mut Dice) -> Drawn,
-    /// What must hold of what is said of it.
+    /// The laws that its verdicts must keep.
     pub check: fn(&Seen, &mut Findings),
 }
 
@@ -114,7 +114,7 @@ impl Dice {
 /// A generator that is on time is neither the wall nor in doubt.
 fn not_ours(seen: &Seen, findings: &mut Findings) {
     let verdict = &seen.run.record.verdict;
-    // A window of several rates is one, whoever made them.
+    // A window of several rates counts as one, for any cause of the change.
     let is_restless = verdict.wall.word() == "M3" && truth::restlessness(seen) > RESTLESS;
     if matches!(verdict.side, Side::Client | Side::Measurement) && !is_restless {
         findings.wrong(format!("{} is named for a generator on time", verdict.wall.word()));

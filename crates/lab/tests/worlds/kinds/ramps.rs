@@ -47,7 +47,7 @@ fn covers(seen: &Seen, findings: &mut laws::Findings) {
     }
 }
 
-/// Nothing but the load changes: the ceiling is what the servers can do.
+/// Only the load changes: the ceiling is the servers' capacity.
 pub const QUIET: Kind = Kind {
     name: "quiet-ramp",
     seeds: 15,

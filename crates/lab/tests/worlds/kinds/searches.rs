@@ -30,7 +30,7 @@ pub const MM1: Kind = Kind {
     },
 };
 
-/// Refuses what is above its limit: without a bound on errors too, the answer is what it can do.
+/// Refuses requests above its limit: also without a bound on errors the result is its capacity.
 pub const SHEDDING: Kind = Kind {
     name: "find-shedding",
     seeds: 15,
@@ -107,18 +107,19 @@ fn trial_holds(random: &mut Random, mean_ns: f64, bound_ns: f64, rate: f64) -> b
     sojourns.get(count * 99 / 100).is_none_or(|p99_ns| *p99_ns < bound_ns)
 }
 
-/// The interval of the answer meets that of the truth, give or take a share of it.
+/// The interval of the result overlaps that of the truth, within a share of it.
 fn found(seen: &Seen, findings: &mut Findings, (all, few): (f64, f64), share: f64) {
     let answer = seen.run.record.search.as_ref().and_then(|search| search.answer.as_ref());
     let Some(Answer { rate, misses_at, confidence, notes, .. }) = answer else {
-        return findings.wrong("no answer".to_string());
+        return findings.wrong("no result".to_string());
     };
-    // A rate may turn out to miss below the one that was found; then none is known, and it says so.
+    // A rate below the found one may turn out to miss; then there is no result, and a note gives
+    // the reason.
     if rate.is_none() && (*confidence != Confidence::Unknown || notes.is_empty()) {
         findings.wrong(format!("no rate, {confidence:?} and {notes:?}"));
     }
     let (rate, misses_at) = (rate.unwrap_or(0.0), misses_at.unwrap_or(f64::INFINITY));
     if few < rate * (1.0 - share) || all > misses_at * (1.0 + share) {
-        findings.wrong(format!("answer {rate:.1}..{misses_at:.1} for a true {all:.1}..{few:.1}"));
+        findings.wrong(format!("result {rate:.1}..{misses_at:.1} for a true {all:.1}..{few:.1}"));
     }
 }

@@ -4,15 +4,17 @@ use super::super::line::Ink;
 use super::super::wrap::width;
 use super::super::{MARGIN, WIDTH};
 use super::{NAMES, Row};
-use crate::sections::summary;
+use crate::sections::{samples, summary};
 use crate::wording::{
     self, attempts_phrase, best_point, count, failures_phrase, interval, is_partial, ns, or_dash,
     per_second, percent, plural, point_mark, rate_cell, rate_of, sentence, share, statuses,
     struck_phrases, wall_phrase, with_names,
 };
 use model::claim::Claim;
+use model::histogram::Summary;
 use model::objective::Expectation;
 use model::run::{Point, RequestInfo, Run};
+use model::sample::ResponseSample;
 use model::standing::{Figure, Standing};
 use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{Named, Verdict};
@@ -29,7 +31,7 @@ pub(super) const PERCENTILES: [(&str, Figure); 5] = [
 /// One level: what stands above its latency, and what below.
 pub(super) fn of_one(run: &Run, point: &Point) -> (Vec<Row>, Vec<Row>) {
     let above = vec![Row::new("Rate", rate(run, point))];
-    let mut below = responses(point);
+    let mut below = responses(run, point);
     below.push(total(point));
     below.push(Row::new("CPU", summary::cost_phrase(run, point)));
     below.extend(ending(run, Some(point)));
@@ -43,7 +45,7 @@ pub(super) fn of_levels(run: &Run) -> Vec<Row> {
     let name = if width(&mark) < NAMES { mark } else { "Best".to_string() };
     let mut rows: Vec<Row> =
         latency(point).into_iter().map(|row| Row { name: name.clone(), ..row }).collect();
-    rows.extend(responses(point));
+    rows.extend(responses(run, point));
     rows.push(total(point));
     rows.push(Row::new("CPU", summary::cost_phrase(run, point)));
     rows.extend(ending(run, Some(point)));
@@ -105,7 +107,7 @@ pub(super) fn of_events(run: &Run) -> Vec<Row> {
         let writes = format!(
             "{} requests by {}",
             count(point.requests.sent),
-            plural(u64::from(events.writers), "writer")
+            plural(events.writers, "writer")
         );
         let [p50, p99] = [Figure::P50, Figure::P99].map(|figure| figure_of(point, figure));
         rows.push(Row::new("Writes", format!("{writes}: p50 {p50}  p99 {p99}")));
@@ -132,9 +134,17 @@ pub(super) fn latency(point: &Point) -> Option<Row> {
 
 /// A percentile; `failed` where it lies among requests without a good response.
 pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
-    let good = point.latency_good_ns.as_ref().and_then(|good| good.of(figure));
+    let Summary { count, censored, .. } = point.latency_ns;
+    let rank = |quantile: f64| (quantile * (count + censored) as f64).ceil();
+    let quantile = match figure {
+        Figure::P50 => 0.5,
+        Figure::P90 => 0.9,
+        Figure::P99 => 0.99,
+        Figure::P99_9 => 0.999,
+        _ => 1.0,
+    };
     match wording::latency(point, figure) {
-        dash if dash == "-" && good.is_some() => "failed".to_string(),
+        dash if dash == "-" && rank(quantile) > count as f64 => "failed".to_string(),
         shown => shown,
     }
 }
@@ -159,7 +169,7 @@ fn rate(run: &Run, point: &Point) -> String {
 }
 
 /// Statuses, and what failed.
-fn responses(point: &Point) -> Vec<Row> {
+fn responses(run: &Run, point: &Point) -> Vec<Row> {
     let all: u64 = point.status.values().sum();
     let room = WIDTH - MARGIN - NAMES;
     let mut text = String::new();
@@ -174,7 +184,28 @@ fn responses(point: &Point) -> Vec<Row> {
     let failures = failures(point);
     let none_failed = if failures.is_none() { "; none failed" } else { "" };
     let text = if text.is_empty() { "none".to_string() } else { text + none_failed };
-    std::iter::once(Row::new("Responses", text)).chain(failures).collect()
+    let hint = hint(run, point).map(|text| Row::inked("Hint", Ink::Caution, text));
+    std::iter::once(Row::new("Responses", text)).chain(failures).chain(hint).collect()
+}
+
+/// Share of the responses from which on a status is worth a hint.
+const HINT_MIN: f64 = 0.01;
+
+/// What to do about the most frequent status that asks for something.
+fn hint(run: &Run, point: &Point) -> Option<String> {
+    if run.record.target.speaks_tls {
+        return Some("The server speaks TLS on this port: use https:// in the URL.".to_string());
+    }
+    let all: u64 = point.status.values().sum();
+    let frequent =
+        statuses(point).into_iter().filter(|(_, count)| *count as f64 >= HINT_MIN * all as f64);
+    let hint_of = |(status, _): (String, u64)| {
+        let is_it = |sample: &&ResponseSample| {
+            sample.check.is_none() && sample.status.to_string() == status
+        };
+        samples::hint(point.samples.iter().find(is_it)?)
+    };
+    frequent.filter_map(hint_of).next()
 }
 
 /// Failures by class, and what was never sent. Attempts to connect are no requests and stand for

@@ -5,8 +5,8 @@ use super::super::wrap::width;
 use crate::page::{Banner, Tone};
 use crate::sections::summary;
 use crate::wording::{
-    best_point, count, delivered, failed_share, named_wall, ns, per_second, percent, plural,
-    point_phrase, rate_cell, rate_of, wall_name,
+    best_point, count, delivered, failed_share, named_wall, ns, per_second, plural, point_phrase,
+    rate_cell, rate_of, share, wall_name,
 };
 use model::claim::Claim;
 use model::load::{Hold, Question};
@@ -15,8 +15,8 @@ use model::standing::Figure;
 use model::units::{show_bytes, show_count};
 use model::verdict::{CeilingKind, Named, Verdict};
 
-/// A part of the line, what joins it to the one before, and how early it goes when there is no room;
-/// rank 0 always stays.
+/// A part of the line, what joins it to the one before, and how early it goes when there is no
+/// room; rank 0 always stays.
 struct Clause {
     rank: u8,
     joint: &'static str,
@@ -133,21 +133,23 @@ fn known(run: &Run) -> Vec<Clause> {
         (Question::Load, Some(point), _) => one_level(point),
         _ => ceiling(run),
     };
-    let failed = point.map(failed_share).filter(|share| *share >= SHARE_MIN);
-    let is_all = point.is_some_and(is_without_response);
-    let failed = failed.filter(|_| !is_all);
-    clauses.extend(failed.map(|share| clause(0, format!("{} % failed", percent(100.0 * share)))));
+    let is_worth = |point: &&Point| failed_share(point) >= SHARE_MIN && !is_silent(point);
+    let failed = point.filter(is_worth).map(|point| {
+        let requests = &point.requests;
+        share(requests.failed + requests.unanswered, requests.sent)
+    });
+    clauses.extend(failed.map(|share| clause(0, format!("{share} % failed"))));
     clauses.push(wall(&run.record.verdict));
     clauses
 }
 
-fn is_without_response(point: &Point) -> bool {
+fn is_silent(point: &Point) -> bool {
     point.requests.sent > 0 && point.requests.completed == 0 && point.rate == 0.0
 }
 
 /// One level was asked about.
 fn one_level(point: &Point) -> Vec<Clause> {
-    if is_without_response(point) {
+    if is_silent(point) {
         let sent = plural(point.requests.sent, "request");
         return vec![clause(0, format!("NO GOOD RESPONSE to {sent}"))];
     }

@@ -1,0 +1,59 @@
+//! Files and lines for a continuous integration: known to be writable before the load, written
+//! whatever becomes of it.
+
+use crate::exit::Failure;
+use crate::outputs::Replaced;
+use plan::CiOptions;
+use report::ci::annotations::annotations;
+use report::ci::junit::junit;
+use report::ci::{Report, markdown};
+use std::env;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// What was asked for.
+pub struct Ci {
+    junit: Option<Replaced>,
+    summary: Option<(PathBuf, File)>,
+    is_github: bool,
+}
+
+impl Ci {
+    /// Opens every file.
+    pub fn open(options: &CiOptions) -> Result<Self, Failure> {
+        let junit = options.junit.as_ref().map(|file| Replaced::open("--junit", file));
+        let summary = options.summary.as_ref().map(|file| {
+            let opened = File::options().append(true).create(true).open(&file.0);
+            let opened = opened.map_err(|error| {
+                let path = file.display();
+                Failure::Usage(format!("--summary {path}: cannot write there: {error}"))
+            })?;
+            Ok::<_, Failure>((file.0.clone(), opened))
+        });
+        let is_github = env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
+        Ok(Self { junit: junit.transpose()?, summary: summary.transpose()?, is_github })
+    }
+
+    /// Writes them. Annotations go to stderr, which the runner reads too.
+    pub fn write(self, report: &Report, summary: &str) -> Result<(), Failure> {
+        if self.is_github {
+            for line in annotations(report) {
+                let _ = writeln!(io::stderr(), "{line}");
+            }
+        }
+        let written = self.junit.map_or(Ok(()), |file| file.write(junit(report).as_bytes()));
+        if let Some((path, mut file)) = self.summary {
+            file.write_all(summary.as_bytes()).map_err(|error| {
+                Failure::File(format!("cannot write {}: {error}", path.display()))
+            })?;
+        }
+        written
+    }
+
+    /// The same for a command that measured nothing; its own failure is what is told.
+    pub fn write_failure(self, title: &str, why: &str) {
+        let report = Report::of_failure(title, why);
+        let _ = self.write(&report, &markdown::of_failure(&report));
+    }
+}

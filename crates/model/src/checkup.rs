@@ -1,0 +1,82 @@
+//! Whether a host is fit to measure on: what was observed, and what was made of it.
+//!
+//! Names of [`Checkup`] are the schema `ceiling.checkup/1`. Adding a field is free.
+
+use crate::facts::HostFacts;
+use crate::histogram::Summary;
+use crate::reading::{CpuTimes, QuotaUse};
+use serde::{Deserialize, Serialize};
+
+/// Schema of [`Checkup`].
+pub const SCHEMA: &str = "ceiling.checkup/1";
+
+/// What was observed of a host while no load ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    /// What the host is.
+    pub facts: HostFacts,
+    /// CPU times at the begin and at the end; empty when they could not be read.
+    pub cpus: (Vec<CpuTimes>, Vec<CpuTimes>),
+    /// CPU time that observing took meanwhile, nanoseconds.
+    pub own_cpu_ns: u64,
+    /// Length of the observation, nanoseconds.
+    pub length_ns: u64,
+    /// Our control groups at the begin and at the end; empty when they could not be read.
+    pub quotas: (Vec<QuotaUse>, Vec<QuotaUse>),
+    /// How late a thread ran that asked to run after a millisecond, on every CPU that we may use.
+    pub late_ns: Summary,
+    /// Time that one look at the clock takes, nanoseconds.
+    pub clock_read_ns: f64,
+    /// Governors of the CPUs, each once; empty where the host has none.
+    pub governors: Vec<String>,
+    /// Whether the driver `uring` works, or why not.
+    pub uring: Result<(), String>,
+    /// Whether the kernel can encrypt TLS, or why not.
+    pub ktls: Result<(), String>,
+}
+
+/// Whether a host is fit to measure on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checkup {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Host name.
+    pub host: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Length of the observation, seconds.
+    pub length_s: f64,
+    /// Whether no check says that it is not.
+    pub fit: bool,
+    /// In the order they are told.
+    pub checks: Vec<Checked>,
+}
+
+/// One check.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checked {
+    /// What is checked.
+    pub name: String,
+    /// How it stands.
+    pub fitness: Fitness,
+    /// What was found, with units.
+    pub found: String,
+    /// What it costs; empty when it costs nothing.
+    pub cost: String,
+    /// How to change it; empty when there is nothing to change.
+    pub change: String,
+}
+
+/// How a check stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fitness {
+    /// It costs nothing that would be noticed.
+    Fit,
+    /// It costs something, and figures are still of the server.
+    Caution,
+    /// Figures would be those of this host's trouble.
+    Unfit,
+    /// It could not be observed.
+    NotKnown,
+}

@@ -1,0 +1,71 @@
+//! How a run ended for who asked: one word from which the exit code and every report for a
+//! continuous integration are made.
+
+use crate::claim::Claim;
+use crate::objective::ObjectiveStanding;
+use crate::run::{Outcome, Point, Record};
+use crate::verdict::Named;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The figure is known, and what was expected holds.
+    Good,
+    /// An expectation was missed, or it is not known whether it holds.
+    Unmet,
+    /// The figure that was asked for is not known, or the generator was the wall.
+    NotValid,
+    /// The target did not respond, or stopped responding.
+    Unreachable,
+    /// Stopped by the user.
+    Interrupted,
+    /// A search ended without a result.
+    NoAnswer,
+}
+
+/// Which broken gates make a measurement not valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// Those that leave nothing of the figure that was asked for.
+    OfFigure,
+    /// Every one.
+    EveryGate,
+}
+
+impl Record {
+    /// How the run ended. The measurement is not valid only when the figure that the command exists
+    /// for is not known, or is that of the generator; a strict one also when any gate of a level is
+    /// broken.
+    pub fn ending(&self, strictness: Strictness) -> Ending {
+        let is_strict = strictness == Strictness::EveryGate;
+        match self.outcome {
+            Outcome::Interrupted => return Ending::Interrupted,
+            Outcome::TargetLost => return Ending::Unreachable,
+            Outcome::Complete if self.was_silent() => return Ending::Unreachable,
+            Outcome::Complete => {}
+        }
+        // A search needs trials that miss, and those break gates.
+        if let Some(search) = &self.search {
+            let rate = search.answer.as_ref().map(|answer| answer.rate);
+            return match (rate, self.claim()) {
+                (None, _) => Ending::NoAnswer,
+                (_, Claim::OfGenerator | Claim::NotKnown(_)) => Ending::NotValid,
+                (Some(Some(_)), Claim::Known) => Ending::Good,
+                (Some(None), Claim::Known) => Ending::Unmet,
+            };
+        }
+        match ObjectiveStanding::of(&self.expectations) {
+            _ if !self.claim().is_known() => Ending::NotValid,
+            _ if is_strict && !self.holds_all_gates() => Ending::NotValid,
+            ObjectiveStanding::Met => Ending::Good,
+            ObjectiveStanding::Missed | ObjectiveStanding::Undecided => Ending::Unmet,
+        }
+    }
+
+    /// Whether no response came at all, good or bad, and no limit explains it.
+    fn was_silent(&self) -> bool {
+        self.verdict.wall == Named::Unknown
+            && !self.points.is_empty()
+            && self.points.iter().all(Point::is_silent)
+    }
+}

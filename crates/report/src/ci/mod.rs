@@ -1,0 +1,233 @@
+//! A run for a continuous integration: JUnit XML, a summary in Markdown, and annotations.
+//!
+//! What this room is for: the same cases in three formats.
+//! In: a run or an experiment, and how it ended. Out: text.
+//! Never: an opinion of its own. A case fails exactly when the exit code says that something
+//! failed.
+
+pub mod annotations;
+pub mod junit;
+pub mod markdown;
+
+use crate::sections::is_expected;
+use crate::wording::{broken_gates, point_phrase};
+use model::claim::Claim;
+use model::ending::{Ending, Strictness};
+use model::experiment::{CellResult, Experiment, Fate};
+use model::objective::Expectation;
+use model::run::{Point, Record, Run};
+use model::search::SearchRecord;
+
+/// What a command did, as cases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// What was done: `ceiling load http://host/`.
+    pub title: String,
+    /// Its first two words with a dot between: `ceiling.load`.
+    pub class: String,
+    /// When it began, RFC 3339; absent when it did not.
+    pub started_at: Option<String>,
+    /// In the order they are told.
+    pub cases: Vec<Case>,
+}
+
+/// One thing that passes or fails.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// A term, a level, a cell, or `the measurement`.
+    pub name: String,
+    /// How it came out.
+    pub outcome: CaseOutcome,
+    /// How long was measured, seconds.
+    pub time_s: f64,
+}
+
+/// How a case came out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CaseOutcome {
+    /// As it should, with what was found.
+    Passed(String),
+    /// Nothing can be said of it, and nothing has to be: why.
+    Skipped(String),
+    /// Not as it was expected to: why.
+    Failed(String),
+    /// It was not measured, or the measurement says nothing: why.
+    Error(String),
+}
+
+impl Report {
+    /// A run. Expectations are its cases, else its levels.
+    pub fn of_run(run: &Run, strictness: Strictness) -> Self {
+        let record = &run.record;
+        let word = record.trial.question.word();
+        let time_s = measured_s(&record.points);
+        let ending = record.ending(strictness);
+        let mut cases = vec![Case {
+            name: "the measurement".to_string(),
+            outcome: of_ending(record, ending, strictness),
+            time_s,
+        }];
+        let measured = |outcome, name: &str| Case { name: name.to_string(), outcome, time_s };
+        match &record.search {
+            Some(search) => cases.push(measured(of_search(search), &search_name(record))),
+            None if record.expectations.is_empty() => cases.extend(levels(record)),
+            None => {
+                let terms = record.expectations.iter();
+                cases.extend(terms.map(|one| measured(of_expectation(one), &one.term)));
+            }
+        }
+        Self {
+            title: format!("ceiling {word} {}", record.target.url),
+            class: format!("ceiling.{word}"),
+            started_at: Some(record.started_at.clone()),
+            cases,
+        }
+    }
+
+    /// An experiment: its cells. `runs` has what each left.
+    pub fn of_experiment(of: &Experiment, runs: &[Option<Run>]) -> Self {
+        let cell = |(cell, run): (&CellResult, &Option<Run>)| Case {
+            name: cell.name.clone(),
+            outcome: of_cell(cell, run.as_ref()),
+            time_s: run.as_ref().map_or(0.0, |run| measured_s(&run.record.points)),
+        };
+        Self {
+            title: format!("ceiling run {}", of.plan),
+            class: "ceiling.run".to_string(),
+            started_at: Some(of.started_at.clone()),
+            cases: of.cells.iter().zip(runs).map(cell).collect(),
+        }
+    }
+
+    /// A command that measured nothing, and why.
+    pub fn of_failure(title: &str, why: &str) -> Self {
+        let word = title.split(' ').nth(1).unwrap_or_default();
+        let outcome = CaseOutcome::Error(why.to_string());
+        Self {
+            title: title.to_string(),
+            class: format!("ceiling.{word}"),
+            started_at: None,
+            cases: vec![Case { name: "the measurement".to_string(), outcome, time_s: 0.0 }],
+        }
+    }
+}
+
+/// How long was measured, seconds.
+fn measured_s(points: &[Point]) -> f64 {
+    points.iter().fold(0.0, |sum, point| sum + point.load.duration_s)
+}
+
+fn of_ending(record: &Record, ending: Ending, strictness: Strictness) -> CaseOutcome {
+    let is_strict = strictness == Strictness::EveryGate;
+    match (ending, record.claim()) {
+        (Ending::Good | Ending::Unmet, _) => CaseOutcome::Passed(record.verdict.name.clone()),
+        (Ending::Interrupted, _) => CaseOutcome::Error("it was interrupted".to_string()),
+        (Ending::Unreachable, _) => CaseOutcome::Error("the target did not respond".to_string()),
+        (Ending::NoAnswer, _) => CaseOutcome::Error("the search has no result".to_string()),
+        (Ending::NotValid, Claim::NotKnown(why)) => CaseOutcome::Error(why),
+        (Ending::NotValid, Claim::OfGenerator) => {
+            let wall = &record.verdict.name;
+            CaseOutcome::Error(format!("the generator was the wall: {wall}"))
+        }
+        (Ending::NotValid, Claim::Known) => {
+            let whys = record.points.iter().flat_map(broken_gates).map(|gate| gate.why.clone());
+            let whys: Vec<String> = whys.filter(|_| is_strict).take(5).collect();
+            CaseOutcome::Error(format!("--strict: {}", whys.join("; ")))
+        }
+    }
+}
+
+fn of_expectation(one: &Expectation) -> CaseOutcome {
+    let margin = one.margin().map_or(String::new(), |margin| format!(", {margin}"));
+    match one.met {
+        Some(true) => CaseOutcome::Passed(format!("{}{margin}", one.why)),
+        Some(false) => CaseOutcome::Failed(format!("missed: {}{margin}", one.why)),
+        None => CaseOutcome::Failed(format!("undecided: {}", one.why)),
+    }
+}
+
+fn search_name(record: &Record) -> String {
+    let objective = record.trial.expect.as_ref();
+    objective.map_or("a rate holds".to_string(), |terms| format!("a rate holds {terms}"))
+}
+
+fn of_search(search: &SearchRecord) -> CaseOutcome {
+    match search.answer.as_ref().map(|answer| answer.rate) {
+        Some(Some(rate)) => CaseOutcome::Passed(crate::wording::per_second(rate)),
+        Some(None) => CaseOutcome::Failed("no rate was shown to hold it".to_string()),
+        None => CaseOutcome::Skipped("the search did not end".to_string()),
+    }
+}
+
+/// The last visit of each level.
+fn levels(record: &Record) -> Vec<Case> {
+    let points = &record.points;
+    let is_last =
+        |at: &usize| points.get(at + 1).is_none_or(|next| next.attempt <= points[*at].attempt);
+    let case = |point: &Point| Case {
+        // The same from run to run, however often a level was visited.
+        name: point_phrase(&Point { attempt: 1, ..point.clone() }),
+        outcome: match point.claim() {
+            Claim::NotKnown(why) => CaseOutcome::Skipped(why),
+            Claim::OfGenerator => CaseOutcome::Skipped("the generator was the wall".to_string()),
+            Claim::Known => CaseOutcome::Passed(markdown::figures(point).join(", ")),
+        },
+        time_s: point.load.duration_s,
+    };
+    (0..points.len()).filter(is_last).map(|at| case(&points[at])).collect()
+}
+
+fn of_cell(cell: &CellResult, run: Option<&Run>) -> CaseOutcome {
+    match (&cell.fate, run) {
+        (Fate::Failed { why }, _) => CaseOutcome::Error(why.clone()),
+        (Fate::NotReached, _) => CaseOutcome::Error("interrupted before it".to_string()),
+        (Fate::Measured { .. }, None) => CaseOutcome::Skipped("its run is not there".to_string()),
+        (Fate::Measured { .. }, Some(run)) => {
+            let found = crate::wording::wall_phrase(&run.record.verdict);
+            match (is_expected(cell, run), run.record.claim()) {
+                (Some(false), _) => {
+                    let walls: Vec<&str> = cell.expected.iter().map(|wall| wall.id()).collect();
+                    CaseOutcome::Failed(format!("{found}; expected {}", walls.join(" or ")))
+                }
+                (_, Claim::NotKnown(why)) => CaseOutcome::Skipped(why),
+                _ => CaseOutcome::Passed(found),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    /// Failures and errors are what the exit code says.
+    #[test]
+    fn the_cases_of_every_fixture_agree_with_its_exit_code() {
+        for (name, run) in fixtures::all() {
+            for strictness in [Strictness::OfFigure, Strictness::EveryGate] {
+                let cases = Report::of_run(&run, strictness).cases;
+                let any = |is: fn(&CaseOutcome) -> bool| cases.iter().any(|one| is(&one.outcome));
+                let failed = any(|outcome| matches!(outcome, CaseOutcome::Failed(_)));
+                let error = any(|outcome| matches!(outcome, CaseOutcome::Error(_)));
+                let ending = run.record.ending(strictness);
+                match ending {
+                    Ending::Good => assert!(!failed && !error, "{name}"),
+                    Ending::Unmet => assert!(failed && !error, "{name}"),
+                    _ => assert!(error, "{name} {ending:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn cells_of_an_experiment_are_cases() {
+        let (experiment, runs) = fixtures::experiment();
+        let report = Report::of_experiment(&experiment, &runs);
+        assert_eq!(report.cases.len(), experiment.cells.len());
+        let is_error = |case: &&Case| matches!(case.outcome, CaseOutcome::Error(_));
+        let not_measured =
+            experiment.cells.iter().filter(|cell| !matches!(cell.fate, Fate::Measured { .. }));
+        assert_eq!(report.cases.iter().filter(is_error).count(), not_measured.count());
+    }
+}

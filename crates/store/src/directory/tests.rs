@@ -1,0 +1,171 @@
+//! Directories of runs that are made up: what is found in them, and what is removed.
+
+use super::*;
+
+/// A directory of its own, removed at the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("store-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn directory(&self) -> Directory {
+        Directory::new(&self.0)
+    }
+
+    /// A run that ended.
+    fn run(&self, id: &str) -> PathBuf {
+        let path = self.0.join(id);
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join(POINTS), "").unwrap();
+        fs::write(path.join(RECORD), "0123456789").unwrap();
+        path
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.directory().entries().unwrap().into_iter().map(|entry| entry.id).collect()
+    }
+
+    fn named(&self, asked: &str) -> String {
+        let path = self.directory().find(asked).unwrap();
+        path.file_name().unwrap().to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const OLD: &str = "20260101T120000-0000002a";
+const MIDDLE: &str = "20260102T120000-00ab0000";
+const NEW: &str = "20260103T120000-00ac0000";
+
+#[test]
+fn only_folders_of_runs_and_experiments_are_entries_newest_first() {
+    let place = Place::new("entries");
+    for id in [MIDDLE, OLD, NEW] {
+        place.run(id);
+    }
+    fs::create_dir(place.0.join("20260104T120000-empty")).unwrap();
+    fs::write(place.0.join("20260105T120000-report.html"), "a file").unwrap();
+    place.run("notes");
+    place.run("2026-tables");
+    std::os::unix::fs::symlink(place.0.join(OLD), place.0.join("20260106T120000-link")).unwrap();
+    assert_eq!(place.ids(), [NEW, MIDDLE, OLD]);
+    let newest = place.directory().entries().unwrap().remove(0);
+    assert_eq!(newest.started_at(), "2026-01-03T12:00:00Z");
+    assert_eq!(Directory::new(place.0.join("nowhere")).entries().unwrap(), []);
+}
+
+#[test]
+fn a_run_is_meant_by_last_by_id_and_by_a_beginning_of_either_part() {
+    let place = Place::new("find");
+    for id in [MIDDLE, OLD, NEW] {
+        place.run(id);
+    }
+    // It has begun and not ended.
+    let begun = place.0.join("20260104T120000-00000001");
+    fs::create_dir(&begun).unwrap();
+    fs::write(begun.join(POINTS), "").unwrap();
+    let meant = [("last", NEW), ("last~0", NEW), ("last~1", MIDDLE), ("last~2", OLD)];
+    for (asked, id) in meant.into_iter().chain([(OLD, OLD), ("20260102", MIDDLE), ("00ac", NEW)]) {
+        assert_eq!(place.named(asked), id, "{asked}");
+    }
+    let find = |asked: &str| place.directory().find(asked).unwrap_err();
+    assert_eq!(find("00a"), NotOne::Several(vec![NEW.to_string(), MIDDLE.to_string()]));
+    for asked in ["last~3", "last~", "last~x", "lasting", "", "..", "12"] {
+        assert!(matches!(find(asked), NotOne::None(ids) if ids.len() == 4), "{asked}");
+    }
+    // Of two runs where one id begins another, the whole id means the shorter one.
+    place.run(&format!("{NEW}-2"));
+    assert_eq!(place.named(NEW), NEW);
+}
+
+#[test]
+fn an_experiment_is_no_run_and_its_runs_are_found() {
+    let place = Place::new("experiment");
+    let folder = place.0.join("20260101T000000-04-ramp");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join(EXPERIMENT), "{}").unwrap();
+    place.run(&format!("20260101T000000-04-ramp/runs/{OLD}"));
+    let expected = NotOne::Experiment(folder.clone(), vec![OLD.to_string()]);
+    assert_eq!(place.directory().find("04-ramp"), Err(expected));
+    assert_eq!(place.named("0000002a"), OLD);
+    assert!(matches!(place.directory().find("last"), Err(NotOne::None(_))), "it is no run");
+}
+
+#[test]
+fn a_run_is_being_written_while_its_process_lives() {
+    let place = Place::new("state");
+    let path = place.run(OLD);
+    let state = || place.directory().entries().unwrap()[0].state();
+    assert_eq!(state(), State::Done);
+    let lock = Lock::hold(&path);
+    assert_eq!(state(), State::BeingWritten);
+    drop(lock);
+    assert_eq!(state(), State::Done);
+    fs::remove_file(path.join(RECORD)).unwrap();
+    assert_eq!(state(), State::BeingWritten, "its files are fresh");
+    let long_ago = SystemTime::now() - 2 * FRESH;
+    for path in [path.join(POINTS), path] {
+        fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
+    }
+    assert_eq!(state(), State::Unfinished);
+}
+
+#[test]
+fn what_is_too_many_is_the_oldest_by_each_limit() {
+    let entry = |id: &str| {
+        let path = PathBuf::from(id);
+        Entry { id: id.to_string(), path, is_experiment: false }
+    };
+    let sized = [(entry(NEW), 30), (entry(MIDDLE), 20), (entry(OLD), 10)];
+    let removed = |limits: Limits| {
+        let ids = surplus(&sized, &limits).into_iter().map(|(entry, _)| entry.id.clone());
+        ids.collect::<Vec<_>>()
+    };
+    let none = Limits::default();
+    assert_eq!(removed(none.clone()), [""; 0]);
+    assert_eq!(removed(Limits { keep: Some(2), ..none.clone() }), [OLD]);
+    assert_eq!(removed(Limits { keep: Some(0), ..none.clone() }), [NEW, MIDDLE, OLD]);
+    assert_eq!(removed(Limits { max_bytes: Some(50), ..none.clone() }), [OLD]);
+    assert_eq!(removed(Limits { max_bytes: Some(49), ..none.clone() }), [MIDDLE, OLD]);
+    let before = Some("20260102T120000".to_string());
+    assert_eq!(removed(Limits { before, keep: Some(9), ..none }), [OLD]);
+}
+
+#[test]
+fn a_removed_run_is_gone_and_what_links_in_it_lead_to_is_not() {
+    let place = Place::new("remove");
+    let path = place.run(OLD);
+    let victim = place.0.join("victim");
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("file"), "as it was").unwrap();
+    std::os::unix::fs::symlink(&victim, path.join("profiles")).unwrap();
+    let entry = place.directory().entries().unwrap().remove(0);
+    assert_eq!(entry.foreign_file(), None);
+    assert!(place.directory().remove(&entry).unwrap());
+    assert!(!place.directory().remove(&entry).unwrap(), "another was first");
+    assert_eq!(fs::read_to_string(victim.join("file")).unwrap(), "as it was");
+    assert_eq!(place.ids(), [""; 0]);
+    let left = place.0.join(format!("{REMOVED}{OLD}"));
+    fs::create_dir(&left).unwrap();
+    fs::create_dir(place.0.join(".removed-notes")).unwrap();
+    place.directory().sweep();
+    assert!(!left.exists() && place.0.join(".removed-notes").exists());
+}
+
+#[test]
+fn a_file_of_the_user_is_noticed() {
+    let place = Place::new("foreign");
+    let path = place.run(OLD);
+    fs::write(path.join("page.html"), "by -o").unwrap();
+    let entry = place.directory().entries().unwrap().remove(0);
+    assert_eq!(entry.foreign_file().as_deref(), Some("page.html"));
+}
