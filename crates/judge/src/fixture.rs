@@ -128,6 +128,7 @@ impl Fixture {
             failed: 0,
             p50_ns: Some(mean_ns),
             p99_ns: Some(mean_ns * 2),
+            ..Second::default()
         };
         Point {
             load: load(connections),

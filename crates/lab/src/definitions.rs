@@ -60,8 +60,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].series",
         "Per second of the window. completed: good responses that arrived in it, whenever they \
          were requested; their sum is requests.arrived. failed: requests that failed in it. p50_ns \
-         and p99_ns: of requests sent in the window that were completed in that second. Of \
-         subscribers: events.",
+         and p99_ns: of requests sent in the window that were completed in that second. status: \
+         complete responses that arrived in it by class, 2xx, 3xx, 4xx, 5xx; bytes_received: their \
+         bytes; bytes_sent: those of the requests sent in it; null in older records. Of \
+         subscribers: completed counts events.",
     ),
     (
         "points[].per_100ms",

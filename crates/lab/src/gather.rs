@@ -140,6 +140,9 @@ fn arrived(tick: &Tick) -> u64 {
 struct SecondSum {
     completed: u64,
     failed: u64,
+    status: [u64; 4],
+    bytes_received: u64,
+    bytes_sent: u64,
     latency: Histogram,
 }
 
@@ -321,6 +324,11 @@ impl Gathered {
         let sum = &mut self.open_seconds[second - self.series.len()];
         sum.completed += arrived(tick);
         sum.failed += tick.measured.failed + tick.unmeasured.failed;
+        for counters in [&tick.measured, &tick.unmeasured] {
+            sum.status.iter_mut().zip(counters.status).for_each(|(sum, part)| *sum += part);
+            sum.bytes_received += counters.bytes_received;
+            sum.bytes_sent += counters.bytes_sent;
+        }
         sum.latency.merge(&tick.latency);
     }
 
@@ -390,8 +398,17 @@ impl SecondSum {
     fn finish(&self, t_s: f64) -> Second {
         let summary = self.latency.summary(0);
         let (p50_ns, p99_ns) = (summary.p50, summary.p99);
-        let (completed, failed) = (self.completed, self.failed);
-        Second { t_s, completed, failed, asked_rate: None, p50_ns, p99_ns }
+        Second {
+            t_s,
+            completed: self.completed,
+            failed: self.failed,
+            asked_rate: None,
+            p50_ns,
+            p99_ns,
+            status: Some(self.status),
+            bytes_received: Some(self.bytes_received),
+            bytes_sent: Some(self.bytes_sent),
+        }
     }
 }
 
@@ -408,6 +425,9 @@ mod tests {
         let mut tick = Tick { phase: Phase::Measure, begin_ns, ..Tick::default() };
         tick.end_ns = begin_ns + TENTH_NS;
         tick.measured.completed = completed;
+        tick.measured.status = [completed, 0, 0, 1];
+        tick.measured.bytes_received = completed * 100;
+        tick.unmeasured.bytes_sent = 7;
         tick.latency.record_n(1_000_000 * (1 + begin_ns / 1_000_000_000), completed);
         tick
     }
@@ -424,6 +444,9 @@ mod tests {
         assert_eq!(series.len(), 10);
         for (index, second) in series.iter().enumerate() {
             assert_eq!(second.completed, 1000, "second {index}");
+            assert_eq!(second.status, Some([1000, 0, 0, 10]), "second {index}");
+            let bytes = (second.bytes_received, second.bytes_sent);
+            assert_eq!(bytes, (Some(100_000), Some(70)), "second {index}");
             let p50_ns = second.p50_ns.unwrap();
             assert!(p50_ns.abs_diff(1_000_000 * (index as u64 + 1)) < 20_000, "second {index}");
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// One second of a point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Second {
     /// End of the second, from the begin of the window.
     pub t_s: f64,
@@ -18,6 +18,16 @@ pub struct Second {
     pub p50_ns: Option<u64>,
     /// 99th percentile of those completed.
     pub p99_ns: Option<u64>,
+    /// Complete responses that arrived in it by status class: 2xx, 3xx, 4xx, 5xx; absent in older
+    /// records.
+    #[serde(default)]
+    pub status: Option<[u64; 4]>,
+    /// Bytes of the complete responses that arrived in it; absent in older records.
+    #[serde(default)]
+    pub bytes_received: Option<u64>,
+    /// Bytes of the requests sent in it; absent in older records.
+    #[serde(default)]
+    pub bytes_sent: Option<u64>,
 }
 
 /// How evenly something was spread.

@@ -19,6 +19,23 @@
   addEventListener("beforeprint", () => print("paper"));
   addEventListener("afterprint", () => print(""));
 
+  // What scrolls sideways says so in words as well, until its end is seen.
+  const regions = "section > .scroll, section > details > .scroll";
+  for (const region of document.querySelectorAll(regions)) {
+    const more = document.createElement("p");
+    more.className = "more";
+    more.textContent = "more columns \u2192";
+    region.before(more);
+    const tell = () => {
+      const rest = region.scrollWidth - region.clientWidth;
+      more.hidden = rest <= 1;
+      more.classList.toggle("seen", region.scrollLeft >= rest - 1);
+    };
+    tell();
+    region.addEventListener("scroll", tell, { passive: true });
+    new ResizeObserver(() => requestAnimationFrame(tell)).observe(region);
+  }
+
   const save = document.getElementById("save-record");
   save.hidden = false;
   save.addEventListener("click", () => {

@@ -155,6 +155,9 @@ fn seconds(rate: f64, summary: &Summary, duration_s: f64) -> Vec<Second> {
                 failed: 0,
                 p50_ns: shaken(summary.p50, factor),
                 p99_ns: shaken(summary.p99, factor * factor),
+                status: Some([(rate * factor * (end_s - second as f64)) as u64, 0, 0, 0]),
+                bytes_received: Some((rate * factor * 132.0) as u64),
+                bytes_sent: Some((rate * factor * 61.0) as u64),
             }
         })
         .collect()

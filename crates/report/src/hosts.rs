@@ -2,7 +2,7 @@
 
 use model::run::{Point, Run};
 use model::units::NS_PER_S;
-use observe::{Observed, Raw};
+use observe::{Observed, Raw, STATES, Shares};
 
 /// A host, and what was observed there in the window of each point.
 pub(crate) struct Host<'a> {
@@ -47,4 +47,43 @@ pub(crate) fn origin_ns(run: &Run) -> u64 {
 /// Seconds since [`origin_ns`].
 pub(crate) fn since_origin_s(run: &Run, at_ns: u64) -> f64 {
     at_ns.saturating_sub(origin_ns(run)) as f64 / NS_PER_S as f64
+}
+
+/// Why the iowait of a host is not shown.
+pub(crate) const RING_NOTE: &str = "The generator waits in io_uring, and the kernel counts such a \
+    wait as I/O wait although no disk is involved: iowait is shown as idle. The readings keep it.";
+
+/// Whether a process that waits in io_uring is known on a host: the generator with the driver
+/// `uring`. The kernel sets `in_iowait` while a task waits for completions, disk or not.
+pub(crate) fn has_ring(run: &Run, whose: &str) -> bool {
+    whose != FAR && run.record.points.iter().any(|point| point.load.driver == "uring")
+}
+
+/// Shares by state, percent, in the order of `STATES`. Where waits in a ring are counted as
+/// iowait, it is absent and part of idle.
+pub(crate) fn as_shown(run: &Run, whose: &str, shares: Shares) -> [Option<f64>; STATES.len()] {
+    let [.., iowait, idle] = shares;
+    let mut shown = shares.map(Some);
+    if has_ring(run, whose) {
+        let [.., shown_iowait, shown_idle] = &mut shown;
+        (*shown_iowait, *shown_idle) = (None, Some(idle + iowait));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn waits_in_a_ring_are_idle() {
+        let mut run = fixtures::ramp_two_hosts();
+        let shares = [10.0, 7.0, 0.0, 0.0, 0.0, 43.0, 40.0];
+        let shown = as_shown(&run, near(&run), shares);
+        assert_eq!(shown[5..], [None, Some(83.0)]);
+        assert_eq!(as_shown(&run, FAR, shares), shares.map(Some), "the server's host has no ring");
+        run.record.points.iter_mut().for_each(|point| point.load.driver = "epoll".to_string());
+        assert_eq!(as_shown(&run, near(&run), shares), shares.map(Some));
+    }
 }

@@ -45,7 +45,7 @@ pub fn html(run: &Run) -> String {
 /// Several runs as one HTML file.
 pub fn html_beside(runs: &[Run]) -> String {
     let records: Vec<_> = runs.iter().map(|run| &run.record).collect();
-    file_of(&beside(runs), &records)
+    file_of(&beside(runs, Detail::Everything), &records)
 }
 
 /// An experiment as one HTML file.
@@ -55,7 +55,7 @@ pub fn html_experiment(of: &Experiment, runs: &[Option<Run>]) -> String {
 
 /// Two runs compared, as one HTML file.
 pub fn html_compared(comparison: &Comparison, a: &Run, b: &Run) -> String {
-    file_of(&compare(comparison, a, b), comparison)
+    file_of(&compare(comparison, (a, b), Detail::Everything), comparison)
 }
 
 fn file_of(page: &Page, record: &impl Serialize) -> String {

@@ -1,18 +1,24 @@
 //! Several runs on one page: a row each, and then what was said of each.
 
-use super::{connecting::connecting, evidence, summary};
+use super::{Detail, connecting::connecting, curves, evidence, summary, timeline};
 use crate::page::{Block, Column, Mark, Page, Table};
 use crate::wording::{best_point, mark_of, or_dash, plural, rate_of, wall_name};
 use model::run::Run;
 use model::units::show_count;
 
 /// The page of several runs.
-pub fn beside(runs: &[Run]) -> Page {
+pub fn beside(runs: &[Run], detail: Detail) -> Page {
     let mut blocks = vec![Block::Table(rows(runs))];
     let numbered = runs.iter().enumerate();
     blocks.extend(connecting(
         numbered.map(|(at, run)| (format!("{}: {}", at + 1, target_of(run)), run)),
     ));
+    if detail == Detail::Everything {
+        let named = |(at, run): (usize, _)| (format!("run {}", at + 1), run);
+        let named: Vec<(String, &Run)> = runs.iter().enumerate().map(named).collect();
+        blocks.extend(curves::of_runs(&named));
+        blocks.extend(timeline::of_runs(&named));
+    }
     for (at, run) in runs.iter().enumerate() {
         let words = run.record.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>();
         blocks.push(Block::Heading(format!("{}: ceiling {}", at + 1, words.join(" "))));
@@ -71,7 +77,9 @@ mod tests {
         let mut empty = fixtures::ramp_quota();
         empty.record.points.clear();
         let runs = [fixtures::ramp_generator(), fixtures::ramp_quota(), empty];
-        let page = beside(&runs);
+        let page = beside(&runs, Detail::Everything);
+        let charts = page.blocks.iter().filter(|block| matches!(block, Block::Chart(_))).count();
+        assert_eq!(charts, 4, "rate and latency, over the levels and over time");
         let banners = page.blocks.iter().filter_map(|block| match block {
             Block::Banner(banner) => Some(banner.text.as_str()),
             _ => None,

@@ -1,7 +1,7 @@
 //! Two runs on one page: warnings first, then what differs.
 
-use super::flame;
 use super::flame::{kind_name, short};
+use super::{Detail, curves, flame, timeline};
 use crate::page::{Banner, Block, Column, Mark, Page, Table, Tone};
 use crate::wording::{microseconds, ns, or_dash, sentence, with_names};
 use model::comparison::{Comparison, PointPair, PointSide, ProfileDifference};
@@ -13,11 +13,16 @@ use model::units::show_count;
 const ROWS: usize = 20;
 
 /// The page of a comparison.
-pub fn compare(comparison: &Comparison, a: &Run, b: &Run) -> Page {
+pub fn compare(comparison: &Comparison, (a, b): (&Run, &Run), detail: Detail) -> Page {
     let mut blocks = vec![Block::Banner(banner(comparison))];
     blocks.push(Block::Heading("Points".to_string()));
     blocks.push(Block::Table(points(comparison)));
     blocks.push(Block::Table(costs(comparison)));
+    if detail == Detail::Everything {
+        let both = [("A".to_string(), a), ("B".to_string(), b)];
+        blocks.extend(curves::of_runs(&both));
+        blocks.extend(timeline::of_runs(&both));
+    }
     if !comparison.settings.is_empty() {
         blocks.push(Block::Heading("Settings that differ".to_string()));
         blocks.push(Block::Table(settings(comparison)));
@@ -313,7 +318,8 @@ mod tests {
     #[test]
     fn what_stands_against_it_is_said_first() {
         let (a, b) = (fixtures::load_profiled(), fixtures::load_profiled());
-        let page = compare(&comparison(&["the generator ran on another host"]), &a, &b);
+        let warned = comparison(&["the generator ran on another host"]);
+        let page = compare(&warned, (&a, &b), Detail::Summary);
         let Block::Banner(banner) = &page.blocks[0] else { panic!("it comes first") };
         assert_eq!(banner.text, "NOT TO BE COMPARED AS THEY STAND");
         assert_eq!(banner.lines[0], "The generator ran on another host.");

@@ -1,12 +1,13 @@
 //! CPU time of each host by state, of the generator and of the server.
 
-use crate::hosts::{FAR, Host, hosts, near, since_origin_s};
+use crate::hosts::{FAR, Host, RING_NOTE, as_shown, has_ring, hosts, near, since_origin_s};
 use crate::page::{Axis, Band, Block, Chart, ChartShape, Column, Series, Table, Unit, View};
 use crate::wording::{mark_of, or_dash, percent, plural, point_heading, point_mark, point_phrase};
+use model::facts::HostFacts;
 use model::reading::Reading;
 use model::run::Run;
 use observe::{
-    Process, Raw, STATES, ThreadShare, mean_shares, shares_over_time, threads_over_time,
+    Process, Raw, STATES, Shares, ThreadShare, mean_shares, shares_over_time, threads_over_time,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,9 +37,9 @@ fn table_of(run: &Run, host: &Host<'_>) -> Option<Table> {
     }
     let mut table = Table::new(columns).caption(format!("CPU time of {}", host.whose));
     for (point, observed) in &host.points {
-        let shares = shares(observed);
+        let shares = shares(observed).map(|shares| as_shown(run, host.whose, shares));
         let mut cells = vec![point_mark(point)];
-        let share = |state: usize| or_dash(shares.map(|shares| shares[state]), percent);
+        let share = |state: usize| or_dash(shares.and_then(|shares| shares[state]), percent);
         cells.extend((0..STATES.len()).map(share));
         if is_near {
             cells.extend(used(point).map(|cpus| or_dash(cpus, |cpus| format!("{cpus:.2}"))));
@@ -55,6 +56,9 @@ fn table_of(run: &Run, host: &Host<'_>) -> Option<Table> {
         "States are percent of all {online} CPUs of this host and sum to 100. Whatever else runs \
          here is in them{processes}."
     ));
+    if has_ring(run, host.whose) {
+        table.notes.push(RING_NOTE.to_string());
+    }
     Some(table)
 }
 
@@ -69,7 +73,7 @@ pub fn charts(run: &Run) -> Vec<Block> {
         let host = ("cpu-states-server", FAR);
         blocks.extend(states_chart(run, host, &run.server_readings, clock).map(Block::Chart));
     }
-    blocks.extend(processes_chart(run).map(Block::Chart));
+    blocks.extend(processes_charts(run).into_iter().map(Block::Chart));
     let client = "client-threads";
     let title = "Generator, thread by thread";
     blocks.extend(threads_chart(run, Process::Client, client, title).map(Block::Chart));
@@ -89,7 +93,8 @@ fn windows(run: &Run) -> Vec<Band> {
     run.record.points.iter().map(band).collect()
 }
 
-fn over_run(run: &Run, x: Vec<f64>, series: Vec<Series>) -> Vec<View> {
+/// One view over the time of the run, with the measured windows as bands.
+pub(super) fn over_run(run: &Run, (x, series): (Vec<f64>, Vec<Series>)) -> Vec<View> {
     let bands = windows(run);
     vec![View { label: "whole run".to_string(), x, series, bands, ..View::default() }]
 }
@@ -107,18 +112,22 @@ fn states_chart(
     }
     let series = |(index, state): (usize, &&str)| Series {
         label: (*state).to_string(),
-        y: shares.iter().map(|(_, shares)| Some(shares[index])).collect(),
+        y: shares.iter().map(|(_, shares)| as_shown(run, whose, *shares)[index]).collect(),
     };
     let series = STATES.iter().enumerate().map(series).collect();
+    let mut note = "All CPUs. The bars on top are measured windows.".to_string();
+    if has_ring(run, whose) {
+        note.push_str(&format!(" {RING_NOTE}"));
+    }
     let at_s = |(at_ns, _): &(u64, _)| since_origin_s(run, at_ns.saturating_add_signed(-offset_ns));
     Some(Chart {
         id: id.to_string(),
         title: format!("CPU time of {whose} by state"),
-        note: "All CPUs. The bars on top are measured windows.".to_string(),
+        note,
         x: Axis::linear("time in the run", Unit::Seconds),
         y: Axis::linear("share", Unit::Percent),
         shape: ChartShape::Stacked,
-        views: over_run(run, shares.iter().map(at_s).collect(), series),
+        views: over_run(run, (shares.iter().map(at_s).collect(), series)),
         selected: 0,
     })
 }
@@ -153,32 +162,103 @@ fn total_at(used: &[ThreadUse], at_s: f64, near_s: f64) -> Option<f64> {
     Some(interval.cpus().map(|(_, cpus)| cpus).sum())
 }
 
-fn processes_chart(run: &Run) -> Option<Chart> {
-    let (client, server) = (uses(run, Process::Client), uses(run, Process::Server));
-    let longest = if server.len() > client.len() { &server } else { &client };
+/// A host with the processes of the run that are on it.
+struct Shared<'a> {
+    id: &'static str,
+    whose: &'static str,
+    readings: &'a [Reading],
+    facts: &'a HostFacts,
+    /// How far its clock is ahead of ours, nanoseconds.
+    offset_ns: i64,
+    processes: Vec<(&'static str, Vec<ThreadUse>)>,
+}
+
+fn processes_charts(run: &Run) -> Vec<Chart> {
+    let mut near = Shared {
+        id: "cpu-processes",
+        whose: near(run),
+        readings: &run.readings,
+        facts: &run.record.host,
+        offset_ns: 0,
+        processes: vec![("generator", uses(run, Process::Client))],
+    };
+    let server = ("server process tree", uses(run, Process::Server));
+    let Some(probe) = &run.record.target.probe else {
+        near.processes.push(server);
+        return processes_chart(run, near).into_iter().collect();
+    };
+    let far = Shared {
+        id: "cpu-processes-server",
+        whose: FAR,
+        readings: &run.server_readings,
+        facts: &probe.host,
+        offset_ns: probe.clock.offset_ns,
+        processes: vec![server],
+    };
+    [near, far].into_iter().filter_map(|host| processes_chart(run, host)).collect()
+}
+
+fn processes_chart(run: &Run, mut host: Shared<'_>) -> Option<Chart> {
+    host.processes.retain(|(_, used)| !used.is_empty());
+    let longest = &host.processes.iter().max_by_key(|(_, used)| used.len())?.1;
     let spacing = longest.windows(2).map(|two| two[1].at_s - two[0].at_s).min_by(f64::total_cmp);
     let near_s = spacing.unwrap_or(1.0) / 2.0;
-    if longest.is_empty() {
-        return None;
-    }
-    let mut series = Vec::new();
-    for (label, used) in [("generator", &client), ("server process tree", &server)] {
-        if !used.is_empty() {
-            let y = longest.iter().map(|at| total_at(used, at.at_s, near_s)).collect();
-            series.push(Series { label: label.to_string(), y });
+    let totals = |used: &[ThreadUse]| -> Vec<Option<f64>> {
+        longest.iter().map(|at| total_at(used, at.at_s, near_s)).collect()
+    };
+    let series =
+        |(label, used): &(&str, Vec<_>)| Series { label: (*label).to_string(), y: totals(used) };
+    let mut series: Vec<Series> = host.processes.iter().map(series).collect();
+    let busy = busy_cpus(run, &host);
+    let rest = |(at, of): (usize, &ThreadUse)| {
+        let mut rest = nearest(&busy, of.at_s, near_s)?;
+        for process in &series {
+            rest -= process.y[at]?;
         }
+        // Both are sampled, not at quite the same instants.
+        Some(rest.max(0.0))
+    };
+    let rest: Vec<Option<f64>> = longest.iter().enumerate().map(rest).collect();
+    if rest.iter().any(Option::is_some) {
+        series.push(Series { label: "everybody else".to_string(), y: rest });
     }
     let x = longest.iter().map(|used| used.at_s).collect();
     Some(Chart {
-        id: "cpu-processes".to_string(),
-        title: "CPU of generator and server".to_string(),
-        note: "CPUs' worth of time, from the scheduler.".to_string(),
+        id: host.id.to_string(),
+        title: format!("Who used the CPUs of {}", host.whose),
+        note: "CPUs' worth of time. Everybody else is what the host was busy with beyond the \
+               processes drawn, with interrupts that no process was charged for and without time \
+               taken by the hypervisor."
+            .to_string(),
         x: Axis::linear("time in the run", Unit::Seconds),
         y: Axis::linear("CPUs", Unit::Cpus),
         shape: ChartShape::Lines,
-        views: over_run(run, x, series),
+        views: over_run(run, (x, series)),
         selected: 0,
     })
+}
+
+/// CPUs' worth of time that all of a host was busy, by seconds since the origin.
+fn busy_cpus(run: &Run, host: &Shared<'_>) -> Vec<(f64, f64)> {
+    let cpus = host.facts.cpus_online.len() as f64;
+    let busy = |(at_ns, shares): (u64, Shares)| {
+        let percent: f64 = STATES
+            .iter()
+            .zip(shares)
+            .filter(|(state, _)| !matches!(**state, "steal" | "iowait" | "idle"))
+            .map(|(_, share)| share)
+            .sum();
+        let at_s = since_origin_s(run, at_ns.saturating_add_signed(-host.offset_ns));
+        (at_s, percent / 100.0 * cpus)
+    };
+    shares_over_time(host.readings, host.facts.clock_tick_ns).into_iter().map(busy).collect()
+}
+
+/// The value nearest to an instant, when one is near.
+fn nearest(values: &[(f64, f64)], at_s: f64, near_s: f64) -> Option<f64> {
+    let after = values.partition_point(|(value_s, _)| *value_s < at_s - near_s);
+    let (_, value) = values.get(after).filter(|(value_s, _)| *value_s <= at_s + near_s)?;
+    Some(*value)
 }
 
 /// Threads with a line of their own; the others are summed.
@@ -219,7 +299,49 @@ fn threads_chart(run: &Run, process: Process, id: &str, title: &str) -> Option<C
         x: Axis::linear("time in the run", Unit::Seconds),
         y: Axis::linear("CPUs", Unit::Cpus),
         shape: ChartShape::Lines,
-        views: over_run(run, used.iter().map(|used| used.at_s).collect(), series),
+        views: over_run(run, (used.iter().map(|used| used.at_s).collect(), series)),
         selected: 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use model::reading::Data;
+
+    fn lines(run: &Run) -> Vec<Vec<String>> {
+        let labels = |chart: Chart| {
+            chart.views[0].series.iter().map(|series| series.label.clone()).collect()
+        };
+        processes_charts(run).into_iter().map(labels).collect()
+    }
+
+    #[test]
+    fn everybody_else_is_a_line_where_the_host_was_read() {
+        let mut run = fixtures::ramp_two_hosts();
+        let everybody = "everybody else".to_string();
+        let each = lines(&run);
+        assert_eq!(each.len(), 2, "a chart for each host");
+        assert_eq!(each[0], ["generator".to_string(), everybody.clone()]);
+        assert_eq!(each[1], ["server process tree".to_string(), everybody]);
+        run.readings.retain(|reading| !matches!(reading.data, Data::Cpus(_)));
+        assert_eq!(lines(&run)[0], ["generator"], "absent, not zero");
+    }
+
+    #[test]
+    fn everybody_else_is_what_is_left_of_the_busy_time() {
+        let run = fixtures::ramp_quota();
+        let chart = &processes_charts(&run)[0];
+        let busy = shares_over_time(&run.readings, run.record.host.clock_tick_ns);
+        let cpus = run.record.host.cpus_online.len() as f64;
+        let busy = busy.iter().map(|(_, shares)| shares[..4].iter().sum::<f64>() / 100.0 * cpus);
+        let most = busy.fold(0.0, f64::max);
+        for at in 0..chart.views[0].x.len() {
+            let all: Option<f64> = chart.views[0].series.iter().map(|series| series.y[at]).sum();
+            let used = chart.views[0].series[..2].iter().filter_map(|series| series.y[at]);
+            let used: f64 = used.sum();
+            assert!(all.is_none_or(|all| all <= most.max(used) + 1e-9), "{all:?} of {most}");
+        }
+    }
 }

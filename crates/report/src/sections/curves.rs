@@ -16,9 +16,9 @@ enum Varied {
 }
 
 impl Varied {
-    fn of(points: &[Point]) -> Self {
+    fn of(points: &[&Point]) -> Self {
         let varies =
-            |value: fn(&Point) -> f64| points.iter().any(|point| value(point) != value(&points[0]));
+            |value: fn(&Point) -> f64| points.iter().any(|point| value(point) != value(points[0]));
         if varies(|point| point.load.rate.unwrap_or(0.0)) {
             Self::AskedRate
         } else if varies(|point| f64::from(point.load.depth)) {
@@ -58,7 +58,10 @@ const PERCENTILES: [(&str, Pick); 4] = [
 /// Rate and latency percentiles over the levels, for runs with more than one.
 pub fn curves(run: &Run) -> Vec<Block> {
     let points = &run.record.points;
-    let Some(varied) = points.first().map(|_| Varied::of(points)) else { return Vec::new() };
+    let Some(varied) = points.first().map(|_| Varied::of(&points.iter().collect::<Vec<_>>()))
+    else {
+        return Vec::new();
+    };
     let mut order: Vec<(f64, usize)> = (0..points.len())
         .filter_map(|index| Some((varied.value(&points[index])?, index)))
         .collect();
@@ -83,9 +86,51 @@ pub fn curves(run: &Run) -> Vec<Block> {
     let points: Vec<&Point> = order.iter().map(|(_, index)| &points[*index]).collect();
     let rates = rate_series(&points).into_iter().chain(fitted).collect();
     vec![
-        Block::Chart(rate_chart(run, varied, View { limits: limits(run), ..view(rates) })),
+        Block::Chart(rate_chart(
+            band_note(run),
+            varied,
+            View { limits: limits(run), ..view(rates) },
+        )),
         Block::Chart(latency_chart(varied, view(latency_series(&points)))),
     ]
+}
+
+/// Rate and p99 of several runs over the levels, a line for each run. A level that was visited
+/// several times has several positions.
+pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
+    let all: Vec<&Point> = runs.iter().flat_map(|(_, run)| &run.record.points).collect();
+    let Some(varied) = all.first().map(|_| Varied::of(&all)) else { return Vec::new() };
+    let mut x: Vec<f64> = Vec::new();
+    let mut visits: Vec<Vec<Option<&Point>>> = Vec::new();
+    for (nth, (_, run)) in runs.iter().enumerate() {
+        for point in &run.record.points {
+            let Some(level) = varied.value(point) else { continue };
+            let from = x.partition_point(|known| *known < level);
+            let to = x.partition_point(|known| *known <= level);
+            let free = (from..to).find(|row| visits[*row][nth].is_none());
+            let row = free.unwrap_or_else(|| {
+                x.insert(to, level);
+                visits.insert(to, vec![None; runs.len()]);
+                to
+            });
+            visits[row][nth] = Some(point);
+        }
+    }
+    if x.first() == x.last() {
+        return Vec::new();
+    }
+    let view = |pick: fn(&Point) -> Option<f64>| {
+        let line = |(nth, (name, _)): (usize, &(String, _))| Series {
+            label: name.clone(),
+            y: visits.iter().map(|row| row[nth].and_then(pick)).collect(),
+        };
+        let series = runs.iter().enumerate().map(line).collect();
+        View { label: "all levels".to_string(), x: x.clone(), series, ..View::default() }
+    };
+    let p99 = |point: &Point| point.latency_ns.p99.map(|ns| ns as f64);
+    let rate = rate_chart(String::new(), varied, view(rate_of));
+    let latency = latency_chart(varied, view(p99));
+    vec![Block::Chart(rate), Block::Chart(Chart { title: "p99".to_string(), ..latency })]
 }
 
 fn rate_series(points: &[&Point]) -> Vec<Series> {
@@ -141,9 +186,12 @@ fn latency_series(points: &[&Point]) -> Vec<Series> {
     PERCENTILES.into_iter().map(series_of).collect()
 }
 
-fn rate_chart(run: &Run, varied: Varied, view: View) -> Chart {
+fn band_note(run: &Run) -> String {
     let band = run.record.verdict.ceiling.as_ref().and_then(interval);
-    let band = band.map_or_else(String::new, |band| format!(" The band is {band}."));
+    band.map_or_else(String::new, |band| format!(" The band is {band}."))
+}
+
+fn rate_chart(band: String, varied: Varied, view: View) -> Chart {
     Chart {
         id: "rate-by-level".to_string(),
         title: "Throughput".to_string(),

@@ -128,6 +128,8 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Validity", depths: FULLY, draw: gates::all },
     Section { heading: "Over time", depths: FROM_EVIDENCE, draw: events::charts },
     Section { heading: "Over time", depths: FROM_EVIDENCE, draw: timeline::points },
+    Section { heading: "Over time", depths: FULLY, draw: timeline::traffic },
+    Section { heading: "Over time", depths: FULLY, draw: timeline::whole_run },
     Section { heading: "Latency", depths: FROM_LATENCY, draw: latency::percentiles },
     Section { heading: "Latency", depths: FULLY, draw: latency::distribution },
     Section { heading: "Traffic", depths: FROM_SETUP, draw: traffic::tables },

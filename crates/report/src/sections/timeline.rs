@@ -1,5 +1,7 @@
 //! Throughput and latency inside each point, second by second.
 
+use super::cpu::over_run;
+use crate::hosts::since_origin_s;
 use crate::page::{Axis, Block, Chart, ChartShape, Series, Unit, View};
 use crate::wording::{best_point, mark_of, point_phrase};
 use model::run::{Point, Run};
@@ -7,36 +9,144 @@ use model::series::Second;
 
 /// Rate and latency over time, one view per point.
 pub fn points(run: &Run) -> Vec<Block> {
-    let points = &run.record.points;
-    // Connections without requests have neither throughput nor latency.
-    if points.iter().all(|point| point.series.is_empty() || point.requests.sent == 0) {
+    if !has_requests(run) {
         return Vec::new();
     }
-    let selected = best_point(run).map_or(0, |(index, _)| index);
-    let views = |series: fn(&[Second]) -> Vec<Series>| -> Vec<View> {
-        points.iter().map(|point| view_of(run, point, &point.series, series)).collect()
+    let note = "Each second of the measured window; a steady point is a flat line.";
+    let rate = chart("rate-over-time", "Throughput over time", note);
+    let latency = chart("latency-over-time", "Latency over time", LATENCY_NOTE);
+    vec![
+        Block::Chart(Chart { y: rate_axis(), ..by_point(run, rate, rates) }),
+        Block::Chart(Chart { y: latency_axis(), ..by_point(run, latency, latencies) }),
+    ]
+}
+
+/// Responses by status class and bytes over time, one view per point. Older records have neither.
+pub fn traffic(run: &Run) -> Vec<Block> {
+    let note = "Complete responses of each second by class of status, good or not.";
+    let statuses = chart("statuses-over-time", "Responses by status over time", note);
+    let note = "Of requests and complete responses: heads, framing and bodies, before encryption.";
+    let bytes = chart("bytes-over-time", "Bytes over time", note);
+    let drawn = [
+        Chart { y: rate_axis(), ..by_point(run, statuses, classes) },
+        Chart { y: Axis::linear("bytes", Unit::PerSecond), ..by_point(run, bytes, volumes) },
+    ];
+    let is_there = |chart: &Chart| chart.views.iter().any(|view| !view.series.is_empty());
+    drawn.into_iter().filter(is_there).map(Block::Chart).collect()
+}
+
+/// Rate and latency over the time of the whole run, for runs of several points.
+pub fn whole_run(run: &Run) -> Vec<Block> {
+    let mut points: Vec<&Point> =
+        run.record.points.iter().filter(|point| !point.series.is_empty()).collect();
+    points.sort_by_key(|point| point.window_ns);
+    let follow = |two: &[&Point]| two[0].window_ns.1 <= two[1].window_ns.0;
+    if points.len() < 2 || !has_requests(run) || !points.windows(2).all(follow) {
+        return Vec::new();
+    }
+    let note = "All points one after the other. The bars on top are measured windows.";
+    let rate = chart("rate-over-run", "Throughput over the whole run", note);
+    let latency = chart("latency-over-run", "Latency over the whole run", LATENCY_NOTE);
+    let views = |series: Lines| over_run(run, joined(run, &points, series));
+    vec![
+        Block::Chart(Chart { y: rate_axis(), views: views(rates), ..rate }),
+        Block::Chart(Chart { y: latency_axis(), views: views(latencies), ..latency }),
+    ]
+}
+
+/// The best point of each run over the seconds of its window, a line for each run.
+pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
+    let best = |(name, run): &(String, &Run)| Some((name.clone(), best_point(run)?.1.clone()));
+    let best: Vec<(String, Point)> =
+        runs.iter().filter_map(best).filter(|(_, point)| point.requests.sent > 0).collect();
+    let seconds = best.iter().map(|(_, point)| point.series.len()).max().unwrap_or(0);
+    if best.len() < 2 || seconds == 0 {
+        return Vec::new();
+    }
+    // Only the last second of a window can be shorter: whole seconds are drawn at the same place.
+    let longest = best.iter().find(|(_, point)| point.series.len() == seconds);
+    let x = longest.map_or(Vec::new(), |(_, point)| ends_s(&point.series));
+    let view = |series: Lines, wanted: &str| {
+        let line = |(name, point): &(String, Point)| {
+            let mut line = series(&point.series).into_iter().find(|line| line.label == wanted)?;
+            line.y.resize(seconds, None);
+            line.label = format!("{name}: {wanted}, {}", point_phrase(point));
+            Some(line)
+        };
+        let series = best.iter().filter_map(line).collect();
+        vec![View { label: "best points".to_string(), x: x.clone(), series, ..View::default() }]
     };
-    let rate = Chart {
-        id: "rate-over-time".to_string(),
-        title: "Throughput over time".to_string(),
-        note: "Each second of the measured window; a steady point is a flat line.".to_string(),
+    let note = "The best point of each run, second by second.";
+    let rate = chart("rate-over-time", "Throughput over time", note);
+    let latency = chart("latency-over-time", "p99 over time", LATENCY_NOTE);
+    vec![
+        Block::Chart(Chart { y: rate_axis(), views: view(rates, "completed"), ..rate }),
+        Block::Chart(Chart { y: latency_axis(), views: view(latencies, "p99"), ..latency }),
+    ]
+}
+
+/// What is drawn of the seconds of a window.
+type Lines = fn(&[Second]) -> Vec<Series>;
+
+const LATENCY_NOTE: &str = "Of the requests completed in each second.";
+
+/// Whether there is throughput and latency; connections without requests have neither.
+fn has_requests(run: &Run) -> bool {
+    run.record.points.iter().any(|point| !point.series.is_empty() && point.requests.sent > 0)
+}
+
+fn rate_axis() -> Axis {
+    Axis::linear("rate", Unit::PerSecond)
+}
+
+fn latency_axis() -> Axis {
+    Axis::log("latency", Unit::Ns)
+}
+
+/// A chart over time without views.
+fn chart(id: &str, title: &str, note: &str) -> Chart {
+    Chart {
+        id: id.to_string(),
+        title: title.to_string(),
+        note: note.to_string(),
         x: Axis::linear("time", Unit::Seconds),
-        y: Axis::linear("rate", Unit::PerSecond),
+        y: rate_axis(),
         shape: ChartShape::Lines,
-        views: views(rates),
-        selected,
-    };
-    let latency = Chart {
-        id: "latency-over-time".to_string(),
-        title: "Latency over time".to_string(),
-        note: "Of the requests completed in each second.".to_string(),
-        x: Axis::linear("time", Unit::Seconds),
-        y: Axis::log("latency", Unit::Ns),
-        shape: ChartShape::Lines,
-        views: views(latencies),
-        selected,
-    };
-    vec![Block::Chart(rate), Block::Chart(latency)]
+        views: Vec::new(),
+        selected: 0,
+    }
+}
+
+fn by_point(run: &Run, chart: Chart, series: Lines) -> Chart {
+    let points = &run.record.points;
+    let views = points.iter().map(|point| view_of(run, point, &point.series, series)).collect();
+    Chart { views, selected: best_point(run).map_or(0, |(index, _)| index), ..chart }
+}
+
+/// The lines of points that follow each other in the time of the run, with a gap before each.
+fn joined(run: &Run, points: &[&Point], series: Lines) -> (Vec<f64>, Vec<Series>) {
+    let (mut x, mut lines) = (Vec::new(), Vec::<Series>::new());
+    for point in points {
+        let begin_s = since_origin_s(run, point.window_ns.0);
+        let before = x.len();
+        x.push(begin_s);
+        x.extend(point.series.iter().map(|second| begin_s + second.t_s));
+        for line in series(&point.series) {
+            let at = lines.iter().position(|known| known.label == line.label);
+            let at = at.unwrap_or_else(|| {
+                lines.push(Series { label: line.label.clone(), y: Vec::new() });
+                lines.len() - 1
+            });
+            lines[at].y.resize(before + 1, None);
+            lines[at].y.extend(line.y);
+        }
+    }
+    lines.iter_mut().for_each(|line| line.y.resize(x.len(), None));
+    (x, lines)
+}
+
+fn ends_s(seconds: &[Second]) -> Vec<f64> {
+    seconds.iter().map(|second| second.t_s).collect()
 }
 
 /// What the seconds of a point hold, drawn as these lines.
@@ -49,33 +159,57 @@ pub(super) fn view_of(
     View {
         label: point_phrase(point),
         mark: mark_of(run, point),
-        x: seconds.iter().map(|second| second.t_s).collect(),
+        x: ends_s(seconds),
         series: series(seconds),
         ..View::default()
     }
 }
 
-/// Per-second rates. The last entry may be shorter than a second; dividing by its own length
-/// keeps it from looking like a drop.
+/// Rates of those completed and, where there are any, of those failed.
 pub(super) fn rates(seconds: &[Second]) -> Vec<Series> {
-    let mut lengths_s = Vec::with_capacity(seconds.len());
-    let mut before_s = 0.0;
-    for second in seconds {
-        lengths_s.push(second.t_s - before_s);
-        before_s = second.t_s;
-    }
-    let per_second = |pick: fn(&Second) -> u64| -> Vec<Option<f64>> {
-        let rate = |(second, length_s): (&Second, &f64)| {
-            (*length_s > 0.0).then(|| pick(second) as f64 / length_s)
-        };
-        seconds.iter().zip(&lengths_s).map(rate).collect()
-    };
-    let mut series =
-        vec![Series { label: "completed".to_string(), y: per_second(|second| second.completed) }];
+    let mut series = vec![per_second("completed", seconds, |second| Some(second.completed))];
     if seconds.iter().any(|second| second.failed > 0) {
-        series.push(Series { label: "failed".to_string(), y: per_second(|s| s.failed) });
+        series.push(per_second("failed", seconds, |second| Some(second.failed)));
     }
     series
+}
+
+/// Responses of each class that there are any of.
+fn classes(seconds: &[Second]) -> Vec<Series> {
+    let class = |(label, pick): (&str, fn(&Second) -> Option<u64>)| {
+        let is_any = seconds.iter().any(|second| pick(second).is_some_and(|count| count > 0));
+        is_any.then(|| per_second(label, seconds, pick))
+    };
+    let classes: [(&str, fn(&Second) -> Option<u64>); 4] = [
+        ("2xx", |second| Some(second.status?[0])),
+        ("3xx", |second| Some(second.status?[1])),
+        ("4xx", |second| Some(second.status?[2])),
+        ("5xx", |second| Some(second.status?[3])),
+    ];
+    classes.into_iter().filter_map(class).collect()
+}
+
+/// Bytes in both directions, where any were counted.
+fn volumes(seconds: &[Second]) -> Vec<Series> {
+    let bytes = |second: &Second| second.bytes_received.max(second.bytes_sent);
+    if seconds.iter().all(|second| bytes(second).unwrap_or(0) == 0) {
+        return Vec::new();
+    }
+    vec![
+        per_second("received", seconds, |second| second.bytes_received),
+        per_second("sent", seconds, |second| second.bytes_sent),
+    ]
+}
+
+/// A count of each second as a rate. The last entry may be shorter than a second; dividing by its
+/// own length keeps it from looking like a drop.
+fn per_second(label: &str, seconds: &[Second], pick: fn(&Second) -> Option<u64>) -> Series {
+    let mut before_s = 0.0;
+    let rate = |second: &Second| {
+        let length_s = second.t_s - std::mem::replace(&mut before_s, second.t_s);
+        pick(second).filter(|_| length_s > 0.0).map(|count| count as f64 / length_s)
+    };
+    Series { label: label.to_string(), y: seconds.iter().map(rate).collect() }
 }
 
 /// Median and 99th percentile of each second.
@@ -85,4 +219,48 @@ pub(super) fn latencies(seconds: &[Second]) -> Vec<Series> {
         y: seconds.iter().map(|second| pick(second).map(|ns| ns as f64)).collect(),
     };
     vec![series("p50", |second| second.p50_ns), series("p99", |second| second.p99_ns)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn charts(blocks: Vec<Block>) -> Vec<Chart> {
+        let chart = |block| if let Block::Chart(chart) = block { Some(chart) } else { None };
+        blocks.into_iter().filter_map(chart).collect()
+    }
+
+    #[test]
+    fn the_whole_run_has_a_gap_before_each_point() {
+        let run = fixtures::ramp_quota();
+        let drawn = charts(whole_run(&run));
+        let points = run.record.points.len();
+        for chart in &drawn {
+            let view = &chart.views[0];
+            assert_eq!(view.bands.len(), points, "{}", chart.id);
+            let gaps = view.series[0].y.iter().filter(|y| y.is_none()).count();
+            assert_eq!(gaps, points, "{}", chart.id);
+        }
+        assert_eq!(drawn.len(), 2);
+        assert!(whole_run(&fixtures::load_failing()).is_empty(), "one point is drawn already");
+    }
+
+    #[test]
+    fn statuses_and_bytes_are_drawn_where_the_record_has_them() {
+        let mut run = fixtures::ramp_quota();
+        run.record.points[0].series[1].status = Some([5, 0, 0, 9]);
+        let drawn = charts(traffic(&run));
+        assert_eq!(drawn.len(), 2);
+        let labels = |view: &View| -> Vec<String> {
+            view.series.iter().map(|series| series.label.clone()).collect()
+        };
+        assert_eq!(labels(&drawn[0].views[0]), ["2xx", "5xx"]);
+        assert_eq!(drawn[0].views[0].series[1].y[1], Some(9.0));
+        assert_eq!(labels(&drawn[1].views[0]), ["received", "sent"]);
+        for second in run.record.points.iter_mut().flat_map(|point| &mut point.series) {
+            (second.status, second.bytes_received, second.bytes_sent) = (None, None, None);
+        }
+        assert!(traffic(&run).is_empty(), "an older record");
+    }
 }

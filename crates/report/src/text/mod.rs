@@ -60,7 +60,7 @@ pub fn text(run: &Run, detail: Detail, style: Style) -> String {
 
 /// Several runs as text.
 pub fn text_beside(runs: &[Run], style: Style) -> String {
-    draw(&beside(runs), style)
+    draw(&beside(runs, Detail::Summary), style)
 }
 
 /// The table of an experiment as text.
@@ -70,7 +70,7 @@ pub fn text_experiment(of: &Experiment, runs: &[Option<Run>], style: Style) -> S
 
 /// Two runs compared, as text.
 pub fn text_compared(comparison: &Comparison, a: &Run, b: &Run, style: Style) -> String {
-    verdict_first(&compare(comparison, a, b), style)
+    verdict_first(&compare(comparison, (a, b), Detail::Summary), style)
 }
 
 /// What to try next, as text.
