@@ -1,6 +1,6 @@
-//! Prints how fast the time stamp counter of this processor runs, in kHz. An emulated processor shows
-//! the counter of this one, and the kernel in it cannot find out its rate while this host is busy:
-//! it was off by a factor of seven.
+//! Prints how fast the time stamp counter of this processor runs, in kHz. An emulated processor
+//! shows the counter of this one, and the kernel in it cannot find out its rate while this host is
+//! busy: it was off by a factor of six.
 
 use std::arch::x86_64::_rdtsc;
 use std::time::{Duration, Instant};

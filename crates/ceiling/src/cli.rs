@@ -162,7 +162,7 @@ mod tests {
         let needs: Vec<_> = needs.into_iter().filter(|name| !set_by_run.contains(name)).collect();
         let expected = "auth-env bearer-file body-file cacert cert confirm confirm-route \
                         connect-to key may-touch-server probe probe-pin probe-token-file profile \
-                        proxy replay resolve runtime targets unix-socket";
+                        proxy replay resolve runtime sample-failures targets unix-socket";
         assert_eq!(needs.join(" "), expected);
     }
 

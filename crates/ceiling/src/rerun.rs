@@ -1,9 +1,9 @@
 //! The command of a run as one would type it again: as it was, with one option changed, or another
 //! that sends the same requests.
 //!
-//! In: the words of a record, without their secrets, and what a verdict proposes. Out: commands that
-//! a shell takes as they are, with a variable in the place of each secret. Never: an option that is
-//! given twice, or what our own command line would not take.
+//! In: the words of a record, without their secrets, and what a verdict proposes. Out: commands
+//! that a shell takes as they are, with a variable in the place of each secret. Never: an option
+//! that is given twice, or what our own command line would not take.
 
 use crate::cli::Cli;
 use clap::CommandFactory;

@@ -3,6 +3,7 @@
 //! On a terminal, one line is drawn over again. Whatever stderr is, `ramp` and `find` print a line
 //! for each level or trial that has ended, so that a log of a long run shows how far it came.
 
+use crate::exit::Failure;
 use model::claim::Claim;
 use model::event::{Event, Progress};
 use model::load::Trial;
@@ -12,7 +13,7 @@ use plan::{Colour, Options, Verbosity};
 use report::progress::{LevelInfo, Pace, block_line, point_line, progress_line};
 use report::{Detail, Style};
 use std::env;
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{self, IsTerminal, Write, stderr, stdout};
 use std::time::Instant;
 
 /// Colours on a terminal only, and not when the user says no (<https://no-color.org>).
@@ -170,4 +171,13 @@ fn terminal_columns() -> usize {
         .map(|size| usize::from(size.ws_col))
         .filter(|columns| *columns > 0)
         .unwrap_or(80)
+}
+/// Writes to stdout; a reader that went away is no failure.
+pub fn to_stdout(text: &str) -> Result<(), Failure> {
+    match stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::File(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

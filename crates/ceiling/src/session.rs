@@ -5,7 +5,7 @@ use crate::cmd::runs;
 use crate::exit::{self, Code, Failure};
 use crate::outputs::Outputs;
 use crate::rerun;
-use crate::screen::{Screen, detail, style};
+use crate::screen::{Screen, detail, style, to_stdout};
 use crate::signals::stop_flag;
 use lab::{Logs, ThisHost};
 use model::ending::Strictness;
@@ -17,7 +17,7 @@ use model::secret::{self, Secrets};
 use plan::{Ask, Options};
 use report::Detail;
 use report::ci::{Report, markdown};
-use std::io::{self, Write, stdout};
+use std::io::{self, Write};
 use std::path::Path;
 use store::{Readings, StoreError, Writer};
 
@@ -156,16 +156,6 @@ pub fn print(run: &Run, options: &Options) -> Result<(), Failure> {
         report::text(run, detail(&options.verbosity, least), style(&options.colour))
     };
     to_stdout(&text)
-}
-
-/// Writes to stdout; a reader that went away is no failure.
-pub fn to_stdout(text: &str) -> Result<(), Failure> {
-    match stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::File(format!("cannot write to stdout: {error}")))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Makes the directory of a run. That it cannot be made is known before any load, and another

@@ -242,7 +242,8 @@ mod tests {
             change(&mut of);
             of
         };
-        let cases: [(&str, fn(&mut Observed), Fitness); 14] = [
+        type Trouble = fn(&mut Observed);
+        let cases: [(&str, Trouble, Fitness); 14] = [
             ("CPUs", |of| of.facts.cpus_allowed = vec![1], Fitness::Caution),
             ("CPU clock", |of| of.governors = vec!["powersave".into()], Fitness::Caution),
             ("steal", |of| of.cpus.1[0].steal = 20, Fitness::Caution),

@@ -170,6 +170,7 @@ fn more_visits(trial: &Trial, visits: &[&Point]) -> String {
     let (first, last) = (&visits[0].load, &visits[visits.len() - 1].load);
     let range = match (first.rate, last.rate) {
         (Some(from), Some(to)) => format!("-R {from:.0}..{to:.0} -c {}", first.connections),
+        _ if first.connections == last.connections => format!("-c {}", first.connections),
         _ => format!("-c {}..{}", first.connections, last.connections),
     };
     let depth = if first.depth > 1 { format!(" -p {}", first.depth) } else { String::new() };

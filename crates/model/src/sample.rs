@@ -1,8 +1,8 @@
 //! A response that failed, kept so that a person can read why.
 //!
 //! For: what the engine hands over of such a response, and what a record keeps of it.
-//! In: the bytes as they arrived. Out: the status line, header lines and, when it was asked for, the
-//! beginning of the body, with secrets masked.
+//! In: the bytes as they arrived. Out: the status line, header lines and, when it was asked for,
+//! the beginning of the body, with secrets masked.
 //! Never: a good response.
 
 use crate::check::Check;

@@ -3,8 +3,7 @@
 use super::runs;
 use crate::exit::{Code, Failure};
 use crate::rerun;
-use crate::screen::style;
-use crate::session;
+use crate::screen::{style, to_stdout};
 use clap::Args;
 use lab::experiment::{Rehearsed, server_of, way};
 use model::advice::{Advice, By, Candidate};
@@ -79,7 +78,7 @@ pub fn run(command: Advise) -> Result<Code, Failure> {
     } else {
         report::text_advice(&advice, style(&command.colour))
     };
-    session::to_stdout(&text)?;
+    to_stdout(&text)?;
     Ok(Code::Good)
 }
 
@@ -226,6 +225,6 @@ fn calibration(command: &Advise) -> Result<Code, Failure> {
     } else {
         report::text_calibration(&record, style(&command.colour))
     };
-    session::to_stdout(&text)?;
+    to_stdout(&text)?;
     Ok(Code::Good)
 }

@@ -3,8 +3,7 @@
 use super::runs;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
-use crate::screen::style;
-use crate::session;
+use crate::screen::{style, to_stdout};
 use clap::Args;
 use model::run::Run;
 use plan::values::{OutFile, RunPath};
@@ -63,7 +62,7 @@ pub fn run(command: Compare) -> Result<Code, Failure> {
     } else {
         report::text_compared(&compared, &a, &b, style(&command.colour))
     };
-    session::to_stdout(&text)?;
+    to_stdout(&text)?;
     outputs.write_bytes(&|format| match format {
         Format::Json => json(),
         _ => report::html_compared(&compared, &a, &b).into_bytes(),

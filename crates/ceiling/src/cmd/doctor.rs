@@ -1,8 +1,7 @@
 //! `ceiling doctor`: is this host fit to measure on.
 
 use crate::exit::{Code, Failure};
-use crate::screen::style;
-use crate::session;
+use crate::screen::{style, to_stdout};
 use crate::signals::stop_flag;
 use clap::Args;
 use plan::Colour;
@@ -45,6 +44,6 @@ pub fn run(command: &Doctor) -> Result<Code, Failure> {
         true => String::from_utf8(report::json::json(&checkup)).unwrap_or_default(),
         false => report::text_checkup(&checkup, style(&command.colour)),
     };
-    session::to_stdout(&text)?;
+    to_stdout(&text)?;
     Ok(if checkup.fit { Code::Good } else { Code::NotValid })
 }

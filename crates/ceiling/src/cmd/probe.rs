@@ -2,7 +2,7 @@
 
 use crate::cmd::tune::{Hands, JournalOption};
 use crate::exit::{Code, Failure};
-use crate::session;
+use crate::screen::to_stdout;
 use crate::signals::stop_flag;
 use clap::{Args, Subcommand};
 use plan::values::{Clients, Pid, Port, Socket, TokenFile};
@@ -117,7 +117,7 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
         tuner,
     });
     let probe = probe.map_err(|error| Failure::Usage(error.to_string()))?;
-    session::to_stdout(&ready(&probe, &serve))?;
+    to_stdout(&ready(&probe, &serve))?;
     probe.run(&stop, &|line| {
         // A closed stderr is no reason to end.
         let _ = writeln!(io::stderr(), "ceiling probe: {line}");

@@ -3,8 +3,8 @@
 use crate::ci::Ci;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
-use crate::screen::style;
-use crate::{session, signals};
+use crate::screen::{style, to_stdout};
+use crate::signals;
 use clap::Args;
 use judge::prediction::Cell as Cells;
 use lab::experiment::{self, Folder, Places, Progress, Ready};
@@ -105,7 +105,7 @@ pub fn run(command: Run) -> Result<Code, Failure> {
     refuse_tuning(&command, &plan)?;
     refuse_untrusted(&command, &plan)?;
     if command.dry_run {
-        session::to_stdout(&plan.rehearsed())?;
+        to_stdout(&plan.rehearsed())?;
         return Ok(Code::Good);
     }
     refuse_formats(&command.out)?;
@@ -126,7 +126,7 @@ pub fn run(command: Run) -> Result<Code, Failure> {
         false => report::text_experiment(&experiment, &runs, style(&command.colour)),
     };
     // First what cannot be lost by a full disk.
-    session::to_stdout(&text)?;
+    to_stdout(&text)?;
     folder.write("experiment.json", &report::json::json(&experiment)).map_err(Failure::File)?;
     folder
         .write("report.html", report::html_experiment(&experiment, &runs).as_bytes())

@@ -2,8 +2,7 @@
 //! person means, for all commands that take one.
 
 use crate::exit::{Code, Failure};
-use crate::screen::style;
-use crate::session;
+use crate::screen::{style, to_stdout};
 use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
 use model::experiment::Experiment;
@@ -107,7 +106,7 @@ pub fn run(command: Runs) -> Result<Code, Failure> {
         true => String::from_utf8(report::json::json(&of)).unwrap_or_default(),
         false => report::text_inventory(&of, Timestamp::now(), style(&command.colour)),
     };
-    session::to_stdout(&text)?;
+    to_stdout(&text)?;
     Ok(Code::Good)
 }
 
@@ -180,7 +179,7 @@ fn prune(command: &Prune) -> Result<Code, Failure> {
         true => done.document(&directory, count, bytes, how),
         false => done.text(&directory, count, bytes, how),
     };
-    session::to_stdout(&text)?;
+    to_stdout(&text)?;
     match done.failed.first() {
         Some((id, why)) => Err(Failure::File(format!("{id}: cannot be removed: {why}"))),
         None => Ok(Code::Good),

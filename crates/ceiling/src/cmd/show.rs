@@ -3,8 +3,7 @@
 use super::runs;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
-use crate::screen::{detail, style};
-use crate::session;
+use crate::screen::{detail, style, to_stdout};
 use clap::Args;
 use plan::values::{OutFile, RunPath};
 use plan::{Colour, Runs, Verbosity};
@@ -58,7 +57,7 @@ pub fn run(command: Show) -> Result<Code, Failure> {
     } else {
         report::text(&run, detail, style(&command.colour))
     };
-    session::to_stdout(&text)?;
+    to_stdout(&text)?;
     outputs.write(&run)?;
     Ok(Code::Good)
 }
@@ -76,7 +75,7 @@ fn side_by_side(command: &Show) -> Result<Code, Failure> {
     let read = |asked: &RunPath| Ok(runs::read(asked, command.runs.directory())?.1);
     let runs = command.run.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
     let outputs = Outputs::open(&command.out)?;
-    session::to_stdout(&report::text_beside(&runs, style(&command.colour)))?;
+    to_stdout(&report::text_beside(&runs, style(&command.colour)))?;
     outputs.write_bytes(&|_| report::html_beside(&runs).into_bytes())?;
     Ok(Code::Good)
 }

@@ -2,7 +2,7 @@
 
 use super::runs;
 use crate::exit::{Code, Failure};
-use crate::session;
+use crate::screen::to_stdout;
 use clap::Args;
 use model::size::{Sizing, Wish};
 use model::units::show_count;
@@ -59,7 +59,7 @@ pub fn run(command: Size) -> Result<Code, Failure> {
     } else {
         text(&sizing)
     };
-    session::to_stdout(&text)?;
+    to_stdout(&text)?;
     Ok(Code::Good)
 }
 

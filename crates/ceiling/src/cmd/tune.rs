@@ -7,8 +7,7 @@ mod watch;
 mod wish;
 
 use crate::exit::{Code, Failure};
-use crate::screen::style;
-use crate::session;
+use crate::screen::{style, to_stdout};
 use clap::{Args, Subcommand, ValueEnum};
 use model::tuning::{Row, TuneOrder};
 use plan::ProbeOptions;
@@ -159,7 +158,7 @@ fn show_plan(command: &PlanCommand) -> Result<Code, Failure> {
     if command.json {
         return print(&json!({ "schema": "ceiling.tune/1", "run": run, "rows": rows }));
     }
-    session::to_stdout(&draw(&tuning::plan(&rows, run), style(&command.colour)))?;
+    to_stdout(&draw(&tuning::plan(&rows, run), style(&command.colour)))?;
     Ok(Code::Good)
 }
 
@@ -170,13 +169,13 @@ fn export(command: &Export) -> Result<Code, Failure> {
         let (host, wish) = command.wish.resolve()?;
         tune::Durable::of_plan(&tune::plan(&host, &wish, None))
     };
-    session::to_stdout(&tune::export(&settings, command.form.form()))?;
+    to_stdout(&tune::export(&settings, command.form.form()))?;
     Ok(Code::Good)
 }
 
 /// One document on stdout.
 fn print(document: &Value) -> Result<Code, Failure> {
     let text = serde_json::to_string_pretty(document);
-    session::to_stdout(&(text.map_err(|error| Failure::File(error.to_string()))? + "\n"))?;
+    to_stdout(&(text.map_err(|error| Failure::File(error.to_string()))? + "\n"))?;
     Ok(Code::Good)
 }

@@ -1,11 +1,11 @@
-//! What an experiment changes at a server is put back, whatever ends the run. What its blocks tell is
-//! for `tests/truth/confirm.rs`.
+//! What an experiment changes at a server is put back, whatever ends the run. What its blocks tell
+//! is for `tests/truth/confirm.rs`.
 
 use crate::harness::limited::Limited;
 use crate::harness::{ceiling, must_be_root, signal, turn};
 
-/// So little that the server is the limit on any machine: in an emulated one, the generator needs ten
-/// times the CPU time of a real one.
+/// So little that the server is the limit on any machine: in an emulated one, the generator needs
+/// ten times the CPU time of a real one.
 const SHARE: f64 = 0.05;
 
 #[test]

@@ -72,8 +72,8 @@ fn ended(status: ExitStatus) -> Option<Option<i32>> {
     (is_over && status.stopped_signal().is_none()).then(|| status.code())
 }
 
-/// Device and number of a file. A path would not do: what `ip netns exec` runs has mounts of its own,
-/// and its path differs when these tests run under another root.
+/// Device and number of a file. A path would not do: what `ip netns exec` runs has mounts of its
+/// own, and its path differs when these tests run under another root.
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let of = fs::metadata(path)?;
     Ok((of.dev(), of.ino()))

@@ -32,7 +32,8 @@ fn a_server_that_cannot_be_found_is_measured_and_the_reason_said() {
 
 /// What a load says when nobody asks for a record, in one line.
 fn shown(url: &str, more: &[&str]) -> String {
-    let said = run(&[&["load", url, "-c", "4", "-n", "200", "-t", "1"], more].concat());
+    let load = ["load", url, "-c", "4", "-n", "200", "-t", "1", "-vv"];
+    let said = run(&[&load, more].concat());
     let words: Vec<_> = said.stdout.split_whitespace().collect();
     assert!(!words.is_empty(), "{}", said.stderr);
     words.join(" ")

@@ -22,7 +22,14 @@ fn assert_brief(said: &Said, most: usize) {
 #[test]
 fn a_load_is_less_than_a_screen_whatever_the_server_does() {
     let _turn = turn();
-    for ill in [&["--status", "500:50%"][..], &["--reset", "5%"], &["--delay", "fixed:1ms"], &[]] {
+    let ills = [
+        &["--status", "500:50%"][..],
+        &["--close-after", "20", "--reset", "--close-silently"],
+        &["--truncate", "5%"],
+        &["--delay", "fixed:1ms"],
+        &[],
+    ];
+    for ill in ills {
         let server = Server::start("target-sink", &[&["--threads", "1"][..], ill].concat());
         let url = server.url("/a/path?with=a&query");
         let load = [&["load", url.as_str()][..], &FEW].concat();

@@ -113,7 +113,7 @@ impl Recipe {
             .with_protocol_versions(&versions(settings.versions))
             .expect("the provider has suites for both versions");
         let verifier: Arc<dyn ServerCertVerifier> = match &settings.roots {
-            Some(roots) => Arc::new(Trusted::new(roots, &provider)?),
+            Some(roots) => Arc::new(Trusted::new(roots, &provider).ok_or(RecipeError::NoRoot)?),
             None => Arc::new(Unverified { provider }),
         };
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);

@@ -6,7 +6,6 @@
 //! dates; curl and OpenSSL take it. Its name and dates must still be right.
 //! In: the chain that a server sent. Out: whether it is trusted, and rustls's error if not.
 
-use super::config::RecipeError;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::verify_server_name;
@@ -26,21 +25,18 @@ pub(super) struct Trusted {
 }
 
 impl Trusted {
-    /// Trusts these certificates, DER, and what they signed.
-    pub(super) fn new(
-        roots: &[Vec<u8>],
-        provider: &Arc<CryptoProvider>,
-    ) -> Result<Self, RecipeError> {
+    /// Trusts these certificates, DER, and what they signed; nothing when none can be parsed.
+    pub(super) fn new(roots: &[Vec<u8>], provider: &Arc<CryptoProvider>) -> Option<Self> {
         let mut store = RootCertStore::empty();
         let parsed = roots.iter().map(|der| CertificateDer::from(der.clone()));
         // Systems carry some that are too old to be parsed.
         if store.add_parsable_certificates(parsed).0 == 0 {
-            return Err(RecipeError::NoRoot);
+            return None;
         }
         let provider = Arc::clone(provider);
         let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider).build();
         let chains = chains.expect("there is a root, and there are no revocation lists");
-        Ok(Self { chains, roots: roots.to_vec() })
+        Some(Self { chains, roots: roots.to_vec() })
     }
 
     fn has(&self, certificate: &CertificateDer<'_>) -> bool {

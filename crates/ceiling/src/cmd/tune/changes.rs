@@ -5,8 +5,7 @@ use super::wish::Deadline;
 use super::wish::WishOptions;
 use super::{far, print, watch};
 use crate::exit::{Code, Failure};
-use crate::screen::style;
-use crate::session;
+use crate::screen::{style, to_stdout};
 use crate::signals::patient_flag;
 use clap::Args;
 use lab::ThisHost;
@@ -195,7 +194,7 @@ fn finish(command: &Apply, journal: &Journal, applied: &Applied) -> Result<Code,
     let all_refused = !rows.is_empty() && of(Fate::Refused).count() == rows.len();
     if !command.json {
         of(Fate::Refused).for_each(teller(false));
-        session::to_stdout(&match made {
+        to_stdout(&match made {
             0 => "nothing to change\n".to_string(),
             made => told(command, &journal.folder().display().to_string(), made, id, rows),
         })?;
@@ -219,13 +218,13 @@ fn far_apply(command: &Apply, response: TuneOutcome) -> Result<Code, Failure> {
     let TuneOutcome { transaction, rows, .. } = response;
     let made = rows.iter().filter(|row| row.fate == Fate::Applied).count();
     if made == 0 {
-        session::to_stdout(if command.json { "" } else { "nothing to change\n" })?;
+        to_stdout(if command.json { "" } else { "nothing to change\n" })?;
         let refused = rows.iter().filter(|row| row.fate == Fate::Refused).count();
         return Ok(if refused > 0 { Code::Usage } else { Code::Good });
     }
     if !command.json {
         let id = transaction.unwrap_or_default();
-        session::to_stdout(&told(command, "the probe's host", made, &id, &rows))?;
+        to_stdout(&told(command, "the probe's host", made, &id, &rows))?;
     }
     Ok(Code::Good)
 }
@@ -285,7 +284,7 @@ pub fn status(command: &Status) -> Result<Code, Failure> {
         print(&json!({ "schema": "ceiling.tune/1", "transactions": standing }))?;
     } else {
         let shown = standing.into_iter().map(|one| (heading(&one), one.rows)).collect::<Vec<_>>();
-        session::to_stdout(&draw(&tuning::standing(&shown), style(&command.colour)))?;
+        to_stdout(&draw(&tuning::standing(&shown), style(&command.colour)))?;
     }
     Ok(if has_drifted || is_overdue { Code::Unmet } else { Code::Good })
 }
@@ -298,7 +297,7 @@ fn far_status(command: &Status, rows: Vec<Row>) -> Result<Code, Failure> {
         return Ok(code);
     }
     let shown = if rows.is_empty() { vec![] } else { vec![("The probe's host".into(), rows)] };
-    session::to_stdout(&draw(&tuning::standing(&shown), style(&command.colour)))?;
+    to_stdout(&draw(&tuning::standing(&shown), style(&command.colour)))?;
     Ok(code)
 }
 
@@ -339,7 +338,7 @@ pub fn revert(command: &Revert) -> Result<Code, Failure> {
     if command.json {
         print(&json!({ "schema": "ceiling.tune/1", "rows": rows, "left": left }))?;
     } else {
-        session::to_stdout(&match (rows.len(), left) {
+        to_stdout(&match (rows.len(), left) {
             (0, _) => "nothing to put back\n".to_string(),
             (all, 0) => format!("{all} put back; nothing of ceiling is left\n"),
             (all, left) => format!("{} put back, {left} left: see above\n", all - left),
@@ -359,7 +358,7 @@ pub fn keep(command: &Keep) -> Result<Code, Failure> {
             tune::keep(&host, &journal, &which(command.transaction.as_ref().map(|id| id.as_str())))?
         }
     };
-    session::to_stdout(&match &kept[..] {
+    to_stdout(&match &kept[..] {
         [] => "nothing waits to be kept\n".to_string(),
         kept => format!("kept: {}; ceiling tune revert still puts it back\n", kept.join(", ")),
     })?;

@@ -107,7 +107,7 @@ pub(super) fn of_events(run: &Run) -> Vec<Row> {
         let writes = format!(
             "{} requests by {}",
             count(point.requests.sent),
-            plural(u64::from(events.writers), "writer")
+            plural(events.writers, "writer")
         );
         let [p50, p99] = [Figure::P50, Figure::P99].map(|figure| figure_of(point, figure));
         rows.push(Row::new("Writes", format!("{writes}: p50 {p50}  p99 {p99}")));

@@ -1,9 +1,10 @@
 //! One line for each level or trial.
 
 use super::super::spark::bar;
+use super::rows::figure_of;
 use crate::page::{Column, Table};
 use crate::sections::search;
-use crate::wording::{count, delivered, latency, mark_of, ns, or_dash, rate_cell, rate_of, share};
+use crate::wording::{count, delivered, mark_of, ns, or_dash, rate_cell, rate_of, share};
 use model::histogram::Summary;
 use model::run::{Point, Run};
 use model::standing::Figure;
@@ -58,10 +59,10 @@ fn cells(run: &Run) -> Vec<Cell> {
     cells.push(cell(Column::words("").rank(5), move |point| {
         rate_of(point).map_or_else(String::new, |rate| bar(rate / most.max(1.0), BAR))
     }));
-    cells.push(cell(Column::numbers("p50"), |point| latency(point, Figure::P50)));
-    cells.push(cell(Column::numbers("p99"), |point| latency(point, Figure::P99)));
-    cells.push(cell(Column::numbers("p99.9").rank(3), |p| latency(p, Figure::P99_9)));
-    cells.push(cell(Column::numbers("max").rank(4), |p| latency(p, Figure::Max)));
+    cells.push(cell(Column::numbers("p50"), |point| figure_of(point, Figure::P50)));
+    cells.push(cell(Column::numbers("p99"), |point| figure_of(point, Figure::P99)));
+    cells.push(cell(Column::numbers("p99.9").rank(3), |p| figure_of(p, Figure::P99_9)));
+    cells.push(cell(Column::numbers("max").rank(4), |p| figure_of(p, Figure::Max)));
     cells.push(cell(Column::numbers("failed"), |point| or_dash(rate_of(point), |_| failed(point))));
     cells
 }
@@ -81,7 +82,7 @@ pub(super) fn search(run: &Run) -> Option<Table> {
     for (at, trial) in search.trials.iter().enumerate() {
         let (mark, word) = search::standing(trial);
         let point = run.record.points.get(at);
-        let of = |figure| point.map_or_else(|| "-".to_string(), |point| latency(point, figure));
+        let of = |figure| point.map_or_else(|| "-".to_string(), |point| figure_of(point, figure));
         let cells = vec![
             show_count(trial.rate),
             point.map_or_else(|| "-".to_string(), rate_cell),

@@ -15,8 +15,8 @@ use model::standing::Figure;
 use model::units::{show_bytes, show_count};
 use model::verdict::{CeilingKind, Named, Verdict};
 
-/// A part of the line, what joins it to the one before, and how early it goes when there is no room;
-/// rank 0 always stays.
+/// A part of the line, what joins it to the one before, and how early it goes when there is no
+/// room; rank 0 always stays.
 struct Clause {
     rank: u8,
     joint: &'static str,
