@@ -154,14 +154,6 @@ fn uses(run: &Run, process: Process) -> Vec<ThreadUse> {
     threads_over_time(&run.record, Raw::from(run), process).into_iter().map(of).collect()
 }
 
-/// Sum over the threads of the interval nearest to an instant, when one is near. The sources are
-/// read one after the other, so that their instants differ by a little in each round.
-fn total_at(used: &[ThreadUse], at_s: f64, near_s: f64) -> Option<f64> {
-    let after = used.partition_point(|interval| interval.at_s < at_s - near_s);
-    let interval = used.get(after).filter(|interval| interval.at_s <= at_s + near_s)?;
-    Some(interval.cpus().map(|(_, cpus)| cpus).sum())
-}
-
 /// A host with the processes of the run that are on it.
 struct Shared<'a> {
     id: &'static str,
@@ -198,31 +190,33 @@ fn processes_charts(run: &Run) -> Vec<Chart> {
     [near, far].into_iter().filter_map(|host| processes_chart(run, host)).collect()
 }
 
-fn processes_chart(run: &Run, mut host: Shared<'_>) -> Option<Chart> {
-    host.processes.retain(|(_, used)| !used.is_empty());
-    let longest = &host.processes.iter().max_by_key(|(_, used)| used.len())?.1;
-    let spacing = longest.windows(2).map(|two| two[1].at_s - two[0].at_s).min_by(f64::total_cmp);
-    let near_s = spacing.unwrap_or(1.0) / 2.0;
-    let totals = |used: &[ThreadUse]| -> Vec<Option<f64>> {
-        longest.iter().map(|at| total_at(used, at.at_s, near_s)).collect()
+fn processes_chart(run: &Run, host: Shared<'_>) -> Option<Chart> {
+    let total = |used: &ThreadUse| (used.at_s, used.cpus().map(|(_, cpus)| cpus).sum());
+    let totals = |(label, used): &(_, Vec<ThreadUse>)| (*label, used.iter().map(total).collect());
+    let mut processes: Vec<(&str, Vec<(f64, f64)>)> = host.processes.iter().map(totals).collect();
+    processes.retain(|(_, used)| !used.is_empty());
+    // Threads of many processes are read more rarely than those of few: each line is drawn at the
+    // pace of the slowest.
+    let step_s = processes.iter().map(|(_, used)| spacing_s(used)).max_by(f64::total_cmp)?;
+    let begin_s = processes.iter().map(|(_, used)| used[0].0).min_by(f64::total_cmp)?;
+    let end_s = processes.iter().map(|(_, used)| used[used.len() - 1].0).max_by(f64::total_cmp)?;
+    let steps = ((end_s - begin_s) / step_s).round() as usize;
+    let x: Vec<f64> = (0..=steps).map(|step| begin_s + step as f64 * step_s).collect();
+    let paced = |used: &[(f64, f64)]| -> Vec<Option<f64>> {
+        x.iter().map(|at_s| mean_near(used, *at_s, 0.75 * step_s)).collect()
     };
-    let series =
-        |(label, used): &(&str, Vec<_>)| Series { label: (*label).to_string(), y: totals(used) };
-    let mut series: Vec<Series> = host.processes.iter().map(series).collect();
-    let busy = busy_cpus(run, &host);
-    let rest = |(at, of): (usize, &ThreadUse)| {
-        let mut rest = nearest(&busy, of.at_s, near_s)?;
-        for process in &series {
-            rest -= process.y[at]?;
-        }
+    let line = |(label, used): &(&str, Vec<_>)| Series { label: label.to_string(), y: paced(used) };
+    let mut series: Vec<Series> = processes.iter().map(line).collect();
+    let rest = |(at, busy): (usize, Option<f64>)| {
+        let used: Option<f64> = series.iter().map(|process| process.y[at]).sum();
         // Both are sampled, not at quite the same instants.
-        Some(rest.max(0.0))
+        Some((busy? - used?).max(0.0))
     };
-    let rest: Vec<Option<f64>> = longest.iter().enumerate().map(rest).collect();
+    let busy = paced(&busy_cpus(run, &host));
+    let rest: Vec<Option<f64>> = busy.into_iter().enumerate().map(rest).collect();
     if rest.iter().any(Option::is_some) {
         series.push(Series { label: "everybody else".to_string(), y: rest });
     }
-    let x = longest.iter().map(|used| used.at_s).collect();
     Some(Chart {
         id: host.id.to_string(),
         title: format!("Who used the CPUs of {}", host.whose),
@@ -254,11 +248,20 @@ fn busy_cpus(run: &Run, host: &Shared<'_>) -> Vec<(f64, f64)> {
     shares_over_time(host.readings, host.facts.clock_tick_ns).into_iter().map(busy).collect()
 }
 
-/// The value nearest to an instant, when one is near.
-fn nearest(values: &[(f64, f64)], at_s: f64, near_s: f64) -> Option<f64> {
-    let after = values.partition_point(|(value_s, _)| *value_s < at_s - near_s);
-    let (_, value) = values.get(after).filter(|(value_s, _)| *value_s <= at_s + near_s)?;
-    Some(*value)
+/// Median time from value to value, seconds; of a single one a second.
+fn spacing_s(values: &[(f64, f64)]) -> f64 {
+    let mut steps: Vec<f64> = values.windows(2).map(|two| two[1].0 - two[0].0).collect();
+    steps.sort_by(f64::total_cmp);
+    steps.get(steps.len() / 2).copied().filter(|step_s| *step_s > 0.0).unwrap_or(1.0)
+}
+
+/// Mean of the values around an instant, when there are any.
+fn mean_near(values: &[(f64, f64)], at_s: f64, within_s: f64) -> Option<f64> {
+    let from = values.partition_point(|(value_s, _)| *value_s < at_s - within_s);
+    let to = values.partition_point(|(value_s, _)| *value_s <= at_s + within_s);
+    let near = &values[from..to];
+    let sum: f64 = near.iter().map(|(_, value)| value).sum();
+    (!near.is_empty()).then(|| sum / near.len() as f64)
 }
 
 /// Threads with a line of their own; the others are summed.
@@ -327,6 +330,23 @@ mod tests {
         assert_eq!(each[1], ["server process tree".to_string(), everybody]);
         run.readings.retain(|reading| !matches!(reading.data, Data::Cpus(_)));
         assert_eq!(lines(&run)[0], ["generator"], "absent, not zero");
+    }
+
+    #[test]
+    fn what_is_read_rarely_is_drawn_all_the_way() {
+        let mut run = fixtures::ramp_quota();
+        let is_server = |reading: &Reading| matches!(reading.data, Data::ServerThreads(_));
+        let mut nth = 0;
+        run.readings.retain(|reading| {
+            nth += usize::from(is_server(reading));
+            !is_server(reading) || nth % 4 == 1 || nth == 2
+        });
+        let chart = &processes_charts(&run)[0];
+        let view = &chart.views[0];
+        for series in &view.series {
+            assert!(series.y.iter().filter(|y| y.is_none()).count() <= 1, "{}", series.label);
+        }
+        assert!(view.x.len() > 10);
     }
 
     #[test]
