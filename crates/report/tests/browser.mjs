@@ -171,6 +171,10 @@ const inspect = () => {
     const pixels = new Uint32Array(data.buffer);
     return pixels.some((pixel) => pixel !== pixels[0]);
   };
+  const scrolled = "section > .scroll, section > details[open] > .scroll";
+  const regions = [...document.querySelectorAll(scrolled)];
+  const isCut = (region) => region.scrollWidth > region.clientWidth + 1;
+  const hasMore = (region) => region.previousElementSibling?.matches(".more:not([hidden])");
   const root = document.documentElement;
   return {
     state: root.dataset.report,
@@ -181,7 +185,22 @@ const inspect = () => {
     blank: figures.filter((figure) => !isDrawn(figure)).map((figure) => figure.id),
     overflow: root.scrollWidth - root.clientWidth,
     pwned: Boolean(window.pwned) || document.querySelectorAll("img, iframe, object").length > 0,
+    hints: regions.filter((region) => hasMore(region) !== isCut(region)).length,
     policy: document.querySelector("meta[http-equiv=Content-Security-Policy]") !== null,
+  };
+};
+
+// Runs in the page while it is laid out for paper.
+const inspectPaper = () => {
+  const root = document.documentElement;
+  const isShown = (element) => element.getClientRects().length > 0;
+  const isCut = (element) => element.getBoundingClientRect().right > root.clientWidth + 1;
+  const live = [...document.querySelectorAll("nav, button, .hint, .more, .values")];
+  const wide = [...document.querySelectorAll("canvas, table, figure.flame > svg")];
+  return {
+    live: live.filter(isShown).map((element) => element.className || element.tagName),
+    cut: wide.filter(isShown).filter(isCut).length,
+    paper: getComputedStyle(root).getPropertyValue("--paper").trim(),
   };
 };
 
@@ -223,6 +242,7 @@ const check = async (browser, file, pictures) => {
     expect(seen.figures === seen.counted, `${seen.figures} figures, ${seen.counted} charts`);
     expect(seen.blank.length === 0, `not drawn: ${seen.blank.join(", ")}`);
     expect(seen.overflow <= 0, `${seen.overflow} pixels too wide`);
+    expect(seen.hints === 0, `${seen.hints} tables with a wrong hint at more columns`);
     expect(!seen.pwned, "a string of the run became markup");
     expect(seen.policy, "no content security policy");
     return seen;
@@ -245,7 +265,17 @@ const check = async (browser, file, pictures) => {
   await tab.size(1280, 1000);
   (await tab.evaluate(`(${operate})()`)).forEach((fault) => faults.push(`keyboard: ${fault}`));
   await look("after use");
+  // A4 less its margins, and a person who likes it dark.
+  const features = [{ name: "prefers-color-scheme", value: "dark" }];
+  await tab.send("Emulation.setEmulatedMedia", { media: "print", features });
+  await tab.size(703, 1000);
+  await tab.settle();
+  const paper = await tab.evaluate(`(${inspectPaper})()`);
+  if (paper.live.length > 0) faults.push(`print: has ${[...new Set(paper.live)].join(", ")}`);
+  if (paper.cut > 0) faults.push(`print: ${paper.cut} charts or tables are cut`);
+  if (paper.paper !== "#ffffff") faults.push(`print: paper is ${paper.paper}`);
   if (pictures) {
+    await picture("print");
     const { data } = await tab.send("Page.printToPDF", { printBackground: true });
     const path = join(pictures, `${basename(file, ".html")}.pdf`);
     writeFileSync(path, Buffer.from(data, "base64"));

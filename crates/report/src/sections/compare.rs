@@ -313,6 +313,7 @@ mod tests {
         insta::assert_snapshot!("compared", text);
         let html = crate::html_compared(&comparison(&[]), &a, &b);
         assert!(html.contains("<figure class=\"flame\" id=\"difference-cpu\">"));
+        assert!(html.contains("<figure class=\"chart\" id=\"rate-over-time\">"));
     }
 
     #[test]

@@ -96,7 +96,7 @@ pub fn curves(run: &Run) -> Vec<Block> {
 }
 
 /// Rate and p99 of several runs over the levels, a line for each run. A level that was visited
-/// several times has several positions.
+/// several times has several positions; one whose figures are not known is left out.
 pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
     let all: Vec<&Point> = runs.iter().flat_map(|(_, run)| &run.record.points).collect();
     let Some(varied) = all.first().map(|_| Varied::of(&all)) else { return Vec::new() };
@@ -104,7 +104,8 @@ pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
     let mut visits: Vec<Vec<Option<&Point>>> = Vec::new();
     for (nth, (_, run)) in runs.iter().enumerate() {
         for point in &run.record.points {
-            let Some(level) = varied.value(point) else { continue };
+            let known = Some(point).filter(|point| mark_of(run, point) != Mark::Broken);
+            let Some(level) = known.and_then(|point| varied.value(point)) else { continue };
             let from = x.partition_point(|known| *known < level);
             let to = x.partition_point(|known| *known <= level);
             let free = (from..to).find(|row| visits[*row][nth].is_none());
@@ -121,7 +122,10 @@ pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
     }
     let view = |pick: fn(&Point) -> Option<f64>| {
         let line = |(nth, (name, _)): (usize, &(String, _))| Series {
-            label: name.clone(),
+            label: with_reservation(
+                name,
+                visits.iter().filter_map(|row| Some((runs[nth].1, row[nth]?))),
+            ),
             y: visits.iter().map(|row| row[nth].and_then(pick)).collect(),
         };
         let series = runs.iter().enumerate().map(line).collect();
@@ -131,6 +135,15 @@ pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
     let rate = rate_chart(String::new(), varied, view(rate_of));
     let latency = latency_chart(varied, view(p99));
     vec![Block::Chart(rate), Block::Chart(Chart { title: "p99".to_string(), ..latency })]
+}
+
+/// The name of a run in a legend; with the sign of a reservation when one of its points has one.
+fn with_reservation<'a>(
+    name: &str,
+    mut points: impl Iterator<Item = (&'a Run, &'a Point)>,
+) -> String {
+    let is_any = points.any(|(run, point)| mark_of(run, point) == Mark::Caution);
+    if is_any { format!("{name} (~ with a reservation)") } else { name.to_string() }
 }
 
 fn rate_series(points: &[&Point]) -> Vec<Series> {

@@ -88,6 +88,9 @@ pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
 /// What is drawn of the seconds of a window.
 type Lines = fn(&[Second]) -> Vec<Series>;
 
+/// A count of a second; absent in older records.
+type Count = fn(&Second) -> Option<u64>;
+
 const LATENCY_NOTE: &str = "Of the requests completed in each second.";
 
 /// Whether there is throughput and latency; connections without requests have neither.
@@ -176,11 +179,11 @@ pub(super) fn rates(seconds: &[Second]) -> Vec<Series> {
 
 /// Responses of each class that there are any of.
 fn classes(seconds: &[Second]) -> Vec<Series> {
-    let class = |(label, pick): (&str, fn(&Second) -> Option<u64>)| {
+    let class = |(label, pick): (&str, Count)| {
         let is_any = seconds.iter().any(|second| pick(second).is_some_and(|count| count > 0));
         is_any.then(|| per_second(label, seconds, pick))
     };
-    let classes: [(&str, fn(&Second) -> Option<u64>); 4] = [
+    let classes: [(&str, Count); 4] = [
         ("2xx", |second| Some(second.status?[0])),
         ("3xx", |second| Some(second.status?[1])),
         ("4xx", |second| Some(second.status?[2])),
@@ -203,7 +206,7 @@ fn volumes(seconds: &[Second]) -> Vec<Series> {
 
 /// A count of each second as a rate. The last entry may be shorter than a second; dividing by its
 /// own length keeps it from looking like a drop.
-fn per_second(label: &str, seconds: &[Second], pick: fn(&Second) -> Option<u64>) -> Series {
+fn per_second(label: &str, seconds: &[Second], pick: Count) -> Series {
     let mut before_s = 0.0;
     let rate = |second: &Second| {
         let length_s = second.t_s - std::mem::replace(&mut before_s, second.t_s);
