@@ -35,7 +35,7 @@ fn the_cost_of_a_server_that_responds_with_errors_is_that_of_all_its_responses()
     let server = Server::start("target-sink", &HALF_FAILS);
     let (folder, url) = (Folder::new("size-errors"), server.url("/"));
     let file = folder.file("run.json");
-    let said = run(&["load", &url, "-c", "8", "-d", "1s", "--warmup", "300ms", "-o", &file]);
+    let said = run(&["load", &url, "-c", "8", "-d", "1s", "--warmup", "300ms", "-v", "-o", &file]);
     assert_eq!(said.code, 0, "{}", said.stderr);
     let record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let point = &record["points"][0];
