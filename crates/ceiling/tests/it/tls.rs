@@ -318,7 +318,7 @@ fn a_proxy_that_refuses_is_told_with_its_status_and_no_password_is_kept() {
             let _ = stream.read(&mut [0; 1024]);
         }
     });
-    unreachable(&[&url, "-x", &place], &["does not answer CONNECT", "-x"]);
+    unreachable(&[&url, "-x", &place], &["does not respond to CONNECT", "-x"]);
 }
 
 /// The command must refuse with exit code 2 and one line that has all of `words`.
