@@ -190,6 +190,7 @@ impl Ledger {
     pub fn good(&mut self, tick: &mut Tick, at_ns: u64, stamp: Stamp, response: Response) -> u64 {
         let streak = self.streak(stamp);
         let one = Streak { responses: 1, bytes: response.bytes, ..streak };
+        tick.codes.add(response.status, streak.is_measured);
         self.settle_as(tick, one, at_ns, response.status);
         streak.is_measured
     }
@@ -238,7 +239,6 @@ impl Ledger {
                 tick.service.record_n(at_ns.saturating_sub(stamp.sent_ns), responses);
             }
             tick.fate_ns = at_ns;
-            tick.codes.add(status, responses);
         }
         if let Some(counters) = self.land(tick, stamp.epoch, responses) {
             counters.completed += responses;

@@ -17,6 +17,14 @@ use model::run::{
 use model::series::Second;
 use model::standing::Standings;
 use model::tick::ErrorClass;
+use std::collections::BTreeMap;
+
+/// Responses by code, good ones with 200 among them.
+fn status_codes(gathered: &Gathered) -> BTreeMap<String, u64> {
+    let mut codes = gathered.codes.clone();
+    codes.complete(gathered.measured.status[0]);
+    count_codes(&codes)
+}
 
 /// The point of a visit at the level of the workers that send requests, before it is judged.
 pub(crate) fn make(
@@ -46,7 +54,7 @@ pub(crate) fn make(
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
         status: count_status(&gathered.measured),
-        status_codes: count_codes(&gathered.codes),
+        status_codes: status_codes(gathered),
         error_codes: count_codes(&gathered.error_codes),
         samples: samples::of(trial, &gathered.caught),
         mismatched: gathered.measured.mismatches.sum(),

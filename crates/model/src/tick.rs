@@ -175,6 +175,12 @@ impl StatusCodes {
         self.0.fill(0);
     }
 
+    /// Adds the good responses with status 200, which are all of class 2xx that were not added.
+    pub fn complete(&mut self, responses_2xx: u64) {
+        let others: u64 = self.0[..100].iter().sum();
+        self.add(200, responses_2xx.saturating_sub(others));
+    }
+
     /// Codes that came, with how often.
     pub fn counted(&self) -> impl Iterator<Item = (u16, u64)> {
         let codes = (FIRST_CODE..).zip(self.0);
@@ -399,7 +405,8 @@ pub struct Tick {
     /// Requests of the measured part, credited in the interval in which things happened. Failed
     /// connection attempts count here from the order to connect on.
     pub measured: Counters,
-    /// Responses to measured requests, by code.
+    /// Responses to measured requests, by code, but for good ones with 200: those are what is left
+    /// of `measured.status`.
     pub codes: StatusCodes,
     /// Those among them whose status made them failures: 400 and more, unless a check calls it
     /// good.

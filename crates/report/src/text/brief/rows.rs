@@ -291,9 +291,20 @@ fn wall(verdict: &Verdict) -> String {
     match verdict.evidence.first() {
         // Of a check there is nothing but what it found.
         Some(first) if first.field == "what was found" => format!("{text}: {}", first.value),
-        Some(first) => format!("{text}: {} {}", first.field, first.value),
+        Some(first) => format!("{text}: {}", paired(&first.field, &first.value)),
         None => text,
     }
+}
+
+/// What was looked at with what was seen, each part with its own.
+fn paired(field: &str, value: &str) -> String {
+    let (fields, values): (Vec<_>, Vec<_>) =
+        (field.split("; ").collect(), value.split("; ").collect());
+    if fields.len() != values.len() {
+        return format!("{field} {value}");
+    }
+    let pairs = fields.iter().zip(values).map(|(field, value)| format!("{field} {value}"));
+    pairs.collect::<Vec<_>>().join(", ")
 }
 
 /// The first command, or what else to do.
