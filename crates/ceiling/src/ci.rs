@@ -51,7 +51,7 @@ impl Ci {
         written
     }
 
-    /// The same for a command that measured nothing; its own failure is what is told.
+    /// The same for a command that measured nothing; its own failure is the result.
     pub fn write_failure(self, title: &str, why: &str) {
         let report = Report::of_failure(title, why);
         let _ = self.write(&report, &markdown::of_failure(&report));

@@ -104,8 +104,8 @@ fn measured(asked: &dyn Ask, words: &[String]) -> Result<(Run, Result<Code, Fail
     Ok((run, code))
 }
 
-/// Prints and writes a run. What can still be delivered is delivered; the first failure is told at
-/// the end.
+/// Prints and writes a run. What can still be delivered is delivered; the first failure is returned
+/// at the end.
 fn delivered(
     run: &Run,
     options: &Options,

@@ -1,16 +1,16 @@
-//! The first response of each kind of failure, kept so that a person can read it.
+//! The first response of each kind that a person may want to read: failures and redirects.
 //!
-//! For: statuses and checks that failed. One response of each kind per worker and level goes along
-//! with the tick under way.
-//! In: the bytes of responses that failed, and where responses began that arrived in pieces.
+//! For: statuses and checks that failed, and status 3xx. One response of each kind per worker and
+//! level goes along with the tick under way.
+//! In: the bytes of those responses, and where responses began that arrived in pieces.
 //! Out: entries of [`Tick::caught`], which has memory for them from the start.
-//! Never: bytes of good responses; a parse (the control plane does that).
+//! Never: bytes of any other response; a parse (the control plane does that).
 //!
 //! A response that arrives whole is taken at once. Of one that arrives in pieces the first are gone
-//! when its failure is known. So the next responses in pieces are followed, one connection at a
+//! when its status is known. So the next responses in pieces are followed, one connection at a
 //! time, until one of the kind that was missed comes whole.
 //!
-//! Hot: nothing here runs for good responses, but for one test of [`Samples::is_following`] when a
+//! Hot: nothing here runs for other responses, but for one test of [`Samples::is_following`] when a
 //! response is in pieces.
 
 use crate::driver::SlotId;
@@ -117,6 +117,8 @@ impl Samples {
             self.is_following = true;
             return;
         }
+        // Whatever else was missed is followed when it is missed again.
+        self.is_following = false;
         self.caught.push(kind);
         tick.caught.push(caught);
     }
@@ -165,6 +167,7 @@ mod tests {
         samples.catch(&mut tick, ((3, 0), 30), failed(length), b"busy");
         let kept: Vec<_> = tick.caught.iter().map(|caught| caught.bytes()).collect();
         assert_eq!(kept, [[HEAD, b"busy"].concat()]);
+        assert!(!samples.is_following(), "nothing is missed any more");
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub struct Checkup {
     pub length_s: f64,
     /// Whether no check says that it is not.
     pub fit: bool,
-    /// In the order they are told.
+    /// In the order in which they are printed.
     pub checks: Vec<Checked>,
 }
 

@@ -45,7 +45,7 @@ impl Targets {
         Ok(targets)
     }
 
-    /// No list: a plan that starts nothing needs none, and any other is told why there is none.
+    /// No list: a plan that starts nothing needs none, and any other gets the reason as an error.
     pub fn absent(why: String) -> Self {
         Self { absent: Some(why), ..Self::default() }
     }

@@ -48,7 +48,7 @@ pub enum ProtocolError {
     /// The connection ended inside a response.
     #[error("the connection ended inside a response")]
     Truncated,
-    /// Bytes came that response no request.
-    #[error("bytes arrived that response no request")]
+    /// Bytes came while no request was in flight.
+    #[error("bytes arrived while no request was in flight")]
     Unsolicited,
 }

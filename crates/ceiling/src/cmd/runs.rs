@@ -142,7 +142,7 @@ fn item(entry: &Entry) -> Item {
         return item;
     }
     let unreadable = |why: String| {
-        // The path is that of the entry, which stands beside.
+        // Errors name the path; the entry has it.
         let prefix = format!("{}: ", document.display());
         Some(why.strip_prefix(&prefix).unwrap_or(&why).to_string())
     };

@@ -27,7 +27,7 @@ pub struct Report {
     pub class: String,
     /// When it began, RFC 3339; absent when it did not.
     pub started_at: Option<String>,
-    /// In the order they are told.
+    /// In the order in which they are printed.
     pub cases: Vec<Case>,
 }
 

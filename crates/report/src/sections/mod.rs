@@ -208,7 +208,7 @@ mod tests {
             ),
             (
                 fixtures::target_lost(),
-                "THE TARGET STOPPED ANSWERING before the first of 8 levels was measured.",
+                "THE TARGET STOPPED RESPONDING before the first of 8 levels was measured.",
             ),
         ];
         for (run, sentence) in said {

@@ -233,7 +233,7 @@ pub(crate) fn outcome_banner(run: &Run) -> Option<Banner> {
     let what = match record.outcome {
         Outcome::Complete => return None,
         Outcome::Interrupted => "INTERRUPTED",
-        Outcome::TargetLost => "THE TARGET STOPPED ANSWERING",
+        Outcome::TargetLost => "THE TARGET STOPPED RESPONDING",
     };
     let levels = record.trial.levels.len();
     let is_search = record.trial.question == Question::Find;
