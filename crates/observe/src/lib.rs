@@ -78,6 +78,8 @@ pub struct ThreadShare {
     pub run: f64,
     /// Runnable and waiting for a CPU.
     pub wait: f64,
+    /// Time slices that it ran, per second; zero where the kernel does not count them.
+    pub slices_s: f64,
 }
 
 impl ThreadShare {
@@ -421,13 +423,15 @@ fn thread_shares(pair: &Pair<'_, Vec<ThreadTimes>>) -> Vec<ThreadShare> {
     let share = |last: &ThreadTimes| {
         let first = pair.first.iter().find(|first| (first.pid, first.tid) == (last.pid, last.tid));
         // A thread that was not there before began at zero inside the window.
-        let (run_ns, wait_ns) = first.map_or((0, 0), |first| (first.run_ns, first.wait_ns));
+        let (run_ns, wait_ns, slices) =
+            first.map_or((0, 0, 0), |first| (first.run_ns, first.wait_ns, first.slices));
         ThreadShare {
             pid: last.pid,
             tid: last.tid,
             name: last.name.clone(),
             run: last.run_ns.saturating_sub(run_ns) as f64 / passed_ns,
             wait: last.wait_ns.saturating_sub(wait_ns) as f64 / passed_ns,
+            slices_s: last.slices.saturating_sub(slices) as f64 / pair.seconds,
         }
     };
     pair.last.iter().map(share).collect()
