@@ -156,6 +156,7 @@ fn seconds(rate: f64, summary: &Summary, duration_s: f64) -> Vec<Second> {
                 p50_ns: shaken(summary.p50, factor),
                 p99_ns: shaken(summary.p99, factor * factor),
                 status: Some([(rate * factor * (end_s - second as f64)) as u64, 0, 0, 0]),
+                status_codes: None,
                 bytes_received: Some((rate * factor * 132.0) as u64),
                 bytes_sent: Some((rate * factor * 61.0) as u64),
             }
