@@ -24,7 +24,7 @@ pub(crate) fn what_would_tell(case: &Case<'_>) -> Vec<String> {
         next.push("give the generator more CPUs: --cpus LIST, -t N".to_string());
     }
     if next.is_empty() {
-        next.push("profile what the server waits for; its CPUs have slack".to_string());
+        next.push(profile_the_server(case));
     }
     next
 }
@@ -45,6 +45,16 @@ pub(crate) fn ramp_command(case: &Case<'_>) -> String {
     let connections = u64::from(case.point.load.connections);
     let (first, last) = ((connections / 4).max(1), connections * 8);
     format!("ceiling ramp {} -c {first}..{last}", case.trial.url)
+}
+
+/// Its CPUs have slack, so a profile says what it waits for.
+fn profile_the_server(case: &Case<'_>) -> String {
+    if case.point.is_churn() || case.point.events.is_some() {
+        return "profile what the server waits for; its CPUs have slack".to_string();
+    }
+    let load = &case.point.load;
+    let rate = load.rate.map(|rate| format!(" -R {rate:.0}")).unwrap_or_default();
+    format!("ceiling load {} -c {}{rate} --profile auto", case.trial.url, load.connections)
 }
 
 fn watch_the_server(case: &Case<'_>) -> String {

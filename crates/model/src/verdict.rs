@@ -133,12 +133,17 @@ pub struct Evidence {
     pub host: String,
     /// Where it was read, for example `cgroup cpu.stat`.
     pub source: String,
-    /// Which figure.
+    /// Which figure; [`Evidence::FINDING`] for a sentence of a gate.
     pub field: String,
     /// Its value with unit, as shown.
     pub value: String,
     /// The rule it satisfies.
     pub rule: String,
+}
+
+impl Evidence {
+    /// The field of what a gate found: its value is a sentence and needs no name.
+    pub const FINDING: &str = "the finding";
 }
 
 /// Whether a rate is the most there is or the most that was tried.

@@ -12,7 +12,7 @@ use super::{Family, Seen, Test};
 use crate::case::Case;
 use crate::gates::{self, GATES};
 use model::standing::Figure;
-use model::verdict::Gate;
+use model::verdict::{Evidence, Gate};
 use model::wall::WallId;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -36,7 +36,7 @@ pub(super) fn broken(case: &Case<'_>, wall: WallId) -> Option<Seen> {
 fn evidence<'a>(broken: impl Iterator<Item = &'a Gate>) -> Option<Seen> {
     let add = |seen: Seen, gate: &Gate| {
         let (source, rule) = (format!("gate {}", gate.id), format!("holds: {}", gate.bound));
-        let (family, field) = (Family::HardCounter, "the finding");
+        let (family, field) = (Family::HardCounter, Evidence::FINDING);
         seen.with(family, "client", &source, field, gate.why.clone(), &rule)
     };
     let seen = broken.fold(Seen::default(), add);

@@ -11,6 +11,8 @@ const RANK_OF_SPARE: u8 = 6;
 
 /// A column of words is never made narrower than this; numbers are never cut.
 const WORDS_MIN: usize = 12;
+/// Words up to this length are not cut where there is room.
+const WORD_MAX: usize = 24;
 
 /// Lines one cell may take.
 const CELL_LINES_MAX: usize = 8;
@@ -125,17 +127,26 @@ fn laid_out(table: &Table, shown: &[usize], gap: usize) -> Option<Layout> {
     let room = (WIDTH - MARGIN).checked_sub(shown.len().saturating_sub(1) * gap)?;
     (least.iter().sum::<usize>() <= room).then(|| Layout {
         shown: shown.to_vec(),
-        widths: share(least, &natural, room),
+        widths: share(share(least, &whole_words(table, shown), room), &natural, room),
         gap,
     })
 }
 
+/// The longest word of each column: a URL is one, and is not cut where there is room.
+fn whole_words(table: &Table, shown: &[usize]) -> Vec<usize> {
+    let longest = |index: &usize| {
+        let cells = table.rows.iter().map(|row| longest_word(&row.cells[*index]));
+        cells.filter(|word| *word <= WORD_MAX).max().unwrap_or(0)
+    };
+    shown.iter().map(longest).collect()
+}
+
 /// Gives spare room to the columns that would like more, narrowest first, so that only the
 /// longest texts are wrapped.
-fn share(mut widths: Vec<usize>, natural: &[usize], room: usize) -> Vec<usize> {
+fn share(mut widths: Vec<usize>, wanted: &[usize], room: usize) -> Vec<usize> {
     let mut spare = room.saturating_sub(widths.iter().sum());
     while spare > 0 {
-        let wanting = (0..widths.len()).filter(|index| widths[*index] < natural[*index]);
+        let wanting = (0..widths.len()).filter(|index| widths[*index] < wanted[*index]);
         let Some(index) = wanting.min_by_key(|index| widths[*index]) else { break };
         widths[index] += 1;
         spare -= 1;

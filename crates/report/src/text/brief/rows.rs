@@ -17,7 +17,7 @@ use model::run::{Point, RequestInfo, Run};
 use model::sample::ResponseSample;
 use model::standing::{Figure, Standing};
 use model::units::{show_bytes, show_count, show_ns};
-use model::verdict::{Named, Verdict};
+use model::verdict::{Evidence, Named, Verdict};
 
 /// The percentiles that are always there.
 pub(super) const PERCENTILES: [(&str, Figure); 5] = [
@@ -289,8 +289,7 @@ fn wall(verdict: &Verdict) -> String {
         }
     };
     match verdict.evidence.first() {
-        // Of a check there is nothing but what it found.
-        Some(first) if first.field == "what was found" => format!("{text}: {}", first.value),
+        Some(first) if first.field == Evidence::FINDING => format!("{text}: {}", first.value),
         Some(first) => format!("{text}: {}", paired(&first.field, &first.value)),
         None => text,
     }
