@@ -200,7 +200,7 @@ const inspectPaper = () => {
   const wide = [...document.querySelectorAll("canvas, table, figure.flame > svg")];
   return {
     live: live.filter(isShown).map((element) => element.className || element.tagName),
-    cut: wide.filter(isShown).filter(isCut).length,
+    cut: wide.filter(isShown).filter(isCut).map((one) => one.closest("section").id),
     paper: getComputedStyle(root).getPropertyValue("--paper").trim(),
   };
 };
@@ -273,7 +273,7 @@ const check = async (browser, file, pictures) => {
   await tab.settle();
   const paper = await tab.evaluate(`(${inspectPaper})()`);
   if (paper.live.length > 0) faults.push(`print: has ${[...new Set(paper.live)].join(", ")}`);
-  if (paper.cut > 0) faults.push(`print: ${paper.cut} charts or tables are cut`);
+  if (paper.cut.length > 0) faults.push(`print: something is cut in ${paper.cut.join(", ")}`);
   if (paper.paper !== "#ffffff") faults.push(`print: paper is ${paper.paper}`);
   if (pictures) {
     await picture("print");
