@@ -190,6 +190,11 @@ fn table_row(table: &Table, row: &Row) -> String {
     let mut markup = format!("<tr{class}>");
     for (index, (column, cell)) in table.columns.iter().zip(&row.cells).enumerate() {
         let cell = escape(cell);
+        // Two bounds may stand below each other.
+        let cell = match column.align {
+            Align::Right => cell.replace("..", "..<wbr>"),
+            Align::Left => cell,
+        };
         let class = class_of_cell(column.align, &row.cells[index]);
         let (element, scope) = if index == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
         let before = if index == 0 { symbol.as_str() } else { "" };
