@@ -26,7 +26,7 @@ FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: build-ranch build-nginx ranch
-.PHONY: behaviours noise outputs test-bench
+.PHONY: behaviours noise outputs picture test-bench
 .PHONY: walls walls-fit spectrum services bench-bare bench-database bench-size bench-steering
 .PHONY: bench-guard dist deny test-dist
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
@@ -157,6 +157,9 @@ behaviours: build ## what ceiling, wrk, oha and h2load say of 20 servers: ONLY=a
 
 outputs: build ## docs/output.md: what is printed of four servers, beside wrk and oha
 	./scripts/outputs
+
+picture: build ## docs/pictures/report.png: the page of a ramp of the Fiber server
+	./scripts/picture
 
 noise: build ## load, ramp and find on a host that others use: RUNS=40 ONLY=load,find NOISE=0
 	node bench/noise.mjs

@@ -8,6 +8,7 @@ use model::comparison::{
 };
 use model::profile::{MergedProfile, ProfileKind, Waiter};
 use model::run::{Outcome, Point, Record};
+use model::standing::{Figure, Standing};
 use model::wall::Side;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,14 +54,9 @@ fn warnings(a: &Record, b: &Record, points: &[PointPair]) -> Vec<String> {
             warnings.push(format!("the wall of {name} is not the server but {wall}"));
         }
     }
+    warnings.extend(unknown("A", points, |pair| pair.a.as_ref()));
+    warnings.extend(unknown("B", points, |pair| pair.b.as_ref()));
     for pair in points {
-        for (name, side) in [("A", &pair.a), ("B", &pair.b)] {
-            let Some(side) = side.as_ref().filter(|side| !side.broken_gates.is_empty()) else {
-                continue;
-            };
-            let gates = side.broken_gates.join(", ");
-            warnings.push(format!("{name} at {} is not valid: {gates}", pair.load));
-        }
         if let (Some(a), Some(b)) = (&pair.a, &pair.b)
             && a.profiled != b.profiled
         {
@@ -78,6 +74,22 @@ fn warnings(a: &Record, b: &Record, points: &[PointPair]) -> Vec<String> {
         warnings.push("no load was visited in both".to_string());
     }
     warnings
+}
+
+/// Loads at which the rate of a side is not known, with the reason at the first of them.
+fn unknown(
+    name: &str,
+    points: &[PointPair],
+    side: fn(&PointPair) -> Option<&PointSide>,
+) -> Option<String> {
+    let why = |pair| Some((pair, side(pair)?.rate_unknown.as_ref()?));
+    let all: Vec<(&PointPair, &String)> = points.iter().filter_map(why).collect();
+    let (first, why) = all.first()?;
+    let loads = match all.len() {
+        1 => first.load.clone(),
+        more => format!("{more} of {} loads", points.len()),
+    };
+    Some(format!("the rate of {name} is not known at {loads}: {why}"))
 }
 
 /// Points of equal load. Of several visits the last counts, which is the steady one.
@@ -124,17 +136,25 @@ fn side(run: &Record, at: usize) -> PointSide {
     let rates = steady::independent_rates_of(point);
     let same = load(point);
     let broken = point.gates.iter().filter(|gate| gate.ok == Some(false));
+    let struck = [Figure::P50, Figure::P99].into_iter().filter(|figure| {
+        matches!(
+            point.standing.of(*figure),
+            Standing::Bounded { high: Some(_), .. } | Standing::NotKnown { .. }
+        )
+    });
     PointSide {
         point: at,
         visits: run.points.iter().filter(|other| load(other) == same).count(),
         rate,
-        rate_interval: stats::mean_interval(&rates),
+        rate_interval: stats::rate_interval(&rates),
         p50_ns: point.latency_ns.p50,
         p99_ns: point.latency_ns.p99,
         client_us_per_request: point.cpu.client_us_per_request,
         server_us_per_request: point.cpu.server_us_per_request,
         wall: point.verdict.wall.word().to_string(),
         broken_gates: broken.map(|gate| gate.id.to_string()).collect(),
+        rate_unknown: point.standing.of(Figure::Rate).reason_unknown(),
+        struck: struck.map(|figure| figure.name().to_string()).collect(),
         profiled: point.profiled,
     }
 }
@@ -142,7 +162,12 @@ fn side(run: &Record, at: usize) -> PointSide {
 fn ratios((a, b): (&PointSide, &PointSide)) -> Ratios {
     let over = |a: f64, b: f64| (a > 0.0).then(|| b / a);
     let of = |a: Option<f64>, b: Option<f64>| a.zip(b).and_then(|(a, b)| over(a, b));
-    let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    let ns = |side: &PointSide, figure: Figure, ns: Option<u64>| {
+        let is_one = !side.struck.iter().any(|name| name == figure.name());
+        ns.filter(|_| is_one).map(|ns| ns as f64)
+    };
+    let p50 = |side: &PointSide| ns(side, Figure::P50, side.p50_ns);
+    let p99 = |side: &PointSide| ns(side, Figure::P99, side.p99_ns);
     let rate = over(a.rate, b.rate);
     // Half widths as parts of the rates; independent of each other.
     let part = |side: &PointSide| {
@@ -153,8 +178,8 @@ fn ratios((a, b): (&PointSide, &PointSide)) -> Ratios {
     Ratios {
         rate,
         rate_spread: spread,
-        p50: of(ns(a.p50_ns), ns(b.p50_ns)),
-        p99: of(ns(a.p99_ns), ns(b.p99_ns)),
+        p50: of(p50(a), p50(b)),
+        p99: of(p99(a), p99(b)),
         client_us: of(a.client_us_per_request, b.client_us_per_request),
         server_us: of(a.server_us_per_request, b.server_us_per_request),
     }
@@ -360,12 +385,17 @@ mod tests {
             server_us_per_request: Some(5.0),
             wall: "none".to_string(),
             broken_gates: Vec::new(),
+            rate_unknown: None,
+            struck: Vec::new(),
             profiled: false,
         };
         let found = ratios((&side(100.0, 3.0), &side(200.0, 8.0)));
         assert_eq!((found.rate, found.p50, found.p99), (Some(2.0), Some(1.0), None));
         assert!((found.rate_spread.unwrap() - 0.1).abs() < 1e-9, "{found:?}");
         assert_eq!(ratios((&side(0.0, 0.0), &side(1.0, 0.0))).rate, None);
+        let struck = PointSide { struck: vec!["p50".to_string()], ..side(200.0, 8.0) };
+        let found = ratios((&side(100.0, 3.0), &struck));
+        assert_eq!((found.rate, found.p50), (Some(2.0), None), "a percentile with bounds");
     }
 
     #[test]

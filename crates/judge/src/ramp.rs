@@ -89,7 +89,7 @@ pub fn ceiling(visits: &[&Point], kind: CeilingKind) -> Option<Ceiling> {
     let inside = |point: &Point| {
         let rate = point.headline_rate();
         let batches = steady::independent_rates_of(point);
-        let (low, high) = stats::mean_interval(&batches)?;
+        let (low, high) = stats::rate_interval(&batches)?;
         Some((low.min(rate), high.max(rate), IntervalKind::WithinRun))
     };
     let interval = match visits {

@@ -91,7 +91,7 @@ fn noise(point: &Point, verdict: &Verdict) -> Option<f64> {
         return (ceiling.rate > 0.0).then(|| (high - low) / 2.0 / ceiling.rate);
     }
     let rates = steady::independent_rates_of(point);
-    let (low, high) = stats::mean_interval(&rates)?;
+    let (low, high) = stats::rate_interval(&rates)?;
     (point.rate > 0.0).then(|| (high - low) / 2.0 / point.rate)
 }
 

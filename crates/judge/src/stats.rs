@@ -59,6 +59,12 @@ pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean - half, mean + half))
 }
 
+/// The same of rates, which are never below 0.
+pub fn rate_interval(rates: &[f64]) -> Option<(f64, f64)> {
+    let (low, high) = mean_interval(rates)?;
+    Some((low.max(0.0), high))
+}
+
 /// The two-sided 95 % point of Student's t with this many degrees of freedom.
 pub(crate) fn student_95(freedom: usize) -> f64 {
     const TABLE: [f64; 30] = [
@@ -141,6 +147,7 @@ mod tests {
         // t(7) = 2.365, s = 2.138, n = 8.
         assert!((high - low - 2.0 * 2.365 * 2.138 / 8f64.sqrt()).abs() < 0.002);
         assert_eq!(mean_interval(&values[..2]), None);
+        assert_eq!(rate_interval(&[0.0, 0.0, 9.0]).map(|(low, _)| low), Some(0.0));
         assert!((student_95(40) - 2.021).abs() < 0.05 && (student_95(1000) - 1.962).abs() < 0.01);
     }
 

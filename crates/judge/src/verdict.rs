@@ -226,8 +226,11 @@ fn shape_evidence(points: &[&Point], shape: &Trend) -> RampSays {
         Trend::Flat { knee, .. } => (points[*knee], points[points.len() - 1]),
         _ => (points[points.len() - 2], points[points.len() - 1]),
     };
-    let growth = (to.rate / from.rate.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
-    let value = format!("{growth:+.1} % from {} to {}", load_of(from), load_phrase(to));
+    let change = match from.rate > 0.0 {
+        true => format!("{:+.1} %", (to.rate / from.rate - 1.0) * 100.0),
+        false => format!("0/s to {}/s", model::units::show_count(to.rate)),
+    };
+    let value = format!("{change} from {} to {}", load_of(from), load_phrase(to));
     let is_rising = *shape == Trend::Rising;
     let rule = match is_rising {
         true => "still rising: no wall yet",

@@ -62,8 +62,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
          were requested; their sum is requests.arrived. failed: requests that failed in it. p50_ns \
          and p99_ns: of requests sent in the window that were completed in that second. status: \
          complete responses that arrived in it by class, 2xx, 3xx, 4xx, 5xx; bytes_received: their \
-         bytes; bytes_sent: those of the requests sent in it; null in older records. Of \
-         subscribers: completed counts events.",
+         bytes; status_codes: those of them to requests of the window, by code; bytes_sent: bytes \
+         of the requests sent in it; null in older records. Of subscribers: completed counts \
+         events.",
     ),
     (
         "points[].per_100ms",

@@ -2,6 +2,7 @@
 
 use model::fanout::{EventCounts, Subscription};
 use model::histogram::Histogram;
+use model::run::count_codes;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::series::{Second, Spread};
 use model::tick::{
@@ -141,6 +142,10 @@ struct SecondSum {
     completed: u64,
     failed: u64,
     status: [u64; 4],
+    /// Those to requests of the window, but for good ones with 200.
+    codes: StatusCodes,
+    /// All of those of class 2xx.
+    measured_2xx: u64,
     bytes_received: u64,
     bytes_sent: u64,
     latency: Histogram,
@@ -329,6 +334,8 @@ impl Gathered {
             sum.bytes_received += counters.bytes_received;
             sum.bytes_sent += counters.bytes_sent;
         }
+        sum.codes.merge(&tick.codes);
+        sum.measured_2xx += tick.measured.status[0];
         sum.latency.merge(&tick.latency);
     }
 
@@ -398,6 +405,8 @@ impl SecondSum {
     fn finish(&self, t_s: f64) -> Second {
         let summary = self.latency.summary(0);
         let (p50_ns, p99_ns) = (summary.p50, summary.p99);
+        let mut codes = self.codes.clone();
+        codes.complete(self.measured_2xx);
         Second {
             t_s,
             completed: self.completed,
@@ -406,6 +415,7 @@ impl SecondSum {
             p50_ns,
             p99_ns,
             status: Some(self.status),
+            status_codes: Some(count_codes(&codes)),
             bytes_received: Some(self.bytes_received),
             bytes_sent: Some(self.bytes_sent),
         }
@@ -426,6 +436,8 @@ mod tests {
         tick.end_ns = begin_ns + TENTH_NS;
         tick.measured.completed = completed;
         tick.measured.status = [completed, 0, 0, 1];
+        tick.codes.add(204, completed / 4);
+        tick.codes.add(503, 1);
         tick.measured.bytes_received = completed * 100;
         tick.unmeasured.bytes_sent = 7;
         tick.latency.record_n(1_000_000 * (1 + begin_ns / 1_000_000_000), completed);
@@ -445,6 +457,9 @@ mod tests {
         for (index, second) in series.iter().enumerate() {
             assert_eq!(second.completed, 1000, "second {index}");
             assert_eq!(second.status, Some([1000, 0, 0, 10]), "second {index}");
+            let codes = [("200", 750), ("204", 250), ("503", 10)];
+            let codes = codes.map(|(code, count)| (code.to_string(), count)).into();
+            assert_eq!(second.status_codes, Some(codes), "second {index}");
             let bytes = (second.bytes_received, second.bytes_sent);
             assert_eq!(bytes, (Some(100_000), Some(70)), "second {index}");
             let p50_ns = second.p50_ns.unwrap();

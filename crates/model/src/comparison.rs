@@ -73,6 +73,11 @@ pub struct PointSide {
     pub wall: String,
     /// Ids of gates that are broken.
     pub broken_gates: Vec<String>,
+    /// Why the rate is not known; absent when it is.
+    pub rate_unknown: Option<String>,
+    /// Names of percentiles that are not a single value, because of a broken gate; they are in no
+    /// ratio.
+    pub struck: Vec<String>,
     /// Whether the server was profiled during the visit.
     pub profiled: bool,
 }

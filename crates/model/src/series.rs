@@ -1,6 +1,7 @@
 //! How a figure is spread: over seconds, and over those who had a part of it.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One second of a point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +23,10 @@ pub struct Second {
     /// records.
     #[serde(default)]
     pub status: Option<[u64; 4]>,
+    /// Responses to requests of the window that arrived in it, by status code; absent in older
+    /// records.
+    #[serde(default)]
+    pub status_codes: Option<BTreeMap<String, u64>>,
     /// Bytes of the complete responses that arrived in it; absent in older records.
     #[serde(default)]
     pub bytes_received: Option<u64>,

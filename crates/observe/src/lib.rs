@@ -422,19 +422,24 @@ fn thread_shares(pair: &Pair<'_, Vec<ThreadTimes>>) -> Vec<ThreadShare> {
     let passed_ns = pair.seconds * 1e9;
     let share = |last: &ThreadTimes| {
         let first = pair.first.iter().find(|first| (first.pid, first.tid) == (last.pid, last.tid));
-        // A thread that was not there before began at zero inside the window.
+        // A thread that was not there before began at zero inside the window. One that used more
+        // time than there was is older, and a reading missed it: when it ran is not known.
+        let is_older = (last.run_ns + last.wait_ns) as f64 > 1.1 * passed_ns;
+        if first.is_none() && is_older {
+            return None;
+        }
         let (run_ns, wait_ns, slices) =
             first.map_or((0, 0, 0), |first| (first.run_ns, first.wait_ns, first.slices));
-        ThreadShare {
+        Some(ThreadShare {
             pid: last.pid,
             tid: last.tid,
             name: last.name.clone(),
             run: last.run_ns.saturating_sub(run_ns) as f64 / passed_ns,
             wait: last.wait_ns.saturating_sub(wait_ns) as f64 / passed_ns,
             slices_s: last.slices.saturating_sub(slices) as f64 / pair.seconds,
-        }
+        })
     };
-    pair.last.iter().map(share).collect()
+    pair.last.iter().filter_map(share).collect()
 }
 
 fn quota_shares(pair: &Pair<'_, Vec<QuotaUse>>) -> Vec<QuotaShare> {
@@ -540,12 +545,19 @@ mod tests {
         let thread = |tid, run_ns| ThreadTimes { tid, run_ns, ..ThreadTimes::default() };
         let readings = [
             at(1, Data::ServerThreads(vec![thread(1, 5 * SECOND)])),
-            at(3, Data::ServerThreads(vec![thread(1, 6 * SECOND), thread(2, SECOND)])),
+            at(
+                3,
+                Data::ServerThreads(vec![
+                    thread(1, 6 * SECOND),
+                    thread(2, SECOND),
+                    thread(3, 5 * SECOND),
+                ]),
+            ),
         ];
         let observed = Observed::of(readings, 1);
         let shares: Vec<_> =
             observed.server_threads.iter().flatten().map(|thread| thread.run).collect();
-        assert_eq!(shares, [0.5, 0.5]);
+        assert_eq!(shares, [0.5, 0.5], "the third cannot have run 5 s in 2 s");
         assert_eq!(observed.server_cpus(), Some(1.0));
     }
 

@@ -5,9 +5,13 @@ const ceilingCharts = (() => {
   // Besides its colour each line has its own dashes, for print and for eyes that tell colours
   // apart less well.
   const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2], [12, 5], [6, 2, 1, 2]];
+  // Each state of a CPU keeps its colour, whichever others are drawn.
+  const STATES = ["usr", "sys", "softirq", "irq", "steal", "iowait", "idle"];
   const HEIGHT = 260;
   const HEIGHT_ON_A_PHONE = 220;
   const PHONE_WIDTH = 480;
+  // With more windows than these a chart takes the width of the page.
+  const BANDS_SIDE_BY_SIDE = 6;
 
   const style = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -67,7 +71,7 @@ const ceilingCharts = (() => {
     return kept;
   };
 
-  const scaleOf = (axis, isX, isStacked, limits) => {
+  const scaleOf = (axis, isX, isStacked, { limits, x: [first] }) => {
     if (axis.scale === "log") {
       const room = isX ? 1.06 : 1.25;
       return {
@@ -79,7 +83,11 @@ const ceilingCharts = (() => {
       };
     }
     if (isX) {
-      return { range: (_plot, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) };
+      // Time begins at zero, unless a part of it is looked at.
+      const begin = (low) => (axis.unit === "seconds" && low === first ? Math.min(0, low) : low);
+      return {
+        range: (_plot, low, high) => (low === high ? [low - 1, high + 1] : [begin(low), high]),
+      };
     }
     if (isStacked) return { range: () => [0, 100] };
     // A thread is full at one CPU: an idle one must not fill the chart.
@@ -162,10 +170,11 @@ const ceilingCharts = (() => {
       ctx.globalAlpha = 1;
       ctx.fillRect(left, bbox.top - 5 * ratio, right - left, 4 * ratio);
       const sign = { broken: "! ", caution: "~ ", none: "" }[band.mark];
-      const name = sign + band.label.replace(/ connections?/, "");
-      if (ctx.measureText(name).width <= right - left) {
-        ctx.fillText(name, (left + right) / 2, bbox.top - 6 * ratio);
-      }
+      const short = band.label.replace(/ connections?/, "").replace(/, visit /, "#");
+      // The colour says the same as the sign.
+      const fits = (name) => ctx.measureText(name).width <= right - left;
+      const name = [sign + short, short].find(fits);
+      if (name) ctx.fillText(name, (left + right) / 2, bbox.top - 6 * ratio);
       // Over a stack a shade would change its colours; edges are enough.
       ctx.globalAlpha = isStacked ? 0.5 : 0.09;
       const widths = isStacked ? [[left, ratio], [right, ratio]] : [[left, right - left]];
@@ -202,6 +211,18 @@ const ceilingCharts = (() => {
     ctx.restore();
   };
 
+  // An empty chart says that it is meant to be.
+  const drawAbsence = (plot, view, colours) => {
+    if (view.series.some((series) => series.y.some((value) => value != null))) return;
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.fillStyle = colours.text;
+    ctx.font = `${13 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textAlign = "center";
+    ctx.fillText("no values", bbox.left + bbox.width / 2, bbox.top + bbox.height / 2);
+    ctx.restore();
+  };
+
   // --- Data ---------------------------------------------------------------------------------
 
   // Areas are drawn from the whole down to the first, each over the one before.
@@ -233,7 +254,8 @@ const ceilingCharts = (() => {
           (row == null ? "" : ceilingFormat.value(chart.y.unit, series.y[row])),
       };
       if (chart.shape === "stacked") {
-        const colour = colours.states[index % colours.states.length];
+        const known = STATES.indexOf(series.label);
+        const colour = colours.states[known < 0 ? index % colours.states.length : known];
         return { ...shared, stroke: colour, fill: colour, width: 0, points: { show: false } };
       }
       return {
@@ -277,8 +299,8 @@ const ceilingCharts = (() => {
     padding: [view.bands.length ? 22 : 12, 14, 0, 0],
     series: seriesOf(chart, view, colours),
     scales: {
-      x: { time: false, ...scaleOf(chart.x, true, false, []) },
-      y: scaleOf(chart.y, false, chart.shape === "stacked", view.limits),
+      x: { time: false, ...scaleOf(chart.x, true, false, view) },
+      y: scaleOf(chart.y, false, chart.shape === "stacked", view),
     },
     axes: [axisOf(chart.x, true, view, colours), axisOf(chart.y, false, view, colours)],
     cursor: {
@@ -296,7 +318,9 @@ const ceilingCharts = (() => {
         (plot) => drawLimits(plot, view, colours),
         (plot) => drawBands(plot, view, colours, chart.shape === "stacked"),
         (plot) => drawMarks(plot, view, colours),
+        (plot) => drawAbsence(plot, view, colours),
       ],
+      setLegend: [(plot) => plot.root.classList.toggle("idle", plot.legend.idx == null)],
       setSeries: [(plot, at, change) => restack(plot, chart, view, at, change)],
     },
   });
@@ -400,12 +424,14 @@ const ceilingCharts = (() => {
 
     state.draw = () => {
       const colours = theme();
+      figure.classList.toggle("wide", view().bands.length > BANDS_SIDE_BY_SIDE);
       const width = Math.max(plotHolder.clientWidth, 200);
       state.plot?.destroy();
       const isShown = view().series.map(() => true);
       const data = dataOf(chart, view(), isShown);
       state.plot = new uPlot(optionsOf(chart, view(), width, colours), data, plotHolder);
       openLegend(state.plot);
+      state.plot.root.classList.add("idle");
       figure.classList.toggle("broken", view().mark === "broken");
       figure.classList.toggle("caution", view().mark === "caution");
       note.textContent = markNote(view());

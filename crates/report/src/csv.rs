@@ -68,6 +68,7 @@ pub fn columns() -> Vec<Column> {
     columns.extend(cost());
     columns.extend(judgement());
     columns.extend(events());
+    columns.extend(traffic());
     columns
 }
 
@@ -290,6 +291,23 @@ fn events() -> Vec<Column> {
     let of = "staleness: from when an event came about to its arrival";
     columns.extend(distribution("staleness", of, |p| p.events.as_ref()?.staleness_ns.as_ref()));
     columns
+}
+
+fn traffic() -> Vec<Column> {
+    let per_second = |bytes: u64, p: &Point| finite(bytes as f64 / p.load.duration_s);
+    let codes = "complete responses by status code: 200:96 500:4";
+    vec![
+        of_point("status_codes", codes, |p| {
+            let code = |(code, count): (&String, &u64)| format!("{code}:{count}");
+            Some(p.status_codes.iter().map(code).collect::<Vec<_>>().join(" "))
+        }),
+        of_point("bytes_sent_rate", "bytes_sent per second of the window", move |p| {
+            per_second(p.bytes.sent, p)
+        }),
+        of_point("bytes_received_rate", "bytes_received per second of the window", move |p| {
+            per_second(p.bytes.received, p)
+        }),
+    ]
 }
 
 fn judgement() -> Vec<Column> {

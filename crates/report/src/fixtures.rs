@@ -29,6 +29,7 @@ use model::load::{
 };
 use model::metric::{Declaration, Unit as Of};
 use model::objective::{BoundUnit, Expectation, Objective, ObjectiveStanding};
+use model::ramp_fit::Estimate;
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes, Value, Values,
 };
@@ -41,6 +42,7 @@ use model::search::{
     Answer, Ended, Purpose, SearchCheck, SearchConfig, SearchRecord, SearchTrial, Trust,
 };
 use model::series::{Second, Spread};
+use model::size::{Machines, Sizing, Step, Traffic, Wish};
 use model::tick::{ERROR_CLASSES, TargetTally};
 use model::tls::{self, KernelTls, KernelTlsInfo, Resumption, TlsInfo};
 use model::units::NS_PER_S;
@@ -140,6 +142,42 @@ fn distribution(mean_ns: f64, count: u64) -> Histogram {
     histogram
 }
 
+/// Client machines for ten times the rate of a ramp whose server was watched.
+pub(crate) fn sizing() -> Sizing {
+    let estimate = |value: f64| Estimate { value, low: 0.9 * value, high: 1.2 * value };
+    let step = |what: &str, arithmetic: &str| Step {
+        what: what.to_string(),
+        arithmetic: arithmetic.to_string(),
+    };
+    let machines = Machines { value: 1, low: 1, high: 2 };
+    Sizing {
+        wish: Wish { rate: 483e3, client_cpus: 4, link_bits_per_s: Some(1e10), headroom: 0.7 },
+        point: 3,
+        client_us_per_request: estimate(3.2),
+        server_us_per_request: Some(estimate(20.6)),
+        traffic: Traffic {
+            request_bytes: 151.0,
+            answer_bytes: 223.0,
+            request_packets: 1.0,
+            answer_packets: 1.0,
+        },
+        client_cpus: estimate(1.55),
+        machines_for_cpus: machines,
+        machines_for_link: Some(Machines { value: 1, low: 1, high: 1 }),
+        machines,
+        server_cpus: Some(estimate(9.95)),
+        server_full_at: Some(estimate(48.5e3)),
+        steps: vec![
+            step("client CPUs", "483k/s x 3.20 us = 1.55 [1.39, 1.86] CPUs"),
+            step("machines for CPU", "1.55 / (4 CPUs x 0.7) = 1 [1, 2]"),
+        ],
+        cautions: vec![
+            "the server of the run is full before the asked rate: fewer clients make it the wall"
+                .to_string(),
+        ],
+    }
+}
+
 /// Seconds of a window: a little noise that repeats, no randomness.
 fn seconds(rate: f64, summary: &Summary, duration_s: f64) -> Vec<Second> {
     let noise = [0.991, 1.004, 1.002, 0.997, 1.006, 0.999, 1.003, 0.996, 1.001, 1.001];
@@ -156,6 +194,7 @@ fn seconds(rate: f64, summary: &Summary, duration_s: f64) -> Vec<Second> {
                 p50_ns: shaken(summary.p50, factor),
                 p99_ns: shaken(summary.p99, factor * factor),
                 status: Some([(rate * factor * (end_s - second as f64)) as u64, 0, 0, 0]),
+                status_codes: None,
                 bytes_received: Some((rate * factor * 132.0) as u64),
                 bytes_sent: Some((rate * factor * 61.0) as u64),
             }

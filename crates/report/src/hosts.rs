@@ -2,7 +2,7 @@
 
 use model::run::{Point, Run};
 use model::units::NS_PER_S;
-use observe::{Observed, Raw, STATES, Shares};
+use observe::{Observed, Raw, STATES, Shares, mean_shares};
 
 /// A host, and what was observed there in the window of each point.
 pub(crate) struct Host<'a> {
@@ -49,41 +49,141 @@ pub(crate) fn since_origin_s(run: &Run, at_ns: u64) -> f64 {
     at_ns.saturating_sub(origin_ns(run)) as f64 / NS_PER_S as f64
 }
 
-/// Why the iowait of a host is not shown.
-pub(crate) const RING_NOTE: &str = "The generator waits in io_uring, and the kernel counts such a \
-    wait as I/O wait although no disk is involved: iowait is shown as idle. The readings keep it.";
-
-/// Whether a process that waits in io_uring is known on a host: the generator with the driver
-/// `uring`. The kernel sets `in_iowait` while a task waits for completions, disk or not.
-pub(crate) fn has_ring(run: &Run, whose: &str) -> bool {
-    whose != FAR && run.record.points.iter().any(|point| point.load.driver == "uring")
+/// What the iowait of a host is. The kernel sets `in_iowait` while a task waits in io_uring for
+/// completions, disk or not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Waits {
+    /// Time in which a disk was waited for, as far as is known.
+    ForDisks,
+    /// The generator waits in a ring.
+    OfGenerator,
+    /// More time than any disk was in use: most in the window of a point and the share of that
+    /// window in which the busiest disk was, percent.
+    WithoutDisks(f64, f64),
 }
 
-/// Shares by state, percent, in the order of `STATES`. Where waits in a ring are counted as
-/// iowait, it is absent and part of idle.
-pub(crate) fn as_shown(run: &Run, whose: &str, shares: Shares) -> [Option<f64>; STATES.len()] {
-    let [.., iowait, idle] = shares;
-    let mut shown = shares.map(Some);
-    if has_ring(run, whose) {
-        let [.., shown_iowait, shown_idle] = &mut shown;
-        (*shown_iowait, *shown_idle) = (None, Some(idle + iowait));
+/// Less iowait than this is not explained, percent.
+const IOWAIT_WORTH: f64 = 5.0;
+/// While a disk is waited for it is in use. Its time in use is sampled: it may be off by this.
+const DISK_FACTOR: f64 = 4.0;
+
+impl Waits {
+    /// What it is on a host of a run.
+    pub(crate) fn of(run: &Run, whose: &str) -> Self {
+        let has_ring = run.record.points.iter().any(|point| point.load.driver == "uring");
+        if has_ring && whose != FAR {
+            return Self::OfGenerator;
+        }
+        let hosts = hosts(run);
+        let of = |observed: &Observed| {
+            let [.., iowait, _] = mean_shares(observed.cpus.as_deref()?)?;
+            let disk = observed.disk_busy.map(|share| share * 100.0);
+            (iowait >= IOWAIT_WORTH).then_some((iowait, disk))
+        };
+        let points = hosts.iter().filter(|host| host.whose == whose).flat_map(|host| &host.points);
+        let seen: Vec<(f64, Option<f64>)> = points.filter_map(|(_, seen)| of(seen)).collect();
+        let without_disk = |(iowait, disk): &(f64, Option<f64>)| {
+            disk.filter(|disk| disk * DISK_FACTOR < *iowait).map(|disk| (*iowait, disk))
+        };
+        let unexplained: Option<Vec<(f64, f64)>> = seen.iter().map(without_disk).collect();
+        let most = unexplained.and_then(|all| all.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)));
+        most.map_or(Self::ForDisks, |(iowait, disk)| Self::WithoutDisks(iowait, disk))
     }
-    shown
+
+    /// Why iowait is not shown, if so.
+    pub(crate) fn note(self) -> Option<String> {
+        match self {
+            Self::ForDisks => None,
+            Self::OfGenerator => Some(
+                "The generator waits in io_uring, and the kernel counts such a wait as I/O wait \
+                 although no disk is involved: iowait is shown as idle. The readings keep it."
+                    .to_string(),
+            ),
+            Self::WithoutDisks(iowait, disk) => Some(format!(
+                "The kernel counted up to {iowait:.0} % as iowait while the busiest disk was in \
+                 use for {disk:.1} % of the time: no disk explains it. Threads that wait in \
+                 io_uring are counted so: iowait is shown as idle. The readings keep it."
+            )),
+        }
+    }
+
+    /// Shares by state, percent, in the order of `STATES`. Where iowait is not of disks, it is
+    /// absent and part of idle.
+    pub(crate) fn shown(self, shares: Shares) -> [Option<f64>; STATES.len()] {
+        let [.., iowait, idle] = shares;
+        let mut shown = shares.map(Some);
+        if self != Self::ForDisks {
+            let [.., shown_iowait, shown_idle] = &mut shown;
+            (*shown_iowait, *shown_idle) = (None, Some(idle + iowait));
+        }
+        shown
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixtures;
+    use model::reading::{CpuTimes, Data, Disk, Reading};
+
+    const SHARES: Shares = [10.0, 7.0, 0.0, 0.0, 0.0, 43.0, 40.0];
 
     #[test]
-    fn waits_in_a_ring_are_idle() {
+    fn waits_of_the_generator_in_a_ring_are_idle() {
         let mut run = fixtures::ramp_two_hosts();
-        let shares = [10.0, 7.0, 0.0, 0.0, 0.0, 43.0, 40.0];
-        let shown = as_shown(&run, near(&run), shares);
+        let shown = Waits::of(&run, near(&run)).shown(SHARES);
         assert_eq!(shown[5..], [None, Some(83.0)]);
-        assert_eq!(as_shown(&run, FAR, shares), shares.map(Some), "the server's host has no ring");
+        assert_eq!(Waits::of(&run, FAR), Waits::ForDisks, "the server's host has no ring");
+        assert_eq!(Waits::ForDisks.shown(SHARES), SHARES.map(Some));
         run.record.points.iter_mut().for_each(|point| point.load.driver = "epoll".to_string());
-        assert_eq!(as_shown(&run, near(&run), shares), shares.map(Some));
+        assert_eq!(Waits::of(&run, near(&run)), Waits::ForDisks);
+    }
+
+    /// A host that was read at both ends of each window, with 40 % of iowait in them and a disk
+    /// that was in use for this share.
+    fn with_iowait(disk_share: f64) -> Run {
+        let mut run = fixtures::ramp_quota();
+        run.record.points.iter_mut().for_each(|point| point.load.driver = "epoll".to_string());
+        let tick_ns = run.record.host.clock_tick_ns;
+        let windows: Vec<(u64, u64)> = run.record.points.iter().map(|p| p.window_ns).collect();
+        run.readings.clear();
+        for at_ns in windows.into_iter().flat_map(|(begin_ns, end_ns)| [begin_ns, end_ns]) {
+            let part = |share: f64| (at_ns as f64 * share / tick_ns as f64) as u64;
+            let cpu = CpuTimes {
+                cpu: 0,
+                user: part(0.2),
+                iowait: part(0.4),
+                idle: part(0.4),
+                ..CpuTimes::default()
+            };
+            let disk = Disk { busy_ms: (at_ns as f64 * disk_share / 1e6) as u64, ..disk() };
+            for data in [Data::Cpus(vec![cpu]), Data::Disks(vec![disk])] {
+                run.readings.push(Reading { begin_ns: at_ns, end_ns: at_ns, data });
+            }
+        }
+        run
+    }
+
+    fn disk() -> Disk {
+        Disk { name: "vda".to_string(), ..Disk::default() }
+    }
+
+    #[test]
+    fn iowait_that_no_disk_explains_is_idle_and_said() {
+        let run = with_iowait(0.01);
+        let waits = Waits::of(&run, near(&run));
+        assert_eq!(waits.shown(SHARES)[5..], [None, Some(83.0)]);
+        let note = waits.note().unwrap();
+        assert!(note.contains("up to 40 % as iowait"), "{note}");
+        assert!(note.contains("in use for 1.0 % of the time"), "{note}");
+    }
+
+    #[test]
+    fn iowait_of_a_disk_stays() {
+        let run = with_iowait(0.4);
+        assert_eq!(Waits::of(&run, near(&run)), Waits::ForDisks);
+        let mut unread = with_iowait(0.0);
+        unread.readings.retain(|reading| !matches!(reading.data, Data::Disks(_)));
+        assert_eq!(Waits::of(&unread, near(&unread)), Waits::ForDisks, "not known");
     }
 }

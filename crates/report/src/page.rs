@@ -227,6 +227,8 @@ pub enum Unit {
     Count,
     /// Per second.
     PerSecond,
+    /// Bytes per second.
+    BytesPerSecond,
     /// Nanoseconds.
     Ns,
     /// Seconds.

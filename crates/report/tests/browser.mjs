@@ -5,7 +5,8 @@
 //   REPORT_PAGES=/tmp/pages cargo test -p report files_are_left
 //   node crates/report/tests/browser.mjs /tmp/pages/*.html
 //
-// With --screenshots FOLDER it leaves pictures in light, dark, phone width and print.
+// With --screenshots FOLDER it leaves pictures in light, dark, phone width and print. With
+// --picture FILE it only leaves a picture of a page, down to its evidence, for a document.
 // The browser is $CHROMIUM, or the first of the usual names that is there.
 
 import { spawn, execFileSync } from "node:child_process";
@@ -143,11 +144,11 @@ class Tab {
       "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
   }
 
-  async picture(path) {
+  async picture(path, { end = "document.documentElement.scrollHeight", scale = 1 } = {}) {
     await this.settle();
-    const height = await this.evaluate("document.documentElement.scrollHeight");
+    const height = await this.evaluate(end);
     const width = await this.evaluate("innerWidth");
-    const clip = { x: 0, y: 0, width, height: Math.min(height, 12_000), scale: 1 };
+    const clip = { x: 0, y: 0, width, height: Math.min(height, 12_000), scale };
     const params = { format: "png", captureBeyondViewport: true, clip };
     const { data } = await this.send("Page.captureScreenshot", params);
     writeFileSync(path, Buffer.from(data, "base64"));
@@ -199,7 +200,7 @@ const inspectPaper = () => {
   const wide = [...document.querySelectorAll("canvas, table, figure.flame > svg")];
   return {
     live: live.filter(isShown).map((element) => element.className || element.tagName),
-    cut: wide.filter(isShown).filter(isCut).length,
+    cut: wide.filter(isShown).filter(isCut).map((one) => one.closest("section").id),
     paper: getComputedStyle(root).getPropertyValue("--paper").trim(),
   };
 };
@@ -272,7 +273,7 @@ const check = async (browser, file, pictures) => {
   await tab.settle();
   const paper = await tab.evaluate(`(${inspectPaper})()`);
   if (paper.live.length > 0) faults.push(`print: has ${[...new Set(paper.live)].join(", ")}`);
-  if (paper.cut > 0) faults.push(`print: ${paper.cut} charts or tables are cut`);
+  if (paper.cut.length > 0) faults.push(`print: something is cut in ${paper.cut.join(", ")}`);
   if (paper.paper !== "#ffffff") faults.push(`print: paper is ${paper.paper}`);
   if (pictures) {
     await picture("print");
@@ -289,11 +290,25 @@ const check = async (browser, file, pictures) => {
   return { figures, faults };
 };
 
-const usage = "usage: node browser.mjs [--screenshots FOLDER] FILE.html...";
+// Verdict, levels and curves: what a reader sees first.
+const show = async (browser, file, path) => {
+  const tab = await Tab.open(browser, file);
+  await tab.size(1120, 1000);
+  // As wide as a page of text on the usual sites.
+  await tab.picture(path, { end: "document.getElementById('evidence').offsetTop", scale: 0.75 });
+  await tab.close();
+};
+
+const usage =
+  "usage: node browser.mjs [--screenshots FOLDER] FILE.html...\n" +
+  "       node browser.mjs --picture FILE.png FILE.html";
 const files = process.argv.slice(2);
-const flag = files.indexOf("--screenshots");
-const pictures = flag < 0 ? null : files.splice(flag, 2)[1];
-if (files.length === 0 || (flag >= 0 && !pictures)) {
+const taken = (name) => {
+  const flag = files.indexOf(name);
+  return flag < 0 ? null : files.splice(flag, 2)[1] ?? "";
+};
+const [pictures, one] = [taken("--screenshots"), taken("--picture")];
+if (files.length === 0 || [pictures, one].includes("") || (one && files.length > 1)) {
   console.error(usage);
   process.exit(2);
 }
@@ -303,7 +318,8 @@ const browser = new Browser(findBrowser());
 await browser.send("Browser.setDownloadBehavior", { behavior: "deny" });
 let failed = 0;
 try {
-  for (const file of files) {
+  if (one) await show(browser, files[0], one);
+  for (const file of one ? [] : files) {
     const { figures, faults } = await check(browser, file, pictures);
     failed += faults.length > 0 ? 1 : 0;
     console.log(`${faults.length > 0 ? "FAILED" : "ok"}  ${basename(file)}: ${figures} charts`);

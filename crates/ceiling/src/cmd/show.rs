@@ -75,7 +75,8 @@ fn side_by_side(command: &Show) -> Result<Code, Failure> {
     let read = |asked: &RunPath| Ok(runs::read(asked, command.runs.directory())?.1);
     let runs = command.run.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
     let outputs = Outputs::open(&command.out)?;
-    to_stdout(&report::text_beside(&runs, style(&command.colour)))?;
+    let detail = detail(&command.verbosity, Detail::Summary);
+    to_stdout(&report::text_beside(&runs, detail, style(&command.colour)))?;
     outputs.write_bytes(&|_| report::html_beside(&runs).into_bytes())?;
     Ok(Code::Good)
 }

@@ -2,12 +2,12 @@
 
 use super::runs;
 use crate::exit::{Code, Failure};
-use crate::screen::to_stdout;
+use crate::screen::{detail, style, to_stdout};
 use clap::Args;
-use model::size::{Sizing, Wish};
-use model::units::show_count;
-use plan::Runs;
+use model::size::Wish;
 use plan::values::{Count, Link, Part, Rate, RunPath};
+use plan::{Colour, Runs, Verbosity};
+use report::Detail;
 
 /// How many client machines are needed at a rate, from what a run measured.
 #[derive(Debug, Args)]
@@ -39,6 +39,12 @@ pub struct Size {
     json: bool,
 
     #[command(flatten)]
+    verbosity: Verbosity,
+
+    #[command(flatten)]
+    colour: Colour,
+
+    #[command(flatten)]
     runs: Runs,
 }
 
@@ -57,32 +63,9 @@ pub fn run(command: Size) -> Result<Code, Failure> {
         let text = serde_json::to_string_pretty(&sizing);
         text.map_err(|error| Failure::File(error.to_string()))? + "\n"
     } else {
-        text(&sizing)
+        let detail = detail(&command.verbosity, Detail::Summary);
+        report::text_sizing(&sizing, &run, detail, style(&command.colour))
     };
     to_stdout(&text)?;
     Ok(Code::Good)
-}
-
-fn text(sizing: &Sizing) -> String {
-    let (wish, machines) = (&sizing.wish, &sizing.machines);
-    let noun = if machines.high == 1 { "machine" } else { "machines" };
-    let mut text = format!(
-        "{} client {noun} of {} CPUs for {}/s ({} to {}), each used to {:.0} % at most\n\n",
-        machines.high,
-        wish.client_cpus,
-        show_count(wish.rate),
-        machines.low,
-        machines.high,
-        wish.headroom * 100.0
-    );
-    for step in &sizing.steps {
-        text += &format!("  {:<23} {}\n", step.what, step.arithmetic);
-    }
-    if !sizing.cautions.is_empty() {
-        text += "\n";
-    }
-    for caution in &sizing.cautions {
-        text += &format!("  ~ {caution}\n");
-    }
-    text
 }

@@ -104,12 +104,15 @@ fn list(list: &List) -> String {
     if !list.lead.is_empty() {
         markup.push_str(&format!("<p>{}</p>\n", escape(&list.lead)));
     }
-    let (element, before, after) = match list.kind {
-        ListKind::Sentences => ("ul", "", ""),
-        ListKind::Commands => ("ol", "<code>", "</code>"),
+    let element = match list.kind {
+        ListKind::Sentences => "ul",
+        ListKind::Commands => "ol",
     };
     markup.push_str(&format!("<{element}>\n"));
     for item in &list.items {
+        // What is to be done is said in words, what is to be typed can be pasted.
+        let is_typed = list.kind == ListKind::Commands && item.starts_with("ceiling ");
+        let (before, after) = if is_typed { ("<code>", "</code>") } else { ("", "") };
         markup.push_str(&format!("<li>{before}{}{after}</li>\n", escape(item)));
     }
     markup.push_str(&format!("</{element}>\n"));
@@ -119,13 +122,15 @@ fn list(list: &List) -> String {
 fn table(table: &Table) -> String {
     let caption = escape(&table.caption);
     let label = if caption.is_empty() { "Table".to_string() } else { caption.clone() };
-    let mut inner = format!(
-        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{label}\">\n<table>\n"
-    );
+    let mut inner = String::new();
+    // Above the region that scrolls, or a long one would be cut.
     if table.fold == Fold::Open && !caption.is_empty() {
-        inner.push_str(&format!("<caption>{caption}</caption>\n"));
+        inner.push_str(&format!("<p class=\"caption\">{caption}</p>\n"));
     }
-    inner.push_str("<thead><tr>");
+    inner.push_str(&format!(
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{label}\">\n<table>\n\
+         <thead><tr>"
+    ));
     for column in &table.columns {
         let title = escape(&column.title);
         inner.push_str(&format!("<th scope=\"col\"{}>{title}</th>", class_of(column.align)));
@@ -172,7 +177,7 @@ fn class_of_cell(align: Align, cell: &str) -> &'static str {
         (Align::Right, _) => " class=\"number\"",
         (Align::Left, 0..=20) => " class=\"short\"",
         (Align::Left, 40..) => " class=\"long\"",
-        (Align::Left, _) => "",
+        (Align::Left, _) => " class=\"medium\"",
     }
 }
 
@@ -185,6 +190,11 @@ fn table_row(table: &Table, row: &Row) -> String {
     let mut markup = format!("<tr{class}>");
     for (index, (column, cell)) in table.columns.iter().zip(&row.cells).enumerate() {
         let cell = escape(cell);
+        // Two bounds may stand below each other.
+        let cell = match column.align {
+            Align::Right => cell.replace("..", "..<wbr>"),
+            Align::Left => cell,
+        };
         let class = class_of_cell(column.align, &row.cells[index]);
         let (element, scope) = if index == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
         let before = if index == 0 { symbol.as_str() } else { "" };

@@ -106,8 +106,13 @@ fn points(comparison: &Comparison) -> Table {
             ],
         );
     }
-    if comparison.points.iter().any(|pair| mark(pair) == Mark::Broken) {
-        table.notes.push("! a gate is broken on one side: not a measurement".to_string());
+    let has = |wanted| comparison.points.iter().any(|pair| mark(pair) == wanted);
+    if has(Mark::Broken) {
+        table.notes.push("! the rate is not known on one side: not a measurement".to_string());
+    }
+    if has(Mark::Caution) {
+        let note = "~ the generator's delay moved a percentile on one side: it is in no ratio";
+        table.notes.push(note.to_string());
     }
     table
 }
@@ -148,9 +153,12 @@ fn costs(comparison: &Comparison) -> Table {
 }
 
 fn mark(pair: &PointPair) -> Mark {
-    let is_broken =
-        |side: &Option<PointSide>| side.as_ref().is_some_and(|side| !side.broken_gates.is_empty());
-    if is_broken(&pair.a) || is_broken(&pair.b) { Mark::Broken } else { Mark::None }
+    let of = |side: &PointSide| match (&side.rate_unknown, side.struck.is_empty()) {
+        (Some(_), _) => Mark::Broken,
+        (None, false) => Mark::Caution,
+        (None, true) => Mark::None,
+    };
+    [&pair.a, &pair.b].into_iter().flatten().map(of).max().unwrap_or_default()
 }
 
 fn settings(comparison: &Comparison) -> Table {
@@ -264,6 +272,8 @@ mod tests {
             server_us_per_request: None,
             wall: "S1".to_string(),
             broken_gates: gates.iter().map(|gate| (*gate).to_string()).collect(),
+            rate_unknown: gates.first().map(|gate| (*gate).to_string()),
+            struck: Vec::new(),
             profiled: true,
         };
         let ratios = Ratios { rate: Some(1.25), rate_spread: Some(0.01), ..Ratios::default() };

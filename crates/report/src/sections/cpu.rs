@@ -1,6 +1,6 @@
 //! CPU time of each host by state, of the generator and of the server.
 
-use crate::hosts::{FAR, Host, RING_NOTE, as_shown, has_ring, hosts, near, since_origin_s};
+use crate::hosts::{FAR, Host, Waits, hosts, near, since_origin_s};
 use crate::page::{Axis, Band, Block, Chart, ChartShape, Column, Series, Table, Unit, View};
 use crate::wording::{mark_of, or_dash, percent, plural, point_heading, point_mark, point_phrase};
 use model::facts::HostFacts;
@@ -36,8 +36,9 @@ fn table_of(run: &Run, host: &Host<'_>) -> Option<Table> {
         columns.extend(["client CPUs", "server CPUs"].map(Column::numbers));
     }
     let mut table = Table::new(columns).caption(format!("CPU time of {}", host.whose));
+    let waits = Waits::of(run, host.whose);
     for (point, observed) in &host.points {
-        let shares = shares(observed).map(|shares| as_shown(run, host.whose, shares));
+        let shares = shares(observed).map(|shares| waits.shown(shares));
         let mut cells = vec![point_mark(point)];
         let share = |state: usize| or_dash(shares.and_then(|shares| shares[state]), percent);
         cells.extend((0..STATES.len()).map(share));
@@ -56,9 +57,7 @@ fn table_of(run: &Run, host: &Host<'_>) -> Option<Table> {
         "States are percent of all {online} CPUs of this host and sum to 100. Whatever else runs \
          here is in them{processes}."
     ));
-    if has_ring(run, host.whose) {
-        table.notes.push(RING_NOTE.to_string());
-    }
+    table.notes.extend(waits.note());
     Some(table)
 }
 
@@ -110,14 +109,16 @@ fn states_chart(
     if shares.is_empty() {
         return None;
     }
+    let waits = Waits::of(run, whose);
     let series = |(index, state): (usize, &&str)| Series {
         label: (*state).to_string(),
-        y: shares.iter().map(|(_, shares)| as_shown(run, whose, *shares)[index]).collect(),
+        y: shares.iter().map(|(_, shares)| waits.shown(*shares)[index]).collect(),
     };
-    let series = STATES.iter().enumerate().map(series).collect();
+    let is_known = |series: &Series| series.y.iter().any(Option::is_some);
+    let series = STATES.iter().enumerate().map(series).filter(is_known).collect();
     let mut note = "All CPUs. The bars on top are measured windows.".to_string();
-    if has_ring(run, whose) {
-        note.push_str(&format!(" {RING_NOTE}"));
+    if let Some(why) = waits.note() {
+        note.push_str(&format!(" {why}"));
     }
     let at_s = |(at_ns, _): &(u64, _)| since_origin_s(run, at_ns.saturating_add_signed(-offset_ns));
     Some(Chart {

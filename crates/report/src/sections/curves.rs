@@ -106,14 +106,12 @@ pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
         for point in &run.record.points {
             let known = Some(point).filter(|point| mark_of(run, point) != Mark::Broken);
             let Some(level) = known.and_then(|point| varied.value(point)) else { continue };
-            let from = x.partition_point(|known| *known < level);
-            let to = x.partition_point(|known| *known <= level);
-            let free = (from..to).find(|row| visits[*row][nth].is_none());
-            let row = free.unwrap_or_else(|| {
-                x.insert(to, level);
-                visits.insert(to, vec![None; runs.len()]);
-                to
-            });
+            // Of several visits the last counts, which is the steady one.
+            let row = x.partition_point(|known| *known < level);
+            if x.get(row) != Some(&level) {
+                x.insert(row, level);
+                visits.insert(row, vec![None; runs.len()]);
+            }
             visits[row][nth] = Some(point);
         }
     }

@@ -36,7 +36,8 @@ pub fn evidence(run: &Run) -> Vec<Block> {
 /// Where the requests of the best point were.
 fn residence(run: &Run) -> Option<String> {
     let (_, point) = best_point(run)?;
-    let (residence, in_flight) = (point.residence?, point.in_flight.mean?);
+    let residence = point.residence?;
+    let in_flight = point.in_flight.mean.filter(|_| point.requests.sent > 0)?;
     let parts = [
         (residence.client_unread, "unread at the generator"),
         (residence.wire, "on the wire"),

@@ -4,7 +4,7 @@ use super::{connecting::connecting, evidence, predictions, summary};
 use crate::page::{Block, Column, Fact, Mark, Page, Table};
 use crate::wording::{
     best_point, delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
-    rate_of, wall_mark, wall_name,
+    rate_of, wall_mark, wall_phrase,
 };
 use model::experiment::{CellResult, Experiment, Fate};
 use model::histogram::Summary;
@@ -252,7 +252,7 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> Vec<Block> {
     match (&cell.fate, run) {
         (Fate::Measured { run: id }, Some(run)) => {
             facts.push(Fact::new("run", id.clone()));
-            facts.push(Fact::new("wall", wall_name(&run.record.verdict)));
+            facts.push(Fact::new("verdict", wall_phrase(&run.record.verdict)));
         }
         (Fate::Measured { run: id }, None) => {
             facts.push(Fact::new("run", format!("{id}, which cannot be read")));

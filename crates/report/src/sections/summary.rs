@@ -2,7 +2,7 @@
 
 use super::endpoints;
 use super::search;
-use crate::hosts::{as_shown, near};
+use crate::hosts::{Waits, near};
 use crate::page::{Banner, Block, Fact, Tone};
 use crate::wording::{
     best_point, broken_gates, count, delivered, drift, failures_phrase, interval, is_partial,
@@ -412,7 +412,7 @@ pub(crate) fn cost_phrase(run: &Run, point: &Point) -> String {
 
 fn shares_phrase(run: &Run, point: &Point) -> Option<String> {
     let observed = Raw::from(run).observed(&run.record, point);
-    let shares = as_shown(run, near(run), mean_shares(observed.cpus.as_deref()?)?);
+    let shares = Waits::of(run, near(run)).shown(mean_shares(observed.cpus.as_deref()?)?);
     let shown = |(state, share): (&&str, Option<f64>)| Some(format!("{state} {}", percent(share?)));
     let states: Vec<_> = STATES.iter().zip(shares).filter_map(shown).collect();
     Some(states.join(" "))

@@ -6,6 +6,8 @@ use crate::page::{Axis, Block, Chart, ChartShape, Series, Unit, View};
 use crate::wording::{best_point, mark_of, point_phrase};
 use model::run::{Point, Run};
 use model::series::Second;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Rate and latency over time, one view per point.
 pub fn points(run: &Run) -> Vec<Block> {
@@ -21,15 +23,19 @@ pub fn points(run: &Run) -> Vec<Block> {
     ]
 }
 
-/// Responses by status class and bytes over time, one view per point. Older records have neither.
+/// Responses by status and bytes over time, one view per point. Older records have neither.
 pub fn traffic(run: &Run) -> Vec<Block> {
-    let note = "Complete responses of each second by class of status, good or not.";
+    let mut seconds = run.record.points.iter().flat_map(|point| &point.series);
+    let (note, responses): (_, Lines) = match seconds.any(|second| second.status_codes.is_some()) {
+        true => ("Complete responses to requests of the window, good or not.", codes),
+        false => ("Complete responses of each second by class of status, good or not.", classes),
+    };
     let statuses = chart("statuses-over-time", "Responses by status over time", note);
     let note = "Of requests and complete responses: heads, framing and bodies, before encryption.";
     let bytes = chart("bytes-over-time", "Bytes over time", note);
     let drawn = [
-        Chart { y: rate_axis(), ..by_point(run, statuses, classes) },
-        Chart { y: Axis::linear("bytes", Unit::PerSecond), ..by_point(run, bytes, volumes) },
+        Chart { y: rate_axis(), ..by_point(run, statuses, responses) },
+        Chart { y: Axis::linear("bytes", Unit::BytesPerSecond), ..by_point(run, bytes, volumes) },
     ];
     let is_there = |chart: &Chart| chart.views.iter().any(|view| !view.series.is_empty());
     drawn.into_iter().filter(is_there).map(Block::Chart).collect()
@@ -91,7 +97,8 @@ type Lines = fn(&[Second]) -> Vec<Series>;
 /// A count of a second; absent in older records.
 type Count = fn(&Second) -> Option<u64>;
 
-const LATENCY_NOTE: &str = "Of the requests completed in each second.";
+const LATENCY_NOTE: &str = "Of the requests completed in each second. A percentile with fewer than \
+    ten samples beyond it is not drawn.";
 
 /// Whether there is throughput and latency; connections without requests have neither.
 fn has_requests(run: &Run) -> bool {
@@ -177,6 +184,34 @@ pub(super) fn rates(seconds: &[Second]) -> Vec<Series> {
     series
 }
 
+/// Status codes with a line of their own; the others are summed.
+const CODES_MAX: usize = 7;
+
+/// Responses of each status code, the most frequent first.
+fn codes(seconds: &[Second]) -> Vec<Series> {
+    let mut sums = BTreeMap::<&str, u64>::new();
+    for (code, count) in seconds.iter().filter_map(|second| second.status_codes.as_ref()).flatten()
+    {
+        *sums.entry(code).or_default() += count;
+    }
+    let mut codes: Vec<(&str, u64)> = sums.into_iter().collect();
+    codes.sort_by_key(|(_, count)| Reverse(*count));
+    let others = codes.split_off(codes.len().min(CODES_MAX));
+    let among = |codes: &[(&str, u64)], second: &Second| {
+        let counts = second.status_codes.as_ref()?;
+        Some(codes.iter().filter_map(|(code, _)| counts.get(*code)).sum())
+    };
+    let line = |label: &str, codes: &[(&str, u64)]| {
+        per_second(label, seconds, |second| among(codes, second))
+    };
+    let mut lines: Vec<Series> =
+        codes.iter().map(|one| line(one.0, std::slice::from_ref(one))).collect();
+    if !others.is_empty() {
+        lines.push(line("others", &others));
+    }
+    lines
+}
+
 /// Responses of each class that there are any of.
 fn classes(seconds: &[Second]) -> Vec<Series> {
     let class = |(label, pick): (&str, Count)| {
@@ -206,7 +241,7 @@ fn volumes(seconds: &[Second]) -> Vec<Series> {
 
 /// A count of each second as a rate. The last entry may be shorter than a second; dividing by its
 /// own length keeps it from looking like a drop.
-fn per_second(label: &str, seconds: &[Second], pick: Count) -> Series {
+fn per_second(label: &str, seconds: &[Second], pick: impl Fn(&Second) -> Option<u64>) -> Series {
     let mut before_s = 0.0;
     let rate = |second: &Second| {
         let length_s = second.t_s - std::mem::replace(&mut before_s, second.t_s);
@@ -221,7 +256,8 @@ pub(super) fn latencies(seconds: &[Second]) -> Vec<Series> {
         label: label.to_string(),
         y: seconds.iter().map(|second| pick(second).map(|ns| ns as f64)).collect(),
     };
-    vec![series("p50", |second| second.p50_ns), series("p99", |second| second.p99_ns)]
+    let both = [series("p50", |second| second.p50_ns), series("p99", |second| second.p99_ns)];
+    both.into_iter().filter(|line| line.y.iter().any(Option::is_some)).collect()
 }
 
 #[cfg(test)]
@@ -261,6 +297,15 @@ mod tests {
         assert_eq!(labels(&drawn[0].views[0]), ["2xx", "5xx"]);
         assert_eq!(drawn[0].views[0].series[1].y[1], Some(9.0));
         assert_eq!(labels(&drawn[1].views[0]), ["received", "sent"]);
+        let codes = [("200", 40), ("503", 9)].map(|(code, count)| (code.to_string(), count));
+        run.record.points[0].series[1].status_codes = Some(codes.into());
+        let exact = &charts(traffic(&run))[0].views[0].series;
+        assert_eq!(
+            exact.iter().map(|line| line.label.as_str()).collect::<Vec<_>>(),
+            ["200", "503"]
+        );
+        assert_eq!(exact[1].y[..2], [None, Some(9.0)], "absent in a second, not zero");
+        run.record.points[0].series[1].status_codes = None;
         for second in run.record.points.iter_mut().flat_map(|point| &mut point.series) {
             (second.status, second.bytes_received, second.bytes_sent) = (None, None, None);
         }

@@ -4,8 +4,10 @@
 //! most 12 others for several. Never: gates that hold, evidence, settings; `-v` and `-vv` print
 //! those.
 
+mod beside;
 mod histogram;
 mod rows;
+mod sizing;
 mod tables;
 mod verdict;
 
@@ -17,6 +19,7 @@ use crate::sections::summary;
 use crate::wording::middle;
 use model::load::Hold;
 use model::run::{Point, Run};
+use model::size::Sizing;
 
 /// Lines of one level.
 pub(super) const LINES: usize = 18;
@@ -66,6 +69,16 @@ pub(super) fn lines(run: &Run) -> Vec<TextLine> {
 pub(super) fn last(run: &Run) -> Vec<TextLine> {
     let verdict = verdict::verdict(run);
     banner_lines(&Banner { text: fit(&verdict.text, WIDTH - 2), ..verdict })
+}
+
+/// The fastest of several runs, and a line for each; the first line again is for the end.
+pub(super) fn beside_lines(runs: &[Run]) -> (Vec<TextLine>, Vec<TextLine>) {
+    (beside::lines(runs), beside::last(runs))
+}
+
+/// How many client machines, the products that say so, and the first line again.
+pub(super) fn sizing_lines(of: &Sizing, run: &Run) -> [Vec<TextLine>; 3] {
+    [sizing::lines(of, run), sizing::steps(of), sizing::last(of)]
 }
 
 /// The verdict, and what was done.

@@ -22,6 +22,7 @@ use model::comparison::Comparison;
 use model::experiment::Experiment;
 use model::inventory::Inventory;
 use model::run::Run;
+use model::size::Sizing;
 use wrap::{fit, width, wrap, wrap_at_most};
 
 /// Columns of a drawing.
@@ -58,9 +59,23 @@ pub fn text(run: &Run, detail: Detail, style: Style) -> String {
     written(&lines, style)
 }
 
-/// Several runs as text.
-pub fn text_beside(runs: &[Run], style: Style) -> String {
-    draw(&beside(runs, Detail::Summary), style)
+/// Several runs as text: a line for each, and with more detail the verdict of each.
+pub fn text_beside(runs: &[Run], detail: Detail, style: Style) -> String {
+    let (mut lines, last) = brief::beside_lines(runs);
+    if detail > Detail::Latency {
+        lines.extend(blocks_lines(&beside(runs, Detail::Summary).blocks));
+        lines.push(TextLine::default());
+    }
+    lines.extend(last);
+    written(&lines, style)
+}
+
+/// How many client machines a rate takes, as text; with more detail each product.
+pub fn text_sizing(of: &Sizing, run: &Run, detail: Detail, style: Style) -> String {
+    let [mut lines, steps, last] = brief::sizing_lines(of, run);
+    lines.extend(steps.into_iter().filter(|_| detail > Detail::Latency));
+    lines.extend(last);
+    written(&lines, style)
 }
 
 /// The table of an experiment as text.
@@ -310,5 +325,37 @@ mod tests {
             draw(&page_of(&run, Detail::Everything), Style::Plain)
         );
         insta::assert_snapshot!("ramp_colour", text(&run, Detail::Summary, Style::Colour));
+    }
+
+    #[test]
+    fn several_runs_read_well() {
+        let runs = [fixtures::ramp_quota(), fixtures::load_open(), fixtures::ramp_invalid()];
+        for (name, count) in [("two", 2), ("three", 3)] {
+            let said = text_beside(&runs[..count], Detail::Summary, Style::Plain);
+            fits(&said, 2 * count + 7);
+            insta::assert_snapshot!(format!("beside_{name}_default"), said);
+        }
+        let said = text_beside(&runs, Detail::Evidence, Style::Plain);
+        insta::assert_snapshot!("beside_three_v", said);
+    }
+
+    #[test]
+    fn a_size_reads_well() {
+        let run = fixtures::ramp_quota();
+        let mut of = fixtures::sizing();
+        let said = text_sizing(&of, &run, Detail::Summary, Style::Plain);
+        insta::assert_snapshot!("sizing_default", said);
+        let said = text_sizing(&of, &run, Detail::Evidence, Style::Plain);
+        insta::assert_snapshot!("sizing_v", said);
+        of.cautions = vec![of.cautions[0].repeat(3); 9];
+        fits(&text_sizing(&of, &run, Detail::Summary, Style::Plain), brief::LINES);
+    }
+
+    /// In at most so many lines, with the first as the last.
+    fn fits(text: &str, most: usize) {
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() <= most, "{} of {most} lines:\n{text}", lines.len());
+        assert!(lines.iter().all(|line| width(line) <= WIDTH), "{text}");
+        assert_eq!(lines.first(), lines.last());
     }
 }

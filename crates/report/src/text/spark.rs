@@ -5,7 +5,7 @@ use super::wrap::{fit, left, width};
 use super::{MARGIN, WIDTH};
 use crate::page::{Axis, Chart, Scale, Series, Unit};
 use crate::wording::per_second;
-use model::units::{NS_PER_S, show_count, show_ns};
+use model::units::{NS_PER_S, show_bytes, show_count, show_ns};
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -88,6 +88,7 @@ fn shown(axis: &Axis, value: f64) -> String {
     match axis.unit {
         Unit::Count => show_count(value),
         Unit::PerSecond => per_second(value),
+        Unit::BytesPerSecond => format!("{}/s", show_bytes(value)),
         Unit::Ns => show_ns(value),
         Unit::Seconds => show_ns(value * NS_PER_S as f64),
         Unit::Percent => format!("{value:.1}%"),

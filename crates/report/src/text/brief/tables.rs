@@ -68,7 +68,7 @@ fn cells(run: &Run) -> Vec<Cell> {
 }
 
 /// The share of requests without a good response.
-fn failed(point: &Point) -> String {
+pub(super) fn failed(point: &Point) -> String {
     let requests = &point.requests;
     format!("{} %", share(requests.failed + requests.unanswered, requests.sent))
 }

@@ -1,0 +1,105 @@
+//! Several runs: which of them is the fastest, and a line for each.
+//!
+//! In: runs in the order they were named. Out: two lines for each run, and at most seven others.
+//! Never: which difference is real; `ceiling compare` says more of two runs.
+
+use super::super::line::{Ink, TextLine};
+use super::super::wrap::fit;
+use super::super::{WIDTH, banner_lines, table};
+use super::rows::figure_of;
+use super::tables::failed;
+use super::{Row, drawn, title};
+use crate::page::{Banner, Column, Mark, Table, Tone};
+use crate::wording::{best_point, mark_of, or_dash, plural, rate_cell, rate_of, wall_mark};
+use model::run::{Point, Run};
+use model::standing::Figure;
+use model::units::show_count;
+
+/// The fastest, the table, what each run was, and a command.
+pub(super) fn lines(runs: &[Run]) -> Vec<TextLine> {
+    let mut lines = banner_lines(&verdict(runs));
+    let ids: Vec<&str> = runs.iter().map(|run| run.record.id.as_str()).collect();
+    let asked = fit(&format!("ceiling show {}", ids.join(" ")), WIDTH);
+    lines.push(TextLine::painted(Ink::Faint, asked));
+    lines.extend(table::bare_lines(&rows(runs)));
+    lines.push(TextLine::default());
+    let what = |(at, run): (usize, &Run)| {
+        let title = title(run);
+        Row::new(&format!("Run {}", at + 1), title.strip_prefix("ceiling ").unwrap_or(&title))
+    };
+    let what: Vec<Row> = runs.iter().enumerate().map(what).collect();
+    lines.extend(drawn(&what, runs.len()));
+    let next = match ids.as_slice() {
+        [a, b] => format!("ceiling compare {a} {b}"),
+        ids => format!("ceiling show {} -o runs.html", ids.join(" ")),
+    };
+    lines.extend(drawn(&[Row::inked("Next", Ink::Command, next)], 1));
+    lines
+}
+
+/// The verdict once more, in one line.
+pub(super) fn last(runs: &[Run]) -> Vec<TextLine> {
+    let verdict = verdict(runs);
+    banner_lines(&Banner { text: fit(&verdict.text, WIDTH - 2), ..verdict })
+}
+
+/// The point of a run that has requests, or connections that came.
+fn shown(run: &Run) -> Option<&Point> {
+    let point = best_point(run).map(|(_, point)| point)?;
+    (point.requests.sent > 0 || !point.is_churn()).then_some(point)
+}
+
+/// The highest rate, beside the lowest.
+fn verdict(runs: &[Run]) -> Banner {
+    let rate = |(at, run): (usize, &Run)| {
+        let point = shown(run).filter(|point| mark_of(run, point) != Mark::Broken)?;
+        Some((at + 1, rate_of(point)?))
+    };
+    let mut rates: Vec<(usize, f64)> = runs.iter().enumerate().filter_map(rate).collect();
+    rates.sort_by(|(_, left), (_, right)| right.total_cmp(left));
+    let unknown = match runs.len() - rates.len() {
+        0 => String::new(),
+        some => format!("; of {} no rate is known", plural(some as u64, "run")),
+    };
+    let text = match (rates.first(), rates.last()) {
+        (Some((high, most)), Some((low, least))) if high != low && *least > 0.0 => {
+            let (of, shown) = (most / least, show_count(*least));
+            format!(
+                "{}/s in run {high}, {of:.2} times the {shown}/s of run {low}",
+                show_count(*most)
+            )
+        }
+        (Some((high, most)), _) => format!("{}/s in run {high}", show_count(*most)),
+        (None, _) => "NO RATE IS KNOWN".to_string(),
+    };
+    let is_plain = |run: &Run| shown(run).is_some_and(|point| mark_of(run, point) == Mark::None);
+    let tone = match rates.len() {
+        0 => Tone::Bad,
+        _ if runs.iter().all(is_plain) => Tone::Neutral,
+        _ => Tone::Caution,
+    };
+    Banner { tone, text: format!("{text}{unknown}"), lines: Vec::new() }
+}
+
+fn rows(runs: &[Run]) -> Table {
+    let mut columns = ["run", "rate/s", "p50"].map(Column::numbers).to_vec();
+    columns.push(Column::numbers("p99").rank(1));
+    columns.push(Column::numbers("failed").rank(2));
+    columns.push(Column::words("wall"));
+    let mut table = Table::new(columns);
+    for (at, run) in runs.iter().enumerate() {
+        let point = shown(run);
+        let of = |cell: &dyn Fn(&Point) -> String| or_dash(point, cell);
+        let cells = vec![
+            (at + 1).to_string(),
+            of(&rate_cell),
+            of(&|point| figure_of(point, Figure::P50)),
+            of(&|point| figure_of(point, Figure::P99)),
+            of(&failed),
+            wall_mark(&run.record.verdict),
+        ];
+        let mark = best_point(run).map_or(Mark::Broken, |(_, point)| mark_of(run, point));
+        table.push(mark, cells);
+    }
+    table
+}

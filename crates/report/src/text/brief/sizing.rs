@@ -1,0 +1,114 @@
+//! How many client machines: the number, and what makes it so.
+//!
+//! In: the arithmetic of a run. Out: at most 18 lines, with `-v` each product as well. Never: other
+//! figures than those of the document.
+
+use super::super::line::{Ink, TextLine};
+use super::super::wrap::fit;
+use super::super::{WIDTH, banner_lines, facts_lines};
+use super::{LINES, Row, drawn};
+use crate::page::{Banner, Fact, Tone};
+use crate::wording::plural;
+use model::ramp_fit::Estimate;
+use model::run::Run;
+use model::size::{Machines, Sizing};
+use model::units::show_count;
+
+/// The number, its parts and its reservations.
+pub(super) fn lines(of: &Sizing, run: &Run) -> Vec<TextLine> {
+    let mut lines = banner_lines(&verdict(of));
+    let rate = run.record.points.get(of.point).map_or(0.0, |point| point.rate);
+    let asked =
+        format!("ceiling size {}; cost of a request at {}/s", run.record.id, show_count(rate));
+    lines.push(TextLine::painted(Ink::Faint, fit(&asked, WIDTH)));
+    lines.push(TextLine::default());
+    let mut rows = vec![Row::new("Clients", clients(of)), Row::new("Link", link(of))];
+    rows.extend(server(of).map(|text| Row::new("Server", text)));
+    let mut name = "Note";
+    for caution in &of.cautions {
+        rows.push(Row::inked(std::mem::take(&mut name), Ink::Caution, caution));
+    }
+    let room = LINES.saturating_sub(lines.len() + 2);
+    lines.extend(drawn(&rows, room));
+    lines.push(TextLine::default());
+    lines
+}
+
+/// Each product.
+pub(super) fn steps(of: &Sizing) -> Vec<TextLine> {
+    let fact = |step: &model::size::Step| Fact::new(&step.what, step.arithmetic.clone());
+    let mut lines = facts_lines(&of.steps.iter().map(fact).collect::<Vec<_>>());
+    lines.push(TextLine::default());
+    lines
+}
+
+/// The number once more, in one line.
+pub(super) fn last(of: &Sizing) -> Vec<TextLine> {
+    let verdict = verdict(of);
+    banner_lines(&Banner { text: fit(&verdict.text, WIDTH - 2), ..verdict })
+}
+
+fn verdict(of: &Sizing) -> Banner {
+    let (wish, machines) = (&of.wish, &of.machines);
+    let text = format!(
+        "{} of {} for {}/s{}, each {:.0} % used",
+        plural(machines.high, "client machine"),
+        plural(u64::from(wish.client_cpus), "CPU"),
+        show_count(wish.rate),
+        interval(machines),
+        wish.headroom * 100.0
+    );
+    let tone = if of.cautions.is_empty() { Tone::Good } else { Tone::Caution };
+    Banner { tone, text, lines: Vec::new() }
+}
+
+fn interval(machines: &Machines) -> String {
+    let Machines { low, high, .. } = machines;
+    if low == high { String::new() } else { format!(" ({low} to {high})") }
+}
+
+fn clients(of: &Sizing) -> String {
+    let machines = &of.machines_for_cpus;
+    format!(
+        "{}, {}: {}",
+        within(&of.client_us_per_request, "us a request"),
+        within(&of.client_cpus, " CPUs"),
+        plural(machines.high, "machine")
+    )
+}
+
+fn link(of: &Sizing) -> String {
+    let traffic = &of.traffic;
+    let bytes = traffic.request_bytes.max(traffic.answer_bytes);
+    let bits = show_count(of.wish.rate * bytes * 8.0);
+    match (&of.machines_for_link, of.wish.link_bits_per_s) {
+        (Some(machines), Some(link)) => {
+            let (link, machines) = (show_count(link), plural(machines.high, "machine"));
+            format!("{bits}bit/s in the fuller direction, {link}bit/s each: {machines}")
+        }
+        _ => format!("{bits}bit/s in the fuller direction; the speed of one is not known"),
+    }
+}
+
+fn server(of: &Sizing) -> Option<String> {
+    let (us, cpus) = (of.server_us_per_request?, of.server_cpus?);
+    let full = of.server_full_at.map_or(String::new(), |full| {
+        let (low, high) = (show_count(full.low), show_count(full.high));
+        format!("; that of the run is full at {}/s ({low} to {high})", show_count(full.value))
+    });
+    Some(format!("{}, {}{full}", within(&us, "us a request"), within(&cpus, " CPUs")))
+}
+
+fn within(estimate: &Estimate, of: &str) -> String {
+    let Estimate { value, low, high } = *estimate;
+    format!("{}{of} ({} to {})", digits(value), digits(low), digits(high))
+}
+
+/// Three digits.
+fn digits(value: f64) -> String {
+    match value {
+        value if value < 9.995 => format!("{value:.2}"),
+        value if value < 99.95 => format!("{value:.1}"),
+        value => show_count(value.round()),
+    }
+}
