@@ -17,7 +17,7 @@ pub use figures::{Figure, figures};
 pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
 pub use series::{Process, shares_over_time, threads_over_time};
 pub use server::{DoingShares, DownstreamUse, SocketCensus};
-pub use window::Raw;
+pub use window::{Raw, Window};
 
 use model::facts::Unreadable;
 use model::reading::{
