@@ -2,7 +2,8 @@
 
 use super::{Said, signal, wait_until};
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 /// Readings of the server's host that a run keeps.
@@ -30,10 +31,21 @@ impl Loading {
         Self { child, runs: runs.to_string() }
     }
 
-    /// Waits until the readings in a file of its run are as meant.
-    pub fn wait_for(&self, what: &str, file: &str, mut is_so: impl FnMut(&[Value]) -> bool) {
+    /// Waits for a reading that is as meant, in a file of its run.
+    pub fn wait_for(&self, what: &str, file: &str, mut is_so: impl FnMut(&Value) -> bool) {
         let run = fs::read_dir(&self.runs).unwrap().flatten().next().expect("a run is kept").path();
-        wait_until(what, || is_so(&readings(&fs::read_to_string(run.join(file)).unwrap())));
+        let mut lines = BufReader::new(File::open(run.join(file)).unwrap());
+        let mut line = String::new();
+        wait_until(what, || {
+            while lines.read_line(&mut line).unwrap() > 0 && line.ends_with('\n') {
+                let reading = serde_json::from_str(&line).unwrap();
+                line.clear();
+                if is_so(&reading) {
+                    return true;
+                }
+            }
+            false
+        });
     }
 
     /// Interrupts it; gives what it said.
@@ -43,12 +55,6 @@ impl Loading {
         assert_eq!(said.code, 130, "{}{}", said.stdout, said.stderr);
         said
     }
-}
-
-/// Readings in a file, of which the last may be half written.
-fn readings(text: &str) -> Vec<Value> {
-    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Waits until a load that began at so many [`segments`] measures.

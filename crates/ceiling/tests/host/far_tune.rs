@@ -223,7 +223,7 @@ fn what_somebody_undoes_on_the_servers_host_voids_the_run() {
     let _turn = turn();
     let ground = Ground::new("far-drift", &["--allow-tune"]);
     let sink = ground.there.command(&program("target-sink"));
-    let sink = Server::start_as(sink, &["--addr", "10.98.0.2"]);
+    let sink = Server::start_as(sink, &["--addr", "10.98.0.2", "--delay", "fixed:20ms"]);
     let brief = || {
         let mut load = ground.load(&sink);
         let load = load.args(["-d", "1s", "--json", "--runs", "none"]);
@@ -234,9 +234,8 @@ fn what_somebody_undoes_on_the_servers_host_voids_the_run() {
         let runs = ground.folder.file(name);
         let loading = Loading::start(ground.load(&sink), &runs, sink.pid);
         act();
-        loading.wait_for("the drift to be seen", FAR_READINGS, |readings| {
-            readings.iter().any(|one| one.pointer("/data/values/drifted/0").is_some())
-        });
+        let is_drift = |one: &Value| one.pointer("/data/values/drifted/0").is_some();
+        loading.wait_for("the drift to be seen", FAR_READINGS, is_drift);
         gate(&loading.end()).expect("something is changed")
     };
     assert_eq!(brief(), None, "nothing is changed");
