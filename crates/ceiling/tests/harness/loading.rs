@@ -15,7 +15,8 @@ const SEGMENTS: u64 = 1000;
 
 /// A load of ten minutes at most; its run is kept.
 pub struct Loading {
-    child: Child,
+    /// Until it is ended.
+    child: Option<Child>,
     runs: String,
 }
 
@@ -27,8 +28,9 @@ impl Loading {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let before = segments(process);
         let child = command.spawn().unwrap();
+        let loading = Self { child: Some(child), runs: runs.to_string() };
         measures(process, before);
-        Self { child, runs: runs.to_string() }
+        loading
     }
 
     /// Waits for a reading that is as meant, in a file of its run.
@@ -49,11 +51,21 @@ impl Loading {
     }
 
     /// Interrupts it; gives what it said.
-    pub fn end(self) -> Said {
-        signal(self.child.id(), "INT");
-        let said = Said::of(self.child.wait_with_output().unwrap());
+    pub fn end(mut self) -> Said {
+        let child = self.child.take().unwrap();
+        signal(child.id(), "INT");
+        let said = Said::of(child.wait_with_output().unwrap());
         assert_eq!(said.code, 130, "{}{}", said.stdout, said.stderr);
         said
+    }
+}
+
+impl Drop for Loading {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

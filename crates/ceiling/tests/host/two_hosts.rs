@@ -68,21 +68,19 @@ impl Ground {
 
     /// A load from here, which the probe there watches.
     fn load(&self, more: &[&str]) -> Value {
-        let load = self.command().args(["-q", "--json"]).args(more).output().unwrap();
+        let load = ["load", &self.url, "-c", "8", "-t", "2", "-q", "--json"];
+        let load = ceiling(&[&load, more].concat()).args(&self.flags).output().unwrap();
         let record = checked(&Said::of(load));
         assert_eq!(record["outcome"], "complete", "{record:#}");
         record
     }
 
-    fn command(&self) -> process::Command {
-        let mut command = ceiling(&["load", &self.url, "-c", "8", "-t", "2"]);
-        command.args(&self.flags);
-        command
-    }
-
     /// The same, which goes on until what the probe reads there is as meant.
     fn watched(&self, what: &str, is_so: impl FnMut(&Value) -> bool) -> Value {
-        let loading = Loading::start(self.command(), &self.folder.file("runs"), process::id());
+        // So little that an emulated machine has time for what the probe reads.
+        let mut load = ceiling(&["load", &self.url, "-c", "2", "-t", "1"]);
+        load.args(&self.flags);
+        let loading = Loading::start(load, &self.folder.file("runs"), process::id());
         loading.wait_for(what, FAR_READINGS, is_so);
         checked(&loading.end())
     }
