@@ -7,6 +7,7 @@
 
 use crate::cli::Cli;
 use clap::CommandFactory;
+use model::perturbation::Touch;
 use model::run::Record;
 use model::secret::{self, Secrets};
 use model::verdict::Confidence;
@@ -20,6 +21,8 @@ const VALUED: &[&str] =
 const LENGTHS: &[&str] = &["--duration", "-d", "--requests", "-n"];
 /// Shapes of the rate with an end of their own, which a duration would contradict.
 const ENDING: &[&str] = &["--steps", "--ramp", "--replay"];
+/// What lets experiments change the server's limits.
+const TOUCHING: &[&str] = &["--confirm", "--may-touch-server"];
 /// Where the server's telemetry comes from.
 const PROBES: &[&str] = &["--probe", "--probe-token-file", "--probe-pin", "--runtime"];
 
@@ -76,7 +79,14 @@ pub fn complete(record: &mut Record) {
     let is_open = matches!(verdict.confidence, Confidence::Probable | Confidence::Suspected);
     let is_testable = matches!(verdict.side, Side::Server | Side::Path);
     if is_open && is_testable && !verdict.next.iter().any(|next| next.starts_with("ceiling ")) {
-        verdict.next.push(confirmed(&command));
+        match record.trial.confirm.as_ref().map(|confirm| confirm.touch) {
+            None => verdict.next.push(confirmed(&command)),
+            // The experiments were made; only one kind is left.
+            Some(Touch::ClientOnly) if record.target.server.is_some() => {
+                verdict.next.push(touching(&command));
+            }
+            Some(_) => {}
+        }
     }
 }
 
@@ -173,6 +183,11 @@ pub fn longer(command: &[String]) -> String {
 /// With a confirmation of the wall.
 pub fn confirmed(command: &[String]) -> String {
     changed(command, &["--confirm"], &[], &["--confirm"])
+}
+
+/// With experiments that may change the server's limits too.
+fn touching(command: &[String]) -> String {
+    changed(command, TOUCHING, &[], TOUCHING)
 }
 
 /// With a probe on the server's host.

@@ -29,6 +29,9 @@ const SAME_CLOCK_NS: u64 = 1_000_000;
 /// A thread that wants less than this share of its time does no work that matters.
 const WORKS: f64 = 0.02;
 
+/// A request stays at one thread for at most this many times the mean of all.
+const STAYS: f64 = 4.0;
+
 /// A time as one types it, exactly.
 fn typed(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
@@ -187,6 +190,18 @@ impl<'a> Case<'a> {
     /// The server thread that needed most CPU.
     pub fn hottest_server_thread(&self) -> Option<&'a ThreadShare> {
         hottest(self.far().server_threads.as_ref()?.iter().collect())
+    }
+
+    /// Whether a thread of the server can have held requests for as long as it was not waiting for
+    /// new ones. It comes back from each after the request's time in the server, so with one after
+    /// the other it runs at least as often as Little's law says. A runtime's idle threads sleep for
+    /// longer. Threads that no one counted the slices of pass.
+    pub fn serves(&self, thread: &ThreadShare) -> bool {
+        let doing = self.far().doing.as_ref();
+        let occupied = doing.and_then(|doing| doing.occupied(thread.tid)).unwrap_or(0.0);
+        let stay_s = self.point.service_ns.mean.unwrap_or(0) as f64 / 1e9;
+        let is_counted = thread.slices_s > 0.0 && stay_s > 0.0;
+        thread.run > 0.0 && (!is_counted || thread.slices_s * stay_s * STAYS >= occupied)
     }
 
     /// Whether the generator could have done clearly more: no worker near its limit. Nothing when

@@ -71,7 +71,7 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             if is_at_limit && brings_about(case, server) =>
         {
             seen.against.push(format!(
-                "the server shows {server} ({}) too, which a generator at its limit brings about",
+                "the server shows {} ({server}) too, which a generator at its limit brings about",
                 server.name()
             ));
             named(case, client, add_ramp(seen, ramp, client))
@@ -160,7 +160,7 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
 /// Two walls show the same signals: neither is named.
 fn doubted(wall: WallId, rival: Alternative, mut verdict: Verdict) -> Verdict {
     let (other, name) = match rival.wall {
-        Named::Wall(rival) => (rival.side(), format!("{rival} ({})", rival.name())),
+        Named::Wall(rival) => (rival.side(), format!("{} ({rival})", rival.name())),
         _ => (Side::None, "no wall".to_string()),
     };
     let mut runs = [Named::Wall(wall), rival.wall].into_iter();
@@ -171,7 +171,7 @@ fn doubted(wall: WallId, rival: Alternative, mut verdict: Verdict) -> Verdict {
     verdict.against.insert(0, what);
     Verdict {
         wall: Named::Unknown,
-        name: format!("{wall} ({}) or {name}", wall.name()),
+        name: format!("{} ({wall}) or {name}", wall.name()),
         side: if other == wall.side() { other } else { Side::Unknown },
         confidence: Confidence::Unknown,
         ceiling: verdict.ceiling.map(|one| Ceiling { kind: CeilingKind::AtLeast, ..one }),
@@ -288,7 +288,7 @@ fn is_crowded(case: &Case<'_>, wall: WallId) -> bool {
 fn crowded(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
     let share = percent(case.neighbours().unwrap_or(0.0));
     seen.against.push(format!(
-        "it looks like {wall} ({}), but other processes used {share} of the server's CPUs",
+        "it looks like {} ({wall}), but other processes used {share} of the server's CPUs",
         wall.name()
     ));
     seen.next = vec!["stop or move what else runs on the server's CPUs (top), and repeat".into()];
@@ -297,7 +297,7 @@ fn crowded(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
 
 /// The server's CPU is busy and nothing else agrees: that is a hint, not a wall.
 fn only_busy(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
-    seen.against.push(format!("only utilisation points to {wall} ({})", wall.name()));
+    seen.against.push(format!("only utilisation points to {} ({wall})", wall.name()));
     seen.next = vec![ramp_command(case)];
     unknown(case, seen)
 }

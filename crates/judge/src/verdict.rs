@@ -70,11 +70,17 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
         Outcome::Complete if !points.is_empty() && points.iter().all(Point::is_silent) => {
             Some("no request got a response")
         }
+        // Whatever limits these says nothing about good responses.
+        Outcome::Complete if !points.is_empty() && points.iter().all(Point::is_refused) => {
+            Some("every response failed, so no wall is looked for")
+        }
         Outcome::Complete | Outcome::Interrupted => None,
     };
     let Some(why) = why else { return perturb::apply(verdict, context.perturbations) };
-    let next = ["look at the server: is it alive, what does its log say", "curl -v"];
-    let next = [next[0].to_string(), format!("{} {}", next[1], context.trial.url)].to_vec();
+    let look = "look at the server: is it alive, what does its log say".to_string();
+    let curl = format!("curl -v {}", context.trial.url);
+    let responds = points.iter().any(Point::is_refused);
+    let next = if responds { vec![curl] } else { vec![look, curl] };
     Verdict { name: why.to_string(), next, ..undecided() }
 }
 
@@ -243,6 +249,7 @@ mod tests {
     use model::standing::{Figure, Standing};
     use model::verdict::CeilingKind;
     use model::wall::{Side, WallId};
+    use std::collections::BTreeMap;
 
     fn verdict(fixture: &mut Fixture) -> Verdict {
         fixture.check_gates();
@@ -538,6 +545,19 @@ mod tests {
             (Named::Unknown, "no request got a response")
         );
         assert!(verdict.next[1].starts_with("curl -v http"), "{:?}", verdict.next);
+    }
+
+    #[test]
+    fn no_wall_is_looked_for_where_every_response_failed() {
+        let mut fixture = Fixture::good();
+        fixture.point.requests.failed = fixture.point.requests.completed;
+        fixture.point.requests.completed = 0;
+        fixture.point.rate = 0.0;
+        fixture.point.status = BTreeMap::from([("4xx".to_string(), 10)]);
+        let verdict = judged_as(&fixture, Outcome::Complete);
+        assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
+        assert!(verdict.name.contains("every response failed"), "{}", verdict.name);
+        assert!(verdict.next[0].starts_with("curl -v http"), "{:?}", verdict.next);
     }
 
     #[test]

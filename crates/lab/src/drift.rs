@@ -1,9 +1,10 @@
 //! What `ceiling tune` changed on this host is looked at while a run goes on.
 //!
 //! The first look says what belongs to the run; what differs from it later has drifted, also when
-//! it was put back in order, or changed only since. A thread looks twice a second, so that a window
-//! of a second or more is looked at near its begin and its end as well. It shares nothing with the
-//! workers, and without a change it reads the names in one folder.
+//! it was put back in order, or changed only since. A thread looks twice a second, and once more
+//! when a level has ended: on a host that has no time for the thread, what happened in the window is
+//! seen then. It shares nothing with the workers, and without a change it reads the names in one
+//! folder.
 //!
 //! A journal that may not be read is reported as such, because changes on the host are then
 //! unknown.
@@ -138,7 +139,8 @@ impl Looks {
 /// The thread that looks.
 #[derive(Debug)]
 pub struct DriftWatch {
-    stop: Option<Sender<()>>,
+    /// Orders a look at once, after which the sender in it is dropped.
+    orders: Option<Sender<Sender<()>>>,
     readings: Receiver<Reading>,
     thread: Option<JoinHandle<()>>,
 }
@@ -147,20 +149,32 @@ impl DriftWatch {
     /// Looks from now on; nothing when no thread can be started.
     pub fn start() -> Option<Self> {
         let mut looks = Looks::at(tune::journal_folder());
-        let (stop, stopped) = channel();
+        let (orders, ordered) = channel::<Sender<()>>();
         let (sender, readings) = channel();
         // Before the caller goes on: a change from here on counts as one after the start.
         let first = looks.look();
         let work = move || {
             first.into_iter().for_each(|reading| drop(sender.send(reading)));
-            while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
-                if looks.look().is_some_and(|reading| sender.send(reading).is_err()) {
+            loop {
+                let order = ordered.recv_timeout(PERIOD);
+                if matches!(order, Err(RecvTimeoutError::Disconnected))
+                    || looks.look().is_some_and(|reading| sender.send(reading).is_err())
+                {
                     return;
                 }
             }
         };
         let thread = thread::Builder::new().name("drift".to_string()).spawn(work).ok()?;
-        Some(Self { stop: Some(stop), readings, thread: Some(thread) })
+        Some(Self { orders: Some(orders), readings, thread: Some(thread) })
+    }
+
+    /// Looks now, and returns when that is done.
+    pub fn look(&self) {
+        let (done, is_done) = channel();
+        if self.orders.as_ref().is_some_and(|orders| orders.send(done).is_ok()) {
+            // The end of the sender is the response.
+            let _ = is_done.recv();
+        }
     }
 
     /// Changes seen since the last call.
@@ -171,7 +185,7 @@ impl DriftWatch {
 
 impl Drop for DriftWatch {
     fn drop(&mut self) {
-        drop(self.stop.take());
+        drop(self.orders.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

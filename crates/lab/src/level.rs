@@ -28,8 +28,8 @@ const TENTH_NS: u64 = 100_000_000;
 /// Interval of progress reports, nanoseconds.
 const PROGRESS_NS: u64 = 200_000_000;
 /// How long readings of a window's end are awaited that are late on the way from the server's host,
-/// nanoseconds.
-const FAR_LATE_NS: u64 = 600_000_000;
+/// nanoseconds: as long as its probe may be silent before it counts as lost.
+const FAR_LATE_NS: u64 = remote::SILENCE_MAX.as_nanos() as u64;
 /// Time the order to measure needs to reach every worker, nanoseconds.
 const LEAD_NS: u64 = 60_000_000;
 /// Connecting is over when nothing changed for this long, nanoseconds.
@@ -281,11 +281,13 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         }
     }
 
-    /// Waits for the last readings of the window: a link that is full carries them late.
+    /// Waits for the last readings of the window: a link that is full carries them late, and a host
+    /// that is busy sends them late. What was measured until an interrupt has them too.
     fn await_far_readings(&mut self, window_begin_ns: u64) -> Result<(), LabError> {
         let window_ns = (window_begin_ns, self.gathered.window_end_ns());
         let begin_ns = self.now_ns();
-        while self.ending.is_none() && self.context.watch.is_behind(window_ns) {
+        let is_measured = !matches!(self.ending, Some(Outcome::TargetLost));
+        while is_measured && self.context.watch.is_behind(window_ns) {
             if self.listen()? > begin_ns + FAR_LATE_NS {
                 break;
             }
@@ -516,6 +518,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
                 }
             }
         }
+        self.context.watch.look();
         self.take_readings();
         self.await_far_readings(window_begin_ns)?;
         let context = &self.context;

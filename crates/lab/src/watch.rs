@@ -6,6 +6,7 @@
 
 use crate::drift::DriftWatch;
 use crate::setting::Model;
+use judge::observe::Window;
 use model::facts::ClockOffset;
 use model::reading::{Data, Reading};
 use probe::Sampler;
@@ -40,10 +41,11 @@ impl<'a> Road<'a> {
         Self { log, level: 0 }
     }
 
-    /// Readings of this level wholly inside a window. Those that cannot be read back are missing.
-    fn inside(&self, begin_ns: u64, end_ns: u64) -> impl Iterator<Item = Reading> {
-        let is_inside = move |read: &Reading| read.begin_ns >= begin_ns && read.end_ns <= end_ns;
-        self.log.since(self.level).map_while(Result::ok).filter(is_inside)
+    /// Readings of this level that belong to a window. Those that cannot be read back are missing.
+    fn inside(&self, window_ns: (u64, u64)) -> impl Iterator<Item = Reading> {
+        let mut window = Window::new(window_ns);
+        let readings = self.log.since(self.level).map_while(Result::ok);
+        readings.filter(move |reading| window.has(reading))
     }
 }
 
@@ -107,6 +109,8 @@ struct FarWatch<'a> {
     lost: Option<String>,
     /// End of the last reading, that host's time.
     last_ns: u64,
+    /// Begin of the last look at what is changed there, that host's time; nothing without a change.
+    last_look_ns: Option<u64>,
 }
 
 impl<'a> Watch<'a> {
@@ -118,7 +122,8 @@ impl<'a> Watch<'a> {
     /// Writes readings of the server's host to a separate log.
     pub fn with_far(mut self, session: Far, log: &'a mut Readings) -> Self {
         let (clock, session, road) = (session.clock(), Some(session), Road::new(log));
-        self.far = Some(FarWatch { session, road, clock, lost: None, last_ns: 0 });
+        self.far =
+            Some(FarWatch { session, road, clock, lost: None, last_ns: 0, last_look_ns: None });
         self
     }
 
@@ -127,6 +132,14 @@ impl<'a> Watch<'a> {
         self.near.level = self.near.log.end();
         if let Some(far) = &mut self.far {
             far.road.level = far.road.log.end();
+        }
+    }
+
+    /// Looks once more at what is changed on this host, and waits for it: however late the thread
+    /// is that looks, a window that has ended is looked at.
+    pub fn look(&self) {
+        if let ReadingSource::Live(_, Some(drift)) = &self.source {
+            drift.look();
         }
     }
 
@@ -168,24 +181,25 @@ impl<'a> Watch<'a> {
         self.recent.iter().cloned()
     }
 
-    /// Readings of this host wholly inside a window of this level, monotonic nanoseconds.
+    /// Readings of this host that belong to a window of this level, monotonic nanoseconds.
     pub fn inside(&self, window_ns: (u64, u64)) -> impl Iterator<Item = Reading> {
-        self.near.inside(window_ns.0, window_ns.1)
+        self.near.inside(window_ns)
     }
 
     /// Readings of the server's host that are inside a window of ours for every clock offset within
     /// the error. None when they end before the window does, because the missing part may matter.
     pub fn far_inside(&self, window_ns: (u64, u64)) -> Option<Vec<Reading>> {
         let far = self.far.as_ref()?;
-        let (begin_ns, end_ns) = far.clock.carry(window_ns);
         let reaches_end = far.reaches_end(window_ns);
-        Some(if reaches_end { far.road.inside(begin_ns, end_ns).collect() } else { Vec::new() })
+        let inside = far.road.inside(far.clock.carry(window_ns));
+        Some(if reaches_end { inside.collect() } else { Vec::new() })
     }
 
-    /// Whether the readings of a window's end have not come from the server's host yet, and may.
+    /// Whether the readings of a window's end have not come from the server's host yet, or no look
+    /// at what is changed there since the window began, and may.
     pub fn is_behind(&self, window_ns: (u64, u64)) -> bool {
         let far = self.far.as_ref().filter(|far| far.lost.is_none());
-        far.is_some_and(|far| !far.reaches_end(window_ns))
+        far.is_some_and(|far| !far.reaches_end(window_ns) || far.lacks_look(window_ns))
     }
 
     /// The clock of the server's host, and why its readings end early if they do.
@@ -217,6 +231,11 @@ impl FarWatch<'_> {
         self.last_ns.saturating_add(reach_ns) >= self.clock.carry(window_ns).1
     }
 
+    /// Whether something is changed there, and was not looked at since a window of ours began.
+    fn lacks_look(&self, window_ns: (u64, u64)) -> bool {
+        self.last_look_ns.is_some_and(|last_ns| last_ns < self.clock.carry(window_ns).0)
+    }
+
     fn take(&mut self) -> Vec<Reading> {
         let Some(session) = &self.session else { return Vec::new() };
         let arrived = session.take();
@@ -238,6 +257,8 @@ impl FarWatch<'_> {
         self.road.log.add(arrived);
         let latest_ns = arrived.iter().map(|reading| reading.end_ns).max();
         self.last_ns = self.last_ns.max(latest_ns.unwrap_or(0));
+        let looks = arrived.iter().filter(|reading| matches!(reading.data, Data::Tuning(_)));
+        self.last_look_ns = looks.map(|look| look.begin_ns).max().max(self.last_look_ns);
     }
 }
 
@@ -251,7 +272,8 @@ mod tests {
     fn far(log: &mut Readings, until_ns: u64) -> FarWatch<'_> {
         let clock = ClockOffset { offset_ns: 0, error_ns: 0, ..ClockOffset::default() };
         let road = Road::new(log);
-        let mut far = FarWatch { session: None, road, clock, lost: None, last_ns: 0 };
+        let mut far =
+            FarWatch { session: None, road, clock, lost: None, last_ns: 0, last_look_ns: None };
         let times = (0..=until_ns).step_by(100 * NS_PER_MS as usize);
         let read = |at_ns| Reading { begin_ns: at_ns, end_ns: at_ns, data: Data::Cpus(Vec::new()) };
         far.write(&times.map(read).collect::<Vec<_>>());
@@ -274,6 +296,20 @@ mod tests {
         assert_eq!(watch.far_inside(second).map(|readings| readings.len()), Some(8));
         assert!(!watch.is_behind(second));
         watch.stop();
+    }
+
+    #[test]
+    fn a_change_there_that_was_not_looked_at_in_the_window_is_awaited() {
+        let second = (10 * NS_PER_S, 11 * NS_PER_S);
+        let mut log = Readings::nameless().unwrap();
+        let mut far = far(&mut log, second.1);
+        assert!(!far.lacks_look(second), "nothing is changed there");
+        let data = || Data::Tuning(model::reading::TuningNow { places: 1, drifted: Vec::new() });
+        let look = |at_ns| Reading { begin_ns: at_ns, end_ns: at_ns, data: data() };
+        far.write(&[look(second.0 - 1)]);
+        assert!(far.lacks_look(second));
+        far.write(&[look(second.1 + 1)]);
+        assert!(!far.lacks_look(second), "what happened until then shows in it");
     }
 
     #[test]

@@ -276,6 +276,12 @@ impl Point {
         self.unmeasured.completed == 0 && self.status.values().all(|count| *count == 0)
     }
 
+    /// Whether there were responses and each one failed by its status or a check.
+    pub fn is_refused(&self) -> bool {
+        let arrived = self.status.values().any(|count| *count > 0);
+        arrived && self.requests.completed == 0 && self.rate == 0.0 && self.events.is_none()
+    }
+
     /// The main rate, per second: completed requests, connections of devices, or events.
     pub fn headline_rate(&self) -> f64 {
         match (&self.turnover, &self.events) {

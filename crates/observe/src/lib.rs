@@ -17,14 +17,14 @@ pub use figures::{Figure, figures};
 pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
 pub use series::{Process, shares_over_time, threads_over_time};
 pub use server::{DoingShares, DownstreamUse, SocketCensus};
-pub use window::Raw;
+pub use window::{Raw, Window};
 
 use model::facts::Unreadable;
 use model::reading::{
     Conntrack, CpuShares, CpuTimes, Data, Disk, Interface, Interrupt, Listener, OpenFiles,
     ProbeCost, Qdisc, QuotaUse, Reading, Softnet, ThreadTimes, TuningNow, Value, Values,
 };
-use model::tuning::Row;
+use model::tuning::{Fate, Row};
 use std::collections::BTreeMap;
 
 type Drivers = BTreeMap<String, BTreeMap<String, u64>>;
@@ -78,6 +78,8 @@ pub struct ThreadShare {
     pub run: f64,
     /// Runnable and waiting for a CPU.
     pub wait: f64,
+    /// Time slices that it ran, per second; zero where the kernel does not count them.
+    pub slices_s: f64,
 }
 
 impl ThreadShare {
@@ -109,7 +111,8 @@ pub struct TuningSeen {
     pub places: u32,
     /// Places, at the least.
     pub fewest: u32,
-    /// Places that were found to be no longer as at the first look, each as it was seen first.
+    /// Places that were found to be no longer as at the first look, each as it was seen first, or as
+    /// ceiling put it back.
     pub drifted: Vec<Row>,
 }
 
@@ -119,8 +122,11 @@ impl TuningSeen {
         self.places = self.places.max(now.places);
         self.reads += 1;
         for row in now.drifted {
-            if !self.drifted.iter().any(|seen| seen.place == row.place) {
-                self.drifted.push(row);
+            match self.drifted.iter_mut().find(|seen| seen.place == row.place) {
+                None => self.drifted.push(row),
+                // While ceiling puts it back, a look finds the old value before the journal says so.
+                Some(seen) if row.fate == Fate::Reverted => *seen = row,
+                Some(_) => {}
             }
         }
     }
@@ -426,13 +432,15 @@ fn thread_shares(pair: &Pair<'_, Vec<ThreadTimes>>) -> Vec<ThreadShare> {
         if first.is_none() && is_older {
             return None;
         }
-        let (run_ns, wait_ns) = first.map_or((0, 0), |first| (first.run_ns, first.wait_ns));
+        let (run_ns, wait_ns, slices) =
+            first.map_or((0, 0, 0), |first| (first.run_ns, first.wait_ns, first.slices));
         Some(ThreadShare {
             pid: last.pid,
             tid: last.tid,
             name: last.name.clone(),
             run: last.run_ns.saturating_sub(run_ns) as f64 / passed_ns,
             wait: last.wait_ns.saturating_sub(wait_ns) as f64 / passed_ns,
+            slices_s: last.slices.saturating_sub(slices) as f64 / pair.seconds,
         })
     };
     pair.last.iter().filter_map(share).collect()

@@ -1,7 +1,7 @@
 //! The readings of a point, on each host in the times of its own clock.
 
 use crate::Observed;
-use model::reading::Reading;
+use model::reading::{Data, Reading, TuningNow};
 use model::run::{Point, Record, Run};
 
 /// The raw readings of a run, each in time order by the clock of its own host.
@@ -20,7 +20,7 @@ impl<'a> From<&'a Run> for Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    /// Readings of the generator's host that lie wholly inside the window of a point.
+    /// Readings of the generator's host that belong to the window of a point ([`Window`]).
     pub fn near_in(self, point: &Point) -> impl Iterator<Item = &'a Reading> + use<'a> {
         inside(self.near, point.window_ns)
     }
@@ -48,7 +48,69 @@ impl<'a> Raw<'a> {
 }
 
 fn inside(readings: &[Reading], window_ns: (u64, u64)) -> impl Iterator<Item = &Reading> {
-    let is_inside =
-        move |read: &&Reading| read.begin_ns >= window_ns.0 && read.end_ns <= window_ns.1;
-    readings.iter().filter(is_inside)
+    let mut window = Window::new(window_ns);
+    readings.iter().filter(move |reading| window.has(reading))
+}
+
+/// Chooses the readings of a window, one after the other in time order: those that lie wholly
+/// inside it. A look at what `ceiling tune` changed tells of all the time before it, so such looks
+/// count until the first that begins when the window is over: what another program changed between
+/// two looks is seen by the second.
+#[derive(Debug)]
+pub struct Window {
+    begin_ns: u64,
+    end_ns: u64,
+    /// Whether a look began after the window.
+    is_looked_over: bool,
+}
+
+impl Window {
+    /// Of a window, monotonic nanoseconds.
+    pub fn new((begin_ns, end_ns): (u64, u64)) -> Self {
+        Self { begin_ns, end_ns, is_looked_over: false }
+    }
+
+    /// Whether the next reading belongs to it.
+    pub fn has(&mut self, reading: &Reading) -> bool {
+        if reading.begin_ns < self.begin_ns {
+            return false;
+        }
+        if !is_look(reading) {
+            return reading.end_ns <= self.end_ns;
+        }
+        let is_first_over = !self.is_looked_over;
+        self.is_looked_over |= reading.begin_ns >= self.end_ns;
+        is_first_over
+    }
+}
+
+/// Whether it is a look at what `ceiling tune` changed, also one that failed.
+fn is_look(reading: &Reading) -> bool {
+    match &reading.data {
+        Data::Tuning(_) => true,
+        Data::Unreadable(what) => what.source == TuningNow::SOURCE,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_count_until_the_first_that_begins_when_the_window_is_over() {
+        let read = |begin_ns, end_ns, data| Reading { begin_ns, end_ns, data };
+        let look = |at| read(at, at + 10, Data::Tuning(TuningNow { places: 1, drifted: vec![] }));
+        let cpus = |at| read(at, at + 10, Data::Cpus(vec![]));
+        let all: Vec<Reading> = (80..240).step_by(15).flat_map(|at| [look(at), cpus(at)]).collect();
+        let chosen: Vec<u64> =
+            inside(&all, (100, 200)).filter(|one| is_look(one)).map(|one| one.begin_ns).collect();
+        assert_eq!(chosen, [110, 125, 140, 155, 170, 185, 200]);
+        let others: Vec<u64> =
+            inside(&all, (100, 200)).filter(|one| !is_look(one)).map(|one| one.begin_ns).collect();
+        assert_eq!(others, [110, 125, 140, 155, 170, 185]);
+        // None in the window, as on a host that had no time for it: the next one tells.
+        let late = [look(90), look(250), look(300)];
+        assert_eq!(inside(&late, (100, 200)).map(|one| one.begin_ns).collect::<Vec<_>>(), [250]);
+    }
 }

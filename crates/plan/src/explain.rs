@@ -70,6 +70,9 @@ pub fn one_line(error: &clap::Error, command: &Command, kinds: &[Kind]) -> Strin
             let (_, example) = wanted(&argument);
             format!("{argument}: '{value}' is not one of {accepted}; for example {example}")
         }
+        ErrorKind::UnknownArgument if !argument.starts_with('-') => {
+            format!("'{argument}' is one word too many, or the value of an option that is missing")
+        }
         ErrorKind::UnknownArgument => {
             let meant = text(ContextKind::SuggestedArg);
             let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
@@ -77,6 +80,10 @@ pub fn one_line(error: &clap::Error, command: &Command, kinds: &[Kind]) -> Strin
         }
         ErrorKind::InvalidSubcommand => {
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+            if name.contains(['/', ':']) {
+                let url = "http[s]://HOST[:PORT][/PATH]";
+                return format!("'{name}' is no URL: {url}; for example http://127.0.0.1:8083/");
+            }
             let meant = text(ContextKind::SuggestedSubcommand);
             let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
             format!("there is no command '{name}'{meant} (see --help)")

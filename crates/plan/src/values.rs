@@ -222,7 +222,14 @@ typed! {
     /// A method.
     text Method(String), "a method", "PUT";
     /// A text that is sent.
-    text Body(String), "a text", "'{\"a\":1}'";
+    result Body(String), "a text", "'{\"a\":1}'",
+        |text| match text.strip_prefix('@') {
+            Some(file) => Err(format!(
+                "'{text}' would be sent as it is; to send a file, which may begin with @, give \
+                 -f {file}"
+            )),
+            None => Ok(text.to_string()),
+        };
     /// A host's name.
     text HostName(String), "a host name", "example.org";
     /// A remark.

@@ -63,9 +63,11 @@ use std::time::Duration;
 pub const TO_PROBE_BYTES_MAX: usize = 4 << 10;
 /// Bytes of a probe's message.
 pub const FROM_PROBE_BYTES_MAX: usize = 16 << 20;
-/// From the connection to the whole hello.
-pub const HELLO_WITHIN: Duration = Duration::from_secs(5);
+/// From the connection to the whole hello, and to the welcome. The host of a server that is at its
+/// limit may need seconds for the handshake.
+pub const HELLO_WITHIN: Duration = IDLE_MAX;
 /// A client that sends nothing for this long is gone.
 pub const IDLE_MAX: Duration = Duration::from_secs(15);
-/// A probe that sends nothing for this long is gone.
-pub const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// A probe that sends nothing for this long is gone. On a host that is at its limit it may get no
+/// CPU for seconds.
+pub const SILENCE_MAX: Duration = Duration::from_secs(15);

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each tier is a program of its own and uses its part")]
 
 pub mod limited;
+pub mod loading;
 pub mod probing;
 
 use serde_json::Value;
@@ -324,21 +325,27 @@ impl Drop for Folder {
     }
 }
 
-/// How long something may take that has to happen; only a hang takes longer.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How long something may take that has to happen; only a hang takes longer, also in an emulated
+/// machine on a busy host.
+pub const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Waits for something that has to happen.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "waited for this: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
 
 /// Waits until the only run in a directory of runs has a finished point.
 pub fn await_point(runs: &str) {
-    let begin = Instant::now();
     let has_point = || {
         let run = fs::read_dir(runs).ok()?.next()?.ok()?;
         let text = fs::read_to_string(run.path().join("points.ndjson")).ok()?;
         text.contains('\n').then_some(())
     };
-    while has_point().is_none() {
-        assert!(begin.elapsed() < PATIENCE, "no point in {runs}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("a finished point", || has_point().is_some());
 }
 
 /// A whole number at a path of the record.

@@ -1,14 +1,11 @@
 //! A probe that serves, and ends with its test.
 
-use super::{Folder, signal};
+use super::{Folder, PATIENCE, signal};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// How long a line may take that has to come.
-pub const SAYS: Duration = Duration::from_secs(30);
+use std::time::Instant;
 
 pub const NAMED: &str = env!("CARGO_BIN_EXE_ceiling");
 
@@ -73,7 +70,7 @@ impl Probe {
     pub fn says(&mut self, word: &str) -> String {
         let mut said = String::new();
         let begin = Instant::now();
-        while let Ok(line) = self.stderr.recv_timeout(SAYS.saturating_sub(begin.elapsed())) {
+        while let Ok(line) = self.stderr.recv_timeout(PATIENCE.saturating_sub(begin.elapsed())) {
             if line.contains(word) {
                 return line;
             }

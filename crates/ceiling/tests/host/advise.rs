@@ -1,14 +1,17 @@
 //! Plans that turn knobs of a namespace, and what is kept of predictions.
 
+use crate::harness::loading::{Loading, measures, segments};
 use crate::harness::{
     Folder, Namespace, Said, Server, must_be_root, program, run, signal, targets_file, turn,
+    wait_until,
 };
+use crate::tune::{LATE, watchdogs};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A server in a namespace with a device, and the directory of a short run against it there.
 fn measured_inside(namespace: &Namespace, folder: &Folder) -> (Server, String) {
@@ -136,8 +139,8 @@ name = "as it is, 2"
 knob = "T29"
 baseline = "as it is"
 change = "longer"
-low = -0.5
-high = 0.5
+low = -0.99
+high = 99.0
 why = "0 handshakes refused"
 run = "made up"
 "#;
@@ -162,6 +165,7 @@ fn a_plan_turns_a_knob_for_its_cell_and_keeps_what_it_predicted() {
     let document = said.record();
     assert_eq!(somaxconn(&namespace), before, "it is put back");
     let folder_of = Path::new(&runs).join(document["id"].as_str().unwrap()).join("runs");
+    let mut cells = Vec::new();
     for cell in document["cells"].as_array().unwrap() {
         assert_eq!(cell["fate"]["fate"], "measured", "{cell}");
         let run = folder_of.join(cell["fate"]["run"].as_str().unwrap()).join("run.json");
@@ -172,19 +176,35 @@ fn a_plan_turns_a_knob_for_its_cell_and_keeps_what_it_predicted() {
         let fates: Vec<_> =
             cell["tuned"].as_array().unwrap().iter().map(|row| row["fate"].clone()).collect();
         assert_eq!(fates, vec![Value::from("reverted"); usize::from(is_tuned)], "{cell}");
+        cells.push((cell["name"].as_str().unwrap(), record));
     }
+    // A starved machine may not know the rate of a cell, and then nothing is decided.
+    let known = |side: &str| {
+        let of_side = cells.iter().filter(|(name, _)| name.starts_with(side));
+        of_side.filter(|(_, record)| !record["verdict"]["ceiling"].is_null()).count()
+    };
+    let is_known = known("as it is") == 2 && known("longer") == 2;
     let kept = &document["predictions"][0];
-    assert_eq!((kept["inside"].as_bool(), kept["pairs"].as_u64()), (Some(true), Some(2)), "{kept}");
+    let told = if is_known { "2 pairs of runs" } else { "no valid number" };
+    assert!(kept["why"].as_str().unwrap().contains(told), "{kept}");
+    let is_within = |low: f64, high: f64| low >= -0.99 && high <= 99.0;
+    let is_inside = is_known
+        && kept["low"].as_f64().zip(kept["high"].as_f64()).is_some_and(|(l, h)| is_within(l, h));
+    assert_eq!(kept["inside"].as_bool(), is_inside.then_some(true), "{kept}");
 
     let said = run(&["advise", "--calibration", "--runs", &runs]);
     assert_eq!(said.code, 0, "{}", said.stderr);
-    assert!(said.stdout.contains("1 OF 1 DECIDED PREDICTIONS HELD"), "{}", said.stdout);
-    assert!(said.stdout.contains("-50.0 % to +50.0 %"), "{}", said.stdout);
+    let held = if is_inside { "1 OF 1 DECIDED" } else { "0 OF 0 DECIDED" };
+    assert!(said.stdout.contains(held), "{}", said.stdout);
+    assert!(said.stdout.contains("-99.0 % to +9900.0 %"), "{}", said.stdout);
 }
 
-/// Starts the plan with cells of such a length, and waits until the knob is turned; gives what it
-/// was before.
-fn started(namespace: &Namespace, folder: &Folder, length: &str, only: &str) -> (Child, String) {
+/// Long enough to be disturbed: a cell that another command changes something in.
+const DISTURBED: &str = "10s";
+
+/// Starts the plan with cells of such a length, of which the first turns the knob, and waits until
+/// that is done and the generator measures; gives what the knob was before.
+fn started(namespace: &Namespace, folder: &Folder, length: &str) -> (Child, String) {
     let before = somaxconn(namespace);
     assert_ne!(before, "7777");
     let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
@@ -192,12 +212,13 @@ fn started(namespace: &Namespace, folder: &Folder, length: &str, only: &str) -> 
     fs::write(&plan, text).unwrap();
     let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
     command.args(["run", &plan, "--servers", &targets_file(), "--runs", &runs]);
-    command.args(["--json", "-q", "--allow-tune", "--only", only]);
+    command.args(["--json", "-q", "--allow-tune", "--only", "longer"]);
     command.env("CEILING_TUNE_JOURNAL", folder.path.join("journal"));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while somaxconn(namespace) != "7777" {
-        thread::sleep(Duration::from_millis(2));
-    }
+    // The server is started when the knob is turned.
+    let sent = segments(children(child.id(), 1)[0]);
+    measures(child.id(), sent);
+    assert_eq!(somaxconn(namespace), "7777");
     (child, before)
 }
 
@@ -223,7 +244,7 @@ fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
     must_be_root();
     let _turn = turn();
     let (namespace, folder) = (Namespace::new("drift"), Folder::new("advise-drift"));
-    let (child, _) = started(&namespace, &folder, "3s", "as it is,longer");
+    let (child, _) = started(&namespace, &folder, DISTURBED);
     namespace.sysctl("net.core.somaxconn", "8888");
     let said = Said::of(child.wait_with_output().unwrap());
     let document = said.record();
@@ -233,28 +254,30 @@ fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
         .iter()
         .map(|cell| cell["fate"]["why"].as_str().unwrap_or("").to_string())
         .collect();
-    assert!(fates[1].contains("tuning drifted"), "{fates:?}");
-    assert!(fates[1].contains("8888"), "{fates:?}");
-    assert!(fates[2..].iter().all(|why| why.contains("not as it was before")), "{fates:?}");
+    assert!(fates[0].contains("tuning drifted"), "{fates:?}");
+    assert!(fates[0].contains("8888"), "{fates:?}");
+    assert!(fates[1].contains("not as it was before"), "{fates:?}");
     assert_eq!(somaxconn(&namespace), "8888", "what others set is left alone");
     assert_eq!(said.code, 5);
-    let records = records(&folder, &document);
-    let tuned =
-        |record: &&Value| record["host"]["tuned"].as_array().is_some_and(|all| !all.is_empty());
-    let record = records.iter().find(tuned).expect("the run of the cell knows what was tuned");
+    let [record] = &records(&folder, &document)[..] else { panic!("one run") };
+    assert_eq!(
+        record["host"]["tuned"].as_array().unwrap().len(),
+        1,
+        "the run knows what was tuned"
+    );
     let gate = gate(record).expect("something is tuned");
     assert_eq!(gate["ok"], false, "{gate}");
 }
 
 /// Waits until a process has started so many others; gives them.
-fn children(of: u32, count: usize) -> Vec<String> {
+fn children(of: u32, count: usize) -> Vec<u32> {
     let children = format!("/proc/{of}/task/{of}/children");
     let mut started = Vec::new();
-    while started.len() < count {
+    wait_until("processes that it starts", || {
         let text = fs::read_to_string(&children).unwrap();
-        started = text.split_whitespace().map(str::to_string).collect();
-        thread::sleep(Duration::from_millis(2));
-    }
+        started = text.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+        started.len() >= count
+    });
     started
 }
 
@@ -265,10 +288,7 @@ fn a_knob_that_is_put_back_in_order_voids_its_cell_and_no_other() {
     must_be_root();
     let _turn = turn();
     let (namespace, folder) = (Namespace::new("advise-b"), Folder::new("advise-back"));
-    let (child, _) = started(&namespace, &folder, "6s", "longer");
-    // The server and the generator, which soon measures.
-    children(child.id(), 2);
-    thread::sleep(Duration::from_secs(3));
+    let (child, _) = started(&namespace, &folder, DISTURBED);
     let reverted = inside(&namespace, &folder, &["tune", "revert"]);
     assert_eq!(reverted.code, 0, "{}", reverted.stderr);
     let document = Said::of(child.wait_with_output().unwrap()).record();
@@ -292,14 +312,22 @@ fn what_the_watchdog_puts_back_in_mid_run_is_no_measurement() {
     let sink = namespace.command(&program("target-sink"));
     let server = Server::start_as(sink, &["--threads", "1", "--delay", "fixed:5ms"]);
     let before = somaxconn(&namespace);
-    let apply = ["tune", "apply", "--only", "somaxconn", "--profile", "seeds", "--deadline", "4s"];
+    let apply = ["tune", "apply", "--only", "somaxconn", "--profile", "seeds", "--deadline", LATE];
     let applied = inside(&namespace, &folder, &apply);
     assert_eq!(applied.code, 0, "{}", applied.stderr);
     assert_ne!(somaxconn(&namespace), before);
-    let url = server.url("/simple");
-    let load = ["load", &url, "-c", "4", "-d", "6s", "-t", "1", "-q", "--json", "--runs", "none"];
-    let said = inside(&namespace, &folder, &load);
+    let journal = folder.path.join("journal");
+    let mut load = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
+    load.args(["load", &server.url("/simple"), "-c", "4", "-t", "1"]);
+    load.env("CEILING_TUNE_JOURNAL", &journal);
+    let loading = Loading::start(load, &folder.file("runs"), server.pid);
+    // At its deadline, or when it is ended, it does the same.
+    let watching = || watchdogs(journal.to_str().unwrap());
+    let [watchdog] = watching()[..] else { panic!("one watchdog") };
+    signal(watchdog, "TERM");
+    wait_until("the watchdog to put the knob back, and to end", || watching().is_empty());
     assert_eq!(somaxconn(&namespace), before);
+    let said = loading.end();
     let record = said.record();
     assert_eq!(record["host"]["tuned"].as_array().unwrap().len(), 1, "as it began");
     let gate = gate(&record).expect("it was tuned");
@@ -339,8 +367,7 @@ fn ctrl_c_in_a_tuned_cell_puts_the_knob_back_and_keeps_what_was_measured() {
     // The second press would end at once, if nothing were changed.
     for presses in [1, 2] {
         let folder = Folder::new("advise-ctrl-c");
-        let (child, before) = started(&namespace, &folder, "60s", "longer");
-        thread::sleep(Duration::from_secs(2));
+        let (child, before) = started(&namespace, &folder, "600s");
         for _ in 0..presses {
             signal(child.id(), "INT");
             thread::sleep(Duration::from_millis(20));
@@ -365,16 +392,13 @@ fn a_killed_run_leaves_its_knob_in_the_journal_and_revert_puts_it_back() {
     must_be_root();
     let _turn = turn();
     let (namespace, folder) = (Namespace::new("advise-k"), Folder::new("advise-killed"));
-    let (mut child, before) = started(&namespace, &folder, "60s", "longer");
-    // The server, and soon the generator.
+    let (mut child, before) = started(&namespace, &folder, "600s");
+    // The server and the generator.
     let started = children(child.id(), 2);
     signal(child.id(), "KILL");
     child.wait().unwrap();
-    let begin = Instant::now();
-    while started.iter().any(|pid| Path::new("/proc").join(pid).join("exe").read_link().is_ok()) {
-        assert!(begin.elapsed() < Duration::from_secs(20), "one of {started:?} goes on");
-        thread::sleep(Duration::from_millis(20));
-    }
+    let runs = |pid: &u32| Path::new(&format!("/proc/{pid}/exe")).read_link().is_ok();
+    wait_until("the end of the server and the generator", || !started.iter().any(runs));
     assert_eq!(somaxconn(&namespace), "7777", "nobody is left to put it back");
     let status = inside(&namespace, &folder, &["tune", "status"]);
     assert!(status.stdout.contains("somaxconn"), "{}", status.stdout);

@@ -1,15 +1,16 @@
 //! Knobs of another host, over the line of its probe: who may, what comes back, and what happens
 //! when the line is cut after a change that can cut it.
 
-use crate::harness::{Folder, Namespace, Said, Server, must_be_root, program, turn};
+use crate::harness::loading::{FAR_READINGS, Loading};
+use crate::harness::{Folder, Namespace, Said, Server, must_be_root, program, turn, wait_until};
+use crate::tune::{LATE, SOON, watchdogs};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const CEILING: &str = env!("CARGO_BIN_EXE_ceiling");
-const DEADLINE: Duration = Duration::from_secs(4);
 
 /// Two hosts with a link between them, and a probe on one.
 struct Ground {
@@ -60,6 +61,33 @@ impl Ground {
         let said = self.tune(arguments);
         assert_eq!(said.code, 0, "{arguments:?}\n{}{}", said.stdout, said.stderr);
         said
+    }
+
+    fn journal(&self) -> String {
+        self.folder.file("journal")
+    }
+
+    /// `ceiling tune ..` on the host with the knobs.
+    fn there_tune(&self, arguments: &[&str]) -> Said {
+        let mut command = self.there.command(Path::new(CEILING));
+        command.arg("tune").args(arguments).env("CEILING_TUNE_JOURNAL", self.journal());
+        Said::of(command.output().unwrap())
+    }
+
+    /// Milliseconds until changes are put back there, of those that are not kept. One is open.
+    fn left_ms(&self) -> Vec<u64> {
+        let status = self.there_tune(&["status", "--json"]).record();
+        let open = status["transactions"].as_array().unwrap();
+        assert_eq!(open.len(), 1, "{status:#}");
+        open.iter().filter_map(|one| one["left_ms"].as_u64()).collect()
+    }
+
+    /// `ceiling load` from the host without the knobs.
+    fn load(&self, sink: &Server) -> Command {
+        let mut command = self.here.command(Path::new(CEILING));
+        command.args(["load", &format!("http://10.98.0.2:{}/", sink.port), "-c", "4"]);
+        command.args(&self.flags);
+        command
     }
 
     /// A value on the host with the knobs.
@@ -151,8 +179,7 @@ fn a_host_that_nobody_reaches_any_more_comes_back_by_itself() {
     assert_eq!(ground.features(), before);
     ground.good(&["revert"]);
 
-    let deadline = format!("{}s", DEADLINE.as_secs());
-    let apply = ["apply", "--json", "--allow-disruptive", "--deadline", &deadline];
+    let apply = ["apply", "--json", "--allow-disruptive", "--deadline", SOON];
     let begin = Instant::now();
     let applied = ground.good(&[&apply, &wish[..]].concat()).record();
     let is_done = |row: &Value| row["fate"] == "applied" && row["is_disruptive"] == true;
@@ -162,29 +189,29 @@ fn a_host_that_nobody_reaches_any_more_comes_back_by_itself() {
     ground.here.ip(&["link", "set", "line1", "down"]);
     ground.probe.kill().unwrap();
     ground.probe.wait().unwrap();
-    while ground.features() != before || ground.read(RPS) != masks {
-        assert!(begin.elapsed() < 10 * DEADLINE, "{}", ground.features());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    println!("back {:?} after apply began, deadline {DEADLINE:?}", begin.elapsed());
-    let mut status = ground.there.command(Path::new(CEILING));
-    status.args(["tune", "status"]).env("CEILING_TUNE_JOURNAL", ground.folder.file("journal"));
-    let told = Said::of(status.output().unwrap());
+    wait_until("the watchdog to put everything back", || {
+        ground.features() == before && ground.read(RPS) == masks
+    });
+    println!("back {:?} after apply began, deadline {SOON}", begin.elapsed());
+    wait_until("the watchdog to end", || watchdogs(&ground.journal()).is_empty());
+    let told = ground.there_tune(&["status"]);
     assert!(told.stdout.contains("Nothing is changed"), "{}", told.stdout);
 }
 
-/// The same, and somebody says in time that it may stay.
+/// The same, and somebody says in time that it may stay: no watchdog and no deadline is left then.
 #[test]
 fn what_is_kept_stays() {
     let _turn = turn();
     let ground = Ground::new("far-keep", &["--allow-tune"]);
     let before = ground.features();
     let wish = ["--device", "line0", "--only", "offloads"];
-    let apply = ["apply", "--json", "--allow-disruptive", "--deadline", "3s"];
+    let apply = ["apply", "--json", "--allow-disruptive", "--deadline", LATE];
     ground.good(&[&apply, &wish[..]].concat());
+    assert_eq!(ground.left_ms().len(), 1, "a transaction with a deadline");
     let kept = ground.good(&["keep"]);
     assert!(kept.stdout.starts_with("kept: "), "{}", kept.stdout);
-    std::thread::sleep(Duration::from_secs(4));
+    wait_until("the watchdog to end", || watchdogs(&ground.journal()).is_empty());
+    assert_eq!(ground.left_ms(), Vec::<u64>::new(), "it is open, and nothing puts it back");
     assert_ne!(ground.features(), before);
     ground.good(&["revert"]);
     assert_eq!(ground.features(), before);
@@ -196,45 +223,48 @@ fn what_somebody_undoes_on_the_servers_host_voids_the_run() {
     let _turn = turn();
     let ground = Ground::new("far-drift", &["--allow-tune"]);
     let sink = ground.there.command(&program("target-sink"));
-    let sink = Server::start_as(sink, &["--addr", "10.98.0.2"]);
-    let url = format!("http://10.98.0.2:{}/", sink.port);
-    let load = || {
-        let mut command = ground.here.command(Path::new(CEILING));
-        command.args(["load", &url, "-c", "4", "-d", "3s", "--json"]);
-        command.args(&ground.flags).args(["--runs", "none"]).stderr(Stdio::null());
-        command.stdout(Stdio::piped()).spawn().unwrap()
+    let sink = Server::start_as(sink, &["--addr", "10.98.0.2", "--delay", "fixed:20ms"]);
+    let brief = || {
+        let mut load = ground.load(&sink);
+        let load = load.args(["-d", "1s", "--json", "--runs", "none"]);
+        gate(&Said::of(load.output().unwrap()))
     };
-    let gate = |load: Child| {
-        let record = Said::of(load.wait_with_output().unwrap()).record();
-        let gates = record["points"][0]["gates"].as_array().unwrap().clone();
-        gates.into_iter().find(|gate| gate["id"] == "tuning")
+    // A load that goes on until that was done there and seen.
+    let during = |name: &str, act: &dyn Fn()| {
+        let runs = ground.folder.file(name);
+        let loading = Loading::start(ground.load(&sink), &runs, sink.pid);
+        act();
+        let is_drift = |one: &Value| one.pointer("/data/values/drifted/0").is_some();
+        loading.wait_for("the drift to be seen", FAR_READINGS, is_drift);
+        gate(&loading.end()).expect("something is changed")
     };
-    assert_eq!(gate(load()), None, "nothing is changed");
+    assert_eq!(brief(), None, "nothing is changed");
     ground.good(&["apply", "--device", "line0", "--profile", "seeds", "--only", "rps"]);
-    let kept = gate(load()).expect("something is changed");
+    let kept = brief().expect("something is changed");
     assert_eq!(kept["ok"], true, "{kept:#}");
 
-    let run = load();
-    std::thread::sleep(Duration::from_secs(2));
-    let script = format!("echo 0 > {RPS}");
-    let mut other = ground.there.command(Path::new("sh"));
-    assert!(other.args(["-c", &script]).status().unwrap().success());
-    let broken = gate(run).expect("something is changed");
+    let by_hand = |script: &str| {
+        let mut other = ground.there.command(Path::new("sh"));
+        assert!(other.args(["-c", script]).status().unwrap().success());
+    };
+    let broken = during("by-hand", &|| by_hand(&format!("echo 0 > {RPS}")));
     assert_eq!(broken["ok"], false, "{broken:#}");
     assert!(broken["why"].as_str().unwrap().contains(RPS), "{broken:#}");
 
     // Put back in order, it is another host as well.
-    let script = "for mask in /sys/class/net/line0/queues/rx-*/rps_cpus; do echo 0 > $mask; done";
-    let mut other = ground.there.command(Path::new("sh"));
-    assert!(other.args(["-c", script]).status().unwrap().success());
+    by_hand("for mask in /sys/class/net/line0/queues/rx-*/rps_cpus; do echo 0 > $mask; done");
     ground.good(&["revert"]);
     ground.good(&["apply", "--device", "line0", "--profile", "seeds", "--only", "rps"]);
-    let run = load();
-    std::thread::sleep(Duration::from_secs(2));
-    ground.good(&["revert"]);
-    let broken = gate(run).expect("something was changed");
+    let broken = during("in-order", &|| drop(ground.good(&["revert"])));
     assert_eq!(broken["ok"], false, "{broken:#}");
     assert!(broken["why"].as_str().unwrap().contains("put back"), "{broken:#}");
+}
+
+/// What the gate says that looks at changes, of the only point.
+fn gate(said: &Said) -> Option<Value> {
+    let record = said.record();
+    let gates = record["points"][0]["gates"].as_array().unwrap_or_else(|| panic!("{record:#}"));
+    gates.iter().find(|gate| gate["id"] == "tuning").cloned()
 }
 
 /// What is changed on the server's host by hand is watched by a probe that may change nothing.
@@ -245,21 +275,13 @@ fn a_probe_that_may_not_change_anything_still_looks() {
     let sink = ground.there.command(&program("target-sink"));
     let sink = Server::start_as(sink, &["--addr", "10.98.0.2"]);
     let by_hand = |arguments: &[&str]| {
-        let mut command = ground.there.command(Path::new(CEILING));
-        command
-            .arg("tune")
-            .args(arguments)
-            .env("CEILING_TUNE_JOURNAL", ground.folder.file("journal"));
-        let said = Said::of(command.output().unwrap());
+        let said = ground.there_tune(arguments);
         assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
     };
     by_hand(&["apply", "--device", "line0", "--profile", "seeds", "--only", "rps"]);
-    let mut command = ground.here.command(Path::new(CEILING));
-    command.args(["load", &format!("http://10.98.0.2:{}/", sink.port), "-c", "4", "-d", "2s"]);
-    command.args(["--json", "--runs", "none"]).args(&ground.flags);
-    let record = Said::of(command.output().unwrap()).record();
-    let gates = record["points"][0]["gates"].as_array().unwrap();
-    let gate = gates.iter().find(|gate| gate["id"] == "tuning").expect("something is changed");
+    let mut load = ground.load(&sink);
+    let said = load.args(["-d", "1s", "--json", "--runs", "none"]).output().unwrap();
+    let gate = gate(&Said::of(said)).expect("something is changed");
     assert_eq!(gate["ok"], true, "{gate:#}");
     by_hand(&["revert"]);
 }
@@ -274,7 +296,7 @@ fn a_host_is_put_back_also_when_its_server_has_ended() {
     let ground = Ground::new("far-dead", &["--allow-tune", "--server-pid", &pid]);
     let before = ground.read(RPS);
     let wish = ["--device", "line0", "--profile", "seeds", "--only", "rps"];
-    let apply = [&["apply", "--deadline", "30s"], &wish[..]].concat();
+    let apply = [&["apply", "--deadline", LATE], &wish[..]].concat();
     ground.good(&apply);
     server.kill().unwrap();
     server.wait().unwrap();

@@ -1,16 +1,13 @@
 //! Interrupts of this very host: they can be moved, that can be seen, and somebody else who moves
 //! them is caught. Needs root, and a network device with interrupts of its own.
 
-use crate::harness::{Folder, Said, must_be_root, turn};
+use crate::harness::{Folder, Said, must_be_root, turn, wait_until};
 use crate::steps::{End, open_transactions, signal_at};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where every interrupt of this host may go; put back whatever happens.
 struct Affinities(BTreeMap<String, String>);
@@ -82,14 +79,6 @@ fn knock() {
     for _ in 0..4 {
         // Port 9 discards; whether anybody is there does not matter.
         let _ = socket.send_to(b"interrupt", (gateway, 9));
-    }
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(100));
     }
 }
 

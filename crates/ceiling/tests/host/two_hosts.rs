@@ -3,17 +3,17 @@
 
 #![allow(unsafe_code, reason = "a clock that std does not read")]
 
-use crate::harness::{Folder, Said, ceiling, count, must_be_root, program, turn};
+use crate::harness::loading::{FAR_READINGS, Loading};
+use crate::harness::{
+    Folder, PATIENCE, Said, ceiling, count, must_be_root, program, turn, wait_until,
+};
+use crate::tune::{LATE, SOON};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// Only a hang takes longer.
-const PATIENCE: Duration = Duration::from_secs(120);
+use std::process;
 
 /// Runs a script on the other machine; gives what it printed.
 fn there(script: &str) -> String {
@@ -68,36 +68,35 @@ impl Ground {
 
     /// A load from here, which the probe there watches.
     fn load(&self, more: &[&str]) -> Value {
-        let load = ["load", &self.url, "-c", "8", "-t", "2", "-q", "--json"];
-        let said = ceiling(&[&load, more].concat()).args(&self.flags).output().unwrap();
-        let record = Said::of(said).record();
+        let load = self.command().args(["-q", "--json"]).args(more).output().unwrap();
+        let record = checked(&Said::of(load));
         assert_eq!(record["outcome"], "complete", "{record:#}");
-        assert_eq!(record["target"]["probe"]["lost"], Value::Null, "{record:#}");
-        let requests = &record["points"][0]["requests"];
-        let of = |name: &str| count(requests, name);
-        let ended = of("/completed") + of("/failed") + of("/unanswered");
-        assert_eq!(of("/sent"), ended, "{requests}");
-        assert!(of("/completed") > 0, "{requests}");
         record
     }
 
-    /// The same for some seconds; gives the record, and all that the probe read there.
-    fn watched(&self, seconds: &str) -> (Value, Vec<Value>) {
-        let runs = self.folder.file("runs");
-        let record = self.load(&["-d", seconds, "--warmup", "0", "--runs", &runs]);
-        let run = Path::new(&runs).join(record["id"].as_str().unwrap());
-        let text = fs::read_to_string(run.join("server-readings.ndjson")).unwrap();
-        (record, text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    fn command(&self) -> process::Command {
+        let mut command = ceiling(&["load", &self.url, "-c", "8", "-t", "2"]);
+        command.args(&self.flags);
+        command
     }
 
-    /// What the probe there read of one kind.
-    fn readings(&self, kind: &str) -> Vec<Value> {
-        let of_kind = |reading: &&Value| reading["data"]["source"] == kind;
-        let (_, all) = self.watched("4s");
-        let readings: Vec<_> =
-            all.iter().filter(of_kind).map(|one| one["data"]["values"].clone()).collect();
-        assert!(readings.len() > 1, "{kind} in {} readings", all.len());
-        readings
+    /// The same, which goes on until what the probe reads there is as meant.
+    fn watched(&self, what: &str, is_so: impl FnMut(&Value) -> bool) -> Value {
+        let loading = Loading::start(self.command(), &self.folder.file("runs"), process::id());
+        loading.wait_for(what, FAR_READINGS, is_so);
+        checked(&loading.end())
+    }
+
+    /// The same until a figure there grows: `figure` finds it in readings of one kind.
+    fn grows(&self, kind: &str, figure: impl Fn(&Value) -> u64) {
+        let mut first = None;
+        self.watched(kind, |reading| {
+            if reading["data"]["source"] != kind {
+                return false;
+            }
+            let now = figure(&reading["data"]["values"]);
+            now > *first.get_or_insert(now)
+        });
     }
 
     fn tune(&self, arguments: &[&str]) -> Said {
@@ -118,6 +117,18 @@ impl Drop for Ground {
     }
 }
 
+/// The record of a load whose requests are all accounted for, and that the probe there watched to
+/// its end.
+fn checked(said: &Said) -> Value {
+    let record = said.record();
+    assert_eq!(record["target"]["probe"]["lost"], Value::Null, "{record:#}");
+    let requests = &record["points"][0]["requests"];
+    let of = |name: &str| count(requests, name);
+    assert_eq!(of("/sent"), of("/completed") + of("/failed") + of("/unanswered"), "{requests}");
+    assert!(of("/completed") > 0, "{requests}");
+    record
+}
+
 /// Everything that says where packets of the other machine's device go.
 fn steering() -> String {
     there(
@@ -131,6 +142,15 @@ fn monotonic_ns() -> i128 {
     let time = clock_gettime(ClockId::Monotonic);
     i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
 }
+
+/// Since the other machine began, nanoseconds, cut off to [`UPTIME_STEP_NS`].
+fn uptime_there_ns() -> i128 {
+    let uptime: f64 = there("cut -d ' ' -f 1 /proc/uptime").parse().unwrap();
+    (uptime * 1e9) as i128
+}
+
+/// The kernel shows hundredths of a second.
+const UPTIME_STEP_NS: i128 = 10_000_000;
 
 /// Sets the wall clock there, and sets it right at the end.
 struct Calendar;
@@ -164,12 +184,10 @@ fn clocks_differ_by_what_is_said_whatever_their_calendars_show() {
         let ground = Ground::new("two-clock");
         let record = ground.load(&["-n", "200"]);
         let before_ns = monotonic_ns();
-        let uptime: f64 = there("cut -d ' ' -f 1 /proc/uptime").parse().unwrap();
+        let there_ns = uptime_there_ns();
         let after_ns = monotonic_ns();
-        // It is shown in hundredths of a second, cut off.
-        let there_ns = (uptime * 1e9) as i128;
         let (offset_ns, error_ns) = clock(&record);
-        let bounds_ns = (there_ns - after_ns, there_ns + 10_000_000 - before_ns);
+        let bounds_ns = (there_ns - after_ns, there_ns + UPTIME_STEP_NS - before_ns);
         let is_said = || format!("{offset_ns} +- {error_ns}, and {bounds_ns:?}");
         assert!(offset_ns + error_ns >= bounds_ns.0, "{}", is_said());
         assert!(offset_ns - error_ns <= bounds_ns.1, "{}", is_said());
@@ -182,32 +200,35 @@ fn a_calendar_that_is_set_in_mid_run_changes_nothing() {
     let _turn = turn();
     let ground = Ground::new("two-jump");
     let begin_ns = monotonic_ns();
-    let ((record, readings), set_ns) = std::thread::scope(|scope| {
-        let watched = scope.spawn(|| ground.watched("8s"));
-        std::thread::sleep(Duration::from_secs(4));
-        let _calendar = Calendar::ahead(-7200);
-        let set_ns = monotonic_ns();
-        (watched.join().unwrap(), set_ns)
+    let (mut set, mut seen) = (None, Vec::new());
+    // The calendar is set once readings come, and they go on.
+    let record = ground.watched("readings after the calendar was set", |reading| {
+        let (_, set_ns) = *set.get_or_insert_with(|| (Calendar::ahead(-7200), uptime_there_ns()));
+        seen.push(reading.clone());
+        i128::from(count(reading, "/begin_ns")) > set_ns + UPTIME_STEP_NS
     });
+    drop(set);
     let (offset_ns, error_ns) = clock(&record);
     let here = |reading: &Value| i128::from(count(reading, "/begin_ns")) - offset_ns;
-    for reading in &readings {
+    for reading in &seen {
         assert!(here(reading) + error_ns >= begin_ns, "{offset_ns}: {reading}");
         assert!(here(reading) - error_ns <= monotonic_ns(), "{offset_ns}: {reading}");
     }
-    assert!(readings.iter().any(|reading| here(reading) > set_ns), "they went on");
 }
 
-/// Interrupts of the queues of the device there, by CPU.
-fn interrupts() -> Vec<u64> {
+/// Interrupts of each queue of the device there, by CPU.
+fn interrupts() -> Vec<[u64; 4]> {
     let text = there("grep -E 'virtio[0-9]+-(in|out)put' /proc/interrupts");
-    let mut sums = vec![0; 4];
-    for line in text.lines() {
-        for (cpu, word) in line.split_whitespace().skip(1).take(4).enumerate() {
-            sums[cpu] += word.parse::<u64>().unwrap();
-        }
-    }
-    sums
+    let of_queue = |line: &str| {
+        let mut words = line.split_whitespace().skip(1);
+        [(); 4].map(|()| words.next().unwrap().parse().unwrap())
+    };
+    text.lines().map(of_queue).collect()
+}
+
+/// How many came in between, by CPU.
+fn since(before: [u64; 4], now: [u64; 4]) -> [u64; 4] {
+    std::array::from_fn(|cpu| now[cpu] - before[cpu])
 }
 
 #[test]
@@ -227,13 +248,21 @@ fn interrupts_there_come_to_the_cpu_that_was_meant() {
         let rows = applied["rows"].as_array().unwrap();
         assert_eq!(rows.len(), 8, "four queues, two ways: {applied:#}");
         assert!(rows.iter().all(|row| row["fate"] == "applied"), "{applied:#}");
-        // An interrupt moves when it is handled the next time.
+        let applied = interrupts();
         ground.load(&["-n", "400"]);
         let first = interrupts();
         ground.load(&["-n", "400"]);
-        let came: Vec<u64> = interrupts().iter().zip(first).map(|(now, then)| now - then).collect();
-        let elsewhere: u64 = (0..4).filter(|at| *at != cpu).map(|at| came[at]).sum();
-        assert!(came[cpu] > 0 && elsewhere == 0, "all to {cpu}: {came:?}");
+        let mut all = 0;
+        for (queue, now) in interrupts().into_iter().enumerate() {
+            // An interrupt moves when it is handled the next time.
+            let has_moved = since(applied[queue], first[queue]) != [0; 4];
+            let came = since(first[queue], now);
+            let elsewhere = came.iter().sum::<u64>() - came[cpu];
+            let told = || format!("queue {queue}, all to {cpu}: {came:?}");
+            assert!(elsewhere <= u64::from(!has_moved), "{}", told());
+            all += came[cpu];
+        }
+        assert!(all > 0, "none to {cpu}");
         ground.good(&["status"]);
         ground.good(&["revert"]);
         assert_eq!(steering(), before);
@@ -271,11 +300,11 @@ fn queues_there_are_added_kept_and_put_back() {
     let queues = || there("ethtool -l eth0 | sed -n 's/^Combined:[^0-9]*//p' | tail -n 1");
     there("ethtool -L eth0 combined 2");
     let apply = ["apply", "--device", "eth0", "--only", "queues", "--allow-disruptive"];
-    for deadline in ["3s", "60s"] {
+    for deadline in [SOON, LATE] {
         assert_eq!(queues(), "2");
         let applied = ground.good(&[&apply[..], &["--deadline", deadline, "--json"]].concat());
         assert_eq!(applied.record()["rows"][0]["fate"], "applied", "{}", applied.stdout);
-        if deadline == "3s" {
+        if deadline == SOON {
             wait_until("the watchdog to put two queues back", || queues() == "2");
             continue;
         }
@@ -327,15 +356,12 @@ fn a_quota_of_version_two_there_is_seen_throttling() {
          echo '5000 100000' >cpu.max; echo {} >cgroup.procs",
         ground.server
     ));
-    let readings = ground.readings("server_quota");
-    let record = ground.load(&["-d", "2s"]);
+    ground.grows("server_quota", |values| count(&values[0], "/throttled_periods"));
+    let record = ground.load(&["-n", "40", "-T", "60s"]);
     drop(ground);
     there("while ! rmdir /sys/fs/cgroup/limited; do sleep 0.1; done 2>/dev/null");
     let quota = &record["target"]["probe"]["server"]["quotas"][0];
     assert_eq!((&quota["quota_us"], &quota["version"]), (&5000.into(), &2.into()), "{quota:#}");
-    let throttled = |reading: &Value| count(&reading[0], "/throttled_periods");
-    let (first, last) = (throttled(&readings[0]), throttled(readings.last().unwrap()));
-    assert!(last > first, "{first} to {last}");
 }
 
 #[test]
@@ -347,10 +373,8 @@ fn pressure_there_is_read() {
         "for n in 1 2; do
          taskset -c 3 yes >/dev/null 2>&1 </dev/null & echo $! >>/tmp/far/pids; done",
     );
-    let readings = ground.readings("pressure");
-    let some = |reading: &Value| count(reading, "/cpu.some");
-    let (first, last) = (some(&readings[0]), some(readings.last().unwrap()));
-    assert!(last > first, "two that never rest on one CPU: {first} to {last}");
+    // Two that never rest on one CPU.
+    ground.grows("pressure", |values| count(values, "/cpu.some"));
 }
 
 /// What was put on the device there; the discipline that it began with comes back at the end.
@@ -401,12 +425,4 @@ fn what_is_lost_on_the_way_is_sent_again_and_answered() {
     let record = ground.load(&["-n", "400", "-T", "60s"]);
     assert_eq!(count(&record["points"][0], "/requests/completed"), 400);
     assert!(retransmitted() > before, "one of ten was lost");
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(200));
-    }
 }

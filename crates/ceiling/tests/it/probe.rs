@@ -102,7 +102,7 @@ fn a_probe_that_says_nothing_is_given_up() {
     let (server, probe) = (sink(), Probe::start(&folder, &[]));
     probe.signal("STOP");
     let said = brief(&server.url("/"), &probe.flags());
-    refused(&said, 5, &["does not respond", "within 5 s", probe.address()]);
+    refused(&said, 5, &["does not respond", "within 15 s", probe.address()]);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_run_goes_on_when_the_probe_is_killed_stopped_or_hangs() {
 
     let mut probe = Probe::start(&folder, &[]);
     let said = lose(&mut probe, &url, "9", |probe| probe.signal("STOP"));
-    assert_goes_on(&said, "it sent nothing for 5 s");
+    assert_goes_on(&said, "it sent nothing for 15 s");
     probe.signal("CONT");
 }
 

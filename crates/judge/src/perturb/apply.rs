@@ -62,7 +62,7 @@ pub fn apply(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
         (Named::Wall(_), Outcome::Supported) => supported(verdict),
         (Named::Wall(wall), Outcome::Contradicted) => {
             let why = contradictions(Named::Wall(wall), made);
-            let lost = format!("it looks like {wall} ({}), but {why}", wall.name());
+            let lost = format!("it looks like {} ({wall}), but {why}", wall.name());
             follow(refuted(verdict, lost), made)
         }
         (Named::None, Outcome::Contradicted) => {

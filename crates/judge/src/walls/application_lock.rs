@@ -134,6 +134,19 @@ mod tests {
     }
 
     #[test]
+    fn threads_that_hardly_run_hold_no_request() {
+        let mut fixture = locked();
+        let stay_s = fixture.point.service_ns.mean.unwrap() as f64 / 1e9;
+        let mut slices = |of_stay: f64| {
+            let threads = fixture.far().server_threads.iter_mut().flatten();
+            threads.for_each(|thread| thread.slices_s = of_stay / stay_s);
+            super::test(&fixture.case())
+        };
+        assert!(matches!(slices(1.0), Test::Seen(_)), "each runs once in each request's time");
+        assert_eq!(slices(0.1), Test::NotSeen, "a runtime's idle threads");
+    }
+
+    #[test]
     fn requests_on_the_way_are_not_at_a_lock() {
         let mut fixture = locked();
         fixture.unread_at_server(0.0);

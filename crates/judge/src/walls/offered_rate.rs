@@ -38,7 +38,9 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     }
     let seen = reached("good responses over planned requests", percent(achieved), "over 99 %");
-    Test::Seen(seen.next(format!("offer more: -R {:.0}", offered * 1.25)))
+    let (url, connections) = (&case.trial.url, case.point.load.connections);
+    let more = format!("ceiling load {url} -c {connections} -R {:.0}", offered * 1.25);
+    Test::Seen(seen.next(more))
 }
 
 fn reached(field: &str, value: String, rule: &str) -> Seen {

@@ -141,8 +141,7 @@ fn threads_alike(case: &Case<'_>, threads: &[ThreadShare]) -> Vec<f64> {
         let doing = case.far().doing.as_ref();
         doing.and_then(|doing| doing.occupied(thread.tid)).unwrap_or(0.0)
     };
-    // Only a thread that ever runs is a worker; others may sleep in anything for ever.
-    let load = |thread: &ThreadShare| match thread.run > 0.0 {
+    let load = |thread: &ThreadShare| match case.serves(thread) {
         true => thread.wanted().max(occupied(thread)),
         false => 0.0,
     };

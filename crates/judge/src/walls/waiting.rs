@@ -28,7 +28,7 @@ pub(super) struct Waiting {
     pub travelling: f64,
     /// The response is written, and still in the server's sockets.
     pub unsent: f64,
-    /// Threads of the server that ever run, by what they do.
+    /// Threads of the server that hold requests, by what they do.
     pub threads: BTreeMap<Doing, f64>,
     /// Threads that sleep on the most popular futex.
     pub on_one_futex: f64,
@@ -60,7 +60,7 @@ impl Waiting {
             return Err(Test::NotSeen);
         }
         let mut by_doing = BTreeMap::new();
-        for thread in threads.iter().filter(|thread| thread.run > 0.0) {
+        for thread in threads.iter().filter(|thread| case.serves(thread)) {
             for (state, samples) in doing.by_thread.get(&thread.tid).into_iter().flatten() {
                 let mean = *samples as f64 * doing.threads_per_sample();
                 *by_doing.entry(*state).or_default() += mean;

@@ -195,6 +195,7 @@ impl Side {
             name: format!("{name}{at}"),
             run: *run,
             wait: self.thread_wait,
+            ..ThreadShare::default()
         };
         let threads: Vec<_> = runs.iter().enumerate().map(thread).collect();
         (!threads.is_empty()).then_some(threads)

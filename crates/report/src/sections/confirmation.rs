@@ -67,7 +67,8 @@ fn elasticity(made: &Perturbation) -> String {
     }
 }
 
-fn words(made: &Perturbation) -> String {
+/// What it says, in words.
+pub(crate) fn words(made: &Perturbation) -> String {
     match made.says {
         Says::Limits => "it limits".to_string(),
         Says::LimitsInPart => "it limits in part".to_string(),

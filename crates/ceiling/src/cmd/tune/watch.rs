@@ -15,8 +15,8 @@ use tune::{Host, Journal};
 
 /// What it says when it watches.
 const READY: &str = "watching";
-/// How long it may take to say so.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it may take to say so: only a hang takes longer, and that it has ended is seen at once.
+const PATIENCE: Duration = tune::DEADLINE;
 
 /// Puts a transaction back at its deadline. Started by apply.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use super::super::line::Ink;
 use super::super::wrap::width;
 use super::super::{MARGIN, WIDTH};
 use super::{NAMES, Row};
-use crate::sections::{samples, summary};
+use crate::sections::{confirmation, samples, summary};
 use crate::wording::{
     self, attempts_phrase, best_point, count, failures_phrase, interval, is_partial, ns, or_dash,
     per_second, percent, plural, point_mark, rate_cell, rate_of, sentence, share, statuses,
@@ -13,6 +13,7 @@ use crate::wording::{
 use model::claim::Claim;
 use model::histogram::Summary;
 use model::objective::Expectation;
+use model::perturbation::Perturbation;
 use model::run::{Point, RequestInfo, Run};
 use model::sample::ResponseSample;
 use model::standing::{Figure, Standing};
@@ -240,11 +241,27 @@ fn ending(run: &Run, point: Option<&Point>) -> Vec<Row> {
     if !run.record.expectations.is_empty() {
         rows.push(expectations(&run.record.expectations));
     }
+    rows.extend(experiments(run));
     let notes = reservations(run, point);
     rows.extend((!notes.is_empty()).then(|| Row::inked("Note", Ink::Caution, notes.join("; "))));
     rows.push(Row::new("Wall", wall(&run.record.verdict)));
     rows.extend(next(&run.record.verdict).map(|text| Row::inked("Next", Ink::Command, text)));
     rows
+}
+
+/// What `--confirm` found.
+fn experiments(run: &Run) -> Option<Row> {
+    run.record.trial.confirm.as_ref()?;
+    let one = |made: &Perturbation| match &made.failure {
+        Some(failure) => format!("{}: not completed, {failure}", made.what),
+        None => format!("{}: {}", made.what, confirmation::words(made)),
+    };
+    let made: Vec<String> = run.record.perturbations.iter().map(one).collect();
+    let text = match made.is_empty() {
+        true => "no experiment was possible".to_string(),
+        false => made.join("; "),
+    };
+    Some(Row::new("Tested", text))
 }
 
 fn expectations(terms: &[Expectation]) -> Row {

@@ -150,8 +150,7 @@ fn is_silent(point: &Point) -> bool {
 /// One level was asked about.
 fn one_level(point: &Point) -> Vec<Clause> {
     if is_silent(point) {
-        let sent = plural(point.requests.sent, "request");
-        return vec![clause(0, format!("NO GOOD RESPONSE to {sent}"))];
+        return vec![no_good_response(point.requests.sent)];
     }
     let rate = match rate_of(point) {
         Some(rate) if point.standing.of(Figure::Rate).is_sound() => per_second(rate),
@@ -160,8 +159,16 @@ fn one_level(point: &Point) -> Vec<Clause> {
     vec![clause(0, rate), more(3, format!("with {}", point_phrase(point)))]
 }
 
+fn no_good_response(requests: u64) -> Clause {
+    clause(0, format!("NO GOOD RESPONSE to {}", plural(requests, "request")))
+}
+
 /// `CEILING 48.2k/s (47.9k to 48.5k)`, or `AT LEAST ..`.
 fn ceiling(run: &Run) -> Vec<Clause> {
+    let points = &run.record.points;
+    if !points.is_empty() && points.iter().all(is_silent) {
+        return vec![no_good_response(points.iter().map(|point| point.requests.sent).sum())];
+    }
     let Some(ceiling) = &run.record.verdict.ceiling else {
         return vec![clause(0, "NO CEILING WAS MEASURED")];
     };

@@ -1,0 +1,72 @@
+//! A load that goes on until its test has seen what it waits for.
+
+use super::{Said, signal, wait_until};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// Readings of the server's host that a run keeps.
+pub const FAR_READINGS: &str = "server-readings.ndjson";
+
+/// More segments than it takes to connect, to ask who is there and to warm up: what [`measures`]
+/// waits for.
+const SEGMENTS: u64 = 1000;
+
+/// A load of ten minutes at most; its run is kept.
+pub struct Loading {
+    child: Child,
+    runs: String,
+}
+
+impl Loading {
+    /// Starts a prepared `ceiling load`, which keeps its run in a folder without others, and waits
+    /// until it measures. Its requests are the traffic in the network namespace of `process`.
+    pub fn start(mut command: Command, runs: &str, process: u32) -> Self {
+        command.args(["-d", "600s", "--warmup", "0", "-q", "--json", "--runs", runs]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let before = segments(process);
+        let child = command.spawn().unwrap();
+        measures(process, before);
+        Self { child, runs: runs.to_string() }
+    }
+
+    /// Waits for a reading that is as meant, in a file of its run.
+    pub fn wait_for(&self, what: &str, file: &str, mut is_so: impl FnMut(&Value) -> bool) {
+        let run = fs::read_dir(&self.runs).unwrap().flatten().next().expect("a run is kept").path();
+        let mut lines = BufReader::new(File::open(run.join(file)).unwrap());
+        let mut line = String::new();
+        wait_until(what, || {
+            while lines.read_line(&mut line).unwrap() > 0 && line.ends_with('\n') {
+                let reading = serde_json::from_str(&line).unwrap();
+                line.clear();
+                if is_so(&reading) {
+                    return true;
+                }
+            }
+            false
+        });
+    }
+
+    /// Interrupts it; gives what it said.
+    pub fn end(self) -> Said {
+        signal(self.child.id(), "INT");
+        let said = Said::of(self.child.wait_with_output().unwrap());
+        assert_eq!(said.code, 130, "{}{}", said.stdout, said.stderr);
+        said
+    }
+}
+
+/// Waits until a load that began at so many [`segments`] measures.
+pub fn measures(process: u32, before: u64) {
+    wait_until("a load that measures", || segments(process) > before + SEGMENTS);
+}
+
+/// Segments of TCP that were sent in the network namespace of a process.
+pub fn segments(process: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{process}/net/snmp")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("Tcp:"));
+    let rows: Vec<Vec<&str>> = rows.map(|line| line.split(' ').collect()).collect();
+    let at = rows[0].iter().position(|name| *name == "OutSegs").unwrap();
+    rows[1][at].parse().unwrap()
+}
