@@ -85,8 +85,9 @@ impl Ground {
     /// `ceiling load` from the host without the knobs.
     fn load(&self, sink: &Server) -> Command {
         let mut command = self.here.command(Path::new(CEILING));
-        command.args(["load", &format!("http://10.98.0.2:{}/", sink.port), "-c", "4"]);
-        command.args(&self.flags);
+        command.args(["load", &format!("http://10.98.0.2:{}/", sink.port)]);
+        // So little that an emulated machine has time for what the probe reads.
+        command.args(["-c", "2", "-t", "1"]).args(&self.flags);
         command
     }
 
