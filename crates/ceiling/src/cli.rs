@@ -13,6 +13,8 @@ use std::process::ExitCode;
 /// Finds the real ceiling of an HTTP server, names the wall it hit with evidence, and proves that
 /// the measurement is honest.
 ///
+/// `ceiling URL` is short for `ceiling load URL`. `ceiling help COMMAND` explains a command.
+///
 /// Exit codes: 0 good, 1 internal, 2 usage, 3 an expectation was missed or is undecided,
 /// 4 measurement not valid (a gate broke, or the generator was the wall), 5 target or probe
 /// unreachable, 130 interrupted with partial results written. 130, 5 and 4 go before 3: what was
@@ -59,6 +61,11 @@ pub enum Command {
 /// The words of a command line, `load` put before a URL that stands in the place of a sub-command.
 pub fn with_load(mut words: Vec<OsString>) -> Vec<OsString> {
     let shown = |word: &OsString| word.to_string_lossy().into_owned();
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+        return words;
+    }
     let first = words.get(1).map(shown).unwrap_or_default();
     let asks_nothing = ["-h", "--help", "-V", "--version"].contains(&first.as_str());
     let is_command =
@@ -138,6 +145,8 @@ mod tests {
             ("ceiling localhost", "ceiling load localhost"),
             ("ceiling -c 5 http://h/", "ceiling load -c 5 http://h/"),
             ("ceiling laod http://h/", "ceiling laod http://h/"),
+            ("ceiling help", "ceiling --help"),
+            ("ceiling help load", "ceiling load --help"),
             ("ceiling --help", "ceiling --help"),
             ("ceiling -c 5 ramp http://h/", "ceiling -c 5 ramp http://h/"),
             ("ceiling ramp http://h/", "ceiling ramp http://h/"),

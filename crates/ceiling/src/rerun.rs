@@ -249,7 +249,8 @@ fn is_plain(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "_@%+=:,./-".contains(letter)
 }
 
-/// A word between double quotes, with a variable in the place of each secret.
+/// A word between double quotes, with a variable in the place of each secret. A shell in which it is
+/// not set says so, and sends nothing.
 fn referred(word: &str, before: &str) -> String {
     let mut parts = word.split(secret::MASK).peekable();
     let mut text = String::new();
@@ -261,7 +262,7 @@ fn referred(word: &str, before: &str) -> String {
             text.push(letter);
         }
         if let Some(behind) = parts.peek() {
-            text += &format!("${{{}}}", variable(part, behind, before));
+            text += &format!("${{{}:?}}", variable(part, behind, before));
         }
     }
     text
@@ -344,8 +345,8 @@ mod tests {
         let command = command.map(str::to_string);
         assert_eq!(
             plain(&command),
-            "ceiling load \"http://h/a?token=${TOKEN}&n=1\" -H \"Authorization: ${AUTHORIZATION}\" \
-             \"-kHX-Api-Key:${X_API_KEY}\" -b \"${BODY}\" \"--proxy=http://u:${PASSWORD}@p:1\" \
+            "ceiling load \"http://h/a?token=${TOKEN:?}&n=1\" -H \"Authorization: ${AUTHORIZATION:?}\" \
+             \"-kHX-Api-Key:${X_API_KEY:?}\" -b \"${BODY:?}\" \"--proxy=http://u:${PASSWORD:?}@p:1\" \
              --header 'A: $b'"
         );
         assert_eq!(plain(&Secrets::command(&command)), plain(&command));
@@ -382,7 +383,7 @@ mod tests {
         assert_eq!(
             said,
             "ceiling ramp 'http://h/a?b=1&c=2' -c 16..512 -k -H \"Authorization: \
-             ${AUTHORIZATION}\" -b \"${BODY}\" -X PUT --probe=10.0.0.7:9900 --expand 10 -t 2"
+             ${AUTHORIZATION:?}\" -b \"${BODY:?}\" -X PUT --probe=10.0.0.7:9900 --expand 10 -t 2"
         );
         let own = completed("ceiling ramp http://h/ -t 4", &words("ceiling ramp http://h/ -t 1"));
         assert_eq!(own, "ceiling ramp http://h/ -t 4", "no option twice");

@@ -13,7 +13,7 @@ use crate::ramp::{ceiling, load_of};
 use crate::walls::{
     self, APPLICATION, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, PATH, SERVER, Seen, Test,
 };
-use model::load::Hold;
+use model::load::{Hold, Question};
 use model::units::show_count;
 use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, GateId, Named, Verdict};
 use model::wall::{Side, WallId};
@@ -330,6 +330,16 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             if is_flat && case.server.is_none() && case.client_has_slack() == Some(true) {
                 return Verdict { name: BEYOND.to_string(), ..verdict };
             }
+            if is_flat && waits_inside(case) {
+                let ceiling =
+                    verdict.ceiling.map(|one| Ceiling { kind: CeilingKind::Ceiling, ..one });
+                return Verdict {
+                    name: WAITS_INSIDE.to_string(),
+                    side: Side::Server,
+                    ceiling,
+                    ..verdict
+                };
+            }
             verdict
         }
     }
@@ -346,23 +356,46 @@ fn one_level(case: &Case<'_>, verdict: Verdict) -> Verdict {
     let of = case.point.in_flight.mean.filter(|_| !case.is_open() && !case.point.is_churn());
     match (inside, of) {
         (Some(inside), Some(of)) if inside > INSIDE * of => {
-            let mut verdict = verdict;
-            verdict.against.push(
-                "the requests were inside the server: a pool with fewer places than that looks \
-                 the same at one level"
-                    .to_string(),
-            );
-            Verdict { confidence: Confidence::Suspected, ..verdict }
+            let most = u64::from(case.point.load.connections) * 2;
+            let ramp = format!("ceiling ramp {} -c 1..{most}*2", case.trial.url);
+            let next = std::iter::once(ramp).chain(verdict.next).collect();
+            Verdict {
+                wall: Named::Unknown,
+                name: ONE_LEVEL.to_string(),
+                side: Side::Unknown,
+                confidence: Confidence::Unknown,
+                next,
+                ..verdict
+            }
         }
         _ => verdict,
     }
 }
 
+/// All that can be said where the requests of one level were inside the server.
+const ONE_LEVEL: &str = "the requests were inside the server; whether it could hold more of them \
+                         at once, one level cannot tell";
+
 /// Share of the requests in flight above which they are inside the server.
 const INSIDE: f64 = 0.7;
 
+/// Whether most requests were inside a server whose CPUs had time left, as the generator's had.
+fn waits_inside(case: &Case<'_>) -> bool {
+    let inside = case.point.residence.and_then(|residence| residence.inside_server);
+    let share = inside.zip(case.point.in_flight.mean).map(|(inside, all)| inside / all);
+    case.client_has_slack() == Some(true)
+        && case.server_has_slack() == Some(true)
+        && share.is_some_and(|share| share > INSIDE)
+}
+
+/// What a flat ramp says of a server that waits.
+const WAITS_INSIDE: &str = "requests wait inside the server, where nothing is busy: a pool, a lock, \
+                            a limiter or another service";
+
 fn none(case: &Case<'_>, seen: Seen) -> Verdict {
-    let limit = if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
+    let limit = if case.trial.question == Question::Find {
+        "the objective".to_string()
+    } else if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
         "the number of devices".to_string()
     } else if case.point.is_churn() {
         "the number of devices and their hold".to_string()

@@ -90,7 +90,7 @@ pub fn ceiling(visits: &[&Point], kind: CeilingKind) -> Option<Ceiling> {
         let rate = point.headline_rate();
         let batches = steady::independent_rates_of(point);
         let (low, high) = stats::rate_interval(&batches)?;
-        Some((low.min(rate), high.max(rate), IntervalKind::WithinRun))
+        Some((low.min(rate).max(0.0), high.max(rate), IntervalKind::WithinRun))
     };
     let interval = match visits {
         [one] => inside(one),

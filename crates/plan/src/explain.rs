@@ -7,7 +7,7 @@ use clap::{Arg, Command};
 /// The first argument of a command or one of its sub-commands that looks so in a usage:
 /// `--out <FILE>`; with the words that begin an example of it.
 fn find<'a>(command: &'a Command, shown: &str, path: &str) -> Option<(&'a Arg, String)> {
-    let name = shown.split(' ').next().unwrap_or_default().trim_end_matches("...");
+    let name = shown.split([' ', ',']).next().unwrap_or_default().trim_end_matches("...");
     let is_it = |argument: &&Arg| match argument.get_long() {
         Some(long) => name.strip_prefix("--") == Some(long),
         None => name == format!("<{}>", argument.get_id().as_str().to_uppercase()),

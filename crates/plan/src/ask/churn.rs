@@ -28,9 +28,6 @@ Examples:
   ceiling churn http://127.0.0.1:8083/read -c 500 --requests-per-conn 10 --hold 0
   ceiling churn tcp://127.0.0.1:8083 --hold forever -c 15k --source auto")]
 pub struct Churn {
-    #[command(flatten)]
-    options: Options,
-
     /// Clients: each has one connection at a time
     #[arg(
         short = 'c',
@@ -60,6 +57,9 @@ pub struct Churn {
     /// How long to measure between ramp-up and ramp-down
     #[arg(short = 'd', long, value_name = "T", default_value = "10s")]
     duration: Time,
+
+    #[command(flatten)]
+    options: Options,
 }
 
 impl Ask for Churn {

@@ -33,9 +33,6 @@ Examples:
   ceiling fanout http://127.0.0.1:8083 -c 50 --writers 0 --events /stream --streams 1
   ceiling fanout http://127.0.0.1:8083 -c 500 --write-path '/posts/{stream}/like' -o run.html")]
 pub struct Fanout {
-    #[command(flatten)]
-    options: Options,
-
     /// Subscribers of the levels, spread over the streams [default: 100]
     #[arg(short = 'c', long, visible_alias = "connections", value_name = "RANGE")]
     subscribers: Option<Connections>,
@@ -63,6 +60,9 @@ pub struct Fanout {
     /// How long to measure each level
     #[arg(short = 'd', long, value_name = "T", default_value = "10s")]
     duration: Time,
+
+    #[command(flatten)]
+    options: Options,
 }
 
 impl Ask for Fanout {

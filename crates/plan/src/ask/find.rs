@@ -46,9 +46,6 @@ Examples:
   ceiling find http://127.0.0.1:8083/read --slo 'p99.9<20ms' -R 1k..50k \\
     --budget 5m --arrivals poisson -c 200 -o find.html")]
 pub struct Find {
-    #[command(flatten)]
-    options: Options,
-
     /// What must hold: 'p99<2ms,errors<0.1%'
     #[arg(long, value_name = "TERMS", conflicts_with = "expect")]
     slo: Objective,
@@ -75,6 +72,9 @@ pub struct Find {
     /// Length of a whole trial; longer where a percentile needs more responses
     #[arg(long, value_name = "T", default_value = "3s")]
     trial: Time,
+
+    #[command(flatten)]
+    options: Options,
 }
 
 impl Ask for Find {

@@ -40,9 +40,6 @@ Examples:
   ceiling load http://127.0.0.1:8083/echo -b '{\"a\":1}' -n 100k --json
   ceiling load http://127.0.0.1:8083/read --expect 'p99<5ms,errors<0.1%'")]
 pub struct Load {
-    #[command(flatten)]
-    options: Options,
-
     /// Connections, kept open
     #[arg(short = 'c', long, value_name = "N", default_value = "50")]
     connections: Count,
@@ -65,6 +62,9 @@ pub struct Load {
     /// Send exactly this many requests instead
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration")]
     requests: Option<Count>,
+
+    #[command(flatten)]
+    options: Options,
 }
 
 impl Ask for Load {

@@ -45,9 +45,6 @@ Examples:
   ceiling ramp http://127.0.0.1:8083/read -c 64..256 --visits 3
   ceiling ramp http://127.0.0.1:8083/read -c 1..64 --expect 'p99<5ms,rate>=20k'")]
 pub struct Ramp {
-    #[command(flatten)]
-    options: Options,
-
     /// Connections of the levels [default: 1..1k*2, or 50 with -R]
     #[arg(short = 'c', long, value_name = "RANGE")]
     connections: Option<Connections>,
@@ -70,6 +67,9 @@ pub struct Ramp {
     /// How often a level that is not steady is repeated
     #[arg(long, value_name = "N", default_value = "2")]
     repeats: Repeats,
+
+    #[command(flatten)]
+    options: Options,
 }
 
 impl Ask for Ramp {

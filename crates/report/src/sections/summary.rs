@@ -407,7 +407,26 @@ pub(crate) fn cost_phrase(run: &Run, point: &Point) -> String {
     let server = cost(point.cpu.server_cpus, far, point.cpu.server_us_per_request);
     // Said once, both fit on a line.
     let server = if client.contains(" CPUs") { server.replace(" CPUs", "") } else { server };
-    format!("client {client}; server {server}")
+    let others = others(run, point).filter(|cpus| *cpus >= OTHERS_MIN * near as f64);
+    let others = others.map_or(String::new(), |cpus| format!("; others {cpus:.2}"));
+    format!("client {client}; server {server}{others}")
+}
+
+/// What other processes use of the host is worth a word from this share of it on.
+const OTHERS_MIN: f64 = 0.1;
+
+/// CPUs that are busy with neither the generator nor the server, where both run on one host.
+fn others(run: &Run, point: &Point) -> Option<f64> {
+    if run.record.target.probe.is_some() {
+        return None;
+    }
+    let observed = Raw::from(run).observed(&run.record, point);
+    let shares = Waits::of(run, near(run)).shown(mean_shares(observed.cpus.as_deref()?)?);
+    let waits = ["iowait", "idle"];
+    let states = STATES.iter().zip(shares).filter(|(state, _)| !waits.contains(state));
+    let busy = states.filter_map(|(_, share)| share).sum::<f64>() / 100.0;
+    let all = run.record.host.cpus_online.len() as f64;
+    Some(busy * all - point.cpu.client_cpus? - point.cpu.server_cpus?)
 }
 
 fn shares_phrase(run: &Run, point: &Point) -> Option<String> {

@@ -9,10 +9,10 @@ use model::series::Second;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Rate and latency over time, one view per point.
+/// Rate and latency over time, one view per point; of devices the connections they made.
 pub fn points(run: &Run) -> Vec<Block> {
     if !has_requests(run) {
-        return Vec::new();
+        return established(run).map(Block::Chart).into_iter().collect();
     }
     let note = "Each second of the measured window; a steady point is a flat line.";
     let rate = chart("rate-over-time", "Throughput over time", note);
@@ -21,6 +21,30 @@ pub fn points(run: &Run) -> Vec<Block> {
         Block::Chart(Chart { y: rate_axis(), ..by_point(run, rate, rates) }),
         Block::Chart(Chart { y: latency_axis(), ..by_point(run, latency, latencies) }),
     ]
+}
+
+/// Tenths of a second that are drawn one by one; of a longer window seconds are.
+const TENTHS_MAX: usize = 300;
+
+/// Connections established over time, where there are devices and no requests.
+fn established(run: &Run) -> Option<Chart> {
+    let devices = run.record.points.iter().filter(|point| point.is_churn());
+    let view = |point: &Point| {
+        let tenths = if point.per_100ms.len() > TENTHS_MAX { 10 } else { 1 };
+        // A rest is shorter, and would look like a drop.
+        let parts = point.per_100ms.chunks_exact(tenths);
+        let length_s = tenths as f64 / 10.0;
+        let y = parts.map(|part| Some(part.iter().sum::<u64>() as f64 / length_s)).collect();
+        let series = Series { label: "established".to_string(), y };
+        let x = (1..=series.y.len()).map(|nth| nth as f64 * length_s).collect();
+        let (label, mark) = (point_phrase(point), mark_of(run, point));
+        View { label, mark, x, series: vec![series], ..View::default() }
+    };
+    let views: Vec<View> =
+        devices.filter(|point| point.per_100ms.iter().any(|count| *count > 0)).map(view).collect();
+    let note = "Connections established per second of the measured window.";
+    let chart = chart("connections-over-time", "Connections over time", note);
+    (!views.is_empty()).then(|| Chart { views, ..chart })
 }
 
 /// Responses by status and bytes over time, one view per point. Older records have neither.
@@ -283,6 +307,23 @@ mod tests {
         }
         assert_eq!(drawn.len(), 2);
         assert!(whole_run(&fixtures::load_failing()).is_empty(), "one point is drawn already");
+    }
+
+    #[test]
+    fn devices_without_requests_have_their_connections_over_time() {
+        let mut run = fixtures::ramp_quota();
+        run.record.points.truncate(1);
+        let point = &mut run.record.points[0];
+        (point.requests.sent, point.per_100ms) = (0, vec![3, 0, 5]);
+        assert!(points(&run).is_empty(), "no devices");
+        let mut run = fixtures::churn_turnover();
+        run.record.points[0].per_100ms = vec![3, 0, 5];
+        let drawn = charts(points(&run));
+        let view = &drawn[0].views[0];
+        assert_eq!(view.series[0].y, [Some(30.0), Some(0.0), Some(50.0)]);
+        assert!((view.x[2] - 0.3).abs() < 1e-9);
+        run.record.points[0].per_100ms = vec![1; 605];
+        assert_eq!(charts(points(&run))[0].views[0].series[0].y, [Some(10.0); 60]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) fn lines(run: &Run, point: &Point) -> Option<Vec<TextLine>> {
     let bins = bins(run.latencies.get(at)?)?;
     let values = PERCENTILES.map(|(_, figure)| figure_of(point, figure));
     let values_width = values.iter().map(|value| width(value)).max()?;
-    let edges = bins.each_ref().map(|bin| format!("to {}", show_ns(bin.to_ns as f64)));
+    let edges = bins.each_ref().map(|bin| format!("≤ {}", show_ns(bin.to_ns as f64)));
     let edges_width = edges.iter().map(|edge| width(edge)).max()?;
     let names = PERCENTILES.iter().map(|(name, _)| width(name)).max()?;
     let taken = MARGIN + NAMES + names + 2 + values_width + 4 + edges_width + 2 + SHARE;
@@ -34,7 +34,7 @@ pub(super) fn lines(run: &Run, point: &Point) -> Option<Vec<TextLine>> {
         let label = left(&format!("{}{label}", " ".repeat(MARGIN)), MARGIN + NAMES);
         let value = right(&values[at], values_width);
         let drawn = left(&bar(bin.count as f64 / most.max(1) as f64, room), room);
-        let spread = format!("    {}  ", right(&edges[at], edges_width));
+        let spread = format!("  │ {}  ", right(&edges[at], edges_width));
         lines.push(
             TextLine::painted(Ink::Faint, label)
                 .then(Ink::Plain, format!("{}  {value}", left(PERCENTILES[at].0, names)))

@@ -18,7 +18,8 @@ use model::run::{Point, RequestInfo, Run};
 use model::sample::ResponseSample;
 use model::standing::{Figure, Standing};
 use model::units::{show_bytes, show_count, show_ns};
-use model::verdict::{Evidence, Named, Verdict};
+use model::verdict::{Evidence, Gate, GateId, Named, Verdict};
+use model::wall::Side;
 
 /// The percentiles that are always there.
 pub(super) const PERCENTILES: [(&str, Figure); 5] = [
@@ -229,7 +230,7 @@ fn total(point: &Point) -> Row {
     let (sent, took) = (count(point.requests.sent), show_ns(point.load.duration_s * 1e9));
     let text = format!(
         "{sent} requests in {took}; {}/s received, {}/s sent",
-        each_second(point.client_loop.socket_bytes),
+        each_second(point.bytes.received),
         each_second(point.bytes.sent)
     );
     Row::new("Total", text)
@@ -291,6 +292,8 @@ fn reservations(run: &Run, point: Option<&Point>) -> Vec<String> {
             let took = show_ns(point.load.duration_s * 1e9);
             notes.push(format!("the window was cut to {took}"));
         }
+        let unserved = |gate: &&Gate| gate.id == GateId::Connections && gate.ok == Some(false);
+        notes.extend(point.gates.iter().find(unserved).map(|gate| gate.why.clone()));
         notes.extend(struck_phrases(point).into_iter().filter(|_| !is_named));
     }
     notes
@@ -302,7 +305,11 @@ fn wall(verdict: &Verdict) -> String {
         Named::Wall(_) => wall_phrase(verdict),
         Named::None => return with_names(&sentence(verdict.name.trim_end_matches('.'))),
         Named::Unknown => {
-            return format!("unknown: {}", with_names(verdict.name.trim_end_matches('.')));
+            let knee = verdict.ceiling.as_ref().and_then(|ceiling| ceiling.knee_in_flight);
+            let knee = knee.filter(|_| verdict.side == Side::Server);
+            let more = knee.map(|knee| format!("; more than {knee} in flight only wait longer"));
+            let what = with_names(verdict.name.trim_end_matches('.'));
+            return format!("unknown: {what}{}", more.unwrap_or_default());
         }
     };
     match verdict.evidence.first() {
