@@ -2,7 +2,7 @@
 //!
 //! The first look says what belongs to the run; what differs from it later has drifted, also when
 //! it was put back in order, or changed only since. A thread looks twice a second, and once more
-//! when a level has ended: on a host that has no time for the thread, what happened in the window is
+//! when a level has ended: if the host has no time for the thread, what happened in the window is
 //! seen then. It shares nothing with the workers, and without a change it reads the names in one
 //! folder.
 //!

@@ -111,8 +111,8 @@ pub struct TuningSeen {
     pub places: u32,
     /// Places, at the least.
     pub fewest: u32,
-    /// Places that were found to be no longer as at the first look, each as it was seen first, or as
-    /// ceiling put it back.
+    /// Places that were found to be no longer as at the first look, each as it was seen first, or
+    /// as ceiling put it back.
     pub drifted: Vec<Row>,
 }
 
@@ -124,7 +124,7 @@ impl TuningSeen {
         for row in now.drifted {
             match self.drifted.iter_mut().find(|seen| seen.place == row.place) {
                 None => self.drifted.push(row),
-                // While ceiling puts it back, a look finds the old value before the journal says so.
+                // While ceiling puts it back, a look finds the old value and an open journal.
                 Some(seen) if row.fate == Fate::Reverted => *seen = row,
                 Some(_) => {}
             }

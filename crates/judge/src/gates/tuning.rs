@@ -3,10 +3,10 @@
 //! If another program changes a value during the window, the host before and after are two
 //! different hosts, and the measurement belongs to neither. The same holds when a change is
 //! reverted during the run, by `ceiling tune revert` or by the watchdog, or is applied during it.
-//! For an interrupt, the CPU to which the kernel really sends it counts. On the generator's host the
-//! values are read once more when the window has ended, so a busy host hides no change. Usual causes are
-//! irqbalance, which moves interrupts every ten seconds, tuned, udev rules, and network managers,
-//! which configure devices again when a link comes back.
+//! For an interrupt, the CPU to which the kernel really sends it counts. On the generator's host
+//! the values are read once more when the window has ended, so a busy host hides no change. Usual
+//! causes are irqbalance, which moves interrupts every ten seconds, tuned, udev rules, and network
+//! managers, which configure devices again when a link comes back.
 //!
 //! If the journal of changes cannot be read, it is not known whether there are any.
 

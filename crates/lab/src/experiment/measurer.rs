@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// How often the flag is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Longest orderly end; then a second signal ends the process at once, and what it measured is lost.
+/// Longest orderly end; then a second signal ends the process at once, and its measurement is lost.
 /// Requests are drained, and a busy host takes its time to judge them; only a hang takes longer.
 const ORDERLY_LIMIT: Duration = Duration::from_secs(60);
 
