@@ -249,8 +249,8 @@ fn is_plain(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "_@%+=:,./-".contains(letter)
 }
 
-/// A word between double quotes, with a variable in the place of each secret. A shell in which it is
-/// not set says so, and sends nothing.
+/// A word between double quotes, with a variable in the place of each secret. A shell in which it
+/// is not set says so, and sends nothing.
 fn referred(word: &str, before: &str) -> String {
     let mut parts = word.split(secret::MASK).peekable();
     let mut text = String::new();

@@ -46,8 +46,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "Values of this host and network namespace that ceiling tune had changed when the run \
          began and not put back: knob, place, wanted (the written value) and now. null: there is \
          no journal of such changes, or it could not be read. During the run they are read twice a \
-         second, and when a point has ended (readings of source tuning); a value that is no longer as written, was put back or \
-         was changed only then breaks the gate tuning of the points in whose window it was seen.",
+         second, and when a point has ended (readings of source tuning); a value that is no longer \
+         as written, was put back or was changed only then breaks the gate tuning of the points in \
+         whose window it was seen.",
     ),
     (
         "points[].rate",

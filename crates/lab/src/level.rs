@@ -30,6 +30,8 @@ const PROGRESS_NS: u64 = 200_000_000;
 /// How long readings of a window's end are awaited that are late on the way from the server's host,
 /// nanoseconds: as long as its probe may be silent before it counts as lost.
 const FAR_LATE_NS: u64 = remote::SILENCE_MAX.as_nanos() as u64;
+/// The same after an interrupt, nanoseconds.
+const FAR_LATE_INTERRUPTED_NS: u64 = 1_000_000_000;
 /// Time the order to measure needs to reach every worker, nanoseconds.
 const LEAD_NS: u64 = 60_000_000;
 /// Connecting is over when nothing changed for this long, nanoseconds.
@@ -282,13 +284,17 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
     }
 
     /// Waits for the last readings of the window: a link that is full carries them late, and a host
-    /// that is busy sends them late. What was measured until an interrupt has them too.
+    /// that is busy sends them late. Who interrupts a run does not wait for long.
     fn await_far_readings(&mut self, window_begin_ns: u64) -> Result<(), LabError> {
         let window_ns = (window_begin_ns, self.gathered.window_end_ns());
         let begin_ns = self.now_ns();
-        let is_measured = !matches!(self.ending, Some(Outcome::TargetLost));
-        while is_measured && self.context.watch.is_behind(window_ns) {
-            if self.listen()? > begin_ns + FAR_LATE_NS {
+        while self.context.watch.is_behind(window_ns) {
+            let late_ns = match self.ending {
+                Some(Outcome::TargetLost) => 0,
+                Some(Outcome::Interrupted) => FAR_LATE_INTERRUPTED_NS,
+                _ => FAR_LATE_NS,
+            };
+            if self.listen()? >= begin_ns + late_ns {
                 break;
             }
             self.take_readings();
