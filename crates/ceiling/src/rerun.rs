@@ -7,6 +7,7 @@
 
 use crate::cli::Cli;
 use clap::CommandFactory;
+use model::load::Question;
 use model::perturbation::Touch;
 use model::run::Record;
 use model::secret::{self, Secrets};
@@ -78,7 +79,12 @@ pub fn complete(record: &mut Record) {
     let verdict = &mut record.verdict;
     let is_open = matches!(verdict.confidence, Confidence::Probable | Confidence::Suspected);
     let is_testable = matches!(verdict.side, Side::Server | Side::Path);
-    if is_open && is_testable && !verdict.next.iter().any(|next| next.starts_with("ceiling ")) {
+    let has_experiments = matches!(record.trial.question, Question::Load | Question::Ramp);
+    if is_open
+        && is_testable
+        && has_experiments
+        && !verdict.next.iter().any(|next| next.starts_with("ceiling "))
+    {
         match record.trial.confirm.as_ref().map(|confirm| confirm.touch) {
             None => verdict.next.push(confirmed(&command)),
             // The experiments were made; only one kind is left.

@@ -389,8 +389,8 @@ fn waits_inside(case: &Case<'_>) -> bool {
 }
 
 /// What a flat ramp says of a server that waits.
-const WAITS_INSIDE: &str = "requests wait inside the server, where nothing is busy: a pool, a \
-                            lock, a limiter or another service";
+const WAITS_INSIDE: &str = "requests wait in a server that is not busy: a pool, a lock, a limiter \
+                            or another service";
 
 fn none(case: &Case<'_>, seen: Seen) -> Verdict {
     let limit = if case.trial.question == Question::Find {

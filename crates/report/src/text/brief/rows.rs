@@ -307,9 +307,9 @@ fn wall(verdict: &Verdict) -> String {
         Named::Unknown => {
             let knee = verdict.ceiling.as_ref().and_then(|ceiling| ceiling.knee_in_flight);
             let knee = knee.filter(|_| verdict.side == Side::Server);
-            let more = knee.map(|knee| format!("; more than {knee} in flight only wait longer"));
+            let above = knee.map(|knee| format!("above {knee} in flight "));
             let what = with_names(verdict.name.trim_end_matches('.'));
-            return format!("unknown: {what}{}", more.unwrap_or_default());
+            return format!("unknown: {}{what}", above.unwrap_or_default());
         }
     };
     match verdict.evidence.first() {
