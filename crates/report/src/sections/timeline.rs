@@ -44,7 +44,7 @@ fn established(run: &Run) -> Option<Chart> {
         devices.filter(|point| point.per_100ms.iter().any(|count| *count > 0)).map(view).collect();
     let note = "Connections established per second of the measured window.";
     let chart = chart("connections-over-time", "Connections over time", note);
-    (!views.is_empty()).then(|| Chart { views, ..chart })
+    (!views.is_empty()).then_some(Chart { views, ..chart })
 }
 
 /// Responses by status and bytes over time, one view per point. Older records have neither.
