@@ -87,8 +87,10 @@ pub fn complete(record: &mut Record) {
     {
         match record.trial.confirm.as_ref().map(|confirm| confirm.touch) {
             None => verdict.next.push(confirmed(&command)),
-            // The experiments were made; only one kind is left.
-            Some(Touch::ClientOnly) if record.target.server.is_some() => {
+            // Experiments were made; only one kind is left.
+            Some(Touch::ClientOnly)
+                if record.target.server.is_some() && !record.perturbations.is_empty() =>
+            {
                 verdict.next.push(touching(&command));
             }
             Some(_) => {}
