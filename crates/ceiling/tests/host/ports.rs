@@ -119,6 +119,10 @@ fn six_hundred_connections_need_two_sources_of_five_hundred_ports() {
     assert!(one.stderr.contains("127.0.0.5 to 127.0.0.1"), "{}", one.stderr);
 
     for (source, expected) in [("auto", vec![200; 3]), ("127.0.0.1,127.0.0.2", vec![300; 2])] {
+        // To a server of its own no connection is in TIME_WAIT.
+        let server = Server::start_as(namespace.command(&program("target-nethttp")), &[]);
+        let url = server.url("/simple");
+        let load = ["load", &url, "-c", "600", "-n", "1000", "-t", "1"];
         let said = inside(&namespace, &[&load[..], &["--source", source, "--json"]].concat());
         let record = said.record();
         assert_served(&record);
