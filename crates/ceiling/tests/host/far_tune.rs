@@ -199,7 +199,7 @@ fn a_host_that_nobody_reaches_any_more_comes_back_by_itself() {
     assert!(told.stdout.contains("Nothing is changed"), "{}", told.stdout);
 }
 
-/// The same, and somebody says in time that it may stay: no watchdog and no deadline is left then.
+/// The same, and the user says in time that it may stay: no watchdog and no deadline is left then.
 #[test]
 fn what_is_kept_stays() {
     let _turn = turn();
