@@ -61,7 +61,7 @@ impl Limited {
     /// makes no experiments; another is made then.
     pub fn begin_until_touched(&self) -> Child {
         let before = self.touched();
-        for _ in 0..20 {
+        for _ in 0..5 {
             let mut child = self.begin();
             while child.try_wait().unwrap().is_none() {
                 if self.touched() != before {
@@ -75,7 +75,7 @@ impl Limited {
                 thread::sleep(Duration::from_millis(20));
             }
         }
-        panic!("no experiment on the server in twenty runs");
+        panic!("no experiment on the server in five runs");
     }
 
     /// What experiments change: where the server is, how much CPU time it gets there, and which

@@ -235,6 +235,7 @@ fn list_lines(list: &List) -> Vec<TextLine> {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use model::perturbation::{Confirm, Touch};
 
     /// All that is drawn of a run but for the page.
     const DETAILS: [Detail; 4] =
@@ -357,5 +358,40 @@ mod tests {
         assert!(lines.len() <= most, "{} of {most} lines:\n{text}", lines.len());
         assert!(lines.iter().all(|line| width(line) <= WIDTH), "{text}");
         assert_eq!(lines.first(), lines.last());
+    }
+
+    #[test]
+    fn what_confirm_found_is_a_row() {
+        let mut run = fixtures::ramp_quota();
+        let drawn = |run: &Run| text(run, Detail::Summary, Style::Plain);
+        assert!(!drawn(&run).contains("Tested"), "nothing was asked");
+        run.record.trial.confirm = Some(Confirm {
+            touch: Touch::ClientOnly,
+            route: None,
+            pairs: 4,
+            block_ns: 1_000_000_000,
+        });
+        assert!(drawn(&run).contains("Tested     no experiment was possible"), "{}", drawn(&run));
+    }
+
+    #[test]
+    fn a_ramp_without_a_good_response_has_no_ceiling() {
+        let mut run = fixtures::ramp_quota();
+        for point in &mut run.record.points {
+            (point.rate, point.requests.completed) = (0.0, 0);
+        }
+        let drawn = text(&run, Detail::Summary, Style::Plain);
+        assert!(drawn.contains("NO GOOD RESPONSE to"), "{drawn}");
+        assert!(!drawn.contains("CEILING"), "{drawn}");
+    }
+
+    #[test]
+    fn bytes_of_a_warm_up_are_not_in_the_rate_of_bytes() {
+        let mut run = fixtures::ramp_quota();
+        let drawn = |run: &Run| text(run, Detail::Summary, Style::Plain);
+        let before = drawn(&run);
+        assert!(before.contains("received"), "{before}");
+        run.record.points.iter_mut().for_each(|point| point.client_loop.socket_bytes *= 50);
+        assert_eq!(drawn(&run), before);
     }
 }

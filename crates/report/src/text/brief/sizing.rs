@@ -101,14 +101,5 @@ fn server(of: &Sizing) -> Option<String> {
 
 fn within(estimate: &Estimate, of: &str) -> String {
     let Estimate { value, low, high } = *estimate;
-    format!("{}{of} ({} to {})", digits(value), digits(low), digits(high))
-}
-
-/// Three digits.
-fn digits(value: f64) -> String {
-    match value {
-        value if value < 9.995 => format!("{value:.2}"),
-        value if value < 99.95 => format!("{value:.1}"),
-        value => show_count(value.round()),
-    }
+    format!("{}{of} ({} to {})", show_count(value), show_count(low), show_count(high))
 }
