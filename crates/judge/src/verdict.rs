@@ -246,6 +246,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::histogram::Summary;
+    use model::run::Residence;
     use model::standing::{Figure, Standing};
     use model::verdict::CeilingKind;
     use model::wall::{Side, WallId};
@@ -545,6 +546,18 @@ mod tests {
             (Named::Unknown, "no request got a response")
         );
         assert!(verdict.next[1].starts_with("curl -v http"), "{:?}", verdict.next);
+    }
+
+    #[test]
+    fn one_level_inside_the_server_does_not_tell_what_limits() {
+        let mut fixture = Fixture::good();
+        let verdict = decide(&fixture.case(), None);
+        assert_eq!(verdict.wall, Named::None, "{verdict:?}");
+        let inside_server = fixture.point.in_flight.mean.map(|mean| 0.9 * mean);
+        fixture.point.residence = Some(Residence { inside_server, ..Residence::default() });
+        let verdict = decide(&fixture.case(), None);
+        assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
+        assert!(verdict.next[0].contains("ceiling ramp") && verdict.next[0].contains("-c 1.."));
     }
 
     #[test]
