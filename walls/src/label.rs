@@ -1,5 +1,6 @@
 //! The label of a kept run, in a file next to it.
 
+use crate::options::Watch;
 use crate::proof::Tested;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ pub struct Label {
     pub run: Option<String>,
     /// Exit code of ceiling.
     pub code: Option<i32>,
+    /// Who looked at the server.
+    #[serde(default)]
+    pub watch: Watch,
     /// What ceiling said on standard error.
     pub said: String,
     /// Results of the runs that prove the label; absent when it was not tested.

@@ -1,9 +1,10 @@
 //! One run: the stage is built, load runs, everything is taken down.
 
 use crate::actors::{self, Playing, Running};
+use crate::options::{RunOptions, Watch};
 use crate::ports;
 use crate::setup::{Allowance, Client, Host, Program, Setup};
-use crate::stage::{self, Seat, Stage};
+use crate::stage::{self, Place, Seat, Stage};
 use anyhow::{Context, Result, bail};
 use model::run::Record;
 use std::fs::{self, File};
@@ -28,19 +29,35 @@ pub struct Performed {
 }
 
 /// Runs a command line of ceiling on a stage built for it. The run is kept below `folder`.
-pub fn perform(setup: &Setup, words: &[String], bin: &Path, folder: &Path) -> Result<Performed> {
+pub fn perform(
+    setup: &Setup,
+    words: &[String],
+    options: &RunOptions,
+    folder: &Path,
+) -> Result<Performed> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let bin = &options.bin;
     let bin = bin.canonicalize().with_context(|| format!("no directory {}", bin.display()))?;
     let stage = Stage::build(setup)?;
     let _neglected = actors::start_neglected(&stage, &setup.actors, &bin)?;
     let downstream = match &setup.downstream {
-        Some(program) => Some(start(&stage, program, Host::Downstream, &bin, Vec::new())?),
+        Some(program) => {
+            let seat = (Host::Downstream, Place::Host);
+            Some(start(&stage, program, seat, &bin, Vec::new())?)
+        }
         None => None,
     };
     let more = downstream.as_ref().map_or_else(Vec::new, |(_, port)| {
         vec!["--downstream".to_owned(), format!("{}:{port}", stage::address(Host::Downstream))]
     });
-    let (server, port) = start(&stage, &setup.server, Host::Server, &bin, more)?;
+    let place = if options.watch == Watch::Probe { Place::Host } else { Place::Container };
+    let (server, port) = start(&stage, &setup.server, (Host::Server, place), &bin, more)?;
+    let server_pid = match place {
+        Place::Host => server.0.id(),
+        Place::Container => {
+            stage::contained(server.0.id()).context("no server in its container")?
+        }
+    };
     if let Some(share) = setup.skew {
         ports::skew(&stage, port, share)?;
     }
@@ -48,7 +65,14 @@ pub fn perform(setup: &Setup, words: &[String], bin: &Path, folder: &Path) -> Re
     for (number, actor) in setup.actors.iter().enumerate() {
         beside.extend(actors::start(&stage, actor, number, port)?);
     }
-    let (probe, watched) = start_probe(&stage, &bin, folder, server.0.id())?;
+    let (probe, watched) = match options.watch {
+        Watch::Probe => {
+            let (probe, watched) = start_probe(&stage, &bin, folder, server_pid)?;
+            (Some(probe), watched)
+        }
+        Watch::Pid => (None, format!("--server-pid {server_pid}")),
+        Watch::Address => (None, String::new()),
+    };
     let words = client_words(&setup.client, words, port, &watched, folder)?;
     let seat = Seat {
         host: Host::Client,
@@ -56,6 +80,7 @@ pub fn perform(setup: &Setup, words: &[String], bin: &Path, folder: &Path) -> Re
         cpus: setup.client.cpus,
         allowance: setup.client.allowance,
         files: None,
+        place: Place::Host,
     };
     let log = folder.join("said.txt");
     let mut command = stage.command(seat, &bin.join("ceiling"), &words)?;
@@ -64,7 +89,7 @@ pub fn perform(setup: &Setup, words: &[String], bin: &Path, folder: &Path) -> Re
     let playing: Vec<Playing> = setup
         .actors
         .iter()
-        .filter_map(|actor| actors::play(actor, server.0.id(), client.0.id()))
+        .filter_map(|actor| actors::play(actor, server_pid, client.0.id()))
         .collect();
     let code = wait(&mut client.0)?;
     drop((playing, beside, probe, server, downstream));
@@ -103,7 +128,7 @@ fn client_words(
 fn start(
     stage: &Stage,
     program: &Program,
-    host: Host,
+    (host, place): (Host, Place),
     bin: &Path,
     more: Vec<String>,
 ) -> Result<(Running, u16)> {
@@ -114,6 +139,7 @@ fn start(
         cpus: program.cpus,
         allowance: program.allowance,
         files: program.files,
+        place,
     };
     let mut words = crate::setup::words("--addr 0.0.0.0 --port 0");
     words.extend(program.words.iter().cloned().chain(more));
@@ -137,6 +163,7 @@ fn start_probe(stage: &Stage, bin: &Path, folder: &Path, pid: u32) -> Result<(Ru
         cpus: "0",
         allowance: Allowance::default(),
         files: None,
+        place: Place::Host,
     };
     let token = folder.join("probe.token");
     let token = token.display();

@@ -60,6 +60,7 @@ fn without_the_server(readings: &[Reading]) -> Vec<Reading> {
                 | Data::ServerThreadsNow(_)
                 | Data::Downstreams(_)
                 | Data::Listeners(_)
+                | Data::Inside(_)
         ) || data.source() == Values::SERVER_RUNTIME
     };
     readings.iter().filter(|reading| !is_servers(&reading.data)).cloned().collect()
