@@ -86,6 +86,7 @@ pub fn one(
         draw,
         parameters: dice.drawn(),
         run: kept.directory.as_deref().and_then(|run| relative(run, &folder)),
+        inside: kept.inside.as_deref().and_then(|run| relative(run, &folder)),
         code: kept.code,
         watch: options.watch,
         said: kept.said,

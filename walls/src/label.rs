@@ -25,6 +25,10 @@ pub struct Label {
     pub parameters: BTreeMap<String, f64>,
     /// Directory of the kept run, next to the label; absent when there is no record.
     pub run: Option<String>,
+    /// Directory of what a probe in the server's container saw of the same load, in the same way;
+    /// absent unless the run was watched in both ways.
+    #[serde(default)]
+    pub inside: Option<String>,
     /// Exit code of ceiling.
     pub code: Option<i32>,
     /// Who looked at the server.

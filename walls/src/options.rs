@@ -27,7 +27,7 @@ pub enum Action {
     Run(RunOptions),
     /// Judge kept runs again and print how often the verdict is right
     Score(ScoreOptions),
-    /// Print the verdicts on the same draws in several directories, and where they differ
+    /// Judge runs that were watched in both ways, by what each of them saw
     Beside(BesideOptions),
     /// Count which tests spoke at which wall, for the odds of the judge
     Fit(FitOptions),
@@ -51,9 +51,9 @@ pub enum Watch {
     Probe,
     /// The generator, from outside: the server is in a container, and its process is named
     /// (--server-pid)
-    Pid,
-    /// The generator, from outside: the server is in a container, and is found by its address
-    Address,
+    Outside,
+    /// The generator from outside, and a probe in the container at the same time: for `beside`
+    Both,
 }
 
 /// Which draws, and where they are kept.
@@ -103,9 +103,9 @@ pub struct ScoreOptions {
 /// Which runs to compare.
 #[derive(Debug, Args)]
 pub struct BesideOptions {
-    /// Directories that `walls run` kept, of the same draws
-    #[arg(value_name = "DIR", num_args = 2..)]
-    pub runs: Vec<PathBuf>,
+    /// Directory that `walls run --watch both` kept
+    #[arg(value_name = "DIR")]
+    pub runs: PathBuf,
 }
 
 /// Which runs to count.

@@ -7,6 +7,7 @@ use crate::setup::{Allowance, Client, Host, Program, Setup};
 use crate::stage::{self, Place, Seat, Stage};
 use anyhow::{Context, Result, bail};
 use model::run::Record;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,11 +16,17 @@ use std::time::{Duration, Instant};
 
 /// No run of a scenario takes longer, with experiments, unless something hangs.
 const LONGEST: Duration = Duration::from_secs(240);
+/// Directory of what a second watcher keeps.
+const INSIDE: &str = "inside";
+/// How long a second watcher takes at most to begin.
+const READS_WITHIN: Duration = Duration::from_secs(10);
 
 /// What came of a run.
 pub struct Performed {
     /// Directory of the run, when there is a record.
     pub directory: Option<PathBuf>,
+    /// Directory of what a second watcher saw of it.
+    pub inside: Option<PathBuf>,
     /// The record.
     pub record: Option<Record>,
     /// Exit code of ceiling.
@@ -65,13 +72,20 @@ pub fn perform(
     for (number, actor) in setup.actors.iter().enumerate() {
         beside.extend(actors::start(&stage, actor, number, port)?);
     }
-    let (probe, watched) = match options.watch {
-        Watch::Probe => {
-            let (probe, watched) = start_probe(&stage, &bin, folder, server_pid)?;
-            (Some(probe), watched)
+    let (probe, probed) = match options.watch {
+        Watch::Outside => (None, String::new()),
+        Watch::Probe | Watch::Both => {
+            let (probe, probed) = start_probe(&stage, &bin, folder, server_pid)?;
+            (Some(probe), probed)
         }
-        Watch::Pid => (None, format!("--server-pid {server_pid}")),
-        Watch::Address => (None, String::new()),
+    };
+    let second = match options.watch {
+        Watch::Both => Some(Second::start(&stage, &bin, folder, port, &probed)?),
+        _ => None,
+    };
+    let watched = match options.watch {
+        Watch::Probe => probed,
+        Watch::Outside | Watch::Both => format!("--server-pid {server_pid}"),
     };
     let words = client_words(&setup.client, words, port, &watched, folder)?;
     let seat = Seat {
@@ -92,12 +106,64 @@ pub fn perform(
         .filter_map(|actor| actors::play(actor, server_pid, client.0.id()))
         .collect();
     let code = wait(&mut client.0)?;
+    let inside = second.map(Second::end).transpose()?;
     drop((playing, beside, probe, server, downstream));
     let said = fs::read_to_string(&log).unwrap_or_default();
     let _ = fs::remove_file(&log);
     let directory = only_folder(folder);
     let record = directory.as_ref().and_then(|run| store::read(run).ok()).map(|run| run.record);
-    Ok(Performed { directory, record, code, said })
+    Ok(Performed { directory, inside, record, code, said })
+}
+
+/// A second watcher of the same load: a generator that hardly loads a server of its own on the same
+/// port, and keeps what the probe in the container sees.
+struct Second {
+    generator: Running,
+    _server: Running,
+    folder: PathBuf,
+}
+
+impl Second {
+    fn start(stage: &Stage, bin: &Path, folder: &Path, port: u16, probed: &str) -> Result<Self> {
+        let folder = folder.join(INSIDE);
+        let seat = |name| Seat {
+            host: Host::Client,
+            name,
+            cpus: "1",
+            allowance: Allowance::default(),
+            files: None,
+            place: Place::Host,
+        };
+        let words = crate::setup::words(&format!("--addr 127.0.0.1 --port {port}"));
+        let mut command =
+            stage.command(seat("second-server"), &bin.join("target-stage"), &words)?;
+        let mut server = Running(command.stdout(Stdio::piped()).spawn()?);
+        let output = server.0.stdout.as_mut().context("the server has no output")?;
+        BufReader::new(output).read_line(&mut String::new())?;
+        let words = format!(
+            "load http://127.0.0.1:{port}/ -c 1 -R 2 -d {}s -t 1 -q --runs {} {probed}",
+            LONGEST.as_secs(),
+            folder.display()
+        );
+        let words = crate::setup::words(&words);
+        let mut command = stage.command(seat("second"), &bin.join("ceiling"), &words)?;
+        let spawned = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let second = Self { generator: Running(spawned), _server: server, folder };
+        // What is read before it reads is missing on one side only.
+        let begin = Instant::now();
+        while only_folder(&second.folder).is_none() && begin.elapsed() < READS_WITHIN {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(second)
+    }
+
+    /// Ends it as Ctrl-C does; gives the directory of its run.
+    fn end(mut self) -> Result<PathBuf> {
+        let pid = i32::try_from(self.generator.0.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.context("a process has a number")?, Signal::INT)?;
+        wait(&mut self.generator.0)?;
+        only_folder(&self.folder).context("the second watcher kept no run")
+    }
 }
 
 /// The command line of ceiling. How the server is watched is decided here and nowhere else.
@@ -202,5 +268,6 @@ fn wait(child: &mut Child) -> Result<Option<i32>> {
 /// The one directory in a folder.
 fn only_folder(folder: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten();
-    entries.map(|entry| entry.path()).find(|path| path.is_dir())
+    let is_run = |path: &PathBuf| path.is_dir() && !path.ends_with(INSIDE);
+    entries.map(|entry| entry.path()).find(is_run)
 }

@@ -148,7 +148,10 @@ fn look(
         Some(View { root: root.process(other, "root"), mounts })
     };
     let (first, theirs) = (through(1), through(pid));
-    let resolved = |view: &View| view.resolve(controller, &memberships).ok();
+    // What another process is mounted may be kept from us.
+    let is_seen = |chain: &Vec<Group>| chain.first().is_some_and(|group| group.folder.is_dir());
+    let resolved =
+        |view: &View| view.resolve(controller, &memberships).ok().filter(|chain| is_seen(chain));
     let searched = |view: &View| view.search(controller, &memberships, pid);
     let found = first
         .as_ref()

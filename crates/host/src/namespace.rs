@@ -213,10 +213,14 @@ mod tests {
         assert!(others().unwrap()[&namespace].contains(&child.id()));
         let seen = inside(child.id(), || {
             mount_own_sys().unwrap();
-            let devices = fs::read_dir("/sys/class/net").unwrap().count();
-            (of(&Root::default(), "net").unwrap(), foreign_sys(&Root::default()), devices)
+            let shown = fs::read_dir("/sys/class/net").unwrap().flatten();
+            let shown: BTreeSet<_> =
+                shown.map(|entry| entry.file_name().into_string().unwrap()).collect();
+            let table = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+            let is_told = shown.iter().all(|name| table.contains(&format!("{name}:")));
+            (of(&Root::default(), "net").unwrap(), shown.contains("lo") && is_told)
         });
-        assert_eq!(seen.unwrap(), (namespace, None, 1), "loopback alone");
+        assert_eq!(seen.unwrap(), (namespace, true), "its devices and no others");
         assert_eq!(of(&root, "net"), before);
         assert_eq!(hostname_of(child.id()).unwrap(), "inside-ceiling");
     }

@@ -43,7 +43,7 @@ impl Container {
         command.args(["netns", "exec", &network.name, "unshare", "--fork", "--pid"]);
         command.args(["--mount-proc", "--uts", "--kill-child=KILL", "sh", "-c"]);
         command.arg("hostname web-7 && exec \"$@\"").arg("sh").arg(program("target-sink"));
-        command.args(["--addr", &format!("10.97.{net}.2"), "--port", "0"]);
+        command.args(["--addr", &format!("10.97.{net}.2"), "--port", "0", "--threads", "1"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

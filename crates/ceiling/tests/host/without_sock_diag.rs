@@ -20,7 +20,7 @@ fn brief(url: &str, more: &[&str]) -> (Said, Value) {
 #[test]
 fn a_server_is_found_and_what_is_lost_is_said() {
     let _turn = turn();
-    let server = Server::start("target-sink", &[]);
+    let server = Server::start("target-sink", &["--threads", "1"]);
     let (said, record) = brief(&server.url("/simple"), &[]);
     assert_eq!(said.stderr, "");
     let found = &record["target"]["server"];
