@@ -13,6 +13,7 @@ mod blocked_log;
 mod client_cpu;
 mod client_files;
 mod client_link;
+mod client_packets;
 mod client_ports;
 mod client_reads;
 mod client_thread;
@@ -197,6 +198,7 @@ pub const COUNTED: WallGroup = WallGroup {
         wall(WallId::K8, server_link::test).follows(&[Resource::ResponseBytes]),
         wall(WallId::K9, packet_rate::test).follows(&[Resource::Connections]),
         wall(WallId::C5, client_link::test).follows(&[Resource::ResponseBytes]),
+        wall(WallId::C6, client_packets::test).follows(&[Resource::Connections]),
         wall(WallId::K5, receive_backlog::test),
         wall(WallId::A5, pauses::test),
         wall(WallId::A4, limiter::test).predicts(SOMETHING_WAITS),

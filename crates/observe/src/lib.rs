@@ -7,12 +7,14 @@
 //! Cumulative counters are differenced between the first and the last reading of each source that
 //! lie wholly inside the window, over the time between those two reads.
 
+mod capacity;
 mod figures;
 mod network;
 mod series;
 mod server;
 mod window;
 
+pub use capacity::{Capacity, LimitSource, capacities};
 pub use figures::{Figure, figures};
 pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
 pub use series::{Process, shares_over_time, threads_over_time};
