@@ -59,6 +59,8 @@ pub struct Case<'a> {
     pub observed: &'a Observed,
     /// Points of the ramp that this one is of, itself included; none without one.
     pub ramp: &'a [&'a Point],
+    /// What was observed at the least load of that ramp.
+    pub light: Option<&'a Observed>,
 }
 
 /// Which host's CPUs are meant; with one host both are the same.

@@ -65,6 +65,7 @@ impl Fixture {
             point: &self.point,
             observed: &self.observed,
             ramp: &[],
+            light: None,
         }
     }
 

@@ -52,8 +52,12 @@ mod wrong_responses;
 #[cfg(test)]
 mod evidence_tests;
 mod loss;
+pub(crate) use limiter::{refused_beside, says_so};
 pub(crate) use loss::resent;
 mod predicts;
+pub(crate) use accept_queue::overflow;
+pub(crate) use server_cpu::with_unread;
+pub(crate) use server_thread::takes_turns;
 pub(crate) use predicts::{CLIENT_CAN, LOAD, LOAD_LIMITS, Predicts, SERVER_CPU, SOMETHING_WAITS};
 mod shaping;
 mod waiting;
@@ -192,6 +196,7 @@ pub const COUNTED: WallGroup = WallGroup {
         wall(WallId::K10, conntrack::test),
         wall(WallId::K1, accept_queue::test),
         wall(WallId::K2, syn_queue::test),
+        wall(WallId::A4, limiter::test).predicts(SOMETHING_WAITS),
         wall(WallId::S3, cpu_quota::test).follows(SERVER_CPU),
         wall(WallId::N4, provider_limit::test),
         wall(WallId::K8, server_link::test).follows(&[Resource::ResponseBytes]),
@@ -199,7 +204,6 @@ pub const COUNTED: WallGroup = WallGroup {
         wall(WallId::C5, client_link::test).follows(&[Resource::ResponseBytes]),
         wall(WallId::K5, receive_backlog::test),
         wall(WallId::A5, pauses::test),
-        wall(WallId::A4, limiter::test).predicts(SOMETHING_WAITS),
     ],
 };
 

@@ -6,8 +6,9 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
+use crate::waits::{self, Waits};
 use model::reading::Doing;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of requests in flight that must wait unread to be called a queue.
 pub(super) const QUEUE_MIN: f64 = 0.10;
@@ -30,7 +31,7 @@ pub(super) struct Waiting {
     pub unsent: f64,
     /// Threads of the server that hold requests, by what they do.
     pub threads: BTreeMap<Doing, f64>,
-    /// Threads that sleep on the most popular futex.
+    /// Threads that sleep on one futex which several of them use.
     pub on_one_futex: f64,
     /// Connections of the server that wait for other services; absent when they were not read.
     pub downstream: Option<f64>,
@@ -38,7 +39,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Counts them; the outcome of the test where that is not possible, because something was not
-    /// read, or is pointless: a side is busy, or the rate still follows the load.
+    /// read, or is pointless: a side is busy, or nothing waits.
     pub(super) fn of(case: &Case<'_>) -> Result<Self, Test> {
         let (Some(client_slack), Some(server_slack), Some(unread_share), Some(in_flight)) = (
             case.client_has_slack(),
@@ -56,12 +57,14 @@ impl Waiting {
         };
         let computing = run(&case.far().server_threads) + run(&case.observed.client_threads);
         let is_computing = computing > COMPUTING_MAX * in_flight;
-        if !client_slack || !server_slack || is_computing || case.still_grows() == Some(true) {
+        if !client_slack || !server_slack || is_computing || waits::of(case) == Waits::No {
             return Err(Test::NotSeen);
         }
         let mut by_doing = BTreeMap::new();
-        for thread in threads.iter().filter(|thread| case.serves(thread)) {
-            for (state, samples) in doing.by_thread.get(&thread.tid).into_iter().flatten() {
+        let serving = threads.iter().filter(|thread| case.serves(thread));
+        let serving: BTreeSet<u32> = serving.map(|thread| thread.tid).collect();
+        for tid in &serving {
+            for (state, samples) in doing.by_thread.get(tid).into_iter().flatten() {
                 let mean = *samples as f64 * doing.threads_per_sample();
                 *by_doing.entry(*state).or_default() += mean;
             }
@@ -78,9 +81,7 @@ impl Waiting {
             unread: (unread_share * requests).min(in_flight),
             travelling: (connect_ns / mean_ns).min(1.0) * in_flight,
             unsent: (unsent_share * requests).min(in_flight),
-            on_one_futex: doing
-                .mean_on_one_futex()
-                .min(by_doing.get(&Doing::Futex).copied().unwrap_or(0.0)),
+            on_one_futex: doing.mean_on_one_futex(|tid| serving.contains(&tid)),
             threads: by_doing,
             downstream: downstreams.map(|all| all.iter().map(|one| one.waiting).sum()),
         })
