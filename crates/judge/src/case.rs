@@ -59,8 +59,6 @@ pub struct Case<'a> {
     pub observed: &'a Observed,
     /// Points of the ramp that this one is of, itself included; none without one.
     pub ramp: &'a [&'a Point],
-    /// What was observed at the least load of that ramp.
-    pub light: Option<&'a Observed>,
 }
 
 /// Which host's CPUs are meant; with one host both are the same.
@@ -290,6 +288,13 @@ impl<'a> Case<'a> {
     pub fn lightest(&self) -> Option<&'a Point> {
         let least = *self.ramp.iter().min_by_key(|point| load_of(point))?;
         (load_of(least) * 2 <= load_of(self.point)).then_some(least)
+    }
+
+    /// How many requests the server works on at once, over a ramp: the rate here times the time of
+    /// a request at the lightest level, where none waits for another (Little). With that level.
+    pub fn places(&self) -> Option<(f64, &'a Point)> {
+        let light = self.lightest()?;
+        Some((self.point.rate * light.service_ns.mean? as f64 / NS_PER_S as f64, light))
     }
 
     /// Whether the rate still followed the load up to this point: from the next lighter level it

@@ -15,9 +15,11 @@ use crate::walls::{
     self, APPLICATION, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, PATH, SERVER, Seen, Test,
 };
 use model::load::{Hold, Question};
+use model::run::Residence;
 use model::units::show_count;
 use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, GateId, Named, Verdict};
 use model::wall::{Side, WallId};
+use observe::ThreadShare;
 
 /// Gates that do not touch a counter: a generator that is late, or stamps late, changes no count.
 const OF_TIME: [GateId; 2] = [GateId::Release, GateId::Resolution];
@@ -31,6 +33,8 @@ const TIMED: [WallId; 2] = [WallId::A4, WallId::A5];
 /// Share of the server's CPUs that other processes use. Above it, a CPU wall of the server looks
 /// the same as one of theirs.
 const CROWDED: f64 = 0.15;
+/// Share of the time in which a thread had work that it waited for a CPU, from which that matters.
+const WAITS: f64 = 0.10;
 
 /// Whether a generator at its limit can make this of a server: it sends to some workers while
 /// others wait, and on shared CPUs it is their neighbour itself.
@@ -93,7 +97,8 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
 /// The server's CPUs or memory look like a wall, and the generator does not.
 fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> Verdict {
     let waits = waits::of(case);
-    if let Some(left) = remaining::refusing(case, wall, seen.clone()) {
+    let left = remaining::refusing(case, wall, seen.clone());
+    if let Some(left) = left.or_else(|| remaining::lock_or_cpu(case, wall, seen.clone())) {
         return one_of(case, left);
     }
     match wall {
@@ -328,7 +333,12 @@ fn invalid(case: &Case<'_>, wall: WallId, seen: Seen) -> Verdict {
 /// Whether other processes use so much of the server's CPUs that they may cause the heat (S6),
 /// where the test of S6 could not decide.
 fn is_crowded(case: &Case<'_>, wall: WallId) -> bool {
-    let is_cpu = [WallId::S1, WallId::S2, WallId::S4].contains(&wall);
+    let is_cpu = match wall {
+        WallId::S1 | WallId::S4 => true,
+        // A thread that hardly waits for a CPU would hardly gain by an empty host.
+        WallId::S2 => case.hottest_server_thread().is_some_and(|hot| hot.wait > WAITS * hot.wanted()),
+        _ => false,
+    };
     is_cpu && case.neighbours().is_some_and(|share| share > CROWDED)
 }
 
@@ -376,7 +386,13 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
                 return only_failures(case, of_ramp);
             }
             let mut seen = add_queue(of_ramp, case);
-            if is_flat && waits_inside(case) {
+            let has_time = case.server_has_slack() == Some(true);
+            if let Some(left) = remaining::refusing(case, busiest(case), seen.clone())
+                && !has_time
+            {
+                return one_of(case, left);
+            }
+            if is_flat && waits_at_server(case) {
                 return unnamed_ceiling(case, one_of(case, remaining::inside(case, seen)));
             }
             if is_flat && offered.is_some() {
@@ -450,10 +466,20 @@ const ONE_LEVEL: &str = "the requests were inside the server; whether it could h
 /// Share of the requests in flight above which they are inside the server.
 const INSIDE: f64 = 0.7;
 
-/// Whether most requests were inside a server whose CPUs had time left, as the generator's had.
-fn waits_inside(case: &Case<'_>) -> bool {
-    let inside = case.point.residence.and_then(|residence| residence.inside_server);
-    let share = inside.zip(case.point.in_flight.mean).map(|(inside, all)| inside / all);
+/// The wall that the server's CPUs are nearest to.
+fn busiest(case: &Case<'_>) -> WallId {
+    let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
+    let is_one = case.server_utilisation().is_some_and(|used| hottest > used);
+    if is_one { WallId::S2 } else { WallId::S1 }
+}
+
+/// Whether most requests were at a server whose CPUs had time left, as the generator's had.
+fn waits_at_server(case: &Case<'_>) -> bool {
+    let at_server = |residence: Residence| {
+        Some(residence.inside_server? + residence.server_unread.unwrap_or(0.0))
+    };
+    let there = case.point.residence.and_then(at_server);
+    let share = there.zip(case.point.in_flight.mean).map(|(there, all)| there / all);
     case.client_has_slack() == Some(true)
         && case.server_has_slack() == Some(true)
         && share.is_some_and(|share| share > INSIDE)

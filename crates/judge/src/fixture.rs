@@ -65,7 +65,6 @@ impl Fixture {
             point: &self.point,
             observed: &self.observed,
             ramp: &[],
-            light: None,
         }
     }
 

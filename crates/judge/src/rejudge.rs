@@ -5,7 +5,6 @@
 
 use crate::case::Case;
 use crate::odds::Speaking;
-use crate::ramp::load_of;
 use crate::verdict::{Context, judge_point, judge_run};
 use model::run::{Point, Record};
 use observe::{Observed, Raw};
@@ -32,10 +31,8 @@ pub fn speaking(record: &Record, raw: Raw<'_>) -> Option<Speaking> {
     let point = record.points.iter().max_by(|left, right| left.rate.total_cmp(&right.rate))?;
     let observed = raw.observed(record, point);
     let ramp: Vec<&Point> = record.points.iter().collect();
-    let least = ramp.iter().min_by_key(|point| load_of(point));
-    let light = least.map(|point| raw.observed(record, point));
     let case = context_of(record).case(point, &observed);
-    Some(Speaking::of(&Case { ramp: &ramp, light: light.as_ref(), ..case }))
+    Some(Speaking::of(&Case { ramp: &ramp, ..case }))
 }
 
 pub(crate) fn context_of(record: &Record) -> Context<'_> {

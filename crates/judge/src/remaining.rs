@@ -8,7 +8,7 @@
 use crate::case::{Case, percent};
 use crate::next::{ramp_command, what_it_waits_in};
 use crate::ramp::load_of;
-use crate::walls::{Family, Seen, refused_beside, takes_turns};
+use crate::walls::{Family, Seen, most_at_one_lock, refused_beside, takes_turns};
 use model::units::{show_count, show_ns};
 use model::verdict::{Alternative, Named};
 use model::wall::{Side, WallId};
@@ -71,9 +71,7 @@ pub(crate) fn inside(case: &Case<'_>, seen: Seen) -> Remaining {
 /// Rate times the time of a request where nothing waits yet is how many the server holds at once
 /// (Little): the places of a pool, if that is what limits.
 fn with_places(case: &Case<'_>, seen: Seen) -> Seen {
-    let light = case.lightest().and_then(|light| Some((light, light.service_ns.mean? as f64)));
-    let Some((light, alone_ns)) = light else { return seen };
-    let places = case.point.rate * alone_ns / 1e9;
+    let Some((places, light)) = case.places() else { return seen };
     seen.with(
         Family::RampShape,
         "client",
@@ -81,7 +79,7 @@ fn with_places(case: &Case<'_>, seen: Seen) -> Seen {
         &format!(
             "requests the server works on at once: {}/s x {} at {} in flight",
             show_count(case.point.rate),
-            show_ns(alone_ns),
+            show_ns(light.service_ns.mean.unwrap_or(0) as f64),
             load_of(light)
         ),
         format!("{places:.1}"),
@@ -130,6 +128,16 @@ pub(crate) fn refusing(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<
                 counts them, where it falls the CPU limits";
     let seen = seen.next(next).next(ramp_command(case));
     Some(Remaining { name, walls, seen })
+}
+
+/// The CPUs of the server are full, and most requests sleep at one lock.
+pub(crate) fn lock_or_cpu(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<Remaining> {
+    let of_cpu = [WallId::S1, WallId::S4, WallId::S6].contains(&busy);
+    let lock = most_at_one_lock(case).filter(|_| of_cpu)?;
+    seen.findings.extend(lock.findings);
+    let walls = vec![WallId::A1, busy];
+    let name = format!("most requests sleep at one lock, and its CPUs are full: {}", list(&walls));
+    Some(Remaining { name, walls, seen: seen.next(what_it_waits_in(case)) })
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl<'a> Context<'a> {
         let server_host = probe.map(|probe| &probe.host).or_else(|| near.map(|_| self.host));
         let clock = probe.map(|probe| &probe.clock);
         let (trial, host) = (self.trial, self.host);
-        Case { trial, host, server, server_host, clock, point, observed, ramp: &[], light: None }
+        Case { trial, host, server, server_host, clock, point, observed, ramp: &[] }
     }
 }
 
@@ -114,12 +114,8 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
         Question::Load | Question::Churn | Question::Find | Question::Fanout => Trend::TooFew,
         Question::Ramp => ramp::shape(&rated),
     };
-    let least = usable.iter().min_by_key(|index| load_of(&points[**index]));
-    let light = least.map(|index| &observed[*index]);
-    let case = |index: usize| {
-        let alone = context.case(&points[index], &observed[index]);
-        Case { ramp: &by_load, light, ..alone }
-    };
+    let case =
+        |index: usize| Case { ramp: &by_load, ..context.case(&points[index], &observed[index]) };
     let alone = |index: usize| decide(&context.case(&points[index], &observed[index]), None);
     let mut verdict = match &shape {
         Trend::TooFew => alone(last),

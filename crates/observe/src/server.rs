@@ -108,7 +108,7 @@ pub struct DoingShares {
     pub samples: u64,
     /// Samples by what the thread did.
     pub by_doing: BTreeMap<Doing, u64>,
-    /// Samples asleep on a futex, by process and address of the futex, and by thread.
+    /// Samples asleep on a futex, by process and address of the futex over 16, and by thread.
     pub by_futex: BTreeMap<(u32, u64), BTreeMap<u32, u64>>,
     /// Rounds in which not one thread ran.
     pub still_rounds: u64,
@@ -170,6 +170,9 @@ impl DoingShares {
     }
 }
 
+/// A condition variable of the C library sleeps on two words in turn that lie side by side.
+const FUTEX_BYTES: u64 = 16;
+
 /// The shares while readings pass by.
 #[derive(Debug, Default)]
 pub(crate) struct DoingSum {
@@ -185,7 +188,8 @@ impl DoingSum {
             *of_thread.entry(thread.doing).or_default() += 1;
             *self.shares.by_doing.entry(thread.doing).or_default() += 1;
             if let Some(address) = thread.futex {
-                let of_futex = self.shares.by_futex.entry((thread.pid, address)).or_default();
+                let place = (thread.pid, address / FUTEX_BYTES);
+                let of_futex = self.shares.by_futex.entry(place).or_default();
                 *of_futex.entry(thread.tid).or_default() += 1;
             }
         }
@@ -290,8 +294,8 @@ mod tests {
             sum.add(&[
                 thread(1, Doing::Timer, None),
                 thread(2, Doing::Futex, Some(7)),
-                thread(3, Doing::Futex, Some(7)),
-                thread(4, Doing::Futex, Some(8)),
+                thread(3, Doing::Futex, Some(4)),
+                thread(4, Doing::Futex, Some(80)),
             ]);
         }
         let shares = sum.finish().unwrap();

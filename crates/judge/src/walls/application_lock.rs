@@ -47,6 +47,11 @@ pub fn test(case: &Case<'_>) -> Test {
     Test::Seen(seen.next("do less work under that lock, or split it"))
 }
 
+/// The queue at a lock that holds most requests, also where CPUs are full.
+pub(crate) fn most_at_one_lock(case: &Case<'_>) -> Option<Seen> {
+    by_threads(&Waiting::count(case)?)
+}
+
 fn by_threads(waiting: &Waiting) -> Option<Seen> {
     let asleep = waiting.on_one_futex;
     // Requests held by threads in other states, or away, are not at the lock.

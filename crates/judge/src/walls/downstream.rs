@@ -5,18 +5,20 @@
 //! Rule: both sides have CPU to spare, and the connections that wait for a response are over 70 %
 //! of the requests that the server has read (and not over 150 %), on average over all reads.
 //! Requests wait unread, or the rate no longer follows the load: a proxy under light load waits for
-//! its service as well. Or, over a ramp whose rate no longer follows the load, the connections to
-//! one service wait for over 90 % of the time (utilisation law: what limits is always in use), and
-//! for at least one and a half times as many requests as at the lightest level: a fixed number of
-//! connections, whatever waits for them inside the server.
+//! its service as well. Or, over a ramp whose rate no longer follows the load, several connections
+//! to one service wait for over 90 % of the time (utilisation law: what limits is always in use),
+//! and they are as many as the requests that the server works on at once (75 to 130 %): a fixed
+//! number of connections, whatever waits for them inside the server.
 //! Mimics: A2 (workers that wait for something else), A1 (threads that wait for a free connection),
 //! a long poll or a subscription, which waits for ever without being a request.
 //! Confirm: a route that does not call that service is faster; a slower service lowers the rate.
 //! Source: Linux tcp(7), struct tcp_info (tcpi_last_data_sent, tcpi_last_data_recv).
 
-use super::waiting::{QUEUE_MIN, Waiting};
+use super::waiting::{ADDS_UP, QUEUE_MIN, Waiting};
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
+use crate::ramp::load_of;
+use model::units::{show_count, show_ns};
 use observe::DownstreamUse;
 
 /// Share of the requests inside the server that the waiting connections must explain.
@@ -25,8 +27,8 @@ const EXPLAINED_MIN: f64 = 0.70;
 const EXPLAINED_MAX: f64 = 1.50;
 /// Share of the time from which connections that limit are in use.
 const IN_USE_MIN: f64 = 0.90;
-/// So many times as many wait as at the lightest level; a long poll waits at any.
-const GROWN_MIN: f64 = 1.5;
+/// One connection that always waits may be a long poll.
+const SEVERAL: f64 = 1.5;
 
 pub fn test(case: &Case<'_>) -> Test {
     let waiting = match Waiting::of(case) {
@@ -65,34 +67,36 @@ pub fn test(case: &Case<'_>) -> Test {
 
 /// Connections to one service that are all in use, while the load asks for more.
 fn all_in_use(case: &Case<'_>) -> Option<Seen> {
-    if case.still_grows() != Some(false) {
-        return None;
-    }
-    let light = case.light?.downstreams.as_ref()?;
-    let lightly = |to: &str| light.iter().find(|one| one.to == to).map_or(0.0, |one| one.waiting);
+    let (places, light) = case.places().filter(|_| case.still_grows() == Some(false))?;
     let is_full = |one: &&DownstreamUse| {
-        let in_use = one.waiting / one.connections.max(f64::MIN_POSITIVE);
-        in_use >= IN_USE_MIN && one.waiting >= GROWN_MIN * lightly(&one.to).max(IN_USE_MIN)
+        let in_use = places / one.connections.max(f64::MIN_POSITIVE);
+        one.connections >= SEVERAL
+            && one.waiting >= IN_USE_MIN * one.connections
+            && ADDS_UP.contains(&in_use)
     };
     let full = case.far().downstreams.iter().flatten().find(is_full)?;
-    let (to, waiting) = (&full.to, format!("{:.1} of {:.1}", full.waiting, full.connections));
-    let in_flight = case.point.in_flight.mean.unwrap_or(0.0);
+    let DownstreamUse { to, connections, waiting } = full;
     let seen = Seen::default()
         .with(
             Family::QueueLocation,
             "server",
             "sock_diag",
             &format!("the server's connections to {to} that wait for a response"),
-            waiting,
+            format!("{waiting:.1} of {connections:.1}"),
             "over 90 %: all are in use",
         )
         .with(
             Family::RampShape,
-            "both",
-            "ramp, sock_diag",
-            "requests in flight, and those that wait for it: here, and at the lightest level",
-            format!("{in_flight:.0}: {:.1}; {:.1}", full.waiting, lightly(to)),
-            "as many as there are connections, however many requests there are",
+            "client",
+            "ramp",
+            &format!(
+                "requests the server works on at once: {}/s x {} at {} in flight",
+                show_count(case.point.rate),
+                show_ns(light.service_ns.mean.unwrap_or(0) as f64),
+                load_of(light)
+            ),
+            format!("{places:.1}"),
+            "as many as it has connections, however many requests there are",
         );
     let seen = seen.next(format!("give the server more connections to {to}: does the rate rise?"));
     Some(seen.next(format!("measure {to} itself, with its own server watched")))
@@ -142,18 +146,18 @@ mod tests {
     fn connections_that_are_all_in_use_are_seen_over_a_ramp() {
         let mut fixture = proxy(1.9);
         fixture.unread_at_server(0.0);
-        let test = |fixture: &Fixture, lightly: f64, rate| {
-            let lighter = Fixture::point(2, rate);
+        let test = |fixture: &Fixture, light_ns, rate| {
+            let mut lighter = Fixture::point(2, rate);
+            lighter.service_ns.mean = Some(light_ns);
             let ramp = [&lighter, &fixture.point];
-            let light = proxy(lightly).observed;
-            super::test(&crate::case::Case { ramp: &ramp, light: Some(&light), ..fixture.case() })
+            super::test(&crate::case::Case { ramp: &ramp, ..fixture.case() })
         };
-        let Test::Seen(seen) = test(&fixture, 0.8, 990.0) else { panic!("not seen") };
+        let Test::Seen(seen) = test(&fixture, 2_000_000, 990.0) else { panic!("not seen") };
         assert!(seen.families() == 2 && seen.next[0].contains("10.0.0.9"), "{seen:?}");
-        assert_eq!(test(&fixture, 1.9, 990.0), Test::NotSeen, "two long polls");
-        assert_eq!(test(&fixture, 0.8, 300.0), Test::NotSeen, "the rate follows the load");
+        assert_eq!(test(&fixture, 5_000_000, 990.0), Test::NotSeen, "five at once, and two calls");
+        assert_eq!(test(&fixture, 2_000_000, 300.0), Test::NotSeen, "the rate follows the load");
         fixture.observed.downstreams.as_mut().unwrap()[0].connections = 4.0;
-        assert_eq!(test(&fixture, 0.8, 990.0), Test::NotSeen, "two of four are free");
+        assert_eq!(test(&fixture, 2_000_000, 990.0), Test::NotSeen, "two of four are free");
         assert_eq!(super::test(&proxy(0.4).case()), Test::NotSeen, "one level");
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Signals: time each thread ran and waited for a CPU, busy share of the CPUs it may use, requests
 //! that wait unread.
-//! Rule: a thread ran or waited for more than 95 % of the window, while the CPUs it may use have
-//! slack; and requests wait unread in its sockets (or, over a ramp, throughput stays flat).
+//! Rule: a thread ran or waited for more than 95 % of the window, while the server leaves part of the
+//! CPUs it may use; and requests wait unread in its sockets (or, over a ramp, throughput stays flat).
 //! Mimics: K4 (receive work charged to the thread), K14 (one of several workers), K3, a collector
 //! thread off the request path. Threads of a process that take turns (together they run for 93 to
 //! 107 % of one CPU, none of them for 95 %) belong to a runtime with one scheduler, or to a lock
@@ -16,11 +16,14 @@ use crate::case::{Case, HOT, Whose, percent};
 use observe::ThreadShare;
 use std::collections::BTreeMap;
 
+/// Share of its CPUs from which the server uses all of them.
+const ALL: f64 = 0.90;
+
 pub fn test(case: &Case<'_>) -> Test {
     let Some(cpus) = case.server_cpus() else { return Test::Untested };
     let Some(busy) = case.busy(Whose::Server, &cpus) else { return Test::Untested };
     // On a single allowed CPU one thread and all CPUs are the same thing: S1 or S4.
-    if cpus.len() < 2 || busy > 0.97 {
+    if cpus.len() < 2 || case.server_utilisation().is_none_or(|used| used > ALL) {
         return Test::NotSeen;
     }
     let hottest = case.hottest_server_thread().filter(|thread| thread.wanted() >= HOT);
