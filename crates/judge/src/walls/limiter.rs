@@ -75,7 +75,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
         .with(
             Family::HardCounter,
             "client",
-            "engine",
+            ("engine", ["status"]),
             "responses with status 4xx or 5xx",
             format!("{refused}, {}", percent(share)),
             "over 5 %, while neither side is busy",
@@ -83,7 +83,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
         .with(
             Family::RampShape,
             "client",
-            "engine",
+            ("engine", ["rate"]),
             &format!(
                 "variance of good responses in a tenth of a second over chance, at {}/s",
                 show_count(case.point.rate)
@@ -119,7 +119,7 @@ fn delaying(case: &Case<'_>) -> Option<Seen> {
         .with(
             Family::RampShape,
             "client",
-            "ramp",
+            ("ramp", ["latency_ns"]),
             "part of that sleep that requests take at light load",
             percent(explained),
             "under 50 %: they sleep only when there are many",

@@ -36,7 +36,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let mut seen = Seen::default().with(
         Family::ThreadStates,
         "server",
-        "schedstat",
+        ("schedstat", ["server_threads"]),
         &what,
         percent(share),
         "one CPU's worth",

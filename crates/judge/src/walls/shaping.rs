@@ -69,7 +69,7 @@ pub(super) fn held_back(qdisc: &QdiscUse, host: &str) -> Seen {
     let mut seen = Seen::default().with(
         Family::HardCounter,
         host,
-        &source,
+        (&source, ["qdiscs"]),
         &field,
         format!("+{}, +{}", qdisc.overlimits, qdisc.drops),
         "rising in the window",
@@ -78,7 +78,7 @@ pub(super) fn held_back(qdisc: &QdiscUse, host: &str) -> Seen {
         seen = seen.with(
             Family::QueueLocation,
             host,
-            &source,
+            (&source, ["qdiscs"]),
             "reads in which packets were waiting in it",
             percent(qdisc.waiting),
             "over 50 %",
@@ -87,7 +87,7 @@ pub(super) fn held_back(qdisc: &QdiscUse, host: &str) -> Seen {
     seen.with(
         Family::HardCounter,
         host,
-        &source,
+        (&source, ["qdiscs"]),
         &format!("bytes of a packet on average, {packets} packets/s"),
         format!("{:.0} B", packet_bytes(qdisc)),
         "over 500 B bytes are the limit, under 300 B packets",
@@ -119,7 +119,7 @@ pub(super) fn full_link(
         Seen::default().with(
             Family::HardCounter,
             name,
-            &format!("/proc/net/dev {}", link.name),
+            (&format!("/proc/net/dev {}", link.name), ["interfaces"]),
             &format!("bytes on the wire, {rate} of {speed} B/s"),
             percent(share),
             "over 90 % of the speed of the link",
@@ -161,7 +161,7 @@ pub(super) fn with_unsent(case: &Case<'_>, seen: Seen) -> Seen {
     seen.with(
         Family::QueueLocation,
         "server",
-        "sock_diag",
+        ("sock_diag", ["connections"]),
         "sampled connections with responses not sent or not acknowledged",
         percent(unsent),
         "over 25 %",
