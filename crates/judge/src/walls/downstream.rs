@@ -54,7 +54,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::QueueLocation,
             "server",
-            "sock_diag",
+            ("sock_diag", ["downstreams"]),
             "requests inside the server that wait for another service",
             percent(explained),
             "over 70 %",

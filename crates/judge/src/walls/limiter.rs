@@ -107,7 +107,7 @@ fn told(case: &Case<'_>) -> Option<Seen> {
     let seen = Seen::default().with(
         Family::HardCounter,
         "client",
-        "engine",
+        ("engine", ["status"]),
         "responses with status 4xx or 5xx, most of them 429",
         format!("{refused}, {}", percent(share)),
         "over 5 %; 429 says that something counts requests",
@@ -131,7 +131,7 @@ fn with_evenness(case: &Case<'_>, seen: Seen, uneven: f64) -> Seen {
     seen.with(
         Family::RampShape,
         "client",
-        "engine",
+        ("engine", ["rate"]),
         &format!(
             "variance of good responses in a tenth of a second over chance, at {}/s",
             show_count(case.point.rate)
@@ -155,7 +155,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
     let seen = Seen::default().with(
         Family::HardCounter,
         "client",
-        "engine",
+        ("engine", ["status"]),
         "responses with status 4xx or 5xx",
         format!("{}, {}", refused.saturating_sub(case.point.called_good()), percent(share)),
         "over 5 %, while neither side is busy",
@@ -191,7 +191,7 @@ fn delaying(case: &Case<'_>) -> Option<Seen> {
         .with(
             Family::RampShape,
             "client",
-            "ramp",
+            ("ramp", ["latency_ns"]),
             "part of that sleep that requests take at light load",
             percent(explained),
             "under 50 %: they sleep only when there are many",
