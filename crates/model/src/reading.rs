@@ -396,6 +396,10 @@ pub struct Interrupt {
     pub device: String,
     /// Events per CPU, indexed by CPU number.
     pub per_cpu: Vec<u64>,
+    /// CPUs that may serve it, as the kernel lists them: `0-3,8`. Absent when it was not readable,
+    /// and in readings of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<String>,
 }
 
 /// Counters of one interface, in the driver's units (super-packets on some).

@@ -7,17 +7,19 @@
 //! Cumulative counters are differenced between the first and the last reading of each source that
 //! lie wholly inside the window, over the time between those two reads.
 
+mod capacity;
 mod figures;
 mod inside;
 mod network;
-mod series;
 mod server;
+mod timeline;
 mod window;
 
+pub use capacity::{Capacity, LimitSource, capacities};
 pub use figures::{Figure, figures};
 pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
-pub use series::{Process, shares_over_time, threads_over_time};
 pub use server::{DoingShares, DownstreamUse, SocketCensus};
+pub use timeline::{Clocked, Line, ThreadKey, Timeline};
 pub use window::{Raw, Window};
 
 use model::facts::Unreadable;
@@ -29,6 +31,15 @@ use model::tuning::{Fate, Row};
 use std::collections::BTreeMap;
 
 type Drivers = BTreeMap<String, BTreeMap<String, u64>>;
+
+/// Which process a figure of threads is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Process {
+    /// The generator.
+    Client,
+    /// The server's process tree.
+    Server,
+}
 
 /// How one CPU spent the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -5,9 +5,9 @@ use crate::endpoints::WayOptions;
 use crate::far_probe::ProbeOptions;
 use crate::secure::Secure;
 use crate::values::{
-    Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, JunitFile, KeepRuns, Method,
-    MixFile, OutFile, Pause, Pid, Profiles, RunsFolder, Seed, Socket, SummaryFile, Threads, Time,
-    TokenFile, UrlText, VariableName, Warmup,
+    Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, JunitFile, KeepRuns, LinkText,
+    Method, MixFile, OutFile, Pause, Pid, Profiles, RunsFolder, Seed, Socket, SummaryFile, Threads,
+    Time, TokenFile, UrlText, VariableName, Warmup,
 };
 use clap::{Args, ValueEnum};
 use model::check::{Digest, Lengths, Needle, Statuses};
@@ -119,6 +119,12 @@ pub struct Options {
     /// its address and port
     #[arg(long, value_name = "PID", conflicts_with = "probe")]
     pub server_pid: Option<Pid>,
+
+    /// What the link lets through, where its driver cannot tell, as in a virtual machine: bits per
+    /// second each way, and packets per second both ways; of both hosts, or client=.. and
+    /// server=..; repeatable
+    #[arg(long = "link", value_name = "[SIDE=]LIMITS")]
+    pub links: Vec<LinkText>,
 
     /// Address of the server's runtime statistics (Go targets: --debug-addr): garbage collection,
     /// waits for locks
