@@ -30,8 +30,8 @@ mod tcp;
 mod threads;
 mod throttling;
 
+use crate::hosts::{INSIDE, inner};
 use crate::page::{Block, Fact, List, ListKind};
-use model::facts::HostFacts;
 use model::run::Run;
 use model::units::show_ns;
 use model::verdict::Evidence;
@@ -103,9 +103,15 @@ const OF_POINTS: &[(&str, &[&str])] = &[
 
 /// Anchors of the charts that a piece of evidence is from, best first.
 pub(super) fn anchors(run: &Run, evidence: &Evidence) -> Vec<String> {
+    let target = &run.record.target;
+    let server = target.server.as_ref().or_else(|| target.probe.as_ref()?.server.as_ref());
+    // What is of the whole host has a chart of the host alone.
+    let has_network = server.is_some_and(|server| server.network.is_some());
     let ids: &[&str] = match (&run.record.target.probe, evidence.host.as_str()) {
+        (None, "server") if has_network => &[side::WITHIN, side::SHARED],
         (None, _) => &[side::SHARED, side::CLIENT],
         (Some(_), "client") => &[side::CLIENT],
+        (Some(_), "server") if has_network => &[side::WITHIN, side::SERVER],
         (Some(_), "server") => &[side::SERVER],
         (Some(_), _) => &[side::SERVER, side::CLIENT],
     };
@@ -125,7 +131,9 @@ pub fn section(run: &Run) -> Vec<Block> {
     if run.readings.is_empty() && run.server_readings.is_empty() {
         return Vec::new();
     }
-    let sides = sides(run);
+    let has_probe = run.record.target.probe.is_some();
+    let inner = inner(if has_probe { &run.server_readings } else { &run.readings });
+    let sides = sides(run, &inner);
     let of_registry = |side: &Side<'_>| REGISTRY.iter().map(|chart| drawn(side, chart)).collect();
     let mut drawn: Vec<Vec<Option<Drawn>>> = sides.iter().map(of_registry).collect();
     let items: Vec<String> =
@@ -161,7 +169,7 @@ pub fn section(run: &Run) -> Vec<Block> {
 
 /// Nothing where there can be none.
 fn drawn(side: &Side<'_>, chart: &HostChart) -> Option<Drawn> {
-    side.has(chart.of).then(|| side.draw(chart))
+    side.has(chart).then(|| side.draw(chart))
 }
 
 /// The charts of one host in a row; when there are none, why. Nothing where none can be.
@@ -184,7 +192,7 @@ fn column(side: &Side<'_>, charts: &[HostChart], drawn: &mut [Option<Drawn>]) ->
 /// Which hosts there are.
 fn heads(run: &Run, sides: &[Side<'_>]) -> Vec<Fact> {
     let mut heads: Vec<Fact> =
-        sides.iter().map(|side| Fact::new(&capital(side.whose), host(side.facts))).collect();
+        sides.iter().map(|side| Fact::new(&capital(side.whose), host(side))).collect();
     let target = &run.record.target;
     match &target.probe {
         Some(probe) => {
@@ -214,7 +222,14 @@ fn capital(words: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn host(facts: &HostFacts) -> String {
+fn host(side: &Side<'_>) -> String {
+    let facts = side.facts;
+    if side.whose == INSIDE {
+        let names = facts.nics.iter().map(|nic| nic.name.as_str()).collect::<Vec<_>>().join(", ");
+        return format!(
+            "its interfaces ({names}), counters and sockets; CPUs are those of the host"
+        );
+    }
     let cpus = facts.cpus_online.len();
     let model = facts.cpu_model.as_ref().map(|model| format!(" of {model}")).unwrap_or_default();
     format!("{}, {cpus} CPUs{model}, Linux {}", facts.hostname, facts.kernel)
@@ -254,7 +269,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
     use crate::page::Page;
-    use model::facts::Unreadable;
+    use model::facts::{Container, ServerNetwork, Unreadable};
     use model::reading::{Data, Reading};
     use std::collections::BTreeSet;
 
@@ -311,6 +326,49 @@ mod tests {
         }
         assert!(page.anchors().contains("server-threads-host"));
         assert!(page.anchors().contains("client-threads-host"));
+    }
+
+    /// The same run with the server in a container: its sockets and counters were read inside.
+    fn contained() -> Run {
+        let mut run = fixtures::ramp_quota();
+        let host = run.record.host.clone();
+        let server = run.record.target.server.as_mut().expect("a server");
+        let network = ServerNetwork {
+            namespace: "net:[4026532281]".to_string(),
+            port: Some(80),
+            addresses: vec!["172.17.0.2".parse().expect("an address")],
+            host,
+        };
+        server.network = Some(Box::new(network));
+        let (runtime, id) = ("docker".to_string(), "3f9c0a6b1d2e4f50".to_string());
+        server.container = Some(Container { runtime, id, name: Some("web".to_string()) });
+        for reading in &mut run.readings {
+            if matches!(reading.data.source(), "tcp" | "listeners" | "connections") {
+                let data = std::mem::replace(&mut reading.data, Data::Cpus(Vec::new()));
+                reading.data = Data::Inside(Box::new(data));
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn a_container_has_a_column_of_what_was_read_in_it() {
+        let run = contained();
+        let page = page(&run);
+        let anchors = page.anchors();
+        assert!(anchors.contains("tcp-inside") && !anchors.contains("tcp-host"), "{anchors:?}");
+        assert!(anchors.contains("server-threads-host"), "threads are of the host: {anchors:?}");
+        let ends = ["the host of client and server", "the server's network namespace"];
+        for title in titles(&page) {
+            assert!(ends.iter().any(|end| title.ends_with(end)), "{title}");
+        }
+        for evidence in &run.record.verdict.evidence {
+            let found = super::anchors(&run, evidence);
+            assert!(found.iter().any(|one| anchors.contains(one.as_str())), "{evidence:?}");
+        }
+        let text = crate::html::html(&run);
+        assert!(text.contains("in container web (docker 3f9c0a6b1d2e)"));
+        assert!(text.contains("in a network namespace of its own (172.17.0.2 port 80)"));
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use super::super::timeline::{over_run, windows};
 use super::{HostChart, Of};
-use crate::hosts::{FAR, near, origin_ns, since_origin_s};
+use crate::hosts::{FAR, INSIDE, near, origin_ns, since_origin_s};
 use crate::page::{Across, Axis, Block, Chart, ChartShape, Grid, Limit, Series, Unit, View};
 use crate::wording::{best_point, plural, point_phrase};
 use model::facts::HostFacts;
-use model::reading::Data;
+use model::reading::{Data, Reading};
 use model::run::Run;
 use observe::{Clocked, Line, Observed, Raw, Timeline};
 use std::cell::OnceCell;
@@ -18,10 +18,12 @@ const LINES_MAX: usize = 6;
 /// A level above the lines by more than this factor is not drawn.
 const LIMIT_NEAR: f64 = 4.0;
 
-/// Ends of anchors: of the generator's host, the server's, and one that is both.
+/// Ends of anchors: of the generator's host, the server's, one that is both, and the server's own
+/// network namespace.
 pub(super) const CLIENT: &str = "client";
 pub(super) const SERVER: &str = "server";
 pub(super) const SHARED: &str = "host";
+pub(super) const WITHIN: &str = "inside";
 
 /// What became of a chart on one host.
 pub(super) enum Drawn {
@@ -43,13 +45,16 @@ pub(super) struct Side<'a> {
     pub(super) time: Timeline,
     id: &'static str,
     sources: BTreeSet<&'a str>,
+    /// What was read in the server's own network namespace, where this host has one.
+    sources_within: BTreeSet<&'a str>,
     /// What was observed at the best point, and what that is.
     window: Option<(Observed, String)>,
     whole: OnceCell<Observed>,
 }
 
-/// The generator's host, and the server's when a probe read it.
-pub(super) fn sides(run: &Run) -> Vec<Side<'_>> {
+/// The generator's host, and the server's when a probe read it; then the server's own network
+/// namespace, of which these are the readings, when it has one.
+pub(super) fn sides<'a>(run: &'a Run, inner: &'a [Reading]) -> Vec<Side<'a>> {
     let record = &run.record;
     let time = time_of(run);
     let best = best_point(run);
@@ -57,6 +62,10 @@ pub(super) fn sides(run: &Run) -> Vec<Side<'_>> {
     let phrase = best.map(|(_, point)| format!("with {}", point_phrase(point)));
     let far_window = observed.as_ref().and_then(|seen| seen.far.as_deref().cloned());
     let probe = record.target.probe.as_ref();
+    let host = if probe.is_some() { far_window.as_ref() } else { observed.as_ref() };
+    let inner_window = host.and_then(|seen| seen.inside.as_deref().cloned());
+    let sources_within = sources(inner);
+    let none = BTreeSet::new;
     let near = Side {
         run,
         whose: near(run),
@@ -68,7 +77,8 @@ pub(super) fn sides(run: &Run) -> Vec<Side<'_>> {
         },
         time,
         id: if probe.is_none() && record.target.server.is_some() { SHARED } else { CLIENT },
-        sources: run.readings.iter().map(|reading| reading.data.source()).collect(),
+        sources: sources(&run.readings),
+        sources_within: if probe.is_none() { sources_within.clone() } else { none() },
         window: observed.zip(phrase.clone()),
         whole: OnceCell::new(),
     };
@@ -83,11 +93,31 @@ pub(super) fn sides(run: &Run) -> Vec<Side<'_>> {
         },
         time,
         id: SERVER,
-        sources: run.server_readings.iter().map(|reading| reading.data.source()).collect(),
-        window: far_window.zip(phrase),
+        sources: sources(&run.server_readings),
+        sources_within: sources_within.clone(),
+        window: far_window.zip(phrase.clone()),
         whole: OnceCell::new(),
     });
-    [near].into_iter().chain(far).collect()
+    let host = far.as_ref().unwrap_or(&near);
+    let server = record.target.server.as_ref().or_else(|| probe?.server.as_ref());
+    let network = server.and_then(|server| server.network.as_deref());
+    let within = network.filter(|_| !inner.is_empty()).map(|network| Side {
+        run,
+        whose: INSIDE,
+        facts: &network.host,
+        clocked: Clocked { readings: inner, ..host.clocked },
+        time,
+        id: WITHIN,
+        sources: sources_within,
+        sources_within: none(),
+        window: inner_window.zip(phrase),
+        whole: OnceCell::new(),
+    });
+    [near].into_iter().chain(far).chain(within).collect()
+}
+
+fn sources(readings: &[Reading]) -> BTreeSet<&str> {
+    readings.iter().map(|reading| reading.data.source()).collect()
 }
 
 /// From the first reading to the last, or to the end of the last window.
@@ -99,11 +129,18 @@ fn time_of(run: &Run) -> Timeline {
 }
 
 impl Side<'_> {
-    /// Whether there is anything of this kind on this host.
-    pub(super) fn has(&self, of: Of) -> bool {
-        match of {
+    /// Whether there can be such a chart of this host. A network namespace has what is read in one
+    /// and no more, and its host has then the rest.
+    pub(super) fn has(&self, chart: &HostChart) -> bool {
+        let is_read =
+            |sources: &BTreeSet<&str>| chart.reads.iter().any(|one| sources.contains(one));
+        let is_elsewhere = is_read(&self.sources_within) || self.id == WITHIN;
+        if is_elsewhere && !is_read(&self.sources) {
+            return false;
+        }
+        match chart.of {
             Of::Host => true,
-            Of::Client => self.id != SERVER,
+            Of::Client => self.id != SERVER && self.id != WITHIN,
             Of::Server => self.id != CLIENT,
         }
     }
