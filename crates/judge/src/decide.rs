@@ -97,9 +97,15 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
 /// The server's CPUs or memory look like a wall, and the generator does not.
 fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> Verdict {
     let waits = waits::of(case);
-    let left = remaining::refusing(case, wall, seen.clone());
-    if let Some(left) = left.or_else(|| remaining::lock_or_cpu(case, wall, seen.clone())) {
+    if let Some(left) = remaining::refusing(case, wall, seen.clone()) {
         return one_of(case, left);
+    }
+    let is_shared = [WallId::S1, WallId::S4, WallId::S6].contains(&wall);
+    if let Some((holder, held)) = walls::at_most_requests(case).filter(|_| is_shared) {
+        return match for_a_cpu(case) <= FEW {
+            true => named(case, holder, add_ramp(held, ramp, holder)),
+            false => one_of(case, remaining::waiting_or_busy(case, (holder, held), (wall, seen))),
+        };
     }
     match wall {
         _ if waits == Waits::No && case.is_open() => no_heat(case, ramp),
@@ -109,11 +115,22 @@ fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> V
     }
 }
 
+/// Threads of the server that wait for a CPU, over the requests in flight.
+fn for_a_cpu(case: &Case<'_>) -> f64 {
+    let threads = case.far().server_threads.iter().flatten();
+    let waiting: f64 = threads.map(|thread| thread.wait).sum();
+    waiting / case.point.in_flight.mean.unwrap_or(0.0).max(1.0)
+}
+
+/// Share of the requests that is no queue.
+const FEW: f64 = 0.15;
+
 /// What requests wait for where no CPU is short. While nothing waits there is no such wall, but a
 /// counter may tell of what makes each request slow.
 fn waiting(case: &Case<'_>) -> Option<(WallId, Seen)> {
     let found = APPLICATION.first_seen(case).or_else(|| PATH.first_seen(case));
-    let is_counted = |seen: &Seen| seen.findings.iter().any(|one| one.family == Family::HardCounter);
+    let is_counted =
+        |seen: &Seen| seen.findings.iter().any(|one| one.family == Family::HardCounter);
     found.filter(|(_, seen)| match waits::of(case) {
         Waits::Yes | Waits::NotKnown => true,
         Waits::No => !case.is_open() && is_counted(seen),
@@ -336,7 +353,9 @@ fn is_crowded(case: &Case<'_>, wall: WallId) -> bool {
     let is_cpu = match wall {
         WallId::S1 | WallId::S4 => true,
         // A thread that hardly waits for a CPU would hardly gain by an empty host.
-        WallId::S2 => case.hottest_server_thread().is_some_and(|hot| hot.wait > WAITS * hot.wanted()),
+        WallId::S2 => {
+            case.hottest_server_thread().is_some_and(|hot| hot.wait > WAITS * hot.wanted())
+        }
         _ => false,
     };
     is_cpu && case.neighbours().is_some_and(|share| share > CROWDED)

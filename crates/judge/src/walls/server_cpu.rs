@@ -45,7 +45,9 @@ pub fn test(case: &Case<'_>) -> Test {
 
 /// Adds the share of sampled server sockets with requests the application has not read.
 pub(crate) fn with_unread(case: &Case<'_>, seen: Seen) -> Seen {
-    let Some(unread) = case.unread_share().filter(|unread| *unread >= UNREAD_MIN) else { return seen };
+    let Some(unread) = case.unread_share().filter(|unread| *unread >= UNREAD_MIN) else {
+        return seen;
+    };
     seen.with(
         Family::QueueLocation,
         "server",

@@ -87,8 +87,7 @@ fn steering_is_worth_it_only_where_one_cpu_is_full_of_softirq() {
 #[test]
 fn nothing_of_the_host_is_advised_where_the_application_limits() {
     let knobs = [&SMALL, &LARGE, &OPEN, &OTHER];
-    let inside =
-        Signals { wall: Some(Named::Unknown), is_inside: true, ..signals(WallId::A2) };
+    let inside = Signals { wall: Some(Named::Unknown), is_inside: true, ..signals(WallId::A2) };
     let advice = advise_on(&knobs, &inside, ASKED);
     assert_eq!(ids(&advice.not_now), ["small", "large", "open", "other"]);
     assert!(advice.not_now[0].prediction.arithmetic.contains("inside the application"));
