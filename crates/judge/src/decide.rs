@@ -422,7 +422,7 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             seen.next.extend(what_would_tell(case));
             let verdict = unknown(case, seen);
             if !is_flat {
-                return verdict;
+                return untold(case, verdict);
             }
             let is_beyond = case.server.is_none() && case.client_has_slack() == Some(true);
             let name = if is_beyond { BEYOND.to_string() } else { verdict.name.clone() };
@@ -481,6 +481,19 @@ fn one_level(case: &Case<'_>, verdict: Verdict) -> Verdict {
 /// All that can be said where the requests of one level were inside the server.
 const ONE_LEVEL: &str = "the requests were inside the server; whether it could hold more of them \
                          at once, one level cannot tell";
+
+/// One level of a watched server that shows no queue, with all else in doubt.
+fn untold(case: &Case<'_>, verdict: Verdict) -> Verdict {
+    let is_one = case.ramp.is_empty() && !case.is_open() && !case.point.is_churn();
+    let is_watched = case.server.is_some() && case.point.events.is_none();
+    match is_one && is_watched && waits::of(case) == Waits::NotKnown {
+        true => Verdict { name: UNTOLD.to_string(), ..verdict },
+        false => verdict,
+    }
+}
+
+/// All that can be said of a level at which nothing is seen to wait.
+const UNTOLD: &str = "nothing is seen to wait, and one level cannot tell whether anything does";
 
 /// Share of the requests in flight above which they are inside the server.
 const INSIDE: f64 = 0.7;
