@@ -184,8 +184,9 @@ fn two_limits(case: &Case<'_>, wall: WallId, seen: &Seen) -> Option<Verdict> {
     if wall != WallId::S3 {
         return None;
     }
-    let is_link =
-        |listed: &&walls::Listed| [WallId::K8, WallId::K9, WallId::C5].contains(&listed.wall);
+    let is_link = |listed: &&walls::Listed| {
+        [WallId::K8, WallId::K9, WallId::C5, WallId::C6].contains(&listed.wall)
+    };
     let (link, more) =
         COUNTED.walls.iter().filter(is_link).find_map(|listed| match (listed.test)(case) {
             Test::Seen(more) => Some((listed.wall, more)),

@@ -93,7 +93,7 @@ pub(crate) fn in_turns(case: &Case<'_>) -> Option<Remaining> {
     let seen = Seen::default().with(
         Family::ThreadStates,
         "server",
-        "schedstat",
+        ("schedstat", ["server_threads"]),
         &format!("threads of process {pid} together ran, none of them all the time"),
         percent(run),
         "one CPU's worth: they take turns",
@@ -117,7 +117,7 @@ pub(crate) fn refusing(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<
     seen = seen.with(
         Family::HardCounter,
         "client",
-        "engine",
+        ("engine", ["status"]),
         "responses with status 4xx or 5xx",
         percent(share),
         "over 5 %: the server is busy with these too",

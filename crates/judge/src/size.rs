@@ -8,7 +8,7 @@
 
 use crate::{gates, last_visits, stats, steady};
 use model::claim::Claim;
-use model::facts::{CpuQuota, HostFacts};
+use model::facts::CpuQuota;
 use model::ramp_fit::Estimate;
 use model::run::{Point, Record};
 use model::size::{Machines, Sizing, Step, Traffic, Wish};
@@ -28,11 +28,14 @@ const MTU: u32 = 1500;
 const FAR: f64 = 10.0;
 
 /// What a run's host offers for a wish that leaves it open: CPUs the generator may use, and the
-/// speed of its fastest link, bits per second.
-pub fn defaults(host: &HostFacts) -> (u32, Option<f64>) {
-    let speed = host.nics.iter().filter_map(|nic| nic.speed_mbps).max();
+/// speed of its link as it was stated, else that of its fastest, bits per second.
+pub fn defaults(record: &Record) -> (u32, Option<f64>) {
+    let host = &record.host;
+    let stated = record.trial.links.client.and_then(|limits| limits.bits_s);
+    let fastest = host.nics.iter().filter_map(|nic| nic.speed_mbps).max();
     let cpus = usable(host.cpus_allowed.len(), &host.quotas).floor().max(1.0);
-    (cpus as u32, speed.map(|mbps| f64::from(mbps) * 1e6))
+    let bits_s = stated.or(fastest.map(|mbps| u64::from(mbps) * 1_000_000));
+    (cpus as u32, bits_s.map(|bits| bits as f64))
 }
 
 /// CPUs' worth of time that a process may use: those it is allowed, or less by the quotas of its
@@ -472,7 +475,7 @@ mod tests {
         let met = |caution: &String| caution.contains("met another wall at 10.0k/s");
         assert!(sizing.cautions.iter().any(met), "{:?}", sizing.cautions);
         record.host.quotas = vec![quota(Some(150_000))];
-        assert_eq!(defaults(&record.host).0, 1, "one and a half of them");
+        assert_eq!(defaults(&record).0, 1, "one and a half of them");
     }
 
     #[test]

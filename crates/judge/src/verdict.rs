@@ -10,7 +10,7 @@ use crate::decide::{RampSays, decide, undecided};
 use crate::ramp::{self, Trend, last_visits, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
 use crate::{gates, objective, perturb, ramp::ceiling, residence};
-use model::facts::HostFacts;
+use model::facts::{ClockOffset, HostFacts};
 use model::load::LoadModel;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
@@ -18,6 +18,9 @@ use model::run::{Outcome, Point, Target};
 use model::verdict::{Ceiling, CeilingKind, Confidence, IntervalKind, Named, Verdict};
 use observe::Observed;
 use std::collections::BTreeSet;
+
+/// Of a server in another network namespace of this host.
+static OUR_CLOCK: ClockOffset = ClockOffset { offset_ns: 0, error_ns: 0, round_trips: 0 };
 
 /// The facts of a run that do not belong to a point.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +42,11 @@ impl<'a> Context<'a> {
         let probe = self.target.probe.as_ref();
         let near = self.target.server.as_ref();
         let server = near.or_else(|| probe?.server.as_ref());
-        let server_host = probe.map(|probe| &probe.host).or_else(|| near.map(|_| self.host));
-        let clock = probe.map(|probe| &probe.clock);
+        let inside = near.and_then(|server| server.network.as_ref());
+        let server_host = probe.map(|probe| &probe.host);
+        let server_host = server_host.or_else(|| inside.map(|network| &network.host));
+        let server_host = server_host.or_else(|| near.map(|_| self.host));
+        let clock = probe.map(|probe| &probe.clock).or_else(|| inside.map(|_| &OUR_CLOCK));
         let (trial, host) = (self.trial, self.host);
         Case { trial, host, server, server_host, clock, point, observed, ramp: &[] }
     }

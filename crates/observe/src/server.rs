@@ -68,6 +68,10 @@ impl Census {
             sum.server_held_back += u64::from(socket.unsent > 0);
             let held = [socket.busy_us, socket.rwnd_limited_us, socket.sndbuf_limited_us];
             let times = [at_ns / 1000, held[0], held[1], held[2]];
+            // Without a cookie its times are not known either.
+            if socket.cookie == 0 {
+                continue;
+            }
             if let Some((_, last)) = self.followed.get_mut(&socket.cookie) {
                 *last = times;
             } else if self.followed.len() < FOLLOWED_MAX {

@@ -45,7 +45,7 @@ pub(crate) fn overflow(case: &Case<'_>) -> Test {
     }
     let mut seen = Seen::counted(
         "server",
-        "/proc/net/netstat",
+        ("/proc/net/netstat", ["tcp"]),
         "TcpExt.ListenOverflows in the window",
         format!("+{overflows}"),
     );
@@ -53,7 +53,7 @@ pub(crate) fn overflow(case: &Case<'_>) -> Test {
         seen = seen.with(
             Family::QueueLocation,
             "server",
-            "sock_diag",
+            ("sock_diag", ["listeners"]),
             "connections in the accept queue and its length",
             format!("{} of {}", queue.queued, queue.backlog),
             "full",

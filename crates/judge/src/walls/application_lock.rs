@@ -83,7 +83,7 @@ fn by_runtime(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
         Seen::default().with(
             Family::HardCounter,
             "server",
-            "runtime",
+            ("runtime", ["server_runtime"]),
             &format!("{name} over the time requests were inside the server"),
             percent(share),
             "over 50 %",

@@ -62,7 +62,7 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
         .with(
             Family::QueueLocation,
             "server",
-            "sock_diag",
+            ("sock_diag", ["downstreams"]),
             "requests inside the server that wait for another service",
             percent(explained),
             "over 70 %",

@@ -41,12 +41,13 @@ const MOST: f64 = 0.5;
 const HELD_MIN: f64 = 0.70;
 
 /// Limits of the host, which make requests wait as a limiter does.
-const OF_THE_HOST: [fn(&Case<'_>) -> Test; 7] = [
+const OF_THE_HOST: [fn(&Case<'_>) -> Test; 8] = [
     super::cpu_quota::test,
     super::provider_limit::test,
     super::server_link::test,
     super::packet_rate::test,
     super::client_link::test,
+    super::client_packets::test,
     super::receive_backlog::test,
     super::pauses::test,
 ];
@@ -106,7 +107,7 @@ fn told(case: &Case<'_>) -> Option<Seen> {
     let seen = Seen::default().with(
         Family::HardCounter,
         "client",
-        "engine",
+        ("engine", ["status"]),
         "responses with status 4xx or 5xx, most of them 429",
         format!("{refused}, {}", percent(share)),
         "over 5 %; 429 says that something counts requests",
@@ -130,7 +131,7 @@ fn with_evenness(case: &Case<'_>, seen: Seen, uneven: f64) -> Seen {
     seen.with(
         Family::RampShape,
         "client",
-        "engine",
+        ("engine", ["rate"]),
         &format!(
             "variance of good responses in a tenth of a second over chance, at {}/s",
             show_count(case.point.rate)
@@ -154,7 +155,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
     let seen = Seen::default().with(
         Family::HardCounter,
         "client",
-        "engine",
+        ("engine", ["status"]),
         "responses with status 4xx or 5xx",
         format!("{}, {}", refused.saturating_sub(case.point.called_good()), percent(share)),
         "over 5 %, while the server is not busy",
@@ -190,7 +191,7 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
         .with(
             Family::RampShape,
             "client",
-            "ramp",
+            ("ramp", ["latency_ns"]),
             "part of that sleep that requests take at light load",
             percent(explained),
             "under 50 %: they sleep only when there are many",

@@ -47,7 +47,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             "server",
-            "/proc/stat, schedstat",
+            ("/proc/stat, schedstat", ["cpus", "server_threads"]),
             "share of its CPUs that other processes used; that its threads needed",
             format!("{}; {}", percent(others), percent(wanted)),
             "over 15 %; over 90 %, or one thread always runnable",
@@ -55,7 +55,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::QueueLocation,
             "server",
-            "schedstat",
+            ("schedstat", ["server_threads"]),
             "share of their runnable time that its threads waited for a CPU",
             percent(waiting),
             "over 25 %",

@@ -33,7 +33,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let seen = Seen::default().with(
         Family::ThreadStates,
         "server",
-        "/proc/stat, schedstat",
+        ("/proc/stat, schedstat", ["cpus", "server_threads"]),
         "busy share of its CPUs; of its threads' time spent waiting for one",
         format!("{}; {}", percent(busy), percent(waiting)),
         "over 92 %; over 5 %, or threads for all CPUs",
@@ -51,7 +51,7 @@ pub(crate) fn with_unread(case: &Case<'_>, seen: Seen) -> Seen {
     seen.with(
         Family::QueueLocation,
         "server",
-        "sock_diag",
+        ("sock_diag", ["connections"]),
         "sampled connections with requests the server has not read",
         percent(unread),
         "over 10 %",

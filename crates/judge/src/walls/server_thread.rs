@@ -32,7 +32,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let mut seen = Seen::default().with(
         Family::ThreadStates,
         "server",
-        "schedstat",
+        ("schedstat", ["server_threads"]),
         &format!("thread {} ({}) ran or waited", thread.name, thread.tid),
         percent(thread.wanted()),
         "one CPU's worth",

@@ -45,7 +45,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::HardCounter,
             "client",
-            "engine",
+            ("engine", ["latency_ns"]),
             "connections opened again per response; requests per connection, median",
             format!("{reopened:.3}; {}", each.map_or("-".to_string(), |each| each.to_string())),
             "over 0.01, and the load asks for none",
@@ -53,7 +53,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::QueueLocation,
             "both",
-            "sock_diag, connect()",
+            ("sock_diag, connect()", ["listeners"]),
             "connections in the accept queue, mean; median time to connect, of a connection's time",
             format!("{queued:.1}; {}, {}", show_ns(connect_ns), percent(opening)),
             "over 10 % of the requests, or of the time",

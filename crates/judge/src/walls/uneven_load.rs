@@ -57,7 +57,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             "server",
-            "schedstat, syscall",
+            ("schedstat, syscall", ["server_threads"]),
             &format!("time the busiest of {workers:.0} workers had work; the median of the others"),
             format!("{}; {}", percent(*busiest), percent(median)),
             "over 95 %; under 70 %",
@@ -65,7 +65,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             "server",
-            "schedstat, syscall",
+            ("schedstat, syscall", ["server_threads"]),
             &format!("busiest over mean; by chance with {connections:.0} connections about"),
             format!("{excess:+.2}; {chance:+.2}"),
             "over what chance does: connections are distributed unevenly",
@@ -99,7 +99,7 @@ fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
         .with(
             Family::ThreadStates,
             "server",
-            "schedstat, syscall",
+            ("schedstat, syscall", ["server_threads"]),
             &format!("workers of {workers} that had work nearly all of the time; the next one"),
             format!("{connections}; {others}"),
             "as many as connections; under 70 %",

@@ -153,7 +153,7 @@ impl Waiting {
             .with(
                 Family::ThreadStates,
                 "server",
-                source,
+                (source, ["server_threads_now"]),
                 &format!("{holders}, of {in_flight:.1} requests in flight"),
                 format!("{held:.1}"),
                 rule,
@@ -161,7 +161,7 @@ impl Waiting {
             .with(
                 Family::QueueLocation,
                 "server",
-                "sock_diag",
+                ("sock_diag", ["connections"]),
                 "requests in flight that wait unread, and those with the rest of the figures",
                 format!("{:.1}; {}", self.unread, percent((self.unread + held) / in_flight)),
                 "adds up to all of them",
