@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "accept-queue",
     reads: &["listeners"],
     of: Of::Server,
+    why: "sock_diag has none",
     draw,
 };
 

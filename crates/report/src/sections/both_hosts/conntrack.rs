@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "conntrack",
     reads: &["conntrack"],
     of: Of::Host,
+    why: "the kernel tracks none",
     draw,
 };
 

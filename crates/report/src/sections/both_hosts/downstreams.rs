@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "downstreams",
     reads: &["downstreams"],
     of: Of::Server,
+    why: "",
     draw,
 };
 

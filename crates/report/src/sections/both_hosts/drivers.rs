@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "drivers",
     reads: &[Values::DRIVERS],
     of: Of::Host,
+    why: "no driver has statistics",
     draw,
 };
 

@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "files",
     reads: &["client_files", "server_files"],
     of: Of::Host,
+    why: "",
     draw,
 };
 

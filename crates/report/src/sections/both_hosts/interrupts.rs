@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "interrupts",
     reads: &["interrupts"],
     of: Of::Host,
+    why: "",
     draw,
 };
 

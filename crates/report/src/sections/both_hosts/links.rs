@@ -13,6 +13,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "links",
     reads: &["interfaces"],
     of: Of::Host,
+    why: "",
     draw,
 };
 

@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "memory",
     reads: &[Values::MEMORY],
     of: Of::Server,
+    why: "no control group of memory",
     draw,
 };
 

@@ -60,6 +60,8 @@ struct HostChart {
     reads: &'static [&'static str],
     /// On which hosts.
     of: Of,
+    /// Why a host may have none of it; empty where every host has it.
+    why: &'static str,
     /// Draws it for one host.
     draw: fn(&Side<'_>, &HostChart) -> Drawn,
 }
@@ -184,34 +186,26 @@ fn column(side: &Side<'_>, charts: &[HostChart], drawn: &mut [Option<Drawn>]) ->
 /// Which hosts there are.
 fn heads(run: &Run, sides: &[Side<'_>]) -> Vec<Fact> {
     let mut heads: Vec<Fact> =
-        sides.iter().map(|side| Fact::new(&capital(side.whose), host(side.facts))).collect();
+        sides.iter().map(|side| Fact::new(side.name(), host(side.facts))).collect();
     let target = &run.record.target;
-    match &target.probe {
-        Some(probe) => {
-            let clock = &probe.clock;
-            let ahead = if clock.offset_ns < 0 { "behind" } else { "ahead of" };
-            heads.push(Fact::new(
-                "Time",
-                format!(
-                    "that of the client's host; the clock of the server's is {} {ahead} it, within \
-                     {}",
-                    show_ns(clock.offset_ns.unsigned_abs() as f64),
-                    show_ns(clock.error_ns as f64)
-                ),
-            ));
-        }
-        None if target.server.is_none() => heads.push(Fact::new(
-            "The server's host",
+    if target.probe.is_none() && target.server.is_none() {
+        heads.push(Fact::new(
+            "Server's host",
             "not read: the server was not found on this host, and no probe ran on its own (--probe)",
-        )),
-        None => {}
+        ));
     }
+    let clock = target.probe.as_ref().map(|probe| &probe.clock);
+    let clock = clock.map_or(String::new(), |clock| {
+        let ahead = if clock.offset_ns < 0 { "behind" } else { "ahead" };
+        format!(
+            " by the clock of the client's host; that of the server's is {} {ahead}, within {}",
+            show_ns(clock.offset_ns.unsigned_abs() as f64),
+            show_ns(clock.error_ns as f64)
+        )
+    });
+    let end_s = sides.first().map_or(0.0, Side::end_s);
+    heads.push(Fact::new("Time axis", format!("0 to {end_s:.0} s of the run{clock}")));
     heads
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn host(facts: &HostFacts) -> String {
@@ -220,18 +214,26 @@ fn host(facts: &HostFacts) -> String {
     format!("{}, {cpus} CPUs{model}, Linux {}", facts.hostname, facts.kernel)
 }
 
+/// A chart that is absent, with the reason there may be.
+fn without(chart: &HostChart) -> String {
+    match chart.why {
+        "" => chart.title.to_string(),
+        why => format!("{} ({why})", chart.title),
+    }
+}
+
 /// Failures that are listed for each host.
 const FAILURES_MAX: usize = 6;
 
 /// What was zero, what was not read, and what failed, on one host.
 fn remarks(side: &Side<'_>, drawn: &[Option<Drawn>]) -> Vec<String> {
-    let titles = |is_meant: fn(&Drawn) -> bool| {
+    let list = |is_meant: fn(&Drawn) -> bool, told: fn(&HostChart) -> String| {
         let all = REGISTRY.iter().zip(drawn);
         let is_meant = all.filter(|(_, drawn)| drawn.as_ref().is_some_and(is_meant));
-        is_meant.map(|(chart, _)| chart.title).collect::<Vec<_>>().join(", ")
+        is_meant.map(|(chart, _)| told(chart)).collect::<Vec<_>>().join(", ")
     };
-    let zero = titles(|drawn| matches!(drawn, Drawn::Zero));
-    let absent = titles(|drawn| matches!(drawn, Drawn::Absent));
+    let zero = list(|drawn| matches!(drawn, Drawn::Zero), |chart| chart.title.to_string());
+    let absent = list(|drawn| matches!(drawn, Drawn::Absent), without);
     let mut items = Vec::new();
     if !zero.is_empty() {
         items.push(format!("Zero all the time on {}: {zero}.", side.whose));

@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "packets",
     reads: &["interfaces"],
     of: Of::Host,
+    why: "",
     draw,
 };
 

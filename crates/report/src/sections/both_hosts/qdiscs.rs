@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "qdiscs",
     reads: &["qdiscs"],
     of: Of::Host,
+    why: "",
     draw,
 };
 

@@ -15,6 +15,8 @@ use std::collections::BTreeSet;
 /// Lines of one chart at the most.
 const LINES_MAX: usize = 6;
 
+/// Names of lines that are zero all the time.
+const NAMES_MAX: usize = 4;
 /// A level above the lines by more than this factor is not drawn.
 const LIMIT_NEAR: f64 = 4.0;
 
@@ -99,6 +101,20 @@ fn time_of(run: &Run) -> Timeline {
 }
 
 impl Side<'_> {
+    /// Where the time axis ends, seconds.
+    pub(super) fn end_s(&self) -> f64 {
+        since_origin_s(self.run, self.time.end_ns())
+    }
+
+    /// What it is called in a list of hosts.
+    pub(super) fn name(&self) -> &'static str {
+        match self.id {
+            SHARED => "One host for both",
+            SERVER => "Server's host",
+            _ => "Client's host",
+        }
+    }
+
     /// Whether there is anything of this kind on this host.
     pub(super) fn has(&self, of: Of) -> bool {
         match of {
@@ -179,8 +195,8 @@ impl Side<'_> {
             note.push(format!("{more} with smaller values not drawn."));
         }
         if !zero.is_empty() {
-            let names = zero.iter().take(LINES_MAX).map(|(name, _)| name.as_str());
-            let more = zero.len().saturating_sub(LINES_MAX);
+            let names = zero.iter().take(NAMES_MAX).map(|(name, _)| name.as_str());
+            let more = zero.len().saturating_sub(NAMES_MAX);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let names = names.collect::<Vec<_>>().join(", ");
             note.push(format!("Zero all the time: {names}{more}."));
@@ -202,10 +218,7 @@ impl Side<'_> {
             parts: Vec::new(),
             columns: Vec::new(),
             cells_are: String::new(),
-            across: Across::Time {
-                end_s: since_origin_s(self.run, self.time.end_ns()),
-                bands: windows(self.run),
-            },
+            across: Across::Time { end_s: self.end_s(), bands: windows(self.run) },
             full: 100.0,
             rows: Vec::new(),
         }

@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "sockets",
     reads: &[Values::SOCKETS],
     of: Of::Host,
+    why: "",
     draw,
 };
 

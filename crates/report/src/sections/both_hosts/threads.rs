@@ -15,6 +15,7 @@ pub(super) const OF_CLIENT: HostChart = HostChart {
     row: "threads",
     reads: &["client_threads"],
     of: Of::Client,
+    why: "",
     draw: |side, chart| draw(side, chart, Process::Client),
 };
 
@@ -24,6 +25,7 @@ pub(super) const OF_SERVER: HostChart = HostChart {
     row: "threads",
     reads: &["server_threads"],
     of: Of::Server,
+    why: "the server was not found, or its files could not be read",
     draw: |side, chart| draw(side, chart, Process::Server),
 };
 
