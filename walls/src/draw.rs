@@ -77,7 +77,7 @@ pub fn one(
     if options.confirm_every > 0 && draw.is_multiple_of(options.confirm_every) {
         words.push("--confirm".to_owned());
     }
-    let kept = perform(&setup, &words, &options.bin, &folder.join("runs"))?;
+    let kept = perform(&setup, &words, options, &folder.join("runs"))?;
     let measure = scenario.proof.measure();
     let mut label = Label {
         scenario: scenario.name.to_owned(),
@@ -86,7 +86,9 @@ pub fn one(
         draw,
         parameters: dice.drawn(),
         run: kept.directory.as_deref().and_then(|run| relative(run, &folder)),
+        inside: kept.inside.as_deref().and_then(|run| relative(run, &folder)),
         code: kept.code,
+        watch: options.watch,
         said: kept.said,
         tested: None,
     };
@@ -129,7 +131,7 @@ fn prove(scenario: &Scenario, draw: u32, factor: f64, options: &RunOptions) -> R
     let mut dice = Dice::new(options.seed, scenario.name, draw);
     let setup = (scenario.set_up)(&mut dice, factor);
     let folder = folder(&options.keep, scenario.name, options.seed, draw).join("proof");
-    let done = perform(&setup, &setup.client.proof_words, &options.bin, &folder)?;
+    let done = perform(&setup, &setup.client.proof_words, options, &folder)?;
     fs::remove_dir_all(&folder).with_context(|| format!("cannot clear {}", folder.display()))?;
     Ok(done.record.and_then(|record| scenario.proof.measure().of(&record)))
 }

@@ -11,7 +11,7 @@ use model::standing::Figure;
 use model::tick::ErrorClass;
 use model::tick::ThreadKind;
 use model::units::NS_PER_S;
-use observe::{CpuShare, Observed, SocketCensus, ThreadShare};
+use observe::{Capacity, CpuShare, Observed, SocketCensus, ThreadShare, capacities};
 
 /// A thread or CPU set that wants more than this share of its time is hot.
 pub const HOT: f64 = 0.95;
@@ -101,6 +101,24 @@ impl<'a> Case<'a> {
         let is_local = self.trial.addresses.iter().any(Address::is_loopback);
         let is_known = self.observed.far.is_some() || self.server.is_some() || is_local;
         is_known.then(|| self.far())
+    }
+
+    /// Links of the server's host whose limits are known.
+    pub fn server_links(&self) -> Vec<Capacity<'a>> {
+        let Some((host, seen)) = self.server_host.zip(self.server_side()) else { return vec![] };
+        capacities(&host.nics, seen, self.trial.links.server.as_ref())
+    }
+
+    /// Links of the generator's host whose limits are known.
+    pub fn client_links(&self) -> Vec<Capacity<'a>> {
+        capacities(&self.host.nics, self.observed, self.trial.links.client.as_ref())
+    }
+
+    /// The generator's own link, with the limits that were stated of the server's: what comes in
+    /// here went out there.
+    pub fn server_link_from_here(&self) -> Vec<Capacity<'a>> {
+        let stated = self.trial.links.server.as_ref();
+        stated.map_or(vec![], |limits| capacities(&self.host.nics, self.observed, Some(limits)))
     }
 
     /// The server's host in evidence of host-wide sources.
@@ -288,6 +306,13 @@ impl<'a> Case<'a> {
     pub fn lightest(&self) -> Option<&'a Point> {
         let least = *self.ramp.iter().min_by_key(|point| load_of(point))?;
         (load_of(least) * 2 <= load_of(self.point)).then_some(least)
+    }
+
+    /// How many requests the server works on at once, over a ramp: the rate here times the time of
+    /// a request at the lightest level, where none waits for another (Little). With that level.
+    pub fn places(&self) -> Option<(f64, &'a Point)> {
+        let light = self.lightest()?;
+        Some((self.point.rate * light.service_ns.mean? as f64 / NS_PER_S as f64, light))
     }
 
     /// Whether the rate still followed the load up to this point: from the next lighter level it

@@ -12,9 +12,9 @@ use model::reading::OpenFiles;
 use model::route::Address;
 use model::run::{Point, Run};
 use model::tuning::{CpuSignal, Side, Signals};
-use model::verdict::{Ceiling, IntervalKind, Verdict};
-use model::wall;
-use observe::{CpuShare, LinkUse, Observed, QuotaShare, Raw, SocketCensus, ThreadShare};
+use model::verdict::{Ceiling, IntervalKind, Named, Verdict};
+use model::wall::{self, WallId};
+use observe::{Capacity, CpuShare, LinkUse, Observed, QuotaShare, Raw, SocketCensus, ThreadShare};
 use std::collections::BTreeMap;
 
 /// A CPU that is busy for less than this has no reason to be at its highest clock.
@@ -56,7 +56,21 @@ fn of_verdict(verdict: &Verdict, run: &str) -> Signals {
         wall: Some(verdict.wall).filter(|_| is_valid),
         confidence: Some(verdict.confidence).filter(|_| is_valid),
         client_is_wall: verdict.side == wall::Side::Client,
+        is_inside: is_valid && is_inside(verdict),
         ..Signals::default()
+    }
+}
+
+/// Walls that no setting of a host moves.
+const INSIDE: [WallId; 5] = [WallId::A1, WallId::A2, WallId::A3, WallId::A4, WallId::A10];
+
+/// Whether the wall, or each one that is possible, is inside the application.
+fn is_inside(verdict: &Verdict) -> bool {
+    let is_one = |wall: Named| matches!(wall, Named::Wall(wall) if INSIDE.contains(&wall));
+    let mut possible = verdict.alternatives.iter().map(|one| one.wall);
+    match verdict.wall {
+        Named::Unknown => !verdict.alternatives.is_empty() && possible.all(is_one),
+        wall => is_one(wall),
     }
 }
 
@@ -129,7 +143,7 @@ fn server(case: &Case<'_>) -> Side {
         syn_drops: sum(&[tcp("TcpExt.TCPReqQFullDoCookies"), tcp("TcpExt.TCPReqQFullDrop")]),
         receive_window_limited: held.map(|(window, _)| window),
         send_buffer_limited: held.map(|(_, buffer)| buffer),
-        ..of_host(case, case.server_host, seen)
+        ..of_host(case, case.server_host, seen, &case.server_links())
     }
 }
 
@@ -146,12 +160,17 @@ fn client(case: &Case<'_>) -> Side {
         throttled_share: throttled(seen.client_quotas.as_deref()),
         files_use: seen.client_files.as_ref().map(fullness),
         ports_use: ports(case),
-        ..of_host(case, Some(case.host), seen)
+        ..of_host(case, Some(case.host), seen, &case.client_links())
     }
 }
 
 /// Signals that both hosts have.
-fn of_host(case: &Case<'_>, host: Option<&HostFacts>, seen: &Observed) -> Side {
+fn of_host(
+    case: &Case<'_>,
+    host: Option<&HostFacts>,
+    seen: &Observed,
+    links: &[Capacity<'_>],
+) -> Side {
     let is_loopback = case.trial.addresses.iter().all(Address::is_loopback);
     let link = carrier(seen, is_loopback);
     let nic = host.zip(link).and_then(|(host, link)| nic(host, &link.name));
@@ -165,7 +184,7 @@ fn of_host(case: &Case<'_>, host: Option<&HostFacts>, seen: &Observed) -> Side {
         packets_per_s: link.map(|link| link.rx_packets_s + link.tx_packets_s),
         rx_queues: nic.map(|nic| nic.rx_queues),
         tx_queues: nic.map(|nic| nic.tx_queues),
-        link_use: link.zip(nic).and_then(|(link, nic)| link_use(link, nic)),
+        link_use: link.and_then(|link| link_use(links, link)),
         packets_by_cpu: softnet
             .map(|cpus| cpus.iter().map(|cpu| (cpu.cpu, cpu.processed_s)).collect()),
         interrupts_per_s: interrupts(host, seen),
@@ -241,9 +260,8 @@ fn nic<'a>(host: &'a HostFacts, name: &str) -> Option<&'a Nic> {
     host.nics.iter().find(|nic| nic.name == name)
 }
 
-fn link_use(link: &LinkUse, nic: &Nic) -> Option<f64> {
-    let bytes_s = f64::from(nic.speed_mbps.filter(|speed| *speed > 0)?) * 1e6 / 8.0;
-    Some(link.rx_bytes_s.max(link.tx_bytes_s) / bytes_s)
+fn link_use(links: &[Capacity<'_>], link: &LinkUse) -> Option<f64> {
+    links.iter().find(|one| one.link.name == link.name)?.busier()
 }
 
 /// Of network devices: interrupts that bear the name of an interface, or that of a virtio queue of

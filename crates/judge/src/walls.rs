@@ -13,6 +13,7 @@ mod blocked_log;
 mod client_cpu;
 mod client_files;
 mod client_link;
+mod client_packets;
 mod client_ports;
 mod client_reads;
 mod client_thread;
@@ -52,9 +53,14 @@ mod wrong_responses;
 #[cfg(test)]
 mod evidence_tests;
 mod loss;
+pub(crate) use limiter::{refused_beside, says_so};
 pub(crate) use loss::resent;
 mod predicts;
+pub(crate) use accept_queue::overflow;
+pub(crate) use application_lock::most_at_one_lock;
 pub(crate) use predicts::{CLIENT_CAN, LOAD, LOAD_LIMITS, Predicts, SERVER_CPU, SOMETHING_WAITS};
+pub(crate) use server_cpu::with_unread;
+pub(crate) use server_thread::takes_turns;
 mod shaping;
 mod waiting;
 mod windows;
@@ -219,14 +225,15 @@ pub const COUNTED: WallGroup = WallGroup {
         wall(WallId::K10, conntrack::test),
         wall(WallId::K1, accept_queue::test),
         wall(WallId::K2, syn_queue::test),
+        wall(WallId::A4, limiter::test).predicts(SOMETHING_WAITS),
         wall(WallId::S3, cpu_quota::test).follows(SERVER_CPU),
         wall(WallId::N4, provider_limit::test),
         wall(WallId::K8, server_link::test).follows(&[Resource::ResponseBytes]),
         wall(WallId::K9, packet_rate::test).follows(&[Resource::Connections]),
         wall(WallId::C5, client_link::test).follows(&[Resource::ResponseBytes]),
+        wall(WallId::C6, client_packets::test).follows(&[Resource::Connections]),
         wall(WallId::K5, receive_backlog::test),
         wall(WallId::A5, pauses::test),
-        wall(WallId::A4, limiter::test).predicts(SOMETHING_WAITS),
     ],
 };
 

@@ -21,8 +21,10 @@ const CASES: &[(&str, &str)] = &[
     ("j2", include_str!("replay/j2.json")),
     ("j3", include_str!("replay/j3.json")),
     ("j4", include_str!("replay/j4.json")),
+    ("j6", include_str!("replay/j6.json")),
     ("j7", include_str!("replay/j7.json")),
     ("j8", include_str!("replay/j8.json")),
+    ("j9", include_str!("replay/j9.json")),
     ("j10", include_str!("replay/j10.json")),
     ("j12", include_str!("replay/j12.json")),
     ("j13a", include_str!("replay/j13a.json")),
@@ -75,6 +77,18 @@ fn every_published_case_has_its_verdict() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The authors knew what link they had rented; no driver of their hosts tells it.
+#[test]
+fn a_full_link_is_named_only_where_its_speed_is_stated() {
+    for (id, text) in CASES.iter().filter(|(id, _)| ["j6", "j7", "j9"].contains(id)) {
+        let mut case = load(text);
+        case.server.as_mut().unwrap().link_mbps = None;
+        let without = case.judge();
+        assert_ne!(without.wall.word(), "K8", "{id}: {}", said(&without));
+        assert_eq!(load(text).judge().wall.word(), "K8", "{id}");
+    }
 }
 
 /// The same published figures with the client's or the server's evidence taken away must not name a

@@ -13,6 +13,7 @@ pub mod check;
 pub mod comparison;
 pub mod curve;
 pub mod fanout;
+pub mod link;
 pub mod load;
 pub mod objective;
 pub mod ports;

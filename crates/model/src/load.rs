@@ -5,6 +5,7 @@
 
 use crate::check::Checks;
 use crate::curve::Curve;
+use crate::link::Links;
 use crate::objective::Objective;
 use crate::perturbation::Confirm;
 use crate::profile::ProfileChoice;
@@ -359,6 +360,9 @@ pub struct Trial {
     pub seed: u64,
     /// Which process is the server.
     pub server: ServerProcess,
+    /// What the links of both hosts let through, as far as the user said.
+    #[serde(default, skip_serializing_if = "Links::is_empty")]
+    pub links: Links,
     /// Where the server's runtime serves its figures, on this host.
     #[serde(default)]
     pub runtime: Option<std::net::SocketAddr>,
@@ -415,6 +419,7 @@ impl Trial {
             coalesce_ns: 0,
             seed: 1,
             server: ServerProcess::ByPort,
+            links: Links::default(),
             runtime: None,
             profile: None,
             sample_bodies: Bodies::Dropped,

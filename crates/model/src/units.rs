@@ -72,23 +72,42 @@ fn parse_scaled(text: &str) -> Option<f64> {
     Some(number * scale)
 }
 
-/// Parses a duration into nanoseconds: `250us`, `1.5ms`, `10s`, `2m`, `1h`; a bare number is
+/// Parses a duration into nanoseconds: `250us`, `1.5ms`, `10s`, `2m`, `1h30m`; a bare number is
 /// seconds, as in wrk. At most 1000 hours.
 pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     const ACCEPTED: &str = "a duration (ns, us, ms, s, m, h; a bare number is seconds)";
     let error = || UnitError::new(text, ACCEPTED, "500ms, 10s or 2m");
-    let (number, suffix) = split_number(text).ok_or_else(error)?;
-    let scale_ns = match suffix {
+    let mut total_ns = 0.0;
+    let mut before_ns = f64::INFINITY;
+    let mut left = text;
+    loop {
+        let (number, rest) = split_number(left).ok_or_else(error)?;
+        let end = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (suffix, rest) = rest.split_at(end);
+        let unit_ns = unit_ns(suffix).ok_or_else(error)?;
+        // 1h30m, and neither 30m1h nor 1h30.
+        if unit_ns >= before_ns || suffix.is_empty() && left != text {
+            return Err(error());
+        }
+        total_ns += number * unit_ns;
+        (before_ns, left) = (unit_ns, rest);
+        if left.is_empty() {
+            break;
+        }
+    }
+    if total_ns <= 1000.0 * 3600e9 { Ok(total_ns.round() as u64) } else { Err(error()) }
+}
+
+fn unit_ns(suffix: &str) -> Option<f64> {
+    Some(match suffix {
         "ns" => 1.0,
         "us" | "µs" => 1e3,
         "ms" => 1e6,
         "" | "s" => 1e9,
         "m" | "min" => 60e9,
         "h" => 3600e9,
-        _ => return Err(error()),
-    };
-    let value_ns = number * scale_ns;
-    if value_ns <= 1000.0 * 3600e9 { Ok(value_ns.round() as u64) } else { Err(error()) }
+        _ => return None,
+    })
 }
 
 /// How the levels of a [`Range`] follow each other.
@@ -259,7 +278,12 @@ mod tests {
             assert_eq!(parse_duration_ns(text), Ok(value), "{text}");
         }
         assert_eq!(parse_duration_ns("2m"), Ok(120 * NS_PER_S));
+        assert_eq!(parse_duration_ns("1h30m"), Ok(5400 * NS_PER_S));
+        assert_eq!(parse_duration_ns("1m0.5s"), Ok(60_500 * NS_PER_MS));
         for text in ["", "5 s", "ms", "5d", "-3s", "9999999h"] {
+            assert!(parse_duration_ns(text).is_err(), "{text}");
+        }
+        for text in ["30m1h", "1h30", "1h1h", "30 1h", "h", "1h m"] {
             assert!(parse_duration_ns(text).is_err(), "{text}");
         }
     }

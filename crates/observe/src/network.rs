@@ -1,11 +1,9 @@
 //! What interfaces, queues and connections say: rates over the window and what was waiting.
 
 use super::Pair;
+use crate::capacity::FRAME_EXTRA_BYTES;
 use model::reading::{Conntrack, CpuClock, Interface, Interrupt, Qdisc, Softnet, Value};
 use std::collections::BTreeMap;
-
-/// Bytes on the wire beside what an interface counts of each frame: FCS, preamble and gap.
-const FRAME_EXTRA_BYTES: u64 = 24;
 
 /// Receive work of one CPU in the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

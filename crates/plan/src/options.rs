@@ -5,9 +5,9 @@ use crate::endpoints::WayOptions;
 use crate::far_probe::ProbeOptions;
 use crate::secure::Secure;
 use crate::values::{
-    Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, JunitFile, KeepRuns, Method,
-    MixFile, OutFile, Pause, Pid, Profiles, RunsFolder, Seed, Socket, SummaryFile, Threads, Time,
-    TokenFile, UrlText, VariableName, Warmup,
+    Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, JunitFile, KeepRuns, LinkText,
+    Method, MixFile, OutFile, Pause, Pid, Profiles, RunsFolder, Seed, Socket, SummaryFile, Threads,
+    Time, TokenFile, UrlText, VariableName, Warmup,
 };
 use clap::{Args, ValueEnum};
 use model::check::{Digest, Lengths, Needle, Statuses};
@@ -115,9 +115,16 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     pub seed: Option<Seed>,
 
-    /// The server's process, when it cannot be found by its port
+    /// The server's process as this host sees it, also in a container, when it cannot be found by
+    /// its address and port
     #[arg(long, value_name = "PID", conflicts_with = "probe")]
     pub server_pid: Option<Pid>,
+
+    /// What the link lets through, where its driver cannot tell, as in a virtual machine: bits per
+    /// second each way, and packets per second both ways; of both hosts, or client=.. and
+    /// server=..; repeatable
+    #[arg(long = "link", value_name = "[SIDE=]LIMITS")]
+    pub links: Vec<LinkText>,
 
     /// Address of the server's runtime statistics (Go targets: --debug-addr): garbage collection,
     /// waits for locks

@@ -7,7 +7,8 @@ use crate::requests::{self, RequestPlan};
 use crate::shape::Shape;
 use crate::url::{Scheme, Url, UrlError};
 use crate::usage::{Refusal, Usage};
-use crate::values::{self, Profiles};
+use crate::values::{self, LinkText, Profiles};
+use model::link::{LinkSide, Links};
 use model::load::{DriverKind, Level, Question, ServerProcess, Stop, Trial, Warmup};
 use model::profile::ProfileChoice;
 use model::route::{Address, Resolution};
@@ -69,6 +70,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         coalesce_ns: options.coalesce.0,
         seed,
         server,
+        links: links(&options.links, &way.addresses)?,
         runtime: options.runtime.as_ref().map(|at| at.0),
         sample_bodies: if options.sample_failures { Bodies::Kept } else { Bodies::Dropped },
         profile: profile(options, &shape)?,
@@ -84,6 +86,19 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         fanout: None,
         url: url.text,
     })
+}
+
+/// Limits of both links. A side that was named keeps its own.
+fn links(stated: &[LinkText], addresses: &[Address]) -> Result<Links, Usage> {
+    if !stated.is_empty() && !addresses.is_empty() && addresses.iter().all(Address::is_loopback) {
+        return Err(Usage(
+            "--link: the load goes over loopback, which is no link; leave --link out".to_string(),
+        ));
+    }
+    let last = |side| stated.iter().rev().find(|one| one.side == side).map(|one| one.limits);
+    let both = last(None);
+    let of = |side| last(Some(side)).or(both);
+    Ok(Links { client: of(LinkSide::Client), server: of(LinkSide::Server) })
 }
 
 /// Profiles as asked, when there is a window to take them in.

@@ -29,6 +29,7 @@ const HARMLESS: &[&str] = &[
     "ktls",
     "latency",
     "likes",
+    "link",
     "method",
     "no-color",
     "secret-header",

@@ -2,6 +2,7 @@
 
 use crate::typed;
 use model::curve::Curve;
+use model::link::LinkChoice;
 use model::load::Hold;
 use model::profile::ProfileChoice;
 use model::rate_syntax;
@@ -88,6 +89,9 @@ typed! {
     /// SHA-256 of a certificate.
     option Pin(String), "a SHA-256 of 64 hexadecimal digits",
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", pin;
+    /// What a link lets through.
+    result LinkText(LinkChoice), "[client=|server=]SPEED[,PACKETSpps][,burst TIME]", "25G",
+        |text| text.parse::<LinkChoice>().map_err(|error| error.to_string());
     /// The path of a unix socket. The kernel takes 108 bytes with the zero at the end, see unix(7).
     option SocketPath(PathBuf), "a path of 1 to 107 bytes, as the kernel takes it",
         "/run/server.sock", |text| (1..108).contains(&text.len()).then(|| PathBuf::from(text));

@@ -470,6 +470,8 @@ fn server() -> ServerFacts {
         }],
         open_files_limit: Some((65_536, 65_536)),
         listeners: 4,
+        container: None,
+        network: None,
         unreadable: Vec::new(),
     }
 }

@@ -24,14 +24,22 @@ pub(crate) fn near(run: &Run) -> &'static str {
 /// Whose host the readings of the far probe are of.
 pub(crate) const FAR: &str = "the server's host";
 
-/// The generator's host, then the server's when a probe there was read.
+/// Where interfaces, counters and sockets are of the server's own on one host.
+pub(crate) const INSIDE: &str = "the server's network namespace";
+
+/// The generator's host, then the server's when a probe there was read, or the server's network
+/// namespace on the same host.
 pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
     let raw = Raw::from(run);
+    let has_probe = run.record.target.probe.is_some();
     let mut client = Host { whose: near(run), points: Vec::new() };
-    let mut server = Host { whose: FAR, points: Vec::new() };
+    let mut server = Host { whose: if has_probe { FAR } else { INSIDE }, points: Vec::new() };
     for point in &run.record.points {
         let mut observed = raw.observed(&run.record, point);
-        server.points.extend(observed.far.take().map(|far| (point, *far)));
+        // What is of the whole host is drawn once.
+        let (far, inside) = (observed.far.take(), observed.inside.take());
+        let far = if has_probe { far } else { inside };
+        server.points.extend(far.map(|far| (point, *far)));
         client.points.push((point, observed));
     }
     [client, server].into_iter().filter(|host| !host.points.is_empty()).collect()

@@ -1,12 +1,15 @@
 //! `ceiling show RUN..`: draws stored runs again.
 
 use super::runs;
+use crate::ci::Ci;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
 use crate::screen::{detail, style, to_stdout};
 use clap::Args;
+use model::ending::Strictness;
 use plan::values::{OutFile, RunPath};
-use plan::{Colour, Runs, Verbosity};
+use plan::{CiOptions, Colour, Runs, Verbosity};
+use report::ci::{Report, markdown};
 use report::{Detail, Format};
 use std::path::Path;
 
@@ -16,7 +19,8 @@ use std::path::Path;
 Examples:
   ceiling show last -o report.html
   ceiling show last~1 last -o both.html
-  ceiling show 20260101T120000-0000002a")]
+  ceiling show 20260101T120000-0000002a
+  ceiling show last --junit junit.xml")]
 pub struct Show {
     /// last, last~1, an id or its beginning (ceiling runs), a directory, or a record written with
     /// --json; several are drawn side by side
@@ -44,6 +48,9 @@ pub struct Show {
     json: bool,
 
     #[command(flatten)]
+    ci: CiOptions,
+
+    #[command(flatten)]
     colour: Colour,
 
     #[command(flatten)]
@@ -55,6 +62,7 @@ pub fn run(command: Show) -> Result<Code, Failure> {
     let (path, run) = runs::read(asked, command.runs.directory())?;
     refuse_empty_log(&path, &command.out)?;
     let outputs = Outputs::open(&command.out)?;
+    let ci = has_reports(&command.ci).then(|| Ci::open(&command.ci)).transpose()?;
     let least = if command.latency { Detail::Latency } else { Detail::Summary };
     let detail = detail(&command.verbosity, least);
     let text = if command.json {
@@ -66,7 +74,15 @@ pub fn run(command: Show) -> Result<Code, Failure> {
     };
     to_stdout(&text)?;
     outputs.write(&run)?;
+    if let Some(ci) = ci {
+        let report = Report::of_run(&run, Strictness::OfFigure);
+        ci.write(&report, &markdown::of_run(&run, &report))?;
+    }
     Ok(Code::Good)
+}
+
+fn has_reports(ci: &CiOptions) -> bool {
+    ci.junit.is_some() || ci.summary.is_some()
 }
 
 /// One page about several runs: what is a record or a table is of one run.
@@ -76,11 +92,16 @@ fn side_by_side(command: &Show) -> Result<Code, Failure> {
         return Err(Failure::Usage(why.to_string()));
     }
     let other = command.out.iter().find(|path| Format::of(path.as_path()) != Ok(Format::Html));
-    if command.json || other.is_some() {
-        let flag = other.map_or("--json".to_string(), |path| format!("-o {}", path.display()));
+    if command.json || other.is_some() || has_reports(&command.ci) {
+        let flag = match other {
+            Some(path) => format!("-o {}", path.display()),
+            None if command.json => "--json".to_string(),
+            None if command.ci.junit.is_some() => "--junit".to_string(),
+            None => "--summary".to_string(),
+        };
         return Err(Failure::Usage(format!(
-            "{flag}: several runs are drawn as text or .html; show them one by one, or for \
-             example -o both.html"
+            "{flag}: of one run only, while several are drawn as text or .html; show them one by \
+             one, or for example -o both.html"
         )));
     }
     let read = |asked: &RunPath| Ok(runs::read(asked, command.runs.directory())?.1);

@@ -50,7 +50,7 @@ pub struct Size {
 
 pub fn run(command: Size) -> Result<Code, Failure> {
     let (_, run) = runs::read(&command.run, command.runs.directory())?;
-    let (cpus, link) = judge::size::defaults(&run.record.host);
+    let (cpus, link) = judge::size::defaults(&run.record);
     let wish = Wish {
         rate: command.rate.0,
         client_cpus: command.client_cpus.as_ref().map_or(cpus, |cpus| cpus.0 as u32),

@@ -72,6 +72,26 @@ fn a_summary_is_appended_and_what_cannot_be_written_is_refused_before_any_load()
     }
 }
 
+/// The document of a stored run is that which its load wrote.
+#[test]
+fn a_stored_run_is_written_for_a_ci_as_well() {
+    let _turn = turn();
+    let folder = Folder::new("ci-show");
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let (runs, then) = (folder.file("runs"), folder.file("then.xml"));
+    let kept = ["--runs", &runs, "--junit", &then, "--expect", "p50<1ns"];
+    let said = run(&[&["load", &server.url("/read")][..], &FEW, &kept].concat());
+    assert_eq!(said.code, 3, "{}", said.stderr);
+    let (now, summary) = (folder.file("now.xml"), folder.file("summary.md"));
+    let said = run(&["show", "last", "--runs", &runs, "--junit", &now, "--summary", &summary]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert_eq!(fs::read_to_string(&now).unwrap(), fs::read_to_string(&then).unwrap());
+    assert!(fs::read_to_string(summary).unwrap().contains("MISSED"));
+    let said = run(&["show", "last", "last", "--runs", &runs, "--junit", &now]);
+    assert_eq!(said.code, 2, "{}", said.stderr);
+    assert!(said.stderr.contains("--junit: of one run only"), "{}", said.stderr);
+}
+
 #[test]
 fn cells_of_an_experiment_are_cases() {
     let _turn = turn();

@@ -4,8 +4,8 @@
 //! those of ifb, which shape what comes in); bytes on its links against their speed.
 //! Rule: a discipline there held packets back in the window, and packets waited in it in more than
 //! half of the reads or were dropped (over 0.1 %); or bytes on the wire over 90 % of a link's
-//! speed, where the driver is one whose speed means something. With one host for both sides it is
-//! called K8.
+//! speed, where the driver is one whose speed means something or the user stated it (`--link`).
+//! With one host for both sides it is called K8.
 //! Mimics: K8 (the same on the server's host, which is looked at first), C6 (packets, not bytes),
 //! N3, a generator whose CPUs cannot take in more (C1).
 //! Confirm: shorter responses raise the rate as bytes fall; a second client host doubles it.
@@ -19,7 +19,8 @@ pub fn test(case: &Case<'_>) -> Test {
     if case.is_one_host() {
         return Test::NotSeen;
     }
-    if !shaping::was_read(Some(case.host), case.observed) {
+    let links = case.client_links();
+    if !shaping::was_read(&links, case.observed) {
         return Test::Untested;
     }
     let requests_bytes_s = case.point.bytes.sent as f64 / case.window_s();
@@ -32,7 +33,7 @@ pub fn test(case: &Case<'_>) -> Test {
             seen
         }
         None => {
-            let full = |way| shaping::full_link(case.host, case.observed, way, "client");
+            let full = |way| shaping::full_link(&links, way, "client");
             match full(ShapedWay::In).or_else(|| full(ShapedWay::Out)) {
                 Some(seen) => seen,
                 None => return Test::NotSeen,

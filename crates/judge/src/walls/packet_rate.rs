@@ -3,7 +3,8 @@
 //! Signals: the counters, the backlog and the mean packet of the server's queueing disciplines.
 //! Rule: a discipline that carries the load's responses held packets back in the window, and
 //! packets waited in it in more than half of the reads or were dropped (over 0.1 %), and its
-//! packets are under 300 bytes on average.
+//! packets are under 300 bytes on average. Or packets over 90 % of those that the user says its
+//! link lets through (`--link`).
 //! Mimics: K8 with a very low limit (listed against it: the kernel does not tell a discipline's
 //! unit), N4 (a provider's allowance of packets).
 //! Confirm: longer responses, or several requests per packet (-p): packets stay, bytes and requests
@@ -16,8 +17,13 @@ use crate::case::Case;
 use model::units::show_count;
 
 pub fn test(case: &Case<'_>) -> Test {
+    let links = case.server_links();
+    if let Some(seen) = shaping::full_of_packets(&links, case.server_host_name()) {
+        return Test::Seen(seen.next(next(case)));
+    }
     let Some(server) = case.server_side().filter(|server| server.qdiscs.is_some()) else {
-        return Test::Untested;
+        let is_stated = links.iter().any(|one| one.packets_s.is_some());
+        return if is_stated { Test::NotSeen } else { Test::Untested };
     };
     let responses_bytes_s = case.point.bytes.received as f64 / case.window_s();
     let qdisc = shaping::at_limit(case, server, responses_bytes_s);
@@ -30,11 +36,14 @@ pub fn test(case: &Case<'_>) -> Test {
         "a limit of {} bytes per second would look alike (K8)",
         show_count(qdisc.bytes_s)
     ));
-    let depth = case.point.load.depth * 4;
     Test::Seen(
         seen.next("ask for longer responses: if the rate stays, packets are the limit")
-            .next(format!("send several requests at once: -p {depth}")),
+            .next(next(case)),
     )
+}
+
+fn next(case: &Case<'_>) -> String {
+    format!("send several requests at once: -p {}", case.point.load.depth * 4)
 }
 
 #[cfg(test)]

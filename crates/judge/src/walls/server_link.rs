@@ -5,7 +5,8 @@
 //! Rule: a discipline that carries the load's responses held packets back in the window, and
 //! packets waited in it in more than half of the reads or were dropped (over 0.1 %), and its
 //! packets are 500 bytes or more on average. Or bytes on the wire over 90 % of a link's speed,
-//! where the driver is one whose speed means something.
+//! where the driver is one whose speed means something or the user stated it (`--link`). More than
+//! 105 % of a stated speed refutes the statement, not the load.
 //! Mimics: K9 (the same counters with small packets), N2 (drops of a shaper are retransmitted: the
 //! loss is a symptom), C5 (the same on the generator's host), K12.
 //! Confirm: responses half as long double the rate.
@@ -16,8 +17,9 @@ use super::{Seen, Test};
 use crate::case::Case;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let Some(server) = case.server_side() else { return Test::Untested };
-    if !shaping::was_read(case.server_host, server) {
+    let Some(server) = case.server_side() else { return unwatched(case) };
+    let links = case.server_links();
+    if !shaping::was_read(&links, server) {
         return Test::Untested;
     }
     let responses_bytes_s = case.point.bytes.received as f64 / case.window_s();
@@ -31,20 +33,29 @@ pub fn test(case: &Case<'_>) -> Test {
             }
             seen
         }
-        None => match link(case) {
+        None => match shaping::full_link(&links, ShapedWay::Out, host) {
             Some(seen) => seen,
             None => return Test::NotSeen,
         },
     };
     seen = shaping::with_unsent(case, seen);
+    told(seen)
+}
+
+fn told(seen: Seen) -> Test {
     Test::Seen(seen.next("ask for shorter responses: half the bytes, twice the rate").next(
         "raise the limit of that discipline (tc qdisc show), or use a faster link, or compress",
     ))
 }
 
-fn link(case: &Case<'_>) -> Option<Seen> {
-    let name = case.server_host_name();
-    shaping::full_link(case.server_host?, case.server_side()?, ShapedWay::Out, name)
+/// Without a probe there, a limit that was stated is compared with what arrives here.
+fn unwatched(case: &Case<'_>) -> Test {
+    let links = case.server_link_from_here();
+    match shaping::full_link(&links, ShapedWay::In, "client") {
+        Some(seen) => told(seen),
+        // A discipline there, or a link that carries others, cannot be seen from here.
+        None => Test::Untested,
+    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use super::{Family, Seen};
 use crate::case::{Case, percent};
-use model::facts::HostFacts;
 use model::units::show_count;
-use observe::{LinkUse, Observed, QdiscUse};
+use observe::{Capacity, LimitSource, Observed, QdiscUse};
 
 /// Share of the reads in which packets must wait in a discipline that limits.
 const WAITING_MIN: f64 = 0.5;
@@ -12,8 +11,10 @@ const WAITING_MIN: f64 = 0.5;
 const DROPPED_MIN: f64 = 0.001;
 /// Share of the load's bytes that must pass a discipline before the discipline can limit the load.
 const CARRIED_MIN: f64 = 0.5;
-/// Share of a link's speed above which it is full.
+/// Share of a link's limit above which it is full.
 const FULL: f64 = 0.90;
+/// Share above which the limit that was stated is not what limits: more went through.
+const EXCEEDED: f64 = 1.05;
 /// Packets that are smaller than this on average do not use up bytes.
 const SMALL_BYTES: f64 = 300.0;
 /// Packets that are larger than this are mostly payload.
@@ -104,51 +105,55 @@ pub(super) enum ShapedWay {
 }
 
 /// A link filled to its speed, where the speed is a figure that means something.
-pub(super) fn full_link(
-    host: &HostFacts,
-    observed: &Observed,
-    way: ShapedWay,
-    name: &str,
-) -> Option<Seen> {
-    let (link, speed_bytes_s) = trusted(host, observed).max_by(|left, right| {
-        (bytes_s(left.0, way) / left.1).total_cmp(&(bytes_s(right.0, way) / right.1))
-    })?;
-    let share = bytes_s(link, way) / speed_bytes_s;
-    let (rate, speed) = (show_count(bytes_s(link, way)), show_count(speed_bytes_s));
-    (share >= FULL).then(|| {
+pub(super) fn full_link(links: &[Capacity<'_>], way: ShapedWay, host: &str) -> Option<Seen> {
+    let used = |one: &Capacity<'_>| match way {
+        ShapedWay::In => one.received(),
+        ShapedWay::Out => one.sent(),
+    };
+    let all = links.iter().filter_map(|one| Some((one, used(one)?, one.bytes_s?)));
+    let (one, share, speed) = all.max_by(|left, right| left.1.total_cmp(&right.1))?;
+    let (rate, speed) = (show_count(share * speed), show_count(speed));
+    (is_full(one, share)).then(|| {
         Seen::default().with(
             Family::HardCounter,
-            name,
-            (&format!("/proc/net/dev {}", link.name), ["interfaces"]),
-            &format!("bytes on the wire, {rate} of {speed} B/s"),
+            host,
+            (&format!("/proc/net/dev {}", one.link.name), ["interfaces"]),
+            &format!("bytes on the wire, {rate} of {speed} B/s{}", stated(one)),
             percent(share),
             "over 90 % of the speed of the link",
         )
     })
 }
 
-/// Interfaces whose speed is known, bytes per second.
-fn trusted<'a>(
-    host: &'a HostFacts,
-    observed: &'a Observed,
-) -> impl Iterator<Item = (&'a LinkUse, f64)> {
-    observed.links.iter().flatten().filter_map(|link| {
-        let nic = host.nics.iter().find(|nic| nic.name == link.name)?;
-        Some((link, f64::from(nic.speed_mbps.filter(|speed| *speed > 0)?) * 1e6 / 8.0))
+/// A link that is filled to the packets that the user says it lets through.
+pub(super) fn full_of_packets(links: &[Capacity<'_>], host: &str) -> Option<Seen> {
+    let all = links.iter().filter_map(|one| Some((one, one.packets()?, one.packets_s?)));
+    let (one, share, limit) = all.max_by(|left, right| left.1.total_cmp(&right.1))?;
+    let (rate, limit) = (show_count(share * limit), show_count(limit));
+    (is_full(one, share)).then(|| {
+        Seen::default().with(
+            Family::HardCounter,
+            host,
+            (&format!("/proc/net/dev {}", one.link.name), ["interfaces"]),
+            &format!("packets both ways, {rate} of {limit} per second{}", stated(one)),
+            percent(share),
+            "over 90 % of the packets of the link",
+        )
     })
 }
 
-fn bytes_s(link: &LinkUse, way: ShapedWay) -> f64 {
-    match way {
-        ShapedWay::In => link.rx_bytes_s,
-        ShapedWay::Out => link.tx_bytes_s,
-    }
+/// What exceeds a stated limit was not limited by it: the limit is wrong, or a burst goes on.
+fn is_full(one: &Capacity<'_>, share: f64) -> bool {
+    share >= FULL && (one.source == LimitSource::Driver || share <= EXCEEDED)
+}
+
+fn stated(one: &Capacity<'_>) -> &'static str {
+    if one.source == LimitSource::Stated { " (--link)" } else { "" }
 }
 
 /// Whether anything was read that could show such a limit.
-pub(super) fn was_read(host: Option<&HostFacts>, observed: &Observed) -> bool {
-    let is_link_known = host.is_some_and(|host| trusted(host, observed).next().is_some());
-    observed.qdiscs.is_some() || is_link_known
+pub(super) fn was_read(links: &[Capacity<'_>], observed: &Observed) -> bool {
+    observed.qdiscs.is_some() || !links.is_empty()
 }
 
 /// Adds the share of sampled server connections whose responses are not on their way yet.

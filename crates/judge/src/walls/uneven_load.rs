@@ -6,7 +6,9 @@
 //! waited for a CPU or was found at work for more than 95 % of the time, while the median of the
 //! others is under 70 %, and CPUs it may use are idle. Or there are fewer connections than workers,
 //! at least two, and as many workers are full as there are connections, while the others are under
-//! 70 %. Chance alone makes the busiest of k workers exceed the mean by about sqrt(2 k ln k / n)
+//! 70 %. A thread that was at work without a CPU, asleep in a call, is full only where requests are
+//! known to wait: in a server that is asked for little it holds what nobody waits for. Chance alone
+//! makes the busiest of k workers exceed the mean by about sqrt(2 k ln k / n)
 //! with n connections: the verdict prints both.
 //! Mimics: S2 (one thread by design, without similar workers), S1 and A2 (all workers are full).
 //! Confirm: other source ports (connect again) make another worker hot; more connections at the
@@ -15,6 +17,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, Whose, percent};
+use crate::waits::{self, Waits};
 use observe::ThreadShare;
 use std::collections::BTreeMap;
 
@@ -137,12 +140,13 @@ fn stem(thread: &ThreadShare) -> &str {
 
 /// Time in which threads named like the busiest had work, the highest first.
 fn threads_alike(case: &Case<'_>, threads: &[ThreadShare]) -> Vec<f64> {
-    let occupied = |thread: &ThreadShare| {
-        let doing = case.far().doing.as_ref();
-        doing.and_then(|doing| doing.occupied(thread.tid)).unwrap_or(0.0)
+    let is_queue = waits::of(case) == Waits::Yes;
+    let at_work = |thread: &ThreadShare| {
+        let doing = case.far().doing.as_ref().filter(|_| is_queue);
+        doing.and_then(|doing| doing.at_work(thread.tid)).unwrap_or(0.0)
     };
     let load = |thread: &ThreadShare| match case.serves(thread) {
-        true => thread.wanted().max(occupied(thread)),
+        true => thread.wanted().max(at_work(thread)),
         false => 0.0,
     };
     let busiest = threads.iter().max_by(|left, right| load(left).total_cmp(&load(right)));
@@ -187,6 +191,9 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "one listener: S2 or A2");
         fixture.server.as_mut().unwrap().listeners = 2;
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.unread_at_server(0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nothing waits for the busy one");
+        fixture.unread_at_server(0.4);
         fixture.doing(&[timer(1, Doing::Timer), timer(2, Doing::Timer)]);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2: all sleep");
     }

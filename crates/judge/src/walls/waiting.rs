@@ -6,8 +6,9 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
+use crate::waits::{self, Waits};
 use model::reading::Doing;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of requests in flight that must wait unread to be called a queue.
 pub(super) const QUEUE_MIN: f64 = 0.10;
@@ -15,7 +16,7 @@ pub(super) const QUEUE_MIN: f64 = 0.10;
 const COMPUTING_MAX: f64 = 0.30;
 /// Ratio of threads and requests accounted for to requests in flight that adds up: samples and
 /// counts are not taken at one instant.
-const ADDS_UP: std::ops::RangeInclusive<f64> = 0.75..=1.30;
+pub(super) const ADDS_UP: std::ops::RangeInclusive<f64> = 0.75..=1.30;
 
 /// Requests in flight by place, means over the window.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +31,7 @@ pub(super) struct Waiting {
     pub unsent: f64,
     /// Threads of the server that hold requests, by what they do.
     pub threads: BTreeMap<Doing, f64>,
-    /// Threads that sleep on the most popular futex.
+    /// Threads that sleep on one futex which several of them use.
     pub on_one_futex: f64,
     /// Connections of the server that wait for other services; absent when they were not read.
     pub downstream: Option<f64>,
@@ -38,30 +39,32 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Counts them; the outcome of the test where that is not possible, because something was not
-    /// read, or is pointless: a side is busy, or the rate still follows the load.
+    /// read, or is pointless: a side is busy, or nothing waits.
     pub(super) fn of(case: &Case<'_>) -> Result<Self, Test> {
-        let (Some(client_slack), Some(server_slack), Some(unread_share), Some(in_flight)) = (
-            case.client_has_slack(),
-            case.server_has_slack(),
-            case.unread_share(),
-            case.point.in_flight.mean.filter(|mean| *mean > 0.0),
-        ) else {
-            return Err(Test::Untested);
-        };
-        let (Some(doing), Some(threads)) = (&case.far().doing, &case.far().server_threads) else {
+        let slack = case.client_has_slack().zip(case.server_has_slack());
+        let (Some((client_slack, server_slack)), Some(waiting)) = (slack, Self::count(case)) else {
             return Err(Test::Untested);
         };
         let run = |threads: &Option<Vec<observe::ThreadShare>>| {
             threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
         };
         let computing = run(&case.far().server_threads) + run(&case.observed.client_threads);
-        let is_computing = computing > COMPUTING_MAX * in_flight;
-        if !client_slack || !server_slack || is_computing || case.still_grows() == Some(true) {
+        let is_computing = computing > COMPUTING_MAX * waiting.in_flight;
+        if !client_slack || !server_slack || is_computing || waits::of(case) == Waits::No {
             return Err(Test::NotSeen);
         }
+        Ok(waiting)
+    }
+
+    /// Counts them, whatever is busy; nothing where something was not read.
+    pub(super) fn count(case: &Case<'_>) -> Option<Self> {
+        let in_flight = case.point.in_flight.mean.filter(|mean| *mean > 0.0)?;
+        let (doing, threads) = (case.far().doing.as_ref()?, case.far().server_threads.as_ref()?);
+        let serving = threads.iter().filter(|thread| case.serves(thread));
+        let serving: BTreeSet<u32> = serving.map(|thread| thread.tid).collect();
         let mut by_doing = BTreeMap::new();
-        for thread in threads.iter().filter(|thread| case.serves(thread)) {
-            for (state, samples) in doing.by_thread.get(&thread.tid).into_iter().flatten() {
+        for tid in &serving {
+            for (state, samples) in doing.by_thread.get(tid).into_iter().flatten() {
                 let mean = *samples as f64 * doing.threads_per_sample();
                 *by_doing.entry(*state).or_default() += mean;
             }
@@ -73,14 +76,12 @@ impl Waiting {
         let census = case.census().unwrap_or_default();
         let unsent_share = census.server_unsent as f64 / census.server.max(1) as f64;
         let downstreams = case.far().downstreams.as_ref();
-        Ok(Self {
+        Some(Self {
             in_flight,
-            unread: (unread_share * requests).min(in_flight),
+            unread: (case.unread_share()? * requests).min(in_flight),
             travelling: (connect_ns / mean_ns).min(1.0) * in_flight,
             unsent: (unsent_share * requests).min(in_flight),
-            on_one_futex: doing
-                .mean_on_one_futex()
-                .min(by_doing.get(&Doing::Futex).copied().unwrap_or(0.0)),
+            on_one_futex: doing.mean_on_one_futex(|tid| serving.contains(&tid)),
             threads: by_doing,
             downstream: downstreams.map(|all| all.iter().map(|one| one.waiting).sum()),
         })

@@ -2,7 +2,8 @@
 
 use judge::observe::{CpuShare, LinkUse, Observed, QueuePeak, QuotaShare, ThreadShare};
 use judge::{Context, judge_point, judge_run};
-use model::facts::{ClockOffset, FarHost, HostFacts, Nic, NicSettings, Privilege, ServerFacts};
+use model::facts::{ClockOffset, FarHost, HostFacts, Privilege, ServerFacts};
+use model::link::{LinkLimits, Links};
 use model::load::Trial;
 use model::reading::CpuShares;
 use model::run::{Outcome, Point, Target};
@@ -54,7 +55,8 @@ pub struct Side {
     thread_wait: f64,
     /// Runs of single threads, when they differ.
     runs: Vec<f64>,
-    link_mbps: Option<u32>,
+    /// The speed that the provider sold, which the user states: no driver told it.
+    pub link_mbps: Option<u64>,
     sent_bytes_per_s: f64,
     received_bytes_per_s: f64,
     tcp: BTreeMap<String, u64>,
@@ -137,7 +139,13 @@ impl Case {
     /// The verdict of the run.
     pub fn judge(&self) -> Verdict {
         let threads = self.client.as_ref().map_or(1, |client| client.threads);
-        let question = json!({"question": self.question, "threads": threads});
+        let stated = |side: &Option<Side>| {
+            let mbps = side.as_ref()?.link_mbps?;
+            Some(LinkLimits { bits_s: Some(mbps * 1_000_000), ..LinkLimits::default() })
+        };
+        let links = Links { client: stated(&self.client), server: stated(&self.server) };
+        let question =
+            json!({"question": self.question, "threads": threads, "links": json!(links)});
         let trial: Trial = patched("trial", &[&question]);
         let host = self.client.as_ref().map_or_else(|| patched("host", &[]), Side::host);
         let target = Target { probe: self.server.as_ref().map(far), ..Target::default() };
@@ -213,22 +221,7 @@ impl Side {
 
     fn host(&self) -> HostFacts {
         let cpus: Vec<u32> = (0..self.cpus).collect();
-        let mut host: HostFacts =
-            patched("host", &[&json!({"cpus_online": cpus, "cpus_allowed": cpus})]);
-        host.nics = self
-            .link_mbps
-            .map(|speed_mbps| Nic {
-                name: "eth0".to_string(),
-                driver: None,
-                mtu: Some(9001),
-                speed_mbps: Some(speed_mbps),
-                rx_queues: 16,
-                tx_queues: 16,
-                settings: NicSettings::default(),
-            })
-            .into_iter()
-            .collect();
-        host
+        patched("host", &[&json!({"cpus_online": cpus, "cpus_allowed": cpus})])
     }
 
     /// The server's side as a probe there would have seen it.

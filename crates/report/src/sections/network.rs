@@ -3,9 +3,10 @@
 use crate::hosts::{Host, hosts};
 use crate::page::{Block, Column, Table};
 use crate::wording::{count, mark_of, or_dash, percent, point_heading, point_mark};
-use model::run::Run;
-use model::units::{show_bytes, show_count};
-use observe::{Observed, QuotaShare, SoftnetUse};
+use model::route::Address;
+use model::run::{Point, Run};
+use model::units::{show_bytes, show_count, show_ns};
+use observe::{Capacity, LimitSource, Observed, QuotaShare, Raw, SoftnetUse, capacities};
 
 /// Interfaces and kernel counters of each host, one row per point each.
 pub fn tables(run: &Run) -> Vec<Block> {
@@ -13,6 +14,49 @@ pub fn tables(run: &Run) -> Vec<Block> {
     let interfaces = hosts.iter().filter_map(|host| interfaces(run, host));
     let counters = hosts.iter().filter_map(|host| counters(run, host));
     interfaces.chain(counters).map(Block::Table).collect()
+}
+
+/// Use of the links whose limits are known, in the window of a point: the busier direction, and
+/// packets where they are limited. Nothing for a load over loopback.
+pub fn link_phrase(run: &Run, point: &Point) -> Option<String> {
+    let record = &run.record;
+    if record.trial.addresses.iter().all(Address::is_loopback) {
+        return None;
+    }
+    let observed = Raw::from(run).observed(record, point);
+    let near = capacities(&record.host.nics, &observed, record.trial.links.client.as_ref());
+    let far =
+        record.target.probe.as_ref().zip(observed.far.as_deref()).map(|(probe, far)| {
+            capacities(&probe.host.nics, far, record.trial.links.server.as_ref())
+        });
+    let side = |name: &str, links: &[Capacity<'_>]| {
+        let fullest = links.iter().filter_map(|link| Some((link, fullness(link)?)));
+        let (link, share) = fullest.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(format!("{name} {}", used(link, share)))
+    };
+    let sides = [side("client", &near), far.and_then(|far| side("server", &far))];
+    let sides: Vec<String> = sides.into_iter().flatten().collect();
+    (!sides.is_empty()).then(|| sides.join(", "))
+}
+
+/// Share of the limit that is closest.
+fn fullness(link: &Capacity<'_>) -> Option<f64> {
+    [link.busier(), link.packets()].into_iter().flatten().max_by(f64::total_cmp)
+}
+
+fn used(link: &Capacity<'_>, share: f64) -> String {
+    let of_packets = link.packets().is_some_and(|packets| packets >= share);
+    let (limit, unit) = match (of_packets, link.packets_s, link.bytes_s) {
+        (true, Some(packets), _) => (packets, "packets/s"),
+        (_, _, bytes) => (bytes.unwrap_or_default() * 8.0, "bit/s"),
+    };
+    let (used, limit) = (show_count(limit * share), show_count(limit));
+    let over = match (share > 1.05 && link.source == LimitSource::Stated, link.burst_ns) {
+        (false, _) => String::new(),
+        (true, Some(ns)) => format!(", a burst of at most {}", show_ns(ns as f64)),
+        (true, None) => ", more than --link says".to_string(),
+    };
+    format!("{used} of {limit} {unit} ({} %{over})", percent(100.0 * share))
 }
 
 fn interfaces(run: &Run, host: &Host<'_>) -> Option<Table> {

@@ -143,6 +143,19 @@ pub(super) const KERNEL: &[Row] = &[
         ],
     },
     Row {
+        wall: WallId::C6,
+        shown: |scene| {
+            scene.fixture.unwatched();
+            scene.fixture.link("eth0", 12e6);
+            scene.fixture.packets_limit(Some(20_000));
+        },
+        without: &[
+            ("packets near the limit", |scene| scene.fixture.packets_limit(Some(40_000))),
+            ("a limit that holds", |scene| scene.fixture.packets_limit(Some(10_000))),
+            ("a stated limit", |scene| scene.fixture.packets_limit(None)),
+        ],
+    },
+    Row {
         wall: WallId::K10,
         shown: |scene| {
             let table = ConntrackUse { count: 199, max: 200, dropped: 0, early_dropped: 0 };

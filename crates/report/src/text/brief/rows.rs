@@ -4,7 +4,7 @@ use super::super::line::Ink;
 use super::super::wrap::width;
 use super::super::{MARGIN, WIDTH};
 use super::{NAMES, Row};
-use crate::sections::{confirmation, samples, summary};
+use crate::sections::{confirmation, network, samples, summary};
 use crate::wording::{
     self, attempts_phrase, best_point, count, failures_phrase, interval, is_partial, ns, or_dash,
     per_second, percent, plural, point_mark, rate_cell, rate_of, sentence, share, statuses,
@@ -36,6 +36,7 @@ pub(super) fn of_one(run: &Run, point: &Point) -> (Vec<Row>, Vec<Row>) {
     let mut below = responses(run, point);
     below.push(total(point));
     below.push(Row::new("CPU", summary::cost_phrase(run, point)));
+    below.extend(link(run, point));
     below.extend(ending(run, Some(point)));
     (above, below)
 }
@@ -50,8 +51,14 @@ pub(super) fn of_levels(run: &Run) -> Vec<Row> {
     rows.extend(responses(run, point));
     rows.push(total(point));
     rows.push(Row::new("CPU", summary::cost_phrase(run, point)));
+    rows.extend(link(run, point));
     rows.extend(ending(run, Some(point)));
     rows
+}
+
+/// How full the links are, as far as their limits are known.
+fn link(run: &Run, point: &Point) -> Option<Row> {
+    network::link_phrase(run, point).map(|text| Row::new("Link", text))
 }
 
 /// Connections that come and go, or stay.
@@ -95,6 +102,7 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
         rows.push(Row::new("Memory", format!("{bytes} of the generator's for each, kernel aside")));
     }
     rows.push(Row::new("CPU", summary::cost_phrase(run, point)));
+    rows.extend(link(run, point));
     rows.extend(ending(run, Some(point)));
     rows
 }

@@ -13,7 +13,7 @@ use model::load::{Hold, Question};
 use model::run::{Outcome, Point, Run};
 use model::standing::Figure;
 use model::units::{show_bytes, show_count};
-use model::verdict::{CeilingKind, Named, Verdict};
+use model::verdict::{CeilingKind, Confidence, Named, Verdict};
 
 /// A part of the line, what joins it to the one before, and how early it goes when there is no
 /// room; rank 0 always stays.
@@ -96,8 +96,12 @@ fn claim(run: &Run) -> (Tone, Vec<Clause>) {
     }
     let banner = summary::verdict_banner(run);
     if let Some(answer) = record.search.as_ref().and_then(|search| search.answer.as_ref()) {
-        let sure = clause(1, answer.confidence.word());
-        return (banner.tone, vec![clause(0, banner.text), sure]);
+        // "Suspected" is a word for walls.
+        let sure = match answer.confidence {
+            Confidence::Suspected => "not confirmed",
+            sure => sure.word(),
+        };
+        return (banner.tone, vec![clause(0, banner.text), clause(1, sure)]);
     }
     let clauses = match record.claim() {
         Claim::NotKnown(why) => not_known(&why),
