@@ -46,7 +46,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let to = busiest.map_or("another service", |one| one.to.as_str());
     let seen = waiting
         .seen(
-            "sock_diag",
+            ("sock_diag", ["downstreams"]),
             &format!("the server's connections to {to} that wait for a response"),
             downstream,
             "over 70 % of the requests it has read",
@@ -80,7 +80,7 @@ fn all_in_use(case: &Case<'_>) -> Option<Seen> {
         .with(
             Family::QueueLocation,
             "server",
-            "sock_diag",
+            ("sock_diag", ["downstreams"]),
             &format!("the server's connections to {to} that wait for a response"),
             format!("{waiting:.1} of {connections:.1}"),
             "over 90 %: all are in use",
@@ -88,7 +88,7 @@ fn all_in_use(case: &Case<'_>) -> Option<Seen> {
         .with(
             Family::RampShape,
             "client",
-            "ramp",
+            ("ramp", ["rate"]),
             &format!(
                 "requests the server works on at once: {}/s x {} at {} in flight",
                 show_count(case.point.rate),

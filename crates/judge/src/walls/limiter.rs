@@ -183,7 +183,7 @@ fn delaying(case: &Case<'_>) -> Option<Seen> {
     }
     let seen = waiting
         .seen(
-            "syscall",
+            ("syscall", ["server_threads_now"]),
             "threads asleep for a time on average",
             asleep,
             "over 70 % of the requests the server has read",

@@ -11,7 +11,7 @@ pub(super) const CHART: HostChart = HostChart {
     title: "Unread and unsent bytes",
     row: "connections",
     reads: &["connections"],
-    of: Of::Host,
+    of: Of::Network,
     why: "no connection was sampled",
     draw,
 };

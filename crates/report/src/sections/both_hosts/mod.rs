@@ -40,12 +40,16 @@ use side::{Drawn, Side, sides};
 /// On which hosts there is something to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
-    /// On any.
+    /// On any host.
     Host,
+    /// In any network namespace.
+    Network,
     /// Where the generator is.
     Client,
     /// Where the server is.
     Server,
+    /// In the network namespace of the server.
+    ServerNetwork,
 }
 
 /// A chart in the registry.
@@ -105,11 +109,13 @@ const OF_POINTS: &[(&str, &[&str])] = &[
 
 /// Anchors of the charts that a piece of evidence is from, best first.
 pub(super) fn anchors(run: &Run, evidence: &Evidence) -> Vec<String> {
-    let ids: &[&str] = match (&run.record.target.probe, evidence.host.as_str()) {
-        (None, _) => &[side::SHARED, side::CLIENT],
-        (Some(_), "client") => &[side::CLIENT],
-        (Some(_), "server") => &[side::SERVER],
-        (Some(_), _) => &[side::SERVER, side::CLIENT],
+    use side::{CLIENT, INSIDE, SERVER, SHARED};
+    let has_probe = run.record.target.probe.is_some();
+    let ids: &[&str] = match evidence.host.as_str() {
+        "client" => &[CLIENT, SHARED],
+        "server" if has_probe => &[INSIDE, SERVER],
+        "server" => &[INSIDE, SHARED, CLIENT],
+        _ => &[SHARED, INSIDE, SERVER, CLIENT],
     };
     let mut anchors = Vec::new();
     for name in &evidence.read {
@@ -133,6 +139,8 @@ pub fn section(run: &Run) -> Vec<Block> {
     let items: Vec<String> =
         sides.iter().zip(&drawn).flat_map(|(side, drawn)| remarks(side, drawn)).collect();
     let mut blocks = vec![Block::Facts(heads(run, &sides))];
+    let hosts = sides.iter().filter(|side| side.has(Of::Host)).count();
+    // Of one of two hosts: they would leave half of a row empty.
     let mut alone = Vec::new();
     let mut begin = 0;
     for charts in REGISTRY.chunk_by(|left, right| left.row == right.row) {
@@ -148,7 +156,7 @@ pub fn section(run: &Run) -> Vec<Block> {
         }
         columns.retain(|blocks| !blocks.is_empty());
         match columns.len() {
-            1 if sides.len() == 1 => blocks.append(&mut columns[0]),
+            1 if hosts == 1 => blocks.append(&mut columns[0]),
             1 => alone.append(&mut columns[0]),
             _ => blocks.push(Block::Columns(columns)),
         }
@@ -256,7 +264,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
     use crate::page::Page;
-    use model::facts::Unreadable;
+    use model::facts::{ServerNetwork, Unreadable};
     use model::reading::{Data, Reading};
     use std::collections::BTreeSet;
 
@@ -315,6 +323,48 @@ mod tests {
         assert!(page.anchors().contains("client-threads-host"));
     }
 
+    /// One host whose server has a network namespace of its own, with other counters in it.
+    fn contained() -> Run {
+        let mut run = fixtures::ramp_quota();
+        let host = run.record.host.clone();
+        let server = run.record.target.server.as_mut().unwrap();
+        server.network = Some(Box::new(ServerNetwork {
+            namespace: "net:[4026532281]".to_string(),
+            port: None,
+            addresses: Vec::new(),
+            host,
+        }));
+        let is_inside = |data: &Data| matches!(data.source(), "tcp" | "interfaces");
+        let inside: Vec<Reading> = run.readings.clone();
+        for mut reading in inside.into_iter().filter(|reading| is_inside(&reading.data)) {
+            reading.data = Data::Inside(Box::new(reading.data));
+            run.readings.push(reading);
+        }
+        run.readings.sort_by_key(|reading| reading.begin_ns);
+        run
+    }
+
+    #[test]
+    fn a_network_namespace_of_the_server_is_beside_its_host() {
+        let page = page(&contained());
+        let anchors = page.anchors();
+        for there in ["cpus-host", "server-threads-host", "tcp-host", "tcp-inside", "links-inside"]
+        {
+            assert!(anchors.contains(there), "{there}: {anchors:?}");
+        }
+        assert!(!anchors.contains("cpus-inside"), "CPUs are of the host");
+        let rows = page.blocks.iter().filter(|block| matches!(block, Block::Columns(_)));
+        assert_eq!(rows.count(), 3, "interfaces, packets and TCP");
+        let absent = remarks(&page).iter().find(|one| one.starts_with("Not read on the server's"));
+        assert!(absent.unwrap().contains("Accept queues"), "{absent:?}");
+        let evidence = Evidence {
+            host: "server".to_string(),
+            read: vec!["tcp".to_string()],
+            ..contained().record.verdict.evidence[0].clone()
+        };
+        assert_eq!(super::anchors(&contained(), &evidence)[0], "tcp-inside");
+    }
+
     #[test]
     fn zero_absent_and_failed_are_told_apart() {
         let mut run = fixtures::ramp_two_hosts();
@@ -349,8 +399,6 @@ mod tests {
                 let first = found.iter().find(|one| anchors.contains(one.as_str()));
                 assert!(first.is_some(), "{evidence:?}: {found:?}");
             }
-            let first = &run.record.verdict.evidence[0];
-            assert_eq!(super::anchors(&run, first)[0], anchor);
             let html = crate::html::html(&run);
             assert!(html.contains(&format!("<a href=\"#{anchor}\">")), "{anchor}");
         }

@@ -11,7 +11,7 @@ pub(super) const CHART: HostChart = HostChart {
     title: "TCP losses",
     row: "tcp",
     reads: &[Values::TCP],
-    of: Of::Host,
+    of: Of::Network,
     why: "",
     draw,
 };
