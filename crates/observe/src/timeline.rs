@@ -229,12 +229,12 @@ impl<K: Ord> Sums<K> {
     fn add(&mut self, key: K, (begin_ns, end_ns): (u64, u64), value: f64) {
         let Timeline { begin_ns: zero_ns, part_ns, parts } = self.timeline;
         let sums = self.parts.entry(key).or_insert_with(|| vec![(0.0, 0.0); parts]);
-        for part in self.timeline.part_of(begin_ns)..=self.timeline.part_of(end_ns) {
+        let overlapped = self.timeline.part_of(begin_ns)..=self.timeline.part_of(end_ns);
+        for (part, (all, sum)) in overlapped.clone().zip(&mut sums[overlapped]) {
             let from_ns = zero_ns + part as u64 * part_ns;
             let until_ns = (from_ns + part_ns).min(end_ns);
             let weight = until_ns.saturating_sub(from_ns.max(begin_ns)) as f64;
             if weight > 0.0 {
-                let (all, sum) = &mut sums[part];
                 match self.kind {
                     Kind::Max => *sum = if *all > 0.0 { sum.max(value) } else { value },
                     _ => *sum += weight * value,

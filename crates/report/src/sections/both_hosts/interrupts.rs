@@ -43,8 +43,8 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     ];
     Drawn::Blocks(vec![Block::Grid(Grid {
         note: format!(
-            "Per second {when}, on each CPU; the darkest cell is {}/s. A line below cells: the mask \
-             of affinity allows these CPUs.",
+            "Per second {when}, on each CPU; the darkest cell is {}/s. A line below cells: the \
+             mask of affinity allows these CPUs.",
             show_count(full)
         ),
         rows_are: "interrupt".to_string(),

@@ -199,7 +199,7 @@ fn heads(run: &Run, sides: &[Side<'_>]) -> Vec<Fact> {
     if target.probe.is_none() && target.server.is_none() {
         heads.push(Fact::new(
             "Server's host",
-            "not read: the server was not found on this host, and no probe ran on its own (--probe)",
+            "not read: the server was not found here, and no probe ran on its host (--probe)",
         ));
     }
     let clock = target.probe.as_ref().map(|probe| &probe.clock);

@@ -60,7 +60,8 @@ fn draw(side: &Side<'_>, chart: &HostChart, process: Process) -> Drawn {
     columns.extend(doing.as_ref().map(|_| Column::words("mostly")));
     Drawn::Blocks(vec![Block::Grid(Grid {
         note: format!(
-            "Bars: share of its time on a CPU, and waiting for one, {when}. Cells: share on a CPU over the run."
+            "Bars: share of its time on a CPU, and waiting for one, {when}. Cells: share on a CPU \
+             over the run."
         ),
         rows_are: "thread".to_string(),
         parts: vec!["runs".to_string(), "waits".to_string()],
