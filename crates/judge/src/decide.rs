@@ -97,9 +97,15 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
 /// The server's CPUs or memory look like a wall, and the generator does not.
 fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> Verdict {
     let waits = waits::of(case);
-    let left = remaining::refusing(case, wall, seen.clone());
-    if let Some(left) = left.or_else(|| remaining::lock_or_cpu(case, wall, seen.clone())) {
+    if let Some(left) = remaining::refusing(case, wall, seen.clone()) {
         return one_of(case, left);
+    }
+    let is_shared = [WallId::S1, WallId::S4, WallId::S6].contains(&wall);
+    if let Some((holder, held)) = walls::at_most_requests(case).filter(|_| is_shared) {
+        return match for_a_cpu(case) <= FEW {
+            true => named(case, holder, add_ramp(held, ramp, holder)),
+            false => one_of(case, remaining::waiting_or_busy(case, (holder, held), (wall, seen))),
+        };
     }
     match wall {
         _ if waits == Waits::No && case.is_open() => no_heat(case, ramp),
@@ -108,6 +114,16 @@ fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> V
         _ => only_busy(case, wall, seen),
     }
 }
+
+/// Threads of the server that wait for a CPU, over the requests in flight.
+fn for_a_cpu(case: &Case<'_>) -> f64 {
+    let threads = case.far().server_threads.iter().flatten();
+    let waiting: f64 = threads.map(|thread| thread.wait).sum();
+    waiting / case.point.in_flight.mean.unwrap_or(0.0).max(1.0)
+}
+
+/// Share of the requests that is no queue.
+const FEW: f64 = 0.15;
 
 /// What requests wait for where no CPU is short. While nothing waits there is no such wall, but a
 /// counter may tell of what makes each request slow.
@@ -407,7 +423,7 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             seen.next.extend(what_would_tell(case));
             let verdict = unknown(case, seen);
             if !is_flat {
-                return verdict;
+                return untold(case, verdict);
             }
             let is_beyond = case.server.is_none() && case.client_has_slack() == Some(true);
             let name = if is_beyond { BEYOND.to_string() } else { verdict.name.clone() };
@@ -466,6 +482,19 @@ fn one_level(case: &Case<'_>, verdict: Verdict) -> Verdict {
 /// All that can be said where the requests of one level were inside the server.
 const ONE_LEVEL: &str = "the requests were inside the server; whether it could hold more of them \
                          at once, one level cannot tell";
+
+/// One level of a watched server that shows no queue, with all else in doubt.
+fn untold(case: &Case<'_>, verdict: Verdict) -> Verdict {
+    let is_one = case.ramp.is_empty() && !case.is_open() && !case.point.is_churn();
+    let is_watched = case.server.is_some() && case.point.events.is_none();
+    match is_one && is_watched && waits::of(case) == Waits::NotKnown {
+        true => Verdict { name: UNTOLD.to_string(), ..verdict },
+        false => verdict,
+    }
+}
+
+/// All that can be said of a level at which nothing is seen to wait.
+const UNTOLD: &str = "nothing is seen to wait, and one level cannot tell whether anything does";
 
 /// Share of the requests in flight above which they are inside the server.
 const INSIDE: f64 = 0.7;

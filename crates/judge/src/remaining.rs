@@ -8,7 +8,7 @@
 use crate::case::{Case, percent};
 use crate::next::{ramp_command, what_it_waits_in};
 use crate::ramp::load_of;
-use crate::walls::{Family, Seen, most_at_one_lock, refused_beside, takes_turns};
+use crate::walls::{Family, Seen, refused_beside, takes_turns};
 use model::units::{show_count, show_ns};
 use model::verdict::{Alternative, Named};
 use model::wall::{Side, WallId};
@@ -130,14 +130,16 @@ pub(crate) fn refusing(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<
     Some(Remaining { name, walls, seen })
 }
 
-/// The CPUs of the server are full, and most requests sleep at one lock.
-pub(crate) fn lock_or_cpu(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<Remaining> {
-    let of_cpu = [WallId::S1, WallId::S4, WallId::S6].contains(&busy);
-    let lock = most_at_one_lock(case).filter(|_| of_cpu)?;
-    seen.findings.extend(lock.findings);
-    let walls = vec![WallId::A1, busy];
-    let name = format!("most requests sleep at one lock, and its CPUs are full: {}", list(&walls));
-    Some(Remaining { name, walls, seen: seen.next(what_it_waits_in(case)) })
+/// The CPUs of the server are full, and most requests are known to wait for something else.
+pub(crate) fn waiting_or_busy(
+    case: &Case<'_>,
+    (holder, held): (WallId, Seen),
+    (busy, mut seen): (WallId, Seen),
+) -> Remaining {
+    seen.findings.extend(held.findings);
+    let walls = vec![holder, busy];
+    let name = format!("most requests wait, and its CPUs are full: {}", list(&walls));
+    Remaining { name, walls, seen: seen.next(what_it_waits_in(case)) }
 }
 
 #[cfg(test)]

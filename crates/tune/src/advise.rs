@@ -108,7 +108,8 @@ fn candidate(knob: &Knob, signals: &Signals, asked: RunCommands<'_>) -> Candidat
 fn beside_the_point(knob: &Knob, signals: &Signals, said: Prediction) -> Prediction {
     let relieves = |wall: &WallId| match signals.wall {
         Some(Named::Wall(named)) => *wall == named,
-        _ => matches!(*wall, WallId::C3 | WallId::N1),
+        Some(Named::None) => matches!(*wall, WallId::C3 | WallId::N1),
+        _ => false,
     };
     let is_loopback = signals.server.link.as_deref() == Some("lo");
     let why = match signals.wall {

@@ -47,9 +47,9 @@ pub fn test(case: &Case<'_>) -> Test {
     Test::Seen(seen.next("do less work under that lock, or split it"))
 }
 
-/// The queue at a lock that holds most requests, also where CPUs are full.
-pub(crate) fn most_at_one_lock(case: &Case<'_>) -> Option<Seen> {
-    by_threads(&Waiting::count(case)?)
+/// The requests at one lock, whatever is busy.
+pub(super) fn held(_: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
+    by_threads(waiting)
 }
 
 fn by_threads(waiting: &Waiting) -> Option<Seen> {

@@ -35,12 +35,20 @@ pub fn test(case: &Case<'_>) -> Test {
         Ok(waiting) => waiting,
         Err(test) => return test,
     };
-    let Some(downstream) = waiting.downstream else { return Test::Untested };
+    if waiting.downstream.is_none() {
+        return Test::Untested;
+    }
+    held(case, &waiting).map_or(Test::NotSeen, Test::Seen)
+}
+
+/// The requests that are at another service, whatever is busy.
+pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
+    let downstream = waiting.downstream?;
     let inside = waiting.in_flight - waiting.unread;
     let explained = downstream / inside.max(0.5);
     let is_limit = waiting.unread_share() >= QUEUE_MIN || case.still_grows() == Some(false);
     if !(EXPLAINED_MIN..=EXPLAINED_MAX).contains(&explained) || !is_limit {
-        return all_in_use(case).map_or(Test::NotSeen, Test::Seen);
+        return all_in_use(case);
     }
     let busiest = case.far().downstreams.iter().flatten().next();
     let to = busiest.map_or("another service", |one| one.to.as_str());
@@ -59,10 +67,8 @@ pub fn test(case: &Case<'_>) -> Test {
             percent(explained),
             "over 70 %",
         );
-    Test::Seen(
-        seen.next(format!("measure {to} itself, with its own server watched"))
-            .next("more connections to it help only if it has CPU to spare"),
-    )
+    let seen = seen.next(format!("measure {to} itself, with its own server watched"));
+    Some(seen.next("more connections to it help only if it has CPU to spare"))
 }
 
 /// Connections to one service that are all in use, while the load asks for more.

@@ -3,13 +3,13 @@
 //! Signals: share of responses with status 4xx or 5xx, how evenly the good responses come, threads
 //! that sleep for a time, over a ramp the time a request takes at light load.
 //! Rule: 5 to 99.5 % of the responses are refusals, and most of these say 429, too many requests:
-//! whatever is busy with refusing, what limits the good ones is the limiter. Or both sides have CPU
+//! whatever is busy with refusing, what limits the good ones is the limiter. Or the server has CPU
 //! to spare, and either so many are refused while the good ones come at least twice as evenly as if
 //! chance chose which request is refused (of a mix of targets, when none is refused twice as often
-//! as all together: a wrong path comes as evenly as the mix does). Or, over a ramp, the rate no
-//! longer follows the load, threads that sleep for a time hold at least 70 % of the requests the
-//! server has read, and at light load requests take less than half of that; no limit of the host
-//! is seen.
+//! as all together: a wrong path comes as evenly as the mix does). Or, over a ramp, the generator
+//! has CPU to spare too, the rate no longer follows the load, threads that sleep for a time hold at
+//! least 70 % of the requests the server has read, at light load requests take less than half of
+//! that, and no limit of the host is seen.
 //! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep alike at any load), S1 and S2
 //! (a full server that sheds load refuses too: with another status both remain), S3 and K8 (limits
 //! of the host), C3 (the rate follows the load).
@@ -63,13 +63,13 @@ pub fn test(case: &Case<'_>) -> Test {
     else {
         return Test::Untested;
     };
-    if !client_slack || !server_slack {
+    if !server_slack {
         return Test::NotSeen;
     }
-    match refusing(case).or_else(|| delaying(case)) {
-        Some(seen) => Test::Seen(with_steps(seen)),
-        None => Test::NotSeen,
-    }
+    // A generator at its limit limits how many are refused, and not how many are not.
+    let delaying = || held(case, &Waiting::of(case).ok()?).map(with_steps);
+    let seen = refusing(case).map(with_steps).or_else(|| delaying().filter(|_| client_slack));
+    seen.map_or(Test::NotSeen, Test::Seen)
 }
 
 fn with_steps(seen: Seen) -> Seen {
@@ -158,7 +158,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
         ("engine", ["status"]),
         "responses with status 4xx or 5xx",
         format!("{}, {}", refused.saturating_sub(case.point.called_good()), percent(share)),
-        "over 5 %, while neither side is busy",
+        "over 5 %, while the server is not busy",
     );
     Some(with_evenness(case, seen, uneven))
 }
@@ -169,8 +169,8 @@ fn refusals(status: &BTreeMap<String, u64>) -> (u64, u64) {
     (class("4xx") + class("5xx"), status.values().sum())
 }
 
-fn delaying(case: &Case<'_>) -> Option<Seen> {
-    let waiting = Waiting::of(case).ok()?;
+/// The requests that a limiter makes sleep, whatever is busy.
+pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let asleep = waiting.threads(Doing::Timer);
     let held = asleep / (waiting.in_flight - waiting.unread).max(0.5);
     let explained = asleep_at_light_load(case, asleep)?;

@@ -2,8 +2,9 @@
 //!
 //! Signals: time each thread ran and waited for a CPU, busy share of the CPUs it may use, requests
 //! that wait unread.
-//! Rule: a thread ran or waited for more than 95 % of the window, while the server leaves part of the
-//! CPUs it may use; and requests wait unread in its sockets (or, over a ramp, throughput stays flat).
+//! Rule: a thread ran or waited for more than 95 % of the window, while the server leaves part of
+//! the CPUs it may use; and requests wait unread in its sockets (or, over a ramp, throughput stays
+//! flat).
 //! Mimics: K4 (receive work charged to the thread), K14 (one of several workers), K3, a collector
 //! thread off the request path. Threads of a process that take turns (together they run for 93 to
 //! 107 % of one CPU, none of them for 95 %) belong to a runtime with one scheduler, or to a lock

@@ -4,7 +4,7 @@
 //! how often each had work, requests that wait unread, connections and workers.
 //! Rule: of at least two similar workers (named alike; of a process its busiest thread) one ran,
 //! waited for a CPU or was found at work for more than 95 % of the time, while the median of the
-//! others is under 70 %, and CPUs it may use are idle. Or there are fewer connections than workers,
+//! others is under 70 %, and the server leaves part of the CPUs it may use. Or there are fewer connections than workers,
 //! at least two, and as many workers are full as there are connections, while the others are under
 //! 70 %. A thread that was at work without a CPU, asleep in a call, is full only where requests are
 //! known to wait: in a server that is asked for little it holds what nobody waits for. Chance alone
@@ -16,7 +16,7 @@
 //! Source: Linux net/core/sock_reuseport.c; Raab and Steger, Balls into Bins (1998).
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, HOT, Whose, percent};
+use crate::case::{Case, HOT, percent};
 use crate::waits::{self, Waits};
 use observe::ThreadShare;
 use std::collections::BTreeMap;
@@ -25,20 +25,18 @@ use std::collections::BTreeMap;
 const OTHERS_MAX: f64 = 0.70;
 /// A process that wants less does not serve: it may be the parent of those that do.
 const SERVES: f64 = 0.02;
-/// Busy share of the server's CPUs above which there is no room for other workers.
-const FULL: f64 = 0.97;
+/// Share of its CPUs from which the server uses all of them.
+const ALL: f64 = 0.90;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let (Some(server), Some(cpus), Some(threads)) =
-        (case.server, case.server_cpus(), &case.far().server_threads)
-    else {
+    let (Some(server), Some(threads)) = (case.server, &case.far().server_threads) else {
         return Test::Untested;
     };
-    let Some(busy) = case.busy(Whose::Server, &cpus) else { return Test::Untested };
+    let Some(used) = case.server_utilisation() else { return Test::Untested };
     let mut loads = processes(threads);
     if loads.len() < 2 {
         loads = threads_alike(case, threads);
-        if is_too_few_connections(case, &loads) && busy <= FULL {
+        if is_too_few_connections(case, &loads) && used <= ALL {
             return Test::Seen(too_few_connections(case, &loads));
         }
         loads.truncate(server.listeners as usize);
@@ -49,7 +47,7 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     };
     let median = others[others.len() / 2];
-    if *busiest < HOT || median > OTHERS_MAX || busy > FULL {
+    if *busiest < HOT || median > OTHERS_MAX || used > ALL {
         return Test::NotSeen;
     }
     let (workers, connections) = (loads.len() as f64, case.point.connections.opened.max(1) as f64);
@@ -204,6 +202,8 @@ mod tests {
         let busy = |tid, run| (tid, run, Doing::Events, None);
         fixture.doing(&[busy(1, 0.99), busy(2, 0.98), busy(3, 0.01)]);
         fixture.point.connections.opened = 2;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S1: they use both CPUs");
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1, 2, 3];
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.point.connections.opened = 3;
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each could have one");

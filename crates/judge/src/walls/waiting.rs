@@ -4,10 +4,11 @@
 //! the way. A wall of the application is named only when its share of them adds up: idle threads of
 //! a pool sleep in the same calls as those that hold up the load.
 
-use super::{Family, Origin, Seen, Test};
+use super::{Family, Origin, Seen, Test, application_lock, downstream, limiter};
 use crate::case::{Case, percent};
 use crate::waits::{self, Waits};
 use model::reading::Doing;
+use model::wall::WallId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of requests in flight that must wait unread to be called a queue.
@@ -35,6 +36,43 @@ pub(super) struct Waiting {
     pub on_one_futex: f64,
     /// Connections of the server that wait for other services; absent when they were not read.
     pub downstream: Option<f64>,
+}
+
+/// A wall that holds requests: which, how many of them, and what is seen of it.
+struct Holder {
+    wall: WallId,
+    count: fn(&Waiting) -> f64,
+    held: fn(&Case<'_>, &Waiting) -> Option<Seen>,
+}
+
+/// In the order in which one is named before another.
+const HOLDERS: [Holder; 3] = [
+    Holder {
+        wall: WallId::A4,
+        count: |waiting| waiting.threads(Doing::Timer),
+        held: limiter::held,
+    },
+    Holder {
+        wall: WallId::A3,
+        count: |waiting| waiting.downstream.unwrap_or(0.0),
+        held: downstream::held,
+    },
+    Holder {
+        wall: WallId::A1,
+        count: |waiting| waiting.on_one_futex,
+        held: application_lock::held,
+    },
+];
+
+/// Share of all requests in flight from which a place holds most of them.
+const MOST: f64 = 0.5;
+
+/// The wall at which most requests wait, whatever is busy besides: the queue is where the wall is.
+pub(crate) fn at_most_requests(case: &Case<'_>) -> Option<(WallId, Seen)> {
+    let waiting = Waiting::count(case).filter(|_| waits::of(case) != Waits::No)?;
+    let holds = |one: &&Holder| (one.count)(&waiting) >= MOST * waiting.in_flight;
+    let seen = |one: &Holder| Some((one.wall, (one.held)(case, &waiting)?));
+    HOLDERS.iter().filter(holds).find_map(seen)
 }
 
 impl Waiting {
