@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::decide::decide;
 use crate::fixture::Fixture;
 use model::run::Point;
-use model::verdict::{Named, Verdict};
+use model::verdict::{Evidence, Named, Verdict};
 use model::wall::WallId;
 
 /// A measurement, and the lighter levels of the ramp it is of.
@@ -101,4 +101,23 @@ fn without_any_piece_of_its_evidence_a_wall_is_not_named() {
         }
     }
     assert_eq!(still, [""; 0]);
+}
+
+/// The page links such evidence to the chart that it is from.
+#[test]
+fn evidence_of_a_host_names_what_it_was_made_of() {
+    let is_drawn = |one: &Evidence| {
+        let of_generator = ["engine", "connect()", "socket()", "net.ipv4.ip_local_port_range"];
+        let has_no_chart = one.source.starts_with("gate") || one.field.contains("DelayedACKs");
+        !has_no_chart && !of_generator.contains(&one.source.as_str())
+    };
+    let mut nameless = Vec::new();
+    for row in rows() {
+        let mut scene = Scene::good();
+        (row.shown)(&mut scene);
+        let evidence = scene.verdict().evidence;
+        let without = evidence.into_iter().filter(|one| is_drawn(one) && one.read.is_empty());
+        nameless.extend(without.map(|one| format!("{}: {} {}", row.wall, one.source, one.field)));
+    }
+    assert_eq!(nameless, [""; 0]);
 }

@@ -242,9 +242,10 @@ fn values(grid: &Grid) -> String {
     };
     let rows: String = grid.rows.iter().map(row).collect();
     format!(
-        "<details class=\"values\"><summary>Values</summary>\n<div class=\"scroll\" \
-         role=\"region\" tabindex=\"0\" aria-label=\"{}, values\"><table><thead><tr><th scope=\"col\">{}</th>\
-         {heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div></details>\n",
+        "<details class=\"values\"><summary>Values</summary>\n\
+         <div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}, values\">\n\
+         <table><thead><tr><th scope=\"col\">{}</th>{heads}</tr></thead>\n\
+         <tbody>\n{rows}</tbody></table></div></details>\n",
         escape(&grid.title),
         escape(&grid.rows_are)
     )

@@ -97,7 +97,7 @@ fn widest(column: &[String]) -> usize {
 
 /// Of neighbours that share a bar the greatest.
 fn bars(grid: &Grid, row: &GridRow, room: usize) -> String {
-    let room = room.min(BARS_MAX).max(1);
+    let room = room.clamp(1, BARS_MAX);
     let each = row.cells.len().div_ceil(room).max(1);
     let most = |cells: &[Option<f64>]| cells.iter().flatten().copied().max_by(f64::total_cmp);
     let bar =

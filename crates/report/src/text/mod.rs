@@ -341,11 +341,14 @@ mod tests {
 
     #[test]
     fn hosts_read_well() {
+        let mut without = fixtures::ramp_quota();
+        without.readings.clear();
         let runs = [
             ("one", fixtures::ramp_quota()),
             ("two", fixtures::ramp_two_hosts()),
             ("large", fixtures::large_hosts()),
-            ("without_readings", fixtures::target_lost()),
+            ("without_server", fixtures::load_unwatched()),
+            ("without_readings", without),
         ];
         for (name, run) in runs {
             let said = text_hosts(&run, Style::Plain);

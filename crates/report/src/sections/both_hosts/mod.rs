@@ -30,7 +30,9 @@ mod tcp;
 mod threads;
 mod throttling;
 
+use super::network::link_phrase;
 use crate::page::{Block, Fact, List, ListKind};
+use crate::wording::best_point;
 use model::facts::HostFacts;
 use model::run::Run;
 use model::units::show_ns;
@@ -194,7 +196,7 @@ fn column(side: &Side<'_>, charts: &[HostChart], drawn: &mut [Option<Drawn>]) ->
 /// Which hosts there are.
 fn heads(run: &Run, sides: &[Side<'_>]) -> Vec<Fact> {
     let mut heads: Vec<Fact> =
-        sides.iter().map(|side| Fact::new(side.name(), host(side.facts))).collect();
+        sides.iter().map(|side| Fact::new(side.name(), described(run, side))).collect();
     let target = &run.record.target;
     if target.probe.is_none() && target.server.is_none() {
         heads.push(Fact::new(
@@ -211,9 +213,21 @@ fn heads(run: &Run, sides: &[Side<'_>]) -> Vec<Fact> {
             show_ns(clock.error_ns as f64)
         )
     });
+    let links = best_point(run).and_then(|(_, point)| link_phrase(run, point));
+    heads.extend(links.map(|links| Fact::new("Links", links)));
     let end_s = sides.first().map_or(0.0, Side::end_s);
     heads.push(Fact::new("Time axis", format!("0 to {end_s:.0} s of the run{clock}")));
     heads
+}
+
+fn described(run: &Run, side: &Side<'_>) -> String {
+    let Some(network) = side.network() else { return host(side.facts) };
+    let server = run.record.target.probe.as_ref().and_then(|probe| probe.server.as_ref());
+    let server = server.or(run.record.target.server.as_ref());
+    let container = server.and_then(|server| server.container.as_ref());
+    let of = container.map_or(String::new(), |one| format!(" of container {}", one.label()));
+    let at = network.addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    format!("{}{of}, {}", network.namespace, if at.is_empty() { "no address" } else { &at })
 }
 
 fn host(facts: &HostFacts) -> String {
@@ -244,14 +258,14 @@ fn remarks(side: &Side<'_>, drawn: &[Option<Drawn>]) -> Vec<String> {
     let absent = list(|drawn| matches!(drawn, Drawn::Absent), without);
     let mut items = Vec::new();
     if !zero.is_empty() {
-        items.push(format!("Zero all the time on {}: {zero}.", side.whose));
+        items.push(format!("Of {}, zero all the time: {zero}.", side.whose));
     }
     if !absent.is_empty() {
-        items.push(format!("Not read on {}: {absent}.", side.whose));
+        items.push(format!("Of {}, not read: {absent}.", side.whose));
     }
     let failed = side.failures();
     for (source, why) in failed.iter().take(FAILURES_MAX) {
-        items.push(format!("Failed on {}: {source}: {why}.", side.whose));
+        items.push(format!("Of {}, failed: {source}: {why}.", side.whose));
     }
     if failed.len() > FAILURES_MAX {
         items.push(format!("{} more failed there.", failed.len() - FAILURES_MAX));
@@ -355,7 +369,9 @@ mod tests {
         assert!(!anchors.contains("cpus-inside"), "CPUs are of the host");
         let rows = page.blocks.iter().filter(|block| matches!(block, Block::Columns(_)));
         assert_eq!(rows.count(), 3, "interfaces, packets and TCP");
-        let absent = remarks(&page).iter().find(|one| one.starts_with("Not read on the server's"));
+        let absent = remarks(&page)
+            .iter()
+            .find(|one| one.starts_with("Of the server's") && one.contains("not read"));
         assert!(absent.unwrap().contains("Accept queues"), "{absent:?}");
         let evidence = Evidence {
             host: "server".to_string(),
@@ -379,9 +395,11 @@ mod tests {
         run.server_readings[0].data = Data::Unreadable(why);
         let page = page(&run);
         let told = |what: &str| remarks(&page).iter().any(|one| one.contains(what));
-        assert!(told("Zero all the time on the client's host: Pressure (PSI)"), "{page:?}");
-        assert!(told("Failed on the server's host: /proc/x: denied."));
-        let absent = remarks(&page).iter().find(|one| one.starts_with("Not read on the server's"));
+        assert!(told("Of the client's host, zero all the time: Pressure (PSI)"), "{page:?}");
+        assert!(told("Of the server's host, failed: /proc/x: denied."));
+        let absent = remarks(&page)
+            .iter()
+            .find(|one| one.starts_with("Of the server's") && one.contains("not read"));
         assert!(absent.unwrap().contains("Pressure (PSI)"), "{absent:?}");
         assert!(!titles(&page).iter().any(|title| title.starts_with("Pressure")));
     }

@@ -5,7 +5,7 @@ use super::{HostChart, Of};
 use crate::hosts::{FAR, near, origin_ns, since_origin_s};
 use crate::page::{Across, Axis, Block, Chart, ChartShape, Grid, Limit, Series, Unit, View};
 use crate::wording::{best_point, plural, point_phrase};
-use model::facts::HostFacts;
+use model::facts::{HostFacts, ServerNetwork};
 use model::link::LinkLimits;
 use model::reading::Data;
 use model::run::Run;
@@ -47,8 +47,8 @@ pub(super) struct Side<'a> {
     pub(super) clocked: Clocked<'a>,
     pub(super) time: Timeline,
     id: &'static str,
-    /// Whether sockets of the server are in a network namespace of their own.
-    is_apart: bool,
+    /// The server's own network namespace, when it has one.
+    apart: Option<&'a ServerNetwork>,
     sources: BTreeSet<&'a str>,
     /// What was observed at the best point, and what that is.
     window: Option<(Observed, String)>,
@@ -74,7 +74,7 @@ pub(super) fn sides<'a>(run: &'a Run) -> Vec<Side<'a>> {
         clocked,
         time: time_of(run),
         id,
-        is_apart: network.is_some(),
+        apart: network,
         sources: clocked.data().map(|(_, data)| data.source()).collect(),
         window: seen.zip(best.map(|(_, point)| format!("with {}", point_phrase(point)))),
         whole: OnceCell::new(),
@@ -121,6 +121,11 @@ impl Side<'_> {
         since_origin_s(self.run, self.time.end_ns())
     }
 
+    /// The network namespace that this is, when it is no host.
+    pub(super) fn network(&self) -> Option<&ServerNetwork> {
+        self.apart.filter(|_| self.id == INSIDE)
+    }
+
     /// What it is called in a list of hosts.
     pub(super) fn name(&self) -> &'static str {
         match self.id {
@@ -138,7 +143,7 @@ impl Side<'_> {
             Of::Host => self.id != INSIDE,
             Of::Client => matches!(self.id, CLIENT | SHARED),
             Of::Server => matches!(self.id, SERVER | SHARED),
-            Of::ServerNetwork if self.is_apart => self.id == INSIDE,
+            Of::ServerNetwork if self.apart.is_some() => self.id == INSIDE,
             Of::ServerNetwork => matches!(self.id, SERVER | SHARED),
         }
     }
