@@ -59,12 +59,7 @@ pub fn perform(
     });
     let place = if options.watch == Watch::Probe { Place::Host } else { Place::Container };
     let (server, port) = start(&stage, &setup.server, (Host::Server, place), &bin, more)?;
-    let server_pid = match place {
-        Place::Host => server.0.id(),
-        Place::Container => {
-            stage::contained(server.0.id()).context("no server in its container")?
-        }
-    };
+    let server_pid = pid_of(&server, place)?;
     if let Some(share) = setup.skew {
         ports::skew(&stage, port, share)?;
     }
@@ -219,6 +214,14 @@ fn start(
     let port =
         listening["addr"].as_str().and_then(|address| address.rsplit(':').next()?.parse().ok());
     Ok((server, port.with_context(|| format!("no address in {line}"))?))
+}
+
+/// The process of a server itself.
+fn pid_of(server: &Running, place: Place) -> Result<u32> {
+    match place {
+        Place::Host => Ok(server.0.id()),
+        Place::Container => stage::contained(server.0.id()).context("no server in its container"),
+    }
 }
 
 /// Starts the probe in the server's namespace; gives the flags that reach it.

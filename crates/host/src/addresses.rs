@@ -47,14 +47,26 @@ pub fn parse_v6(bytes: &[u8]) -> BTreeSet<Ipv6Addr> {
 mod tests {
     use super::*;
 
-    const TRIE: &[u8] = b"Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 0.0.0.0\n        /0 universe UNICAST\n     \
-        +-- 172.17.0.0/16 2 0 2\n        |-- 172.17.0.0\n           /16 link UNICAST\nLocal:\n     \
-        |-- 127.0.0.1\n        /32 host LOCAL\n        |-- 172.17.0.2\n           /32 host LOCAL\n        \
-        |-- 172.17.255.255\n           /32 link BROADCAST\n";
+    const TRIE: &str = "Main:
+  +-- 0.0.0.0/0 3 0 5
+     |-- 0.0.0.0
+        /0 universe UNICAST
+     +-- 172.17.0.0/16 2 0 2
+        |-- 172.17.0.0
+           /16 link UNICAST
+Local:
+     |-- 127.0.0.1
+        /32 host LOCAL
+        |-- 172.17.0.2
+           /32 host LOCAL
+        |-- 172.17.255.255
+           /32 link BROADCAST
+";
 
     #[test]
     fn local_addresses_are_leaves_of_their_own() {
-        let found: Vec<String> = parse_v4(TRIE).iter().map(ToString::to_string).collect();
+        let found: Vec<String> =
+            parse_v4(TRIE.as_bytes()).iter().map(ToString::to_string).collect();
         assert_eq!(found, ["127.0.0.1", "172.17.0.2"]);
         assert!(parse_v4(b"").is_empty() && parse_v4(b"/32 host LOCAL\n|-- x\n").is_empty());
     }

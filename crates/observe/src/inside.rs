@@ -47,7 +47,7 @@ impl Observed {
             server_threads: self.server_threads.clone(),
             server_quotas: self.server_quotas.clone(),
             pressure: self.pressure.clone(),
-            server_files: self.server_files.clone(),
+            server_files: self.server_files,
             softnet: self.softnet.clone(),
             interrupts: self.interrupts.clone(),
             clocks: self.clocks.clone(),

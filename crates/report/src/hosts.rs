@@ -1,5 +1,6 @@
 //! The hosts of a run, each with its name in words and what was observed there.
 
+use model::reading::{Data, Reading};
 use model::run::{Point, Run};
 use model::units::NS_PER_S;
 use observe::{Observed, Raw, STATES, Shares, mean_shares};
@@ -43,6 +44,23 @@ pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
         client.points.push((point, observed));
     }
     [client, server].into_iter().filter(|host| !host.points.is_empty()).collect()
+}
+
+/// What was read in the server's own network namespace, with what its sources declare; nothing
+/// where it has none.
+pub(crate) fn inner(readings: &[Reading]) -> Vec<Reading> {
+    let opened = |reading: &Reading| match &reading.data {
+        Data::Inside(data) => Some(Reading {
+            begin_ns: reading.begin_ns,
+            end_ns: reading.end_ns,
+            data: (**data).clone(),
+        }),
+        Data::Declared(_) => Some(reading.clone()),
+        _ => None,
+    };
+    let kept: Vec<Reading> = readings.iter().filter_map(opened).collect();
+    let has_any = readings.iter().any(|reading| matches!(reading.data, Data::Inside(_)));
+    if has_any { kept } else { Vec::new() }
 }
 
 /// The instant that charts over the whole run call zero.
@@ -132,7 +150,7 @@ impl Waits {
 mod tests {
     use super::*;
     use crate::fixtures;
-    use model::reading::{CpuTimes, Data, Disk, Reading};
+    use model::reading::{CpuTimes, Disk};
 
     const SHARES: Shares = [10.0, 7.0, 0.0, 0.0, 0.0, 43.0, 40.0];
 

@@ -19,6 +19,7 @@
 //! taken to be somaxconn, and of connections only the two queues are told.
 
 use super::{Ends, Round, Scope, Source};
+use crate::clock;
 use crate::net_tcp::{self, Then};
 use crate::netlink::{
     self, ATTRIBUTE_HEADER_BYTES, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More,
@@ -34,6 +35,7 @@ use model::units::{NS_PER_MS, NS_PER_S};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One socket as the kernel describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -396,13 +398,14 @@ fn read_responses(
     count_max: usize,
     chunk: &mut [u8],
 ) -> Result<Vec<Socket>, Unreadable> {
-    if !network.is_ours() {
+    if !network.is_ours() || is_missing() {
         return read_file(network, question, count_max);
     }
     match ask(question, count_max, chunk) {
         Ok(sockets) => Ok(sockets),
         Err(why) if is_absent_family(question.family, &why) && try_once().is_ok() => Ok(Vec::new()),
         Err(why) => {
+            remember_missing(&why);
             let missing = Unreadable { source: "sock_diag".into(), why: reason(&why) };
             read_file(network, question, count_max).map_err(|_| missing)
         }
@@ -431,8 +434,27 @@ fn read_file(
     Ok(sockets)
 }
 
+/// When a kernel without sock_diag is asked again, monotonic nanoseconds. Each question makes such
+/// a kernel start a program that looks for a module.
+static MISSING_UNTIL_NS: AtomicU64 = AtomicU64::new(0);
+/// How long it is not asked.
+const MISSING_NS: u64 = 60 * NS_PER_S;
+
+fn is_missing() -> bool {
+    clock::monotonic_ns() < MISSING_UNTIL_NS.load(Ordering::Relaxed)
+}
+
+fn remember_missing(why: &io::Error) {
+    if why.raw_os_error() == Some(libc::ENOENT) {
+        MISSING_UNTIL_NS.store(clock::monotonic_ns() + MISSING_NS, Ordering::Relaxed);
+    }
+}
+
 /// Asks what every kernel with sock_diag responds to.
 fn try_once() -> io::Result<()> {
+    if is_missing() {
+        return Err(io::Error::from_raw_os_error(libc::ENOENT));
+    }
     let (states, end) = (1 << TCP_LISTEN, LocalEnd::Local);
     let question = Question { family: libc::AF_INET, states, end, port: 0, except: None };
     ask(question, 1, &mut vec![0; CHUNK_BYTES]).map(|_| ())
@@ -440,7 +462,7 @@ fn try_once() -> io::Result<()> {
 
 /// Why sockets are read from files, and what is lost by that; nothing where sock_diag responds.
 pub(crate) fn lost() -> Option<Unreadable> {
-    let why = try_once().err()?;
+    let why = try_once().inspect_err(remember_missing).err()?;
     let why = format!(
         "{}; sockets are those of /proc/net/tcp and tcp6, without lengths of accept queues \
          (somaxconn is taken), times, windows and limits of connections, and without calls of the \
@@ -499,13 +521,18 @@ pub(super) fn connections_except(
 ) -> Result<Vec<Socket>, Unreadable> {
     let states = 1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT;
     let mut sockets = Vec::new();
+    let refused = |why: &io::Error| Unreadable { source: "sock_diag".into(), why: reason(why) };
+    if is_missing() {
+        return Err(refused(&io::Error::from_raw_os_error(libc::ENOENT)));
+    }
     for family in [libc::AF_INET, libc::AF_INET6] {
         let question = Question { family, states, end: LocalEnd::Local, port: 0, except };
         match ask(question, count_max - sockets.len(), chunk) {
             Ok(found) => sockets.extend(found),
             Err(why) if is_absent_family(family, &why) => {}
             Err(why) => {
-                return Err(Unreadable { source: "sock_diag".into(), why: reason(&why) });
+                remember_missing(&why);
+                return Err(refused(&why));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Every figure that the probes read, host by host, as its source declares it: for reference.
 
-use crate::hosts::{FAR, INSIDE, near};
+use crate::hosts::{FAR, INSIDE, inner, near};
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{best_point, or_dash, point_heading, point_mark};
 use model::metric::{Declaration, Metric};
@@ -38,23 +38,6 @@ pub fn tables(run: &Run) -> Vec<Block> {
     let far_in: Vec<Vec<&Reading>> = points.iter().map(inside).collect();
     tables.push(table(run, INSIDE, (inner.far, &far_in), &points, tick_ns));
     tables.into_iter().flatten().map(Block::Table).collect()
-}
-
-/// What was read in the server's own network namespace, with what its sources declare; nothing
-/// where it has none.
-fn inner(readings: &[Reading]) -> Vec<Reading> {
-    let opened = |reading: &Reading| match &reading.data {
-        Data::Inside(data) => Some(Reading {
-            begin_ns: reading.begin_ns,
-            end_ns: reading.end_ns,
-            data: (**data).clone(),
-        }),
-        Data::Declared(_) => Some(reading.clone()),
-        _ => None,
-    };
-    let kept: Vec<Reading> = readings.iter().filter_map(opened).collect();
-    let has_any = readings.iter().any(|reading| matches!(reading.data, Data::Inside(_)));
-    if has_any { kept } else { Vec::new() }
 }
 
 /// All points when they are few; else the best, and others evenly spaced.

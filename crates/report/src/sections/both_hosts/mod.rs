@@ -40,12 +40,16 @@ use side::{Drawn, Side, sides};
 /// On which hosts there is something to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
-    /// On any.
+    /// On any host.
     Host,
+    /// In any network namespace.
+    Network,
     /// Where the generator is.
     Client,
     /// Where the server is.
     Server,
+    /// In the network namespace of the server.
+    ServerNetwork,
 }
 
 /// A chart in the registry.
@@ -60,6 +64,8 @@ struct HostChart {
     reads: &'static [&'static str],
     /// On which hosts.
     of: Of,
+    /// Why a host may have none of it; empty where every host has it.
+    why: &'static str,
     /// Draws it for one host.
     draw: fn(&Side<'_>, &HostChart) -> Drawn,
 }
@@ -103,11 +109,13 @@ const OF_POINTS: &[(&str, &[&str])] = &[
 
 /// Anchors of the charts that a piece of evidence is from, best first.
 pub(super) fn anchors(run: &Run, evidence: &Evidence) -> Vec<String> {
-    let ids: &[&str] = match (&run.record.target.probe, evidence.host.as_str()) {
-        (None, _) => &[side::SHARED, side::CLIENT],
-        (Some(_), "client") => &[side::CLIENT],
-        (Some(_), "server") => &[side::SERVER],
-        (Some(_), _) => &[side::SERVER, side::CLIENT],
+    use side::{CLIENT, INSIDE, SERVER, SHARED};
+    let has_probe = run.record.target.probe.is_some();
+    let ids: &[&str] = match evidence.host.as_str() {
+        "client" => &[CLIENT, SHARED],
+        "server" if has_probe => &[INSIDE, SERVER],
+        "server" => &[INSIDE, SHARED, CLIENT],
+        _ => &[SHARED, INSIDE, SERVER, CLIENT],
     };
     let mut anchors = Vec::new();
     for name in &evidence.read {
@@ -131,6 +139,8 @@ pub fn section(run: &Run) -> Vec<Block> {
     let items: Vec<String> =
         sides.iter().zip(&drawn).flat_map(|(side, drawn)| remarks(side, drawn)).collect();
     let mut blocks = vec![Block::Facts(heads(run, &sides))];
+    let hosts = sides.iter().filter(|side| side.has(Of::Host)).count();
+    // Of one of two hosts: they would leave half of a row empty.
     let mut alone = Vec::new();
     let mut begin = 0;
     for charts in REGISTRY.chunk_by(|left, right| left.row == right.row) {
@@ -146,7 +156,7 @@ pub fn section(run: &Run) -> Vec<Block> {
         }
         columns.retain(|blocks| !blocks.is_empty());
         match columns.len() {
-            1 if sides.len() == 1 => blocks.append(&mut columns[0]),
+            1 if hosts == 1 => blocks.append(&mut columns[0]),
             1 => alone.append(&mut columns[0]),
             _ => blocks.push(Block::Columns(columns)),
         }
@@ -184,34 +194,26 @@ fn column(side: &Side<'_>, charts: &[HostChart], drawn: &mut [Option<Drawn>]) ->
 /// Which hosts there are.
 fn heads(run: &Run, sides: &[Side<'_>]) -> Vec<Fact> {
     let mut heads: Vec<Fact> =
-        sides.iter().map(|side| Fact::new(&capital(side.whose), host(side.facts))).collect();
+        sides.iter().map(|side| Fact::new(side.name(), host(side.facts))).collect();
     let target = &run.record.target;
-    match &target.probe {
-        Some(probe) => {
-            let clock = &probe.clock;
-            let ahead = if clock.offset_ns < 0 { "behind" } else { "ahead of" };
-            heads.push(Fact::new(
-                "Time",
-                format!(
-                    "that of the client's host; the clock of the server's is {} {ahead} it, within \
-                     {}",
-                    show_ns(clock.offset_ns.unsigned_abs() as f64),
-                    show_ns(clock.error_ns as f64)
-                ),
-            ));
-        }
-        None if target.server.is_none() => heads.push(Fact::new(
-            "The server's host",
-            "not read: the server was not found on this host, and no probe ran on its own (--probe)",
-        )),
-        None => {}
+    if target.probe.is_none() && target.server.is_none() {
+        heads.push(Fact::new(
+            "Server's host",
+            "not read: the server was not found here, and no probe ran on its host (--probe)",
+        ));
     }
+    let clock = target.probe.as_ref().map(|probe| &probe.clock);
+    let clock = clock.map_or(String::new(), |clock| {
+        let ahead = if clock.offset_ns < 0 { "behind" } else { "ahead" };
+        format!(
+            " by the clock of the client's host; that of the server's is {} {ahead}, within {}",
+            show_ns(clock.offset_ns.unsigned_abs() as f64),
+            show_ns(clock.error_ns as f64)
+        )
+    });
+    let end_s = sides.first().map_or(0.0, Side::end_s);
+    heads.push(Fact::new("Time axis", format!("0 to {end_s:.0} s of the run{clock}")));
     heads
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn host(facts: &HostFacts) -> String {
@@ -220,18 +222,26 @@ fn host(facts: &HostFacts) -> String {
     format!("{}, {cpus} CPUs{model}, Linux {}", facts.hostname, facts.kernel)
 }
 
+/// A chart that is absent, with the reason there may be.
+fn without(chart: &HostChart) -> String {
+    match chart.why {
+        "" => chart.title.to_string(),
+        why => format!("{} ({why})", chart.title),
+    }
+}
+
 /// Failures that are listed for each host.
 const FAILURES_MAX: usize = 6;
 
 /// What was zero, what was not read, and what failed, on one host.
 fn remarks(side: &Side<'_>, drawn: &[Option<Drawn>]) -> Vec<String> {
-    let titles = |is_meant: fn(&Drawn) -> bool| {
+    let list = |is_meant: fn(&Drawn) -> bool, told: fn(&HostChart) -> String| {
         let all = REGISTRY.iter().zip(drawn);
         let is_meant = all.filter(|(_, drawn)| drawn.as_ref().is_some_and(is_meant));
-        is_meant.map(|(chart, _)| chart.title).collect::<Vec<_>>().join(", ")
+        is_meant.map(|(chart, _)| told(chart)).collect::<Vec<_>>().join(", ")
     };
-    let zero = titles(|drawn| matches!(drawn, Drawn::Zero));
-    let absent = titles(|drawn| matches!(drawn, Drawn::Absent));
+    let zero = list(|drawn| matches!(drawn, Drawn::Zero), |chart| chart.title.to_string());
+    let absent = list(|drawn| matches!(drawn, Drawn::Absent), without);
     let mut items = Vec::new();
     if !zero.is_empty() {
         items.push(format!("Zero all the time on {}: {zero}.", side.whose));
@@ -254,7 +264,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
     use crate::page::Page;
-    use model::facts::Unreadable;
+    use model::facts::{ServerNetwork, Unreadable};
     use model::reading::{Data, Reading};
     use std::collections::BTreeSet;
 
@@ -313,6 +323,48 @@ mod tests {
         assert!(page.anchors().contains("client-threads-host"));
     }
 
+    /// One host whose server has a network namespace of its own, with other counters in it.
+    fn contained() -> Run {
+        let mut run = fixtures::ramp_quota();
+        let host = run.record.host.clone();
+        let server = run.record.target.server.as_mut().unwrap();
+        server.network = Some(Box::new(ServerNetwork {
+            namespace: "net:[4026532281]".to_string(),
+            port: None,
+            addresses: Vec::new(),
+            host,
+        }));
+        let is_inside = |data: &Data| matches!(data.source(), "tcp" | "interfaces");
+        let inside: Vec<Reading> = run.readings.clone();
+        for mut reading in inside.into_iter().filter(|reading| is_inside(&reading.data)) {
+            reading.data = Data::Inside(Box::new(reading.data));
+            run.readings.push(reading);
+        }
+        run.readings.sort_by_key(|reading| reading.begin_ns);
+        run
+    }
+
+    #[test]
+    fn a_network_namespace_of_the_server_is_beside_its_host() {
+        let page = page(&contained());
+        let anchors = page.anchors();
+        for there in ["cpus-host", "server-threads-host", "tcp-host", "tcp-inside", "links-inside"]
+        {
+            assert!(anchors.contains(there), "{there}: {anchors:?}");
+        }
+        assert!(!anchors.contains("cpus-inside"), "CPUs are of the host");
+        let rows = page.blocks.iter().filter(|block| matches!(block, Block::Columns(_)));
+        assert_eq!(rows.count(), 3, "interfaces, packets and TCP");
+        let absent = remarks(&page).iter().find(|one| one.starts_with("Not read on the server's"));
+        assert!(absent.unwrap().contains("Accept queues"), "{absent:?}");
+        let evidence = Evidence {
+            host: "server".to_string(),
+            read: vec!["tcp".to_string()],
+            ..contained().record.verdict.evidence[0].clone()
+        };
+        assert_eq!(super::anchors(&contained(), &evidence)[0], "tcp-inside");
+    }
+
     #[test]
     fn zero_absent_and_failed_are_told_apart() {
         let mut run = fixtures::ramp_two_hosts();
@@ -347,8 +399,6 @@ mod tests {
                 let first = found.iter().find(|one| anchors.contains(one.as_str()));
                 assert!(first.is_some(), "{evidence:?}: {found:?}");
             }
-            let first = &run.record.verdict.evidence[0];
-            assert_eq!(super::anchors(&run, first)[0], anchor);
             let html = crate::html::html(&run);
             assert!(html.contains(&format!("<a href=\"#{anchor}\">")), "{anchor}");
         }

@@ -11,6 +11,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "cpu-processes",
     reads: &["client_threads", "server_threads"],
     of: Of::Host,
+    why: "",
     draw,
 };
 
