@@ -37,9 +37,20 @@ impl Remaining {
     }
 }
 
-/// "a lock in the application (A1)" for each, with commas and "or".
+/// A wall in few words, because it is one of several.
+fn short(wall: WallId) -> &'static str {
+    match wall {
+        WallId::A1 => "a lock",
+        WallId::A2 => "a pool",
+        WallId::A3 => "another service",
+        WallId::A4 => "a limiter",
+        _ => wall.name(),
+    }
+}
+
+/// "a lock (A1)" for each, with commas and "or".
 fn list(walls: &[WallId]) -> String {
-    let all: Vec<String> = walls.iter().map(|wall| format!("{} ({wall})", wall.name())).collect();
+    let all: Vec<String> = walls.iter().map(|wall| format!("{} ({wall})", short(*wall))).collect();
     match all.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => all.concat(),
@@ -64,7 +75,7 @@ pub(crate) fn inside(case: &Case<'_>, seen: Seen) -> Remaining {
         let what = "against A3: the server has no connection to another service over TCP";
         seen.against.push(what.to_string());
     }
-    let name = format!("requests wait in a server that is not busy: {}", list(&walls));
+    let name = format!("requests wait at a server with slack: {}", list(&walls));
     Remaining { name, walls, seen }
 }
 
@@ -162,7 +173,7 @@ mod tests {
         assert_eq!(pool.walls, [WallId::A2, WallId::A1, WallId::A4, WallId::A3]);
         assert_eq!((pool.side(), pool.alternatives()[3].share), (Side::Server, 0.25));
         assert_eq!(pool.seen.findings[0].evidence.value, "4.0", "1000/s of 4 ms each");
-        assert!(pool.name.ends_with("a downstream service (A3)"), "{}", pool.name);
+        assert!(pool.name.ends_with("another service (A3)"), "{}", pool.name);
         fixture.observed.downstreams = Some(Vec::new());
         assert!(said(&fixture).seen.against[0].contains("A3"));
         let to = "10.0.0.9:5432".to_string();

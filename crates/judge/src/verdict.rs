@@ -519,7 +519,7 @@ mod tests {
         let left: Vec<Named> = verdict.alternatives.iter().map(|one| one.wall).collect();
         let walls = [WallId::A2, WallId::A1, WallId::A4, WallId::A3];
         assert_eq!(left, walls.map(Named::Wall), "no wall is not possible");
-        assert!(verdict.name.contains("a pool of workers that wait (A2)"), "{}", verdict.name);
+        assert!(verdict.name.contains("a pool (A2)"), "{}", verdict.name);
         assert!(verdict.next.iter().any(|next| next.contains("--profile auto")), "{verdict:?}");
         let ceiling = verdict.ceiling.unwrap();
         assert_eq!((ceiling.kind, ceiling.knee_in_flight), (CeilingKind::Ceiling, Some(4)));

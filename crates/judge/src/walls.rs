@@ -53,17 +53,18 @@ mod wrong_responses;
 #[cfg(test)]
 mod evidence_tests;
 mod loss;
+mod predicts;
+mod shaping;
+mod waiting;
+mod windows;
+
+pub(crate) use accept_queue::overflow;
 pub(crate) use limiter::{refused_beside, says_so};
 pub(crate) use loss::resent;
-mod predicts;
-pub(crate) use accept_queue::overflow;
 pub(crate) use predicts::{CLIENT_CAN, LOAD, LOAD_LIMITS, Predicts, SERVER_CPU, SOMETHING_WAITS};
 pub(crate) use server_cpu::with_unread;
 pub(crate) use server_thread::takes_turns;
-mod shaping;
-mod waiting;
 pub(crate) use waiting::at_most_requests;
-mod windows;
 
 use crate::case::{Case, WARM, percent};
 use model::perturbation::Resource;

@@ -10,9 +10,9 @@
 //! has CPU to spare too, the rate no longer follows the load, threads that sleep for a time hold at
 //! least 70 % of the requests the server has read, at light load requests take less than half of
 //! that, and no limit of the host is seen.
-//! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep alike at any load), S1 and S2
-//! (a full server that sheds load refuses too: with another status both remain), S3 and K8 (limits
-//! of the host), C3 (the rate follows the load).
+//! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep alike at any load), S1 and
+//! S2 (a full server that sheds load refuses too: with another status both remain), S3 and K8
+//! (limits of the host), C3 (the rate follows the load).
 //! Confirm: neither body size, CPUs nor connections move the rate of good responses, but another
 //! key (address, header, account) does.
 //! Source: RFC 6585 section 4 (429), RFC 9110 section 15.6.4 (503); Turner, New directions in

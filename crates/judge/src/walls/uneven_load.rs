@@ -4,12 +4,12 @@
 //! how often each had work, requests that wait unread, connections and workers.
 //! Rule: of at least two similar workers (named alike; of a process its busiest thread) one ran,
 //! waited for a CPU or was found at work for more than 95 % of the time, while the median of the
-//! others is under 70 %, and the server leaves part of the CPUs it may use. Or there are fewer connections than workers,
-//! at least two, and as many workers are full as there are connections, while the others are under
-//! 70 %. A thread that was at work without a CPU, asleep in a call, is full only where requests are
-//! known to wait: in a server that is asked for little it holds what nobody waits for. Chance alone
-//! makes the busiest of k workers exceed the mean by about sqrt(2 k ln k / n)
-//! with n connections: the verdict prints both.
+//! others is under 70 %, and the server leaves part of the CPUs it may use. Or there are fewer
+//! connections than workers, at least two, and as many workers are full as there are connections,
+//! while the others are under 70 %. A thread that was at work without a CPU, asleep in a call, is
+//! full only where requests are known to wait: in a server that is asked for little it holds none
+//! that another one waits for. Chance alone makes the busiest of k workers exceed the mean by about
+//! sqrt(2 k ln k / n) with n connections: the verdict prints both.
 //! Mimics: S2 (one thread by design, without similar workers), S1 and A2 (all workers are full).
 //! Confirm: other source ports (connect again) make another worker hot; more connections at the
 //! same number in flight raise the rate.
