@@ -2,7 +2,7 @@
 
 use crate::dice::Dice;
 use crate::label::Label;
-use crate::options::RunOptions;
+use crate::options::{Family, RunOptions};
 use crate::perform::perform;
 use crate::proof::Tested;
 use crate::scenario::{self, Scenario};
@@ -20,7 +20,7 @@ pub fn run_all(options: &RunOptions) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         bail!("namespaces and control groups need root; for example sudo make walls");
     }
-    let chosen = chosen(&options.only)?;
+    let chosen = chosen(&options.only, options.family)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, stop.clone())?;
@@ -44,9 +44,9 @@ pub fn run_all(options: &RunOptions) -> Result<()> {
     Ok(())
 }
 
-fn chosen(names: &[String]) -> Result<Vec<&'static Scenario>> {
+fn chosen(names: &[String], family: Family) -> Result<Vec<&'static Scenario>> {
     if names.is_empty() {
-        return Ok(scenario::ALL.to_vec());
+        return Ok(family.scenarios().to_vec());
     }
     let find = |name: &String| {
         scenario::find(name).with_context(|| format!("no scenario '{name}'; walls list has them"))
@@ -77,7 +77,7 @@ pub fn one(
     if options.confirm_every > 0 && draw.is_multiple_of(options.confirm_every) {
         words.push("--confirm".to_owned());
     }
-    let kept = perform(&setup, &words, &options.bin, &folder.join("runs"))?;
+    let kept = perform(&setup, &words, options, &folder.join("runs"))?;
     let measure = scenario.proof.measure();
     let mut label = Label {
         scenario: scenario.name.to_owned(),
@@ -129,7 +129,7 @@ fn prove(scenario: &Scenario, draw: u32, factor: f64, options: &RunOptions) -> R
     let mut dice = Dice::new(options.seed, scenario.name, draw);
     let setup = (scenario.set_up)(&mut dice, factor);
     let folder = folder(&options.keep, scenario.name, options.seed, draw).join("proof");
-    let done = perform(&setup, &setup.client.proof_words, &options.bin, &folder)?;
+    let done = perform(&setup, &setup.client.proof_words, options, &folder)?;
     fs::remove_dir_all(&folder).with_context(|| format!("cannot clear {}", folder.display()))?;
     Ok(done.record.and_then(|record| scenario.proof.measure().of(&record)))
 }

@@ -9,6 +9,7 @@
 
 mod options;
 
+mod ordinary;
 mod scenario;
 
 mod dice;
@@ -39,8 +40,8 @@ use std::time::Duration;
 
 fn main() -> ExitCode {
     let done = match Options::parse().action {
-        Action::List => {
-            scenario::print_list();
+        Action::List(options) => {
+            scenario::print_list(options.family);
             Ok(())
         }
         Action::Run(options) => draw::run_all(&options),

@@ -1,6 +1,6 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub struct Options {
 #[derive(Debug, Subcommand)]
 pub enum Action {
     /// Print the scenarios: name, accepted walls, how they are built, what misleads
-    List,
+    List(ListOptions),
     /// Run draws and keep a run and a label of each; needs root for namespaces and groups
     Run(RunOptions),
     /// Judge kept runs again and print how often the verdict is right
@@ -39,9 +39,29 @@ pub enum Action {
     Ports(PortsOptions),
 }
 
+/// Which scenarios belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Family {
+    /// A server of this project, whose wall is a flag of its command line
+    Lab,
+    /// Servers from the package registries, configured as their users do
+    Ordinary,
+}
+
+/// Which scenarios to print.
+#[derive(Debug, Args)]
+pub struct ListOptions {
+    /// Scenarios of this family
+    #[arg(long, value_enum, default_value_t = Family::Lab)]
+    pub family: Family,
+}
+
 /// Which draws, and where they are kept.
 #[derive(Debug, Args)]
 pub struct RunOptions {
+    /// Scenarios of this family
+    #[arg(long, value_enum, default_value_t = Family::Lab)]
+    pub family: Family,
     /// Only these scenarios
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
@@ -58,6 +78,9 @@ pub struct RunOptions {
     /// Directory of ceiling and the targets
     #[arg(long, value_name = "DIR", default_value = "bin")]
     pub bin: PathBuf,
+    /// Directory of what starts ordinary software
+    #[arg(long, value_name = "DIR", default_value = "walls/ordinary")]
+    pub ordinary: PathBuf,
     /// Leave out the test of the labels: untested draws count nowhere but in their own column
     #[arg(long)]
     pub no_proof: bool,

@@ -1,8 +1,10 @@
 //! One run: the stage is built, load runs, everything is taken down.
 
 use crate::actors::{self, Playing, Running};
+use crate::options::RunOptions;
+use crate::ordinary::begin;
 use crate::ports;
-use crate::setup::{Allowance, Client, Host, Program, Setup};
+use crate::setup::{Allowance, Client, Host, Origin, Program, Setup, Watched};
 use crate::stage::{self, Seat, Stage};
 use anyhow::{Context, Result, bail};
 use model::run::Record;
@@ -28,19 +30,26 @@ pub struct Performed {
 }
 
 /// Runs a command line of ceiling on a stage built for it. The run is kept below `folder`.
-pub fn perform(setup: &Setup, words: &[String], bin: &Path, folder: &Path) -> Result<Performed> {
+pub fn perform(
+    setup: &Setup,
+    words: &[String],
+    options: &RunOptions,
+    folder: &Path,
+) -> Result<Performed> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let bin = bin.canonicalize().with_context(|| format!("no directory {}", bin.display()))?;
+    let found = |path: &Path| {
+        path.canonicalize().with_context(|| format!("no directory {}", path.display()))
+    };
+    let bin = found(&options.bin)?;
     let stage = Stage::build(setup)?;
     let _neglected = actors::start_neglected(&stage, &setup.actors, &bin)?;
     let downstream = match &setup.downstream {
-        Some(program) => Some(start(&stage, program, Host::Downstream, &bin, Vec::new())?),
+        Some(program) => Some(start(&stage, program, Host::Downstream, options, None)?),
         None => None,
     };
-    let more = downstream.as_ref().map_or_else(Vec::new, |(_, port)| {
-        vec!["--downstream".to_owned(), format!("{}:{port}", stage::address(Host::Downstream))]
-    });
-    let (server, port) = start(&stage, &setup.server, Host::Server, &bin, more)?;
+    let asked =
+        downstream.as_ref().map(|(_, port)| format!("{}:{port}", stage::address(Host::Downstream)));
+    let (server, port) = start(&stage, &setup.server, Host::Server, options, asked)?;
     if let Some(share) = setup.skew {
         ports::skew(&stage, port, share)?;
     }
@@ -48,7 +57,13 @@ pub fn perform(setup: &Setup, words: &[String], bin: &Path, folder: &Path) -> Re
     for (number, actor) in setup.actors.iter().enumerate() {
         beside.extend(actors::start(&stage, actor, number, port)?);
     }
-    let (probe, watched) = start_probe(&stage, &bin, folder, server.0.id())?;
+    let (probe, watched) = match setup.watched {
+        Watched::Inside => {
+            let (probe, flags) = start_probe(&stage, &bin, folder, server.0.id())?;
+            (Some(probe), flags)
+        }
+        Watched::Outside => (None, format!("--server-pid {}", server.0.id())),
+    };
     let words = client_words(&setup.client, words, port, &watched, folder)?;
     let seat = Seat {
         host: Host::Client,
@@ -104,8 +119,8 @@ fn start(
     stage: &Stage,
     program: &Program,
     host: Host,
-    bin: &Path,
-    more: Vec<String>,
+    options: &RunOptions,
+    asked: Option<String>,
 ) -> Result<(Running, u16)> {
     let name = format!("{host:?}").to_lowercase();
     let seat = Seat {
@@ -115,9 +130,14 @@ fn start(
         allowance: program.allowance,
         files: program.files,
     };
+    if program.origin == Origin::Ordinary {
+        return begin(stage, program, seat, &options.ordinary, asked);
+    }
     let mut words = crate::setup::words("--addr 0.0.0.0 --port 0");
-    words.extend(program.words.iter().cloned().chain(more));
-    let mut command = stage.command(seat, &bin.join(program.name), &words)?;
+    let asked = asked.map(|asked| ["--downstream".to_owned(), asked]);
+    words.extend(program.words.iter().cloned().chain(asked.into_iter().flatten()));
+    let path = options.bin.canonicalize()?.join(program.name);
+    let mut command = stage.command(seat, &path, &words)?;
     let mut server = Running(command.stdout(Stdio::piped()).spawn()?);
     let mut line = String::new();
     let output = server.0.stdout.as_mut().context("the server has no output")?;

@@ -1,6 +1,8 @@
 //! The scenarios: what each is made of, what its wall is, and the one list of them.
 
 use crate::dice::Dice;
+use crate::options::Family;
+use crate::ordinary;
 use crate::proof::Proof;
 use crate::setup::Setup;
 use model::wall::WallId;
@@ -44,8 +46,8 @@ mod sleeping_server;
 mod slow_acceptor;
 mod syn_queue;
 
-/// Every scenario, in the order of the table.
-pub const ALL: &[&Scenario] = &[
+/// Every scenario of the lab, in the order of the table.
+const LAB: &[&Scenario] = &[
     &little_load::SCENARIO,
     &sleeping_server::SCENARIO,
     &round_trip::SCENARIO,
@@ -136,14 +138,29 @@ impl Truth {
     }
 }
 
-/// The scenario of a name.
-pub fn find(name: &str) -> Option<&'static Scenario> {
-    ALL.iter().copied().find(|scenario| scenario.name == name)
+impl Family {
+    /// Its scenarios, in the order of the table.
+    pub fn scenarios(self) -> &'static [&'static Scenario] {
+        match self {
+            Self::Lab => LAB,
+            Self::Ordinary => ordinary::ALL,
+        }
+    }
 }
 
-/// Prints them.
-pub fn print_list() {
-    for scenario in ALL {
+/// Every scenario, those of the lab first.
+pub fn all() -> impl Iterator<Item = &'static Scenario> {
+    LAB.iter().chain(ordinary::ALL).copied()
+}
+
+/// The scenario of a name.
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    all().find(|scenario| scenario.name == name)
+}
+
+/// Prints those of a family.
+pub fn print_list(family: Family) {
+    for scenario in family.scenarios() {
         println!("{:<22} {:<8} {}", scenario.name, scenario.truth.word(), scenario.construction);
         println!("{:31} trap: {}", "", scenario.trap);
     }

@@ -117,7 +117,7 @@ pub fn print(options: &ScoreOptions) -> Result<()> {
         bail!("no labels in {}; walls run makes them", options.runs.display());
     }
     scored.sort_by_key(|one| {
-        let place = scenario::ALL.iter().position(|known| known.name == one.scenario.name);
+        let place = scenario::all().position(|known| known.name == one.scenario.name);
         (place, one.seed, one.draw)
     });
     if options.all {

@@ -25,14 +25,36 @@ pub struct Allowance {
     pub parent_quota: Option<f64>,
     /// Weight against others that want the same CPU; the stage has a high one for all.
     pub weight: Option<u64>,
+    /// Writes per second on the disk of temporary files.
+    pub writes: Option<u32>,
+}
+
+/// Who wrote a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// This project: a program that says where it listens.
+    Own,
+    /// Others: `walls/ordinary/NAME/start` begins it, and its listener is waited for.
+    Ordinary,
+}
+
+/// How the generator learns what goes on in the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watched {
+    /// A probe runs in the namespace of the server.
+    Inside,
+    /// The generator is given the process and looks into the namespace from outside.
+    Outside,
 }
 
 /// A server of the stage.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// File name in the directory of programs.
+    /// Who wrote it.
+    pub origin: Origin,
+    /// File name in the directory of programs, or folder in `walls/ordinary`.
     pub name: &'static str,
-    /// Its command line, without address and port.
+    /// Its command line, without address and port; of ordinary software its settings, KEY=VALUE.
     pub words: Vec<String>,
     /// CPUs it may run on.
     pub cpus: &'static str,
@@ -130,7 +152,9 @@ pub enum Door {
 pub struct Setup {
     /// The server under test.
     pub server: Program,
-    /// The one it asks; the server then gets `--downstream`.
+    /// How it is watched.
+    pub watched: Watched,
+    /// The one it asks; the server then gets `--downstream`, or the setting DOWNSTREAM.
     pub downstream: Option<Program>,
     /// The generator.
     pub client: Client,
@@ -164,7 +188,19 @@ impl Program {
     /// The stage server with these flags, on CPU 0.
     pub fn stage(flags: &str) -> Self {
         let allowance = Allowance::default();
-        Self { name: "target-stage", words: words(flags), cpus: "0", allowance, files: None }
+        Self {
+            origin: Origin::Own,
+            name: "target-stage",
+            words: words(flags),
+            cpus: "0",
+            allowance,
+            files: None,
+        }
+    }
+
+    /// Ordinary software with these settings, on CPU 0.
+    pub fn ordinary(name: &'static str, settings: &str) -> Self {
+        Self { origin: Origin::Ordinary, name, ..Self::stage(settings) }
     }
 }
 
@@ -174,6 +210,7 @@ impl Setup {
     pub fn new(server: &str, client: &str) -> Self {
         Self {
             server: Program::stage(server),
+            watched: Watched::Inside,
             downstream: None,
             client: Client {
                 words: words(client),

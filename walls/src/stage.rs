@@ -6,17 +6,20 @@
 //! us: every program of the stage is in one of its groups, so that it can be found.
 
 mod delay;
+mod disk;
 mod groups;
 mod guard;
 mod network;
+mod scratch;
 
 use crate::setup::{Allowance, Host, Receive, Setup};
 use anyhow::{Context, Result, bail};
 use groups::Groups;
 use guard::BacklogGuard;
 use network::Network;
+use scratch::Scratch;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub use delay::run as carry;
@@ -31,6 +34,7 @@ pub struct Stage {
     groups: Groups,
     network: Network,
     _backlog: Option<BacklogGuard>,
+    scratch: Scratch,
 }
 
 /// Where and how a program runs.
@@ -54,13 +58,15 @@ impl Stage {
         let groups = Groups::create()?;
         let network = Network::create(setup)?;
         let backlog = setup.backlog_packets.map(BacklogGuard::set).transpose()?;
-        Ok(Self { groups, network, _backlog: backlog })
+        Ok(Self { groups, network, _backlog: backlog, scratch: Scratch::default() })
     }
 
     /// The command that runs a program on the stage. The program is the process that is started,
     /// not a child of it.
     pub fn command(&self, seat: Seat<'_>, program: &Path, words: &[String]) -> Result<Command> {
-        let group = self.groups.add(seat.name, seat.allowance)?;
+        let groups = self.groups.add(seat.name, seat.allowance)?;
+        let enter = |group: &PathBuf| format!("echo $$ > {}/cgroup.procs && ", group.display());
+        let enter: String = groups.iter().map(enter).collect();
         let namespace = self.network.namespace(seat.host);
         let cpus = seat.cpus;
         let files = match seat.files {
@@ -68,14 +74,18 @@ impl Stage {
             None => String::new(),
         };
         let script = format!(
-            "echo $$ > {}/cgroup.procs && exec ip netns exec {namespace} sh -c '{} && exec \"$@\"' \
+            "{enter}exec ip netns exec {namespace} sh -c '{} && exec \"$@\"' \
              sh taskset -c {cpus} {files}\"$@\"",
-            group.display(),
             self.groups.mount_script(),
         );
         let mut command = Command::new("sh");
         command.args(["-c", &script, "sh"]).arg(program).args(words).stdin(Stdio::null());
         Ok(command)
+    }
+
+    /// A folder for the files of a program, which goes with the stage.
+    pub fn folder(&self, name: &str) -> Result<PathBuf> {
+        self.scratch.folder(name)
     }
 
     /// Sets a kernel parameter of a host's network.
@@ -91,6 +101,7 @@ pub fn sweep() {
     guard::sweep();
     groups::sweep();
     network::sweep();
+    scratch::sweep();
 }
 
 /// The process that made the thing of this name, when it is dead.

@@ -1,6 +1,7 @@
 //! The tables: right, wrong and unknown by scenario, and which wall was taken for which.
 
 use crate::baseline::{CHECKLIST, HIGHEST};
+use crate::scenario::Scenario;
 use crate::score::{Judge, Mark, Scored, Standing};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -211,7 +212,8 @@ pub fn page(scored: &[Scored], when: &str) -> String {
         }
     }
     out.push_str("\n## The scenarios\n\n| scenario | truth | built | trap |\n|---|---|---|---|\n");
-    for one in crate::scenario::ALL {
+    let is_scored = |known: &&Scenario| scored.iter().any(|one| one.scenario.name == known.name);
+    for one in crate::scenario::all().filter(is_scored) {
         let (truth, built, trap) = (one.truth.word(), one.construction, one.trap);
         let _ = writeln!(out, "| {} | {truth} | {built} | {trap} |", one.name);
     }

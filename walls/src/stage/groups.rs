@@ -1,6 +1,6 @@
 //! Control groups: one for each program, below one of ours.
 
-use super::{PREFIX, is_stale};
+use super::{PREFIX, disk, is_stale};
 use crate::setup::Allowance;
 use anyhow::{Context, Result};
 use std::fs;
@@ -15,6 +15,9 @@ const STAGE_WEIGHT: u64 = 64 * 1024;
 const WEIGHT: u64 = 1024;
 
 const PERIOD_US: u64 = 100_000;
+
+/// Where control groups of version 1 limit disks.
+const DISK_HIERARCHY: &str = "/sys/fs/cgroup/blkio";
 
 /// How long the last process of a group may take to vanish.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
@@ -37,6 +40,8 @@ impl Groups {
         let (version, hierarchy) = hierarchy();
         if version == Version::Two {
             write(&hierarchy, "cgroup.subtree_control", "+cpu")?;
+            // Not every host has it; a program with a limit of its disk then fails to start.
+            let _ = write(&hierarchy, "cgroup.subtree_control", "+io");
         }
         let root = hierarchy.join(format!("{PREFIX}{}", std::process::id()));
         let groups = Self { version, root };
@@ -44,13 +49,27 @@ impl Groups {
         Ok(groups)
     }
 
-    /// Makes the group of a program, with its parent.
-    pub fn add(&self, name: &str, allowance: Allowance) -> Result<PathBuf> {
+    /// Makes the group of a program, with its parent; gives those that it has to enter.
+    pub fn add(&self, name: &str, allowance: Allowance) -> Result<Vec<PathBuf>> {
         let parent = self.root.join(format!("{name}-host"));
         let own = parent.join(name);
         self.make(&parent, allowance.parent_quota, allowance.weight.unwrap_or(WEIGHT))?;
         self.make(&own, allowance.quota, WEIGHT)?;
-        Ok(own)
+        let Some(writes) = allowance.writes else { return Ok(vec![own]) };
+        let device = disk::of_temporary_files()?;
+        match self.version {
+            Version::One => {
+                let slow =
+                    Path::new(DISK_HIERARCHY).join(self.root.file_name().unwrap_or_default());
+                fs::create_dir_all(&slow)?;
+                write(&slow, "blkio.throttle.write_iops_device", &format!("{device} {writes}"))?;
+                Ok(vec![own, slow])
+            }
+            Version::Two => {
+                write(&own, "io.max", &format!("{device} wiops={writes}"))?;
+                Ok(vec![own])
+            }
+        }
     }
 
     fn make(&self, path: &Path, quota: Option<f64>, weight: u64) -> Result<()> {
@@ -72,7 +91,9 @@ impl Groups {
                 }
                 // Groups with processes may not pass the controller on; the innermost need not.
                 if path.file_name() != path.parent().and_then(Path::file_name) {
-                    let _ = write(path, "cgroup.subtree_control", "+cpu");
+                    for controller in ["+cpu", "+io"] {
+                        let _ = write(path, "cgroup.subtree_control", controller);
+                    }
                 }
             }
         }
@@ -94,6 +115,7 @@ impl Groups {
 impl Drop for Groups {
     fn drop(&mut self) {
         remove(&self.root);
+        remove(&Path::new(DISK_HIERARCHY).join(self.root.file_name().unwrap_or_default()));
     }
 }
 
@@ -111,9 +133,9 @@ fn write(group: &Path, file: &str, value: &str) -> Result<()> {
 
 /// Removes groups of dead processes, and what still runs in them.
 pub fn sweep() {
-    let Ok(entries) = fs::read_dir(hierarchy().1) else { return };
-    for entry in entries.flatten() {
-        if is_stale(&entry.file_name().to_string_lossy()) {
+    for hierarchy in [hierarchy().1, DISK_HIERARCHY.into()] {
+        let entries = fs::read_dir(hierarchy).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| is_stale(&entry.file_name().to_string_lossy())) {
             remove(&entry.path());
         }
     }

@@ -1,0 +1,115 @@
+//! Servers that others wrote, from the package registries, configured as their users do.
+//!
+//! The wall of each is a limit of its configuration or of the place where it runs. What begins
+//! them is in `walls/ordinary`, a folder for each.
+
+use crate::dice::Dice;
+use crate::scenario::Scenario;
+use crate::setup::{Program, Setup, Watched};
+
+mod begin;
+
+mod apache_event;
+mod apache_prefork;
+mod caddy_upstream;
+mod fpm_children;
+mod go_mutex;
+mod go_semaphore;
+mod gunicorn_sync;
+mod haproxy_deny;
+mod haproxy_maxconn;
+mod haproxy_server_maxconn;
+mod java_heap;
+mod java_pool;
+mod nginx_files;
+mod nginx_limit_delay;
+mod nginx_limit_reject;
+mod nginx_log;
+mod nginx_quota;
+mod node_agent;
+mod node_cpu;
+mod node_wait;
+mod pgbouncer_pool;
+mod postgres_commit;
+mod postgres_pool;
+mod postgres_row;
+mod puma_threads;
+mod python_gil;
+mod redis_slow;
+mod sqlite_commit;
+mod tomcat_accept;
+mod tomcat_threads;
+mod uvicorn_blocked;
+mod uvicorn_threads;
+mod varnish_threads;
+
+pub use begin::begin;
+
+/// Every scenario of the family, in the order of the table.
+pub const ALL: &[&Scenario] = &[
+    &apache_event::SCENARIO,
+    &apache_prefork::SCENARIO,
+    &fpm_children::SCENARIO,
+    &nginx_limit_delay::SCENARIO,
+    &nginx_limit_reject::SCENARIO,
+    &nginx_files::SCENARIO,
+    &nginx_log::SCENARIO,
+    &nginx_quota::SCENARIO,
+    &haproxy_server_maxconn::SCENARIO,
+    &haproxy_maxconn::SCENARIO,
+    &haproxy_deny::SCENARIO,
+    &varnish_threads::SCENARIO,
+    &caddy_upstream::SCENARIO,
+    &node_agent::SCENARIO,
+    &node_cpu::SCENARIO,
+    &node_wait::SCENARIO,
+    &uvicorn_threads::SCENARIO,
+    &uvicorn_blocked::SCENARIO,
+    &gunicorn_sync::SCENARIO,
+    &python_gil::SCENARIO,
+    &puma_threads::SCENARIO,
+    &redis_slow::SCENARIO,
+    &postgres_row::SCENARIO,
+    &postgres_pool::SCENARIO,
+    &pgbouncer_pool::SCENARIO,
+    &go_semaphore::SCENARIO,
+    &go_mutex::SCENARIO,
+    &java_pool::SCENARIO,
+    &java_heap::SCENARIO,
+    &tomcat_threads::SCENARIO,
+    &tomcat_accept::SCENARIO,
+    &postgres_commit::SCENARIO,
+    &sqlite_commit::SCENARIO,
+];
+
+/// The load that most of them get: closed loop, more and more connections.
+const RAMP: &str = "ramp {url} -c 2..32*2 -d 1.5s --warmup 300ms";
+
+/// The load that proves their labels.
+const PROOF: &str = "load {url} -c 32 -d 2s";
+
+/// A run of a server in a place that the dice choose: pinned to its CPU; on the CPUs that it shares
+/// with the generator; or in a container that is watched from outside.
+fn placed(dice: &mut Dice, mut server: Program, client: &str) -> Setup {
+    let place = dice.whole("placement", 0, 2);
+    let is_shared = place == 1;
+    if is_shared {
+        server.cpus = "0-1";
+    }
+    let mut setup = Setup::new("", client);
+    setup.server = server;
+    setup.client.cpus = if is_shared { "0-1" } else { "1" };
+    setup.watched = if place == 2 { Watched::Outside } else { Watched::Inside };
+    setup
+}
+
+/// The same with a service that the server asks.
+fn asking(service: Program, mut setup: Setup) -> Setup {
+    setup.downstream = Some(service);
+    setup
+}
+
+/// A count of the configuration, multiplied; at least one.
+fn scaled(count: u32, factor: f64) -> u32 {
+    ((f64::from(count) * factor).round() as u32).max(1)
+}
