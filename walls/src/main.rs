@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         Action::Knock(options) => knock::run(&options),
         Action::Carry(options) => {
             let one_way = Duration::from_micros(options.one_way_us);
-            stage::carry([&options.one, &options.other], one_way)
+            stage::carry([&options.one, &options.other], one_way, options.lost)
         }
         Action::Ports(options) => ports::run(&options),
     };

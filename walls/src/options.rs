@@ -139,6 +139,9 @@ pub struct CarryOptions {
     pub other: String,
     /// Time in each direction, microseconds
     pub one_way_us: u64,
+    /// Share of the packets that get lost
+    #[arg(long, default_value_t = 0.0)]
+    pub lost: f64,
 }
 
 /// Source ports to try.

@@ -135,7 +135,9 @@ fn start(
     }
     let mut words = crate::setup::words("--addr 0.0.0.0 --port 0");
     let asked = asked.map(|asked| ["--downstream".to_owned(), asked]);
-    words.extend(program.words.iter().cloned().chain(asked.into_iter().flatten()));
+    let files = stage.folder(&name)?.display().to_string();
+    let own = program.words.iter().map(|word| word.replace("{files}", &files));
+    words.extend(own.chain(asked.into_iter().flatten()));
     let path = options.bin.canonicalize()?.join(program.name);
     let mut command = stage.command(seat, &path, &words)?;
     let mut server = Running(command.stdout(Stdio::piped()).spawn()?);

@@ -13,7 +13,9 @@ mod burst_credit;
 mod capped_keep_alive;
 mod client_files;
 mod client_link;
+mod client_packets;
 mod client_ports;
+mod client_reads;
 mod cpu_mask;
 mod delayed_ack;
 mod downstream_pool;
@@ -28,6 +30,7 @@ mod little_load;
 mod lock;
 mod lock_class;
 mod one_thread;
+mod packet_loss;
 mod packet_rate;
 mod parent_quota;
 mod pauses;
@@ -35,6 +38,7 @@ mod pool;
 mod quota;
 mod quota_and_link;
 mod quota_with_noise;
+mod receive_cpu;
 mod round_trip;
 mod send_buffer;
 mod server_cpus;
@@ -44,6 +48,8 @@ mod server_neighbour;
 mod skewed_listeners;
 mod sleeping_server;
 mod slow_acceptor;
+mod spin_lock;
+mod storage;
 mod syn_queue;
 
 /// Every scenario of the lab, in the order of the table.
@@ -56,16 +62,20 @@ const LAB: &[&Scenario] = &[
     &generator_loop::SCENARIO,
     &late_generator::SCENARIO,
     &client_link::SCENARIO,
+    &client_packets::SCENARIO,
     &client_ports::SCENARIO,
     &client_files::SCENARIO,
+    &client_reads::SCENARIO,
     &burst_credit::SCENARIO,
     &limiter_reject::SCENARIO,
     &packet_rate::SCENARIO,
+    &packet_loss::SCENARIO,
     &slow_acceptor::SCENARIO,
     &accept_burst::SCENARIO,
     &syn_queue::SCENARIO,
     &server_files::SCENARIO,
     &backlog_drops::SCENARIO,
+    &receive_cpu::SCENARIO,
     &server_link::SCENARIO,
     &send_buffer::SCENARIO,
     &skewed_listeners::SCENARIO,
@@ -76,12 +86,14 @@ const LAB: &[&Scenario] = &[
     &quota_with_noise::SCENARIO,
     &cpu_mask::SCENARIO,
     &server_neighbour::SCENARIO,
+    &spin_lock::SCENARIO,
     &lock::SCENARIO,
     &lock_class::SCENARIO,
     &pool::SCENARIO,
     &downstream_quota::SCENARIO,
     &downstream_pool::SCENARIO,
     &limiter_delay::SCENARIO,
+    &storage::SCENARIO,
     &pauses::SCENARIO,
     &delayed_ack::SCENARIO,
     &capped_keep_alive::SCENARIO,

@@ -95,6 +95,8 @@ pub enum Shape {
     Sent(Host, String),
     /// Packets that the host receives, through a separate intermediate device.
     Received(Host, String),
+    /// So many filters that match nothing, which each received packet is compared with.
+    Filtered(Host, u32),
 }
 
 /// Something that goes on while load runs.
@@ -162,6 +164,8 @@ pub struct Setup {
     pub receive: Receive,
     /// Time that packets between client and server take in each direction.
     pub one_way: Option<Duration>,
+    /// Share of the packets that this line loses.
+    pub lost: f64,
     /// Queueing disciplines.
     pub shapes: Vec<Shape>,
     /// Kernel parameters of a host's network.
@@ -221,6 +225,7 @@ impl Setup {
             },
             receive: Receive::Threaded,
             one_way: None,
+            lost: 0.0,
             shapes: Vec::new(),
             sysctls: Vec::new(),
             backlog_packets: None,

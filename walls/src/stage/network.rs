@@ -85,7 +85,8 @@ impl Network {
             hosts.push(Host::Stranger);
         }
         // From here on they are removed, however far the commands get.
-        let carrier = setup.one_way.map(start_carrier).transpose()?;
+        let carrier =
+            setup.one_way.map(|one_way| start_carrier(one_way, setup.lost)).transpose()?;
         let network = Self { hosts, _carrier: carrier };
         shell(&network.script(setup))?;
         if is_threaded(setup) {
@@ -187,6 +188,17 @@ impl Network {
                 let (namespace, nic) = (self.namespace(*host), Link::of(*host).nic(*host));
                 vec![format!("tc -n {namespace} qdisc add dev {nic} root {discipline}")]
             }
+            Shape::Filtered(host, count) => {
+                let (namespace, nic) = (self.namespace(*host), Link::of(*host).nic(*host));
+                let filter = format!(
+                    "filter add dev {nic} parent ffff: protocol ip prio 1 u32 match ip src \
+                     192.0.2.1 action ok"
+                );
+                vec![
+                    format!("tc -n {namespace} qdisc add dev {nic} ingress"),
+                    format!("seq {count} | sed \"s/.*/{filter}/\" | tc -n {namespace} -batch -"),
+                ]
+            }
             Shape::Received(host, discipline) => {
                 let (namespace, nic) = (self.namespace(*host), Link::of(*host).nic(*host));
                 let tc = format!("tc -n {namespace}");
@@ -237,12 +249,13 @@ impl Drop for Network {
     }
 }
 
-fn start_carrier(one_way: Duration) -> Result<Running> {
+fn start_carrier(one_way: Duration, lost: f64) -> Result<Running> {
     let link = Link::of(Host::Client);
     let program = std::env::current_exe().context("no path of this program")?;
     let mut command = Command::new(program);
     command.arg("carry").args(link.ends().map(|host| link.nic(host)));
-    command.arg(one_way.as_micros().to_string()).stdout(Stdio::piped());
+    command.arg(one_way.as_micros().to_string()).arg(format!("--lost={lost}"));
+    command.stdout(Stdio::piped());
     let mut carrier = Running(command.spawn()?);
     let output = carrier.0.stdout.as_mut().context("the line has no output")?;
     let mut line = String::new();
