@@ -170,6 +170,7 @@ test-bench: ## the parts of the comparisons that could make a tool look wrong
 walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; as root
 	./scripts/need ip iproute2
 	./scripts/need ethtool ethtool
+	./scripts/need nft nftables
 	bin/walls run --draws $(DRAWS) --seed $(SEED) $(if $(ONLY),--only $(ONLY)) --keep out/walls \
 		--confirm-every $(CONFIRM_EVERY)
 	bin/walls score out/walls $(if $(WRITE),--write docs/walls-table.md)

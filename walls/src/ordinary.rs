@@ -20,6 +20,7 @@ mod haproxy_deny;
 mod haproxy_maxconn;
 mod haproxy_server_maxconn;
 mod java_heap;
+mod java_nagle;
 mod java_pool;
 mod nginx_files;
 mod nginx_limit_delay;
@@ -35,6 +36,7 @@ mod postgres_pool;
 mod postgres_row;
 mod puma_threads;
 mod python_gil;
+mod python_memory;
 mod redis_slow;
 mod sqlite_commit;
 mod tomcat_accept;
@@ -75,11 +77,13 @@ pub const ALL: &[&Scenario] = &[
     &go_semaphore::SCENARIO,
     &go_mutex::SCENARIO,
     &java_pool::SCENARIO,
+    &java_nagle::SCENARIO,
     &java_heap::SCENARIO,
     &tomcat_threads::SCENARIO,
     &tomcat_accept::SCENARIO,
     &postgres_commit::SCENARIO,
     &sqlite_commit::SCENARIO,
+    &python_memory::SCENARIO,
 ];
 
 /// The load that most of them get: closed loop, more and more connections.
@@ -88,18 +92,33 @@ const RAMP: &str = "ramp {url} -c 2..32*2 -d 1.5s --warmup 300ms";
 /// The load that proves their labels.
 const PROOF: &str = "load {url} -c 32 -d 2s";
 
-/// A run of a server in a place that the dice choose: pinned to its CPU; on the CPUs that it shares
-/// with the generator; or in a container that is watched from outside.
+/// The placement in which server and generator share their CPUs.
+const SHARED: u32 = 2;
+
+/// A run of a server in a place that the dice choose: 0, pinned to its CPU; 1, the same in a
+/// container that is watched from outside; 2, on the CPUs that it shares with the generator.
 fn placed(dice: &mut Dice, mut server: Program, client: &str) -> Setup {
-    let place = dice.whole("placement", 0, 2);
-    let is_shared = place == 1;
-    if is_shared {
+    let place = dice.whole("placement", 0, SHARED);
+    if place == SHARED {
         server.cpus = "0-1";
     }
+    let mut setup = at(place, server, client);
+    if place == SHARED {
+        setup.client.cpus = "0-1";
+    }
+    setup
+}
+
+/// The same where the server takes so much CPU time that it would make a generator late that shares
+/// its CPUs.
+fn apart(dice: &mut Dice, server: Program, client: &str) -> Setup {
+    at(dice.whole("placement", 0, SHARED - 1), server, client)
+}
+
+fn at(place: u32, server: Program, client: &str) -> Setup {
     let mut setup = Setup::new("", client);
     setup.server = server;
-    setup.client.cpus = if is_shared { "0-1" } else { "1" };
-    setup.watched = if place == 2 { Watched::Outside } else { Watched::Inside };
+    setup.watched = if place == 1 { Watched::Outside } else { Watched::Inside };
     setup
 }
 

@@ -51,6 +51,7 @@ mod slow_acceptor;
 mod spin_lock;
 mod storage;
 mod syn_queue;
+mod tracking_table;
 
 /// Every scenario of the lab, in the order of the table.
 const LAB: &[&Scenario] = &[
@@ -73,6 +74,7 @@ const LAB: &[&Scenario] = &[
     &slow_acceptor::SCENARIO,
     &accept_burst::SCENARIO,
     &syn_queue::SCENARIO,
+    &tracking_table::SCENARIO,
     &server_files::SCENARIO,
     &backlog_drops::SCENARIO,
     &receive_cpu::SCENARIO,

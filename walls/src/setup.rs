@@ -27,6 +27,8 @@ pub struct Allowance {
     pub weight: Option<u64>,
     /// Writes per second on the disk of temporary files.
     pub writes: Option<u32>,
+    /// Memory it may use, with the pages of files that the kernel keeps for it, megabytes.
+    pub memory_mb: Option<u32>,
 }
 
 /// Who wrote a server.
@@ -172,6 +174,9 @@ pub struct Setup {
     pub sysctls: Vec<(Host, &'static str, String)>,
     /// Length of the machine's per-CPU backlog, which belongs to no namespace.
     pub backlog_packets: Option<u32>,
+    /// Connections that the machine's kernel tracks in each namespace; those of the server's
+    /// namespace are then tracked.
+    pub tracked: Option<u32>,
     /// Whether responses to the stranger get lost on the way.
     pub stranger_is_deaf: bool,
     /// Source ports of which this share reaches the first of two listeners.
@@ -229,6 +234,7 @@ impl Setup {
             shapes: Vec::new(),
             sysctls: Vec::new(),
             backlog_packets: None,
+            tracked: None,
             stranger_is_deaf: false,
             skew: None,
             actors: Vec::new(),

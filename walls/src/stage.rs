@@ -15,7 +15,7 @@ mod scratch;
 use crate::setup::{Allowance, Host, Receive, Setup};
 use anyhow::{Context, Result, bail};
 use groups::Groups;
-use guard::BacklogGuard;
+use guard::{Guard, Parameter};
 use network::Network;
 use scratch::Scratch;
 use std::os::unix::process::CommandExt;
@@ -33,7 +33,7 @@ pub struct Stage {
     // In the order in which they are taken down: programs, then what they used.
     groups: Groups,
     network: Network,
-    _backlog: Option<BacklogGuard>,
+    _guards: Vec<Guard>,
     scratch: Scratch,
 }
 
@@ -57,8 +57,14 @@ impl Stage {
     pub fn build(setup: &Setup) -> Result<Self> {
         let groups = Groups::create()?;
         let network = Network::create(setup)?;
-        let backlog = setup.backlog_packets.map(BacklogGuard::set).transpose()?;
-        Ok(Self { groups, network, _backlog: backlog, scratch: Scratch::default() })
+        let mut guards = Vec::new();
+        if let Some(packets) = setup.backlog_packets {
+            guards.push(Guard::set(Parameter::Backlog, packets)?);
+        }
+        if let Some(connections) = setup.tracked {
+            guards.push(Guard::set(Parameter::Tracked, connections)?);
+        }
+        Ok(Self { groups, network, _guards: guards, scratch: Scratch })
     }
 
     /// The command that runs a program on the stage. The program is the process that is started,

@@ -1,5 +1,7 @@
-"""Flask: `sync` sleeps SLEEP_MS, `gil` computes ROUNDS, `commit` commits to SQLite."""
+"""Flask: `sync` sleeps SLEEP_MS, `gil` computes ROUNDS, `commit` commits to SQLite,
+`read` reads from a random place in a file of FILE_MB."""
 import os
+import random
 import sqlite3
 import threading
 import time
@@ -9,6 +11,7 @@ from flask import Flask
 sync = Flask("sync")
 gil = Flask("gil")
 commit = Flask("commit")
+read = Flask("read")
 here = threading.local()
 
 
@@ -31,3 +34,11 @@ def insert():
         here.database.execute("CREATE TABLE IF NOT EXISTS events (at REAL)")
     here.database.execute("INSERT INTO events VALUES (?)", (time.time(),))
     return "stored"
+
+
+@read.get("/")
+def read_somewhere():
+    if not hasattr(here, "file"):
+        here.file = os.open("data", os.O_RDONLY)
+    place = random.randrange(int(os.environ["FILE_MB"]) * 16 - 4) << 16
+    return str(len(os.pread(here.file, 1 << 18, place)))

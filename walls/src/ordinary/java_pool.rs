@@ -20,6 +20,6 @@ pub const SCENARIO: Scenario = Scenario {
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let threads = scaled(dice.whole("threads", 4, 10), factor);
     let sleep_ms = dice.real("sleep_ms", 10.0, 30.0);
-    let settings = format!("APP=Pool THREADS={threads} SLEEP_MS={sleep_ms:.0}");
+    let settings = format!("APP=Pool THREADS={threads} SLEEP_MS={sleep_ms:.0} NODELAY=true");
     placed(dice, Program::ordinary("java", &settings), RAMP).proven_by(PROOF)
 }

@@ -1,6 +1,6 @@
 //! Node that computes in its one thread, with two CPUs to run on.
 
-use super::{PROOF, RAMP, placed};
+use super::{PROOF, RAMP, apart};
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
 use crate::scenario::{Scenario, Truth};
@@ -21,5 +21,5 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let rounds = f64::from(dice.whole("rounds", 2, 6) * 1000) / factor;
     let mut server = Program::ordinary("node", &format!("APP=hash ROUNDS={rounds:.0}"));
     server.cpus = "0-1";
-    placed(dice, server, RAMP).proven_by(PROOF)
+    apart(dice, server, RAMP).proven_by(PROOF)
 }

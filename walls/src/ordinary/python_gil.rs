@@ -1,7 +1,7 @@
 //! Threads of one interpreter that compute: its lock lets one run at a time, so the process has one
 //! thread's worth of CPU.
 
-use super::{PROOF, RAMP, placed};
+use super::{PROOF, RAMP, apart};
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
 use crate::scenario::{Scenario, Truth};
@@ -19,9 +19,9 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
-    let rounds = f64::from(dice.whole("rounds", 4, 10) * 1000) / factor;
+    let rounds = f64::from(dice.whole("rounds", 40, 90) * 1000) / factor;
     let settings = format!("APP=gil WORKERS=8 ROUNDS={rounds:.0}");
     let mut server = Program::ordinary("python", &settings);
     server.cpus = "0-1";
-    placed(dice, server, RAMP).proven_by(PROOF)
+    apart(dice, server, RAMP).proven_by(PROOF)
 }

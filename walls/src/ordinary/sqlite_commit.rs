@@ -1,4 +1,5 @@
-//! A server that commits to SQLite in each request, on a disk that does few writes a second.
+//! A server that commits to SQLite in each request, on a disk that does few writes a second. SQLite
+//! has one writer at a time, whose lock the others wait for.
 
 use super::{PROOF, RAMP, placed, scaled};
 use crate::dice::Dice;
@@ -10,7 +11,7 @@ use model::wall::WallId;
 /// See the module.
 pub const SCENARIO: Scenario = Scenario {
     name: "sqlite-commit",
-    truth: Truth::Wall(&[WallId::A6]),
+    truth: Truth::Wall(&[WallId::A6, WallId::A1]),
     construction: "gunicorn and Flask, gthread, SQLite with synchronous=FULL, few writes a second",
     trap: "threads wait for the lock of the database: looks like a lock",
     proof: Proof::Moves(Measure::Rate),
@@ -18,7 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
-    let writes = scaled(dice.whole("writes", 150, 400), factor);
+    let writes = scaled(dice.whole("writes", 800, 2000), factor);
     let mut server = Program::ordinary("python", "APP=commit WORKERS=8");
     server.allowance.writes = Some(writes);
     placed(dice, server, RAMP).proven_by(PROOF)

@@ -16,8 +16,8 @@ const WEIGHT: u64 = 1024;
 
 const PERIOD_US: u64 = 100_000;
 
-/// Where control groups of version 1 limit disks.
-const DISK_HIERARCHY: &str = "/sys/fs/cgroup/blkio";
+/// Where control groups of version 1 limit disks and memory.
+const FURTHER: [&str; 2] = ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup/memory"];
 
 /// How long the last process of a group may take to vanish.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ impl Groups {
         if version == Version::Two {
             write(&hierarchy, "cgroup.subtree_control", "+cpu")?;
             // Not every host has it; a program with a limit of its disk then fails to start.
-            let _ = write(&hierarchy, "cgroup.subtree_control", "+io");
+            let _ = write(&hierarchy, "cgroup.subtree_control", "+io +memory");
         }
         let root = hierarchy.join(format!("{PREFIX}{}", std::process::id()));
         let groups = Self { version, root };
@@ -55,20 +55,40 @@ impl Groups {
         let own = parent.join(name);
         self.make(&parent, allowance.parent_quota, allowance.weight.unwrap_or(WEIGHT))?;
         self.make(&own, allowance.quota, WEIGHT)?;
-        let Some(writes) = allowance.writes else { return Ok(vec![own]) };
-        let device = disk::of_temporary_files()?;
+        let mut entered = vec![own];
+        if let Some(writes) = allowance.writes {
+            let limit = format!("{} {writes}", disk::of_temporary_files()?);
+            let limit = (limit.as_str(), limit.replace(' ', " wiops="));
+            self.limit("blkio", "blkio.throttle.write_iops_device", "io.max", limit, &mut entered)?;
+        }
+        if let Some(memory_mb) = allowance.memory_mb {
+            let bytes = (u64::from(memory_mb) << 20).to_string();
+            let limit = (bytes.as_str(), bytes.clone());
+            self.limit("memory", "memory.limit_in_bytes", "memory.max", limit, &mut entered)?;
+        }
+        Ok(entered)
+    }
+
+    /// Limits something besides CPU time: in a group of that hierarchy with version 1.
+    fn limit(
+        &self,
+        hierarchy: &str,
+        one: &str,
+        two: &str,
+        limit: (&str, String),
+        entered: &mut Vec<PathBuf>,
+    ) -> Result<()> {
         match self.version {
             Version::One => {
-                let slow =
-                    Path::new(DISK_HIERARCHY).join(self.root.file_name().unwrap_or_default());
-                fs::create_dir_all(&slow)?;
-                write(&slow, "blkio.throttle.write_iops_device", &format!("{device} {writes}"))?;
-                Ok(vec![own, slow])
+                let name = self.root.file_name().unwrap_or_default();
+                let group = Path::new("/sys/fs/cgroup").join(hierarchy).join(name);
+                fs::create_dir_all(&group)
+                    .with_context(|| format!("cannot make {}", group.display()))?;
+                write(&group, one, limit.0)?;
+                entered.push(group);
+                Ok(())
             }
-            Version::Two => {
-                write(&own, "io.max", &format!("{device} wiops={writes}"))?;
-                Ok(vec![own])
-            }
+            Version::Two => write(&entered[0], two, &limit.1),
         }
     }
 
@@ -91,7 +111,7 @@ impl Groups {
                 }
                 // Groups with processes may not pass the controller on; the innermost need not.
                 if path.file_name() != path.parent().and_then(Path::file_name) {
-                    for controller in ["+cpu", "+io"] {
+                    for controller in ["+cpu", "+io", "+memory"] {
                         let _ = write(path, "cgroup.subtree_control", controller);
                     }
                 }
@@ -115,7 +135,9 @@ impl Groups {
 impl Drop for Groups {
     fn drop(&mut self) {
         remove(&self.root);
-        remove(&Path::new(DISK_HIERARCHY).join(self.root.file_name().unwrap_or_default()));
+        for hierarchy in FURTHER {
+            remove(&Path::new(hierarchy).join(self.root.file_name().unwrap_or_default()));
+        }
     }
 }
 
@@ -133,7 +155,7 @@ fn write(group: &Path, file: &str, value: &str) -> Result<()> {
 
 /// Removes groups of dead processes, and what still runs in them.
 pub fn sweep() {
-    for hierarchy in [hierarchy().1, DISK_HIERARCHY.into()] {
+    for hierarchy in FURTHER.iter().map(PathBuf::from).chain([hierarchy().1]) {
         let entries = fs::read_dir(hierarchy).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| is_stale(&entry.file_name().to_string_lossy())) {
             remove(&entry.path());

@@ -125,6 +125,14 @@ impl Network {
                 _ => self.link_lines(&link, setup),
             });
         }
+        if setup.tracked.is_some() {
+            // A rule that looks at the state makes the kernel track.
+            lines.push(in_namespace(
+                &self.namespace(Host::Server),
+                "nft add table ip track && nft add chain ip track all { type filter hook \
+                 prerouting priority 0 \\; } && nft add rule ip track all ct state new counter",
+            ));
+        }
         for (host, name, value) in &setup.sysctls {
             let path = format!("/proc/sys/{}", name.replace('.', "/"));
             let write = format!("echo {value} > {path}");
