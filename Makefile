@@ -27,7 +27,8 @@ FIT_SEED ?= 21
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: build-ranch build-nginx ranch
 .PHONY: behaviours noise outputs picture test-bench
-.PHONY: walls walls-ordinary walls-fit spectrum services bench-bare bench-database bench-size bench-steering
+.PHONY: walls walls-ordinary walls-fit spectrum services
+.PHONY: bench-bare bench-database bench-size bench-steering
 .PHONY: bench-guard dist deny test-dist
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
 

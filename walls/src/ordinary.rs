@@ -92,6 +92,9 @@ const RAMP: &str = "ramp {url} -c 2..32*2 -d 1.5s --warmup 300ms";
 /// The load that proves their labels.
 const PROOF: &str = "load {url} -c 32 -d 2s";
 
+/// Names of the placements, by their number.
+pub const PLACES: [&str; 3] = ["pinned", "seen from outside", "shared CPUs"];
+
 /// The placement in which server and generator share their CPUs.
 const SHARED: u32 = 2;
 

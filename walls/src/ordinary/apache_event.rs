@@ -1,5 +1,5 @@
-//! Apache with threads, each of which waits for the service behind it. The rate is threads by latency
-//! of the service, so either moves it.
+//! Apache with threads, each of which waits for the service behind it. The rate is threads by
+//! latency of the service, so either moves it.
 
 use super::{PROOF, RAMP, asking, placed, scaled};
 use crate::dice::Dice;
@@ -12,7 +12,8 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "apache-event",
     truth: Truth::Wall(&[WallId::A2, WallId::A3]),
-    construction: "Apache with mpm_event and MaxRequestWorkers as a proxy, behind it a service that waits",
+    construction: "Apache with mpm_event and MaxRequestWorkers as a proxy, behind it a service \
+        that waits",
     trap: "threads and the listener wait: looks like a lock",
     proof: Proof::Moves(Measure::Rate),
     set_up,

@@ -11,7 +11,8 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "apache-prefork",
     truth: Truth::Wall(&[WallId::A2]),
-    construction: "Apache with mpm_prefork, keep-alive, MaxRequestWorkers and PHP, a page that sleeps",
+    construction: "Apache with mpm_prefork, keep-alive, MaxRequestWorkers and PHP, a page that \
+        sleeps",
     trap: "further connections stay in the accept queue: looks like a short backlog",
     proof: Proof::Moves(Measure::Rate),
     set_up,

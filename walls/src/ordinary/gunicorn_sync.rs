@@ -12,7 +12,8 @@ pub const SCENARIO: Scenario = Scenario {
     name: "gunicorn-sync",
     truth: Truth::Wall(&[WallId::A2]),
     construction: "gunicorn and Flask, sync workers, a handler that sleeps",
-    trap: "connections wait in the accept queue and are closed: looks like a short backlog or churn",
+    trap: "connections wait in the accept queue and are closed: looks like a short backlog or \
+        churn",
     proof: Proof::Moves(Measure::Rate),
     set_up,
 };

@@ -1,4 +1,5 @@
-//! Node whose transactions wait until PostgreSQL has them on a disk that does few writes a second.
+//! Node whose transactions wait until PostgreSQL has them on a disk that does few writes a
+//! second.
 
 use super::{PROOF, RAMP, asking, placed, scaled};
 use crate::dice::Dice;

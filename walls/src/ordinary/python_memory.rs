@@ -1,5 +1,5 @@
-//! A server that reads more of a file than its memory holds: the kernel takes pages away and reads
-//! them from the disk again. Its threads wait for both.
+//! A server that reads more of a file than its memory holds: the kernel takes pages away and
+//! reads them from the disk again. Its threads wait for both.
 
 use super::{PROOF, RAMP, placed};
 use crate::dice::Dice;
@@ -12,7 +12,8 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "python-memory",
     truth: Truth::Wall(&[WallId::A9, WallId::A6]),
-    construction: "gunicorn and Flask, gthread, random reads of a file, a memory limit of a third of it",
+    construction: "gunicorn and Flask, gthread, random reads of a file, a memory limit of a \
+        third of it",
     trap: "the disk is busy: looks like storage alone",
     proof: Proof::Lifts(Measure::Rate),
     set_up,

@@ -1,5 +1,5 @@
-//! FastAPI with an async handler that blocks the event loop. A pool of one worker that waits, or one
-//! section that all requests pass in turn.
+//! FastAPI with an async handler that blocks the event loop. A pool of one worker that waits, or
+//! one section that all requests pass in turn.
 
 use super::{PROOF, RAMP, placed};
 use crate::dice::Dice;

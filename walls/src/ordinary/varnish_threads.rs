@@ -1,5 +1,5 @@
-//! Varnish with few threads in front of a service that waits. The rate is threads by latency of the
-//! service, so either moves it.
+//! Varnish with few threads in front of a service that waits. The rate is threads by latency of
+//! the service, so either moves it.
 
 use super::{asking, placed, scaled};
 use crate::dice::Dice;

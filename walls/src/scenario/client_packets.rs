@@ -10,7 +10,8 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "client-packets",
     truth: Truth::Wall(&[WallId::C6]),
-    construction: "token bucket filter on what the client receives that charges each packet 1500 bytes, --link",
+    construction: "token bucket filter on what the client receives that charges each packet 1500 \
+        bytes, --link",
     trap: "the link is used to a few per cent in bytes",
     proof: Proof::Moves(Measure::Rate),
     set_up,

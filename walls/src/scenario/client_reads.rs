@@ -20,9 +20,9 @@ pub const SCENARIO: Scenario = Scenario {
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let going_ms = dice.real("going_ms", 15.0, 30.0) * factor;
     let stop_ms = dice.real("stop_ms", 60.0, 90.0);
-    let body_bytes = dice.whole("body_bytes", 4_000_000, 8_000_000);
+    let body_bytes = dice.whole("body_bytes", 1_000_000, 2_000_000);
     let server = format!("--workers 16 --body {body_bytes}");
-    let mut setup = Setup::new(&server, "load {url} -c 8 -d 4s");
+    let mut setup = Setup::new(&server, "load {url} -c 4 -d 4s");
     setup.actors = vec![Actor::Pauser {
         of: Host::Client,
         stop: Duration::from_secs_f64(stop_ms / 1e3),

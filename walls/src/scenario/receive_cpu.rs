@@ -10,7 +10,8 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "receive-cpu",
     truth: Truth::Wall(&[WallId::K4]),
-    construction: "thousands of filters on the device of the server, receive packet steering to one of two CPUs",
+    construction: "thousands of filters on the device of the server, receive packet steering to \
+        one of two CPUs",
     trap: "the threads of the server are idle: the path is blamed",
     proof: Proof::Moves(Measure::Rate),
     set_up,

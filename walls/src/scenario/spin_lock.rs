@@ -18,8 +18,9 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let spin_us = dice.real("spin_us", 300.0, 600.0) / factor;
-    let mut setup = Setup::new(&format!("--workers 8 --spin-lock {spin_us:.0}us"), RAMP)
-        .proven_by("load {url} -c 16 -d 2s");
+    let mut setup =
+        Setup::new(&format!("--workers 16 --sleep 4ms --spin-lock {spin_us:.0}us"), RAMP)
+            .proven_by("load {url} -c 16 -d 2s");
     setup.server.cpus = "0-1";
     setup
 }

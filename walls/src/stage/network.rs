@@ -129,8 +129,8 @@ impl Network {
             // A rule that looks at the state makes the kernel track.
             lines.push(in_namespace(
                 &self.namespace(Host::Server),
-                "nft add table ip track && nft add chain ip track all { type filter hook \
-                 prerouting priority 0 \\; } && nft add rule ip track all ct state new counter",
+                "nft add table ip track && nft add chain ip track first { type filter hook \
+                 prerouting priority 0 \\; } && nft add rule ip track first ct state new counter",
             ));
         }
         for (host, name, value) in &setup.sysctls {
@@ -200,7 +200,7 @@ impl Network {
                 let (namespace, nic) = (self.namespace(*host), Link::of(*host).nic(*host));
                 let filter = format!(
                     "filter add dev {nic} parent ffff: protocol ip prio 1 u32 match ip src \
-                     192.0.2.1 action ok"
+                     192.0.2.1 flowid :1"
                 );
                 vec![
                     format!("tc -n {namespace} qdisc add dev {nic} ingress"),
