@@ -15,7 +15,6 @@ mod client_files;
 mod client_link;
 mod client_packets;
 mod client_ports;
-mod client_reads;
 mod cpu_mask;
 mod delayed_ack;
 mod downstream_pool;
@@ -66,7 +65,6 @@ const LAB: &[&Scenario] = &[
     &client_packets::SCENARIO,
     &client_ports::SCENARIO,
     &client_files::SCENARIO,
-    &client_reads::SCENARIO,
     &burst_credit::SCENARIO,
     &limiter_reject::SCENARIO,
     &packet_rate::SCENARIO,

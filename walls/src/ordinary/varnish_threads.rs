@@ -1,7 +1,7 @@
 //! Varnish with few threads in front of a service that waits. The rate is threads by latency of
 //! the service, so either moves it.
 
-use super::{asking, placed, scaled};
+use super::{PROOF, RAMP, asking, placed, scaled};
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
 use crate::scenario::{Scenario, Truth};
@@ -23,6 +23,5 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let sleep_ms = dice.real("sleep_ms", 20.0, 40.0);
     let cache = Program::ordinary("varnish", &format!("THREADS={threads}"));
     let behind = Program::ordinary("node", &format!("APP=wait SLEEP_MS={sleep_ms}"));
-    let load = "ramp {url} -c 4..64*2 -d 1.5s --warmup 300ms";
-    asking(behind, placed(dice, cache, load).proven_by("load {url} -c 64 -d 2s"))
+    asking(behind, placed(dice, cache, RAMP).proven_by(PROOF))
 }
