@@ -24,6 +24,9 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let stay = [
         "net.netfilter.nf_conntrack_tcp_timeout_time_wait",
         "net.netfilter.nf_conntrack_tcp_timeout_close",
+        "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
+        "net.netfilter.nf_conntrack_tcp_timeout_fin_wait",
+        "net.netfilter.nf_conntrack_tcp_timeout_last_ack",
     ];
     setup.sysctls = stay.map(|name| (Host::Server, name, "1".to_owned())).into();
     setup
