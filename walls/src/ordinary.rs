@@ -135,3 +135,35 @@ fn asking(service: Program, mut setup: Setup) -> Setup {
 fn scaled(count: u32, factor: f64) -> u32 {
     ((f64::from(count) * factor).round() as u32).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+    use crate::setup::Origin;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    #[test]
+    fn every_program_of_every_scenario_can_be_begun() {
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("ordinary");
+        for scenario in ALL {
+            let mut dice = Dice::new(1, scenario.name, 0);
+            let setup = (scenario.set_up)(&mut dice, 1.0);
+            let place = dice.drawn().get("placement").copied();
+            assert!(place.is_some_and(|place| (place as usize) < PLACES.len()));
+            for program in [Some(setup.server), setup.downstream].into_iter().flatten() {
+                assert_eq!(program.origin, Origin::Ordinary, "{}", scenario.name);
+                assert!(scripts.join(program.name).join("start").exists(), "{}", program.name);
+                // The settings are environment variables.
+                assert!(program.words.iter().all(|word| word.contains('=')), "{}", scenario.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_scenario_of_both_families() {
+        let names: Vec<_> = scenario::all().map(|scenario| scenario.name).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    }
+}
