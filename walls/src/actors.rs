@@ -1,7 +1,7 @@
 //! Programs and changes that run during the load.
 
 use crate::setup::{Actor, Allowance, Door, Host};
-use crate::stage::{self, Seat, Stage};
+use crate::stage::{self, Place, Seat, Stage};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use std::path::Path;
@@ -67,7 +67,14 @@ pub fn start(
         Actor::Pauser { .. } | Actor::FilesTaken { .. } => return Ok(None),
     };
     let allowance = Allowance { weight, ..Allowance::default() };
-    let seat = Seat { host, name: &name, cpus: &cpus.to_string(), allowance, files: None };
+    let seat = Seat {
+        host,
+        name: &name,
+        cpus: &cpus.to_string(),
+        allowance,
+        files: None,
+        place: Place::Host,
+    };
     let mut command = stage.command(seat, &program, &words)?;
     Ok(Some(Running(command.stdout(Stdio::null()).spawn()?)))
 }
@@ -87,6 +94,7 @@ pub fn start_neglected(stage: &Stage, actors: &[Actor], bin: &Path) -> Result<Op
         cpus: "0",
         allowance: Allowance::default(),
         files: None,
+        place: Place::Host,
     };
     let mut command =
         stage.command(seat, &bin.join("target-stage"), &crate::setup::words(&line))?;

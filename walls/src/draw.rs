@@ -86,7 +86,9 @@ pub fn one(
         draw,
         parameters: dice.drawn(),
         run: kept.directory.as_deref().and_then(|run| relative(run, &folder)),
+        inside: kept.inside.as_deref().and_then(|run| relative(run, &folder)),
         code: kept.code,
+        watch: setup.watched(options.watch),
         said: kept.said,
         tested: None,
     };

@@ -1,5 +1,6 @@
 //! The label of a kept run, in a file next to it.
 
+use crate::options::Watch;
 use crate::proof::Tested;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -24,8 +25,15 @@ pub struct Label {
     pub parameters: BTreeMap<String, f64>,
     /// Directory of the kept run, next to the label; absent when there is no record.
     pub run: Option<String>,
+    /// Directory of what a probe in the server's container saw of the same load, in the same way;
+    /// absent unless the run was watched in both ways.
+    #[serde(default)]
+    pub inside: Option<String>,
     /// Exit code of ceiling.
     pub code: Option<i32>,
+    /// Who looked at the server.
+    #[serde(default)]
+    pub watch: Watch,
     /// What ceiling said on standard error.
     pub said: String,
     /// Results of the runs that prove the label; absent when it was not tested.

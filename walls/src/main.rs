@@ -25,6 +25,7 @@ mod label;
 mod proof;
 
 mod baseline;
+mod beside;
 mod fit;
 mod rejudge;
 mod score;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         }
         Action::Run(options) => draw::run_all(&options),
         Action::Score(options) => score::print(&options),
+        Action::Beside(options) => beside::print(&options),
         Action::Fit(options) => fit::run(&options),
         Action::Knock(options) => knock::run(&options),
         Action::Carry(options) => {

@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
@@ -26,6 +27,8 @@ pub enum Action {
     Run(RunOptions),
     /// Judge kept runs again and print how often the verdict is right
     Score(ScoreOptions),
+    /// Judge runs that were watched in both ways, by what each of them saw
+    Beside(BesideOptions),
     /// Count which tests spoke at which wall, for the odds of the judge
     Fit(FitOptions),
     /// (used by scenarios) Begin connections and never finish them
@@ -54,6 +57,20 @@ pub struct ListOptions {
     /// Scenarios of this family
     #[arg(long, value_enum, default_value_t = Family::Lab)]
     pub family: Family,
+}
+
+/// Who looks at the server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Watch {
+    /// A probe in its network namespace (--probe)
+    #[default]
+    Probe,
+    /// The generator, from outside: the server is in a container, and its process is named
+    /// (--server-pid)
+    Outside,
+    /// The generator from outside, and a probe in the container at the same time: for `beside`
+    Both,
 }
 
 /// Which draws, and where they are kept.
@@ -87,6 +104,9 @@ pub struct RunOptions {
     /// Let ceiling test its verdict by experiments (--confirm) in every N-th draw; 0 for none
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub confirm_every: u32,
+    /// Who looks at the server
+    #[arg(long, value_enum, default_value_t)]
+    pub watch: Watch,
 }
 
 /// Which runs to judge.
@@ -101,6 +121,14 @@ pub struct ScoreOptions {
     /// Write the table as a page as well
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
+}
+
+/// Which runs to compare.
+#[derive(Debug, Args)]
+pub struct BesideOptions {
+    /// Directory that `walls run --watch both` kept
+    #[arg(value_name = "DIR")]
+    pub runs: PathBuf,
 }
 
 /// Which runs to count.

@@ -4,8 +4,9 @@
 //! them is in `walls/ordinary`, a folder for each.
 
 use crate::dice::Dice;
+use crate::options::Watch;
 use crate::scenario::Scenario;
-use crate::setup::{Program, Setup, Watched};
+use crate::setup::{Program, Setup};
 
 mod begin;
 
@@ -121,7 +122,7 @@ fn apart(dice: &mut Dice, server: Program, client: &str) -> Setup {
 fn at(place: u32, server: Program, client: &str) -> Setup {
     let mut setup = Setup::new("", client);
     setup.server = server;
-    setup.watched = if place == 1 { Watched::Outside } else { Watched::Inside };
+    setup.watch = if place == 1 { Watch::Outside } else { Watch::Probe };
     setup
 }
 

@@ -1,13 +1,14 @@
 //! One run: the stage is built, load runs, everything is taken down.
 
 use crate::actors::{self, Playing, Running};
-use crate::options::RunOptions;
+use crate::options::{RunOptions, Watch};
 use crate::ordinary::begin;
 use crate::ports;
-use crate::setup::{Allowance, Client, Host, Origin, Program, Setup, Watched};
-use crate::stage::{self, Seat, Stage};
+use crate::setup::{Allowance, Client, Host, Origin, Program, Setup};
+use crate::stage::{self, Place, Seat, Stage};
 use anyhow::{Context, Result, bail};
 use model::run::Record;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -16,11 +17,17 @@ use std::time::{Duration, Instant};
 
 /// No run of a scenario takes longer, with experiments, unless something hangs.
 const LONGEST: Duration = Duration::from_secs(240);
+/// Directory of what a second watcher keeps.
+const INSIDE: &str = "inside";
+/// How long a second watcher takes at most to begin.
+const READS_WITHIN: Duration = Duration::from_secs(10);
 
 /// What came of a run.
 pub struct Performed {
     /// Directory of the run, when there is a record.
     pub directory: Option<PathBuf>,
+    /// Directory of what a second watcher saw of it.
+    pub inside: Option<PathBuf>,
     /// The record.
     pub record: Option<Record>,
     /// Exit code of ceiling.
@@ -37,19 +44,23 @@ pub fn perform(
     folder: &Path,
 ) -> Result<Performed> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let found = |path: &Path| {
-        path.canonicalize().with_context(|| format!("no directory {}", path.display()))
-    };
-    let bin = found(&options.bin)?;
+    let bin = &options.bin;
+    let bin = bin.canonicalize().with_context(|| format!("no directory {}", bin.display()))?;
     let stage = Stage::build(setup)?;
     let _neglected = actors::start_neglected(&stage, &setup.actors, &bin)?;
     let downstream = match &setup.downstream {
-        Some(program) => Some(start(&stage, program, Host::Downstream, options, None)?),
+        Some(program) => {
+            let seat = (Host::Downstream, Place::Host);
+            Some(start(&stage, program, seat, options, None)?)
+        }
         None => None,
     };
     let asked =
         downstream.as_ref().map(|(_, port)| format!("{}:{port}", stage::address(Host::Downstream)));
-    let (server, port) = start(&stage, &setup.server, Host::Server, options, asked)?;
+    let watch = setup.watched(options.watch);
+    let place = if watch == Watch::Probe { Place::Host } else { Place::Container };
+    let (server, port) = start(&stage, &setup.server, (Host::Server, place), options, asked)?;
+    let server_pid = pid_of(&server, place)?;
     if let Some(share) = setup.skew {
         ports::skew(&stage, port, share)?;
     }
@@ -57,12 +68,20 @@ pub fn perform(
     for (number, actor) in setup.actors.iter().enumerate() {
         beside.extend(actors::start(&stage, actor, number, port)?);
     }
-    let (probe, watched) = match setup.watched {
-        Watched::Inside => {
-            let (probe, flags) = start_probe(&stage, &bin, folder, server.0.id())?;
-            (Some(probe), flags)
+    let (probe, probed) = match watch {
+        Watch::Outside => (None, String::new()),
+        Watch::Probe | Watch::Both => {
+            let (probe, probed) = start_probe(&stage, &bin, folder, server_pid)?;
+            (Some(probe), probed)
         }
-        Watched::Outside => (None, format!("--server-pid {}", server.0.id())),
+    };
+    let second = match watch {
+        Watch::Both => Some(Second::start(&stage, &bin, folder, port, &probed)?),
+        _ => None,
+    };
+    let watched = match watch {
+        Watch::Probe => probed,
+        Watch::Outside | Watch::Both => format!("--server-pid {server_pid}"),
     };
     let words = client_words(&setup.client, words, port, &watched, folder)?;
     let seat = Seat {
@@ -71,6 +90,7 @@ pub fn perform(
         cpus: setup.client.cpus,
         allowance: setup.client.allowance,
         files: None,
+        place: Place::Host,
     };
     let log = folder.join("said.txt");
     let mut command = stage.command(seat, &bin.join("ceiling"), &words)?;
@@ -79,15 +99,67 @@ pub fn perform(
     let playing: Vec<Playing> = setup
         .actors
         .iter()
-        .filter_map(|actor| actors::play(actor, server.0.id(), client.0.id()))
+        .filter_map(|actor| actors::play(actor, server_pid, client.0.id()))
         .collect();
     let code = wait(&mut client.0)?;
+    let inside = second.map(Second::end).transpose()?;
     drop((playing, beside, probe, server, downstream));
     let said = fs::read_to_string(&log).unwrap_or_default();
     let _ = fs::remove_file(&log);
     let directory = only_folder(folder);
     let record = directory.as_ref().and_then(|run| store::read(run).ok()).map(|run| run.record);
-    Ok(Performed { directory, record, code, said })
+    Ok(Performed { directory, inside, record, code, said })
+}
+
+/// A second watcher of the same load: a generator that hardly loads a server of its own on the same
+/// port, and keeps what the probe in the container sees.
+struct Second {
+    generator: Running,
+    _server: Running,
+    folder: PathBuf,
+}
+
+impl Second {
+    fn start(stage: &Stage, bin: &Path, folder: &Path, port: u16, probed: &str) -> Result<Self> {
+        let folder = folder.join(INSIDE);
+        let seat = |name| Seat {
+            host: Host::Client,
+            name,
+            cpus: "1",
+            allowance: Allowance::default(),
+            files: None,
+            place: Place::Host,
+        };
+        let words = crate::setup::words(&format!("--addr 127.0.0.1 --port {port}"));
+        let mut command =
+            stage.command(seat("second-server"), &bin.join("target-stage"), &words)?;
+        let mut server = Running(command.stdout(Stdio::piped()).spawn()?);
+        let output = server.0.stdout.as_mut().context("the server has no output")?;
+        BufReader::new(output).read_line(&mut String::new())?;
+        let words = format!(
+            "load http://127.0.0.1:{port}/ -c 1 -R 2 -d {}s -t 1 -q --runs {} {probed}",
+            LONGEST.as_secs(),
+            folder.display()
+        );
+        let words = crate::setup::words(&words);
+        let mut command = stage.command(seat("second"), &bin.join("ceiling"), &words)?;
+        let spawned = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let second = Self { generator: Running(spawned), _server: server, folder };
+        // What is read before it reads is missing on one side only.
+        let begin = Instant::now();
+        while only_folder(&second.folder).is_none() && begin.elapsed() < READS_WITHIN {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(second)
+    }
+
+    /// Ends it as Ctrl-C does; gives the directory of its run.
+    fn end(mut self) -> Result<PathBuf> {
+        let pid = i32::try_from(self.generator.0.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.context("a process has a number")?, Signal::INT)?;
+        wait(&mut self.generator.0)?;
+        only_folder(&self.folder).context("the second watcher kept no run")
+    }
 }
 
 /// The command line of ceiling. How the server is watched is decided here and nowhere else.
@@ -118,7 +190,7 @@ fn client_words(
 fn start(
     stage: &Stage,
     program: &Program,
-    host: Host,
+    (host, place): (Host, Place),
     options: &RunOptions,
     asked: Option<String>,
 ) -> Result<(Running, u16)> {
@@ -129,6 +201,7 @@ fn start(
         cpus: program.cpus,
         allowance: program.allowance,
         files: program.files,
+        place,
     };
     if program.origin == Origin::Ordinary {
         return begin(stage, program, seat, &options.ordinary, asked);
@@ -151,6 +224,14 @@ fn start(
     Ok((server, port.with_context(|| format!("no address in {line}"))?))
 }
 
+/// The process of a server itself.
+fn pid_of(server: &Running, place: Place) -> Result<u32> {
+    match place {
+        Place::Host => Ok(server.0.id()),
+        Place::Container => stage::contained(server.0.id()).context("no server in its container"),
+    }
+}
+
 /// Starts the probe in the server's namespace; gives the flags that reach it.
 fn start_probe(stage: &Stage, bin: &Path, folder: &Path, pid: u32) -> Result<(Running, String)> {
     let seat = Seat {
@@ -159,6 +240,7 @@ fn start_probe(stage: &Stage, bin: &Path, folder: &Path, pid: u32) -> Result<(Ru
         cpus: "0",
         allowance: Allowance::default(),
         files: None,
+        place: Place::Host,
     };
     let token = folder.join("probe.token");
     let token = token.display();
@@ -197,5 +279,6 @@ fn wait(child: &mut Child) -> Result<Option<i32>> {
 /// The one directory in a folder.
 fn only_folder(folder: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten();
-    entries.map(|entry| entry.path()).find(|path| path.is_dir())
+    let is_run = |path: &PathBuf| path.is_dir() && !path.ends_with(INSIDE);
+    entries.map(|entry| entry.path()).find(is_run)
 }

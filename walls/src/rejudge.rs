@@ -39,6 +39,16 @@ pub fn judged(run: &Run, sight: Sight, experiments: Experiments) -> Record {
     again(record, Raw { near: &near, far: &[] })
 }
 
+/// The record as the judge finds it by what a probe saw that `other` kept at the same time.
+pub fn judged_by(run: &Run, other: &Run) -> Record {
+    let mut record = run.record.clone();
+    record.perturbations.clear();
+    record.target.server = None;
+    record.target.probe = other.record.target.probe.clone();
+    let near = without_the_server(&run.readings);
+    again(record, Raw { near: &near, far: &other.server_readings })
+}
+
 /// Which tests spoke about the run.
 pub fn speaking(run: &Run) -> Option<Speaking> {
     let record = judged(run, Sight::Both, Experiments::Hidden);
@@ -60,6 +70,7 @@ fn without_the_server(readings: &[Reading]) -> Vec<Reading> {
                 | Data::ServerThreadsNow(_)
                 | Data::Downstreams(_)
                 | Data::Listeners(_)
+                | Data::Inside(_)
         ) || data.source() == Values::SERVER_RUNTIME
     };
     readings.iter().filter(|reading| !is_servers(&reading.data)).cloned().collect()

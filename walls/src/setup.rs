@@ -1,6 +1,7 @@
 //! One run as data: the programs, their hosts and their limits.
 
 use crate::dice::Dice;
+use crate::options::Watch;
 use std::time::Duration;
 
 /// One of the hosts of the stage.
@@ -38,15 +39,6 @@ pub enum Origin {
     Own,
     /// Others: `walls/ordinary/NAME/start` begins it, and its listener is waited for.
     Ordinary,
-}
-
-/// How the generator learns what goes on in the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Watched {
-    /// A probe runs in the namespace of the server.
-    Inside,
-    /// The generator is given the process and looks into the namespace from outside.
-    Outside,
 }
 
 /// A server of the stage.
@@ -156,8 +148,8 @@ pub enum Door {
 pub struct Setup {
     /// The server under test.
     pub server: Program,
-    /// How it is watched.
-    pub watched: Watched,
+    /// Who looks at it, unless the command line says it.
+    pub watch: Watch,
     /// The one it asks; the server then gets `--downstream`, or the setting DOWNSTREAM.
     pub downstream: Option<Program>,
     /// The generator.
@@ -219,7 +211,7 @@ impl Setup {
     pub fn new(server: &str, client: &str) -> Self {
         Self {
             server: Program::stage(server),
-            watched: Watched::Inside,
+            watch: Watch::Probe,
             downstream: None,
             client: Client {
                 words: words(client),
@@ -239,6 +231,11 @@ impl Setup {
             skew: None,
             actors: Vec::new(),
         }
+    }
+
+    /// Who looks at the server, with what the command line says.
+    pub fn watched(&self, asked: Watch) -> Watch {
+        if asked == Watch::Probe { self.watch } else { asked }
     }
 
     /// The same with another command line for the proof.

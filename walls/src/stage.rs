@@ -50,6 +50,24 @@ pub struct Seat<'a> {
     pub allowance: Allowance,
     /// Descriptors it may open.
     pub files: Option<u64>,
+    /// What it shares with its host.
+    pub place: Place,
+}
+
+/// What a program shares with its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// All but the network and mounts of the host it is on.
+    Host,
+    /// Neither its processes nor its name: a container. The program is then the only child of the
+    /// process that is started.
+    Container,
+}
+
+/// The program in a container.
+pub fn contained(container: u32) -> Option<u32> {
+    let children = format!("/proc/{container}/task/{container}/children");
+    std::fs::read_to_string(children).ok()?.split_whitespace().next()?.parse().ok()
 }
 
 impl Stage {
@@ -79,9 +97,13 @@ impl Stage {
             Some(files) => format!("prlimit --nofile={files}:{files} "),
             None => String::new(),
         };
+        let enclose = match seat.place {
+            Place::Host => "",
+            Place::Container => "unshare --fork --pid --mount-proc --uts --kill-child=KILL ",
+        };
         let script = format!(
             "{enter}exec ip netns exec {namespace} sh -c '{} && exec \"$@\"' \
-             sh taskset -c {cpus} {files}\"$@\"",
+             sh {enclose}taskset -c {cpus} {files}\"$@\"",
             self.groups.mount_script(),
         );
         let mut command = Command::new("sh");

@@ -3,12 +3,23 @@
 //! `/proc/PID/cgroup` names the group in every hierarchy, `/proc/self/mountinfo` says where the
 //! hierarchies are mounted and which part of them is visible. A controller is in one hierarchy
 //! only: when a mounted version 1 hierarchy has it, version 2 has not, even if mounted.
+//!
+//! Both are told relative to the control group namespace of who reads. Inside of one, a group
+//! beside ours is `/../other`, and a mount of the whole hierarchy has the root `/../..`: the names
+//! between are not told. Then the group is looked for that lists the process. Where nothing that
+//! is mounted here has the group, the mounts of the first process and of the process itself are
+//! tried, through `/proc/PID/root`.
 
 use crate::process;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::root::Root;
-use std::path::PathBuf;
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Groups that are looked at when the one of a process is searched.
+const SEARCHED_MAX: usize = 4096;
 
 /// A mounted hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,12 +136,111 @@ fn look(
     controller: &str,
     pid: u32,
 ) -> Result<Result<Vec<Group>, &'static str>, Unreadable> {
-    let mounts = process::read(&root.path("/proc/self/mountinfo"), parse_mounts)?;
     let memberships = process::read(&root.process(pid, "cgroup"), parse_membership)?;
-    Ok(resolve(controller, &mounts, &memberships).map(|mut chain| {
-        chain.iter_mut().for_each(|group| group.folder = root.path(&group.folder));
-        chain
-    }))
+    let mounts = process::read(&root.path("/proc/self/mountinfo"), parse_mounts)?;
+    let own = View { root: root.path("/"), mounts };
+    let why = match own.resolve(controller, &memberships) {
+        Ok(chain) => return Ok(Ok(chain)),
+        Err(why) => why,
+    };
+    let through = |other: u32| {
+        let mounts = process::read(&root.process(other, "mountinfo"), parse_mounts).ok()?;
+        Some(View { root: root.process(other, "root"), mounts })
+    };
+    let (first, theirs) = (through(1), through(pid));
+    // What another process is mounted may be kept from us.
+    let is_seen = |chain: &Vec<Group>| chain.first().is_some_and(|group| group.folder.is_dir());
+    let resolved =
+        |view: &View| view.resolve(controller, &memberships).ok().filter(|chain| is_seen(chain));
+    let searched = |view: &View| view.search(controller, &memberships, pid);
+    let found = first
+        .as_ref()
+        .and_then(resolved)
+        .or_else(|| searched(&own))
+        .or_else(|| first.as_ref().and_then(searched))
+        .or_else(|| theirs.as_ref().and_then(resolved))
+        .or_else(|| theirs.as_ref().and_then(searched));
+    Ok(found.ok_or(why))
+}
+
+/// Mounts, and the folder that is `/` to them.
+struct View {
+    root: PathBuf,
+    mounts: Vec<Mount>,
+}
+
+impl View {
+    fn resolve(
+        &self,
+        controller: &str,
+        memberships: &[Membership],
+    ) -> Result<Vec<Group>, &'static str> {
+        let mut chain = resolve(controller, &self.mounts, memberships)?;
+        for group in &mut chain {
+            group.folder = self.folder(&group.folder);
+        }
+        Ok(chain)
+    }
+
+    /// Where a folder is that these mounts have at an absolute path.
+    fn folder(&self, absolute: &Path) -> PathBuf {
+        self.root.join(absolute.strip_prefix("/").unwrap_or(absolute))
+    }
+
+    /// The groups of a process, found by the list of processes of each group.
+    fn search(&self, controller: &str, memberships: &[Membership], pid: u32) -> Option<Vec<Group>> {
+        let (mounts, _) = hierarchy(controller, &self.mounts, memberships).ok()?;
+        let found = mounts.into_iter().find_map(|mount| {
+            let point = self.folder(&mount.point);
+            let folder = holder(&point, pid)?;
+            let inside = folder.strip_prefix(&point).ok()?.to_str()?;
+            // Dots would only say how far above our namespace the mount begins.
+            let root = mount.root.replace("/..", "");
+            Some(ancestors(&Mount { root, point: point.clone(), ..mount.clone() }, inside))
+        })?;
+        Some(found)
+    }
+}
+
+/// The folder below `point` of the group that lists a process.
+fn holder(point: &Path, pid: u32) -> Option<PathBuf> {
+    let mut folders = VecDeque::from([point.to_path_buf()]);
+    let mut seen = 0;
+    while let Some(folder) = folders.pop_front().filter(|_| seen < SEARCHED_MAX) {
+        seen += 1;
+        // A group of threads refuses to list processes; its parent does.
+        let listed = fs::read(folder.join(crate::group::PROCESSES)).unwrap_or_default();
+        if scan::lines(&listed).any(|line| scan::number(line) == Some(u64::from(pid))) {
+            return Some(folder);
+        }
+        let below = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        folders.extend(below.filter(is_folder).map(|entry| entry.path()));
+    }
+    None
+}
+
+/// The mounts of the hierarchy that has a controller, and the group of the process in it.
+fn hierarchy<'a>(
+    controller: &str,
+    mounts: &'a [Mount],
+    memberships: &'a [Membership],
+) -> Result<(Vec<&'a Mount>, &'a Membership), &'static str> {
+    let is_in = |controllers: &[String]| controllers.iter().any(|name| name == controller);
+    let v1 = memberships.iter().find(|membership| is_in(&membership.controllers));
+    let (version, why) = match v1 {
+        Some(_) => (1, "its hierarchy of cgroup version 1 is not mounted here"),
+        None => (2, "no cgroup hierarchy is mounted here"),
+    };
+    let is_of_it =
+        |mount: &&Mount| mount.version == version && (version == 2 || is_in(&mount.controllers));
+    let mounts: Vec<&Mount> = mounts.iter().filter(is_of_it).collect();
+    let v2 = || memberships.iter().find(|membership| membership.controllers.is_empty());
+    let membership = v1.or_else(v2);
+    if mounts.is_empty() {
+        return Err(why);
+    }
+    Ok((mounts, membership.ok_or("no control group")?))
 }
 
 fn resolve(
@@ -138,19 +248,11 @@ fn resolve(
     mounts: &[Mount],
     memberships: &[Membership],
 ) -> Result<Vec<Group>, &'static str> {
-    let is_in = |controllers: &[String]| controllers.iter().any(|name| name == controller);
-    let v1 = memberships.iter().find(|membership| is_in(&membership.controllers));
-    let (mount, membership) = if let Some(v1) = v1 {
-        let mount = mounts.iter().find(|mount| mount.version == 1 && is_in(&mount.controllers));
-        (mount.ok_or("its hierarchy of cgroup version 1 is not mounted here")?, v1)
-    } else {
-        let v2 = memberships.iter().find(|membership| membership.controllers.is_empty());
-        let mount = mounts.iter().find(|mount| mount.version == 2);
-        (mount.ok_or("no cgroup hierarchy is mounted here")?, v2.ok_or("no control group")?)
-    };
-    let inside = below(&membership.path, &mount.root)
-        .ok_or("the control group is outside of what is mounted here")?;
-    Ok(ancestors(mount, inside))
+    let (mounts, membership) = hierarchy(controller, mounts, memberships)?;
+    let chain = |mount: &Mount| Some(ancestors(mount, below(&membership.path, &mount.root)?));
+    // Of several mounts the one that shows most groups above: each may have a limit.
+    let chains = mounts.into_iter().filter_map(chain);
+    chains.max_by_key(Vec::len).ok_or("the control group is outside of what is mounted here")
 }
 
 /// The part of `path` below `root`, without slashes at its ends.
@@ -184,7 +286,7 @@ fn ancestors(mount: &Mount, inside: &str) -> Vec<Group> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::fixture;
+    use crate::testing::{Folder, fixture};
 
     fn resolved(host: &str) -> Result<Vec<Group>, &'static str> {
         let mounts = parse_mounts(&fixture(&format!("{host}/mountinfo"))).unwrap();
@@ -236,6 +338,53 @@ mod tests {
         assert!(resolve("cpu", &[mount("/a")], &[member("/ab")]).is_err());
         assert!(resolve("cpu", &[], &[member("/")]).is_err());
         assert!(resolve("cpu", &[mount("/a")], &[member("/a/b")]).is_ok());
+    }
+
+    #[test]
+    fn of_several_mounts_the_one_with_the_parents_counts() {
+        let mounts = b"30 24 0:26 /pod/one /part rw - cgroup2 cgroup2 rw\n\
+                       31 24 0:26 / /whole rw - cgroup2 cgroup2 rw\n";
+        let mounts = parse_mounts(mounts).unwrap();
+        let memberships = parse_membership(b"0::/pod/one\n").unwrap();
+        let chain = resolve("cpu", &mounts, &memberships).unwrap();
+        let paths: Vec<&str> = chain.iter().map(|group| group.path.as_str()).collect();
+        assert_eq!(paths, ["/pod/one", "/pod", "/"]);
+        assert_eq!(chain[1].folder, Path::new("/whole/pod"));
+    }
+
+    /// Our own namespace begins at `/docker/ours`; the group of process 7 is beside it.
+    fn beside(name: &str, mountinfo: &str, through: &str) -> Vec<Group> {
+        let host = Folder::new(name);
+        host.write("proc/self/mountinfo", mountinfo);
+        host.write("proc/1/mountinfo", through);
+        host.write("proc/7/cgroup", "0::/../other\n");
+        for at in ["sys/fs/cgroup", "proc/1/root/sys/fs/cgroup"] {
+            host.write(&format!("{at}/cgroup.procs"), "1\n");
+            host.write(&format!("{at}/docker/ours/cgroup.procs"), "17\n");
+            host.write(&format!("{at}/docker/other/cgroup.procs"), "6\n7\n");
+        }
+        let root = Root::below(host.path());
+        let mut chain = chain(&root, "cpu", 7).unwrap();
+        chain.iter_mut().for_each(|group| group.folder = root.known_as(&group.folder));
+        chain
+    }
+
+    #[test]
+    fn a_group_beside_our_namespace_is_found_by_its_process() {
+        let whole = "30 24 0:26 /../.. /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n";
+        let chain = beside("cgroup-beside", whole, "");
+        let folders: Vec<_> = chain.iter().map(|group| group.folder.as_path()).collect();
+        let expected = ["/sys/fs/cgroup/docker/other", "/sys/fs/cgroup/docker", "/sys/fs/cgroup"];
+        assert_eq!(folders, expected.map(Path::new));
+        assert_eq!(chain[0].path, "/docker/other");
+    }
+
+    #[test]
+    fn a_group_that_is_not_mounted_here_is_seen_through_the_first_process() {
+        let whole = "30 24 0:26 /../.. /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n";
+        let chain = beside("cgroup-hidden", "30 24 0:5 / /sys rw - sysfs sysfs rw\n", whole);
+        let folder = "/proc/1/root/sys/fs/cgroup/docker/other";
+        assert_eq!((chain[0].folder.as_path(), chain.len()), (Path::new(folder), 3));
     }
 
     #[test]

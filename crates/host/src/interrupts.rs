@@ -2,7 +2,7 @@
 //!
 //! A header of online CPUs, then a line per interrupt: number, counts, controller, trigger, names
 //! of the handlers. Lines with a name instead of a number (`LOC`, `RES`, `CAL`, ...) belong to the
-//! architecture and are left out. Kernel: `kernel/irq/proc.c`, `show_interrupts`.
+//! architecture and are left out. Which CPUs may serve an interrupt is in a file of its own. Kernel: `kernel/irq/proc.c`, `show_interrupts`.
 
 use crate::scan::{self, ParseError, Words};
 use model::reading::Interrupt;
@@ -20,7 +20,8 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Interrupt>, ParseError> {
             continue;
         }
         let per_cpu = scan::per_cpu(&mut words, &columns)?;
-        devices.push(Interrupt { irq: scan::text(irq), device: device(words), per_cpu });
+        let (irq, device) = (scan::text(irq), device(words));
+        devices.push(Interrupt { irq, device, per_cpu, allowed: None });
     }
     Ok(devices)
 }

@@ -16,6 +16,7 @@ pub mod cpus;
 pub mod kept;
 pub mod scan;
 
+pub mod addresses;
 pub mod ethtool;
 pub mod link;
 pub mod netlink;
@@ -23,6 +24,7 @@ pub mod nic;
 pub mod qdisc;
 
 pub mod cgroup;
+pub mod container;
 pub mod group;
 pub mod limits;
 pub mod process;

@@ -1,11 +1,26 @@
-//! Which network namespace the files of this process belong to.
+//! Which network namespace the files of this process belong to, and how a thread enters another.
 //!
 //! `/proc/sys/net` follows the process. `/sys/class/net` belongs to whoever mounted it: after a
 //! bare `nsenter --net` it still shows the devices of the host, and a write would land there.
+//!
+//! Only threads that end enter a namespace, never a process: what other threads read, send and
+//! open stays where it was. See setns(2), network_namespaces(7).
+
+#![allow(unsafe_code, reason = "mounts of a thread's own")]
 
 use crate::Root;
-use std::collections::BTreeSet;
-use std::fs;
+use crate::process;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::thread;
 
 fn text(root: &Root, path: &str) -> Option<String> {
     fs::read_to_string(root.path(path)).ok()
@@ -25,6 +40,90 @@ pub fn of_first_process(root: &Root, kind: &str) -> Option<String> {
 fn link(root: &Root, process: &str, kind: &str) -> Option<String> {
     let link = fs::read_link(root.path(format!("/proc/{process}/ns/{kind}"))).ok()?;
     Some(link.display().to_string())
+}
+
+/// The same of any process; nothing when it has ended or may not be looked into.
+pub fn of_process(root: &Root, kind: &str, pid: u32) -> Option<String> {
+    link(root, &pid.to_string(), kind)
+}
+
+/// The network namespace of a process, where it is another than that of the calling thread. Of one
+/// that we may not look into the name is not known; but every namespace has files of its own below
+/// `/proc/PID/net`, which have other numbers (`fs/proc/generic.c`, `proc_register`).
+pub fn apart(root: &Root, pid: u32) -> Option<String> {
+    if let (Some(theirs), Some(ours)) = (of_process(root, "net", pid), of(root, "net")) {
+        return (ours != theirs).then_some(theirs);
+    }
+    let number = |process: &str| {
+        let file = root.path(format!("/proc/{process}/net/dev"));
+        fs::metadata(file).ok().map(|of| of.ino())
+    };
+    let (theirs, ours) = (number(&pid.to_string())?, number("thread-self")?);
+    (ours != theirs).then(|| "net:[not readable]".to_string())
+}
+
+/// Network namespaces other than that of the calling thread, each with its processes in order, as
+/// far as we may look into them.
+pub fn others() -> io::Result<BTreeMap<String, Vec<u32>>> {
+    let root = Root::default();
+    let ours = of(&root, "net");
+    let mut others = BTreeMap::<String, Vec<u32>>::new();
+    let mut pids = process::ids(Path::new("/proc"))?;
+    pids.sort_unstable();
+    for pid in pids {
+        if let Some(namespace) = of_process(&root, "net", pid)
+            && ours.as_ref() != Some(&namespace)
+        {
+            others.entry(namespace).or_default().push(pid);
+        }
+    }
+    Ok(others)
+}
+
+/// Makes the calling thread, and no other, one of the network namespace of a process. It cannot be
+/// trusted to come back, so it should end there.
+pub fn enter(pid: u32) -> io::Result<()> {
+    enter_kind(pid, "net", LinkNameSpaceType::Network)
+}
+
+fn enter_kind(pid: u32, kind: &str, allowed: LinkNameSpaceType) -> io::Result<()> {
+    let namespace = File::open(process::path(pid, &format!("ns/{kind}")))?;
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(allowed))?)
+}
+
+/// Gives the calling thread mounts of its own, in which `/sys` shows the devices of the network
+/// namespace that it has entered.
+pub fn mount_own_sys() -> io::Result<()> {
+    // SAFETY: descriptors stay shared; only mounts and the working directory become our own.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::FS)? };
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    Ok(mount("sysfs", "/sys", "sysfs", flags, None::<&CStr>)?)
+}
+
+/// What a process calls its host; of the UTS namespace that it is in.
+pub fn hostname_of(pid: u32) -> io::Result<String> {
+    in_thread(|| {
+        enter_kind(pid, "uts", LinkNameSpaceType::HostNameAndNISDomainName)?;
+        // The kernel responds with the name of the namespace of who reads.
+        Ok(fs::read_to_string("/proc/sys/kernel/hostname")?.trim().to_string())
+    })
+}
+
+/// Does something in the network namespace of a process, on a thread that ends with it.
+pub fn inside<T: Send>(pid: u32, run: impl FnOnce() -> T + Send) -> io::Result<T> {
+    in_thread(|| {
+        enter(pid)?;
+        Ok(run())
+    })
+}
+
+fn in_thread<T: Send>(run: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("inside".to_string());
+        let thread = thread.spawn_scoped(scope, run)?;
+        thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }
 
 /// Why `/sys` must not be used from here; nothing when it shows the devices of this process.
@@ -86,4 +185,43 @@ pub fn is_alive(root: &Root, pid_namespace: &str, namespace: &str) -> bool {
         .filter(|entry| is_number(&entry.file_name().to_string_lossy()))
         .map(|entry| fs::read_link(entry.path().join("ns/net")));
     links.any(|link| link.is_ok_and(|link| link.to_string_lossy() == namespace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_namespace_is_not_another() {
+        let root = Root::default();
+        let us = std::process::id();
+        assert_eq!(of_process(&root, "net", us), of(&root, "net"));
+        assert_eq!((apart(&root, us), of_process(&root, "net", u32::MAX - 1)), (None, None));
+        assert!(!others().unwrap().values().flatten().any(|pid| *pid == us));
+    }
+
+    #[test]
+    #[ignore = "needs root: make test-host"]
+    fn a_thread_looks_into_another_namespace_and_the_process_stays() {
+        let mut words = std::process::Command::new("unshare");
+        words.args(["--net", "--uts", "sh", "-c", "hostname inside-ceiling && exec sleep 60"]);
+        let child = crate::testing::Child::spawn(&mut words);
+        child.wait_for("sleep", 1);
+        let root = Root::default();
+        let before = of(&root, "net");
+        let namespace = apart(&root, child.id()).expect("a namespace of its own");
+        assert!(others().unwrap()[&namespace].contains(&child.id()));
+        let seen = inside(child.id(), || {
+            mount_own_sys().unwrap();
+            let shown = fs::read_dir("/sys/class/net").unwrap().flatten();
+            let shown: BTreeSet<_> =
+                shown.map(|entry| entry.file_name().into_string().unwrap()).collect();
+            let table = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+            let is_told = shown.iter().all(|name| table.contains(&format!("{name}:")));
+            (of(&Root::default(), "net").unwrap(), shown.contains("lo") && is_told)
+        });
+        assert_eq!(seen.unwrap(), (namespace, true), "its devices and no others");
+        assert_eq!(of(&root, "net"), before);
+        assert_eq!(hostname_of(child.id()).unwrap(), "inside-ceiling");
+    }
 }

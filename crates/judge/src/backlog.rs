@@ -21,14 +21,23 @@ pub(crate) const SHARE_MIN: f64 = 0.99;
 /// Standard deviations that are put down to chance.
 const DEVIATIONS: f64 = 3.0;
 
-/// Whether every planned request got a response. None in closed loop.
+/// Whether every planned request got a good response. None in closed loop.
 pub(crate) fn keeps_up(case: &Case<'_>) -> Option<bool> {
+    reaches(case, case.point.rate)
+}
+
+/// Whether every planned request got a response, good or not. None in closed loop.
+pub(crate) fn answers_all(case: &Case<'_>) -> Option<bool> {
+    reaches(case, case.point.answered_rate().max(case.point.rate))
+}
+
+fn reaches(case: &Case<'_>, rate: f64) -> Option<bool> {
     let point = case.point;
     let offered = point.offered_rate.filter(|_| !point.is_churn())?;
     let planned = offered * point.load.duration_s;
     let first = point.in_flight.first.unwrap_or(0.0);
     let edges = DEVIATIONS * (2.0 * first).sqrt();
-    let missing = planned - point.rate * point.load.duration_s;
+    let missing = planned - rate * point.load.duration_s;
     let share = (1.0 - SHARE_MIN) * planned;
     let walk = DEVIATIONS * (2.0 * planned).sqrt();
     let is_answered = missing <= edges.max(share + 1e-6);

@@ -308,6 +308,13 @@ impl<'a> Case<'a> {
         (load_of(least) * 2 <= load_of(self.point)).then_some(least)
     }
 
+    /// How many requests the server works on at once, over a ramp: the rate here times the time of
+    /// a request at the lightest level, where none waits for another (Little). With that level.
+    pub fn places(&self) -> Option<(f64, &'a Point)> {
+        let light = self.lightest()?;
+        Some((self.point.rate * light.service_ns.mean? as f64 / NS_PER_S as f64, light))
+    }
+
     /// Whether the rate still followed the load up to this point: from the next lighter level it
     /// grew by more than half as much as the load did. Nothing without a ramp.
     pub fn still_grows(&self) -> Option<bool> {

@@ -4,19 +4,22 @@
 //! either side, the path, the application. Then the odds: a wall whose signals come about as often
 //! from another one is not named.
 
-use crate::backlog::keeps_up;
 use crate::case::{Case, percent};
 use crate::gates;
 use crate::next::{ramp_command, what_would_tell};
 use crate::odds::{self, Speaking};
 use crate::ramp::{ceiling, load_of};
+use crate::remaining::{self, Remaining};
+use crate::waits::{self, Waits};
 use crate::walls::{
     self, APPLICATION, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, PATH, SERVER, Seen, Test,
 };
 use model::load::{Hold, Question};
+use model::run::Residence;
 use model::units::show_count;
 use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, GateId, Named, Verdict};
 use model::wall::{Side, WallId};
+use observe::ThreadShare;
 
 /// Gates that do not touch a counter: a generator that is late, or stamps late, changes no count.
 const OF_TIME: [GateId; 2] = [GateId::Release, GateId::Resolution];
@@ -30,6 +33,8 @@ const TIMED: [WallId; 2] = [WallId::A4, WallId::A5];
 /// Share of the server's CPUs that other processes use. Above it, a CPU wall of the server looks
 /// the same as one of theirs.
 const CROWDED: f64 = 0.15;
+/// Share of the time in which a thread had work that it waited for a CPU, from which that matters.
+const WAITS: f64 = 0.10;
 
 /// Whether a generator at its limit can make this of a server: it sends to some workers while
 /// others wait, and on shared CPUs it is their neighbour itself.
@@ -63,7 +68,10 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
         return invalid(case, wall, seen);
     }
     let server = SERVER.first_seen(case);
-    let server = server.map(|(wall, seen)| (wall, add_queue(add_ramp(seen, ramp, wall), case)));
+    let server = server.map(|(wall, seen)| {
+        let seen = add_queue(add_ramp(seen, ramp, wall), case);
+        (wall, add_overflow(seen, case))
+    });
     let is_at_limit = client.is_some();
     let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
     match (client, server) {
@@ -78,21 +86,68 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
         }
         (Some((client, seen)), Some((server, more))) => both(case, (client, seen), (server, more)),
         (Some((wall, seen)), None) => named(case, wall, add_ramp(seen, ramp, wall)),
-        (None, Some((wall, seen))) if is_crowded(case, wall) => crowded(case, wall, seen),
-        (None, Some((wall, seen))) if seen.is_more_than_utilisation() => named(case, wall, seen),
-        (None, Some((wall, seen))) => only_busy(case, wall, seen),
-        // What waits then waits for no wall.
-        (None, None) if keeps_up(case) == Some(true) => no_heat(case, ramp),
-        (None, None) => match APPLICATION.first_seen(case).or_else(|| PATH.first_seen(case)) {
+        (None, Some((wall, seen))) => busy(case, wall, seen, ramp),
+        (None, None) => match waiting(case) {
             Some((wall, seen)) => named(case, wall, add_ramp(seen, ramp, wall)),
             None => no_heat(case, ramp),
         },
     }
 }
 
+/// The server's CPUs or memory look like a wall, and the generator does not.
+fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> Verdict {
+    let waits = waits::of(case);
+    if let Some(left) = remaining::refusing(case, wall, seen.clone()) {
+        return one_of(case, left);
+    }
+    let is_shared = [WallId::S1, WallId::S4, WallId::S6].contains(&wall);
+    if let Some((holder, held)) = walls::at_most_requests(case).filter(|_| is_shared) {
+        return match for_a_cpu(case) <= FEW {
+            true => named(case, holder, add_ramp(held, ramp, holder)),
+            false => one_of(case, remaining::waiting_or_busy(case, (holder, held), (wall, seen))),
+        };
+    }
+    match wall {
+        _ if waits == Waits::No && case.is_open() => no_heat(case, ramp),
+        _ if is_crowded(case, wall) => crowded(case, wall, seen),
+        _ if waits != Waits::No && seen.is_more_than_utilisation() => named(case, wall, seen),
+        _ => only_busy(case, wall, seen),
+    }
+}
+
+/// Threads of the server that wait for a CPU, over the requests in flight.
+fn for_a_cpu(case: &Case<'_>) -> f64 {
+    let threads = case.far().server_threads.iter().flatten();
+    let waiting: f64 = threads.map(|thread| thread.wait).sum();
+    waiting / case.point.in_flight.mean.unwrap_or(0.0).max(1.0)
+}
+
+/// Share of the requests that is no queue.
+const FEW: f64 = 0.15;
+
+/// What requests wait for where no CPU is short. While nothing waits there is no such wall, but a
+/// counter may tell of what makes each request slow.
+fn waiting(case: &Case<'_>) -> Option<(WallId, Seen)> {
+    let found = APPLICATION.first_seen(case).or_else(|| PATH.first_seen(case));
+    let is_counted =
+        |seen: &Seen| seen.findings.iter().any(|one| one.family == Family::HardCounter);
+    found.filter(|(_, seen)| match waits::of(case) {
+        Waits::Yes | Waits::NotKnown => true,
+        Waits::No => !case.is_open() && is_counted(seen),
+    })
+}
+
+/// A server without time accepts late, and its accept queue overflows.
+fn add_overflow(mut seen: Seen, case: &Case<'_>) -> Seen {
+    if let Test::Seen(overflow) = walls::overflow(case) {
+        seen.findings.extend(overflow.findings);
+    }
+    seen
+}
+
 /// Whether broken gates take away what a counted limit rests on.
 fn hides(case: &Case<'_>, wall: WallId) -> bool {
-    let is_timed = TIMED.contains(&wall);
+    let is_timed = TIMED.contains(&wall) && !(wall == WallId::A4 && walls::says_so(case));
     let breaks_time = OF_TIME.iter().any(|id| gates::is_broken(case.point, *id));
     !gates::is_rate_known(case.point) || is_timed && breaks_time
 }
@@ -146,7 +201,14 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
     if verdict.side == Side::Measurement {
         return verdict;
     }
+    if !verdict.alternatives.is_empty() {
+        return verdict;
+    }
     verdict.alternatives = odds::alternatives(&Speaking::of(case));
+    if case.still_grows() == Some(false) {
+        // The load limits nothing where the rate does not follow it.
+        verdict.alternatives = without_none(verdict.alternatives);
+    }
     let Named::Wall(wall) = verdict.wall else { return verdict };
     let is_shared = verdict.confidence == Confidence::CoLimited;
     let is_it = |one: &&Alternative| one.wall == verdict.wall;
@@ -156,6 +218,14 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
         Some(rival) if !is_shared && own < ODDS_MIN * rival.share => doubted(wall, rival, verdict),
         _ => verdict,
     }
+}
+
+/// The same odds among walls only.
+fn without_none(mut all: Vec<Alternative>) -> Vec<Alternative> {
+    all.retain(|one| one.wall != Named::None);
+    let sum: f64 = all.iter().map(|one| one.share).sum();
+    all.iter_mut().for_each(|one| one.share /= sum);
+    all
 }
 
 /// Two walls show the same signals: neither is named.
@@ -281,7 +351,14 @@ fn invalid(case: &Case<'_>, wall: WallId, seen: Seen) -> Verdict {
 /// Whether other processes use so much of the server's CPUs that they may cause the heat (S6),
 /// where the test of S6 could not decide.
 fn is_crowded(case: &Case<'_>, wall: WallId) -> bool {
-    let is_cpu = [WallId::S1, WallId::S2, WallId::S4].contains(&wall);
+    let is_cpu = match wall {
+        WallId::S1 | WallId::S4 => true,
+        // A thread that hardly waits for a CPU would hardly gain by an empty host.
+        WallId::S2 => {
+            case.hottest_server_thread().is_some_and(|hot| hot.wait > WAITS * hot.wanted())
+        }
+        _ => false,
+    };
     is_cpu && case.neighbours().is_some_and(|share| share > CROWDED)
 }
 
@@ -319,8 +396,25 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
         }
         (Some(seen), None) => one_level(case, none(case, seen)),
         (offered, _) => {
+            if waits::of(case) != Waits::No
+                && let Some(left) = remaining::in_turns(case)
+            {
+                return one_of(case, left);
+            }
             let of_ramp = ramp.map_or_else(Seen::default, |ramp| ramp.seen.clone());
+            if waits::of(case) == Waits::No && case.is_open() {
+                return only_failures(case, of_ramp);
+            }
             let mut seen = add_queue(of_ramp, case);
+            let has_time = case.server_has_slack() == Some(true);
+            if let Some(left) = remaining::refusing(case, busiest(case), seen.clone())
+                && !has_time
+            {
+                return one_of(case, left);
+            }
+            if is_flat && waits_at_server(case) {
+                return unnamed_ceiling(case, one_of(case, remaining::inside(case, seen)));
+            }
             if is_flat && offered.is_some() {
                 let what = "nothing is busy on either side: something waits (a pool, a lock, a \
                             limiter, a downstream service)";
@@ -328,22 +422,34 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             }
             seen.next.extend(what_would_tell(case));
             let verdict = unknown(case, seen);
-            if is_flat && case.server.is_none() && case.client_has_slack() == Some(true) {
-                return Verdict { name: BEYOND.to_string(), ..verdict };
+            if !is_flat {
+                return untold(case, verdict);
             }
-            if is_flat && waits_inside(case) {
-                let ceiling =
-                    verdict.ceiling.map(|one| Ceiling { kind: CeilingKind::Ceiling, ..one });
-                return Verdict {
-                    name: WAITS_INSIDE.to_string(),
-                    side: Side::Server,
-                    ceiling,
-                    ..verdict
-                };
-            }
-            verdict
+            let is_beyond = case.server.is_none() && case.client_has_slack() == Some(true);
+            let name = if is_beyond { BEYOND.to_string() } else { verdict.name.clone() };
+            unnamed_ceiling(case, Verdict { name, ..verdict })
         }
     }
+}
+
+/// Each planned request got a response, too many of them a bad one: nothing waits, and whether the
+/// load makes them fail one level cannot tell.
+fn only_failures(case: &Case<'_>, mut seen: Seen) -> Verdict {
+    let requests = &case.point.requests;
+    let failed = requests.failed as f64 / requests.sent.max(1) as f64;
+    seen.against.push(format!(
+        "every planned request got a response, so nothing waits; {} of them failed",
+        percent(failed)
+    ));
+    seen.next.push(format!("look at a response that failed: curl -i {}", case.trial.url));
+    seen.next.push(ramp_command(case));
+    unknown(case, seen)
+}
+
+/// Something limits, and it is one of several walls.
+fn one_of(case: &Case<'_>, left: Remaining) -> Verdict {
+    let (name, side, alternatives) = (left.name.clone(), left.side(), left.alternatives());
+    Verdict { name, side, alternatives, ..unknown(case, left.seen) }
 }
 
 /// All that can be said of a flat ramp when only the generator was watched.
@@ -377,21 +483,40 @@ fn one_level(case: &Case<'_>, verdict: Verdict) -> Verdict {
 const ONE_LEVEL: &str = "the requests were inside the server; whether it could hold more of them \
                          at once, one level cannot tell";
 
+/// One level of a watched server that shows no queue, with all else in doubt.
+fn untold(case: &Case<'_>, verdict: Verdict) -> Verdict {
+    let is_one = case.ramp.is_empty() && !case.is_open() && !case.point.is_churn();
+    let is_watched = case.server.is_some() && case.point.events.is_none();
+    match is_one && is_watched && waits::of(case) == Waits::NotKnown {
+        true => Verdict { name: UNTOLD.to_string(), ..verdict },
+        false => verdict,
+    }
+}
+
+/// All that can be said of a level at which nothing is seen to wait.
+const UNTOLD: &str = "nothing is seen to wait, and one level cannot tell whether anything does";
+
 /// Share of the requests in flight above which they are inside the server.
 const INSIDE: f64 = 0.7;
 
-/// Whether most requests were inside a server whose CPUs had time left, as the generator's had.
-fn waits_inside(case: &Case<'_>) -> bool {
-    let inside = case.point.residence.and_then(|residence| residence.inside_server);
-    let share = inside.zip(case.point.in_flight.mean).map(|(inside, all)| inside / all);
+/// The wall that the server's CPUs are nearest to.
+fn busiest(case: &Case<'_>) -> WallId {
+    let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
+    let is_one = case.server_utilisation().is_some_and(|used| hottest > used);
+    if is_one { WallId::S2 } else { WallId::S1 }
+}
+
+/// Whether most requests were at a server whose CPUs had time left, as the generator's had.
+fn waits_at_server(case: &Case<'_>) -> bool {
+    let at_server = |residence: Residence| {
+        Some(residence.inside_server? + residence.server_unread.unwrap_or(0.0))
+    };
+    let there = case.point.residence.and_then(at_server);
+    let share = there.zip(case.point.in_flight.mean).map(|(there, all)| there / all);
     case.client_has_slack() == Some(true)
         && case.server_has_slack() == Some(true)
         && share.is_some_and(|share| share > INSIDE)
 }
-
-/// What a flat ramp says of a server that waits.
-const WAITS_INSIDE: &str = "requests wait in a server that is not busy: a pool, a lock, a limiter \
-                            or another service";
 
 fn none(case: &Case<'_>, seen: Seen) -> Verdict {
     let limit = if case.trial.question == Question::Find {
@@ -420,6 +545,15 @@ fn none(case: &Case<'_>, seen: Seen) -> Verdict {
 
 fn unknown(case: &Case<'_>, seen: Seen) -> Verdict {
     Verdict { ceiling: ceiling(&[case.point], CeilingKind::AtLeast), ..empty(case, seen) }
+}
+
+/// No wall is named over a flat ramp. Where the generator had slack, the rate is a ceiling all the
+/// same.
+fn unnamed_ceiling(case: &Case<'_>, verdict: Verdict) -> Verdict {
+    if case.client_has_slack() != Some(true) {
+        return verdict;
+    }
+    Verdict { ceiling: ceiling(&[case.point], CeilingKind::Ceiling), ..verdict }
 }
 
 /// A verdict that knows nothing yet, with the given evidence.

@@ -322,6 +322,8 @@ fn server() -> ServerFacts {
         quotas: vec![],
         open_files_limit: Some((1024, 1024)),
         listeners: 1,
+        container: None,
+        network: None,
         unreadable: vec![],
     }
 }

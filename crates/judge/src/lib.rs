@@ -18,7 +18,9 @@ pub mod walls;
 mod backlog;
 mod decide;
 mod next;
+mod remaining;
 mod verdict;
+mod waits;
 
 pub mod odds;
 

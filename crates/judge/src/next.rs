@@ -24,7 +24,7 @@ pub(crate) fn what_would_tell(case: &Case<'_>) -> Vec<String> {
         next.push("give the generator more CPUs: --cpus LIST, -t N".to_string());
     }
     if next.is_empty() {
-        next.push(profile_the_server(case));
+        next.push(what_it_waits_in(case));
     }
     next
 }
@@ -48,7 +48,7 @@ pub(crate) fn ramp_command(case: &Case<'_>) -> String {
 }
 
 /// Its CPUs have slack, so a profile says what it waits for.
-fn profile_the_server(case: &Case<'_>) -> String {
+pub(crate) fn what_it_waits_in(case: &Case<'_>) -> String {
     if case.point.is_churn() || case.point.events.is_some() {
         return "profile what the server waits for; its CPUs have slack".to_string();
     }

@@ -12,8 +12,8 @@ use model::reading::OpenFiles;
 use model::route::Address;
 use model::run::{Point, Run};
 use model::tuning::{CpuSignal, Side, Signals};
-use model::verdict::{Ceiling, IntervalKind, Verdict};
-use model::wall;
+use model::verdict::{Ceiling, IntervalKind, Named, Verdict};
+use model::wall::{self, WallId};
 use observe::{Capacity, CpuShare, LinkUse, Observed, QuotaShare, Raw, SocketCensus, ThreadShare};
 use std::collections::BTreeMap;
 
@@ -56,7 +56,21 @@ fn of_verdict(verdict: &Verdict, run: &str) -> Signals {
         wall: Some(verdict.wall).filter(|_| is_valid),
         confidence: Some(verdict.confidence).filter(|_| is_valid),
         client_is_wall: verdict.side == wall::Side::Client,
+        is_inside: is_valid && is_inside(verdict),
         ..Signals::default()
+    }
+}
+
+/// Walls that no setting of a host moves.
+const INSIDE: [WallId; 5] = [WallId::A1, WallId::A2, WallId::A3, WallId::A4, WallId::A10];
+
+/// Whether the wall, or each one that is possible, is inside the application.
+fn is_inside(verdict: &Verdict) -> bool {
+    let is_one = |wall: Named| matches!(wall, Named::Wall(wall) if INSIDE.contains(&wall));
+    let mut possible = verdict.alternatives.iter().map(|one| one.wall);
+    match verdict.wall {
+        Named::Unknown => !verdict.alternatives.is_empty() && possible.all(is_one),
+        wall => is_one(wall),
     }
 }
 

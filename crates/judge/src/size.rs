@@ -13,7 +13,7 @@ use model::ramp_fit::Estimate;
 use model::run::{Point, Record};
 use model::size::{Machines, Sizing, Step, Traffic, Wish};
 use model::units::{show_bytes, show_count};
-use model::verdict::{CeilingKind, Confidence};
+use model::verdict::{Ceiling, CeilingKind, Confidence};
 use model::wall::Side;
 
 /// Levels at least this fast, as a share of the best, tell the interval of the cost.
@@ -224,7 +224,10 @@ fn explain(sizing: &mut Sizing, record: &Record, levels: usize) {
         steps.push(Step { what: "server CPUs".to_string(), arithmetic });
     }
     if let Some(full) = sizing.server_full_at {
-        let arithmetic = format!("its CPUs are full at {}/s", counted(&full));
+        let mut arithmetic = format!("its CPUs are full at {}/s", counted(&full));
+        if let Some(cap) = stops_before(&full, record) {
+            arithmetic += &format!(", but its rate stopped growing at {}/s", show_count(cap.rate));
+        }
         steps.push(Step { what: "server of the run".to_string(), arithmetic });
     }
     sizing.steps = steps;
@@ -295,22 +298,29 @@ fn cautions(sizing: &Sizing, record: &Record, levels: usize) -> Vec<String> {
                 .to_string(),
         );
     }
-    let ceiling = record.verdict.ceiling.as_ref();
-    let ceiling = ceiling.filter(|ceiling| ceiling.kind == CeilingKind::Ceiling);
-    if let (Some(full), Some(ceiling)) = (sizing.server_full_at, ceiling)
-        && ceiling.high.unwrap_or(ceiling.rate) < full.low
-    {
+    if let Some(cap) = sizing.server_full_at.and_then(|full| stops_before(&full, record)) {
         cautions.push(format!(
             "the run met another wall at {}/s, before the CPUs of the server are full: {}",
-            show_count(ceiling.rate),
+            show_count(cap.rate),
             record.verdict.name
         ));
+        if cap.high.unwrap_or(cap.rate) < wish.rate {
+            let what = "no number of clients brings the server of the run to the asked rate";
+            cautions.push(what.to_string());
+        }
     }
     if record.verdict.confidence == Confidence::CoLimited || record.verdict.side == Side::Client {
         cautions
             .push("the generator was the wall of the run: its cost is that of a full host".into());
     }
     cautions
+}
+
+/// The ceiling of the run, named or not, where it is below the rate that fills the server's CPUs.
+fn stops_before<'a>(full: &Estimate, record: &'a Record) -> Option<&'a Ceiling> {
+    let ceiling = record.verdict.ceiling.as_ref()?;
+    let is_cap = ceiling.kind == CeilingKind::Ceiling;
+    (is_cap && ceiling.high.unwrap_or(ceiling.rate) < full.low).then_some(ceiling)
 }
 
 fn machines_phrase(machines: &Machines) -> String {
@@ -342,7 +352,6 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::run::{Outcome, Target};
-    use model::verdict::Ceiling;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 

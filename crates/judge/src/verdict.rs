@@ -10,14 +10,17 @@ use crate::decide::{RampSays, decide, undecided};
 use crate::ramp::{self, Trend, last_visits, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
 use crate::{gates, objective, perturb, ramp::ceiling, residence};
-use model::facts::HostFacts;
+use model::facts::{ClockOffset, HostFacts};
 use model::load::LoadModel;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
 use model::run::{Outcome, Point, Target};
-use model::verdict::{Confidence, IntervalKind, Named, Verdict};
+use model::verdict::{Ceiling, CeilingKind, Confidence, IntervalKind, Named, Verdict};
 use observe::Observed;
 use std::collections::BTreeSet;
+
+/// Of a server in another network namespace of this host.
+static OUR_CLOCK: ClockOffset = ClockOffset { offset_ns: 0, error_ns: 0, round_trips: 0 };
 
 /// The facts of a run that do not belong to a point.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +42,11 @@ impl<'a> Context<'a> {
         let probe = self.target.probe.as_ref();
         let near = self.target.server.as_ref();
         let server = near.or_else(|| probe?.server.as_ref());
-        let server_host = probe.map(|probe| &probe.host).or_else(|| near.map(|_| self.host));
-        let clock = probe.map(|probe| &probe.clock);
+        let inside = near.and_then(|server| server.network.as_ref());
+        let server_host = probe.map(|probe| &probe.host);
+        let server_host = server_host.or_else(|| inside.map(|network| &network.host));
+        let server_host = server_host.or_else(|| near.map(|_| self.host));
+        let clock = probe.map(|probe| &probe.clock).or_else(|| inside.map(|_| &OUR_CLOCK));
         let (trial, host) = (self.trial, self.host);
         Case { trial, host, server, server_host, clock, point, observed, ramp: &[] }
     }
@@ -144,6 +150,9 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
             verdict.ceiling = ceiling(&visits, one.kind);
         }
     }
+    if context.trial.question != Question::Find {
+        verdict.ceiling = at_least_the_best(verdict.ceiling, &rated);
+    }
     let unknown: Vec<_> = last_visits
         .iter()
         .filter(|index| !gates::is_rate_known(&points[**index]))
@@ -156,6 +165,25 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
         verdict.against.push(what);
     }
     verdict
+}
+
+/// A lower bound is not below what a level was measured at.
+fn at_least_the_best(claim: Option<Ceiling>, rated: &[&Point]) -> Option<Ceiling> {
+    let bound = claim?;
+    if bound.kind != CeilingKind::AtLeast {
+        return Some(bound);
+    }
+    let of_load = |load: u64| {
+        let visits = rated.iter().filter(|point| load_of(point) == load);
+        ceiling(&visits.copied().collect::<Vec<_>>(), CeilingKind::AtLeast)
+    };
+    let loads: BTreeSet<u64> = rated.iter().map(|point| load_of(point)).collect();
+    let all = loads.into_iter().filter_map(of_load);
+    let best = all.max_by(|left, right| left.rate.total_cmp(&right.rate));
+    Some(match best.filter(|best| best.rate > bound.rate) {
+        Some(best) => Ceiling { knee_in_flight: bound.knee_in_flight, ..best },
+        None => bound,
+    })
 }
 
 /// The verdict of a plateau with the ceiling that its visits give, and what would make it sure.
@@ -188,7 +216,8 @@ fn is_usable(point: &Point) -> bool {
     gates::is_rate_known(point)
 }
 
-/// The verdict that most points of a plateau share; among equals that of the highest rate. A wall
+/// The verdict that most points of a plateau share; among equals that of the highest rate, and
+/// among those that name nothing that of the highest load. A wall
 /// shows itself best at the highest load, so what that point names is not outvoted by points that
 /// name nothing. It is suspected only, when half of the points do not share it or one names another
 /// wall.
@@ -199,10 +228,13 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
         let count = decided.iter().filter(|one| one.wall == verdict.wall).count();
         if last && !is_named(verdict) { 0 } else { count }
     };
-    let rank = |index: &usize| (votes(&decided[*index]), points[*index].rate);
     let best = (0..decided.len()).max_by(|left, right| {
-        let (left, right) = (rank(left), rank(right));
-        left.0.cmp(&right.0).then(left.1.total_cmp(&right.1))
+        let (one, other) = (&decided[*left], &decided[*right]);
+        let by_votes = votes(one).cmp(&votes(other));
+        by_votes.then_with(|| match one.wall == other.wall && !is_named(one) {
+            true => left.cmp(right),
+            false => points[*left].rate.total_cmp(&points[*right].rate),
+        })
     });
     let mut verdict = decided[best.unwrap_or(0)].clone();
     let (votes, of) = (votes(&verdict), decided.len());
@@ -248,7 +280,6 @@ mod tests {
     use model::histogram::Summary;
     use model::run::Residence;
     use model::standing::{Figure, Standing};
-    use model::verdict::CeilingKind;
     use model::wall::{Side, WallId};
     use std::collections::BTreeMap;
 
@@ -458,6 +489,108 @@ mod tests {
         let ceiling = ramp_of(&Fixture::good(), visits.to_vec()).ceiling.unwrap();
         assert_eq!((ceiling.kind, ceiling.rate), (CeilingKind::AtLeast, 4000.0));
         assert_eq!((ceiling.interval, ceiling.visits), (IntervalKind::MinMax, 2));
+    }
+
+    #[test]
+    fn a_lower_bound_is_not_below_a_level_that_was_measured() {
+        let levels = [(50, 1000.0), (100, 2000.0), (200, 4100.0), (400, 4000.0)];
+        let mut fixture = Fixture::good();
+        fixture.worker(0.85, 0.0);
+        let ceiling = ramp(&fixture, &levels).ceiling.unwrap();
+        assert_eq!((ceiling.kind, ceiling.rate), (CeilingKind::AtLeast, 4100.0));
+        let few = ramp(&Fixture::good(), &[(50, 1000.0), (100, 900.0)]).ceiling.unwrap();
+        assert_eq!((few.kind, few.rate), (CeilingKind::AtLeast, 1000.0));
+    }
+
+    /// A ramp of a server that keeps requests inside, with a round trip of 50 us, until it stops
+    /// at 1000/s.
+    fn waits_inside(change: impl Fn(&mut Fixture)) -> Verdict {
+        let mut fixture = Fixture::good();
+        fixture.round_trip(50);
+        change(&mut fixture);
+        ramp(&fixture, &[(1, 250.0), (2, 500.0), (4, 990.0), (8, 1000.0), (16, 1005.0)])
+    }
+
+    #[test]
+    fn a_flat_ramp_of_an_idle_server_leaves_what_requests_can_wait_for() {
+        let verdict = waits_inside(|_| ());
+        assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Server), "{verdict:?}");
+        let left: Vec<Named> = verdict.alternatives.iter().map(|one| one.wall).collect();
+        let walls = [WallId::A2, WallId::A1, WallId::A4, WallId::A3];
+        assert_eq!(left, walls.map(Named::Wall), "no wall is not possible");
+        assert!(verdict.name.contains("a pool of workers that wait (A2)"), "{}", verdict.name);
+        assert!(verdict.next.iter().any(|next| next.contains("--profile auto")), "{verdict:?}");
+        let ceiling = verdict.ceiling.unwrap();
+        assert_eq!((ceiling.kind, ceiling.knee_in_flight), (CeilingKind::Ceiling, Some(4)));
+    }
+
+    #[test]
+    fn threads_that_take_turns_are_not_one_thread() {
+        let verdict = waits_inside(|fixture| {
+            fixture.server_threads(&[(7, 0.3), (7, 0.35), (7, 0.35)]);
+        });
+        assert_eq!(verdict.wall, Named::Unknown);
+        let left: Vec<Named> = verdict.alternatives.iter().map(|one| one.wall).collect();
+        assert_eq!(left, [Named::Wall(WallId::A1), Named::Wall(WallId::S2)], "{verdict:?}");
+    }
+
+    #[test]
+    fn a_busy_thread_is_no_wall_while_the_rate_follows_the_load() {
+        let mut fixture = Fixture::good();
+        fixture.server_thread(0.99, 0.0);
+        fixture.unread_at_server(0.5);
+        let verdict = ramp(&fixture, &[(50, 1000.0), (100, 2000.0), (200, 3900.0)]);
+        assert_eq!(verdict.wall, Named::Unknown);
+        assert!(verdict.against[0].contains("S2") && !verdict.next.is_empty(), "{verdict:?}");
+    }
+
+    #[test]
+    fn what_fails_at_a_load_that_is_kept_up_with_waits_for_nothing() {
+        let mut fixture = Fixture::good();
+        let asleep = |tid| (tid, 0.01, model::reading::Doing::Futex, Some(7));
+        let holder = (1, 0.01, model::reading::Doing::Timer, None);
+        fixture.doing(&[holder, asleep(2), asleep(3), asleep(4)]);
+        fixture.unread_at_server(0.5);
+        fixture.worker(0.05, 0.0);
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::A1), "they wait");
+        fixture.point.load.model = LoadModel::Open;
+        fixture.point.offered_rate = Some(1000.0);
+        fixture.point.rate = 900.0;
+        fixture.point.cpu.responses = Some(5000);
+        let verdict = decide(&fixture.case(), None);
+        assert_eq!(verdict.wall, Named::Unknown, "{verdict:?}");
+        assert!(verdict.against[0].contains("nothing waits"), "{verdict:?}");
+        assert!(verdict.next[0].contains("curl -i"), "{verdict:?}");
+    }
+
+    #[test]
+    fn an_accept_queue_that_a_full_thread_lets_overflow_is_not_the_wall() {
+        let mut fixture = Fixture::good();
+        fixture.tcp("TcpExt.ListenOverflows", 7);
+        fixture.slow_connects();
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::K1));
+        fixture.server_thread(0.99, 0.0);
+        let full = verdict(&mut fixture);
+        assert_eq!(full.wall, Named::Wall(WallId::S2), "{full:?}");
+        assert!(full.evidence.iter().any(|one| one.field.contains("ListenOverflows")));
+    }
+
+    #[test]
+    fn a_busy_server_that_refuses_may_have_a_limiter() {
+        let mut fixture = Fixture::good();
+        fixture.refuse(0.8);
+        fixture.server_thread(0.99, 0.0);
+        fixture.unread_at_server(0.5);
+        let shed = verdict(&mut fixture);
+        assert_eq!(shed.wall, Named::Unknown, "{shed:?}");
+        let left: Vec<Named> = shed.alternatives.iter().map(|one| one.wall).collect();
+        assert_eq!(left, [Named::Wall(WallId::A4), Named::Wall(WallId::S2)]);
+        let refused = fixture.point.requests.failed;
+        fixture.point.status_codes = [("429".to_string(), refused)].into();
+        fixture.point.error_codes = [("429".to_string(), refused)].into();
+        fixture.throttle_server(0, 0.9, 0.5);
+        let told = verdict(&mut fixture);
+        assert_eq!(told.wall, Named::Wall(WallId::A4), "it says so itself: {told:?}");
     }
 
     #[test]

@@ -53,11 +53,16 @@ mod wrong_responses;
 #[cfg(test)]
 mod evidence_tests;
 mod loss;
+pub(crate) use limiter::{refused_beside, says_so};
 pub(crate) use loss::resent;
 mod predicts;
+pub(crate) use accept_queue::overflow;
 pub(crate) use predicts::{CLIENT_CAN, LOAD, LOAD_LIMITS, Predicts, SERVER_CPU, SOMETHING_WAITS};
+pub(crate) use server_cpu::with_unread;
+pub(crate) use server_thread::takes_turns;
 mod shaping;
 mod waiting;
+pub(crate) use waiting::at_most_requests;
 mod windows;
 
 use crate::case::{Case, WARM, percent};
@@ -88,6 +93,27 @@ pub struct Finding {
     pub evidence: Evidence,
 }
 
+/// Where an observation is from: a file or a call, and what it was made of, as
+/// [`Evidence::read`] has it. `("sock_diag", ["listeners"])` is one; a text alone is one of which
+/// nothing is drawn.
+#[derive(Debug, Clone)]
+pub struct Origin<'a> {
+    source: &'a str,
+    read: Vec<String>,
+}
+
+impl<'a, S: AsRef<str> + ?Sized> From<&'a S> for Origin<'a> {
+    fn from(source: &'a S) -> Self {
+        Self { source: source.as_ref(), read: Vec::new() }
+    }
+}
+
+impl<'a, S: AsRef<str> + ?Sized, const N: usize> From<(&'a S, [&str; N])> for Origin<'a> {
+    fn from((source, read): (&'a S, [&str; N])) -> Self {
+        Self { source: source.as_ref(), read: read.map(str::to_string).to_vec() }
+    }
+}
+
 /// The signals of a wall are there.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
@@ -101,23 +127,29 @@ pub struct Seen {
 
 impl Seen {
     /// Adds an observation.
-    pub fn with(
+    pub fn with<'a>(
         mut self,
         family: Family,
         host: &str,
-        source: &str,
+        source: impl Into<Origin<'a>>,
         field: &str,
         value: String,
         rule: &str,
     ) -> Self {
+        let Origin { source, read } = source.into();
         let [host, source, field, rule] = [host, source, field, rule].map(str::to_string);
-        let evidence = Evidence { host, source, field, value, rule };
+        let evidence = Evidence { host, source, field, value, rule, read };
         self.findings.push(Finding { family, evidence });
         self
     }
 
     /// A counter that must not rise, and did.
-    pub fn counted(host: &str, source: &str, field: &str, value: String) -> Self {
+    pub fn counted<'a>(
+        host: &str,
+        source: impl Into<Origin<'a>>,
+        field: &str,
+        value: String,
+    ) -> Self {
         Self::default().with(Family::HardCounter, host, source, field, value, "any")
     }
 
@@ -193,6 +225,7 @@ pub const COUNTED: WallGroup = WallGroup {
         wall(WallId::K10, conntrack::test),
         wall(WallId::K1, accept_queue::test),
         wall(WallId::K2, syn_queue::test),
+        wall(WallId::A4, limiter::test).predicts(SOMETHING_WAITS),
         wall(WallId::S3, cpu_quota::test).follows(SERVER_CPU),
         wall(WallId::N4, provider_limit::test),
         wall(WallId::K8, server_link::test).follows(&[Resource::ResponseBytes]),
@@ -201,7 +234,6 @@ pub const COUNTED: WallGroup = WallGroup {
         wall(WallId::C6, client_packets::test).follows(&[Resource::Connections]),
         wall(WallId::K5, receive_backlog::test),
         wall(WallId::A5, pauses::test),
-        wall(WallId::A4, limiter::test).predicts(SOMETHING_WAITS),
     ],
 };
 
@@ -297,7 +329,7 @@ pub fn client_near_limit(case: &Case<'_>) -> Option<(WallId, Seen)> {
     let seen = Seen::default().with(
         Family::ThreadStates,
         "client",
-        "schedstat",
+        ("schedstat", ["client_threads"]),
         &format!("time {} ran or waited for a CPU", hottest.name),
         percent(load),
         "over 90 %: close to its limit",

@@ -25,6 +25,21 @@ const DEFINITIONS: &[(&str, &str)] = &[
          them; pids has all.",
     ),
     (
+        "target.server.network",
+        "The server's network namespace, where that is not ours: namespace as the kernel names it, \
+         port on which the server listens there (another than the one under test when that is \
+         published; null when not known), addresses, and host: interfaces and kernel parameters \
+         as seen from there. Readings of source inside were taken in it; evidence about the \
+         server's sockets, interfaces and TCP counters is from those. Absent where the server \
+         shares our namespace.",
+    ),
+    (
+        "target.server.container",
+        "The container that the server's control groups are of: runtime, id, and name by files of \
+         the runtime or by its host name; name is null when neither could be read. Absent where \
+         the groups are those of no container.",
+    ),
+    (
         "target.probe",
         "The server's host, read by a probe there (--probe); null without one, and target.server \
          is null with one. server: the process tree that listens on the port under test there; \

@@ -217,12 +217,8 @@ impl<'a> RunBuilder<'a> {
     /// Readings in a window, here and on the server's host.
     pub(crate) fn observe(&mut self, watch: &Watch<'_>, window_ns: (u64, u64)) -> Observed {
         self.update_probe(watch);
-        let mut observed = Observed::of(watch.inside(window_ns), self.host.clock_tick_ns);
-        let probe = self.target.probe.as_ref();
-        if let Some((probe, readings)) = probe.zip(watch.far_inside(window_ns)) {
-            observed.far = Some(Box::new(Observed::of(readings, probe.host.clock_tick_ns)));
-        }
-        observed
+        let (near, far) = (watch.inside(window_ns), watch.far_inside(window_ns));
+        Observed::of_both(near, far, &self.host, &self.target)
     }
 
     /// Copies the clock offset, and whether the probe was lost; the

@@ -9,6 +9,7 @@ use crate::setting::Setting;
 use crate::watch::ReadingSource;
 use crate::{server, target};
 use model::event::Event;
+use model::facts::ServerFacts;
 use model::load::{DriverKind, Level, ServerProcess, Trial};
 use model::route::{self, Address};
 use probe::{Config, Ends, Sampler};
@@ -66,9 +67,11 @@ impl<'a> RunBuilder<'a> {
         }
         // Behind a proxy the port is that of the proxy.
         let first = self.trial.addresses.first().filter(|_| self.trial.proxy.is_none());
+        let server = self.target.server.as_ref();
         ReadingSource::live(Sampler::start(Config {
-            server_pid: self.target.server.as_ref().map(|server| server.pid),
+            server_pid: server.map(|server| server.pid),
             port: first.and_then(Address::port),
+            inner_port: server.and_then(ServerFacts::inner_port),
             ends: self.ends(),
             runtime: self.trial.runtime,
             ..Config::default()

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// A source that exists in principle and could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,8 +196,54 @@ pub struct ServerFacts {
     pub open_files_limit: Option<(u64, u64)>,
     /// Listening sockets on the port under test.
     pub listeners: u32,
+    /// The container it runs in; absent when nothing on this host says that there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
+    /// Its network namespace, where that is not the probe's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Box<ServerNetwork>>,
     /// What could not be read.
     pub unreadable: Vec<Unreadable>,
+}
+
+impl ServerFacts {
+    /// The port on which it listens in a network namespace other than the probe's, when known.
+    pub fn inner_port(&self) -> Option<u16> {
+        self.network.as_ref()?.port
+    }
+}
+
+/// A container, as control groups and files of its runtime name it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Container {
+    /// What runs it, for example `docker`.
+    pub runtime: String,
+    /// Its id there.
+    pub id: String,
+    /// Its name; absent when no readable file of the runtime has it.
+    pub name: Option<String>,
+}
+
+impl Container {
+    /// What people call it: its name, or the first twelve characters of its id.
+    pub fn label(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.id.chars().take(12).collect())
+    }
+}
+
+/// The network namespace of a server that is not the probe's own, and what it looks like inside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerNetwork {
+    /// As the kernel names it, for example `net:[4026532281]`.
+    pub namespace: String,
+    /// Port on which the server listens there: another than the one under test where that is
+    /// published. Absent when it is not known.
+    pub port: Option<u16>,
+    /// Addresses of its interfaces, loopback left out.
+    #[serde(default)]
+    pub addresses: Vec<IpAddr>,
+    /// The host as it is seen from there: interfaces and kernel parameters of the namespace.
+    pub host: HostFacts,
 }
 
 /// One process of a server when the run began.

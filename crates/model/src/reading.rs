@@ -75,6 +75,9 @@ pub enum Data {
     ProbeCost(ProbeCost),
     /// What the sources of this host read, and what their figures are.
     Declared(Vec<Declaration>),
+    /// The same source, read in the network namespace of the server, where that is not the probe's
+    /// own.
+    Inside(Box<Data>),
     /// Named values of any other source, written like the variants above: a source that is only
     /// names and values needs none of its own.
     #[serde(untagged)]
@@ -88,6 +91,14 @@ impl Data {
         values: impl IntoIterator<Item = (String, V)>,
     ) -> Self {
         Self::Values(Values::new(source, values))
+    }
+
+    /// What was read, and whether it was in the server's own network namespace.
+    pub fn opened(&self) -> (&Self, bool) {
+        match self {
+            Self::Inside(data) => (data.opened().0, true),
+            data => (data, false),
+        }
     }
 
     /// Name of the source, as it is written.
@@ -115,6 +126,7 @@ impl Data {
             Self::Tuning(_) => "tuning",
             Self::ProbeCost(_) => "probe_cost",
             Self::Declared(_) => "declared",
+            Self::Inside(_) => "inside",
             Self::Values(values) => &values.source,
         }
     }
@@ -137,6 +149,7 @@ impl Data {
             Self::CpuClocks(rows) => rows.len(),
             Self::Tuning(now) => now.drifted.len(),
             Self::Declared(all) => all.iter().map(|one| 1 + one.metrics.len()).sum(),
+            Self::Inside(data) => data.entries(),
             Self::Values(values) => values.values.values().map(Value::entries).sum(),
             Self::Unreadable(_) | Self::ProbeCost(_) | Self::Conntrack(_) => 1,
             Self::ClientFiles(_) | Self::ServerFiles(_) => 1,
@@ -383,6 +396,10 @@ pub struct Interrupt {
     pub device: String,
     /// Events per CPU, indexed by CPU number.
     pub per_cpu: Vec<u64>,
+    /// CPUs that may serve it, as the kernel lists them: `0-3,8`. Absent when it was not readable,
+    /// and in readings of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<String>,
 }
 
 /// Counters of one interface, in the driver's units (super-packets on some).
@@ -462,7 +479,8 @@ pub struct Listener {
     pub cookie: u64,
     /// Connections waiting to be accepted.
     pub queued: u32,
-    /// Length the queue may reach: the smaller of backlog and somaxconn.
+    /// Length the queue may reach: the smaller of backlog and somaxconn. Without sock_diag it is
+    /// somaxconn, which the queue is never longer than.
     pub backlog: u32,
 }
 
@@ -470,7 +488,8 @@ pub struct Listener {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketSample {
     /// Kernel cookie of the socket; the cumulative fields below can be compared between two
-    /// readings only for the same cookie.
+    /// readings only for the same cookie. Zero without sock_diag: then only the two queues are
+    /// known, and the other fields are zero.
     pub cookie: u64,
     /// Whether this end is the server's (local port is the port under test).
     pub server_side: bool,
@@ -660,6 +679,7 @@ mod tests {
             r#"{"source":"server_runtime","values":{"gc_pause_seconds":0.25}}"#,
             r#"{"source":"softnet","values":[]}"#,
             r#"{"source":"client_files","values":{"pid":1,"open":2,"limit":3}}"#,
+            r#"{"source":"inside","values":{"source":"tcp","values":{"Tcp.OutSegs":31655493}}}"#,
         ];
         for line in lines {
             let data: Data = serde_json::from_str(line).unwrap();

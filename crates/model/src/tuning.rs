@@ -16,6 +16,10 @@ pub struct Signals {
     pub confidence: Option<Confidence>,
     /// Whether the generator, not the server, was the wall.
     pub client_is_wall: bool,
+    /// Whether what limits is inside the application, or waits for another one: each wall that is
+    /// possible is a lock, a pool, a service, a limiter or a log.
+    #[serde(default)]
+    pub is_inside: bool,
     /// Whether both sides ran under one kernel.
     pub is_one_host: bool,
     /// Good responses per second.

@@ -139,6 +139,10 @@ pub struct Evidence {
     pub value: String,
     /// The rule it satisfies.
     pub rule: String,
+    /// What it was made of: names of sources, as readings have them (`listeners`), or of figures of
+    /// a point (`latency_ns`). Empty in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
 }
 
 impl Evidence {

@@ -9,16 +9,17 @@
 
 mod capacity;
 mod figures;
+mod inside;
 mod network;
-mod series;
 mod server;
+mod timeline;
 mod window;
 
 pub use capacity::{Capacity, LimitSource, capacities};
 pub use figures::{Figure, figures};
 pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
-pub use series::{Process, shares_over_time, threads_over_time};
 pub use server::{DoingShares, DownstreamUse, SocketCensus};
+pub use timeline::{Clocked, Line, ThreadKey, Timeline};
 pub use window::{Raw, Window};
 
 use model::facts::Unreadable;
@@ -30,6 +31,15 @@ use model::tuning::{Fate, Row};
 use std::collections::BTreeMap;
 
 type Drivers = BTreeMap<String, BTreeMap<String, u64>>;
+
+/// Which process a figure of threads is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Process {
+    /// The generator.
+    Client,
+    /// The server's process tree.
+    Server,
+}
 
 /// How one CPU spent the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -202,9 +212,12 @@ pub struct Observed {
     pub memory: Option<BTreeMap<String, u64>>,
     /// Figures of the server's runtime, change over the window.
     pub runtime: Option<BTreeMap<String, f64>>,
-    /// The same of the server's host, when a probe there was read. All fields about the server are
-    /// there then.
+    /// The same of the server's host, when a probe there was read, or of this host as it is seen
+    /// from the server's own network namespace. All fields about the server are there then.
     pub far: Option<Box<Observed>>,
+    /// What was read in the server's own network namespace, where that is not the probe's: nothing
+    /// of the host, and nothing of processes.
+    pub inside: Option<Box<Observed>>,
     /// CPUs' worth of time of the probe itself.
     pub probe_cpus: Option<f64>,
     /// What could not be read.
@@ -271,6 +284,7 @@ struct Tracked {
     server_cpus: CpuSeries,
     downstreams: server::DownstreamSum,
     disks: Ends<Vec<Disk>>,
+    inside: Option<Box<Tracked>>,
     tuning: Option<TuningSeen>,
     /// Sources of named values, by name.
     values: BTreeMap<String, Ends<BTreeMap<String, Value>>>,
@@ -302,6 +316,7 @@ impl CpuSeries {
 impl Tracked {
     fn add(&mut self, reading: Reading) {
         let at_ns = reading.at_ns();
+        let (begin_ns, end_ns) = (reading.begin_ns, reading.end_ns);
         match reading.data {
             Data::Cpus(cpus) => self.cpus.add(at_ns, cpus),
             Data::ClientThreads(threads) => self.client_threads.add(at_ns, threads),
@@ -346,18 +361,18 @@ impl Tracked {
                 }
                 self.values.entry(source).or_default().add(at_ns, values);
             }
+            Data::Inside(data) => {
+                let inside = self.inside.get_or_insert_default();
+                inside.add(Reading { begin_ns, end_ns, data: *data });
+            }
             Data::Declared(_) => {}
         }
     }
-}
 
-impl Observed {
-    /// Takes in a window's readings, in time order. `clock_tick_ns` is the unit of `/proc/stat`.
-    pub fn of(readings: impl IntoIterator<Item = Reading>, clock_tick_ns: u64) -> Self {
-        let mut seen = Tracked::default();
-        readings.into_iter().for_each(|reading| seen.add(reading));
+    fn finish(self, clock_tick_ns: u64) -> Observed {
+        let seen = self;
         let values = |source: &str| seen.values.get(source);
-        Self {
+        Observed {
             cpus: seen.cpus.between(|pair| cpu_shares(pair, clock_tick_ns)),
             client_threads: seen.client_threads.between(thread_shares),
             server_threads: seen.server_threads.between(thread_shares),
@@ -397,8 +412,18 @@ impl Observed {
             ),
             runtime: values(Values::SERVER_RUNTIME).and_then(|ends| ends.between(change)),
             far: None,
+            inside: seen.inside.map(|inside| Box::new(inside.finish(clock_tick_ns))),
             unreadable: seen.unreadable,
         }
+    }
+}
+
+impl Observed {
+    /// Takes in a window's readings, in time order. `clock_tick_ns` is the unit of `/proc/stat`.
+    pub fn of(readings: impl IntoIterator<Item = Reading>, clock_tick_ns: u64) -> Self {
+        let mut seen = Tracked::default();
+        readings.into_iter().for_each(|reading| seen.add(reading));
+        seen.finish(clock_tick_ns)
     }
 
     /// CPUs' worth of time the server's threads used.

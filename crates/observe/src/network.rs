@@ -74,18 +74,34 @@ pub struct ConntrackUse {
 /// What one device interrupt did in the window.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct InterruptUse {
+    /// Number of the interrupt.
+    pub irq: String,
     /// Device and queue as the driver named it.
     pub device: String,
     /// Events per second on all CPUs.
     pub per_s: f64,
+    /// The same on each CPU, indexed by CPU number.
+    pub per_cpu_s: Vec<f64>,
+    /// CPUs that may serve it when the window ended, as the kernel lists them; absent when it was
+    /// not read.
+    pub allowed: Option<String>,
 }
 
 pub(crate) fn interrupts(pair: &Pair<'_, Vec<Interrupt>>) -> Vec<InterruptUse> {
-    let sum = |one: &Interrupt| one.per_cpu.iter().sum::<u64>();
     let of_interrupt = |last: &Interrupt| {
         let first = pair.first.iter().find(|first| first.irq == last.irq)?;
-        let per_s = sum(last).saturating_sub(sum(first)) as f64 / pair.seconds;
-        Some(InterruptUse { device: last.device.clone(), per_s })
+        let on_cpu = |(cpu, last): (usize, &u64)| {
+            let first = first.per_cpu.get(cpu).copied().unwrap_or(0);
+            last.saturating_sub(first) as f64 / pair.seconds
+        };
+        let per_cpu_s: Vec<f64> = last.per_cpu.iter().enumerate().map(on_cpu).collect();
+        Some(InterruptUse {
+            irq: last.irq.clone(),
+            device: last.device.clone(),
+            per_s: per_cpu_s.iter().sum(),
+            per_cpu_s,
+            allowed: last.allowed.clone(),
+        })
     };
     pair.last.iter().filter_map(of_interrupt).collect()
 }

@@ -68,6 +68,10 @@ impl Census {
             sum.server_held_back += u64::from(socket.unsent > 0);
             let held = [socket.busy_us, socket.rwnd_limited_us, socket.sndbuf_limited_us];
             let times = [at_ns / 1000, held[0], held[1], held[2]];
+            // Without a cookie its times are not known either.
+            if socket.cookie == 0 {
+                continue;
+            }
             if let Some((_, last)) = self.followed.get_mut(&socket.cookie) {
                 *last = times;
             } else if self.followed.len() < FOLLOWED_MAX {
@@ -108,8 +112,8 @@ pub struct DoingShares {
     pub samples: u64,
     /// Samples by what the thread did.
     pub by_doing: BTreeMap<Doing, u64>,
-    /// Most samples that slept on one and the same futex.
-    pub same_futex: u64,
+    /// Samples asleep on a futex, by process and address of the futex over 16, and by thread.
+    pub by_futex: BTreeMap<(u32, u64), BTreeMap<u32, u64>>,
     /// Rounds in which not one thread ran.
     pub still_rounds: u64,
     /// Rounds.
@@ -130,9 +134,17 @@ impl DoingShares {
         self.by_doing.get(&doing).copied().unwrap_or(0) as f64 * self.threads_per_sample()
     }
 
-    /// Threads that slept on the most popular futex on average.
-    pub fn mean_on_one_futex(&self) -> f64 {
-        self.same_futex as f64 * self.threads_per_sample()
+    /// Of the threads meant, those that slept on one futex on average, at the futex with most of
+    /// them. Where only one of them ever sleeps it waits for work of its own: nobody shares that.
+    pub fn mean_on_one_futex(&self, is_meant: impl Fn(u32) -> bool) -> f64 {
+        let asleep = |by_thread: &BTreeMap<u32, u64>| {
+            let meant = by_thread.iter().filter(|(tid, _)| is_meant(**tid));
+            let (threads, samples) =
+                meant.fold((0, 0), |(threads, sum), (_, samples)| (threads + 1, sum + samples));
+            if threads > 1 { samples } else { 0 }
+        };
+        let most = self.by_futex.values().map(asleep).max().unwrap_or(0);
+        most as f64 * self.threads_per_sample()
     }
 
     /// What one sample stands for: of many threads each round looks at some.
@@ -151,13 +163,24 @@ impl DoingShares {
         let idle = count(&Doing::Events) + count(&Doing::Accept);
         (all > 0).then(|| (all - idle) as f64 / all as f64)
     }
+
+    /// Share of the samples of one thread in which it surely had something to do. One that sleeps
+    /// on a futex may as well wait for work.
+    pub fn at_work(&self, tid: u32) -> Option<f64> {
+        let samples = self.by_thread.get(&tid)?;
+        let all: u64 = samples.values().sum();
+        let on_futex = samples.get(&Doing::Futex).copied().unwrap_or(0) as f64 / all.max(1) as f64;
+        Some((self.occupied(tid)? - on_futex).max(0.0))
+    }
 }
+
+/// A condition variable of the C library sleeps on two words in turn that lie side by side.
+const FUTEX_BYTES: u64 = 16;
 
 /// The shares while readings pass by.
 #[derive(Debug, Default)]
 pub(crate) struct DoingSum {
     shares: DoingShares,
-    futexes: BTreeMap<(u32, u64), u64>,
 }
 
 impl DoingSum {
@@ -169,7 +192,9 @@ impl DoingSum {
             *of_thread.entry(thread.doing).or_default() += 1;
             *self.shares.by_doing.entry(thread.doing).or_default() += 1;
             if let Some(address) = thread.futex {
-                *self.futexes.entry((thread.pid, address)).or_default() += 1;
+                let place = (thread.pid, address / FUTEX_BYTES);
+                let of_futex = self.shares.by_futex.entry(place).or_default();
+                *of_futex.entry(thread.tid).or_default() += 1;
             }
         }
         let is_still = threads.iter().all(|thread| thread.doing != Doing::Running);
@@ -178,8 +203,7 @@ impl DoingSum {
 
     pub(crate) fn finish(self) -> Option<DoingShares> {
         let threads = self.shares.by_thread.len();
-        let same_futex = self.futexes.values().copied().max().unwrap_or(0);
-        (self.shares.rounds > 0).then_some(DoingShares { threads, same_futex, ..self.shares })
+        (self.shares.rounds > 0).then_some(DoingShares { threads, ..self.shares })
     }
 }
 
@@ -274,15 +298,17 @@ mod tests {
             sum.add(&[
                 thread(1, Doing::Timer, None),
                 thread(2, Doing::Futex, Some(7)),
-                thread(3, Doing::Futex, Some(7)),
-                thread(4, Doing::Futex, Some(8)),
+                thread(3, Doing::Futex, Some(4)),
+                thread(4, Doing::Futex, Some(80)),
             ]);
         }
         let shares = sum.finish().unwrap();
-        assert_eq!((shares.same_futex, shares.samples, shares.threads), (20, 40, 4));
+        assert_eq!((shares.samples, shares.threads), (40, 4));
         assert_eq!((shares.share(Doing::Futex), shares.mean_threads(Doing::Timer)), (0.75, 1.0));
         assert_eq!((shares.still_rounds, shares.rounds), (10, 10));
-        assert_eq!((shares.mean_on_one_futex(), shares.occupied(9)), (2.0, None));
+        assert_eq!((shares.mean_on_one_futex(|_| true), shares.occupied(9)), (2.0, None));
+        assert_eq!(shares.mean_on_one_futex(|tid| tid != 3), 0.0, "each on a futex of its own");
+        assert_eq!((shares.at_work(1), shares.at_work(2)), (Some(1.0), Some(0.0)));
     }
 
     #[test]

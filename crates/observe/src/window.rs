@@ -38,12 +38,9 @@ impl<'a> Raw<'a> {
 
     /// What was observed in the window of a point, on both hosts.
     pub fn observed(self, record: &Record, point: &Point) -> Observed {
-        let mut observed = Observed::of(self.near_in(point).cloned(), record.host.clock_tick_ns);
-        let far = record.target.probe.as_ref().zip(self.far_in(record, point));
-        observed.far = far.map(|(probe, readings)| {
-            Box::new(Observed::of(readings.cloned(), probe.host.clock_tick_ns))
-        });
-        observed
+        let near = self.near_in(point).cloned();
+        let far = self.far_in(record, point).map(Iterator::cloned);
+        Observed::of_both(near, far, &record.host, &record.target)
     }
 }
 

@@ -115,7 +115,8 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     pub seed: Option<Seed>,
 
-    /// The server's process, when it cannot be found by its port
+    /// The server's process as this host sees it, also in a container, when it cannot be found by
+    /// its address and port
     #[arg(long, value_name = "PID", conflicts_with = "probe")]
     pub server_pid: Option<Pid>,
 

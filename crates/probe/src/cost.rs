@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::sampler::Config;
-use crate::source::{Cadence, REGISTRY, Round, Scope};
+use crate::source::{Cadence, REGISTRY, Round, Scope, SourceEntry};
 use crate::tree::Tree;
 use model::units::NS_PER_S;
 
@@ -34,7 +34,7 @@ pub fn by_source(config: &Config, reads: u32) -> Vec<SourceCost> {
     let server = tree.as_ref().map(Result::as_ref);
     let mut costs = Vec::new();
     for entry in REGISTRY {
-        let Some(read_ns) = read_ns(entry.open, &scope, server, reads) else { continue };
+        let Some(read_ns) = read_ns(entry, &scope, server, reads) else { continue };
         let every_ns = match entry.cadence {
             Cadence::EveryRound => config.period_ns,
             Cadence::AtMostEveryNs(every_ns) => every_ns.max(config.period_ns),
@@ -47,12 +47,12 @@ pub fn by_source(config: &Config, reads: u32) -> Vec<SourceCost> {
 }
 
 fn read_ns(
-    open: fn(&Scope) -> Option<Box<dyn crate::source::Source>>,
+    entry: &SourceEntry,
     scope: &Scope,
     server: Option<Result<&Tree, &model::facts::Unreadable>>,
     reads: u32,
 ) -> Option<u64> {
-    let mut source = open(scope)?;
+    let mut source = scope.open(entry)?;
     let mut costs_ns = Vec::new();
     for read in 0..=u64::from(reads) {
         // A round in which nothing but the counters is due: looking for new threads is rare.

@@ -2,11 +2,12 @@
 
 #![allow(unsafe_code, reason = "the length of a clock tick")]
 
+use crate::kept::unreadable;
 use crate::nic::Speeds;
 use crate::process;
 use crate::scan::{self, ParseError};
 use crate::source::{REGISTRY, Round, Scope, cgroup};
-use crate::{accounting, limits, nic, sysctl};
+use crate::{accounting, limits, namespace, nic, sysctl};
 use model::facts::{CpuAccounting, HostFacts, Unreadable};
 use model::root::Root;
 use model::units::NS_PER_S;
@@ -37,8 +38,7 @@ pub fn host_facts() -> HostFacts {
     let kernel = collector.line("/proc/sys/kernel/osrelease").unwrap_or_default();
     let cpu = collector.keep(process::read(Path::new("/proc/cpuinfo"), parse_cpuinfo));
     let cpu = cpu.unwrap_or_default();
-    let is_physical = cpu.virtual_machine == Some(false);
-    let speeds = if is_physical { Speeds::Believed } else { Speeds::Doubted };
+    let speeds = speeds(cpu.virtual_machine);
     let cpu_accounting = collector.keep(accounting::read(&kernel));
     let (sysctls, unreadable_sysctls) = sysctl::read_all();
     collector.unreadable.extend(unreadable_sysctls);
@@ -66,10 +66,45 @@ pub fn host_facts() -> HostFacts {
     }
 }
 
+fn speeds(virtual_machine: Option<bool>) -> Speeds {
+    if virtual_machine == Some(false) { Speeds::Believed } else { Speeds::Doubted }
+}
+
+/// The host as it is seen from the network namespace of a process, when that is another: its
+/// interfaces, and the kernel parameters that it has of its own. Listed as unreadable is only what
+/// is missing because of that.
+pub(crate) fn host_facts_inside(pid: u32) -> HostFacts {
+    let mut facts = HostFacts { nics: Vec::new(), unreadable: Vec::new(), ..host_facts() };
+    let speeds = speeds(facts.virtual_machine);
+    let seen = namespace::inside(pid, || {
+        let mounted = namespace::mount_own_sys();
+        let nics = mounted
+            .map_err(|why| unreadable(Path::new("/sys/class/net"), why))
+            .and_then(|()| nic::read_all(speeds));
+        (nics, sysctl::values())
+    });
+    match seen {
+        Ok((nics, sysctls)) => {
+            // What a namespace does not have is of the whole host.
+            facts.sysctls.extend(sysctls);
+            match nics {
+                Ok(nics) => facts.nics = nics,
+                Err(why) => facts.unreadable.push(why),
+            }
+        }
+        Err(why) => {
+            facts.sysctls.retain(|name, _| !name.starts_with("net."));
+            let what = format!("interfaces and net.* of the network namespace of process {pid}");
+            facts.unreadable.push(Unreadable { source: what, why: why.to_string() });
+        }
+    }
+    facts
+}
+
 /// Adds the sources about this host that fail when read once.
 fn with_sources(mut failed: Vec<Unreadable>) -> Vec<Unreadable> {
     let round = Round { due_ns: 0, server: None };
-    for mut source in REGISTRY.iter().filter_map(|entry| (entry.open)(&Scope::default())) {
+    for mut source in REGISTRY.iter().filter_map(|entry| Scope::default().open(entry)) {
         if let Err(why) = source.read(&round)
             && !failed.contains(&why)
         {

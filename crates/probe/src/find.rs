@@ -3,12 +3,20 @@
 //! sock_diag tells the listening sockets and their inodes, the links of `/proc/PID/fd` tell who
 //! holds them. Several may: children inherit the socket, or open their own with SO_REUSEPORT. The
 //! server is then the process at the top of them.
+//!
+//! Our own network namespace comes first. An address that is not ours, or on which nobody listens
+//! here, may be that of a container: then each other namespace that has a process is looked at, by
+//! the files below `/proc/PID/net`, for this address and a listener. A port that docker publishes
+//! is looked for where its proxy passes connections on to. A server in two places is none: which
+//! of them is meant has to be said. All of this happens once, before the load.
 
 #![allow(unsafe_code, reason = "a question to a socket")]
 
-use crate::process;
+use crate::network::Network;
 use crate::source::sock_diag::{self, Socket};
 use crate::tree;
+use crate::{namespace, process, published};
+use ::host::addresses;
 use model::facts::Unreadable;
 use model::root::Root;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,11 +31,41 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
     /// The address belongs to another host.
-    #[error("{0} is not an address of this host, so its server cannot be looked at from here")]
+    #[error(
+        "{0} is not an address of this host, nor of a container here that we may look into, so its \
+         server cannot be looked at from here"
+    )]
     NotLocal(IpAddr),
     /// No socket listens there.
-    #[error("no process listens on {0} in this network namespace; is the server up?")]
+    #[error(
+        "no process listens on {0} in this network namespace; is the server up? If it is in a \
+         container, name it with --server-pid"
+    )]
     NobodyListens(SocketAddr),
+    /// A program that passes connections on listens, and where to cannot be followed.
+    #[error(
+        "{name} (process {pid}) listens on {address} for a container, and which process serves \
+         there is not known; name it with --server-pid"
+    )]
+    PassedOn {
+        /// Where it listens.
+        address: SocketAddr,
+        /// The program.
+        name: String,
+        /// Its process.
+        pid: u32,
+    },
+    /// Servers in several network namespaces have the address.
+    #[error(
+        "processes in several network namespaces listen on {address}: {}; name one with \
+         --server-pid", list(.pids)
+    )]
+    SeveralNamespaces {
+        /// The address that all of them have.
+        address: SocketAddr,
+        /// One process of each.
+        pids: Vec<u32>,
+    },
     /// A socket listens, and none of the processes we may look into holds it.
     #[error(
         "a process of user {uid} listens on {address} and is not visible to us; run as that user \
@@ -73,24 +111,88 @@ fn list(pids: &[u32]) -> String {
     pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The process that listens on `address`, in our network namespace. Of several it is the one above
-/// all others, or the parent whose children are just the listeners.
+/// The process that listens on `address`, in our network namespace or in another of this host. Of
+/// several it is the one above all others, or the parent whose children are just the listeners.
 pub fn find_server(address: SocketAddr) -> Result<u32, FindError> {
+    let here = find_here(address);
+    let missing = match here {
+        Ok(pid) => match published::forwarder(pid) {
+            None => return Ok(pid),
+            Some(name) => FindError::PassedOn { address, name, pid },
+        },
+        Err(FindError::NotLocal(_) | FindError::NobodyListens(_)) => here.unwrap_err(),
+        Err(other) => return Err(other),
+    };
+    let targets: Vec<SocketAddr> = match &missing {
+        FindError::NotLocal(_) => vec![address],
+        _ => published::targets(address).into_iter().collect(),
+    };
+    match targets[..] {
+        [target] => find_elsewhere(target)?.ok_or(missing),
+        _ => Err(missing),
+    }
+}
+
+/// The server at an address of our network namespace.
+fn find_here(address: SocketAddr) -> Result<u32, FindError> {
     if !is_local(address).map_err(|why| refused("bind", &why))? {
         return Err(FindError::NotLocal(address.ip()));
     }
-    let sockets = sock_diag::listening(address.port()).map_err(FindError::Unreadable)?;
-    let accepting = accepting(&sockets, address.ip());
+    let sockets = sock_diag::listening(Network::Shared, address.port());
+    let accepting = accepting(&sockets.map_err(FindError::Unreadable)?, address.ip());
     let Some(first) = accepting.first() else {
         return Err(FindError::NobodyListens(address));
     };
-    let inodes = accepting.iter().map(|socket| socket.inode).collect();
-    let owners = owners(&inodes).map_err(|why| refused("/proc", &why))?;
+    let pids = process::ids(Path::new("/proc")).map_err(|why| refused("/proc", &why))?;
+    above_all(&pids, &accepting, address)?
+        .ok_or(FindError::OwnerNotVisible { address, uid: first.uid })
+}
+
+/// The server at an address of another network namespace of this host; nothing when none has it.
+fn find_elsewhere(address: SocketAddr) -> Result<Option<u32>, FindError> {
+    let others = namespace::others().map_err(|why| refused("/proc", &why))?;
+    let mut found = Vec::new();
+    let mut hidden = None;
+    for pids in others.values() {
+        let Some(accepting) = accepting_inside(pids, address) else { continue };
+        match above_all(pids, &accepting, address)? {
+            Some(pid) => found.push(pid),
+            None => hidden = accepting.first().map(|socket| socket.uid),
+        }
+    }
+    match found[..] {
+        [] => hidden.map_or(Ok(None), |uid| Err(FindError::OwnerNotVisible { address, uid })),
+        [pid] => Ok(Some(pid)),
+        _ => Err(FindError::SeveralNamespaces { address, pids: found }),
+    }
+}
+
+/// The sockets that would get a connection to an address of the namespace of some processes.
+fn accepting_inside(pids: &[u32], address: SocketAddr) -> Option<Vec<Socket>> {
+    // The first that has not ended meanwhile.
+    let pid = *pids.iter().find(|pid| process::stat(**pid).is_ok())?;
+    let ip = address.ip().to_canonical();
+    if !addresses::of_folder(&process::path(pid, "net")).contains(&ip) {
+        return None;
+    }
+    let sockets = sock_diag::listening(Network::Outside(pid), address.port()).ok()?;
+    Some(accepting(&sockets, ip)).filter(|accepting| !accepting.is_empty())
+}
+
+/// Of the processes that hold one of the sockets the one above all others.
+fn above_all(
+    pids: &[u32],
+    sockets: &[Socket],
+    address: SocketAddr,
+) -> Result<Option<u32>, FindError> {
+    let inodes = sockets.iter().map(|socket| socket.inode).collect();
+    let owners = owners(pids, &inodes);
     if owners.is_empty() {
-        return Err(FindError::OwnerNotVisible { address, uid: first.uid });
+        return Ok(None);
     }
     let parents = tree::parents(&Root::default()).map_err(FindError::Unreadable)?;
-    top(&owners, &parents).map_err(|pids| FindError::Several { address, pids })
+    let found = top(&owners, &parents);
+    found.map(Some).map_err(|pids| FindError::Several { address, pids })
 }
 
 /// The process that listens on a unix socket. The kernel keeps who called listen and tells every
@@ -121,7 +223,7 @@ pub fn find_unix_server(path: &Path) -> Result<u32, FindError> {
 /// The addresses that some processes listen on and that can be reached from this host alone or
 /// from here, with the process that has them; by address.
 pub fn listened_by(pids: &[u32]) -> Result<BTreeMap<SocketAddr, u32>, Unreadable> {
-    let sockets = sock_diag::all_listening()?;
+    let sockets = sock_diag::all_listening(Network::Shared)?;
     let reach = |ip: IpAddr| match ip.to_canonical() {
         IpAddr::V4(ip) if ip.is_unspecified() => Some(IpAddr::from(Ipv4Addr::LOCALHOST)),
         IpAddr::V6(ip) if ip.is_unspecified() => Some(IpAddr::from(Ipv6Addr::LOCALHOST)),
@@ -180,10 +282,10 @@ fn accepting(sockets: &[Socket], ip: IpAddr) -> Vec<Socket> {
     sockets.iter().filter(|socket| best.is_some() && score(socket) == best).copied().collect()
 }
 
-/// Processes that hold one of the sockets, as far as we may look.
-fn owners(inodes: &BTreeSet<u32>) -> io::Result<BTreeSet<u32>> {
+/// Which of the processes hold one of the sockets, as far as we may look.
+fn owners(pids: &[u32], inodes: &BTreeSet<u32>) -> BTreeSet<u32> {
     let mut owners = BTreeSet::new();
-    for pid in process::ids(Path::new("/proc"))? {
+    for &pid in pids {
         // Denied means another user's process, which matters only if no owner is found.
         let Ok(entries) = fs::read_dir(process::path(pid, "fd")) else {
             continue;
@@ -194,7 +296,7 @@ fn owners(inodes: &BTreeSet<u32>) -> io::Result<BTreeSet<u32>> {
         }
     }
     forget_socket_activation(&mut owners);
-    Ok(owners)
+    owners
 }
 
 /// The inode of a socket, if the link of a descriptor leads to one.
@@ -351,6 +453,11 @@ mod tests {
         let address = "127.0.0.1:80".parse().unwrap();
         let several = FindError::Several { address, pids: vec![7, 9] }.to_string();
         assert!(several.contains("7, 9; name one with --server-pid"), "{several}");
+        let everywhere = FindError::SeveralNamespaces { address, pids: vec![7, 9] }.to_string();
+        assert!(everywhere.contains("7, 9; name one with --server-pid"), "{everywhere}");
+        let name = "docker-proxy".to_string();
+        let passed = FindError::PassedOn { address, name, pid: 7 }.to_string();
+        assert!(passed.contains("docker-proxy (process 7)"), "{passed}");
         let hidden = FindError::OwnerNotVisible { address, uid: 33 }.to_string();
         assert!(hidden.contains("user 33") && hidden.contains("as root"), "{hidden}");
     }

@@ -6,8 +6,8 @@
 //! Never: a rate, a percentile, an opinion; a change to the machine.
 
 use ::host::{
-    cgroup as cgroup_path, clock, ethtool, interrupts, kept, limits, link, netlink, nic, process,
-    scan, sysctl, tree,
+    cgroup as cgroup_path, clock, container, ethtool, interrupts, kept, limits, link, namespace,
+    netlink, nic, process, scan, sysctl, tree,
 };
 
 pub mod source;
@@ -19,8 +19,11 @@ pub mod accounting;
 pub mod ask;
 mod facts;
 mod find;
+mod net_tcp;
+mod network;
 mod ports;
 mod privilege;
+mod published;
 mod server;
 
 pub mod cost;
@@ -40,5 +43,5 @@ pub use find::{FindError, find_server, find_unix_server, listened_by};
 pub use ports::{TakenPort, listening_ports, taken_ports};
 pub use privilege::privilege;
 pub use sampler::{Config, Sampler};
-pub use server::{ServerError, server_facts};
+pub use server::{KnownProcess, ServerError, server_facts};
 pub use source::Ends;

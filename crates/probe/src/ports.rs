@@ -1,5 +1,6 @@
 //! Which local ports are taken, for the budget before a run.
 
+use crate::network::Network;
 use crate::source::sock_diag;
 use model::facts::Unreadable;
 use std::collections::BTreeSet;
@@ -30,7 +31,7 @@ pub fn taken_ports(port: u16) -> Result<Vec<TakenPort>, Unreadable> {
 /// Ports that somebody listens on, at any address. A port that was chosen by bind is never chosen
 /// by connect, whatever its address (`net/ipv4/inet_hashtables.c`, `__inet_hash_connect`).
 pub fn listening_ports() -> Result<BTreeSet<u16>, Unreadable> {
-    let sockets = sock_diag::all_listening()?;
+    let sockets = sock_diag::all_listening(Network::Shared)?;
     Ok(sockets.iter().map(|socket| socket.local_port).collect())
 }
 

@@ -21,11 +21,13 @@ struct Held {
 }
 
 /// Where readings go in.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Entrance {
     sender: Sender<Reading>,
     held: Arc<Held>,
     bytes_max: usize,
+    /// What is told of all of them.
+    label: Option<fn(Box<Data>) -> Data>,
 }
 
 /// Where they come out.
@@ -39,12 +41,21 @@ pub struct Exit {
 pub fn queue(bytes_max: usize) -> (Entrance, Exit) {
     let (sender, receiver) = channel();
     let held = Arc::new(Held::default());
-    (Entrance { sender, held: held.clone(), bytes_max }, Exit { receiver, held })
+    let entrance = Entrance { sender, held: held.clone(), bytes_max, label: None };
+    (entrance, Exit { receiver, held })
 }
 
 impl Entrance {
+    /// The same entrance for readings that get this label.
+    pub fn labelled(&self, label: fn(Box<Data>) -> Data) -> Self {
+        Self { label: Some(label), ..self.clone() }
+    }
+
     /// Adds a reading, or counts it as refused when the queue is full.
-    pub fn push(&self, reading: Reading) {
+    pub fn push(&self, mut reading: Reading) {
+        if let Some(label) = self.label {
+            reading.data = label(Box::new(reading.data));
+        }
         let bytes = approximate_bytes(&reading.data);
         let before = self.held.bytes.fetch_add(bytes, Ordering::Relaxed);
         let is_full = before + bytes > self.bytes_max;

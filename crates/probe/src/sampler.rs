@@ -1,6 +1,7 @@
 //! The loop: a thread that reads every source at its cadence until it is told to stop.
 
 use crate::clock;
+use crate::network::Network;
 use crate::queue::{self, Entrance, Exit, QUEUE_BYTES_MAX};
 use crate::source::self_cost::{SelfCost, Timeliness};
 use crate::source::{self, Cadence, Ends, REGISTRY, Round, Scope, Source, SourceEntry};
@@ -28,6 +29,9 @@ pub struct Config {
     pub server_pid: Option<u32>,
     /// Port under test, for the sockets on either side of it.
     pub port: Option<u16>,
+    /// Port on which a server in another network namespace listens there, when it is known
+    /// ([`model::facts::ServerNetwork`]).
+    pub inner_port: Option<u16>,
     /// Where the server's runtime tells about itself: `GET /debug/runtime` there.
     pub runtime: Option<SocketAddr>,
     /// Files about threads of the server that may stay open between rounds. A process of its own
@@ -49,6 +53,7 @@ impl Default for Config {
             period_ns: 100 * NS_PER_MS,
             server_pid: None,
             port: None,
+            inner_port: None,
             runtime: None,
             kept_files: KEPT_FILES,
             root: Root::default(),
@@ -59,58 +64,104 @@ impl Default for Config {
 }
 
 impl Config {
+    /// What the probe's own thread reads.
     pub(crate) fn scope(&self) -> Scope {
         let Self { server_pid, port, runtime, kept_files, ends, .. } = *self;
-        Scope { server_pid, port, runtime, kept_files, ends, root: self.root.clone() }
+        let watched = server_pid.filter(|_| ends != Ends::Client);
+        let network = Network::of_probe(&self.root, watched);
+        Scope { server_pid, port, runtime, kept_files, ends, network, root: self.root.clone() }
+    }
+
+    /// What the thread reads that is in the server's network namespace.
+    fn inner_scope(&self, network: Network) -> Scope {
+        Scope { port: self.inner_port, ends: Ends::Server, network, ..self.scope() }
     }
 }
 
 /// A running probe. It stops when dropped.
 #[derive(Debug)]
 pub struct Sampler {
-    /// Nothing is ever sent: hanging up is the signal.
-    stop: Option<Sender<Infallible>>,
-    thread: Option<JoinHandle<()>>,
+    /// Its own thread, and the one in the server's network namespace when that is another.
+    threads: Vec<Reader>,
     arrived: Exit,
 }
 
+/// A thread that reads.
+#[derive(Debug)]
+struct Reader {
+    /// Nothing is ever sent: hanging up is the signal.
+    stop: Sender<Infallible>,
+    thread: JoinHandle<()>,
+}
+
 impl Sampler {
-    /// Starts the thread; its first round, of all sources, is at once. Should the system refuse a
+    /// Starts to read; the first round, of all sources, is at once. Should the system refuse a
     /// thread, the readings say so and nothing else.
     pub fn start(config: Config) -> Self {
         let (entrance, arrived) = queue::queue(config.queue_bytes_max);
+        let scope = config.scope();
+        let is_apart = scope.network == Network::Apart;
+        let mut sampler = Self { threads: Vec::new(), arrived };
+        let own = config.clone();
+        sampler.spawn("probe", entrance.clone(), move |stopped, out| {
+            run(&own, &scope, stopped, out);
+        });
+        if let Some(pid) = config.server_pid.filter(|_| is_apart) {
+            sampler.spawn("probe-inside", entrance.labelled(Data::Inside), move |stopped, out| {
+                let (network, why) = Network::enter(pid);
+                why.into_iter().for_each(|why| push_read(out, || Data::Unreadable(why)));
+                run(&config, &config.inner_scope(network), stopped, out);
+            });
+        }
+        sampler
+    }
+
+    fn spawn(
+        &mut self,
+        name: &str,
+        out: Entrance,
+        body: impl FnOnce(&Receiver<Infallible>, &Entrance) + Send + 'static,
+    ) {
         let (stop, stopped) = channel();
-        let spawned = thread::Builder::new()
-            .name("probe".to_string())
-            .spawn(move || run(&config, &stopped, &entrance));
-        match spawned {
-            Ok(thread) => Self { stop: Some(stop), thread: Some(thread), arrived },
-            Err(why) => {
-                let (entrance, arrived) = queue::queue(QUEUE_BYTES_MAX);
-                entrance.push(queue::notice("probe thread", why.to_string()));
-                Self { stop: None, thread: None, arrived }
-            }
+        let refused = out.clone();
+        let thread = thread::Builder::new().name(name.to_string());
+        match thread.spawn(move || body(&stopped, &out)) {
+            Ok(thread) => self.threads.push(Reader { stop, thread }),
+            Err(why) => refused.push(queue::notice("probe thread", why.to_string())),
         }
     }
 
     /// What has arrived since the last take, oldest first.
     pub fn take(&self) -> Vec<Reading> {
-        self.arrived.take()
+        let mut readings = self.arrived.take();
+        // Each thread tells its own in order.
+        if self.threads.len() > 1 {
+            readings.sort_by_key(|reading| reading.begin_ns);
+        }
+        readings
     }
 
-    /// Makes the thread read everything once more and end, and gives what has arrived.
+    /// Makes the threads read everything once more and end, and gives what has arrived.
     pub fn stop(mut self) -> Vec<Reading> {
+        let several = self.threads.len() > 1;
         let panicked = self.join();
         let mut readings = self.arrived.take();
+        if several {
+            readings.sort_by_key(|reading| reading.begin_ns);
+        }
         readings.extend(panicked);
         readings
     }
 
-    /// Ends the thread; a panic in it, which would be our error, becomes a reading.
-    fn join(&mut self) -> Option<Reading> {
-        drop(self.stop.take());
-        let result = self.thread.take()?.join();
-        result.err().map(|_| queue::notice("probe thread", "it panicked".to_string()))
+    /// Ends the threads; a panic in one, which would be our error, becomes a reading.
+    fn join(&mut self) -> Vec<Reading> {
+        let hang_up = |Reader { stop, thread }| {
+            drop(stop);
+            thread
+        };
+        let threads: Vec<JoinHandle<()>> = self.threads.drain(..).map(hang_up).collect();
+        let panicked = threads.into_iter().filter_map(|thread| thread.join().err());
+        panicked.map(|_| queue::notice("probe thread", "it panicked".to_string())).collect()
     }
 }
 
@@ -163,18 +214,19 @@ pub(crate) fn rest_ns(cost_ns: u64) -> u64 {
 }
 
 fn open(entry: &SourceEntry, scope: &Scope) -> Option<Slot> {
-    let source = (entry.open)(scope)?;
+    let source = scope.open(entry)?;
     Some(Slot { source, cadence: entry.cadence, due_ns: 0, cost_before_ns: 0 })
 }
 
-fn run(config: &Config, stopped: &Receiver<Infallible>, out: &Entrance) {
-    let scope = config.scope();
-    let mut slots: Vec<Slot> = REGISTRY.iter().filter_map(|entry| open(entry, &scope)).collect();
+fn run(config: &Config, scope: &Scope, stopped: &Receiver<Infallible>, out: &Entrance) {
+    let mut slots: Vec<Slot> = REGISTRY.iter().filter_map(|entry| open(entry, scope)).collect();
     let mut server = config.server_pid.map(|pid| WatchedServer::on(&config.root, pid));
     let mut pace = Pace::start(clock::monotonic_ns(), config.period_ns.max(NS_PER_MS));
     let mut cost = SelfCost::start();
     let mut told = Told::default();
-    push_read(out, || Data::Declared(source::declared()));
+    if !scope.network.is_inside() {
+        push_read(out, || Data::Declared(source::declared()));
+    }
     loop {
         let wait_ns = pace.due_ns().saturating_sub(clock::monotonic_ns());
         let stopping = match stopped.recv_timeout(Duration::from_nanos(wait_ns)) {

@@ -1,20 +1,48 @@
 //! The facts about the server's process tree.
 
+use crate::facts::host_facts_inside;
 use crate::find::socket_inode;
-use crate::limits;
-use crate::process;
-use crate::source::{cgroup, sock_diag};
+use crate::network::Network;
+use crate::source::cgroup;
+use crate::source::sock_diag::{self, Socket};
 use crate::tree::Tree;
-use model::facts::{ProcessFacts, ServerFacts, Unreadable};
+use crate::{container, limits, namespace, process, published};
+use ::host::addresses;
+use model::facts::{ProcessFacts, ServerFacts, ServerNetwork, Unreadable};
 use model::root::Root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::net::IpAddr;
 
 /// Threads whose affinity is looked at.
 const THREADS_MAX: usize = 4096;
 
 /// Processes that are looked at one by one.
 const PROCESSES_MAX: usize = 1024;
+
+/// A process, and when it started: its number alone may be another's later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownProcess {
+    pid: u32,
+    started_ticks: u64,
+}
+
+impl KnownProcess {
+    /// A process that runs.
+    pub fn of(pid: u32) -> Option<Self> {
+        Some(Self { pid, started_ticks: process::stat(pid).ok()?.started_ticks })
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether it still runs.
+    pub fn runs(&self) -> bool {
+        process::same(&Root::default(), self.pid, self.started_ticks).is_some()
+    }
+}
 
 /// Why there are no facts at all about a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,14 +71,32 @@ pub fn server_facts(
     let cpus_allowed = keep(process::cpus_allowed(pid), &mut unreadable);
     let quotas = keep(cgroup::quotas(pid), &mut unreadable);
     let open_files_limit = keep(limits::open_files(&Root::default(), pid), &mut unreadable);
-    let listening =
-        |port| sock_diag::require_same_namespace(pid).and_then(|()| sock_diag::listening(port));
-    let sockets = port.map(|port| keep(listening(port), &mut unreadable));
+    let sockets = port.map(|port| {
+        let sockets = keep(listening(pid, tree.pids(), port), &mut unreadable);
+        sockets.map(|(inner_port, mut sockets)| {
+            sockets.retain(|socket| Some(socket.local_port) == inner_port);
+            (inner_port, sockets)
+        })
+    });
     let listeners = match &sockets {
-        Some(sockets) => sockets.as_ref().map_or(0, Vec::len) as u32,
+        Some(sockets) => sockets.as_ref().map_or(0, |(_, sockets)| sockets.len()) as u32,
         None => 1,
     };
-    let inodes = sockets.flatten().map(|all| all.iter().map(|socket| socket.inode).collect());
+    let sockets = sockets.flatten();
+    unreadable.extend(sock_diag::lost().filter(|_| port.is_some()));
+    let mut network = network(pid, sockets.as_ref().and_then(|(port, _)| *port));
+    if let Some(network) = &mut network {
+        unreadable.append(&mut network.host.unreadable);
+        let port = port.filter(|_| network.port.is_none() && sockets.is_some());
+        unreadable.extend(port.map(|port| Unreadable {
+            source: network.namespace.clone(),
+            why: format!(
+                "its processes listen on several ports there or on none, and not on {port}: which \
+                 of them that is is not known, so its queues and connections are not read"
+            ),
+        }));
+    }
+    let inodes = sockets.map(|(_, all)| all.iter().map(|socket| socket.inode).collect());
     let threads = tree.pids().iter().filter_map(|&pid| process::stat(pid).ok());
     let cpus_allowed = cpus_allowed.unwrap_or_default();
     Ok(ServerFacts {
@@ -65,8 +111,56 @@ pub fn server_facts(
         quotas: quotas.unwrap_or_default(),
         open_files_limit,
         listeners,
+        container: container::of_process(&Root::default(), pid),
+        network: network.map(Box::new),
         unreadable,
     })
+}
+
+/// The network namespace of a process, when it is another than ours.
+fn network(pid: u32, port: Option<u16>) -> Option<ServerNetwork> {
+    let namespace = namespace::apart(&Root::default(), pid)?;
+    let addresses = addresses::of_folder(&process::path(pid, "net")).into_iter().collect();
+    Some(ServerNetwork { namespace, port, addresses, host: host_facts_inside(pid) })
+}
+
+/// The port on which a server listens, and all listening sockets of its network namespace. In
+/// another namespace than ours the port may be published, and then it is another there.
+fn listening(pid: u32, pids: &[u32], port: u16) -> Result<(Option<u16>, Vec<Socket>), Unreadable> {
+    if namespace::apart(&Root::default(), pid).is_none() {
+        return Ok((Some(port), sock_diag::listening(Network::Shared, port)?));
+    }
+    let asked = namespace::inside(pid, || sock_diag::all_listening(Network::Shared));
+    let sockets = asked.unwrap_or_else(|_| sock_diag::all_listening(Network::Outside(pid)))?;
+    let held: BTreeSet<u32> =
+        pids.iter().take(PROCESSES_MAX).filter_map(|&pid| held(pid)).flatten().collect();
+    let is_held = |socket: &&Socket| held.contains(&socket.inode);
+    let ports: BTreeSet<u16> =
+        sockets.iter().filter(is_held).map(|socket| socket.local_port).collect();
+    let addresses: Vec<IpAddr> =
+        addresses::of_folder(&process::path(pid, "net")).into_iter().collect();
+    let published = published::inner_ports(port, &addresses);
+    let all = sockets.iter().map(|socket| socket.local_port).collect();
+    Ok((inner_port(port, &ports, &all, &published), sockets))
+}
+
+/// The port that a server listens on where its clients know it by another one: of the ports that
+/// its processes listen on, the same, the one that is published as it, or the only one. Where their
+/// descriptors cannot be read, the same when any process there listens on it.
+fn inner_port(
+    port: u16,
+    held: &BTreeSet<u16>,
+    all: &BTreeSet<u16>,
+    published: &BTreeSet<u16>,
+) -> Option<u16> {
+    let only = |ports: Vec<u16>| if let [one] = ports[..] { Some(one) } else { None };
+    if held.is_empty() {
+        let published = only(published.iter().copied().collect());
+        return Some(port).filter(|port| all.contains(port)).or(published);
+    }
+    let published = only(held.intersection(published).copied().collect());
+    let same = Some(port).filter(|port| held.contains(port));
+    same.or(published).or_else(|| only(held.iter().copied().collect()))
 }
 
 /// The processes one by one, those left out that have ended. Without the inodes of the listening
@@ -79,18 +173,18 @@ fn processes(pids: &[u32], listening: Option<&BTreeSet<u32>>) -> Vec<ProcessFact
             name: stat.name,
             threads: stat.threads,
             cpus_allowed: process::cpus_allowed(pid).ok(),
-            listeners: listening.and_then(|inodes| held(pid, inodes)),
+            listeners: listening
+                .and_then(|inodes| Some(held(pid)?.intersection(inodes).count() as u32)),
         })
     });
     seen.collect()
 }
 
-/// How many of the sockets a process holds. Two descriptors of one socket count once.
-fn held(pid: u32, inodes: &BTreeSet<u32>) -> Option<u32> {
+/// Inodes of the sockets that a process holds. Two descriptors of one socket count once.
+fn held(pid: u32) -> Option<BTreeSet<u32>> {
     let entries = fs::read_dir(process::path(pid, "fd")).ok()?;
     let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
-    let sockets: BTreeSet<u32> = links.filter_map(|link| socket_inode(&link)).collect();
-    Some(sockets.intersection(inodes).count() as u32)
+    Some(links.filter_map(|link| socket_inode(&link)).collect())
 }
 
 /// Threads with an affinity of their own. A server of very many threads is looked through in part.
@@ -158,6 +252,21 @@ mod tests {
         assert_eq!(facts.cpus_allowed, cpus);
         let pinned: Vec<_> = facts.pinned_threads.values().collect();
         assert_eq!(pinned, [&vec![last]]);
+    }
+
+    #[test]
+    fn a_published_port_is_another_one_inside() {
+        let set = |ports: &[u16]| ports.iter().copied().collect::<BTreeSet<u16>>();
+        let inner = |held: &[u16], all: &[u16], published: &[u16]| {
+            inner_port(8080, &set(held), &set(all), &set(published))
+        };
+        assert_eq!(inner(&[80, 8080], &[80, 8080], &[80]), Some(8080));
+        assert_eq!(inner(&[80, 443], &[80, 443], &[80]), Some(80));
+        assert_eq!(inner(&[80], &[80, 22], &[]), Some(80), "the only one of its own");
+        assert_eq!(inner(&[80, 443], &[80, 443], &[]), None, "which of them is not guessed");
+        assert_eq!(inner(&[], &[8080], &[]), Some(8080), "its descriptors are not readable");
+        assert_eq!(inner(&[], &[80], &[80]), Some(80));
+        assert_eq!(inner(&[], &[80], &[]), None);
     }
 
     #[test]

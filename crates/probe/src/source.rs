@@ -34,6 +34,7 @@ pub mod server_runtime;
 
 pub mod self_cost;
 
+use crate::network::Network;
 use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::metric::Declaration;
@@ -51,6 +52,16 @@ pub enum Cadence {
     AtMostEveryNs(u64),
 }
 
+/// What a source is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// The host or the processes, wherever the probe is.
+    Host,
+    /// A network namespace: it is read in that of the probe, and in that of the server when that
+    /// is another.
+    Network,
+}
+
 /// One line of the registry.
 #[derive(Debug)]
 pub struct SourceEntry {
@@ -58,6 +69,8 @@ pub struct SourceEntry {
     pub declared: fn() -> Declaration,
     /// How often.
     pub cadence: Cadence,
+    /// Where.
+    pub(crate) of: Of,
     /// Makes the reader; nothing when there is no server, or no port, to read about.
     pub(crate) open: fn(&Scope) -> Option<Box<dyn Source>>,
 }
@@ -89,9 +102,17 @@ pub struct Scope {
     pub root: Root,
     /// Which ends are here.
     pub ends: Ends,
+    /// Which network namespace.
+    pub(crate) network: Network,
 }
 
 impl Scope {
+    /// Makes the reader of a source, when it is one of this thread.
+    pub(crate) fn open(&self, entry: &SourceEntry) -> Option<Box<dyn Source>> {
+        let is_here = !self.network.is_inside() || entry.of == Of::Network;
+        if is_here { (entry.open)(self) } else { None }
+    }
+
     /// Root of the server's process tree, when it is to be read.
     pub(crate) fn server(&self) -> Option<u32> {
         self.server_pid.filter(|_| self.ends != Ends::Client)
@@ -146,7 +167,15 @@ const fn entry(
     cadence: Cadence,
     open: fn(&Scope) -> Option<Box<dyn Source>>,
 ) -> SourceEntry {
-    SourceEntry { declared, cadence, open }
+    SourceEntry { declared, cadence, of: Of::Host, open }
+}
+
+const fn network(
+    declared: fn() -> Declaration,
+    cadence: Cadence,
+    open: fn(&Scope) -> Option<Box<dyn Source>>,
+) -> SourceEntry {
+    SourceEntry { declared, cadence, of: Of::Network, open }
 }
 
 /// Every source, in the order in which a round reads them: what changes fastest first, so that the
@@ -160,19 +189,19 @@ pub const REGISTRY: &[SourceEntry] = &[
     entry(threads::server_declared, EVERY_ROUND, threads::server),
     entry(threads_now::declared, EVERY_ROUND, threads_now::open),
     entry(threads::client_declared, EVERY_ROUND, threads::client),
-    entry(sock_diag::listeners_declared, FIFTH_SECOND, sock_diag::listeners),
-    entry(downstreams::declared, HALF_SECOND, downstreams::open),
-    entry(tcp::declared, FIFTH_SECOND, tcp::open),
-    entry(net_dev::declared, EVERY_ROUND, net_dev::open),
-    entry(sockstat::declared, FIFTH_SECOND, sockstat::open),
-    entry(qdiscs::declared, FIFTH_SECOND, qdiscs::open),
+    network(sock_diag::listeners_declared, FIFTH_SECOND, sock_diag::listeners),
+    network(downstreams::declared, HALF_SECOND, downstreams::open),
+    network(tcp::declared, FIFTH_SECOND, tcp::open),
+    network(net_dev::declared, EVERY_ROUND, net_dev::open),
+    network(sockstat::declared, FIFTH_SECOND, sockstat::open),
+    network(qdiscs::declared, FIFTH_SECOND, qdiscs::open),
     entry(cgroup::server_declared, FIFTH_SECOND, cgroup::server),
     entry(cgroup::client_declared, FIFTH_SECOND, cgroup::client),
     entry(softirqs::declared, HALF_SECOND, softirqs::open),
     entry(pressure::declared, HALF_SECOND, pressure::open),
-    entry(drivers::declared, HALF_SECOND, drivers::open),
-    entry(conntrack::declared, HALF_SECOND, conntrack::open),
-    entry(sock_diag::connections_declared, SECOND, sock_diag::connections),
+    network(drivers::declared, HALF_SECOND, drivers::open),
+    network(conntrack::declared, HALF_SECOND, conntrack::open),
+    network(sock_diag::connections_declared, SECOND, sock_diag::connections),
     entry(interrupts::declared, TWO_SECONDS, interrupts::open),
     entry(server_runtime::declared, SECOND, server_runtime::open),
     entry(memory::declared, SECOND, memory::open),

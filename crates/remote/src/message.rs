@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 /// Version of everything in this file and of the readings.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// From the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

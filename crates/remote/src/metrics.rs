@@ -7,8 +7,9 @@ mod http;
 mod text;
 
 use crate::listening::{accept, find};
+use model::facts::ServerFacts;
 use model::reading::Reading;
-use probe::{Config, Ends, Sampler, monotonic_ns};
+use probe::{Config, Ends, KnownProcess, Sampler, monotonic_ns};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +24,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// How often the stop flag is checked, and readings are taken.
 const TURN: Duration = Duration::from_millis(100);
 
-/// The latest reading of each source, by its name.
-type Latest = BTreeMap<String, Reading>;
+/// The latest reading of each source, by its name and whether it is of the server's own network
+/// namespace.
+type Latest = BTreeMap<(String, bool), Reading>;
 
 /// Serves Prometheus.
 #[derive(Debug)]
@@ -48,18 +50,22 @@ impl Exporter {
 
     /// Reads and serves until `stop` is set. One scrape at a time: each has a deadline.
     pub fn run(&self, stop: &AtomicBool) {
-        let (mut sampler, mut server_pid) = (None, None);
+        let mut sampler: Option<Sampler> = None;
+        let mut watched: Option<KnownProcess> = None;
         let mut looked: Option<Instant> = None;
         let (clock_tick_ns, declared) = (probe::clock_tick_ns(), probe::source::declared());
         let mut latest = Latest::new();
         while !stop.load(Ordering::Relaxed) {
             if looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
                 looked = Some(Instant::now());
-                let found = self.server();
-                // A server that is started again is another process.
-                if sampler.is_none() || found != server_pid {
-                    server_pid = found;
-                    sampler = Some(self.sampler(found));
+                // To look for a server is to look at every process: not while it runs.
+                if sampler.is_none() || !watched.as_ref().is_some_and(KnownProcess::runs) {
+                    let found = self.server().and_then(KnownProcess::of);
+                    // A server that is started again is another process.
+                    if sampler.is_none() || found != watched {
+                        watched = found;
+                        sampler = Some(self.sampler(watched.as_ref().map(KnownProcess::pid)));
+                    }
                 }
             }
             let read = sampler.iter().flat_map(Sampler::take);
@@ -80,11 +86,19 @@ impl Exporter {
     }
 
     fn sampler(&self, server_pid: Option<u32>) -> Sampler {
-        let (port, ends) = (self.port, Ends::Server);
-        Sampler::start(Config { period_ns: PERIOD_NS, server_pid, port, ends, ..Config::default() })
+        let facts = server_pid.and_then(|pid| probe::server_facts(pid, self.port, "metrics").ok());
+        Sampler::start(Config {
+            period_ns: PERIOD_NS,
+            server_pid,
+            port: self.port,
+            inner_port: facts.as_ref().and_then(ServerFacts::inner_port),
+            ends: Ends::Server,
+            ..Config::default()
+        })
     }
 }
 
 fn keep(latest: &mut Latest, reading: Reading) {
-    latest.insert(reading.data.source().to_string(), reading);
+    let (data, is_inside) = reading.data.opened();
+    latest.insert((data.source().to_string(), is_inside), reading);
 }

@@ -399,7 +399,7 @@ const ceilingCharts = (() => {
     return notes.join("; ");
   };
 
-  // Fills a figure; the returned object switches its view and draws it again.
+  // Fills a figure but for its plot; the returned object switches its view and draws it.
   const mount = (figure, chart) => {
     const plotHolder = element("div", "plot");
     plotHolder.tabIndex = 0;
@@ -422,10 +422,10 @@ const ceilingCharts = (() => {
     details.addEventListener("toggle", fill);
     plotHolder.addEventListener("keydown", (event) => state.plot && onKey(state.plot, event));
 
-    state.draw = () => {
-      const colours = theme();
-      figure.classList.toggle("wide", view().bands.length > BANDS_SIDE_BY_SIDE);
-      const width = Math.max(plotHolder.clientWidth, 200);
+    // How wide a figure is has to be known before anything of it is measured.
+    state.lay = () => figure.classList.toggle("wide", view().bands.length > BANDS_SIDE_BY_SIDE);
+    state.width = () => Math.max(plotHolder.clientWidth, 200);
+    state.draw = (colours, width) => {
       state.plot?.destroy();
       const isShown = view().series.map(() => true);
       const data = dataOf(chart, view(), isShown);
@@ -440,14 +440,15 @@ const ceilingCharts = (() => {
     state.select = (index) => {
       state.selected = index;
       if (state.picker) state.picker.value = String(index);
-      state.draw();
+      state.lay();
+      state.draw(theme(), state.width());
     };
     if (chart.views.length > 1) figure.querySelector("figcaption").append(pickerOf(state));
-    state.draw();
+    state.lay();
 
     const fit = () => {
       const width = plotHolder.clientWidth;
-      if (width > 0 && width !== state.plot.width) {
+      if (width > 0 && state.plot && width !== state.plot.width) {
         state.plot.setSize({ width, height: width < PHONE_WIDTH ? HEIGHT_ON_A_PHONE : HEIGHT });
       }
     };
@@ -472,6 +473,12 @@ const ceilingCharts = (() => {
     return label;
   };
 
+  // Draws all. They are measured together: between two drawings each would cost a layout.
+  const drawAll = (states) => {
+    const [colours, widths] = [theme(), states.map((state) => state.width())];
+    states.forEach((state, index) => state.draw(colours, widths[index]));
+  };
+
   // All figures of the page, in the order of the data. Charts of the same points switch together.
   const mountAll = (figures, charts) => {
     const states = charts.map((chart, index) => mount(figures[index], chart));
@@ -480,8 +487,9 @@ const ceilingCharts = (() => {
       const together = states.filter((other) => names(other) === names(state));
       state.onSelect = (index) => together.forEach((other) => other.select(index));
     }
+    drawAll(states);
     return states;
   };
 
-  return { mountAll };
+  return { mountAll, drawAll };
 })();

@@ -42,6 +42,7 @@ const ceilingFormat = (() => {
   const values = {
     "count": count,
     "per-second": (value) => `${count(value)}/s`,
+    "bytes": (value) => `${count(value)}B`,
     "bytes-per-second": (value) => `${count(value)}B/s`,
     "ns": ns,
     "seconds": (value) => `${Number(value.toFixed(2))}s`,
@@ -55,7 +56,7 @@ const ceilingFormat = (() => {
     if (number == null) return "";
     if (unit === "percent" || unit === "cpus") return String(Number(number.toFixed(3)));
     if (unit === "per-second") return bare(count(number));
-    if (unit === "bytes-per-second") return `${bare(count(number))}B`;
+    if (unit === "bytes" || unit === "bytes-per-second") return `${bare(count(number))}B`;
     return bare(value(unit, number));
   };
   return { value, tick };

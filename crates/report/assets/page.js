@@ -7,7 +7,7 @@
 
   const figures = [...document.querySelectorAll("figure.chart")];
   const states = ceilingCharts.mountAll(figures, read("charts"));
-  const redraw = () => states.forEach((state) => state.draw());
+  const redraw = () => ceilingCharts.drawAll(states);
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 

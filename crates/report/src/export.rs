@@ -82,6 +82,8 @@ mod tests {
                 std::fs::write(file, render(&run, format)).unwrap();
             }
         }
+        let page = crate::html::html(&fixtures::large_hosts());
+        std::fs::write(folder.join("large_hosts.html"), page).unwrap();
         let (experiment, runs) = fixtures::experiment();
         let page = crate::html_experiment(&experiment, &runs);
         std::fs::write(folder.join("experiment.html"), page).unwrap();

@@ -5,12 +5,14 @@
 //! `runs` has the runs themselves, and `readings` what the probes would have read.
 
 mod experiments;
+mod large;
 mod profiled;
 mod readings;
 mod runs;
 mod shape;
 
 pub(crate) use self::experiments::experiment;
+pub(crate) use self::large::large_hosts;
 pub(crate) use self::profiled::load_profiled;
 use self::readings::readings;
 pub(crate) use self::runs::*;
@@ -374,12 +376,19 @@ fn wall(wall: WallId, confidence: Confidence) -> Verdict {
 }
 
 fn evidence(host: &str, source: &str, field: &str, value: &str, rule: &str) -> Evidence {
+    let read = match (source, host) {
+        ("cgroup cpu.stat", _) => "server_quota",
+        ("schedstat", "client") => "client_threads",
+        ("schedstat", _) => "server_threads",
+        _ => "tcp",
+    };
     Evidence {
         host: host.to_string(),
         source: source.to_string(),
         field: field.to_string(),
         value: value.to_string(),
         rule: rule.to_string(),
+        read: vec![read.to_string()],
     }
 }
 
@@ -461,6 +470,8 @@ fn server() -> ServerFacts {
         }],
         open_files_limit: Some((65_536, 65_536)),
         listeners: 4,
+        container: None,
+        network: None,
         unreadable: Vec::new(),
     }
 }

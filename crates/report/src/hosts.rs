@@ -1,5 +1,6 @@
 //! The hosts of a run, each with its name in words and what was observed there.
 
+use model::reading::{Data, Reading};
 use model::run::{Point, Run};
 use model::units::NS_PER_S;
 use observe::{Observed, Raw, STATES, Shares, mean_shares};
@@ -24,17 +25,42 @@ pub(crate) fn near(run: &Run) -> &'static str {
 /// Whose host the readings of the far probe are of.
 pub(crate) const FAR: &str = "the server's host";
 
-/// The generator's host, then the server's when a probe there was read.
+/// Where interfaces, counters and sockets are of the server's own on one host.
+pub(crate) const INSIDE: &str = "the server's network namespace";
+
+/// The generator's host, then the server's when a probe there was read, or the server's network
+/// namespace on the same host.
 pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
     let raw = Raw::from(run);
+    let has_probe = run.record.target.probe.is_some();
     let mut client = Host { whose: near(run), points: Vec::new() };
-    let mut server = Host { whose: FAR, points: Vec::new() };
+    let mut server = Host { whose: if has_probe { FAR } else { INSIDE }, points: Vec::new() };
     for point in &run.record.points {
         let mut observed = raw.observed(&run.record, point);
-        server.points.extend(observed.far.take().map(|far| (point, *far)));
+        // What is of the whole host is drawn once.
+        let (far, inside) = (observed.far.take(), observed.inside.take());
+        let far = if has_probe { far } else { inside };
+        server.points.extend(far.map(|far| (point, *far)));
         client.points.push((point, observed));
     }
     [client, server].into_iter().filter(|host| !host.points.is_empty()).collect()
+}
+
+/// What was read in the server's own network namespace, with what its sources declare; nothing
+/// where it has none.
+pub(crate) fn inner(readings: &[Reading]) -> Vec<Reading> {
+    let opened = |reading: &Reading| match &reading.data {
+        Data::Inside(data) => Some(Reading {
+            begin_ns: reading.begin_ns,
+            end_ns: reading.end_ns,
+            data: (**data).clone(),
+        }),
+        Data::Declared(_) => Some(reading.clone()),
+        _ => None,
+    };
+    let kept: Vec<Reading> = readings.iter().filter_map(opened).collect();
+    let has_any = readings.iter().any(|reading| matches!(reading.data, Data::Inside(_)));
+    if has_any { kept } else { Vec::new() }
 }
 
 /// The instant that charts over the whole run call zero.
@@ -124,7 +150,7 @@ impl Waits {
 mod tests {
     use super::*;
     use crate::fixtures;
-    use model::reading::{CpuTimes, Data, Disk, Reading};
+    use model::reading::{CpuTimes, Disk};
 
     const SHARES: Shares = [10.0, 7.0, 0.0, 0.0, 0.0, 43.0, 40.0];
 

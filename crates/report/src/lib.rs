@@ -34,5 +34,5 @@ pub use html::{html_beside, html_compared, html_experiment};
 pub use sections::{Detail, is_expected};
 pub use text::{
     Style, text, text_advice, text_beside, text_calibration, text_checkup, text_compared,
-    text_experiment, text_inventory, text_sizing,
+    text_experiment, text_hosts, text_inventory, text_sizing,
 };

@@ -5,6 +5,7 @@
 //! it is untrusted text; escaping is the renderer's work.
 
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// A drawing of one run.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +37,48 @@ pub enum Block {
     List(List),
     /// A flame graph.
     Flame(Flame),
+    /// Rows of shaded cells.
+    Grid(Grid),
+    /// The same of several hosts: side by side where there is room, else below each other.
+    Columns(Vec<Vec<Block>>),
+}
+
+impl Page {
+    /// All blocks in reading order, those of columns as well.
+    pub fn flat(&self) -> Vec<&Block> {
+        fn inner<'a>(blocks: &'a [Block], all: &mut Vec<&'a Block>) {
+            for block in blocks {
+                match block {
+                    Block::Columns(columns) => columns.iter().for_each(|one| inner(one, all)),
+                    block => all.push(block),
+                }
+            }
+        }
+        let mut all = Vec::new();
+        inner(&self.blocks, &mut all);
+        all
+    }
+
+    /// Charts in reading order.
+    pub fn charts(&self) -> Vec<&Chart> {
+        fn chart(block: &Block) -> Option<&Chart> {
+            if let Block::Chart(chart) = block { Some(chart) } else { None }
+        }
+        self.flat().into_iter().filter_map(chart).collect()
+    }
+
+    /// Names of everything that has an anchor but for sections.
+    pub fn anchors(&self) -> BTreeSet<&str> {
+        fn id(block: &Block) -> Option<&str> {
+            match block {
+                Block::Chart(chart) => Some(&chart.id),
+                Block::Grid(grid) => Some(&grid.id),
+                Block::Flame(flame) => Some(&flame.id),
+                _ => None,
+            }
+        }
+        self.flat().into_iter().filter_map(id).collect()
+    }
 }
 
 /// How a sentence should be taken.
@@ -131,6 +174,8 @@ pub struct Row {
     pub cells: Vec<String>,
     /// Whether it needs attention.
     pub mark: Mark,
+    /// Anchors of what it is about, best first; the page may have none of them.
+    pub about: Vec<String>,
 }
 
 /// How a renderer that can fold should begin.
@@ -178,8 +223,13 @@ impl Table {
 
     /// Appends a row; there must be one cell for each column.
     pub fn push(&mut self, mark: Mark, cells: Vec<String>) {
+        self.push_about(mark, cells, Vec::new());
+    }
+
+    /// Appends a row that is about something with an anchor.
+    pub fn push_about(&mut self, mark: Mark, cells: Vec<String>, about: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "one cell per column in '{}'", self.caption);
-        self.rows.push(Row { cells, mark });
+        self.rows.push(Row { cells, mark, about });
     }
 }
 
@@ -227,6 +277,8 @@ pub enum Unit {
     Count,
     /// Per second.
     PerSecond,
+    /// Bytes.
+    Bytes,
     /// Bytes per second.
     BytesPerSecond,
     /// Nanoseconds.
@@ -406,4 +458,59 @@ pub struct Flame {
     pub note: String,
     /// The topmost first, each before those below it.
     pub boxes: Vec<Box>,
+}
+
+/// What the cells of a grid are, from left to right.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Across {
+    /// Equal parts of the time of the run.
+    Time {
+        /// Where the last ends, seconds; the first begins at zero.
+        end_s: f64,
+        /// Measured windows.
+        bands: Vec<Band>,
+    },
+    /// CPUs by number.
+    Cpus,
+}
+
+/// One row of a grid.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GridRow {
+    /// Name.
+    pub label: String,
+    /// Percent of the bar that each part takes; empty when it is not known.
+    pub bar: Vec<f64>,
+    /// One value for each column.
+    pub values: Vec<String>,
+    /// Cells; absent is not zero.
+    pub cells: Vec<Option<f64>>,
+    /// Which cells there may be anything in; empty when that is not known.
+    pub allowed: Vec<bool>,
+}
+
+/// Rows of cells shaded by their value: a heat map, or a matrix. A row may have a bar of parts and
+/// values as well.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grid {
+    /// Stable name, also the anchor.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// How to read it.
+    pub note: String,
+    /// Heading of the names of rows.
+    pub rows_are: String,
+    /// Names of the parts of bars; empty when there are no bars.
+    pub parts: Vec<String>,
+    /// Headings of the values.
+    pub columns: Vec<Column>,
+    /// What the cells show, in words.
+    pub cells_are: String,
+    /// What they are from left to right.
+    pub across: Across,
+    /// The value of the darkest cell.
+    pub full: f64,
+    /// From top to bottom.
+    pub rows: Vec<GridRow>,
 }

@@ -1,6 +1,6 @@
 // Opens reports in headless Chromium and checks what only a browser can tell: that every chart
 // was drawn, that no script failed, that nothing left the machine, and that nothing is cut off
-// on a phone. No packages: it speaks to the browser over a pipe.
+// on a phone. It prints how large each page is and when it was drawn. No packages: it speaks to the browser over a pipe.
 //
 //   REPORT_PAGES=/tmp/pages cargo test -p report files_are_left
 //   node crates/report/tests/browser.mjs /tmp/pages/*.html
@@ -10,7 +10,7 @@
 // The browser is $CHROMIUM, or the first of the usual names that is there.
 
 import { spawn, execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync, mkdirSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync, mkdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { tmpdir } from "node:os";
 import { pathToFileURL } from "node:url";
@@ -185,6 +185,9 @@ const inspect = () => {
     figures: figures.length,
     blank: figures.filter((figure) => !isDrawn(figure)).map((figure) => figure.id),
     overflow: root.scrollWidth - root.clientWidth,
+    lost: [...document.querySelectorAll("a[href^='#']")]
+      .filter((link) => document.getElementById(link.hash.slice(1)) === null)
+      .map((link) => link.hash),
     pwned: Boolean(window.pwned) || document.querySelectorAll("img, iframe, object").length > 0,
     hints: regions.filter((region) => hasMore(region) !== isCut(region)).length,
     policy: document.querySelector("meta[http-equiv=Content-Security-Policy]") !== null,
@@ -197,7 +200,7 @@ const inspectPaper = () => {
   const isShown = (element) => element.getClientRects().length > 0;
   const isCut = (element) => element.getBoundingClientRect().right > root.clientWidth + 1;
   const live = [...document.querySelectorAll("nav, button, .hint, .more, .values")];
-  const wide = [...document.querySelectorAll("canvas, table, figure.flame > svg")];
+  const wide = [...document.querySelectorAll("canvas, table, figure.flame > svg, .grid svg")];
   return {
     live: live.filter(isShown).map((element) => element.className || element.tagName),
     cut: wide.filter(isShown).filter(isCut).map((one) => one.closest("section").id),
@@ -244,6 +247,7 @@ const check = async (browser, file, pictures) => {
     expect(seen.blank.length === 0, `not drawn: ${seen.blank.join(", ")}`);
     expect(seen.overflow <= 0, `${seen.overflow} pixels too wide`);
     expect(seen.hints === 0, `${seen.hints} tables with a wrong hint at more columns`);
+    expect(seen.lost.length === 0, `links into nothing: ${seen.lost.join(", ")}`);
     expect(!seen.pwned, "a string of the run became markup");
     expect(seen.policy, "no content security policy");
     return seen;
@@ -254,6 +258,9 @@ const check = async (browser, file, pictures) => {
     tab.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value }] });
 
   await colours("light");
+  // Scripts are at the end of the page: when they have run it is parsed, laid out and drawn.
+  const drawn_ms = await tab.evaluate(
+    'Math.round(performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd)');
   const { figures } = await look("light");
   await picture("light");
   await colours("dark");
@@ -287,7 +294,7 @@ const check = async (browser, file, pictures) => {
   elsewhere.forEach((url) => faults.push(`network: asked for ${url.slice(0, 100)}`));
   tab.complaints.forEach((text) => faults.push(`console: ${text}`));
   await tab.close();
-  return { figures, faults };
+  return { figures, drawn_ms, faults };
 };
 
 // Verdict, levels and curves: what a reader sees first.
@@ -320,9 +327,11 @@ let failed = 0;
 try {
   if (one) await show(browser, files[0], one);
   for (const file of one ? [] : files) {
-    const { figures, faults } = await check(browser, file, pictures);
+    const { figures, drawn_ms, faults } = await check(browser, file, pictures);
     failed += faults.length > 0 ? 1 : 0;
-    console.log(`${faults.length > 0 ? "FAILED" : "ok"}  ${basename(file)}: ${figures} charts`);
+    const size = `${(statSync(file).size / 1e6).toFixed(2)} MB`;
+    const seen = `${figures} charts, ${size}, drawn after ${drawn_ms} ms`;
+    console.log(`${faults.length > 0 ? "FAILED" : "ok"}  ${basename(file)}: ${seen}`);
     faults.forEach((fault) => console.log(`        ${fault}`));
   }
 } finally {

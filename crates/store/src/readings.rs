@@ -113,11 +113,12 @@ impl Readings {
     /// cumulative, so rates between them stay true.
     pub fn load(&self) -> Result<Vec<Reading>, StoreError> {
         let every = self.lines.div_ceil(LOADED_MAX).max(1);
-        let mut seen: HashMap<String, u64> = HashMap::new();
+        let mut seen: HashMap<(String, bool), u64> = HashMap::new();
         let mut is_chosen = |reading: &Reading| {
-            let seen = seen.entry(reading.data.source().to_string()).or_default();
+            let (data, is_inside) = reading.data.opened();
+            let seen = seen.entry((data.source().to_string(), is_inside)).or_default();
             *seen += 1;
-            (*seen - 1).is_multiple_of(every) || matches!(reading.data, Data::Unreadable(_))
+            (*seen - 1).is_multiple_of(every) || matches!(data, Data::Unreadable(_))
         };
         self.since(0).filter(|reading| reading.as_ref().map_or(true, &mut is_chosen)).collect()
     }

@@ -5,7 +5,7 @@ use crate::knobs::GENERATOR;
 use crate::knobs::REGISTRY;
 use crate::predict;
 use model::advice::{Advice, By, Candidate, SCHEMA};
-use model::tuning::{Basis, Prediction, Side, Signals};
+use model::tuning::{Basis, Prediction, Scope, Side, Signals};
 use model::verdict::Named;
 use model::wall::{Side as At, WallId};
 use std::cmp::Ordering;
@@ -80,7 +80,8 @@ fn stands_out(prediction: &Prediction, signals: &Signals) -> bool {
 }
 
 fn candidate(knob: &Knob, signals: &Signals, asked: RunCommands<'_>) -> Candidate {
-    let prediction = behind_the_generator(knob, signals, (knob.predict)(signals));
+    let said = beside_the_point(knob, signals, (knob.predict)(signals));
+    let prediction = behind_the_generator(knob, signals, said);
     let next = match prediction.basis {
         Basis::Unknown => settle(signals, asked),
         Basis::NoEffect | Basis::Bounded => String::new(),
@@ -100,6 +101,32 @@ fn candidate(knob: &Knob, signals: &Signals, asked: RunCommands<'_>) -> Candidat
         prediction,
         next,
     }
+}
+
+/// A knob of what the run did not use, or of what did not limit it, changes nothing, whatever its
+/// own figures say.
+fn beside_the_point(knob: &Knob, signals: &Signals, said: Prediction) -> Prediction {
+    let relieves = |wall: &WallId| match signals.wall {
+        Some(Named::Wall(named)) => *wall == named,
+        Some(Named::None) => matches!(*wall, WallId::C3 | WallId::N1),
+        _ => false,
+    };
+    let is_loopback = signals.server.link.as_deref() == Some("lo");
+    let why = match signals.wall {
+        _ if knob.scope == Scope::Device && is_loopback => {
+            "the load went over loopback, and this is of a network device"
+        }
+        _ if knob.relieves.iter().any(relieves) => return said,
+        _ if signals.is_inside => {
+            "what limits is inside the application, where no setting of a host reaches"
+        }
+        Some(Named::None) => "no wall was reached: the rate was the load that was offered",
+        _ => return said,
+    };
+    if said.basis == Basis::NoEffect {
+        return said;
+    }
+    Prediction::no_effect(predict::noise(signals), why.to_string(), &said.reconsider)
 }
 
 /// While the generator limits, nothing that is only of the server can show, whatever its counters

@@ -12,6 +12,7 @@ use model::experiment::Experiment;
 use model::root::Root;
 use model::run::{Record, Run};
 use model::secret::{self, Secrets};
+use model::tuning::Scope;
 use plan::Change;
 use plan::values::{KnobName, NewPlan, RunPath};
 use plan::{Colour, Runs};
@@ -127,8 +128,9 @@ fn advise(run: &Run, asked: &Path, ground: &Ground) -> Result<Advice, Failure> {
 enum Ground {
     /// The server is on another host, and a plan turns knobs of the host it runs on.
     Far,
-    /// This host as it is now.
-    Here(Box<Host>, Rehearsed),
+    /// This host as it is now, and the server's process where that has a network namespace of its
+    /// own, whose settings a plan does not turn.
+    Here(Box<Host>, Rehearsed, Option<u32>),
 }
 
 fn ground(run: &Run, path: &Path) -> Ground {
@@ -141,7 +143,15 @@ fn ground(run: &Run, path: &Path) -> Ground {
         Some(server) if server.contains_key("cpus") => Rehearsed::StartedOnCpus,
         Some(_) => Rehearsed::Started,
     };
-    Ground::Here(Box::new(Host::look(Root::default())), server)
+    let apart = run.record.target.server.as_ref().filter(|server| server.network.is_some());
+    let apart = apart.map(|server| server.pid);
+    Ground::Here(Box::new(Host::look(Root::default())), server, apart)
+}
+
+/// Whether a knob is of a network namespace or of a device in one.
+fn is_of_network(name: &str) -> bool {
+    let scope = tune::find(name).map(|knob| knob.scope);
+    matches!(scope, Some(Scope::Namespace | Scope::Device))
 }
 
 impl Ground {
@@ -153,7 +163,12 @@ impl Ground {
                 "it is of the server's host, and a plan turns knobs of the host it runs on; \
                  there: ceiling tune plan --only {name}"
             )),
-            Self::Here(host, server) => way(host, name, *server)
+            Self::Here(_, _, Some(pid)) if is_of_network(name) => Err(format!(
+                "it is of the server's network namespace, and a plan turns knobs of ours; there, \
+                 while the server runs: nsenter --net=/proc/{pid}/ns/net ceiling tune plan --only \
+                 {name}"
+            )),
+            Self::Here(host, server, _) => way(host, name, *server)
                 .map_err(|why| format!("no plan tests it on this host ({why})")),
         }
     }

@@ -24,7 +24,7 @@ enum What {
     Serve(Serve),
 }
 
-/// Runs on the server's host, in the server's network namespace, and reads what the kernel counts:
+/// Runs on the server's host and reads what the kernel counts, also inside the server's container:
 /// it runs no command, sends nothing to clients without the token, and changes nothing unless
 /// --allow-tune was given; then clients may turn the knobs that `ceiling tune` knows, no others.
 /// Start it, copy the token file to the generator's host, and give the flags of the ready line

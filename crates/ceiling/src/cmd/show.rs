@@ -35,6 +35,11 @@ pub struct Show {
     #[arg(short = 'L', long)]
     latency: bool,
 
+    /// Print what the probes read on both hosts: each CPU, threads, interrupts by queue,
+    /// interfaces, counters
+    #[arg(long, conflicts_with_all = ["json", "latency", "verbose"])]
+    hosts: bool,
+
     #[command(flatten)]
     verbosity: Verbosity,
 
@@ -62,6 +67,8 @@ pub fn run(command: Show) -> Result<Code, Failure> {
     let detail = detail(&command.verbosity, least);
     let text = if command.json {
         String::from_utf8(report::json::json(&run.record)).unwrap_or_default()
+    } else if command.hosts {
+        report::text_hosts(&run, style(&command.colour))
     } else {
         report::text(&run, detail, style(&command.colour))
     };
@@ -80,6 +87,10 @@ fn has_reports(ci: &CiOptions) -> bool {
 
 /// One page about several runs: what is a record or a table is of one run.
 fn side_by_side(command: &Show) -> Result<Code, Failure> {
+    if command.hosts {
+        let why = "--hosts: of one run only; show them one by one";
+        return Err(Failure::Usage(why.to_string()));
+    }
     let other = command.out.iter().find(|path| Format::of(path.as_path()) != Ok(Format::Html));
     if command.json || other.is_some() || has_reports(&command.ci) {
         let flag = match other {

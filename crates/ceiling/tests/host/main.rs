@@ -9,6 +9,7 @@ mod harness;
 mod spare;
 
 mod advise;
+mod containers;
 mod disk;
 mod experiments;
 mod far_tune;

@@ -1,9 +1,10 @@
-//! A kernel that has no sock_diag, which `ss` asks too: what cannot be known is said, and the rest
-//! is measured.
+//! A kernel that has no sock_diag, which `ss` asks too: the server is found and watched by
+//! `/proc/net/tcp`, and what that does not tell is said.
 
 use crate::harness::probing::Probe;
 use crate::harness::{Folder, Said, Server, count, run, turn};
 use serde_json::Value;
+use std::fs;
 
 /// What is said of it, once in each place.
 const WHY: &str = "this kernel has no inet_diag; where it is a module, modprobe tcp_diag loads it";
@@ -18,16 +19,22 @@ fn brief(url: &str, more: &[&str]) -> (Said, Value) {
 }
 
 #[test]
-fn a_server_that_cannot_be_found_is_measured_and_the_reason_said() {
+fn a_server_is_found_and_what_is_lost_is_said() {
     let _turn = turn();
-    let server = Server::start("target-sink", &[]);
-    let (said, record) = brief(&server.url("/simple"), &[]);
-    let told = format!("{WHY}; name it with --server-pid");
-    assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
-    assert!(said.stderr.contains(&told), "{}", said.stderr);
-    assert!(record["notices"].to_string().contains(&told), "{:#}", record["notices"]);
-    let cpu = &record["points"][0]["cpu"];
-    assert_eq!(cpu["server_us_per_request"], Value::Null, "not known, and not zero");
+    let folder = Folder::new("no-diag-readings");
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let (said, record) = brief(&server.url("/simple"), &["--runs", &folder.file("runs")]);
+    assert_eq!(said.stderr, "");
+    let found = &record["target"]["server"];
+    assert_eq!((&found["pid"], &found["listeners"]), (&server.pid.into(), &1.into()), "{found:#}");
+    let lost = found["unreadable"].to_string();
+    assert!(lost.contains(WHY) && lost.contains("lengths of accept queues"), "{lost}");
+    let run = fs::read_dir(folder.file("runs")).unwrap().flatten().next().unwrap().path();
+    let readings = fs::read_to_string(run.join("readings.ndjson")).unwrap();
+    for source in ["listeners", "connections"] {
+        let read = format!("\"source\":\"{source}\",\"values\":[{{");
+        assert!(readings.contains(&read), "{source} were not read");
+    }
 }
 
 /// What a load says when nobody asks for a record, in one line.
@@ -40,31 +47,15 @@ fn shown(url: &str, more: &[&str]) -> String {
 }
 
 #[test]
-fn a_server_that_is_named_is_watched_without_its_queues() {
-    let _turn = turn();
-    let server = Server::start("target-sink", &[]);
-    let (url, pid) = (server.url("/simple"), server.pid.to_string());
-    let named = ["--server-pid", &pid];
-    let (said, record) = brief(&url, &named);
-    assert_eq!(said.stderr, "");
-    assert_eq!(record["target"]["server"]["pid"], server.pid, "{:#}", record["target"]);
-    let text = shown(&url, &named);
-    assert!(text.contains("sock_diag could not be read") && text.contains(WHY), "{text}");
-}
-
-#[test]
 fn a_probe_there_serves_what_it_can_read() {
     let _turn = turn();
     let (folder, server) = (Folder::new("no-diag"), Server::start("target-sink", &[]));
     let url = server.url("/simple");
     let probe = Probe::start(&folder, &[]);
     let (said, record) = brief(&url, &probe.flags());
-    assert!(said.stderr.contains("sees its host and no server process"), "{}", said.stderr);
+    assert_eq!(said.stderr, "");
     let far = &record["target"]["probe"];
-    assert_eq!((&far["lost"], &far["server"]), (&Value::Null, &Value::Null), "{far:#}");
-    let probe = Probe::start(&folder, &["--server-pid", &server.pid.to_string()]);
-    let (_, record) = brief(&url, &probe.flags());
-    assert_eq!(count(&record, "/target/probe/server/pid"), u64::from(server.pid));
+    assert_eq!((&far["lost"], count(far, "/server/pid")), (&Value::Null, u64::from(server.pid)));
     let text = shown(&url, &probe.flags());
-    assert!(text.contains("could not be read on the server's host"), "{text}");
+    assert!(text.contains(WHY), "{text}");
 }

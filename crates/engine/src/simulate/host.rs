@@ -83,6 +83,8 @@ impl HostModel {
             quotas: Vec::new(),
             open_files_limit: Some((1 << 20, 1 << 20)),
             listeners: 1,
+            container: None,
+            network: None,
             unreadable: Vec::new(),
         })
     }

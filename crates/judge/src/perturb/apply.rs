@@ -96,6 +96,7 @@ fn evidence(made: &Perturbation) -> Option<Evidence> {
         field: format!("elasticity of the rate in {}", name_of(made.resource)),
         value: format!("{value:.2} [{low:.2}, {high:.2}]"),
         rule,
+        read: Vec::new(),
     })
 }
 

@@ -111,7 +111,11 @@ fn counters_of_packets_are_summed_over_cpus() {
     };
     fixture.observed.softnet = Some(vec![of_cpu(0, 10.0, 3, 5), of_cpu(1, 20.0, 4, 0)]);
     fixture.host.nics = vec![nic("eth0", None)];
-    let rate = |device: &str, per_s| InterruptUse { device: device.to_string(), per_s };
+    let rate = |device: &str, per_s| InterruptUse {
+        device: device.to_string(),
+        per_s,
+        ..InterruptUse::default()
+    };
     fixture.observed.interrupts = Some(vec![
         rate("eth0-TxRx-0", 100.0),
         rate("virtio3-input.0", 20.0),
@@ -178,7 +182,7 @@ fn clocks_and_interrupts_come_from_readings() {
     };
     let interrupt = |count| {
         let (irq, device) = ("24".to_string(), "eth0-TxRx-0".to_string());
-        Data::Interrupts(vec![Interrupt { irq, device, per_cpu: vec![count, 0] }])
+        Data::Interrupts(vec![Interrupt { irq, device, per_cpu: vec![count, 0], allowed: None }])
     };
     let seen = Observed::of(
         [at(1, clock(4000)), at(1, interrupt(100)), at(2, clock(1000)), at(3, interrupt(300))],

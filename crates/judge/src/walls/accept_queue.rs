@@ -7,7 +7,8 @@
 //! connection is open). The counter counts dropped packets with their retries: one connection can
 //! add several.
 //! Mimics: K3 (a server without descriptors stops accepting; tested first), K2 (the queue before
-//! this one), a hot acceptor thread (S2).
+//! this one), S1, S2, S4 and S6 (full CPUs or a full thread accept late too: then these are the
+//! wall, and the overflow is evidence of theirs).
 //! Confirm: a longer backlog stops a burst; when it fills again, the acceptor is the wall.
 //! Source: Linux net/ipv4/tcp_ipv4.c (tcp_v4_syn_recv_sock), networking/snmp_counter.rst.
 
@@ -19,14 +20,32 @@ use model::units::show_ns;
 /// Above this, connecting waited for a SYN to be sent again (the first retry comes after 1 s).
 const SLOW_CONNECT_NS: u64 = 500_000_000;
 
+/// Walls of a server that has no time to accept.
+const NO_TIME: [fn(&Case<'_>) -> Test; 4] = [
+    super::server_cpu::test,
+    super::server_thread::test,
+    super::cpu_mask::test,
+    super::neighbours::test,
+];
+
 pub fn test(case: &Case<'_>) -> Test {
+    match overflow(case) {
+        Test::Seen(_) if NO_TIME.iter().any(|test| matches!(test(case), Test::Seen(_))) => {
+            Test::NotSeen
+        }
+        test => test,
+    }
+}
+
+/// What is seen of an overflow, whatever makes the server accept late.
+pub(crate) fn overflow(case: &Case<'_>) -> Test {
     let Some(overflows) = case.server_tcp("TcpExt.ListenOverflows") else { return Test::Untested };
     if overflows == 0 || !(connecting_is_slow(case) || unserved(case) > 0) {
         return Test::NotSeen;
     }
     let mut seen = Seen::counted(
         "server",
-        "/proc/net/netstat",
+        ("/proc/net/netstat", ["tcp"]),
         "TcpExt.ListenOverflows in the window",
         format!("+{overflows}"),
     );
@@ -34,7 +53,7 @@ pub fn test(case: &Case<'_>) -> Test {
         seen = seen.with(
             Family::QueueLocation,
             "server",
-            "sock_diag",
+            ("sock_diag", ["listeners"]),
             "connections in the accept queue and its length",
             format!("{} of {}", queue.queued, queue.backlog),
             "full",

@@ -4,8 +4,9 @@
 //! mutexes, where the runtime tells; requests that wait unread.
 //! Rule: both sides have CPU to spare, at least half of the server's threads that have work sleep
 //! on one futex, they are as many as the requests that are in no other place (within a factor of
-//! two), and with the unread ones at least half of all. Or goroutines waited for mutexes for half
-//! of the time that requests were inside the server.
+//! two), and with the unread ones at least half of all. A lock that limits is held nearly all of
+//! the time, so on average at least half a thread is at work beside those that sleep on it. Or
+//! goroutines waited for mutexes for half of the time that requests were inside the server.
 //! Mimics: A2 (idle threads of a pool sleep on one futex too, but hold no request), A3 (threads
 //! that wait for a connection from a pool of connections; listed against it), S3.
 //! Confirm: more CPUs change nothing; time added inside of the lock lowers the rate in proportion,
@@ -20,6 +21,8 @@ use model::reading::Doing;
 
 /// Share of the requests in question that must be at the lock.
 const SHARE_MIN: f64 = 0.50;
+/// Threads at work beside the queue, on average: the lock goes from hand to hand in between.
+const HOLDERS_MIN: f64 = 0.5;
 /// Fewer sleepers than this are no queue.
 const SLEEPERS_MIN: f64 = 0.8;
 
@@ -44,6 +47,11 @@ pub fn test(case: &Case<'_>) -> Test {
     Test::Seen(seen.next("do less work under that lock, or split it"))
 }
 
+/// The requests at one lock, whatever is busy.
+pub(super) fn held(_: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
+    by_threads(waiting)
+}
+
 fn by_threads(waiting: &Waiting) -> Option<Seen> {
     let asleep = waiting.on_one_futex;
     // Requests held by threads in other states, or away, are not at the lock.
@@ -55,7 +63,8 @@ fn by_threads(waiting: &Waiting) -> Option<Seen> {
     let is_most = asleep >= SHARE_MIN * waiting.occupied();
     let fits = asleep >= SHARE_MIN * at_lock && at_lock >= SHARE_MIN * asleep;
     let is_half = asleep + waiting.unread >= SHARE_MIN * waiting.in_flight;
-    (asleep >= SLEEPERS_MIN && is_most && fits && is_half).then(|| {
+    let is_held = waiting.occupied() - asleep >= HOLDERS_MIN;
+    (asleep >= SLEEPERS_MIN && is_most && fits && is_half && is_held).then(|| {
         waiting.seen(
             "syscall",
             "threads asleep on one futex on average",
@@ -74,7 +83,7 @@ fn by_runtime(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
         Seen::default().with(
             Family::HardCounter,
             "server",
-            "runtime",
+            ("runtime", ["server_runtime"]),
             &format!("{name} over the time requests were inside the server"),
             percent(share),
             "over 50 %",

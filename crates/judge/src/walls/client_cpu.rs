@@ -41,7 +41,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             "client",
-            "/proc/stat",
+            ("/proc/stat", ["cpus"]),
             "busy share of the CPUs the generator may use",
             percent(busy),
             "over 90 %",
@@ -49,7 +49,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::QueueLocation,
             "client",
-            "schedstat",
+            ("schedstat", ["client_threads"]),
             "time the busiest worker ran or waited for a CPU: it never slept",
             percent(load),
             &format!("over {:.0} %", full * 100.0),

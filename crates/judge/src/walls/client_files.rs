@@ -26,7 +26,7 @@ pub fn test(case: &Case<'_>) -> Test {
         seen = seen.with(
             Family::QueueLocation,
             "client",
-            "/proc/self/fd",
+            ("/proc/self/fd", ["client_files"]),
             "open descriptors and their limit",
             format!("{} of {}", files.open, files.limit),
             "as many as there may be",

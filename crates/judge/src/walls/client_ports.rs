@@ -41,7 +41,7 @@ pub fn test(case: &Case<'_>) -> Test {
     if let Some(held) = case.observed.sockets.as_ref().and_then(|sockets| sockets.get("TCP.tw")) {
         let (family, source) = (Family::QueueLocation, "/proc/net/sockstat");
         let (field, rule) = ("most sockets in TIME_WAIT", "each holds a port for 60 s");
-        seen = seen.with(family, "client", source, field, held.to_string(), rule);
+        seen = seen.with(family, "client", (source, ["sockets"]), field, held.to_string(), rule);
     }
     Test::Seen(
         seen.next("keep connections alive, so that they need no new port")

@@ -25,7 +25,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::HardCounter,
             "server",
-            "sock_diag",
+            ("sock_diag", ["connections"]),
             "time the generator's window held responses back, of that with responses outstanding",
             percent(limited.by_window),
             "over 20 %",
@@ -33,7 +33,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::QueueLocation,
             "client",
-            "sock_diag",
+            ("sock_diag", ["connections"]),
             "sampled connections with responses the generator has not read",
             percent(unread),
             "over 10 %",

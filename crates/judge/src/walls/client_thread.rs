@@ -30,7 +30,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             "client",
-            "schedstat",
+            ("schedstat", ["client_threads"]),
             &format!("on-CPU share of {}", hottest.name),
             percent(hottest.run),
             &format!("with waiting over {:.0} %", full * 100.0),
@@ -38,7 +38,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::QueueLocation,
             "client",
-            "schedstat",
+            ("schedstat", ["client_threads"]),
             &format!("share in which {} slept: work was always queued", hottest.name),
             percent((1.0 - load).max(0.0)),
             &format!("under {:.0} %", (1.0 - full) * 100.0),

@@ -35,7 +35,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::HardCounter,
             host,
-            "/proc/net/stat/nf_conntrack",
+            ("/proc/net/stat/nf_conntrack", ["conntrack"]),
             "packets dropped because the table was full, entries removed early",
             format!("+{}, +{}", table.dropped, table.early_dropped),
             "any",
@@ -43,7 +43,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::QueueLocation,
             host,
-            "nf_conntrack_count",
+            ("nf_conntrack_count", ["conntrack"]),
             "most entries and how many there may be",
             format!("{} of {}", table.count, table.max),
             "over 90 %",

@@ -29,7 +29,7 @@ pub fn test(case: &Case<'_>) -> Test {
     seen = seen.with(
         Family::ThreadStates,
         "server",
-        "Cpus_allowed_list, /proc/stat",
+        ("Cpus_allowed_list, /proc/stat", ["cpus"]),
         "CPUs it may use of those online; busy share of the others",
         format!("{} of {}; {}", cpus.len(), host.cpus_online.len(), percent(busy_outside)),
         "fewer; under 50 %",

@@ -20,7 +20,7 @@ pub fn test(case: &Case<'_>) -> Test {
             seen = seen.with(
                 Family::ThreadStates,
                 "server",
-                "schedstat",
+                ("schedstat", ["server_threads"]),
                 "CPUs used, and allowed by the quota",
                 format!("{used:.2} of {allowed:.2}"),
                 "all of it",
@@ -43,7 +43,7 @@ pub(super) fn throttled(quotas: Option<&[QuotaShare]>, host: &str) -> Option<See
     Some(Seen::default().with(
         Family::HardCounter,
         host,
-        &format!("cgroup cpu.stat of {}", quota.group),
+        (&format!("cgroup cpu.stat of {}", quota.group), ["server_quota", "client_quota"]),
         &format!("periods throttled, with {allowed} allowed"),
         percent(quota.throttled_periods),
         "over 50 % of periods, over 5 % of the time",

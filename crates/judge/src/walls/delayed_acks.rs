@@ -43,7 +43,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::RampShape,
             "client",
-            "engine",
+            ("engine", ["latency_ns"]),
             &format!("response time at {name}"),
             show_ns(at_ns as f64),
             "38 to 48 ms, or 195 to 215 ms",

@@ -5,32 +5,50 @@
 //! Rule: both sides have CPU to spare, and the connections that wait for a response are over 70 %
 //! of the requests that the server has read (and not over 150 %), on average over all reads.
 //! Requests wait unread, or the rate no longer follows the load: a proxy under light load waits for
-//! its service as well.
+//! its service as well. Or, over a ramp whose rate no longer follows the load, several connections
+//! to one service wait for over 90 % of the time (utilisation law: what limits is always in use),
+//! and they are as many as the requests that the server works on at once (75 to 130 %): a fixed
+//! number of connections, whatever waits for them inside the server.
 //! Mimics: A2 (workers that wait for something else), A1 (threads that wait for a free connection),
 //! a long poll or a subscription, which waits for ever without being a request.
 //! Confirm: a route that does not call that service is faster; a slower service lowers the rate.
 //! Source: Linux tcp(7), struct tcp_info (tcpi_last_data_sent, tcpi_last_data_recv).
 
-use super::waiting::{QUEUE_MIN, Waiting};
-use super::{Family, Test};
+use super::waiting::{ADDS_UP, QUEUE_MIN, Waiting};
+use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
+use crate::ramp::load_of;
+use model::units::{show_count, show_ns};
+use observe::DownstreamUse;
 
 /// Share of the requests inside the server that the waiting connections must explain.
 const EXPLAINED_MIN: f64 = 0.70;
 /// More than this cannot be requests of the load.
 const EXPLAINED_MAX: f64 = 1.50;
+/// Share of the time from which connections that limit are in use.
+const IN_USE_MIN: f64 = 0.90;
+/// One connection that always waits may be a long poll.
+const SEVERAL: f64 = 1.5;
 
 pub fn test(case: &Case<'_>) -> Test {
     let waiting = match Waiting::of(case) {
         Ok(waiting) => waiting,
         Err(test) => return test,
     };
-    let Some(downstream) = waiting.downstream else { return Test::Untested };
+    if waiting.downstream.is_none() {
+        return Test::Untested;
+    }
+    held(case, &waiting).map_or(Test::NotSeen, Test::Seen)
+}
+
+/// The requests that are at another service, whatever is busy.
+pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
+    let downstream = waiting.downstream?;
     let inside = waiting.in_flight - waiting.unread;
     let explained = downstream / inside.max(0.5);
     let is_limit = waiting.unread_share() >= QUEUE_MIN || case.still_grows() == Some(false);
     if !(EXPLAINED_MIN..=EXPLAINED_MAX).contains(&explained) || !is_limit {
-        return Test::NotSeen;
+        return all_in_use(case);
     }
     let busiest = case.far().downstreams.iter().flatten().next();
     let to = busiest.map_or("another service", |one| one.to.as_str());
@@ -44,15 +62,50 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::QueueLocation,
             "server",
-            "sock_diag",
+            ("sock_diag", ["downstreams"]),
             "requests inside the server that wait for another service",
             percent(explained),
             "over 70 %",
         );
-    Test::Seen(
-        seen.next(format!("measure {to} itself, with its own server watched"))
-            .next("more connections to it help only if it has CPU to spare"),
-    )
+    let seen = seen.next(format!("measure {to} itself, with its own server watched"));
+    Some(seen.next("more connections to it help only if it has CPU to spare"))
+}
+
+/// Connections to one service that are all in use, while the load asks for more.
+fn all_in_use(case: &Case<'_>) -> Option<Seen> {
+    let (places, light) = case.places().filter(|_| case.still_grows() == Some(false))?;
+    let is_full = |one: &&DownstreamUse| {
+        let in_use = places / one.connections.max(f64::MIN_POSITIVE);
+        one.connections >= SEVERAL
+            && one.waiting >= IN_USE_MIN * one.connections
+            && ADDS_UP.contains(&in_use)
+    };
+    let full = case.far().downstreams.iter().flatten().find(is_full)?;
+    let DownstreamUse { to, connections, waiting } = full;
+    let seen = Seen::default()
+        .with(
+            Family::QueueLocation,
+            "server",
+            "sock_diag",
+            &format!("the server's connections to {to} that wait for a response"),
+            format!("{waiting:.1} of {connections:.1}"),
+            "over 90 %: all are in use",
+        )
+        .with(
+            Family::RampShape,
+            "client",
+            "ramp",
+            &format!(
+                "requests the server works on at once: {}/s x {} at {} in flight",
+                show_count(case.point.rate),
+                show_ns(light.service_ns.mean.unwrap_or(0) as f64),
+                load_of(light)
+            ),
+            format!("{places:.1}"),
+            "as many as it has connections, however many requests there are",
+        );
+    let seen = seen.next(format!("give the server more connections to {to}: does the rate rise?"));
+    Some(seen.next(format!("measure {to} itself, with its own server watched")))
 }
 
 #[cfg(test)]
@@ -93,6 +146,25 @@ mod tests {
         };
         assert_eq!(test(510.0), Test::NotSeen, "it does help");
         assert!(matches!(test(990.0), Test::Seen(_)), "it does not");
+    }
+
+    #[test]
+    fn connections_that_are_all_in_use_are_seen_over_a_ramp() {
+        let mut fixture = proxy(1.9);
+        fixture.unread_at_server(0.0);
+        let test = |fixture: &Fixture, light_ns, rate| {
+            let mut lighter = Fixture::point(2, rate);
+            lighter.service_ns.mean = Some(light_ns);
+            let ramp = [&lighter, &fixture.point];
+            super::test(&crate::case::Case { ramp: &ramp, ..fixture.case() })
+        };
+        let Test::Seen(seen) = test(&fixture, 2_000_000, 990.0) else { panic!("not seen") };
+        assert!(seen.families() == 2 && seen.next[0].contains("10.0.0.9"), "{seen:?}");
+        assert_eq!(test(&fixture, 5_000_000, 990.0), Test::NotSeen, "five at once, and two calls");
+        assert_eq!(test(&fixture, 2_000_000, 300.0), Test::NotSeen, "the rate follows the load");
+        fixture.observed.downstreams.as_mut().unwrap()[0].connections = 4.0;
+        assert_eq!(test(&fixture, 2_000_000, 990.0), Test::NotSeen, "two of four are free");
+        assert_eq!(super::test(&proxy(0.4).case()), Test::NotSeen, "one level");
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             "server",
-            "schedstat",
+            ("schedstat", ["server_threads"]),
             "share of its CPUs that the server used",
             percent(server),
             &format!("under {}", percent(SLACK)),
@@ -58,7 +58,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             "client",
-            "schedstat",
+            ("schedstat", ["client_threads"]),
             "share of its time that the busiest worker had work",
             percent(worker),
             &format!("under {}", percent(SLACK)),

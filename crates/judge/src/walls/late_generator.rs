@@ -40,7 +40,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let mut seen = Seen::default().with(
         Family::QueueLocation,
         "client",
-        "engine",
+        ("engine", ["latency_ns"]),
         &format!("{} with and without the generator delay", moved.figure.name()),
         format!("{low} to {high}: moved by up to {by}"),
         "over 5 % and 50 us apart",
@@ -50,7 +50,7 @@ pub fn test(case: &Case<'_>) -> Test {
         seen = seen.with(
             Family::ThreadStates,
             "client",
-            "schedstat",
+            ("schedstat", ["client_threads"]),
             &format!("{} ran {run} of the time, and waited for a CPU", hottest.name),
             waited,
             "any wait for a CPU delays requests",
@@ -74,7 +74,7 @@ fn could_be(case: &Case<'_>, seen: Seen, moved: Moved) -> Seen {
     seen.with(
         Family::RampShape,
         "client",
-        "engine",
+        ("engine", ["latency_ns"]),
         "rate, and at most without the generator delay",
         format!("{}/s; {}/s", show_count(rate), show_count(highest)),
         "rate x mean latency = requests in flight",

@@ -2,14 +2,17 @@
 //!
 //! Signals: share of responses with status 4xx or 5xx, how evenly the good responses come, threads
 //! that sleep for a time, over a ramp the time a request takes at light load.
-//! Rule: both sides have CPU to spare, and either 5 to 99.5 % of the responses are refusals, while
-//! the good ones come at least twice as evenly as if chance chose which request is refused (of a
-//! mix of targets, when none is refused twice as often as all together: a wrong path comes as
-//! evenly as the mix does). Or, over a ramp, the rate no longer follows the load, threads that
-//! sleep for a time hold at least 70 % of the requests the server has read, and at light load
-//! requests take less than half of that.
-//! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep alike at any load), S3 and
-//! K8 (limits of the host; looked at first), C3 (the rate follows the load).
+//! Rule: 5 to 99.5 % of the responses are refusals, and most of these say 429, too many requests:
+//! whatever is busy with refusing, what limits the good ones is the limiter. Or the server has CPU
+//! to spare, and either so many are refused while the good ones come at least twice as evenly as if
+//! chance chose which request is refused (of a mix of targets, when none is refused twice as often
+//! as all together: a wrong path comes as evenly as the mix does). Or, over a ramp, the generator
+//! has CPU to spare too, the rate no longer follows the load, threads that sleep for a time hold at
+//! least 70 % of the requests the server has read, at light load requests take less than half of
+//! that, and no limit of the host is seen.
+//! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep alike at any load), S1 and S2
+//! (a full server that sheds load refuses too: with another status both remain), S3 and K8 (limits
+//! of the host), C3 (the rate follows the load).
 //! Confirm: neither body size, CPUs nor connections move the rate of good responses, but another
 //! key (address, header, account) does.
 //! Source: RFC 6585 section 4 (429), RFC 9110 section 15.6.4 (503); Turner, New directions in
@@ -32,66 +35,132 @@ const CONCENTRATED: f64 = 2.0;
 const UNEVEN_MAX: f64 = 0.5;
 /// Good responses in a tenth of a second, on average, that show how even they are.
 const GOOD_MIN: f64 = 5.0;
+/// Share of the responses from which refusals are most of the work.
+const MOST: f64 = 0.5;
 /// Share of the requests inside the server that sleepers must hold.
 const HELD_MIN: f64 = 0.70;
 
+/// Limits of the host, which make requests wait as a limiter does.
+const OF_THE_HOST: [fn(&Case<'_>) -> Test; 8] = [
+    super::cpu_quota::test,
+    super::provider_limit::test,
+    super::server_link::test,
+    super::packet_rate::test,
+    super::client_link::test,
+    super::client_packets::test,
+    super::receive_backlog::test,
+    super::pauses::test,
+];
+
 pub fn test(case: &Case<'_>) -> Test {
+    if says_so(case)
+        && let Some(seen) = told(case)
+    {
+        return Test::Seen(with_steps(seen));
+    }
     let (Some(client_slack), Some(server_slack)) =
         (case.client_has_slack(), case.server_has_slack())
     else {
         return Test::Untested;
     };
-    if !client_slack || !server_slack {
+    if !server_slack {
         return Test::NotSeen;
     }
-    match refusing(case).or_else(|| delaying(case)) {
-        Some(seen) => Test::Seen(
-            seen.next("look for a limit in the server's settings: its own, a proxy's, a library's")
-                .next("repeat with another key (address, header, account): does the rate change?"),
-        ),
-        None => Test::NotSeen,
-    }
+    // A generator at its limit limits how many are refused, and not how many are not.
+    let delaying = || held(case, &Waiting::of(case).ok()?).map(with_steps);
+    let seen = refusing(case).map(with_steps).or_else(|| delaying().filter(|_| client_slack));
+    seen.map_or(Test::NotSeen, Test::Seen)
 }
 
-fn refusing(case: &Case<'_>) -> Option<Seen> {
+fn with_steps(seen: Seen) -> Seen {
+    seen.next("look for a limit in the server's settings: its own, a proxy's, a library's")
+        .next("repeat with another key (address, header, account): does the rate change?")
+}
+
+/// Share of the responses that are refusals, where these are many and not all.
+fn refused_share(case: &Case<'_>) -> Option<f64> {
     let (refused, responses) = refusals(&case.point.status);
     let refused = refused.saturating_sub(case.point.called_good());
     let share = refused as f64 / responses.max(1) as f64;
+    REFUSED.contains(&share).then_some(share)
+}
+
+/// Share of the responses that are refusals, where these may be what limits the good ones: they are
+/// most of the work, or something counts the good ones.
+pub(crate) fn refused_beside(case: &Case<'_>) -> Option<f64> {
+    let share = refused_share(case)?;
+    let is_even = unevenness(case, share).is_some_and(|uneven| uneven <= UNEVEN_MAX);
+    (share >= MOST || is_even).then_some(share)
+}
+
+/// Whether the server itself says why it refuses: most refusals have the status 429.
+pub(crate) fn says_so(case: &Case<'_>) -> bool {
+    let (refused, _) = refusals(&case.point.status);
+    let too_many = case.point.status_codes.get("429").copied().unwrap_or(0);
+    refused_share(case).is_some() && 2 * too_many > refused
+}
+
+/// What a limiter that says so leaves to be seen.
+fn told(case: &Case<'_>) -> Option<Seen> {
+    let share = refused_share(case)?;
+    let (refused, _) = refusals(&case.point.status);
+    let seen = Seen::default().with(
+        Family::HardCounter,
+        "client",
+        ("engine", ["status"]),
+        "responses with status 4xx or 5xx, most of them 429",
+        format!("{refused}, {}", percent(share)),
+        "over 5 %; 429 says that something counts requests",
+    );
+    let uneven = unevenness(case, share).filter(|uneven| *uneven <= UNEVEN_MAX);
+    Some(uneven.map_or(seen.clone(), |uneven| with_evenness(case, seen, uneven)))
+}
+
+/// Variance of the good responses of a tenth of a second over what chance that refuses this share
+/// of a steady stream leaves. Nothing where they are too few.
+fn unevenness(case: &Case<'_>, share: f64) -> Option<f64> {
     let tenths = &case.point.per_100ms;
     let whole = &tenths[..tenths.len().saturating_sub(1)];
     let counts: Vec<f64> = whole.iter().map(|count| *count as f64).collect();
     let (mean, variance) = (stats::mean(&counts)?, stats::variance(&counts)?);
-    // Of a steady stream, chance that refuses this share leaves this variance.
     let by_chance = mean * share;
-    let uneven = variance / by_chance.max(f64::MIN_POSITIVE);
+    (mean >= GOOD_MIN).then(|| variance / by_chance.max(f64::MIN_POSITIVE))
+}
+
+fn with_evenness(case: &Case<'_>, seen: Seen, uneven: f64) -> Seen {
+    seen.with(
+        Family::RampShape,
+        "client",
+        ("engine", ["rate"]),
+        &format!(
+            "variance of good responses in a tenth of a second over chance, at {}/s",
+            show_count(case.point.rate)
+        ),
+        format!("{uneven:.2}"),
+        "under 0.5: something counts them",
+    )
+}
+
+fn refusing(case: &Case<'_>) -> Option<Seen> {
+    let share = refused_share(case)?;
+    let (refused, _) = refusals(&case.point.status);
+    let uneven = unevenness(case, share)?;
     let is_one_target = case.point.targets.iter().any(|target| {
         let (refused, all) = refusals(&target.status);
         refused as f64 > CONCENTRATED * share * all as f64
     });
-    if !REFUSED.contains(&share) || mean < GOOD_MIN || uneven > UNEVEN_MAX || is_one_target {
+    if uneven > UNEVEN_MAX || is_one_target {
         return None;
     }
-    let seen = Seen::default()
-        .with(
-            Family::HardCounter,
-            "client",
-            "engine",
-            "responses with status 4xx or 5xx",
-            format!("{refused}, {}", percent(share)),
-            "over 5 %, while neither side is busy",
-        )
-        .with(
-            Family::RampShape,
-            "client",
-            "engine",
-            &format!(
-                "variance of good responses in a tenth of a second over chance, at {}/s",
-                show_count(case.point.rate)
-            ),
-            format!("{uneven:.2}"),
-            "under 0.5: something counts them",
-        );
-    Some(seen)
+    let seen = Seen::default().with(
+        Family::HardCounter,
+        "client",
+        ("engine", ["status"]),
+        "responses with status 4xx or 5xx",
+        format!("{}, {}", refused.saturating_sub(case.point.called_good()), percent(share)),
+        "over 5 %, while the server is not busy",
+    );
+    Some(with_evenness(case, seen, uneven))
 }
 
 /// Responses with status 4xx or 5xx, and all responses.
@@ -100,12 +169,15 @@ fn refusals(status: &BTreeMap<String, u64>) -> (u64, u64) {
     (class("4xx") + class("5xx"), status.values().sum())
 }
 
-fn delaying(case: &Case<'_>) -> Option<Seen> {
-    let waiting = Waiting::of(case).ok()?;
+/// The requests that a limiter makes sleep, whatever is busy.
+pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let asleep = waiting.threads(Doing::Timer);
     let held = asleep / (waiting.in_flight - waiting.unread).max(0.5);
     let explained = asleep_at_light_load(case, asleep)?;
     let is_flat = case.still_grows() == Some(false);
+    if OF_THE_HOST.iter().any(|test| matches!(test(case), Test::Seen(_))) {
+        return None;
+    }
     if !is_flat || asleep < 0.5 || held < HELD_MIN || explained >= EXPLAINED_MIN {
         return None;
     }
@@ -119,7 +191,7 @@ fn delaying(case: &Case<'_>) -> Option<Seen> {
         .with(
             Family::RampShape,
             "client",
-            "ramp",
+            ("ramp", ["latency_ns"]),
             "part of that sleep that requests take at light load",
             percent(explained),
             "under 50 %: they sleep only when there are many",
@@ -159,6 +231,23 @@ mod tests {
         let mut fixture = refusing();
         fixture.server_thread(0.97, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a hot server");
+    }
+
+    #[test]
+    fn a_server_that_is_busy_refusing_too_many_requests_has_a_limiter() {
+        let mut fixture = refusing();
+        fixture.server_thread(0.97, 0.0);
+        fixture.worker(0.99, 0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it may shed load");
+        let refused = fixture.point.requests.failed;
+        fixture.point.status_codes = [("429".to_string(), refused)].into();
+        fixture.point.error_codes = [("429".to_string(), refused)].into();
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 2);
+        fixture.point.per_100ms[3] = 0;
+        fixture.point.per_100ms[4] *= 9;
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 1, "it counts by the second, or by the minute");
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             case.server_host_name(),
-            "/proc/pressure/memory",
+            ("/proc/pressure/memory", ["pressure"]),
             "time in which something waited for memory",
             percent(*stalled),
             "over 5 %",
@@ -38,7 +38,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::HardCounter,
             "server",
-            "/proc/vmstat, memory.failcnt, memory.events",
+            ("/proc/vmstat, memory.failcnt, memory.events", ["memory"]),
             "pages read back; hits of the limit of its group",
             format!("+{read_back}; +{hits}"),
             "any",

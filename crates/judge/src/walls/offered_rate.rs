@@ -48,7 +48,7 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 fn reached(field: &str, value: String, rule: &str) -> Seen {
-    Seen::default().with(Family::RampShape, "client", "engine", field, value, rule)
+    Seen::default().with(Family::RampShape, "client", ("engine", ["rate"]), field, value, rule)
 }
 
 /// Share of requests without a free connection that leaves 99 % of the send delay to the generator.

@@ -46,7 +46,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let seen = Seen::default().with(
         Family::HardCounter,
         host,
-        "/proc/net/snmp",
+        ("/proc/net/snmp", ["tcp"]),
         "segments sent again, repeated SYNs left out",
         format!("{resent}, {} of those sent", percent(share)),
         "over 0.1 %, and less than half as many drops on the hosts",
@@ -75,7 +75,7 @@ fn with_slow_responses(case: &Case<'_>, seen: Seen) -> Option<Seen> {
         return Some(seen.with(
             Family::RampShape,
             "client",
-            "engine",
+            ("engine", ["latency_ns"]),
             "slow end of the response time, and the median",
             format!("{}, {}", show_ns(slow_ns as f64), show_ns(median_ns as f64)),
             "over 200 ms: as long as a segment takes to be sent again",

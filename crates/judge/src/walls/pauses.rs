@@ -73,7 +73,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let seen = seen.with(
         Family::RampShape,
         "client",
-        "engine",
+        ("engine", ["latency_ns"]),
         "slowest responses, and the median",
         format!("{}, {}", show_ns(slow_ns as f64), show_ns(median_ns as f64)),
         "five times the median: some waited for the end of a pause",
@@ -92,14 +92,28 @@ fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
     let stopped = far.doing.as_ref().map_or(0.0, stopped_share);
     if matters(stopped) {
         let (family, field) = (Family::ThreadStates, "samples of its threads found stopped");
-        seen = seen.with(family, "server", "syscall", field, percent(stopped), "2 to 90 %");
+        seen = seen.with(
+            family,
+            "server",
+            ("syscall", ["server_threads_now"]),
+            field,
+            percent(stopped),
+            "2 to 90 %",
+        );
     }
     let pauses = far.runtime.iter().flatten().find(|(name, _)| name.starts_with("gc_pause"));
     if let Some((name, paused_s)) = pauses {
         let share = paused_s / case.window_s();
         if matters(share) {
             let (family, value) = (Family::HardCounter, percent(share));
-            seen = seen.with(family, "server", "runtime", name, value, "over 2 % of the window");
+            seen = seen.with(
+                family,
+                "server",
+                ("runtime", ["server_runtime"]),
+                name,
+                value,
+                "over 2 % of the window",
+            );
         }
     }
     let tenths: Vec<f64> = case.point.per_100ms.iter().map(|count| *count as f64).collect();
@@ -111,7 +125,7 @@ fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
         seen = seen.with(
             Family::QueueLocation,
             "both",
-            "engine, schedstat",
+            ("engine, schedstat", ["per_100ms", "server_threads"]),
             "dips of the responses, and of the server's CPU time",
             format!("{}, {}, one every {every:.1} s", responses.len(), cpus.len()),
             "regular, under 60 % of the median",

@@ -77,7 +77,7 @@ fn with(seen: Seen, host: &str, one: &Exceeded) -> Seen {
     seen.with(
         Family::HardCounter,
         host,
-        "ethtool -S",
+        ("ethtool -S", ["drivers"]),
         &one.counter,
         format!("+{}, {share} of packets", one.increase),
         "over 0.1 %, or any where the rate no longer follows the load",

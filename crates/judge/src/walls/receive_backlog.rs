@@ -31,7 +31,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::HardCounter,
             case.server_host_name(),
-            "/proc/net/softnet_stat",
+            ("/proc/net/softnet_stat", ["softnet"]),
             "packets dropped because the queue of a CPU was full",
             format!("+{dropped}, {}", percent(share)),
             "over 0.01 %",
@@ -39,7 +39,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::QueueLocation,
             "both",
-            "/proc/net/snmp",
+            ("/proc/net/snmp", ["tcp"]),
             "segments sent again, repeated SYNs left out",
             format!("+{resent}"),
             "any",

@@ -32,7 +32,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let mut seen = Seen::default().with(
         Family::ThreadStates,
         host,
-        "/proc/stat",
+        ("/proc/stat", ["cpus"]),
         &format!("interrupt share of CPU {}, and of the others", full.cpu),
         format!("{}, {}", percent(softirq(full)), percent(others)),
         "over 80 % on one CPU, under half of it on the others",
@@ -41,7 +41,7 @@ pub fn test(case: &Case<'_>) -> Test {
         seen = seen.with(
             Family::HardCounter,
             host,
-            "/proc/net/softnet_stat",
+            ("/proc/net/softnet_stat", ["softnet"]),
             &format!("packets of the host that CPU {} took in", full.cpu),
             percent(share),
             "over 50 %",

@@ -45,7 +45,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let seen = Seen::default().with(
         Family::QueueLocation,
         "client",
-        "connect(), sock_diag",
+        ("connect(), sock_diag", ["latency_ns"]),
         &format!("round trip, of {} response time on average", show_ns(mean_ns as f64)),
         format!("{}, {}", show_ns(rtt_ns), percent(share)),
         "over 80 %: requests are on the way, not waiting",

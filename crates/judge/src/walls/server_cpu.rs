@@ -13,6 +13,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, Whose, percent};
+use crate::waits::UNREAD_MIN;
 
 /// Share of the allowed CPU time in which the server's threads must have been runnable.
 const WANTED_MIN: f64 = 0.60;
@@ -32,7 +33,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let seen = Seen::default().with(
         Family::ThreadStates,
         "server",
-        "/proc/stat, schedstat",
+        ("/proc/stat, schedstat", ["cpus", "server_threads"]),
         "busy share of its CPUs; of its threads' time spent waiting for one",
         format!("{}; {}", percent(busy), percent(waiting)),
         "over 92 %; over 5 %, or threads for all CPUs",
@@ -43,12 +44,14 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 /// Adds the share of sampled server sockets with requests the application has not read.
-pub(super) fn with_unread(case: &Case<'_>, seen: Seen) -> Seen {
-    let Some(unread) = case.unread_share().filter(|unread| *unread >= 0.10) else { return seen };
+pub(crate) fn with_unread(case: &Case<'_>, seen: Seen) -> Seen {
+    let Some(unread) = case.unread_share().filter(|unread| *unread >= UNREAD_MIN) else {
+        return seen;
+    };
     seen.with(
         Family::QueueLocation,
         "server",
-        "sock_diag",
+        ("sock_diag", ["connections"]),
         "sampled connections with requests the server has not read",
         percent(unread),
         "over 10 %",

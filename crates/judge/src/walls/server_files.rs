@@ -29,7 +29,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::HardCounter,
             "server",
-            &format!("/proc/{}/fd", files.pid),
+            (&format!("/proc/{}/fd", files.pid), ["server_files"]),
             "open descriptors and their soft limit",
             format!("{} of {}", files.open, files.limit),
             "over 95 %",
@@ -37,7 +37,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::QueueLocation,
             "both",
-            "sock_diag, engine",
+            ("sock_diag, engine", ["listeners"]),
             "connections in the accept queue, and never served",
             format!("{queued}, {starved}"),
             "any",

@@ -2,12 +2,13 @@
 //!
 //! Signals: time each thread ran and waited for a CPU, busy share of the CPUs it may use, requests
 //! that wait unread.
-//! Rule: a thread ran or waited for more than 95 % of the window, or a process never ran more than
-//! one thread at a time (its threads together ran for 93 to 107 %, as runtimes with one scheduler
-//! do), while the CPUs it may use have slack; and requests wait unread in its sockets (or, over a
-//! ramp, throughput stays flat).
+//! Rule: a thread ran or waited for more than 95 % of the window, while the server leaves part of
+//! the CPUs it may use; and requests wait unread in its sockets (or, over a ramp, throughput stays
+//! flat).
 //! Mimics: K4 (receive work charged to the thread), K14 (one of several workers), K3, a collector
-//! thread off the request path.
+//! thread off the request path. Threads of a process that take turns (together they run for 93 to
+//! 107 % of one CPU, none of them for 95 %) belong to a runtime with one scheduler, or to a lock
+//! (A1): the verdict says both.
 //! Confirm: two server processes double the rate.
 //! Source: Gregg, Thread State Analysis; Linux Documentation/scheduler/sched-stats.rst.
 
@@ -16,29 +17,24 @@ use crate::case::{Case, HOT, Whose, percent};
 use observe::ThreadShare;
 use std::collections::BTreeMap;
 
+/// Share of its CPUs from which the server uses all of them.
+const ALL: f64 = 0.90;
+
 pub fn test(case: &Case<'_>) -> Test {
-    let (Some(cpus), Some(threads)) = (case.server_cpus(), &case.far().server_threads) else {
-        return Test::Untested;
-    };
+    let Some(cpus) = case.server_cpus() else { return Test::Untested };
     let Some(busy) = case.busy(Whose::Server, &cpus) else { return Test::Untested };
     // On a single allowed CPU one thread and all CPUs are the same thing: S1 or S4.
-    if cpus.len() < 2 || busy > 0.97 {
+    if cpus.len() < 2 || case.server_utilisation().is_none_or(|used| used > ALL) {
         return Test::NotSeen;
     }
     let hottest = case.hottest_server_thread().filter(|thread| thread.wanted() >= HOT);
-    let (what, share) = match (hottest, single_file(threads)) {
-        (Some(thread), _) => {
-            (format!("thread {} ({}) ran or waited", thread.name, thread.tid), thread.wanted())
-        }
-        (None, Some((pid, run))) => (format!("threads of process {pid} together ran"), run),
-        (None, None) => return Test::NotSeen,
-    };
+    let Some(thread) = hottest else { return Test::NotSeen };
     let mut seen = Seen::default().with(
         Family::ThreadStates,
         "server",
-        "schedstat",
-        &what,
-        percent(share),
+        ("schedstat", ["server_threads"]),
+        &format!("thread {} ({}) ran or waited", thread.name, thread.tid),
+        percent(thread.wanted()),
         "one CPU's worth",
     );
     seen = super::server_cpu::with_unread(case, seen);
@@ -48,6 +44,15 @@ pub fn test(case: &Case<'_>) -> Test {
         seen.against.push(format!("the CPUs it may use are {} busy as well", percent(busy)));
     }
     Test::Seen(seen.next("run more server workers (threads, processes or GOMAXPROCS)"))
+}
+
+/// A process with several threads that together use one CPU of several, while none of them uses it
+/// alone: its id, and the CPUs' worth of time.
+pub(crate) fn takes_turns(case: &Case<'_>) -> Option<(u32, f64)> {
+    let threads = case.far().server_threads.as_ref()?;
+    let has_room = case.server_cpus()?.len() > 1;
+    let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
+    single_file(threads).filter(|_| has_room && hottest < HOT)
 }
 
 /// A process with several threads that together never used more than one CPU.
@@ -84,13 +89,15 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_with_one_scheduler_is_seen_across_its_threads() {
+    fn threads_that_take_turns_are_no_hot_thread() {
         let mut fixture = Fixture::good();
-        fixture.server_threads(&[(7, 0.4), (7, 0.35), (7, 0.24)]);
-        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
-        fixture.server_threads(&[(7, 0.4), (7, 0.35), (7, 0.50)]);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "more than one at a time");
-        fixture.server_threads(&[(7, 0.5), (7, 0.5), (8, 0.5), (8, 0.5)]);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "two workers");
+        let mut turns = |threads: &[(u32, f64)]| {
+            fixture.server_threads(threads);
+            assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+            super::takes_turns(&fixture.case()).is_some()
+        };
+        assert!(turns(&[(7, 0.4), (7, 0.35), (7, 0.24)]));
+        assert!(!turns(&[(7, 0.4), (7, 0.35), (7, 0.50)]), "more than one at a time");
+        assert!(!turns(&[(7, 0.5), (7, 0.5), (8, 0.5), (8, 0.5)]), "two workers");
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn held_back(qdisc: &QdiscUse, host: &str) -> Seen {
     let mut seen = Seen::default().with(
         Family::HardCounter,
         host,
-        &source,
+        (&source, ["qdiscs"]),
         &field,
         format!("+{}, +{}", qdisc.overlimits, qdisc.drops),
         "rising in the window",
@@ -79,7 +79,7 @@ pub(super) fn held_back(qdisc: &QdiscUse, host: &str) -> Seen {
         seen = seen.with(
             Family::QueueLocation,
             host,
-            &source,
+            (&source, ["qdiscs"]),
             "reads in which packets were waiting in it",
             percent(qdisc.waiting),
             "over 50 %",
@@ -88,7 +88,7 @@ pub(super) fn held_back(qdisc: &QdiscUse, host: &str) -> Seen {
     seen.with(
         Family::HardCounter,
         host,
-        &source,
+        (&source, ["qdiscs"]),
         &format!("bytes of a packet on average, {packets} packets/s"),
         format!("{:.0} B", packet_bytes(qdisc)),
         "over 500 B bytes are the limit, under 300 B packets",
@@ -117,7 +117,7 @@ pub(super) fn full_link(links: &[Capacity<'_>], way: ShapedWay, host: &str) -> O
         Seen::default().with(
             Family::HardCounter,
             host,
-            &format!("/proc/net/dev {}", one.link.name),
+            (&format!("/proc/net/dev {}", one.link.name), ["interfaces"]),
             &format!("bytes on the wire, {rate} of {speed} B/s{}", stated(one)),
             percent(share),
             "over 90 % of the speed of the link",
@@ -134,7 +134,7 @@ pub(super) fn full_of_packets(links: &[Capacity<'_>], host: &str) -> Option<Seen
         Seen::default().with(
             Family::HardCounter,
             host,
-            &format!("/proc/net/dev {}", one.link.name),
+            (&format!("/proc/net/dev {}", one.link.name), ["interfaces"]),
             &format!("packets both ways, {rate} of {limit} per second{}", stated(one)),
             percent(share),
             "over 90 % of the packets of the link",
@@ -166,7 +166,7 @@ pub(super) fn with_unsent(case: &Case<'_>, seen: Seen) -> Seen {
     seen.with(
         Family::QueueLocation,
         "server",
-        "sock_diag",
+        ("sock_diag", ["connections"]),
         "sampled connections with responses not sent or not acknowledged",
         percent(unsent),
         "over 25 %",

@@ -5,7 +5,8 @@
 //! Rule: more than one connection was opened again per 100 responses, although the load asks for
 //! none to be closed, both sides have CPU to spare, and connecting takes the time: the accept queue
 //! holds on average more than 10 % as many connections as there are requests in flight, or
-//! connecting takes over 10 % of the life of a connection.
+//! connecting takes over 10 % of the life of a connection. Threads that serve must be free: where
+//! all of them are at work, a connection waits for them and not for its handshake.
 //! Mimics: S1, S2 (handshakes make requests expensive; then the CPU is the wall, and the verdict
 //! mentions this one), A2 (requests on connections that are not accepted yet wait unread as well),
 //! K1, K2, C7 (walls that it leads to; looked at first), a server that fails and closes (M4).
@@ -20,6 +21,8 @@ use model::units::show_ns;
 const REOPENED_MIN: f64 = 0.01;
 /// Share of the requests, or of the time, that opening must take.
 const COST_MIN: f64 = 0.10;
+/// Share of its samples in which a thread without a moment to spare is at work.
+const AT_WORK: f64 = 0.90;
 
 pub fn test(case: &Case<'_>) -> Test {
     let (Some(client_slack), Some(server_slack)) =
@@ -32,7 +35,8 @@ pub fn test(case: &Case<'_>) -> Test {
     let queued = case.far().listeners.map_or(0.0, |queue| queue.mean_queued);
     let in_queue = queued / in_flight;
     let opening = opening_share(case, reopened);
-    if !client_slack || !server_slack || in_queue.max(opening) < COST_MIN {
+    let is_held_up = in_queue.max(opening) >= COST_MIN;
+    if !client_slack || !server_slack || !is_held_up || all_at_work(case) {
         return Test::NotSeen;
     }
     let each = case.point.connections.requests_each.p50;
@@ -41,7 +45,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::HardCounter,
             "client",
-            "engine",
+            ("engine", ["latency_ns"]),
             "connections opened again per response; requests per connection, median",
             format!("{reopened:.3}; {}", each.map_or("-".to_string(), |each| each.to_string())),
             "over 0.01, and the load asks for none",
@@ -49,7 +53,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::QueueLocation,
             "both",
-            "sock_diag, connect()",
+            ("sock_diag, connect()", ["listeners"]),
             "connections in the accept queue, mean; median time to connect, of a connection's time",
             format!("{queued:.1}; {}, {}", show_ns(connect_ns), percent(opening)),
             "over 10 % of the requests, or of the time",
@@ -77,6 +81,15 @@ fn opening_share(case: &Case<'_>, reopened: f64) -> f64 {
     opening_ns / (opening_ns + mean_ns(&case.point.service_ns)).max(1.0)
 }
 
+/// Whether every thread that serves is nearly always at work.
+fn all_at_work(case: &Case<'_>) -> bool {
+    let far = case.far();
+    let (Some(doing), Some(threads)) = (&far.doing, &far.server_threads) else { return false };
+    let serving = threads.iter().filter(|thread| case.serves(thread));
+    let mut at_work = serving.filter_map(|thread| doing.at_work(thread.tid)).peekable();
+    at_work.peek().is_some() && at_work.all(|share| share >= AT_WORK)
+}
+
 /// A remark for another wall that handshakes make worse.
 pub(super) fn step(case: &Case<'_>) -> Option<&'static str> {
     closed_by_server(case).map(|_| STEP)
@@ -87,6 +100,7 @@ mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
     use model::load::Life;
+    use model::reading::Doing;
     use observe::QueuePeak;
 
     /// The server closes after ten responses; six connections wait to be accepted.
@@ -108,6 +122,11 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "opening costs next to nothing");
         fixture.point.connections.connect_ns.mean = Some(20_000_000);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "slow to open");
+        let sleeps = |tid, doing| (tid, 0.01, doing, None);
+        fixture.doing(&[sleeps(1, Doing::Timer), sleeps(2, Doing::Futex)]);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "one of two is free");
+        fixture.doing(&[sleeps(1, Doing::Timer), sleeps(2, Doing::Receive)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2: both are at work");
         fixture.server_thread(0.97, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2, with a remark on this");
     }

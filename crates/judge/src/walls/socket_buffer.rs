@@ -46,7 +46,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let mut seen = Seen::default().with(
         Family::HardCounter,
         "server",
-        "sock_diag",
+        ("sock_diag", ["connections"]),
         &format!("time {what} held responses back, of that with responses outstanding"),
         percent(share),
         "over 20 %",
@@ -59,7 +59,7 @@ pub fn test(case: &Case<'_>) -> Test {
             seen = seen.with(
                 Family::QueueLocation,
                 "client",
-                "sock_diag, engine",
+                ("sock_diag, engine", ["latency_ns"]),
                 "round trips that a response takes on average",
                 format!("{trips:.1} ({mean} / {rtt})"),
                 "over 1.5: part of the response waits for room in the buffer",
@@ -90,7 +90,7 @@ fn blocked_in_send(case: &Case<'_>, client_unread: Option<f64>) -> Option<Seen> 
     let seen = Seen::default().with(
         Family::ThreadStates,
         "server",
-        "syscall",
+        ("syscall", ["server_threads_now"]),
         &format!("threads blocked in a send, of {in_flight:.1} requests in flight"),
         format!("{blocked:.1}"),
         "over half, with nothing unsent in their sockets",
@@ -98,7 +98,7 @@ fn blocked_in_send(case: &Case<'_>, client_unread: Option<f64>) -> Option<Seen> 
     Some(seen.with(
         Family::QueueLocation,
         "both",
-        "sock_diag, engine",
+        ("sock_diag, engine", ["connections"]),
         "sampled connections with responses on the way; round trips that a response takes",
         format!("{}; {trips:.1}", percent(on_the_way)),
         "over 50 %; over 1.5: the rest waits for room in the buffer",

@@ -39,7 +39,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::RampShape,
             "server",
-            "schedstat, engine",
+            ("schedstat, engine", ["server_threads"]),
             &format!(
                 "CPU time per request, from {} to {}",
                 load_of(lighter),
@@ -51,7 +51,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             "server",
-            "/proc/stat",
+            ("/proc/stat", ["cpus"]),
             "busy share of its CPUs",
             percent(busy),
             "over 85 %",

@@ -45,7 +45,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::HardCounter,
             "server",
-            "/proc/diskstats, /proc/pressure/io",
+            ("/proc/diskstats, /proc/pressure/io", ["disks", "pressure"]),
             "share of the window in which a disk was in use, or something stalled for I/O",
             percent(used),
             "over 10 %",

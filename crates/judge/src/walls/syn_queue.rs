@@ -37,7 +37,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     let mut seen = Seen::counted(
         "server",
-        "/proc/net/netstat",
+        ("/proc/net/netstat", ["tcp"]),
         "TCPReqQFullDrop, TCPReqQFullDoCookies, ListenDrops not of the accept queue",
         format!("+{dropped}, +{cookies}, +{unexplained}"),
     );

@@ -4,9 +4,11 @@
 //! how often each had work, requests that wait unread, connections and workers.
 //! Rule: of at least two similar workers (named alike; of a process its busiest thread) one ran,
 //! waited for a CPU or was found at work for more than 95 % of the time, while the median of the
-//! others is under 70 %, and CPUs it may use are idle. Or there are fewer connections than workers,
+//! others is under 70 %, and the server leaves part of the CPUs it may use. Or there are fewer connections than workers,
 //! at least two, and as many workers are full as there are connections, while the others are under
-//! 70 %. Chance alone makes the busiest of k workers exceed the mean by about sqrt(2 k ln k / n)
+//! 70 %. A thread that was at work without a CPU, asleep in a call, is full only where requests are
+//! known to wait: in a server that is asked for little it holds what nobody waits for. Chance alone
+//! makes the busiest of k workers exceed the mean by about sqrt(2 k ln k / n)
 //! with n connections: the verdict prints both.
 //! Mimics: S2 (one thread by design, without similar workers), S1 and A2 (all workers are full).
 //! Confirm: other source ports (connect again) make another worker hot; more connections at the
@@ -14,7 +16,8 @@
 //! Source: Linux net/core/sock_reuseport.c; Raab and Steger, Balls into Bins (1998).
 
 use super::{Family, Seen, Test};
-use crate::case::{Case, HOT, Whose, percent};
+use crate::case::{Case, HOT, percent};
+use crate::waits::{self, Waits};
 use observe::ThreadShare;
 use std::collections::BTreeMap;
 
@@ -22,20 +25,18 @@ use std::collections::BTreeMap;
 const OTHERS_MAX: f64 = 0.70;
 /// A process that wants less does not serve: it may be the parent of those that do.
 const SERVES: f64 = 0.02;
-/// Busy share of the server's CPUs above which there is no room for other workers.
-const FULL: f64 = 0.97;
+/// Share of its CPUs from which the server uses all of them.
+const ALL: f64 = 0.90;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let (Some(server), Some(cpus), Some(threads)) =
-        (case.server, case.server_cpus(), &case.far().server_threads)
-    else {
+    let (Some(server), Some(threads)) = (case.server, &case.far().server_threads) else {
         return Test::Untested;
     };
-    let Some(busy) = case.busy(Whose::Server, &cpus) else { return Test::Untested };
+    let Some(used) = case.server_utilisation() else { return Test::Untested };
     let mut loads = processes(threads);
     if loads.len() < 2 {
         loads = threads_alike(case, threads);
-        if is_too_few_connections(case, &loads) && busy <= FULL {
+        if is_too_few_connections(case, &loads) && used <= ALL {
             return Test::Seen(too_few_connections(case, &loads));
         }
         loads.truncate(server.listeners as usize);
@@ -46,7 +47,7 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     };
     let median = others[others.len() / 2];
-    if *busiest < HOT || median > OTHERS_MAX || busy > FULL {
+    if *busiest < HOT || median > OTHERS_MAX || used > ALL {
         return Test::NotSeen;
     }
     let (workers, connections) = (loads.len() as f64, case.point.connections.opened.max(1) as f64);
@@ -56,7 +57,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             "server",
-            "schedstat, syscall",
+            ("schedstat, syscall", ["server_threads"]),
             &format!("time the busiest of {workers:.0} workers had work; the median of the others"),
             format!("{}; {}", percent(*busiest), percent(median)),
             "over 95 %; under 70 %",
@@ -64,7 +65,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             "server",
-            "schedstat, syscall",
+            ("schedstat, syscall", ["server_threads"]),
             &format!("busiest over mean; by chance with {connections:.0} connections about"),
             format!("{excess:+.2}; {chance:+.2}"),
             "over what chance does: connections are distributed unevenly",
@@ -98,7 +99,7 @@ fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
         .with(
             Family::ThreadStates,
             "server",
-            "schedstat, syscall",
+            ("schedstat, syscall", ["server_threads"]),
             &format!("workers of {workers} that had work nearly all of the time; the next one"),
             format!("{connections}; {others}"),
             "as many as connections; under 70 %",
@@ -137,12 +138,13 @@ fn stem(thread: &ThreadShare) -> &str {
 
 /// Time in which threads named like the busiest had work, the highest first.
 fn threads_alike(case: &Case<'_>, threads: &[ThreadShare]) -> Vec<f64> {
-    let occupied = |thread: &ThreadShare| {
-        let doing = case.far().doing.as_ref();
-        doing.and_then(|doing| doing.occupied(thread.tid)).unwrap_or(0.0)
+    let is_queue = waits::of(case) == Waits::Yes;
+    let at_work = |thread: &ThreadShare| {
+        let doing = case.far().doing.as_ref().filter(|_| is_queue);
+        doing.and_then(|doing| doing.at_work(thread.tid)).unwrap_or(0.0)
     };
     let load = |thread: &ThreadShare| match case.serves(thread) {
-        true => thread.wanted().max(occupied(thread)),
+        true => thread.wanted().max(at_work(thread)),
         false => 0.0,
     };
     let busiest = threads.iter().max_by(|left, right| load(left).total_cmp(&load(right)));
@@ -187,6 +189,9 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "one listener: S2 or A2");
         fixture.server.as_mut().unwrap().listeners = 2;
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.unread_at_server(0.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nothing waits for the busy one");
+        fixture.unread_at_server(0.4);
         fixture.doing(&[timer(1, Doing::Timer), timer(2, Doing::Timer)]);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2: all sleep");
     }
@@ -197,6 +202,8 @@ mod tests {
         let busy = |tid, run| (tid, run, Doing::Events, None);
         fixture.doing(&[busy(1, 0.99), busy(2, 0.98), busy(3, 0.01)]);
         fixture.point.connections.opened = 2;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S1: they use both CPUs");
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1, 2, 3];
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.point.connections.opened = 3;
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each could have one");

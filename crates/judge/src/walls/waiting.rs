@@ -4,10 +4,12 @@
 //! the way. A wall of the application is named only when its share of them adds up: idle threads of
 //! a pool sleep in the same calls as those that hold up the load.
 
-use super::{Family, Seen, Test};
+use super::{Family, Seen, Test, application_lock, downstream, limiter};
 use crate::case::{Case, percent};
+use crate::waits::{self, Waits};
 use model::reading::Doing;
-use std::collections::BTreeMap;
+use model::wall::WallId;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of requests in flight that must wait unread to be called a queue.
 pub(super) const QUEUE_MIN: f64 = 0.10;
@@ -15,7 +17,7 @@ pub(super) const QUEUE_MIN: f64 = 0.10;
 const COMPUTING_MAX: f64 = 0.30;
 /// Ratio of threads and requests accounted for to requests in flight that adds up: samples and
 /// counts are not taken at one instant.
-const ADDS_UP: std::ops::RangeInclusive<f64> = 0.75..=1.30;
+pub(super) const ADDS_UP: std::ops::RangeInclusive<f64> = 0.75..=1.30;
 
 /// Requests in flight by place, means over the window.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,38 +32,77 @@ pub(super) struct Waiting {
     pub unsent: f64,
     /// Threads of the server that hold requests, by what they do.
     pub threads: BTreeMap<Doing, f64>,
-    /// Threads that sleep on the most popular futex.
+    /// Threads that sleep on one futex which several of them use.
     pub on_one_futex: f64,
     /// Connections of the server that wait for other services; absent when they were not read.
     pub downstream: Option<f64>,
 }
 
+/// A wall that holds requests: which, how many of them, and what is seen of it.
+struct Holder {
+    wall: WallId,
+    count: fn(&Waiting) -> f64,
+    held: fn(&Case<'_>, &Waiting) -> Option<Seen>,
+}
+
+/// In the order in which one is named before another.
+const HOLDERS: [Holder; 3] = [
+    Holder {
+        wall: WallId::A4,
+        count: |waiting| waiting.threads(Doing::Timer),
+        held: limiter::held,
+    },
+    Holder {
+        wall: WallId::A3,
+        count: |waiting| waiting.downstream.unwrap_or(0.0),
+        held: downstream::held,
+    },
+    Holder {
+        wall: WallId::A1,
+        count: |waiting| waiting.on_one_futex,
+        held: application_lock::held,
+    },
+];
+
+/// Share of all requests in flight from which a place holds most of them.
+const MOST: f64 = 0.5;
+
+/// The wall at which most requests wait, whatever is busy besides: the queue is where the wall is.
+pub(crate) fn at_most_requests(case: &Case<'_>) -> Option<(WallId, Seen)> {
+    let waiting = Waiting::count(case).filter(|_| waits::of(case) != Waits::No)?;
+    let holds = |one: &&Holder| (one.count)(&waiting) >= MOST * waiting.in_flight;
+    let seen = |one: &Holder| Some((one.wall, (one.held)(case, &waiting)?));
+    HOLDERS.iter().filter(holds).find_map(seen)
+}
+
 impl Waiting {
     /// Counts them; the outcome of the test where that is not possible, because something was not
-    /// read, or is pointless: a side is busy, or the rate still follows the load.
+    /// read, or is pointless: a side is busy, or nothing waits.
     pub(super) fn of(case: &Case<'_>) -> Result<Self, Test> {
-        let (Some(client_slack), Some(server_slack), Some(unread_share), Some(in_flight)) = (
-            case.client_has_slack(),
-            case.server_has_slack(),
-            case.unread_share(),
-            case.point.in_flight.mean.filter(|mean| *mean > 0.0),
-        ) else {
-            return Err(Test::Untested);
-        };
-        let (Some(doing), Some(threads)) = (&case.far().doing, &case.far().server_threads) else {
+        let slack = case.client_has_slack().zip(case.server_has_slack());
+        let (Some((client_slack, server_slack)), Some(waiting)) = (slack, Self::count(case)) else {
             return Err(Test::Untested);
         };
         let run = |threads: &Option<Vec<observe::ThreadShare>>| {
             threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
         };
         let computing = run(&case.far().server_threads) + run(&case.observed.client_threads);
-        let is_computing = computing > COMPUTING_MAX * in_flight;
-        if !client_slack || !server_slack || is_computing || case.still_grows() == Some(true) {
+        let is_computing = computing > COMPUTING_MAX * waiting.in_flight;
+        if !client_slack || !server_slack || is_computing || waits::of(case) == Waits::No {
             return Err(Test::NotSeen);
         }
+        Ok(waiting)
+    }
+
+    /// Counts them, whatever is busy; nothing where something was not read.
+    pub(super) fn count(case: &Case<'_>) -> Option<Self> {
+        let in_flight = case.point.in_flight.mean.filter(|mean| *mean > 0.0)?;
+        let (doing, threads) = (case.far().doing.as_ref()?, case.far().server_threads.as_ref()?);
+        let serving = threads.iter().filter(|thread| case.serves(thread));
+        let serving: BTreeSet<u32> = serving.map(|thread| thread.tid).collect();
         let mut by_doing = BTreeMap::new();
-        for thread in threads.iter().filter(|thread| case.serves(thread)) {
-            for (state, samples) in doing.by_thread.get(&thread.tid).into_iter().flatten() {
+        for tid in &serving {
+            for (state, samples) in doing.by_thread.get(tid).into_iter().flatten() {
                 let mean = *samples as f64 * doing.threads_per_sample();
                 *by_doing.entry(*state).or_default() += mean;
             }
@@ -73,14 +114,12 @@ impl Waiting {
         let census = case.census().unwrap_or_default();
         let unsent_share = census.server_unsent as f64 / census.server.max(1) as f64;
         let downstreams = case.far().downstreams.as_ref();
-        Ok(Self {
+        Some(Self {
             in_flight,
-            unread: (unread_share * requests).min(in_flight),
+            unread: (case.unread_share()? * requests).min(in_flight),
             travelling: (connect_ns / mean_ns).min(1.0) * in_flight,
             unsent: (unsent_share * requests).min(in_flight),
-            on_one_futex: doing
-                .mean_on_one_futex()
-                .min(by_doing.get(&Doing::Futex).copied().unwrap_or(0.0)),
+            on_one_futex: doing.mean_on_one_futex(|tid| serving.contains(&tid)),
             threads: by_doing,
             downstream: downstreams.map(|all| all.iter().map(|one| one.waiting).sum()),
         })
@@ -114,7 +153,7 @@ impl Waiting {
             .with(
                 Family::ThreadStates,
                 "server",
-                source,
+                (source, ["server_threads_now"]),
                 &format!("{holders}, of {in_flight:.1} requests in flight"),
                 format!("{held:.1}"),
                 rule,
@@ -122,7 +161,7 @@ impl Waiting {
             .with(
                 Family::QueueLocation,
                 "server",
-                "sock_diag",
+                ("sock_diag", ["connections"]),
                 "requests in flight that wait unread, and those with the rest of the figures",
                 format!("{:.1}; {}", self.unread, percent((self.unread + held) / in_flight)),
                 "adds up to all of them",

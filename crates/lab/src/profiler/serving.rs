@@ -152,6 +152,8 @@ mod tests {
             quotas: Vec::new(),
             open_files_limit: None,
             listeners: 1,
+            container: None,
+            network: None,
             unreadable: Vec::new(),
         }
     }

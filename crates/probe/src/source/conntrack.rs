@@ -64,11 +64,11 @@ struct ConntrackTable {
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let sysctl = |name| scope.root.path("/proc/sys/net/netfilter").join(name);
     let max = sysctl("nf_conntrack_max");
-    max.exists().then(|| {
+    (scope.network.is_ours() && max.exists()).then(|| {
         Box::new(ConntrackTable {
             count: Kept::one_piece(sysctl("nf_conntrack_count")),
             max: Kept::one_piece(max),
-            statistics: Kept::records(scope.root.path("/proc/thread-self/net/stat/nf_conntrack")),
+            statistics: Kept::records(scope.network.file(&scope.root, "stat/nf_conntrack")),
             buffer: Buffer::new(),
         }) as Box<dyn Source>
     })

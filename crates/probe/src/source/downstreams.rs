@@ -19,6 +19,7 @@ use super::{Round, Scope, Source};
 use crate::find::socket_inode;
 use crate::kept::{is_gone, unreadable};
 use crate::netlink::CHUNK_BYTES;
+use crate::network::Network;
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
 use model::reading::{Data, Downstream};
@@ -49,7 +50,6 @@ pub(super) fn declared() -> Declaration {
 
 struct Downstreams {
     root: Root,
-    server_pid: u32,
     port: Option<u16>,
     /// Sockets seen so far: whether they are the server's.
     known: BTreeMap<u32, bool>,
@@ -58,9 +58,13 @@ struct Downstreams {
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
+    // Where the server is in another namespace, so are its connections.
+    if scope.network == Network::Apart || !scope.network.is_ours() {
+        return None;
+    }
+    scope.server()?;
     Some(Box::new(Downstreams {
         root: scope.root.clone(),
-        server_pid: scope.server()?,
         port: scope.port,
         known: BTreeMap::new(),
         search_due_ns: 0,
@@ -71,7 +75,6 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
 impl Source for Downstreams {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
         let pids = round.server()?.pids();
-        sock_diag::require_same_namespace(self.server_pid)?;
         let sockets = sock_diag::connections_except(self.port, SOCKETS_MAX, &mut self.chunk)?;
         self.learn(&sockets, pids, round.due_ns)?;
         let ours = sockets.iter().filter(|socket| self.known.get(&socket.inode) == Some(&true));
@@ -90,7 +93,7 @@ impl Downstreams {
         }
         self.search_due_ns = now_ns + SEARCH_NS;
         let held = self.search(pids)?;
-        let listening = sock_diag::all_listening()?;
+        let listening = sock_diag::all_listening(Network::Shared)?;
         let listening: BTreeSet<u16> = listening.iter().map(|socket| socket.local_port).collect();
         for socket in sockets {
             let is_ours = held.contains(&socket.inode) && !listening.contains(&socket.local_port);

@@ -112,13 +112,15 @@ struct Drivers {
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(Drivers {
-        interfaces: scope.root.path("/proc/thread-self/net/dev"),
-        ethtool: None,
-        known: Vec::new(),
-        scan_due_ns: 0,
-        bytes: Vec::new(),
-    }))
+    scope.network.is_ours().then(|| {
+        Box::new(Drivers {
+            interfaces: scope.network.file(&scope.root, "dev"),
+            ethtool: None,
+            known: Vec::new(),
+            scan_due_ns: 0,
+            bytes: Vec::new(),
+        }) as Box<dyn Source>
+    })
 }
 
 impl Source for Drivers {

@@ -8,13 +8,21 @@
 //! a queue is served, not how much. Offline CPUs have no column. The text grows as interrupts x
 //! CPUs, about 400 kB on a host with 128 CPUs and 300 interrupts, hence the slow cadence.
 //! Host-wide, also inside a network namespace.
+//!
+//! Which CPUs may serve an interrupt is in `/proc/irq/N/smp_affinity_list`, a file for each: those
+//! of the busiest interrupts are read, once in a while.
 
 use super::{Round, Scope, Source};
 use crate::interrupts::parse;
 use crate::kept::{Buffer, Kept};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
-use model::reading::Data;
+use model::reading::{Data, Interrupt};
+use model::root::Root;
+use model::units::NS_PER_S;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fs;
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
@@ -25,22 +33,52 @@ pub(super) fn declared() -> Declaration {
     )
 }
 
+/// Masks are read of so many interrupts: a network device seldom has more queues.
+const MASKS_MAX: usize = 128;
+/// Masks change seldom: when irqbalance moves an interrupt, or a person does.
+const MASKS_EVERY_NS: u64 = 10 * NS_PER_S;
+
 struct Interrupts {
+    root: Root,
     file: Kept,
     buffer: Buffer,
+    /// Masks by interrupt, as they were read last.
+    masks: BTreeMap<String, String>,
+    masks_due_ns: u64,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Interrupts {
+        root: scope.root.clone(),
         file: Kept::records(scope.root.path("/proc/interrupts")),
         buffer: Buffer::new(),
+        masks: BTreeMap::new(),
+        masks_due_ns: 0,
     }))
 }
 
 impl Source for Interrupts {
-    fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        Ok(Data::Interrupts(self.file.parse(&mut self.buffer, parse)?))
+    fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
+        let mut rows = self.file.parse(&mut self.buffer, parse)?;
+        if round.due_ns >= self.masks_due_ns {
+            self.masks_due_ns = round.due_ns + MASKS_EVERY_NS;
+            self.masks = masks(&self.root, &rows);
+        }
+        rows.iter_mut().for_each(|row| row.allowed = self.masks.get(&row.irq).cloned());
+        Ok(Data::Interrupts(rows))
     }
+}
+
+/// Masks of the interrupts that were raised most, as far as they can be read.
+fn masks(root: &Root, rows: &[Interrupt]) -> BTreeMap<String, String> {
+    let raised = |row: &Interrupt| row.per_cpu.iter().sum::<u64>();
+    let mut busiest: Vec<&Interrupt> = rows.iter().filter(|row| raised(row) > 0).collect();
+    busiest.sort_by_key(|row| Reverse(raised(row)));
+    let mask = |row: &&Interrupt| {
+        let path = root.path(format!("/proc/irq/{}/smp_affinity_list", row.irq));
+        Some((row.irq.clone(), fs::read_to_string(path).ok()?.trim().to_string()))
+    };
+    busiest.iter().take(MASKS_MAX).filter_map(mask).collect()
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ struct NetDev {
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(NetDev {
-        file: Kept::records(scope.root.path("/proc/thread-self/net/dev")),
+        file: Kept::records(scope.network.file(&scope.root, "dev")),
         buffer: Buffer::new(),
     }))
 }

@@ -120,8 +120,9 @@ struct Qdiscs {
     chunk: Vec<u8>,
 }
 
-pub(super) fn open(_scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(Qdiscs { names: BTreeMap::new(), chunk: vec![0; CHUNK_BYTES] }))
+pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
+    let qdiscs = || Qdiscs { names: BTreeMap::new(), chunk: vec![0; CHUNK_BYTES] };
+    scope.network.is_ours().then(|| Box::new(qdiscs()) as Box<dyn Source>)
 }
 
 impl Source for Qdiscs {

@@ -13,20 +13,29 @@
 //! the connections do; on recent kernels the client's ends stand in it in the order of their ports.
 //! Connections that nobody has accepted yet are among them. `tcp_info` counts the times spent
 //! limited in jiffies, and only since Linux 4.10.
+//!
+//! Where the kernel does not respond, and for a namespace that cannot be entered, the sockets are
+//! those of `/proc/net/tcp` and `tcp6`, with what these lack left out: a listener's backlog is
+//! taken to be somaxconn, and of connections only the two queues are told.
 
 use super::{Ends, Round, Scope, Source};
+use crate::clock;
+use crate::net_tcp::{self, Then};
 use crate::netlink::{
     self, ATTRIBUTE_HEADER_BYTES, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More,
 };
+use crate::network::Network;
 use crate::process;
-use crate::scan::ParseError;
+use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
 use model::reading::{Data, Listener, SocketSample};
+use model::root::Root;
 use model::units::{NS_PER_MS, NS_PER_S};
-use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One socket as the kernel describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +192,7 @@ fn parse_tcp_info(bytes: &[u8]) -> Result<TcpInfo, ParseError> {
 
 /// Which end of a connection the port is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LocalEnd {
+pub(crate) enum LocalEnd {
     Local,
     Remote,
 }
@@ -235,6 +244,13 @@ struct Question {
 const QUESTION_BYTES: usize = MESSAGE_HEADER_BYTES + 56;
 
 impl Question {
+    /// Whether a socket that was found otherwise is what is asked for.
+    fn fits(&self, socket: &Socket) -> bool {
+        let port = if self.end == LocalEnd::Local { socket.local_port } else { socket.remote_port };
+        let is_in_state = 1u32.checked_shl(u32::from(socket.state)).unwrap_or(0) & self.states != 0;
+        is_in_state && (self.port == 0 || port == self.port)
+    }
+
     fn encode(self) -> Vec<u8> {
         let filter = self.except.map(filter_except);
         let mut bytes = vec![0; QUESTION_BYTES];
@@ -318,6 +334,7 @@ const UNANSWERED_NS: u64 = 10 * NS_PER_S;
 
 /// Asks the same questions again and again.
 struct Asker {
+    network: Network,
     questions: Vec<Question>,
     /// Those that had a response when all were asked; when there is none left, all are asked again.
     answered: Vec<Question>,
@@ -328,7 +345,7 @@ struct Asker {
 
 impl Asker {
     /// Asks about sockets of both families, in one state, with the port at any of these ends.
-    fn new(state: u32, ends: &[LocalEnd], port: u16, count_max: usize) -> Self {
+    fn new(network: Network, state: u32, ends: &[LocalEnd], port: u16, count_max: usize) -> Self {
         let families = |&end: &LocalEnd| {
             [libc::AF_INET, libc::AF_INET6].map(|family| Question {
                 family,
@@ -339,7 +356,7 @@ impl Asker {
             })
         };
         let questions = ends.iter().flat_map(families).collect();
-        Self { questions, answered: Vec::new(), all_due_ns: 0, count_max }
+        Self { network, questions, answered: Vec::new(), all_due_ns: 0, count_max }
     }
 
     /// The sockets, and at which of their ends the port is.
@@ -358,7 +375,10 @@ impl Asker {
         for &question in &self.answered {
             let end = question.end;
             let left = self.count_max - sockets.iter().filter(|(at, _)| *at == end).count();
-            let found = if left > 0 { read_responses(question, left, chunk)? } else { Vec::new() };
+            let found = match left {
+                0 => Vec::new(),
+                left => read_responses(self.network, question, left, chunk)?,
+            };
             if !found.is_empty() {
                 answered.push(question);
             }
@@ -371,16 +391,85 @@ impl Asker {
     }
 }
 
+/// What the kernel responds; where it does not, what its files tell.
 fn read_responses(
+    network: Network,
     question: Question,
     count_max: usize,
     chunk: &mut [u8],
 ) -> Result<Vec<Socket>, Unreadable> {
+    if !network.is_ours() || is_missing() {
+        return read_file(network, question, count_max);
+    }
     match ask(question, count_max, chunk) {
         Ok(sockets) => Ok(sockets),
-        Err(why) if is_absent_family(question.family, &why) => Ok(Vec::new()),
-        Err(why) => Err(Unreadable { source: "sock_diag".into(), why: reason(&why) }),
+        Err(why) if is_absent_family(question.family, &why) && try_once().is_ok() => Ok(Vec::new()),
+        Err(why) => {
+            remember_missing(&why);
+            let missing = Unreadable { source: "sock_diag".into(), why: reason(&why) };
+            read_file(network, question, count_max).map_err(|_| missing)
+        }
     }
+}
+
+/// The same question put to `/proc/net/tcp` or `tcp6`.
+fn read_file(
+    network: Network,
+    question: Question,
+    count_max: usize,
+) -> Result<Vec<Socket>, Unreadable> {
+    let name = if question.family == libc::AF_INET { "tcp" } else { "tcp6" };
+    let is_listening = question.states == 1 << TCP_LISTEN;
+    let mut sockets = Vec::new();
+    net_tcp::each(&network.file(&Root::default(), name), |socket| {
+        let is_over = is_listening && u32::from(socket.state) != TCP_LISTEN;
+        if is_over || sockets.len() >= count_max {
+            return Then::Enough;
+        }
+        if question.fits(&socket) {
+            sockets.push(socket);
+        }
+        Then::More
+    })?;
+    Ok(sockets)
+}
+
+/// When a kernel without sock_diag is asked again, monotonic nanoseconds. Each question makes such
+/// a kernel start a program that looks for a module.
+static MISSING_UNTIL_NS: AtomicU64 = AtomicU64::new(0);
+/// How long it is not asked.
+const MISSING_NS: u64 = 60 * NS_PER_S;
+
+fn is_missing() -> bool {
+    clock::monotonic_ns() < MISSING_UNTIL_NS.load(Ordering::Relaxed)
+}
+
+fn remember_missing(why: &io::Error) {
+    if why.raw_os_error() == Some(libc::ENOENT) {
+        MISSING_UNTIL_NS.store(clock::monotonic_ns() + MISSING_NS, Ordering::Relaxed);
+    }
+}
+
+/// Asks what every kernel with sock_diag responds to.
+fn try_once() -> io::Result<()> {
+    if is_missing() {
+        return Err(io::Error::from_raw_os_error(libc::ENOENT));
+    }
+    let (states, end) = (1 << TCP_LISTEN, LocalEnd::Local);
+    let question = Question { family: libc::AF_INET, states, end, port: 0, except: None };
+    ask(question, 1, &mut vec![0; CHUNK_BYTES]).map(|_| ())
+}
+
+/// Why sockets are read from files, and what is lost by that; nothing where sock_diag responds.
+pub(crate) fn lost() -> Option<Unreadable> {
+    let why = try_once().inspect_err(remember_missing).err()?;
+    let why = format!(
+        "{}; sockets are those of /proc/net/tcp and tcp6, without lengths of accept queues \
+         (somaxconn is taken), times, windows and limits of connections, and without calls of the \
+         server to other services",
+        reason(&why)
+    );
+    Some(Unreadable { source: "sock_diag".into(), why })
 }
 
 /// A kernel that has no module for the question says only that there is no such file.
@@ -394,33 +483,37 @@ fn reason(error: &io::Error) -> String {
 }
 
 /// All listening sockets on a port, of both families.
-pub(crate) fn listening(port: u16) -> Result<Vec<Socket>, Unreadable> {
-    let mut asker = Asker::new(TCP_LISTEN, &[LocalEnd::Local], port, LISTENERS_MAX);
-    let sockets = asker.ask(0, &mut vec![0; CHUNK_BYTES])?;
-    Ok(sockets.into_iter().map(|(_, socket)| socket).collect())
+pub(crate) fn listening(network: Network, port: u16) -> Result<Vec<Socket>, Unreadable> {
+    everything(network, 1 << TCP_LISTEN, LocalEnd::Local, port)
 }
 
-/// All listening sockets of this network namespace.
-pub(crate) fn all_listening() -> Result<Vec<Socket>, Unreadable> {
-    everything(1 << TCP_LISTEN, LocalEnd::Local, 0)
+/// All listening sockets of a network namespace.
+pub(crate) fn all_listening(network: Network) -> Result<Vec<Socket>, Unreadable> {
+    everything(network, 1 << TCP_LISTEN, LocalEnd::Local, 0)
 }
 
 /// All connections whose other end has this port, those in TIME_WAIT included.
 pub(crate) fn connected_to(port: u16) -> Result<Vec<Socket>, Unreadable> {
-    everything(CONNECTED, LocalEnd::Remote, port)
+    everything(Network::Shared, CONNECTED, LocalEnd::Remote, port)
 }
 
-fn everything(states: u32, end: LocalEnd, port: u16) -> Result<Vec<Socket>, Unreadable> {
+fn everything(
+    network: Network,
+    states: u32,
+    end: LocalEnd,
+    port: u16,
+) -> Result<Vec<Socket>, Unreadable> {
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let question = Question { family, states, end, port, except: None };
-        sockets.extend(read_responses(question, usize::MAX, &mut vec![0; CHUNK_BYTES])?);
+        let chunk = &mut vec![0; CHUNK_BYTES];
+        sockets.extend(read_responses(network, question, usize::MAX, chunk)?);
     }
     Ok(sockets)
 }
 
 /// At most `count_max` connections of this network namespace that are established or being opened
-/// and have `except` at neither end.
+/// and have `except` at neither end. Only sock_diag tells whether they wait.
 pub(super) fn connections_except(
     except: Option<u16>,
     count_max: usize,
@@ -428,9 +521,20 @@ pub(super) fn connections_except(
 ) -> Result<Vec<Socket>, Unreadable> {
     let states = 1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT;
     let mut sockets = Vec::new();
+    let refused = |why: &io::Error| Unreadable { source: "sock_diag".into(), why: reason(why) };
+    if is_missing() {
+        return Err(refused(&io::Error::from_raw_os_error(libc::ENOENT)));
+    }
     for family in [libc::AF_INET, libc::AF_INET6] {
         let question = Question { family, states, end: LocalEnd::Local, port: 0, except };
-        sockets.extend(read_responses(question, count_max - sockets.len(), chunk)?);
+        match ask(question, count_max - sockets.len(), chunk) {
+            Ok(found) => sockets.extend(found),
+            Err(why) if is_absent_family(family, &why) => {}
+            Err(why) => {
+                remember_missing(&why);
+                return Err(refused(&why));
+            }
+        }
     }
     Ok(sockets)
 }
@@ -448,64 +552,69 @@ impl Socket {
     }
 }
 
-/// Fails when the process is known to be in another network namespace, where our sock_diag does
-/// not see its sockets. A process that may not be asked is taken to be in ours.
-pub(crate) fn require_same_namespace(pid: u32) -> Result<(), Unreadable> {
-    let theirs = fs::read_link(process::path(pid, "ns/net"));
-    let ours = fs::read_link("/proc/thread-self/ns/net");
-    match (theirs, ours) {
-        (Ok(theirs), Ok(ours)) if theirs != ours => {
-            let why = format!("process {pid} is in another network namespace");
-            Err(Unreadable { source: "sock_diag".into(), why })
-        }
-        _ => Ok(()),
-    }
-}
-
 struct Listeners {
     asker: Asker,
-    server_pid: Option<u32>,
+    network: Network,
     chunk: Vec<u8>,
 }
 
 struct Connections {
     asker: Asker,
-    server_pid: Option<u32>,
     chunk: Vec<u8>,
 }
 
 pub(super) fn listeners(scope: &Scope) -> Option<Box<dyn Source>> {
-    if scope.ends == Ends::Client {
+    let network = scope.network;
+    // Who listens here is not the server when that is elsewhere.
+    if scope.ends == Ends::Client || network == Network::Apart {
         return None;
     }
-    let asker = Asker::new(TCP_LISTEN, &[LocalEnd::Local], scope.port?, LISTENERS_MAX);
-    let chunk = vec![0; CHUNK_BYTES];
-    Some(Box::new(Listeners { asker, server_pid: scope.server_pid, chunk }))
+    let asker = Asker::new(network, TCP_LISTEN, &[LocalEnd::Local], scope.port?, LISTENERS_MAX);
+    Some(Box::new(Listeners { asker, network, chunk: vec![0; CHUNK_BYTES] }))
 }
 
 pub(super) fn connections(scope: &Scope) -> Option<Box<dyn Source>> {
-    let ends = [LocalEnd::Local, LocalEnd::Remote];
-    let asker = Asker::new(TCP_ESTABLISHED, &ends, scope.port?, CONNECTIONS_PER_END_MAX);
-    let chunk = vec![0; CHUNK_BYTES];
-    Some(Box::new(Connections { asker, server_pid: scope.server_pid, chunk }))
+    let network = scope.network;
+    let ends: &[LocalEnd] = match network {
+        Network::Shared => &[LocalEnd::Local, LocalEnd::Remote],
+        // What has the port here is a proxy at most.
+        Network::Apart => &[LocalEnd::Remote],
+        Network::Entered | Network::Outside(_) => &[LocalEnd::Local],
+    };
+    let asker = Asker::new(network, TCP_ESTABLISHED, ends, scope.port?, CONNECTIONS_PER_END_MAX);
+    Some(Box::new(Connections { asker, chunk: vec![0; CHUNK_BYTES] }))
 }
 
 impl Source for Listeners {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
-        self.server_pid.map_or(Ok(()), require_same_namespace)?;
         let sockets = self.asker.ask(round.due_ns, &mut self.chunk)?;
+        // Only sock_diag tells backlogs and cookies.
+        let needs_limit = sockets.iter().any(|(_, socket)| socket.cookie == 0);
+        let limit = if needs_limit && self.network.is_ours() { somaxconn() } else { None };
+        let limit = limit.unwrap_or(SOMAXCONN);
         let listener = |(_, socket): &(LocalEnd, Socket)| Listener {
-            cookie: socket.cookie,
+            cookie: if socket.cookie == 0 { u64::from(socket.inode) } else { socket.cookie },
             queued: socket.receive_queue,
-            backlog: socket.send_queue,
+            backlog: if socket.cookie == 0 { limit } else { socket.send_queue },
         };
         Ok(Data::Listeners(sockets.iter().map(listener).collect()))
     }
 }
 
+/// What Linux takes when it is not set (since 5.4).
+const SOMAXCONN: u32 = 4096;
+
+fn somaxconn() -> Option<u32> {
+    let path = Path::new("/proc/sys/net/core/somaxconn");
+    let number = |bytes: &[u8]| {
+        let number = scan::number(bytes.trim_ascii()).and_then(|number| u32::try_from(number).ok());
+        number.ok_or_else(|| ParseError::new("a number", bytes))
+    };
+    process::read(path, number).ok()
+}
+
 impl Source for Connections {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
-        self.server_pid.map_or(Ok(()), require_same_namespace)?;
         let sockets = self.asker.ask(round.due_ns, &mut self.chunk)?;
         let connections = sockets.iter().filter_map(|(end, socket)| connection(socket, *end));
         Ok(Data::Connections(connections.collect()))
@@ -513,11 +622,22 @@ impl Source for Connections {
 }
 
 /// A socket that closed between being found and being described has no `tcp_info` and is left out.
+/// Files tell the queues of all.
 fn connection(socket: &Socket, end: LocalEnd) -> Option<SocketSample> {
+    let server_side = end == LocalEnd::Local;
+    if socket.cookie == 0 {
+        let (receive_queue, send_queue) = (socket.receive_queue, socket.send_queue);
+        return Some(SocketSample {
+            server_side,
+            receive_queue,
+            send_queue,
+            ..SocketSample::default()
+        });
+    }
     let tcp = socket.tcp?;
     Some(SocketSample {
         cookie: socket.cookie,
-        server_side: end == LocalEnd::Local,
+        server_side,
         receive_queue: socket.receive_queue,
         send_queue: socket.send_queue,
         unsent: tcp.unsent,
@@ -605,10 +725,35 @@ mod tests {
         let pairs: Vec<_> = (0..300).map(pair).collect();
         let scope = Scope { port: Some(address.port()), ..Scope::default() };
         let round = Round { due_ns: 0, server: None };
-        let reading = connections(&scope).unwrap().read(&round).unwrap();
-        let Data::Connections(sample) = reading else { panic!("{reading:?}") };
-        let server_side = sample.iter().filter(|connection| connection.server_side).count();
-        assert_eq!((sample.len(), server_side), (200, 100));
+        let count = |network| {
+            let scope = Scope { network, ..scope.clone() };
+            let reading = connections(&scope).unwrap().read(&round).unwrap();
+            let Data::Connections(sample) = reading else { panic!("{reading:?}") };
+            let server_side = sample.iter().filter(|connection| connection.server_side).count();
+            (sample.len(), server_side)
+        };
+        assert_eq!(count(Network::Shared), (200, 100));
+        assert_eq!(count(Network::Apart), (100, 0), "the server is elsewhere");
+        assert_eq!(count(Network::Outside(std::process::id())), (100, 100), "from files");
         drop(pairs);
+    }
+
+    #[test]
+    fn files_tell_listeners_and_their_queues() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let waiting: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let outside = Network::Outside(std::process::id());
+        let found = super::listening(outside, address.port()).unwrap();
+        let [from_file] = &found[..] else { panic!("{found:?}") };
+        let told = super::listening(Network::Shared, address.port()).unwrap();
+        assert_eq!((from_file.inode, from_file.local), (told[0].inode, told[0].local));
+        assert_eq!((from_file.receive_queue, told[0].receive_queue), (3, 3));
+        assert!(all_listening(outside).unwrap().iter().any(|one| one.inode == from_file.inode));
+        let scope = Scope { port: Some(address.port()), network: outside, ..Scope::default() };
+        let reading = listeners(&scope).unwrap().read(&Round { due_ns: 0, server: None });
+        let Ok(Data::Listeners(read)) = reading else { panic!("{reading:?}") };
+        assert_eq!((read.len(), read[0].queued, read[0].backlog), (1, 3, SOMAXCONN));
+        drop(waiting);
     }
 }

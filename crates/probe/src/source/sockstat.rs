@@ -50,8 +50,8 @@ struct Sockstat {
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Sockstat {
-        v4: Kept::one_piece(scope.root.path("/proc/thread-self/net/sockstat")),
-        v6: Kept::one_piece(scope.root.path("/proc/thread-self/net/sockstat6")),
+        v4: Kept::one_piece(scope.network.file(&scope.root, "sockstat")),
+        v6: Kept::one_piece(scope.network.file(&scope.root, "sockstat6")),
         buffer: Buffer::new(),
     }))
 }

@@ -80,8 +80,8 @@ struct Tcp {
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Tcp {
-        snmp: Kept::one_piece(scope.root.path("/proc/thread-self/net/snmp")),
-        netstat: Kept::one_piece(scope.root.path("/proc/thread-self/net/netstat")),
+        snmp: Kept::one_piece(scope.network.file(&scope.root, "snmp")),
+        netstat: Kept::one_piece(scope.network.file(&scope.root, "netstat")),
         buffer: Buffer::new(),
     }))
 }

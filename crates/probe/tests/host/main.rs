@@ -7,9 +7,11 @@ mod guards;
 #[path = "../../../ceiling/tests/harness/spare.rs"]
 mod spare;
 
-use guards::{Guard, config, wait_for_reading};
-use model::reading::Data;
-use probe::{Config, Sampler, server_facts};
+use guards::{Guard, config, wait_for, wait_for_reading};
+use model::reading::{Data, Reading};
+use probe::{Config, FindError, Sampler, find_server, server_facts};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -113,4 +115,147 @@ fn packets_that_a_queueing_discipline_drops_are_counted() {
         assert_eq!((qdisc.interface.as_str(), qdisc.kind.as_str()), ("v0", "tbf"));
         assert!(qdisc.handle == 0x10 << 16 && qdisc.overlimits > 0, "{qdisc:?}");
     });
+}
+
+/// A server in a network namespace of its own, which holds its listening socket and sleeps.
+struct Contained {
+    server: Guard,
+    address: SocketAddr,
+}
+
+impl Contained {
+    /// At an address of a device of the namespace.
+    fn at(address: &str) -> Self {
+        let ip = address.split(':').next().expect("an address with a port");
+        let mut made = None;
+        in_namespace(|| {
+            let links = format!(
+                "ip link set lo up && ip link add v0 type veth peer name v1 && \
+                 ip addr add {ip}/24 dev v0 && ip link set v0 up && ip link set v1 up"
+            );
+            assert!(shell(&links), "no veth here");
+            let listener = TcpListener::bind(address).expect("the address is ours");
+            let address = listener.local_addr().expect("it is bound");
+            let server = Guard::sh("exec sleep 600", OwnedFd::from(listener));
+            made = Some(Self { server, address });
+        });
+        made.expect("it was made")
+    }
+
+    /// Connections that nobody accepts, made in its namespace.
+    fn connect(&self, count: usize) -> Vec<TcpStream> {
+        let connect = || (0..count).map(|_| TcpStream::connect(self.address).unwrap()).collect();
+        host::namespace::inside(self.server.id(), connect).expect("root may enter")
+    }
+}
+
+#[test]
+fn a_server_in_another_namespace_is_found_by_its_address() {
+    let contained = Contained::at("10.9.8.1:0");
+    let pid = contained.server.id();
+    assert_eq!(find_server(contained.address), Ok(pid));
+    let facts = server_facts(pid, Some(contained.address.port()), "test").unwrap();
+    let network = facts.network.as_ref().expect("a namespace of its own");
+    assert_eq!((network.port, facts.listeners), (Some(contained.address.port()), 1), "{facts:?}");
+    assert_eq!(facts.processes[0].listeners, Some(1));
+    assert!(network.addresses.contains(&contained.address.ip()), "{:?}", network.addresses);
+    let mut nics: Vec<&str> = network.host.nics.iter().map(|nic| nic.name.as_str()).collect();
+    // Devices that modules make in every namespace are of no matter.
+    nics.retain(|name| ["lo", "v0", "v1"].contains(name));
+    assert_eq!(nics, ["lo", "v0", "v1"]);
+    assert!(network.host.sysctls.contains_key("net.core.somaxconn"));
+    let ours = probe::host_facts().nics;
+    assert!(!ours.iter().any(|nic| nic.name == "v0"), "our own namespace is as it was");
+}
+
+#[test]
+fn loopback_of_another_namespace_is_not_ours() {
+    let contained = Contained::at("10.9.6.1:0");
+    let loopback = SocketAddr::from(([127, 0, 0, 1], contained.address.port()));
+    assert_eq!(find_server(loopback), Err(FindError::NobodyListens(loopback)));
+}
+
+#[test]
+fn an_address_that_two_namespaces_have_is_not_guessed() {
+    let first = Contained::at("10.9.5.1:0");
+    let second = Contained::at(&format!("10.9.5.1:{}", first.address.port()));
+    let found = find_server(first.address);
+    let Err(FindError::SeveralNamespaces { mut pids, .. }) = found else { panic!("{found:?}") };
+    pids.sort_unstable();
+    let mut expected = [first.server.id(), second.server.id()];
+    expected.sort_unstable();
+    assert_eq!(pids, expected);
+}
+
+#[test]
+fn a_port_that_docker_publishes_leads_to_the_container() {
+    let contained = Contained::at("10.9.4.1:0");
+    let (ip, port) = (contained.address.ip(), contained.address.port());
+    let folder = std::env::temp_dir().join(format!("probe-published-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    // Whatever a process of this name does, its command line is what is read.
+    let proxy = folder.join("docker-proxy");
+    std::fs::copy(std::fs::canonicalize("/bin/sh").unwrap(), &proxy).unwrap();
+    let line = format!(
+        "exec {} -c 'sleep 600; :' -proto tcp -host-ip 0.0.0.0 -host-port 9 -container-ip {ip} \
+         -container-port {port}",
+        proxy.display()
+    );
+    let _proxy = Guard::sh(&line, Stdio::null());
+    let asked: SocketAddr = "127.0.0.1:9".parse().unwrap();
+    wait_for("the proxy to start", || {
+        (find_server(asked) == Ok(contained.server.id())).then_some(())
+    });
+    let facts = server_facts(contained.server.id(), Some(9), "test").unwrap();
+    assert_eq!(facts.inner_port(), Some(port), "another one inside");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// What a reading says of the server's own namespace.
+fn inside(data: &Data) -> Option<&Data> {
+    match data.opened() {
+        (data, true) => Some(data),
+        _ => None,
+    }
+}
+
+#[test]
+fn what_is_in_the_servers_namespace_is_read_there_and_said_to_be() {
+    let contained = Contained::at("10.9.7.1:0");
+    let waiting = contained.connect(3);
+    let port = contained.address.port();
+    let sampler = Sampler::start(Config {
+        server_pid: Some(contained.server.id()),
+        port: Some(port),
+        inner_port: Some(port),
+        ..config()
+    });
+    let queue = |data: &Data| match inside(data)? {
+        Data::Listeners(all) => all.first().filter(|listener| listener.queued == 3).copied(),
+        _ => None,
+    };
+    let (listener, mut readings) = wait_for_reading(&sampler, "a queue of three", queue);
+    assert!(listener.backlog > 3 && listener.cookie != 0, "{listener:?}");
+    readings.extend(sampler.stop());
+    let any = |is: &dyn Fn(&Data) -> bool| readings.iter().any(|reading| is(&reading.data));
+    let has_device = |data: &Data| match data {
+        Data::Interfaces(links) => links.iter().any(|link| link.name == "v0"),
+        _ => false,
+    };
+    assert!(any(&|data| inside(data).is_some_and(has_device)));
+    assert!(!any(&has_device), "the generator's namespace has no such device");
+    let is_connection = |data: &Data| match inside(data) {
+        Some(Data::Connections(all)) => all.iter().any(|one| one.server_side),
+        _ => false,
+    };
+    assert!(any(&is_connection));
+    assert!(!any(&|data| matches!(data, Data::Listeners(_))), "nobody listens for it here");
+    assert!(any(&|data| matches!(data, Data::ServerThreads(_))));
+    let cost = |reading: &Reading| matches!(inside(&reading.data), Some(Data::ProbeCost(_)));
+    assert!(readings.iter().any(cost), "what it costs is told too");
+    let is_unreadable =
+        |reading: &&Reading| matches!(inside(&reading.data), Some(Data::Unreadable(_)));
+    let unreadable: Vec<_> = readings.iter().filter(is_unreadable).collect();
+    assert!(unreadable.is_empty(), "{unreadable:?}");
+    drop(waiting);
 }

@@ -9,14 +9,27 @@ use std::fmt::Write;
 pub fn text(declared: &[Declaration], latest: &Latest, clock_tick_ns: u64) -> String {
     let mut page = String::new();
     for source in declared {
-        let Some(reading) = latest.get(&source.name) else { continue };
-        let samples = source.samples(&reading.data);
+        let samples = samples(source, latest);
         for metric in &source.metrics {
             let of_metric = samples.iter().filter(|sample| std::ptr::eq(sample.metric, metric));
             family(&mut page, source, metric, of_metric, clock_tick_ns);
         }
     }
     page
+}
+
+/// What was read of a source lately; of the server's own network namespace with a label that says
+/// so.
+fn samples<'a>(source: &'a Declaration, latest: &Latest) -> Vec<Sample<'a>> {
+    let read = |is_inside| {
+        let reading = latest.get(&(source.name.clone(), is_inside));
+        reading.map_or_else(Vec::new, |reading| source.samples(reading.data.opened().0))
+    };
+    let (mut samples, mut inside) = (read(false), read(true));
+    let label = || ("network".to_string(), "server".to_string());
+    inside.iter_mut().for_each(|sample| sample.labels.push(label()));
+    samples.append(&mut inside);
+    samples
 }
 
 /// One metric with all its values. Of rows that come and go by the thousand there is the sum or the
@@ -105,6 +118,15 @@ mod tests {
             keep(&mut latest, Reading { begin_ns: 1, end_ns: 2, data });
         }
         latest
+    }
+
+    #[test]
+    fn counters_of_the_servers_own_network_have_a_label() {
+        let tcp = |count: u64| Data::values("tcp", [("Tcp.OutSegs".to_string(), count)]);
+        let latest = latest([tcp(7), Data::Inside(Box::new(tcp(9)))]);
+        let text = text(&probe::source::declared(), &latest, 1);
+        assert!(text.contains("{name=\"Tcp.OutSegs\"} 7\n"), "{text}");
+        assert!(text.contains("network=\"server\"} 9\n"), "{text}");
     }
 
     #[test]

@@ -91,6 +91,7 @@ impl Session<'_> {
             return self.take_orders(&mut line, tuner);
         }
         let server_pid = welcome.server.as_ref().map(|server| server.pid);
+        let inner_port = welcome.server.as_ref().and_then(ServerFacts::inner_port);
         self.log.tell(&match server_pid {
             Some(pid) => format!("{peer}: watches process {pid}"),
             None => format!("{peer}: watches this host, and no server process"),
@@ -101,6 +102,7 @@ impl Session<'_> {
             period_ns,
             server_pid,
             port: hello.port,
+            inner_port,
             ends: Ends::Server,
             queue_bytes_max: QUEUE_BYTES_MAX,
             kept_files: self.kept_files,

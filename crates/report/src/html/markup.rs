@@ -1,10 +1,11 @@
 //! Blocks as markup.
 
 use super::escape::escape;
-use super::flame;
+use super::{flame, grid};
 use crate::page::{
     Align, Banner, Block, Chart, Fact, Fold, List, ListKind, Mark, Page, Row, Table, Tone,
 };
+use std::collections::BTreeSet;
 
 /// Header, links to the sections, and the sections.
 pub(super) fn page(page: &Page) -> String {
@@ -15,9 +16,10 @@ pub(super) fn page(page: &Page) -> String {
         links(page)
     );
     markup.push_str("<section id=\"verdict\" aria-label=\"Verdict\">\n");
+    let anchors = page.anchors();
     let mut hint = HINT;
     for neighbours in page.blocks.chunk_by(|left, right| is_chart(left) && is_chart(right)) {
-        let drawn: String = neighbours.iter().map(block).collect();
+        let drawn: String = neighbours.iter().map(|one| block(one, &anchors)).collect();
         if is_chart(&neighbours[0]) {
             markup.push_str(&format!("{hint}<div class=\"charts\">\n{drawn}</div>\n"));
             hint = "";
@@ -60,7 +62,7 @@ fn anchor(heading: &str) -> String {
     heading.chars().map(letter).collect()
 }
 
-fn block(block: &Block) -> String {
+fn block(block: &Block, anchors: &BTreeSet<&str>) -> String {
     match block {
         Block::Heading(text) => {
             let text = escape(text);
@@ -68,12 +70,24 @@ fn block(block: &Block) -> String {
         }
         Block::Banner(banner) => self::banner(banner),
         Block::Text(text) => format!("<p>{}</p>\n", escape(text)),
-        Block::Table(table) => self::table(table),
+        Block::Table(table) => self::table(table, anchors),
         Block::Chart(chart) => figure(chart),
         Block::Facts(facts) => self::facts(facts),
         Block::List(list) => self::list(list),
         Block::Flame(flame) => flame::figure(flame),
+        Block::Grid(grid) => grid::figure(grid),
+        Block::Columns(all) => columns(all, anchors),
     }
+}
+
+/// One column for each host.
+fn columns(columns: &[Vec<Block>], anchors: &BTreeSet<&str>) -> String {
+    let column = |blocks: &Vec<Block>| {
+        let drawn: String = blocks.iter().map(|one| block(one, anchors)).collect();
+        format!("<div>\n{drawn}</div>\n")
+    };
+    let drawn: String = columns.iter().map(column).collect();
+    format!("<div class=\"hosts\">\n{drawn}</div>\n")
 }
 
 fn banner(banner: &Banner) -> String {
@@ -119,7 +133,7 @@ fn list(list: &List) -> String {
     markup
 }
 
-fn table(table: &Table) -> String {
+fn table(table: &Table, anchors: &BTreeSet<&str>) -> String {
     let caption = escape(&table.caption);
     let label = if caption.is_empty() { "Table".to_string() } else { caption.clone() };
     let mut inner = String::new();
@@ -137,7 +151,7 @@ fn table(table: &Table) -> String {
     }
     inner.push_str("</tr></thead>\n<tbody>\n");
     for row in &table.rows {
-        inner.push_str(&table_row(table, row));
+        inner.push_str(&table_row(table, row, anchors));
     }
     inner.push_str("</tbody>\n</table>\n</div>\n");
     for note in &table.notes {
@@ -181,7 +195,8 @@ fn class_of_cell(align: Align, cell: &str) -> &'static str {
     }
 }
 
-fn table_row(table: &Table, row: &Row) -> String {
+fn table_row(table: &Table, row: &Row, anchors: &BTreeSet<&str>) -> String {
+    let about = row.about.iter().find(|anchor| anchors.contains(anchor.as_str()));
     let (class, symbol) = match row.mark {
         Mark::None => ("", String::new()),
         Mark::Caution => (" class=\"caution\"", symbol(row.mark, "with a reservation")),
@@ -194,6 +209,11 @@ fn table_row(table: &Table, row: &Row) -> String {
         let cell = match column.align {
             Align::Right => cell.replace("..", "..<wbr>"),
             Align::Left => cell,
+        };
+        // What has a name in its first cell has its figure in the second.
+        let cell = match about.filter(|_| index == 1) {
+            Some(anchor) => format!("<a href=\"#{}\">{cell}</a>", escape(anchor)),
+            None => cell,
         };
         let class = class_of_cell(column.align, &row.cells[index]);
         let (element, scope) = if index == 0 { ("th", " scope=\"row\"") } else { ("td", "") };

@@ -7,9 +7,10 @@
 
 mod escape;
 mod flame;
+mod grid;
 mod markup;
 
-use crate::page::{Block, Chart, Page};
+use crate::page::Page;
 use crate::sections::{Detail, beside, compare, experiment, page_of};
 use base64::Engine as _;
 pub(crate) use escape::escape;
@@ -59,11 +60,7 @@ pub fn html_compared(comparison: &Comparison, a: &Run, b: &Run) -> String {
 }
 
 fn file_of(page: &Page, record: &impl Serialize) -> String {
-    let charts: Vec<&Chart> = page
-        .blocks
-        .iter()
-        .filter_map(|block| if let Block::Chart(chart) = block { Some(chart) } else { None })
-        .collect();
+    let charts = page.charts();
     let mut file = head(page);
     file.push_str("<body>\n");
     file.push_str(&markup::page(page));
@@ -146,10 +143,10 @@ mod tests {
     /// Every element and attribute we write. Text escapes `<` and `>`, so whatever stands between
     /// the two is markup, and whatever is not listed here came from somewhere else.
     const ELEMENTS: &str = "!doctype a abbr body button caption code dd details div dl dt \
-        figcaption figure g h1 h2 h3 head header html li main meta nav noscript ol p rect script \
+        figcaption figure g h1 h2 h3 head header html li main meta nav noscript ol p path rect script \
         section span style summary svg table tbody td text th thead title tr ul wbr";
-    const ATTRIBUTES: &str = "aria-label charset class content height hidden href html http-equiv \
-        id lang name role scope tabindex title type width x y";
+    const ATTRIBUTES: &str = "aria-label charset class content d height hidden href html http-equiv \
+        id lang name preserveAspectRatio role rowspan scope tabindex title type viewBox width x y";
 
     #[test]
     fn there_is_no_markup_but_ours() {
@@ -193,6 +190,16 @@ mod tests {
             let placeholders = file.matches("<figure class=\"chart\"").count();
             assert_eq!(charts.as_array().unwrap().len(), placeholders, "{name}");
         }
+    }
+
+    /// Ten levels of a minute each, all CPUs busy and never twice alike.
+    #[test]
+    fn the_page_of_two_hosts_with_128_cpus_is_small() {
+        let file = html(&fixtures::large_hosts());
+        println!("{:.2} MB", file.len() as f64 / 1e6);
+        assert!(file.len() < 3_000_000, "{} bytes", file.len());
+        let both = ["cpus-client", "cpus-server", "interrupts-client", "softirq-server"];
+        assert!(both.iter().all(|id| file.contains(&format!("id=\"{id}\""))));
     }
 
     #[test]

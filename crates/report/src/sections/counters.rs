@@ -1,6 +1,6 @@
 //! Every figure that the probes read, host by host, as its source declares it: for reference.
 
-use crate::hosts::{FAR, near};
+use crate::hosts::{FAR, INSIDE, inner, near};
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{best_point, or_dash, point_heading, point_mark};
 use model::metric::{Declaration, Metric};
@@ -29,6 +29,14 @@ pub fn tables(run: &Run) -> Vec<Block> {
         let tick_ns = probe.host.clock_tick_ns;
         tables.push(table(run, FAR, (raw.far, &far_in), &points, tick_ns));
     }
+    let (near, far) = (inner(raw.near), inner(raw.far));
+    let inner = Raw { near: &near, far: &far };
+    let near_in: Vec<Vec<&Reading>> =
+        points.iter().map(|point| inner.near_in(point).collect()).collect();
+    tables.push(table(run, INSIDE, (inner.near, &near_in), &points, tick_ns));
+    let inside = |point: &&Point| inner.far_in(&run.record, point).into_iter().flatten().collect();
+    let far_in: Vec<Vec<&Reading>> = points.iter().map(inside).collect();
+    tables.push(table(run, INSIDE, (inner.far, &far_in), &points, tick_ns));
     tables.into_iter().flatten().map(Block::Table).collect()
 }
 

@@ -1,5 +1,6 @@
 //! What the verdict rests on, what speaks against it, and what would settle what is open.
 
+use super::both_hosts;
 use crate::page::{Block, Column, List, ListKind, Mark, Table};
 use crate::wording::{
     best_point, mark_of, named_wall, point_mark, side_word, wall_mark, with_names,
@@ -17,7 +18,7 @@ pub fn evidence(run: &Run) -> Vec<Block> {
         let columns = ["host", "figure", "value", "rule"].map(Column::words).to_vec();
         let mut table = Table::new(columns);
         for evidence in &verdict.evidence {
-            table.push(Mark::None, cells_of(evidence));
+            table.push_about(Mark::None, cells_of(evidence), both_hosts::anchors(run, evidence));
         }
         blocks.push(Block::Table(table));
     }

@@ -1,6 +1,6 @@
 //! The table: one row per visit of a level.
 
-use crate::page::{Block, Column, Mark, Row, Table};
+use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{
     count, is_partial, latency, mark_of, microseconds, mixed_cost, ns, or_dash, point_mark,
     rate_cell, rate_of, struck_phrases, wall_mark, wall_phrase,
@@ -39,7 +39,7 @@ pub fn levels(run: &Run) -> Vec<Block> {
     let mut table = Table::new(figures.iter().map(|figure| figure.column.clone()).collect());
     for point in points {
         let cells = figures.iter().map(|figure| (figure.cell)(point)).collect();
-        table.rows.push(Row { cells, mark: mark_of(run, point) });
+        table.push(mark_of(run, point), cells);
     }
     table.notes = notes(run);
     vec![Block::Table(table)]

@@ -4,7 +4,8 @@ use super::{endpoints, security};
 use crate::page::{Block, Column, Fact, Mark, Table};
 use crate::wording::{or_dash, plural};
 use model::facts::{
-    CpuAccounting, CpuQuota, FarHost, HostFacts, Privilege, ProcessFacts, ServerFacts, Unreadable,
+    Container, CpuAccounting, CpuQuota, FarHost, HostFacts, Privilege, ProcessFacts, ServerFacts,
+    ServerNetwork, Unreadable,
 };
 use model::run::Run;
 use model::units::{show_bytes, show_count, show_ns};
@@ -163,10 +164,30 @@ fn server_phrase(server: &ServerFacts) -> String {
         plural(u64::from(server.listeners), "listening socket"),
         format!("may use {}", plural(server.cpus_allowed.len() as u64, "CPU")),
     ];
+    parts.extend(server.container.as_ref().map(container_phrase));
+    parts.extend(server.network.as_deref().map(network_phrase));
     parts.extend(tightest(&server.quotas).map(|quota| format!("limited to {quota}")));
     let files = server.open_files_limit;
     parts.extend(files.map(|(soft, _)| format!("{} open files", show_count(soft as f64))));
     parts.join(", ")
+}
+
+fn container_phrase(container: &Container) -> String {
+    let id: String = container.id.chars().take(12).collect();
+    match &container.name {
+        Some(name) if *name != id => format!("in container {name} ({} {id})", container.runtime),
+        _ => format!("in container {id} ({})", container.runtime),
+    }
+}
+
+/// Where the server's sockets and interfaces were read.
+fn network_phrase(network: &ServerNetwork) -> String {
+    let at = network.addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let port = network.port.map_or(String::new(), |port| format!(" port {port}"));
+    format!(
+        "in a network namespace of its own ({}{port})",
+        if at.is_empty() { "no address" } else { &at }
+    )
 }
 
 /// Interfaces, kernel parameters and what could not be read.

@@ -48,6 +48,7 @@ pub mod security;
 pub mod traffic;
 mod turnover;
 
+mod both_hosts;
 mod counters;
 pub mod cpu;
 pub mod network;
@@ -130,11 +131,11 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Over time", depths: FROM_EVIDENCE, draw: timeline::points },
     Section { heading: "Over time", depths: FULLY, draw: timeline::traffic },
     Section { heading: "Over time", depths: FULLY, draw: timeline::whole_run },
+    Section { heading: "Both hosts", depths: FULLY, draw: both_hosts::section },
     Section { heading: "Latency", depths: FROM_LATENCY, draw: latency::percentiles },
     Section { heading: "Latency", depths: FULLY, draw: latency::distribution },
     Section { heading: "Traffic", depths: FROM_SETUP, draw: traffic::tables },
     Section { heading: "CPU", depths: FROM_EVIDENCE, draw: cpu::table },
-    Section { heading: "CPU", depths: FULLY, draw: cpu::charts },
     Section { heading: "Profile", depths: OF_TEXT, draw: profile::brief },
     Section { heading: "Profile", depths: FULLY, draw: profile::full },
     Section { heading: "Network", depths: FULLY, draw: network::tables },
@@ -148,8 +149,6 @@ pub const REGISTRY: &[Section] = &[
 
 /// The page of a run.
 pub fn page_of(run: &Run, detail: Detail) -> Page {
-    let record = &run.record;
-    let question = record.trial.question.word();
     let mut blocks = Vec::new();
     let mut heading = "";
     for section in REGISTRY {
@@ -167,6 +166,23 @@ pub fn page_of(run: &Run, detail: Detail) -> Page {
         }
         blocks.extend(drawn);
     }
+    titled(run, blocks)
+}
+
+/// What the probes read on both hosts, and nothing else.
+pub fn hosts_page(run: &Run) -> Page {
+    let blocks = both_hosts::section(run);
+    if blocks.is_empty() {
+        let why = "No readings are there: a lone record has none, and nor has a run that ended \
+                   before its first level. Give the run directory.";
+        return titled(run, vec![Block::Text(why.to_string())]);
+    }
+    titled(run, blocks)
+}
+
+fn titled(run: &Run, blocks: Vec<Block>) -> Page {
+    let record = &run.record;
+    let question = record.trial.question.word();
     Page {
         title: format!("ceiling {question} {}", record.target.url),
         subtitle: format!("{}, ceiling {}, run {}", record.started_at, record.version, record.id),
@@ -232,15 +248,14 @@ mod tests {
     fn charts_hold_one_value_for_each_position() {
         for (name, run) in fixtures::all() {
             let mut ids = BTreeSet::new();
-            for block in page_of(&run, Detail::Everything).blocks {
-                let Block::Chart(chart) = block else { continue };
+            for chart in page_of(&run, Detail::Everything).charts() {
                 assert!(chart.selected < chart.views.len(), "{name}: {}", chart.id);
                 for view in &chart.views {
                     assert!(view.series.iter().all(|series| series.y.len() == view.x.len()));
                     assert!(view.x_marks.is_empty() || view.x_marks.len() == view.x.len());
                     assert!(view.x.is_sorted(), "{name}: {}", chart.id);
                 }
-                assert!(ids.insert(chart.id), "{name}: ids are anchors");
+                assert!(ids.insert(chart.id.clone()), "{name}: ids are anchors");
             }
         }
     }

@@ -1,8 +1,7 @@
 //! Throughput and latency inside each point, second by second.
 
-use super::cpu::over_run;
 use crate::hosts::since_origin_s;
-use crate::page::{Axis, Block, Chart, ChartShape, Series, Unit, View};
+use crate::page::{Axis, Band, Block, Chart, ChartShape, Series, Unit, View};
 use crate::wording::{best_point, mark_of, point_phrase};
 use model::run::{Point, Run};
 use model::series::Second;
@@ -77,7 +76,7 @@ pub fn whole_run(run: &Run) -> Vec<Block> {
     let note = "All points one after the other. The bars on top are measured windows.";
     let rate = chart("rate-over-run", "Throughput over the whole run", note);
     let latency = chart("latency-over-run", "Latency over the whole run", LATENCY_NOTE);
-    let views = |series: Lines| over_run(run, joined(run, &points, series));
+    let views = |series: Lines| vec![over_run(run, joined(run, &points, series))];
     vec![
         Block::Chart(Chart { y: rate_axis(), views: views(rates), ..rate }),
         Block::Chart(Chart { y: latency_axis(), views: views(latencies), ..latency }),
@@ -113,6 +112,23 @@ pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
         Block::Chart(Chart { y: rate_axis(), views: view(rates, "completed"), ..rate }),
         Block::Chart(Chart { y: latency_axis(), views: view(latencies, "p99"), ..latency }),
     ]
+}
+
+/// The measured window of each point.
+pub(super) fn windows(run: &Run) -> Vec<Band> {
+    let band = |point| Band {
+        label: point_phrase(point),
+        from: since_origin_s(run, point.window_ns.0),
+        to: since_origin_s(run, point.window_ns.1),
+        mark: mark_of(run, point),
+    };
+    run.record.points.iter().map(band).collect()
+}
+
+/// One view over the time of the run, with the measured windows as bands.
+pub(super) fn over_run(run: &Run, (x, series): (Vec<f64>, Vec<Series>)) -> View {
+    let bands = windows(run);
+    View { x, series, bands, ..View::default() }
 }
 
 /// What is drawn of the seconds of a window.

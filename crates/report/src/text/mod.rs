@@ -5,6 +5,7 @@
 //! still too wide loses its least important columns and says so.
 
 mod brief;
+mod grid;
 mod line;
 pub(crate) mod spark;
 mod table;
@@ -12,7 +13,8 @@ pub(crate) mod wrap;
 
 use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
 use crate::sections::{
-    Detail, advice, beside, calibration, checkup, compare, experiment_briefly, inventory, page_of,
+    Detail, advice, beside, calibration, checkup, compare, experiment_briefly, hosts_page,
+    inventory, page_of,
 };
 use jiff::Timestamp;
 use line::{Ink, TextLine};
@@ -57,6 +59,11 @@ pub fn text(run: &Run, detail: Detail, style: Style) -> String {
     }
     lines.extend(brief::last(run));
     written(&lines, style)
+}
+
+/// What the probes read on both hosts, as text.
+pub fn text_hosts(run: &Run, style: Style) -> String {
+    draw(&hosts_page(run), style)
 }
 
 /// Several runs as text: a line for each, and with more detail the verdict of each.
@@ -164,6 +171,10 @@ fn block_lines(block: &Block) -> Vec<TextLine> {
         Block::Chart(chart) => spark::lines(chart),
         Block::Facts(facts) => facts_lines(facts),
         Block::List(list) => list_lines(list),
+        Block::Grid(grid) => grid::lines(grid),
+        Block::Columns(columns) => {
+            columns.iter().flat_map(|column| blocks_lines(column)).skip(1).collect()
+        }
         // Needs more room than a terminal has; the tables say what matters.
         Block::Flame(_) => Vec::new(),
     }
@@ -326,6 +337,21 @@ mod tests {
             draw(&page_of(&run, Detail::Everything), Style::Plain)
         );
         insta::assert_snapshot!("ramp_colour", text(&run, Detail::Summary, Style::Colour));
+    }
+
+    #[test]
+    fn hosts_read_well() {
+        let runs = [
+            ("one", fixtures::ramp_quota()),
+            ("two", fixtures::ramp_two_hosts()),
+            ("large", fixtures::large_hosts()),
+            ("without_readings", fixtures::target_lost()),
+        ];
+        for (name, run) in runs {
+            let said = text_hosts(&run, Style::Plain);
+            assert!(said.lines().all(|line| width(line) <= WIDTH), "{said}");
+            insta::assert_snapshot!(format!("hosts_{name}"), said);
+        }
     }
 
     #[test]

@@ -21,6 +21,11 @@ pub(crate) fn bar(share: f64, cells: usize) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
+/// A share as the height of one character.
+pub(super) fn step(share: f64) -> char {
+    BARS[(share.clamp(0.0, 1.0) * (BARS.len() - 1) as f64).round() as usize]
+}
+
 /// The view a chart begins with.
 pub(super) fn lines(chart: &Chart) -> Vec<TextLine> {
     let margin = " ".repeat(MARGIN);
@@ -32,7 +37,10 @@ pub(super) fn lines(chart: &Chart) -> Vec<TextLine> {
         }
         _ => "nothing was measured".to_string(),
     };
-    let title = format!("{margin}{}: {}, {span}", chart.title, view.label);
+    // The only view of a whole run needs no name.
+    let view_name = Some(view.label.as_str()).filter(|label| !label.is_empty());
+    let what = view_name.into_iter().chain([span.as_str()]).collect::<Vec<_>>().join(", ");
+    let title = format!("{margin}{}: {what}", chart.title);
     let mut lines = vec![TextLine::painted(Ink::Strong, fit(&title, WIDTH))];
     let names = view.series.iter().map(|series| width(&series.label)).max().unwrap_or(0).min(20);
     for series in &view.series {
@@ -76,10 +84,7 @@ fn bars(chart: &Chart, series: &Series) -> String {
     let bar = |value: &Option<f64>| match value {
         None => ' ',
         Some(_) if top <= floor => BARS[0],
-        Some(value) => {
-            let share = (height(*value) - floor) / (top - floor);
-            BARS[(share * (BARS.len() - 1) as f64).round() as usize]
-        }
+        Some(value) => step((height(*value) - floor) / (top - floor)),
     };
     picked.iter().map(bar).collect()
 }
@@ -88,6 +93,7 @@ fn shown(axis: &Axis, value: f64) -> String {
     match axis.unit {
         Unit::Count => show_count(value),
         Unit::PerSecond => per_second(value),
+        Unit::Bytes => show_bytes(value),
         Unit::BytesPerSecond => format!("{}/s", show_bytes(value)),
         Unit::Ns => show_ns(value),
         Unit::Seconds => show_ns(value * NS_PER_S as f64),

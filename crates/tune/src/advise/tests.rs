@@ -85,6 +85,34 @@ fn steering_is_worth_it_only_where_one_cpu_is_full_of_softirq() {
 }
 
 #[test]
+fn nothing_of_the_host_is_advised_where_the_application_limits() {
+    let knobs = [&SMALL, &LARGE, &OPEN, &OTHER];
+    let inside = Signals { wall: Some(Named::Unknown), is_inside: true, ..signals(WallId::A2) };
+    let advice = advise_on(&knobs, &inside, ASKED);
+    assert_eq!(ids(&advice.not_now), ["small", "large", "open", "other"]);
+    assert!(advice.not_now[0].prediction.arithmetic.contains("inside the application"));
+    let all = advise(&inside, ASKED);
+    assert_eq!((ids(&all.worth), ids(&all.unknown)), (vec![], vec![]));
+}
+
+#[test]
+fn nothing_is_advised_where_no_wall_was_reached() {
+    let none = Signals { wall: Some(Named::None), ..Signals::default() };
+    let advice = advise_on(&[&LARGE, &OPEN], &none, ASKED);
+    assert_eq!(ids(&advice.not_now), ["large", "open"]);
+}
+
+#[test]
+fn knobs_of_devices_are_not_for_a_load_over_loopback() {
+    const OF_DEVICE: Knob = Knob { scope: Scope::Device, ..LARGE };
+    let mut signals = signals(WallId::K4);
+    signals.server.link = Some("eth0".to_string());
+    assert_eq!(ids(&advise_on(&[&OF_DEVICE], &signals, ASKED).worth), ["large"]);
+    signals.server.link = Some("lo".to_string());
+    assert_eq!(ids(&advise_on(&[&OF_DEVICE], &signals, ASKED).not_now), ["large"]);
+}
+
+#[test]
 fn unmeasured_figures_name_the_command_to_run() {
     let mut signals = Signals::default();
     let advice = advise(&signals, ASKED);

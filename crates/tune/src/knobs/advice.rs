@@ -26,7 +26,7 @@ pub const LISTENERS: Knob = Knob {
     scope: Scope::Process,
     takes_effect: TakesEffect::Restart,
     is_disruptive: false,
-    relieves: &[WallId::S2, WallId::K14, WallId::A1],
+    relieves: &[WallId::S2, WallId::K14],
     risk: "uneven shares, and connections stuck behind one worker",
     act: Act::Advice { now: |_| None, advice: "One worker per CPU, each with its own listener." },
     predict: listeners,
@@ -114,7 +114,7 @@ pub const EXCLUSIVE_WAKEUPS: Knob = Knob {
     scope: Scope::Process,
     takes_effect: TakesEffect::Restart,
     is_disruptive: false,
-    relieves: &[WallId::S1, WallId::S2, WallId::A1, WallId::A8],
+    relieves: &[WallId::S1, WallId::S2, WallId::A8],
     risk: "connections pile up at the worker that wakes first",
     act: Act::Advice {
         now: |_| None,

@@ -1,0 +1,183 @@
+//! What remains possible where something limits and no test names it: all of it is listed, with the
+//! command that tells one from the other.
+//!
+//! In: a case whose tests are silent. Out: a verdict that names no wall, but the walls of which it
+//! is one. They have equal shares, because nothing that was read prefers one of them.
+//! Never: a guess among them.
+
+use crate::case::{Case, percent};
+use crate::next::{ramp_command, what_it_waits_in};
+use crate::ramp::load_of;
+use crate::walls::{Family, Seen, refused_beside, takes_turns};
+use model::units::{show_count, show_ns};
+use model::verdict::{Alternative, Named};
+use model::wall::{Side, WallId};
+
+/// Walls of which one limits.
+pub(crate) struct Remaining {
+    /// What is known of it, in a sentence.
+    pub(crate) name: String,
+    /// The walls, each as probable as the others.
+    pub(crate) walls: Vec<WallId>,
+    /// The evidence, and the commands that tell them apart.
+    pub(crate) seen: Seen,
+}
+
+impl Remaining {
+    /// The walls as the verdict lists them.
+    pub(crate) fn alternatives(&self) -> Vec<Alternative> {
+        let share = 1.0 / self.walls.len().max(1) as f64;
+        self.walls.iter().map(|wall| Alternative { wall: Named::Wall(*wall), share }).collect()
+    }
+
+    /// The side that all of them are on.
+    pub(crate) fn side(&self) -> Side {
+        let first = self.walls.first().map_or(Side::Unknown, |wall| wall.side());
+        if self.walls.iter().all(|wall| wall.side() == first) { first } else { Side::Unknown }
+    }
+}
+
+/// "a lock in the application (A1)" for each, with commas and "or".
+fn list(walls: &[WallId]) -> String {
+    let all: Vec<String> = walls.iter().map(|wall| format!("{} ({wall})", wall.name())).collect();
+    match all.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => all.concat(),
+    }
+}
+
+/// Requests wait inside a server that is not busy, and its threads do not show in what.
+pub(crate) fn inside(case: &Case<'_>, seen: Seen) -> Remaining {
+    let downstreams = case.far().downstreams.as_ref();
+    let calls: f64 = downstreams.into_iter().flatten().map(|one| one.connections).sum();
+    let mut walls = vec![WallId::A2, WallId::A1, WallId::A4, WallId::A3];
+    if calls > 0.0 {
+        // It has somewhere to wait.
+        walls.rotate_right(1);
+    }
+    let seen = with_places(case, seen).next(what_it_waits_in(case));
+    let mut seen = seen.next(
+        "a pool and its connections to others let more through when they have more places, a lock \
+         when less is done under it, a limiter with another key (address, header, account)",
+    );
+    if downstreams.is_some() && calls == 0.0 {
+        let what = "against A3: the server has no connection to another service over TCP";
+        seen.against.push(what.to_string());
+    }
+    let name = format!("requests wait in a server that is not busy: {}", list(&walls));
+    Remaining { name, walls, seen }
+}
+
+/// Rate times the time of a request where nothing waits yet is how many the server holds at once
+/// (Little): the places of a pool, if that is what limits.
+fn with_places(case: &Case<'_>, seen: Seen) -> Seen {
+    let Some((places, light)) = case.places() else { return seen };
+    seen.with(
+        Family::RampShape,
+        "client",
+        "ramp",
+        &format!(
+            "requests the server works on at once: {}/s x {} at {} in flight",
+            show_count(case.point.rate),
+            show_ns(light.service_ns.mean.unwrap_or(0) as f64),
+            load_of(light)
+        ),
+        format!("{places:.1}"),
+        "the places of a pool, if it is one",
+    )
+}
+
+/// A process runs one thread at a time, and none of them is full. Nothing unless that is so.
+pub(crate) fn in_turns(case: &Case<'_>) -> Option<Remaining> {
+    let (pid, run) = takes_turns(case)?;
+    let seen = Seen::default().with(
+        Family::ThreadStates,
+        "server",
+        ("schedstat", ["server_threads"]),
+        &format!("threads of process {pid} together ran, none of them all the time"),
+        percent(run),
+        "one CPU's worth: they take turns",
+    );
+    let seen = crate::walls::with_unread(case, seen)
+        .next(
+            "start a second process of the server, or let its runtime run more threads at once \
+             (GOMAXPROCS, schedulers), and repeat: with a lock inside the process only the second \
+             process helps",
+        )
+        .next(what_it_waits_in(case));
+    let walls = vec![WallId::A1, WallId::S2];
+    let name = format!("its threads take turns on one CPU: {}", list(&walls));
+    Some(Remaining { name, walls, seen })
+}
+
+/// The server is busy, and part of what it does is to refuse. `busy` is the wall that its CPUs
+/// show.
+pub(crate) fn refusing(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<Remaining> {
+    let share = refused_beside(case)?;
+    seen = seen.with(
+        Family::HardCounter,
+        "client",
+        ("engine", ["status"]),
+        "responses with status 4xx or 5xx",
+        percent(share),
+        "over 5 %: the server is busy with these too",
+    );
+    let walls = vec![WallId::A4, busy];
+    let name = format!("the server is busy, and refuses: {}", list(&walls));
+    let next = "repeat with fewer in flight: where the rate of good responses stays, a limiter \
+                counts them, where it falls the CPU limits";
+    let seen = seen.next(next).next(ramp_command(case));
+    Some(Remaining { name, walls, seen })
+}
+
+/// The CPUs of the server are full, and most requests are known to wait for something else.
+pub(crate) fn waiting_or_busy(
+    case: &Case<'_>,
+    (holder, held): (WallId, Seen),
+    (busy, mut seen): (WallId, Seen),
+) -> Remaining {
+    seen.findings.extend(held.findings);
+    let walls = vec![holder, busy];
+    let name = format!("most requests wait, and its CPUs are full: {}", list(&walls));
+    Remaining { name, walls, seen: seen.next(what_it_waits_in(case)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+    use observe::DownstreamUse;
+
+    #[test]
+    fn what_remains_of_a_server_that_waits_is_listed_with_its_places() {
+        let mut fixture = Fixture::good();
+        let said = |fixture: &Fixture| {
+            let mut light = Fixture::point(1, 250.0);
+            light.service_ns.mean = Some(4_000_000);
+            let ramp = [&light, &fixture.point];
+            let case = Case { ramp: &ramp, ..fixture.case() };
+            inside(&case, Seen::default())
+        };
+        let pool = said(&fixture);
+        assert_eq!(pool.walls, [WallId::A2, WallId::A1, WallId::A4, WallId::A3]);
+        assert_eq!((pool.side(), pool.alternatives()[3].share), (Side::Server, 0.25));
+        assert_eq!(pool.seen.findings[0].evidence.value, "4.0", "1000/s of 4 ms each");
+        assert!(pool.name.ends_with("a downstream service (A3)"), "{}", pool.name);
+        fixture.observed.downstreams = Some(Vec::new());
+        assert!(said(&fixture).seen.against[0].contains("A3"));
+        let to = "10.0.0.9:5432".to_string();
+        let one = DownstreamUse { to, connections: 4.0, waiting: 1.0 };
+        fixture.observed.downstreams = Some(vec![one]);
+        assert_eq!(said(&fixture).walls[0], WallId::A3, "it has calls of its own");
+    }
+
+    #[test]
+    fn threads_that_take_turns_are_a_lock_or_one_scheduler() {
+        let mut fixture = Fixture::good();
+        fixture.server_threads(&[(7, 0.4), (7, 0.35), (7, 0.24)]);
+        let found = in_turns(&fixture.case()).unwrap();
+        assert_eq!(found.walls, [WallId::A1, WallId::S2]);
+        fixture.server_threads(&[(7, 0.4), (7, 0.35)]);
+        assert!(in_turns(&fixture.case()).is_none());
+    }
+}

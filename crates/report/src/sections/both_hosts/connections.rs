@@ -1,0 +1,45 @@
+//! Where bytes waited in a sample of the connections to the port under test.
+
+use super::side::{Drawn, Lines, Side};
+use super::{HostChart, Of};
+use crate::page::{Axis, Unit};
+use model::metric::Kind;
+use model::reading::{Data, SocketSample};
+
+pub(super) const CHART: HostChart = HostChart {
+    id: "connections",
+    title: "Unread and unsent bytes",
+    row: "connections",
+    reads: &["connections"],
+    of: Of::Host,
+    draw,
+};
+
+/// The end of a connection counts as a byte; no request or response is that short.
+const UNREAD_MIN: u32 = 1;
+
+fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+    let lines = side.time.states(side.clocked, ("connections", Kind::Mean), waiting);
+    let y = Axis::linear("share of connections", Unit::Percent);
+    let note = "Of the connections that were looked at, about once a second.";
+    side.lines(chart, Lines::new(lines, y, note))
+}
+
+fn waiting(data: &Data) -> Vec<(String, f64)> {
+    let Data::Connections(all) = data else { return Vec::new() };
+    let of = |name: &str,
+              is_servers: fn(&SocketSample) -> bool,
+              waits: fn(&SocketSample) -> bool| {
+        let ends = || all.iter().filter(|one| is_servers(one));
+        let share = 100.0 * ends().filter(|one| waits(one)).count() as f64 / ends().count() as f64;
+        share.is_finite().then(|| (name.to_string(), share))
+    };
+    let unread = |one: &SocketSample| one.receive_queue > UNREAD_MIN;
+    let lines = [
+        of("requests unread by the server", |one| one.server_side, unread),
+        of("responses not acknowledged", |one| one.server_side, |one| one.send_queue > 0),
+        of("responses not sent yet", |one| one.server_side, |one| one.unsent > 0),
+        of("responses unread by the generator", |one| !one.server_side, unread),
+    ];
+    lines.into_iter().flatten().collect()
+}

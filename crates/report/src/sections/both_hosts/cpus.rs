@@ -1,0 +1,54 @@
+//! Each CPU by itself: its states while the best point was measured, and how busy it was over time.
+//!
+//! A host's mean hides the one CPU that is full.
+
+use super::side::{Drawn, Side};
+use super::{HostChart, Of};
+use crate::hosts::Waits;
+use crate::page::{Block, Column, Grid, GridRow};
+use crate::wording::or_dash;
+use observe::{CpuShare, Line, STATES, mean_shares};
+
+pub(super) const CHART: HostChart = HostChart {
+    id: "cpus",
+    title: "CPU by CPU",
+    row: "cpus",
+    reads: &["cpus"],
+    of: Of::Host,
+    draw,
+};
+
+fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+    let busy = side.time.cpus(side.clocked);
+    if busy.is_empty() {
+        return Drawn::Absent;
+    }
+    let waits = Waits::of(side.run, side.whose);
+    let (seen, when) = side.seen(|of| of.cpus.clone()).unwrap_or_default();
+    let states_of = |share: &CpuShare| Some(waits.shown(mean_shares(&[*share])?));
+    // Where iowait is not of disks it is a part of idle, for every CPU.
+    let known = seen.iter().find_map(states_of).unwrap_or_default();
+    let states: Vec<usize> = (0..STATES.len()).filter(|state| known[*state].is_some()).collect();
+    let row = |(cpu, cells): (u32, Line)| {
+        let share = seen.iter().find(|share| share.cpu == cpu);
+        let bar = share
+            .and_then(states_of)
+            .map(|of| states.iter().map(|state| of[*state].unwrap_or(0.0)).collect());
+        GridRow {
+            label: cpu.to_string(),
+            bar: bar.unwrap_or_default(),
+            values: vec![or_dash(share, |share| format!("{:.0}", 100.0 * share.busy()))],
+            cells,
+            ..GridRow::default()
+        }
+    };
+    Drawn::Blocks(vec![Block::Grid(Grid {
+        note: format!("Bars: states {when}. Cells: busy share over the run."),
+        rows_are: "CPU".to_string(),
+        parts: states.iter().map(|state| STATES[*state].to_string()).collect(),
+        columns: vec![Column::numbers("busy %")],
+        cells_are: "busy".to_string(),
+        rows: busy.into_iter().map(row).collect(),
+        ..side.grid(chart)
+    })])
+}

@@ -1,0 +1,21 @@
+//! The share of time in which each disk had requests in flight.
+
+use super::side::{Drawn, Lines, Side};
+use super::{HostChart, Of};
+use crate::page::{Axis, Unit};
+use model::metric::Kind;
+use model::reading::Data;
+
+pub(super) const CHART: HostChart =
+    HostChart { id: "disks", title: "Disks", row: "disks", reads: &["disks"], of: Of::Host, draw };
+
+fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+    // Milliseconds in each second: a tenth of them is percent.
+    let busy = |data: &Data| {
+        let Data::Disks(disks) = data else { return Vec::new() };
+        disks.iter().map(|disk| (disk.name.clone(), disk.busy_ms as f64 / 10.0)).collect()
+    };
+    let lines = side.time.growth(side.clocked, ("disks", Kind::Counter), busy);
+    let y = Axis::linear("time in use", Unit::Percent);
+    side.lines(chart, Lines::new(lines, y, "Time with requests in flight."))
+}

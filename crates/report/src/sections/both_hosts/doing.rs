@@ -1,0 +1,54 @@
+//! What the server's threads did when they were looked at.
+
+use super::side::{Drawn, OverTime, Side};
+use super::threads::word;
+use super::{HostChart, Of};
+use crate::page::{Axis, Block, ChartShape, Series, Unit};
+use model::metric::Kind;
+use model::reading::{Data, Doing};
+
+pub(super) const CHART: HostChart = HostChart {
+    id: "thread-states",
+    title: "States of server threads",
+    row: "thread-states",
+    reads: &["server_threads_now"],
+    of: Of::Server,
+    draw,
+};
+
+const ALL: [Doing; 11] = [
+    Doing::Running,
+    Doing::Futex,
+    Doing::Timer,
+    Doing::Events,
+    Doing::Receive,
+    Doing::Send,
+    Doing::Accept,
+    Doing::PipeWrite,
+    Doing::Storage,
+    Doing::Stopped,
+    Doing::Other,
+];
+
+fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+    let pick = |data: &Data| {
+        let Data::ServerThreadsNow(threads) = data else { return Vec::new() };
+        let share = |doing: &Doing| {
+            let count = threads.iter().filter(|thread| thread.doing == *doing).count();
+            (*doing, 100.0 * count as f64 / threads.len() as f64)
+        };
+        if threads.is_empty() { Vec::new() } else { ALL.iter().map(share).collect() }
+    };
+    let shares = side.time.states(side.clocked, ("server_threads_now", Kind::Mean), pick);
+    let is_seen = |line: &Vec<Option<f64>>| line.iter().flatten().any(|share| *share > 0.0);
+    let seen = shares.into_iter().filter(|(_, line)| is_seen(line));
+    let series: Vec<Series> =
+        seen.map(|(doing, y)| Series { label: word(doing).to_string(), y }).collect();
+    if series.is_empty() {
+        return Drawn::Absent;
+    }
+    let y = Axis::linear("share of threads", Unit::Percent);
+    let note = "Of the threads of the server that were looked at, idle ones included.".to_string();
+    let drawn = OverTime { series, y, limits: Vec::new(), note, shape: ChartShape::Stacked };
+    Drawn::Blocks(vec![Block::Chart(side.over_time(chart, drawn))])
+}

@@ -1,0 +1,422 @@
+//! Both hosts side by side: what the probes read, chart by chart, on one time axis.
+//!
+//! A chart is one file of the same shape: what it reads, on which hosts, and a function that draws
+//! it for one host. It is listed here once, in the order of reading. A host without readings for a
+//! chart has none; zero all the time, not read and failed are told apart in a line.
+
+mod accept_queue;
+mod connections;
+mod conntrack;
+mod cpus;
+mod disks;
+mod doing;
+mod downstreams;
+mod drivers;
+mod files;
+mod interrupts;
+mod links;
+mod memory;
+mod packets;
+mod pressure;
+mod processes;
+mod qdiscs;
+mod reclaim;
+mod runtime;
+mod side;
+mod sockets;
+mod softirq;
+mod states;
+mod tcp;
+mod threads;
+mod throttling;
+
+use crate::hosts::{INSIDE, inner};
+use crate::page::{Block, Fact, List, ListKind};
+use model::run::Run;
+use model::units::show_ns;
+use model::verdict::Evidence;
+use side::{Drawn, Side, sides};
+
+/// On which hosts there is something to draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// On any.
+    Host,
+    /// Where the generator is.
+    Client,
+    /// Where the server is.
+    Server,
+}
+
+/// A chart in the registry.
+struct HostChart {
+    /// Stable name; with that of a host it is the anchor.
+    id: &'static str,
+    /// What it shows.
+    title: &'static str,
+    /// Charts that follow each other and have this in common share a row.
+    row: &'static str,
+    /// Sources that it draws.
+    reads: &'static [&'static str],
+    /// On which hosts.
+    of: Of,
+    /// Draws it for one host.
+    draw: fn(&Side<'_>, &HostChart) -> Drawn,
+}
+
+/// Every chart in reading order. Evidence from a source goes to the first that reads it.
+const REGISTRY: &[HostChart] = &[
+    cpus::CHART,
+    states::CHART,
+    threads::OF_CLIENT,
+    threads::OF_SERVER,
+    processes::CHART,
+    doing::CHART,
+    throttling::CHART,
+    pressure::CHART,
+    interrupts::CHART,
+    softirq::CHART,
+    links::CHART,
+    packets::CHART,
+    drivers::CHART,
+    qdiscs::CHART,
+    tcp::CHART,
+    accept_queue::CHART,
+    connections::CHART,
+    sockets::CHART,
+    conntrack::CHART,
+    downstreams::CHART,
+    reclaim::CHART,
+    memory::CHART,
+    disks::CHART,
+    files::CHART,
+    runtime::CHART,
+];
+
+/// Charts elsewhere on the page, by the figure of a point that they draw.
+const OF_POINTS: &[(&str, &[&str])] = &[
+    ("rate", &["rate-by-level", "rate-over-time"]),
+    ("latency_ns", &["latency-by-level", "latency-over-time"]),
+    ("per_100ms", &["rate-over-time"]),
+    ("status", &["statuses-over-time"]),
+];
+
+/// Anchors of the charts that a piece of evidence is from, best first.
+pub(super) fn anchors(run: &Run, evidence: &Evidence) -> Vec<String> {
+    let target = &run.record.target;
+    let server = target.server.as_ref().or_else(|| target.probe.as_ref()?.server.as_ref());
+    // What is of the whole host has a chart of the host alone.
+    let has_network = server.is_some_and(|server| server.network.is_some());
+    let ids: &[&str] = match (&run.record.target.probe, evidence.host.as_str()) {
+        (None, "server") if has_network => &[side::WITHIN, side::SHARED],
+        (None, _) => &[side::SHARED, side::CLIENT],
+        (Some(_), "client") => &[side::CLIENT],
+        (Some(_), "server") if has_network => &[side::WITHIN, side::SERVER],
+        (Some(_), "server") => &[side::SERVER],
+        (Some(_), _) => &[side::SERVER, side::CLIENT],
+    };
+    let mut anchors = Vec::new();
+    for name in &evidence.read {
+        for chart in REGISTRY.iter().filter(|chart| chart.reads.contains(&name.as_str())) {
+            anchors.extend(ids.iter().map(|id| format!("{}-{id}", chart.id)));
+        }
+        let of_point = OF_POINTS.iter().filter(|(figure, _)| figure == name);
+        anchors.extend(of_point.flat_map(|(_, ids)| *ids).map(|id| (*id).to_string()));
+    }
+    anchors
+}
+
+/// Everything that was read of the hosts. Nothing for a record without readings.
+pub fn section(run: &Run) -> Vec<Block> {
+    if run.readings.is_empty() && run.server_readings.is_empty() {
+        return Vec::new();
+    }
+    let has_probe = run.record.target.probe.is_some();
+    let inner = inner(if has_probe { &run.server_readings } else { &run.readings });
+    let sides = sides(run, &inner);
+    let of_registry = |side: &Side<'_>| REGISTRY.iter().map(|chart| drawn(side, chart)).collect();
+    let mut drawn: Vec<Vec<Option<Drawn>>> = sides.iter().map(of_registry).collect();
+    let items: Vec<String> =
+        sides.iter().zip(&drawn).flat_map(|(side, drawn)| remarks(side, drawn)).collect();
+    let mut blocks = vec![Block::Facts(heads(run, &sides))];
+    let mut alone = Vec::new();
+    let mut begin = 0;
+    for charts in REGISTRY.chunk_by(|left, right| left.row == right.row) {
+        let row = begin..begin + charts.len();
+        begin = row.end;
+        let of_side = |(side, drawn): (&Side<'_>, &mut Vec<Option<Drawn>>)| {
+            column(side, charts, &mut drawn[row.clone()])
+        };
+        let mut columns: Vec<Vec<Block>> = sides.iter().zip(&mut drawn).map(of_side).collect();
+        let is_drawn = |blocks: &Vec<Block>| !matches!(blocks[..], [] | [Block::Text(_)]);
+        if !columns.iter().any(is_drawn) {
+            continue;
+        }
+        columns.retain(|blocks| !blocks.is_empty());
+        match columns.len() {
+            1 if sides.len() == 1 => blocks.append(&mut columns[0]),
+            1 => alone.append(&mut columns[0]),
+            _ => blocks.push(Block::Columns(columns)),
+        }
+    }
+    blocks.extend(alone);
+    if !items.is_empty() {
+        let (lead, kind) = ("Not drawn:".to_string(), ListKind::Sentences);
+        blocks.push(Block::List(List { lead, kind, items }));
+    }
+    blocks
+}
+
+/// Nothing where there can be none.
+fn drawn(side: &Side<'_>, chart: &HostChart) -> Option<Drawn> {
+    side.has(chart).then(|| side.draw(chart))
+}
+
+/// The charts of one host in a row; when there are none, why. Nothing where none can be.
+fn column(side: &Side<'_>, charts: &[HostChart], drawn: &mut [Option<Drawn>]) -> Vec<Block> {
+    let (mut blocks, mut why) = (Vec::new(), Vec::new());
+    for (chart, drawn) in charts.iter().zip(drawn) {
+        match drawn {
+            None => {}
+            Some(Drawn::Blocks(drawn)) => blocks.append(drawn),
+            Some(Drawn::Zero) => why.push(format!("{}: zero all the time.", side.title(chart))),
+            Some(Drawn::Absent) => why.push(format!("{}: not read.", side.title(chart))),
+        }
+    }
+    if blocks.is_empty() && !why.is_empty() {
+        blocks.push(Block::Text(why.join(" ")));
+    }
+    blocks
+}
+
+/// Which hosts there are.
+fn heads(run: &Run, sides: &[Side<'_>]) -> Vec<Fact> {
+    let mut heads: Vec<Fact> =
+        sides.iter().map(|side| Fact::new(&capital(side.whose), host(side))).collect();
+    let target = &run.record.target;
+    match &target.probe {
+        Some(probe) => {
+            let clock = &probe.clock;
+            let ahead = if clock.offset_ns < 0 { "behind" } else { "ahead of" };
+            heads.push(Fact::new(
+                "Time",
+                format!(
+                    "that of the client's host; the clock of the server's is {} {ahead} it, within \
+                     {}",
+                    show_ns(clock.offset_ns.unsigned_abs() as f64),
+                    show_ns(clock.error_ns as f64)
+                ),
+            ));
+        }
+        None if target.server.is_none() => heads.push(Fact::new(
+            "The server's host",
+            "not read: the server was not found on this host, and no probe ran on its own (--probe)",
+        )),
+        None => {}
+    }
+    heads
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn host(side: &Side<'_>) -> String {
+    let facts = side.facts;
+    if side.whose == INSIDE {
+        let names = facts.nics.iter().map(|nic| nic.name.as_str()).collect::<Vec<_>>().join(", ");
+        return format!(
+            "its interfaces ({names}), counters and sockets; CPUs are those of the host"
+        );
+    }
+    let cpus = facts.cpus_online.len();
+    let model = facts.cpu_model.as_ref().map(|model| format!(" of {model}")).unwrap_or_default();
+    format!("{}, {cpus} CPUs{model}, Linux {}", facts.hostname, facts.kernel)
+}
+
+/// Failures that are listed for each host.
+const FAILURES_MAX: usize = 6;
+
+/// What was zero, what was not read, and what failed, on one host.
+fn remarks(side: &Side<'_>, drawn: &[Option<Drawn>]) -> Vec<String> {
+    let titles = |is_meant: fn(&Drawn) -> bool| {
+        let all = REGISTRY.iter().zip(drawn);
+        let is_meant = all.filter(|(_, drawn)| drawn.as_ref().is_some_and(is_meant));
+        is_meant.map(|(chart, _)| chart.title).collect::<Vec<_>>().join(", ")
+    };
+    let zero = titles(|drawn| matches!(drawn, Drawn::Zero));
+    let absent = titles(|drawn| matches!(drawn, Drawn::Absent));
+    let mut items = Vec::new();
+    if !zero.is_empty() {
+        items.push(format!("Zero all the time on {}: {zero}.", side.whose));
+    }
+    if !absent.is_empty() {
+        items.push(format!("Not read on {}: {absent}.", side.whose));
+    }
+    let failed = side.failures();
+    for (source, why) in failed.iter().take(FAILURES_MAX) {
+        items.push(format!("Failed on {}: {source}: {why}.", side.whose));
+    }
+    if failed.len() > FAILURES_MAX {
+        items.push(format!("{} more failed there.", failed.len() - FAILURES_MAX));
+    }
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use crate::page::Page;
+    use model::facts::{Container, ServerNetwork, Unreadable};
+    use model::reading::{Data, Reading};
+    use std::collections::BTreeSet;
+
+    fn page(run: &Run) -> Page {
+        Page { title: String::new(), subtitle: String::new(), blocks: section(run) }
+    }
+
+    fn titles(page: &Page) -> Vec<&str> {
+        fn title(block: &Block) -> Option<&str> {
+            match block {
+                Block::Chart(chart) => Some(&chart.title),
+                Block::Grid(grid) => Some(&grid.title),
+                _ => None,
+            }
+        }
+        page.flat().into_iter().filter_map(title).collect()
+    }
+
+    fn remarks(page: &Page) -> &[String] {
+        match page.blocks.last() {
+            Some(Block::List(list)) => &list.items,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn names_and_anchors_of_charts_are_unique() {
+        let ids: BTreeSet<&str> = REGISTRY.iter().map(|chart| chart.id).collect();
+        let titles: BTreeSet<&str> = REGISTRY.iter().map(|chart| chart.title).collect();
+        assert_eq!((ids.len(), titles.len()), (REGISTRY.len(), REGISTRY.len()));
+    }
+
+    #[test]
+    fn each_chart_names_its_host_and_both_have_one_time_axis() {
+        let page = page(&fixtures::ramp_two_hosts());
+        let rows = page.blocks.iter().filter(|block| matches!(block, Block::Columns(_)));
+        assert!(rows.count() >= 6);
+        for title in titles(&page) {
+            let hosts = ["the client's host", "the server's host"];
+            assert!(hosts.iter().any(|host| title.ends_with(host)), "{title}");
+        }
+        let charts = page.charts();
+        assert!(charts.windows(2).all(|two| two[0].views[0].x == two[1].views[0].x));
+        let tcp = |id| charts.iter().any(|chart| chart.id == id);
+        assert!(tcp("tcp-client") && tcp("tcp-server"), "each its own namespace");
+    }
+
+    #[test]
+    fn a_shared_host_has_one_column() {
+        let page = page(&fixtures::ramp_quota());
+        assert!(!page.blocks.iter().any(|block| matches!(block, Block::Columns(_))));
+        for title in titles(&page) {
+            assert!(title.ends_with("the host of client and server"), "{title}");
+        }
+        assert!(page.anchors().contains("server-threads-host"));
+        assert!(page.anchors().contains("client-threads-host"));
+    }
+
+    /// The same run with the server in a container: its sockets and counters were read inside.
+    fn contained() -> Run {
+        let mut run = fixtures::ramp_quota();
+        let host = run.record.host.clone();
+        let server = run.record.target.server.as_mut().expect("a server");
+        let network = ServerNetwork {
+            namespace: "net:[4026532281]".to_string(),
+            port: Some(80),
+            addresses: vec!["172.17.0.2".parse().expect("an address")],
+            host,
+        };
+        server.network = Some(Box::new(network));
+        let (runtime, id) = ("docker".to_string(), "3f9c0a6b1d2e4f50".to_string());
+        server.container = Some(Container { runtime, id, name: Some("web".to_string()) });
+        for reading in &mut run.readings {
+            if matches!(reading.data.source(), "tcp" | "listeners" | "connections") {
+                let data = std::mem::replace(&mut reading.data, Data::Cpus(Vec::new()));
+                reading.data = Data::Inside(Box::new(data));
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn a_container_has_a_column_of_what_was_read_in_it() {
+        let run = contained();
+        let page = page(&run);
+        let anchors = page.anchors();
+        assert!(anchors.contains("tcp-inside") && !anchors.contains("tcp-host"), "{anchors:?}");
+        assert!(anchors.contains("server-threads-host"), "threads are of the host: {anchors:?}");
+        let ends = ["the host of client and server", "the server's network namespace"];
+        for title in titles(&page) {
+            assert!(ends.iter().any(|end| title.ends_with(end)), "{title}");
+        }
+        for evidence in &run.record.verdict.evidence {
+            let found = super::anchors(&run, evidence);
+            assert!(found.iter().any(|one| anchors.contains(one.as_str())), "{evidence:?}");
+        }
+        let text = crate::html::html(&run);
+        assert!(text.contains("in container web (docker 3f9c0a6b1d2e)"));
+        assert!(text.contains("in a network namespace of its own (172.17.0.2 port 80)"));
+    }
+
+    #[test]
+    fn zero_absent_and_failed_are_told_apart() {
+        let mut run = fixtures::ramp_two_hosts();
+        let idle = |begin_ns| Reading {
+            begin_ns,
+            end_ns: begin_ns,
+            data: Data::values("pressure", [("cpu.some".to_string(), 7_u64)]),
+        };
+        let begin_ns = run.readings[0].begin_ns;
+        run.readings.splice(0..0, [idle(begin_ns), idle(begin_ns + 1_000_000_000)]);
+        let why = Unreadable { source: "/proc/x".to_string(), why: "denied".to_string() };
+        run.server_readings[0].data = Data::Unreadable(why);
+        let page = page(&run);
+        let told = |what: &str| remarks(&page).iter().any(|one| one.contains(what));
+        assert!(told("Zero all the time on the client's host: Pressure (PSI)"), "{page:?}");
+        assert!(told("Failed on the server's host: /proc/x: denied."));
+        let absent = remarks(&page).iter().find(|one| one.starts_with("Not read on the server's"));
+        assert!(absent.unwrap().contains("Pressure (PSI)"), "{absent:?}");
+        assert!(!titles(&page).iter().any(|title| title.starts_with("Pressure")));
+    }
+
+    #[test]
+    fn evidence_goes_to_the_chart_that_it_is_from() {
+        for (run, anchor) in [
+            (fixtures::ramp_quota(), "throttling-host"),
+            (fixtures::ramp_two_hosts(), "throttling-server"),
+        ] {
+            let page = page(&run);
+            let anchors = page.anchors();
+            for evidence in &run.record.verdict.evidence {
+                let found = super::anchors(&run, evidence);
+                let first = found.iter().find(|one| anchors.contains(one.as_str()));
+                assert!(first.is_some(), "{evidence:?}: {found:?}");
+            }
+            let first = &run.record.verdict.evidence[0];
+            assert_eq!(super::anchors(&run, first)[0], anchor);
+            let html = crate::html::html(&run);
+            assert!(html.contains(&format!("<a href=\"#{anchor}\">")), "{anchor}");
+        }
+    }
+
+    #[test]
+    fn a_record_without_readings_has_no_section() {
+        let mut run = fixtures::ramp_two_hosts();
+        (run.readings, run.server_readings) = (Vec::new(), Vec::new());
+        assert!(section(&run).is_empty());
+        assert!(!crate::html::html(&run).contains("href=\"#throttling"), "no link into nothing");
+    }
+}

@@ -1,0 +1,301 @@
+//! One host of a run with everything that its charts are made of.
+
+use super::super::timeline::{over_run, windows};
+use super::{HostChart, Of};
+use crate::hosts::{FAR, INSIDE, near, origin_ns, since_origin_s};
+use crate::page::{Across, Axis, Block, Chart, ChartShape, Grid, Limit, Series, Unit, View};
+use crate::wording::{best_point, plural, point_phrase};
+use model::facts::HostFacts;
+use model::reading::{Data, Reading};
+use model::run::Run;
+use observe::{Clocked, Line, Observed, Raw, Timeline};
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+
+/// Lines of one chart at the most.
+const LINES_MAX: usize = 6;
+
+/// A level above the lines by more than this factor is not drawn.
+const LIMIT_NEAR: f64 = 4.0;
+
+/// Ends of anchors: of the generator's host, the server's, one that is both, and the server's own
+/// network namespace.
+pub(super) const CLIENT: &str = "client";
+pub(super) const SERVER: &str = "server";
+pub(super) const SHARED: &str = "host";
+pub(super) const WITHIN: &str = "inside";
+
+/// What became of a chart on one host.
+pub(super) enum Drawn {
+    /// Something was read that is not zero.
+    Blocks(Vec<Block>),
+    /// Everything that was read was zero all the time.
+    Zero,
+    /// Nothing was read.
+    Absent,
+}
+
+/// One host of a run.
+pub(super) struct Side<'a> {
+    pub(super) run: &'a Run,
+    /// Whose it is, for example `the client's host`.
+    pub(super) whose: &'static str,
+    pub(super) facts: &'a HostFacts,
+    pub(super) clocked: Clocked<'a>,
+    pub(super) time: Timeline,
+    id: &'static str,
+    sources: BTreeSet<&'a str>,
+    /// What was read in the server's own network namespace, where this host has one.
+    sources_within: BTreeSet<&'a str>,
+    /// What was observed at the best point, and what that is.
+    window: Option<(Observed, String)>,
+    whole: OnceCell<Observed>,
+}
+
+/// The generator's host, and the server's when a probe read it; then the server's own network
+/// namespace, of which these are the readings, when it has one.
+pub(super) fn sides<'a>(run: &'a Run, inner: &'a [Reading]) -> Vec<Side<'a>> {
+    let record = &run.record;
+    let time = time_of(run);
+    let best = best_point(run);
+    let observed = best.map(|(_, point)| Raw::from(run).observed(record, point));
+    let phrase = best.map(|(_, point)| format!("with {}", point_phrase(point)));
+    let far_window = observed.as_ref().and_then(|seen| seen.far.as_deref().cloned());
+    let probe = record.target.probe.as_ref();
+    let host = if probe.is_some() { far_window.as_ref() } else { observed.as_ref() };
+    let inner_window = host.and_then(|seen| seen.inside.as_deref().cloned());
+    let sources_within = sources(inner);
+    let none = BTreeSet::new;
+    let near = Side {
+        run,
+        whose: near(run),
+        facts: &record.host,
+        clocked: Clocked {
+            readings: &run.readings,
+            offset_ns: 0,
+            clock_tick_ns: record.host.clock_tick_ns,
+        },
+        time,
+        id: if probe.is_none() && record.target.server.is_some() { SHARED } else { CLIENT },
+        sources: sources(&run.readings),
+        sources_within: if probe.is_none() { sources_within.clone() } else { none() },
+        window: observed.zip(phrase.clone()),
+        whole: OnceCell::new(),
+    };
+    let far = probe.map(|probe| Side {
+        run,
+        whose: FAR,
+        facts: &probe.host,
+        clocked: Clocked {
+            readings: &run.server_readings,
+            offset_ns: probe.clock.offset_ns,
+            clock_tick_ns: probe.host.clock_tick_ns,
+        },
+        time,
+        id: SERVER,
+        sources: sources(&run.server_readings),
+        sources_within: sources_within.clone(),
+        window: far_window.zip(phrase.clone()),
+        whole: OnceCell::new(),
+    });
+    let host = far.as_ref().unwrap_or(&near);
+    let server = record.target.server.as_ref().or_else(|| probe?.server.as_ref());
+    let network = server.and_then(|server| server.network.as_deref());
+    let within = network.filter(|_| !inner.is_empty()).map(|network| Side {
+        run,
+        whose: INSIDE,
+        facts: &network.host,
+        clocked: Clocked { readings: inner, ..host.clocked },
+        time,
+        id: WITHIN,
+        sources: sources_within,
+        sources_within: none(),
+        window: inner_window.zip(phrase),
+        whole: OnceCell::new(),
+    });
+    [near].into_iter().chain(far).chain(within).collect()
+}
+
+fn sources(readings: &[Reading]) -> BTreeSet<&str> {
+    readings.iter().map(|reading| reading.data.source()).collect()
+}
+
+/// From the first reading to the last, or to the end of the last window.
+fn time_of(run: &Run) -> Timeline {
+    let last_reading = run.readings.last().map(|reading| reading.end_ns);
+    let last_window = run.record.points.iter().map(|point| point.window_ns.1).max();
+    let begin_ns = origin_ns(run);
+    Timeline::between((begin_ns, last_reading.max(last_window).unwrap_or(begin_ns)))
+}
+
+impl Side<'_> {
+    /// Whether there can be such a chart of this host. A network namespace has what is read in one
+    /// and no more, and its host has then the rest.
+    pub(super) fn has(&self, chart: &HostChart) -> bool {
+        let is_read =
+            |sources: &BTreeSet<&str>| chart.reads.iter().any(|one| sources.contains(one));
+        let is_elsewhere = is_read(&self.sources_within) || self.id == WITHIN;
+        if is_elsewhere && !is_read(&self.sources) {
+            return false;
+        }
+        match chart.of {
+            Of::Host => true,
+            Of::Client => self.id != SERVER && self.id != WITHIN,
+            Of::Server => self.id != CLIENT,
+        }
+    }
+
+    pub(super) fn draw(&self, chart: &HostChart) -> Drawn {
+        match chart.reads.iter().any(|source| self.sources.contains(source)) {
+            true => (chart.draw)(self, chart),
+            false => Drawn::Absent,
+        }
+    }
+
+    pub(super) fn anchor(&self, chart: &HostChart) -> String {
+        format!("{}-{}", chart.id, self.id)
+    }
+
+    /// What a chart shows and of which host.
+    pub(super) fn title(&self, chart: &HostChart) -> String {
+        format!("{}, {}", chart.title, self.whose)
+    }
+
+    /// What was observed at the best point, or over the whole run where the window is too short,
+    /// with which of both it is.
+    pub(super) fn seen<T>(&self, of: impl Fn(&Observed) -> Option<T>) -> Option<(T, String)> {
+        let at_best = self.window.as_ref().and_then(|(seen, what)| Some((of(seen)?, what.clone())));
+        at_best.or_else(|| {
+            let all = || self.clocked.readings.iter().cloned();
+            let whole = self.whole.get_or_init(|| Observed::of(all(), self.clocked.clock_tick_ns));
+            Some((of(whole)?, "over the whole run".to_string()))
+        })
+    }
+
+    /// What could not be read: source and reason, each once.
+    pub(super) fn failures(&self) -> Vec<(String, String)> {
+        let failed = |data: &Data| match data {
+            Data::Unreadable(what) => Some((what.source.clone(), what.why.clone())),
+            _ => None,
+        };
+        let all = self.clocked.readings.iter().filter_map(|reading| failed(&reading.data));
+        all.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// A chart of one value over the time of the run for each of these lines.
+    pub(super) fn over_time(&self, chart: &HostChart, drawn: OverTime) -> Chart {
+        let x = self.time.middles_ns().map(|at_ns| since_origin_s(self.run, at_ns)).collect();
+        let view = over_run(self.run, (x, drawn.series));
+        Chart {
+            id: self.anchor(chart),
+            title: self.title(chart),
+            note: drawn.note,
+            x: Axis::linear("time in the run", Unit::Seconds),
+            y: drawn.y,
+            shape: drawn.shape,
+            views: vec![View { limits: drawn.limits, ..view }],
+            selected: 0,
+        }
+    }
+
+    /// The lines that are not zero all the time, the largest when they are many.
+    pub(super) fn lines(&self, chart: &HostChart, drawn: Lines) -> Drawn {
+        let (mut shown, zero): (Vec<_>, Vec<_>) =
+            drawn.lines.into_iter().partition(|(_, line)| most(line) > 0.0);
+        if shown.is_empty() {
+            return if zero.is_empty() { Drawn::Absent } else { Drawn::Zero };
+        }
+        let mut largest: Vec<f64> = shown.iter().map(|(_, line)| most(line)).collect();
+        largest.sort_by(|left, right| right.total_cmp(left));
+        let least = largest.get(LINES_MAX - 1).copied().unwrap_or(0.0);
+        let all = shown.len();
+        shown.retain(|(_, line)| most(line) >= least);
+        let mut note = vec![drawn.note];
+        if shown.len() < all {
+            let more = plural((all - shown.len()) as u64, "line");
+            note.push(format!("{more} with smaller values not drawn."));
+        }
+        if !zero.is_empty() {
+            let names = zero.iter().take(LINES_MAX).map(|(name, _)| name.as_str());
+            let more = zero.len().saturating_sub(LINES_MAX);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let names = names.collect::<Vec<_>>().join(", ");
+            note.push(format!("Zero all the time: {names}{more}."));
+        }
+        note.retain(|sentence| !sentence.is_empty());
+        let series = shown.into_iter().map(|(label, y)| Series { label, y }).collect();
+        let (y, limits, shape) = (drawn.y, drawn.limits, ChartShape::Lines);
+        let drawn = OverTime { series, y, limits, note: note.join(" "), shape };
+        Drawn::Blocks(vec![Block::Chart(self.over_time(chart, drawn))])
+    }
+
+    /// A grid without rows yet, over the time of the run.
+    pub(super) fn grid(&self, chart: &HostChart) -> Grid {
+        Grid {
+            id: self.anchor(chart),
+            title: self.title(chart),
+            note: String::new(),
+            rows_are: String::new(),
+            parts: Vec::new(),
+            columns: Vec::new(),
+            cells_are: String::new(),
+            across: Across::Time {
+                end_s: since_origin_s(self.run, self.time.end_ns()),
+                bands: windows(self.run),
+            },
+            full: 100.0,
+            rows: Vec::new(),
+        }
+    }
+}
+
+/// What is drawn over the time of the run.
+pub(super) struct OverTime {
+    pub(super) series: Vec<Series>,
+    pub(super) y: Axis,
+    pub(super) limits: Vec<Limit>,
+    pub(super) note: String,
+    pub(super) shape: ChartShape,
+}
+
+/// Lines by name before it is known which of them are worth drawing.
+pub(super) struct Lines {
+    pub(super) lines: Vec<(String, Line)>,
+    pub(super) y: Axis,
+    pub(super) limits: Vec<Limit>,
+    pub(super) note: String,
+}
+
+impl Lines {
+    /// Lines without limits.
+    pub(super) fn new(
+        lines: impl IntoIterator<Item = (String, Line)>,
+        y: Axis,
+        note: impl Into<String>,
+    ) -> Self {
+        let lines = lines.into_iter().collect();
+        Self { lines, y, limits: Vec::new(), note: note.into() }
+    }
+
+    /// With a level that the lines may reach, when they come near: far above it would flatten them.
+    pub(super) fn limit(mut self, label: &str, at: Option<f64>) -> Self {
+        let most = self.lines.iter().map(|(_, line)| most(line)).fold(0.0, f64::max);
+        let near = at.filter(|at| *at <= LIMIT_NEAR * most);
+        let limit = |at| Limit { label: label.to_string(), at, within: None };
+        self.limits.extend(near.map(limit));
+        self
+    }
+}
+
+/// The largest value of a line.
+pub(super) fn most(line: &Line) -> f64 {
+    line.iter().flatten().copied().fold(0.0, f64::max)
+}
+
+/// Named values of a source as numbers, with the names that a person reads.
+pub(super) fn named(data: &Data, names: &[(&str, &str)]) -> Vec<(String, f64)> {
+    let Data::Values(of) = data else { return Vec::new() };
+    let one =
+        |(field, name): &(&str, &str)| Some(((*name).to_string(), of.values.get(*field)?.real()?));
+    names.iter().filter_map(one).collect()
+}

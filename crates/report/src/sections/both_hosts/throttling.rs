@@ -1,0 +1,49 @@
+//! CPU limits of control groups: in which share of its periods a group had to stop.
+
+use super::side::{Drawn, Lines, Side};
+use super::{HostChart, Of};
+use crate::page::{Axis, Unit};
+use model::metric::Kind;
+use model::reading::{Data, QuotaUse};
+use observe::Line;
+use std::collections::BTreeMap;
+
+pub(super) const CHART: HostChart = HostChart {
+    id: "throttling",
+    title: "CPU quotas",
+    row: "throttling",
+    reads: &["client_quota", "server_quota"],
+    of: Of::Host,
+    draw,
+};
+
+fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+    let mut lines = of(side, "server_quota", "server");
+    lines.extend(of(side, "client_quota", "generator"));
+    let y = Axis::linear("periods throttled", Unit::Percent);
+    side.lines(chart, Lines::new(lines, y, "Of the periods in which a group had something to run."))
+}
+
+/// Of groups with a quota.
+fn of(side: &Side<'_>, source: &str, whose: &str) -> BTreeMap<String, Line> {
+    let grown = |field: fn(&QuotaUse) -> u64| {
+        let pick = |data: &Data| match data {
+            Data::ClientQuota(groups) | Data::ServerQuota(groups) => {
+                let limited = groups.iter().filter(|group| group.quota_us.is_some());
+                limited.map(|group| (group.group.clone(), field(group) as f64)).collect()
+            }
+            _ => Vec::new(),
+        };
+        side.time.growth(side.clocked, (source, Kind::Counter), pick)
+    };
+    let throttled = grown(|group| group.throttled_periods);
+    let share = |(throttled, of): (&Option<f64>, &Option<f64>)| match ((*throttled)?, (*of)?) {
+        (_, 0.0) => Some(0.0),
+        (throttled, of) => Some(100.0 * throttled / of),
+    };
+    let line = |(group, of): (String, Line)| {
+        let throttled = throttled.get(&group)?;
+        Some((format!("{whose}: {group}"), throttled.iter().zip(&of).map(share).collect()))
+    };
+    grown(|group| group.periods).into_iter().filter_map(line).collect()
+}
