@@ -19,7 +19,7 @@ public class Heap {
         HttpServer server = HttpServer.create(new InetSocketAddress(port), 1024);
         server.setExecutor(Executors.newFixedThreadPool(8));
         server.createContext("/", exchange -> {
-            for (int count = 0; count < 200; count++) {
+            for (int count = 0; count < 100; count++) {
                 cache.set(ThreadLocalRandom.current().nextInt(entries), new byte[SIZE]);
             }
             byte[] body = "replaced\n".getBytes();

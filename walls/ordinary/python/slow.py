@@ -30,6 +30,7 @@ def compute():
 def insert():
     if not hasattr(here, "database"):
         here.database = sqlite3.connect("events.db", timeout=60, isolation_level=None)
+        here.database.execute("PRAGMA journal_mode = WAL")
         here.database.execute("PRAGMA synchronous = FULL")
         here.database.execute("CREATE TABLE IF NOT EXISTS events (at REAL)")
     here.database.execute("INSERT INTO events VALUES (?)", (time.time(),))

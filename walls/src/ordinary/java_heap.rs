@@ -22,5 +22,5 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let room_mb = f64::from(dice.whole("room_mb", 40, 60)) * factor;
     let heap_mb = f64::from(kept_mb) + room_mb.min(2000.0);
     let settings = format!("APP=Heap KEPT_MB={kept_mb} HEAP_MB={heap_mb:.0}");
-    apart(dice, Program::ordinary("java", &settings), "load {url} -R 200 -c 16 -d 4s")
+    apart(dice, Program::ordinary("java", &settings), "load {url} -R 300 -c 16 -d 6s")
 }
