@@ -44,7 +44,6 @@ mod tomcat_accept;
 mod tomcat_threads;
 mod uvicorn_blocked;
 mod uvicorn_threads;
-mod varnish_threads;
 
 pub use begin::begin;
 
@@ -61,7 +60,6 @@ pub const ALL: &[&Scenario] = &[
     &haproxy_server_maxconn::SCENARIO,
     &haproxy_maxconn::SCENARIO,
     &haproxy_deny::SCENARIO,
-    &varnish_threads::SCENARIO,
     &caddy_upstream::SCENARIO,
     &node_agent::SCENARIO,
     &node_cpu::SCENARIO,

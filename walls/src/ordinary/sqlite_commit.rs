@@ -12,8 +12,8 @@ use model::wall::WallId;
 pub const SCENARIO: Scenario = Scenario {
     name: "sqlite-commit",
     truth: Truth::Wall(&[WallId::A6, WallId::A1]),
-    construction: "gunicorn and Flask, gthread, SQLite with a WAL and synchronous=FULL, few writes a \
-        second",
+    construction: "gunicorn and Flask, gthread, SQLite with a WAL and synchronous=FULL, few \
+        writes a second",
     trap: "threads wait for the lock of the database: looks like a lock",
     proof: Proof::Moves(Measure::Rate),
     set_up,
