@@ -2,7 +2,8 @@
 //!
 //! A header of online CPUs, then a line per interrupt: number, counts, controller, trigger, names
 //! of the handlers. Lines with a name instead of a number (`LOC`, `RES`, `CAL`, ...) belong to the
-//! architecture and are left out. Which CPUs may serve an interrupt is in a file of its own. Kernel: `kernel/irq/proc.c`, `show_interrupts`.
+//! architecture and are left out. Which CPUs may serve an interrupt is in a file of its own.
+//! Kernel: `kernel/irq/proc.c`, `show_interrupts`.
 
 use crate::scan::{self, ParseError, Words};
 use model::reading::Interrupt;

@@ -269,7 +269,8 @@ fn shape_evidence(points: &[&Point], shape: &Trend) -> RampSays {
         false => "flat or falling: a wall, on either side",
     };
     let field = "change of the rate with load";
-    let seen = Seen::default().with(Family::RampShape, "client", "ramp", field, value, rule);
+    let seen =
+        Seen::default().with(Family::RampShape, "client", ("ramp", ["rate"]), field, value, rule);
     RampSays { is_rising, seen }
 }
 

@@ -19,7 +19,7 @@ pub use capacity::{Capacity, LimitSource, capacities};
 pub use figures::{Figure, figures};
 pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
 pub use server::{DoingShares, DownstreamUse, SocketCensus};
-pub use timeline::{Clocked, Line, ThreadKey, Timeline};
+pub use timeline::{Clocked, Line, Place, ThreadKey, Timeline};
 pub use window::{Raw, Window};
 
 use model::facts::Unreadable;

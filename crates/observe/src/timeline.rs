@@ -21,11 +21,22 @@ pub type Line = Vec<Option<f64>>;
 /// A thread in all readings of a run: process, thread, name.
 pub type ThreadKey = (u32, u32, String);
 
-/// The readings of a host.
+/// Where a source was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Where the probe is.
+    Probe,
+    /// In the server's own network namespace.
+    Inside,
+}
+
+/// The readings of a host at one place.
 #[derive(Debug, Clone, Copy)]
 pub struct Clocked<'a> {
     /// In time order, by that host's clock.
     pub readings: &'a [Reading],
+    /// Which of them.
+    pub place: Place,
     /// How far that clock is ahead of the generator's, nanoseconds.
     pub offset_ns: i64,
     /// Length of the units of `/proc/stat` there, nanoseconds.
@@ -33,11 +44,19 @@ pub struct Clocked<'a> {
 }
 
 impl<'a> Clocked<'a> {
-    /// What a source said, with its instants by the generator's clock.
-    fn of_source(self, source: &str) -> impl Iterator<Item = (u64, &'a Data)> {
-        let is_of = move |read: &&Reading| read.data.source() == source;
+    /// What was read, with its instants by the generator's clock.
+    pub fn data(self) -> impl DoubleEndedIterator<Item = (u64, &'a Data)> {
+        let is_inside = self.place == Place::Inside;
         let at_ns = move |read: &Reading| read.at_ns().saturating_add_signed(-self.offset_ns);
-        self.readings.iter().filter(is_of).map(move |read| (at_ns(read), &read.data))
+        let opened = move |read: &'a Reading| match read.data.opened() {
+            (data, inside) if inside == is_inside => Some((at_ns(read), data)),
+            _ => None,
+        };
+        self.readings.iter().filter_map(opened)
+    }
+
+    fn of_source(self, source: &str) -> impl Iterator<Item = (u64, &'a Data)> {
+        self.data().filter(move |(_, data)| data.source() == source)
     }
 }
 
@@ -210,12 +229,12 @@ impl<K: Ord> Sums<K> {
     fn add(&mut self, key: K, (begin_ns, end_ns): (u64, u64), value: f64) {
         let Timeline { begin_ns: zero_ns, part_ns, parts } = self.timeline;
         let sums = self.parts.entry(key).or_insert_with(|| vec![(0.0, 0.0); parts]);
-        for part in self.timeline.part_of(begin_ns)..=self.timeline.part_of(end_ns) {
+        let overlapped = self.timeline.part_of(begin_ns)..=self.timeline.part_of(end_ns);
+        for (part, (all, sum)) in overlapped.clone().zip(&mut sums[overlapped]) {
             let from_ns = zero_ns + part as u64 * part_ns;
             let until_ns = (from_ns + part_ns).min(end_ns);
             let weight = until_ns.saturating_sub(from_ns.max(begin_ns)) as f64;
             if weight > 0.0 {
-                let (all, sum) = &mut sums[part];
                 match self.kind {
                     Kind::Max => *sum = if *all > 0.0 { sum.max(value) } else { value },
                     _ => *sum += weight * value,
@@ -248,7 +267,7 @@ mod tests {
     }
 
     fn clocked(readings: &[Reading]) -> Clocked<'_> {
-        Clocked { readings, offset_ns: 0, clock_tick_ns: SECOND / 100 }
+        Clocked { readings, place: Place::Probe, offset_ns: 0, clock_tick_ns: SECOND / 100 }
     }
 
     fn count(name: &str, value: u64) -> Data {
@@ -290,6 +309,16 @@ mod tests {
         assert_eq!(lines["a"][2], Some(20.0));
         let lines = ten_seconds().growth(of, ("tcp", Kind::Counter), picked);
         assert!(lines.is_empty(), "a counter that stepped back began anew");
+    }
+
+    #[test]
+    fn what_was_read_inside_is_apart() {
+        let inside = |seconds, value| at(seconds, Data::Inside(Box::new(count("a", value))));
+        let readings = [at(1, count("a", 1)), inside(1, 50), at(2, count("a", 3)), inside(2, 90)];
+        let grown = |of| ten_seconds().growth(of, ("tcp", Kind::Counter), picked)["a"][1];
+        assert_eq!(grown(clocked(&readings)), Some(2.0));
+        let of = Clocked { place: Place::Inside, ..clocked(&readings) };
+        assert_eq!(grown(of), Some(40.0));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 // Opens reports in headless Chromium and checks what only a browser can tell: that every chart
-// was drawn, that no script failed, that nothing left the machine, and that nothing is cut off
-// on a phone. It prints how large each page is and when it was drawn. No packages: it speaks to the browser over a pipe.
+// was drawn, that no script failed, that no link goes into nothing, that nothing left the machine,
+// and that nothing is cut off on a phone. It prints how large each page is and how long it took to
+// draw. No packages: it speaks to the browser over a pipe.
 //
 //   REPORT_PAGES=/tmp/pages cargo test -p report files_are_left
 //   node crates/report/tests/browser.mjs /tmp/pages/*.html
@@ -86,7 +87,8 @@ class Tab {
       await browser.send("Target.attachToTarget", { targetId, flatten: true });
     const tab = new Tab(browser, targetId, sessionId);
     browser.listeners.push((message) => message.sessionId === sessionId && tab.notice(message));
-    for (const domain of ["Page", "Runtime", "Network", "Log"]) await tab.send(`${domain}.enable`);
+    const domains = ["Page", "Runtime", "Network", "Log", "Performance"];
+    for (const domain of domains) await tab.send(`${domain}.enable`);
     await tab.size(1280, 1000);
     tab.address = pathToFileURL(resolve(file)).href;
     await tab.send("Page.navigate", { url: tab.address });
@@ -152,6 +154,15 @@ class Tab {
     const params = { format: "png", captureBeyondViewport: true, clip };
     const { data } = await this.send("Page.captureScreenshot", params);
     writeFileSync(path, Buffer.from(data, "base64"));
+  }
+
+  // Scripts are at the end of the page: when they have run it is parsed, laid out and drawn.
+  async drawn() {
+    const after_ms = await this.evaluate(
+      'Math.round(performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd)');
+    const { metrics } = await this.send("Performance.getMetrics");
+    const { value: cpu_s } = metrics.find(({ name }) => name === "ThreadTime");
+    return `drawn after ${after_ms} ms, ${Math.round(1000 * cpu_s)} ms of CPU time`;
   }
 
   close() {
@@ -258,9 +269,7 @@ const check = async (browser, file, pictures) => {
     tab.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value }] });
 
   await colours("light");
-  // Scripts are at the end of the page: when they have run it is parsed, laid out and drawn.
-  const drawn_ms = await tab.evaluate(
-    'Math.round(performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd)');
+  const drawn = await tab.drawn();
   const { figures } = await look("light");
   await picture("light");
   await colours("dark");
@@ -294,7 +303,7 @@ const check = async (browser, file, pictures) => {
   elsewhere.forEach((url) => faults.push(`network: asked for ${url.slice(0, 100)}`));
   tab.complaints.forEach((text) => faults.push(`console: ${text}`));
   await tab.close();
-  return { figures, drawn_ms, faults };
+  return { figures, drawn, faults };
 };
 
 // Verdict, levels and curves: what a reader sees first.
@@ -327,10 +336,10 @@ let failed = 0;
 try {
   if (one) await show(browser, files[0], one);
   for (const file of one ? [] : files) {
-    const { figures, drawn_ms, faults } = await check(browser, file, pictures);
+    const { figures, drawn, faults } = await check(browser, file, pictures);
     failed += faults.length > 0 ? 1 : 0;
     const size = `${(statSync(file).size / 1e6).toFixed(2)} MB`;
-    const seen = `${figures} charts, ${size}, drawn after ${drawn_ms} ms`;
+    const seen = `${figures} charts, ${size}, ${drawn}`;
     console.log(`${faults.length > 0 ? "FAILED" : "ok"}  ${basename(file)}: ${seen}`);
     faults.forEach((fault) => console.log(`        ${fault}`));
   }

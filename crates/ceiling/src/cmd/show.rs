@@ -18,6 +18,7 @@ use std::path::Path;
 #[command(after_help = "\
 Examples:
   ceiling show last -o report.html
+  ceiling show last --hosts
   ceiling show last~1 last -o both.html
   ceiling show 20260101T120000-0000002a
   ceiling show last --junit junit.xml")]
@@ -87,15 +88,13 @@ fn has_reports(ci: &CiOptions) -> bool {
 
 /// One page about several runs: what is a record or a table is of one run.
 fn side_by_side(command: &Show) -> Result<Code, Failure> {
-    if command.hosts {
-        let why = "--hosts: of one run only; show them one by one";
-        return Err(Failure::Usage(why.to_string()));
-    }
     let other = command.out.iter().find(|path| Format::of(path.as_path()) != Ok(Format::Html));
-    if command.json || other.is_some() || has_reports(&command.ci) {
+    let is_of_one = command.json || command.hosts || has_reports(&command.ci);
+    if is_of_one || other.is_some() {
         let flag = match other {
             Some(path) => format!("-o {}", path.display()),
             None if command.json => "--json".to_string(),
+            None if command.hosts => "--hosts".to_string(),
             None if command.ci.junit.is_some() => "--junit".to_string(),
             None => "--summary".to_string(),
         };

@@ -89,6 +89,12 @@ fn a_run_is_shown_by_its_id_and_a_lone_record_has_no_histograms() {
     refuses(&["show", &lone, "-o", &log], &words);
     assert!(!Path::new(&log).exists(), "no file without content");
     assert_eq!(run(&["show", &lone]).code, 0, "the rest of it can be drawn");
+    let without = run(&["show", &lone, "--hosts"]);
+    assert!(without.code == 0 && without.stdout.contains("No readings"), "{}", without.stdout);
+    let hosts = run(&["show", id, "--runs", &runs, "--hosts"]);
+    assert!(hosts.stdout.contains("Client's host"), "{}{}", hosts.stdout, hosts.stderr);
+    refuses(&["show", &lone, &lone, "--hosts"], &["--hosts", "one by one", "for example"]);
+    refuses(&["show", &lone, "--hosts", "--json"], &["--hosts", "--json"]);
 
     let shown = run(&["show", id, "--runs", &runs, "-o", &log, "--json"]);
     assert_eq!((shown.code, shown.stderr.as_str()), (0, ""));

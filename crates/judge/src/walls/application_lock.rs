@@ -66,7 +66,7 @@ fn by_threads(waiting: &Waiting) -> Option<Seen> {
     let is_held = waiting.occupied() - asleep >= HOLDERS_MIN;
     (asleep >= SLEEPERS_MIN && is_most && fits && is_half && is_held).then(|| {
         waiting.seen(
-            "syscall",
+            ("syscall", ["server_threads_now"]),
             "threads asleep on one futex on average",
             asleep,
             "at least half of the threads that have work",

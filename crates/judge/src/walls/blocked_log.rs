@@ -27,7 +27,7 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     }
     let seen = waiting.seen(
-        "syscall",
+        ("syscall", ["server_threads_now"]),
         "threads that wait to write to a pipe on average",
         held,
         "with the unread requests, all requests in flight",

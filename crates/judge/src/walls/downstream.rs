@@ -54,7 +54,7 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let to = busiest.map_or("another service", |one| one.to.as_str());
     let seen = waiting
         .seen(
-            "sock_diag",
+            ("sock_diag", ["downstreams"]),
             &format!("the server's connections to {to} that wait for a response"),
             downstream,
             "over 70 % of the requests it has read",
@@ -86,7 +86,7 @@ fn all_in_use(case: &Case<'_>) -> Option<Seen> {
         .with(
             Family::QueueLocation,
             "server",
-            "sock_diag",
+            ("sock_diag", ["downstreams"]),
             &format!("the server's connections to {to} that wait for a response"),
             format!("{waiting:.1} of {connections:.1}"),
             "over 90 %: all are in use",
@@ -94,7 +94,7 @@ fn all_in_use(case: &Case<'_>) -> Option<Seen> {
         .with(
             Family::RampShape,
             "client",
-            "ramp",
+            ("ramp", ["rate"]),
             &format!(
                 "requests the server works on at once: {}/s x {} at {} in flight",
                 show_count(case.point.rate),

@@ -183,7 +183,7 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     }
     let seen = waiting
         .seen(
-            "syscall",
+            ("syscall", ["server_threads_now"]),
             "threads asleep for a time on average",
             asleep,
             "over 70 % of the requests the server has read",

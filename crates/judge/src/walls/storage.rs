@@ -37,7 +37,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     let seen = waiting
         .seen(
-            "syscall",
+            ("syscall", ["server_threads_now"]),
             "threads that wait for storage on average",
             held,
             "with the unread requests, all requests in flight",

@@ -4,7 +4,7 @@
 //! the way. A wall of the application is named only when its share of them adds up: idle threads of
 //! a pool sleep in the same calls as those that hold up the load.
 
-use super::{Family, Seen, Test, application_lock, downstream, limiter};
+use super::{Family, Origin, Seen, Test, application_lock, downstream, limiter};
 use crate::case::{Case, percent};
 use crate::waits::{self, Waits};
 use model::reading::Doing;
@@ -147,13 +147,19 @@ impl Waiting {
     }
 
     /// Evidence: where the requests are, with what holds those that are not unread.
-    pub(super) fn seen(&self, source: &str, holders: &str, held: f64, rule: &str) -> Seen {
+    pub(super) fn seen<'a>(
+        &self,
+        source: impl Into<Origin<'a>>,
+        holders: &str,
+        held: f64,
+        rule: &str,
+    ) -> Seen {
         let in_flight = self.in_flight;
         Seen::default()
             .with(
                 Family::ThreadStates,
                 "server",
-                (source, ["server_threads_now"]),
+                source,
                 &format!("{holders}, of {in_flight:.1} requests in flight"),
                 format!("{held:.1}"),
                 rule,

@@ -48,7 +48,7 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     }
     let mut seen = waiting.seen(
-        "syscall",
+        ("syscall", ["server_threads_now"]),
         &format!("threads asleep {how} on average"),
         asleep,
         "with the unread requests, all requests in flight",

@@ -87,6 +87,28 @@ mod tests {
     use crate::testing;
 
     #[test]
+    fn masks_are_read_of_interrupts_that_were_raised_and_not_in_every_round() {
+        let host = testing::Folder::new("interrupt-masks");
+        let table = "CPU0 CPU1\n 24: 5 0 PCI-MSI 1-edge eth0-0\n 25: 0 7 PCI-MSI 2-edge eth0-1\n \
+                     26: 0 0 PCI-MSI 3-edge idle\n";
+        host.write("proc/interrupts", table);
+        host.write("proc/irq/24/smp_affinity_list", "0-1\n");
+        host.write("proc/irq/26/smp_affinity_list", "0\n");
+        let root = Root::below(host.path());
+        let mut source = open(&Scope { root, ..Scope::default() }).unwrap();
+        let mut masks = |due_ns| {
+            let data = source.read(&Round { due_ns, server: None }).unwrap();
+            let Data::Interrupts(rows) = data else { panic!("{data:?}") };
+            rows.into_iter().map(|row| row.allowed).collect::<Vec<_>>()
+        };
+        let mask = |text: &str| Some(text.to_string());
+        assert_eq!(masks(0), [mask("0-1"), None, None], "not readable, and never raised");
+        host.write("proc/irq/24/smp_affinity_list", "1\n");
+        assert_eq!(masks(MASKS_EVERY_NS - 1)[0], mask("0-1"));
+        assert_eq!(masks(MASKS_EVERY_NS)[0], mask("1"));
+    }
+
+    #[test]
     fn a_large_host_with_a_cpu_offline() {
         let devices = parse(testing::interrupts_text(128, 64, &[5]).as_bytes()).unwrap();
         assert_eq!(devices.len(), 64);

@@ -16,11 +16,13 @@ const ROWS_NAMED: usize = 8;
 /// The figure of a grid.
 pub(super) fn figure(grid: &Grid) -> String {
     let (id, title, note) = (escape(&grid.id), escape(&grid.title), escape(&grid.note));
+    let is_gone = grid.rows.iter().flat_map(|row| &row.cells).any(Option::is_none);
+    let gone = if is_gone { " Grey: not read." } else { "" };
     let dense = if is_dense(grid) { " dense" } else { "" };
     let rows: String = grid.rows.iter().enumerate().map(|(nth, one)| row(grid, nth, one)).collect();
     format!(
         "<figure class=\"grid{dense}\" id=\"{id}\">\n<figcaption><h3>{title}</h3>\n\
-         <p class=\"note\">{note}</p>{}</figcaption>\n\
+         <p class=\"note\">{note}{gone}</p>{}</figcaption>\n\
          <div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\">\n<table>\n\
          <thead><tr>{}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n{}</figure>\n",
         legend(grid),
@@ -240,8 +242,8 @@ fn values(grid: &Grid) -> String {
     };
     let rows: String = grid.rows.iter().map(row).collect();
     format!(
-        "<details class=\"values\"><summary>Values</summary>\n<div class=\"scroll\" role=\"region\" \
-         tabindex=\"0\" aria-label=\"{}, values\"><table><thead><tr><th scope=\"col\">{}</th>\
+        "<details class=\"values\"><summary>Values</summary>\n<div class=\"scroll\" \
+         role=\"region\" tabindex=\"0\" aria-label=\"{}, values\"><table><thead><tr><th scope=\"col\">{}</th>\
          {heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div></details>\n",
         escape(&grid.title),
         escape(&grid.rows_are)

@@ -143,10 +143,11 @@ mod tests {
     /// Every element and attribute we write. Text escapes `<` and `>`, so whatever stands between
     /// the two is markup, and whatever is not listed here came from somewhere else.
     const ELEMENTS: &str = "!doctype a abbr body button caption code dd details div dl dt \
-        figcaption figure g h1 h2 h3 head header html li main meta nav noscript ol p path rect script \
-        section span style summary svg table tbody td text th thead title tr ul wbr";
-    const ATTRIBUTES: &str = "aria-label charset class content d height hidden href html http-equiv \
-        id lang name preserveAspectRatio role rowspan scope tabindex title type viewBox width x y";
+        figcaption figure g h1 h2 h3 head header html li main meta nav noscript ol p path rect \
+        script section span style summary svg table tbody td text th thead title tr ul wbr";
+    const ATTRIBUTES: &str = "aria-label charset class content d height hidden href html \
+        http-equiv id lang name preserveAspectRatio role rowspan scope tabindex title type \
+        viewBox width x y";
 
     #[test]
     fn there_is_no_markup_but_ours() {

@@ -20,10 +20,10 @@ pub(super) fn lines(grid: &Grid) -> Vec<TextLine> {
     let rows = chosen(grid);
     let margin = " ".repeat(MARGIN);
     let span = match &grid.across {
-        Across::Time { end_s, .. } => format!("{} from 0 to {end_s:.0} s", grid.cells_are),
-        Across::Cpus => format!("by {}", grid.cells_are),
+        Across::Time { .. } => format!(": {} over the run", grid.cells_are),
+        Across::Cpus => String::new(),
     };
-    let title = format!("{margin}{}: {span}", grid.title);
+    let title = format!("{margin}{}{span}", grid.title);
     let mut lines = vec![TextLine::painted(Ink::Strong, fit(&title, WIDTH))];
     let heads = grid.parts.iter().map(|part| (part.as_str(), Align::Right));
     let heads = heads.chain(grid.columns.iter().map(|one| (one.title.as_str(), one.align)));

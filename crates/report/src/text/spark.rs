@@ -30,17 +30,17 @@ pub(super) fn step(share: f64) -> char {
 pub(super) fn lines(chart: &Chart) -> Vec<TextLine> {
     let margin = " ".repeat(MARGIN);
     let Some(view) = chart.views.get(chart.selected) else { return Vec::new() };
-    let (first, last) = (view.x.first(), view.x.last());
-    let span = match (first, last) {
+    let span = match (view.x.first(), view.x.last()) {
         (Some(first), Some(last)) => {
             format!("{} {} to {}", chart.x.label, shown(&chart.x, *first), shown(&chart.x, *last))
         }
         _ => "nothing was measured".to_string(),
     };
-    // The only view of a whole run needs no name.
-    let view_name = Some(view.label.as_str()).filter(|label| !label.is_empty());
-    let what = view_name.into_iter().chain([span.as_str()]).collect::<Vec<_>>().join(", ");
-    let title = format!("{margin}{}: {what}", chart.title);
+    // What is of the whole run has no name of its own, and the title says so.
+    let title = match view.label.as_str() {
+        "" => format!("{margin}{}", chart.title),
+        label => format!("{margin}{}: {label}, {span}", chart.title),
+    };
     let mut lines = vec![TextLine::painted(Ink::Strong, fit(&title, WIDTH))];
     let names = view.series.iter().map(|series| width(&series.label)).max().unwrap_or(0).min(20);
     for series in &view.series {

@@ -11,13 +11,14 @@ pub(super) const CHART: HostChart = HostChart {
     title: "Accept queues",
     row: "accept-queue",
     reads: &["listeners"],
-    of: Of::Server,
+    of: Of::ServerNetwork,
+    why: "sock_diag has none",
     draw,
 };
 
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let lines = side.time.states(side.clocked, ("listeners", Kind::Max), queued);
-    let shortest = side.clocked.readings.iter().filter_map(|reading| match &reading.data {
+    let shortest = side.clocked.data().filter_map(|(_, data)| match data {
         Data::Listeners(all) => all.iter().map(|one| one.backlog).min(),
         _ => None,
     });

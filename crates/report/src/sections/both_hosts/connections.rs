@@ -11,7 +11,8 @@ pub(super) const CHART: HostChart = HostChart {
     title: "Unread and unsent bytes",
     row: "connections",
     reads: &["connections"],
-    of: Of::Host,
+    of: Of::Network,
+    why: "no connection was sampled",
     draw,
 };
 
@@ -21,7 +22,9 @@ const UNREAD_MIN: u32 = 1;
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let lines = side.time.states(side.clocked, ("connections", Kind::Mean), waiting);
     let y = Axis::linear("share of connections", Unit::Percent);
-    let note = "Of the connections that were looked at, about once a second.";
+    let note = "Of the connections that were looked at, about once a second: requests that the \
+                server has not read, responses that it has not sent or that were not acknowledged, \
+                and responses that the generator has not read.";
     side.lines(chart, Lines::new(lines, y, note))
 }
 
@@ -36,10 +39,10 @@ fn waiting(data: &Data) -> Vec<(String, f64)> {
     };
     let unread = |one: &SocketSample| one.receive_queue > UNREAD_MIN;
     let lines = [
-        of("requests unread by the server", |one| one.server_side, unread),
-        of("responses not acknowledged", |one| one.server_side, |one| one.send_queue > 0),
-        of("responses not sent yet", |one| one.server_side, |one| one.unsent > 0),
-        of("responses unread by the generator", |one| !one.server_side, unread),
+        of("requests not read", |one| one.server_side, unread),
+        of("responses not acked", |one| one.server_side, |one| one.send_queue > 0),
+        of("responses not sent", |one| one.server_side, |one| one.unsent > 0),
+        of("responses not read", |one| !one.server_side, unread),
     ];
     lines.into_iter().flatten().collect()
 }

@@ -11,7 +11,8 @@ pub(super) const CHART: HostChart = HostChart {
     title: "Connection tracking",
     row: "conntrack",
     reads: &["conntrack"],
-    of: Of::Host,
+    of: Of::Network,
+    why: "the kernel tracks none",
     draw,
 };
 

@@ -15,6 +15,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "cpus",
     reads: &["cpus"],
     of: Of::Host,
+    why: "",
     draw,
 };
 

@@ -6,8 +6,15 @@ use crate::page::{Axis, Unit};
 use model::metric::Kind;
 use model::reading::Data;
 
-pub(super) const CHART: HostChart =
-    HostChart { id: "disks", title: "Disks", row: "disks", reads: &["disks"], of: Of::Host, draw };
+pub(super) const CHART: HostChart = HostChart {
+    id: "disks",
+    title: "Disks",
+    row: "disks",
+    reads: &["disks"],
+    of: Of::Host,
+    why: "no block device",
+    draw,
+};
 
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     // Milliseconds in each second: a tenth of them is percent.

@@ -13,6 +13,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "thread-states",
     reads: &["server_threads_now"],
     of: Of::Server,
+    why: "its files could not be read",
     draw,
 };
 

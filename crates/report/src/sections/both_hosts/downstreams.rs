@@ -11,7 +11,8 @@ pub(super) const CHART: HostChart = HostChart {
     title: "Services the server calls",
     row: "downstreams",
     reads: &["downstreams"],
-    of: Of::Server,
+    of: Of::ServerNetwork,
+    why: "",
     draw,
 };
 

@@ -11,7 +11,8 @@ pub(super) const CHART: HostChart = HostChart {
     title: "Losses in network drivers",
     row: "drivers",
     reads: &[Values::DRIVERS],
-    of: Of::Host,
+    of: Of::Network,
+    why: "no driver has statistics",
     draw,
 };
 

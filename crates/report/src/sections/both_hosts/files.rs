@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "files",
     reads: &["client_files", "server_files"],
     of: Of::Host,
+    why: "",
     draw,
 };
 
@@ -30,7 +31,7 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let mut lines = side.time.states(side.clocked, ("client_files", Kind::Max), open);
     lines.extend(side.time.states(side.clocked, ("server_files", Kind::Max), open));
     let limit = |wanted: &str| {
-        let mut all = side.clocked.readings.iter().rev().filter_map(|reading| of(&reading.data));
+        let mut all = side.clocked.data().rev().filter_map(|(_, data)| of(data));
         all.find(|(whose, _)| *whose == wanted).map(|(_, files)| files.limit)
     };
     let limits = ["generator", "server"].map(|whose| (whose, limit(whose)));

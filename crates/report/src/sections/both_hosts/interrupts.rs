@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "interrupts",
     reads: &["interrupts"],
     of: Of::Host,
+    why: "",
     draw,
 };
 
@@ -42,8 +43,8 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     ];
     Drawn::Blocks(vec![Block::Grid(Grid {
         note: format!(
-            "Per second {when}, on each CPU; the darkest cell is {}/s. A line below cells: the mask \
-             of affinity allows these CPUs.",
+            "Per second {when}, on each CPU; the darkest cell is {}/s. A line below cells: the \
+             mask of affinity allows these CPUs.",
             show_count(full)
         ),
         rows_are: "interrupt".to_string(),

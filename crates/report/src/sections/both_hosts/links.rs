@@ -6,13 +6,15 @@ use crate::page::{Axis, Unit};
 use model::metric::Kind;
 use model::reading::{Data, Interface};
 use model::units::show_bytes;
+use observe::{Capacity, capacities};
 
 pub(super) const CHART: HostChart = HostChart {
     id: "links",
     title: "Interfaces",
     row: "links",
     reads: &["interfaces"],
-    of: Of::Host,
+    of: Of::Network,
+    why: "",
     draw,
 };
 
@@ -23,28 +25,33 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let lines = side.time.growth(side.clocked, ("interfaces", Kind::Counter), bytes);
     let mut drawn = Lines::new(lines, Axis::linear("bytes", Unit::BytesPerSecond), "");
     let mut told = vec!["On the wire, framing included.".to_string()];
-    for nic in &side.facts.nics {
+    let nics = &side.facts.nics;
+    let (known, when) = side
+        .seen(|of| {
+            let all = capacities(nics, of, side.stated());
+            Some(all.iter().filter_map(known).collect::<Vec<_>>())
+        })
+        .unwrap_or_default();
+    for (name, capacity, share) in &known {
+        let used = show_bytes(*capacity);
+        told.push(format!("{name}: {:.1} % of {used}/s {when}.", 100.0 * share));
+        drawn = drawn.limit(&format!("{name} is full"), Some(*capacity));
+    }
+    for nic in nics.iter().filter(|nic| nic.driver.is_some()) {
         let is_of = |name: &str| name.split(' ').next() == Some(&nic.name);
-        let of_nic = drawn.lines.iter().filter(|(name, _)| is_of(name));
-        let used = of_nic.map(|(_, line)| most(line)).fold(0.0, f64::max);
-        let capacity = nic.speed_mbps.map(|mbps| f64::from(mbps) * 1e6 / 8.0);
-        match capacity {
-            _ if used <= 0.0 => continue,
-            Some(capacity) => told.push(format!(
-                "{}: up to {:.1} % of {}/s.",
-                nic.name,
-                100.0 * used / capacity,
-                show_bytes(capacity)
-            )),
-            None if nic.driver.is_some() => {
-                told.push(format!("What {} can carry is not known.", nic.name));
-            }
-            None => {}
+        let mut of_nic = drawn.lines.iter().filter(|(name, _)| is_of(name));
+        let is_used = of_nic.any(|(_, line)| most(line) > 0.0);
+        if is_used && !known.iter().any(|(name, ..)| *name == nic.name) {
+            told.push(format!("What {} can carry is not known (--link).", nic.name));
         }
-        drawn = drawn.limit(&format!("{} is full", nic.name), capacity);
     }
     drawn.note = told.join(" ");
     side.lines(chart, drawn)
+}
+
+/// A link, the bytes per second that it carries, and the share used in its busier direction.
+fn known(capacity: &Capacity<'_>) -> Option<(String, f64, f64)> {
+    Some((capacity.link.name.clone(), capacity.bytes_s?, capacity.busier()?))
 }
 
 fn bytes(data: &Data) -> Vec<(String, f64)> {

@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "memory",
     reads: &[Values::MEMORY],
     of: Of::Server,
+    why: "no control group of memory",
     draw,
 };
 
@@ -19,7 +20,7 @@ const LIMIT: &str = "server.limit_bytes";
 
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let lines = side.time.states(side.clocked, (Values::MEMORY, Kind::Max), used);
-    let limit = side.clocked.readings.iter().rev().find_map(|reading| match &reading.data {
+    let limit = side.clocked.data().rev().find_map(|(_, data)| match data {
         Data::Values(of) if of.source == Values::MEMORY => of.values.get(LIMIT)?.real(),
         _ => None,
     });

@@ -30,8 +30,8 @@ mod tcp;
 mod threads;
 mod throttling;
 
-use crate::hosts::{INSIDE, inner};
 use crate::page::{Block, Fact, List, ListKind};
+use model::facts::HostFacts;
 use model::run::Run;
 use model::units::show_ns;
 use model::verdict::Evidence;
@@ -40,12 +40,16 @@ use side::{Drawn, Side, sides};
 /// On which hosts there is something to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
-    /// On any.
+    /// On any host.
     Host,
+    /// In any network namespace.
+    Network,
     /// Where the generator is.
     Client,
     /// Where the server is.
     Server,
+    /// In the network namespace of the server.
+    ServerNetwork,
 }
 
 /// A chart in the registry.
@@ -60,6 +64,8 @@ struct HostChart {
     reads: &'static [&'static str],
     /// On which hosts.
     of: Of,
+    /// Why a host may have none of it; empty where every host has it.
+    why: &'static str,
     /// Draws it for one host.
     draw: fn(&Side<'_>, &HostChart) -> Drawn,
 }
@@ -103,17 +109,13 @@ const OF_POINTS: &[(&str, &[&str])] = &[
 
 /// Anchors of the charts that a piece of evidence is from, best first.
 pub(super) fn anchors(run: &Run, evidence: &Evidence) -> Vec<String> {
-    let target = &run.record.target;
-    let server = target.server.as_ref().or_else(|| target.probe.as_ref()?.server.as_ref());
-    // What is of the whole host has a chart of the host alone.
-    let has_network = server.is_some_and(|server| server.network.is_some());
-    let ids: &[&str] = match (&run.record.target.probe, evidence.host.as_str()) {
-        (None, "server") if has_network => &[side::WITHIN, side::SHARED],
-        (None, _) => &[side::SHARED, side::CLIENT],
-        (Some(_), "client") => &[side::CLIENT],
-        (Some(_), "server") if has_network => &[side::WITHIN, side::SERVER],
-        (Some(_), "server") => &[side::SERVER],
-        (Some(_), _) => &[side::SERVER, side::CLIENT],
+    use side::{CLIENT, INSIDE, SERVER, SHARED};
+    let has_probe = run.record.target.probe.is_some();
+    let ids: &[&str] = match evidence.host.as_str() {
+        "client" => &[CLIENT, SHARED],
+        "server" if has_probe => &[INSIDE, SERVER],
+        "server" => &[INSIDE, SHARED, CLIENT],
+        _ => &[SHARED, INSIDE, SERVER, CLIENT],
     };
     let mut anchors = Vec::new();
     for name in &evidence.read {
@@ -131,14 +133,14 @@ pub fn section(run: &Run) -> Vec<Block> {
     if run.readings.is_empty() && run.server_readings.is_empty() {
         return Vec::new();
     }
-    let has_probe = run.record.target.probe.is_some();
-    let inner = inner(if has_probe { &run.server_readings } else { &run.readings });
-    let sides = sides(run, &inner);
+    let sides = sides(run);
     let of_registry = |side: &Side<'_>| REGISTRY.iter().map(|chart| drawn(side, chart)).collect();
     let mut drawn: Vec<Vec<Option<Drawn>>> = sides.iter().map(of_registry).collect();
     let items: Vec<String> =
         sides.iter().zip(&drawn).flat_map(|(side, drawn)| remarks(side, drawn)).collect();
     let mut blocks = vec![Block::Facts(heads(run, &sides))];
+    let hosts = sides.iter().filter(|side| side.has(Of::Host)).count();
+    // Of one of two hosts: they would leave half of a row empty.
     let mut alone = Vec::new();
     let mut begin = 0;
     for charts in REGISTRY.chunk_by(|left, right| left.row == right.row) {
@@ -154,7 +156,7 @@ pub fn section(run: &Run) -> Vec<Block> {
         }
         columns.retain(|blocks| !blocks.is_empty());
         match columns.len() {
-            1 if sides.len() == 1 => blocks.append(&mut columns[0]),
+            1 if hosts == 1 => blocks.append(&mut columns[0]),
             1 => alone.append(&mut columns[0]),
             _ => blocks.push(Block::Columns(columns)),
         }
@@ -169,7 +171,7 @@ pub fn section(run: &Run) -> Vec<Block> {
 
 /// Nothing where there can be none.
 fn drawn(side: &Side<'_>, chart: &HostChart) -> Option<Drawn> {
-    side.has(chart).then(|| side.draw(chart))
+    side.has(chart.of).then(|| side.draw(chart))
 }
 
 /// The charts of one host in a row; when there are none, why. Nothing where none can be.
@@ -192,47 +194,40 @@ fn column(side: &Side<'_>, charts: &[HostChart], drawn: &mut [Option<Drawn>]) ->
 /// Which hosts there are.
 fn heads(run: &Run, sides: &[Side<'_>]) -> Vec<Fact> {
     let mut heads: Vec<Fact> =
-        sides.iter().map(|side| Fact::new(&capital(side.whose), host(side))).collect();
+        sides.iter().map(|side| Fact::new(side.name(), host(side.facts))).collect();
     let target = &run.record.target;
-    match &target.probe {
-        Some(probe) => {
-            let clock = &probe.clock;
-            let ahead = if clock.offset_ns < 0 { "behind" } else { "ahead of" };
-            heads.push(Fact::new(
-                "Time",
-                format!(
-                    "that of the client's host; the clock of the server's is {} {ahead} it, within \
-                     {}",
-                    show_ns(clock.offset_ns.unsigned_abs() as f64),
-                    show_ns(clock.error_ns as f64)
-                ),
-            ));
-        }
-        None if target.server.is_none() => heads.push(Fact::new(
-            "The server's host",
-            "not read: the server was not found on this host, and no probe ran on its own (--probe)",
-        )),
-        None => {}
+    if target.probe.is_none() && target.server.is_none() {
+        heads.push(Fact::new(
+            "Server's host",
+            "not read: the server was not found here, and no probe ran on its host (--probe)",
+        ));
     }
+    let clock = target.probe.as_ref().map(|probe| &probe.clock);
+    let clock = clock.map_or(String::new(), |clock| {
+        let ahead = if clock.offset_ns < 0 { "behind" } else { "ahead" };
+        format!(
+            " by the clock of the client's host; that of the server's is {} {ahead}, within {}",
+            show_ns(clock.offset_ns.unsigned_abs() as f64),
+            show_ns(clock.error_ns as f64)
+        )
+    });
+    let end_s = sides.first().map_or(0.0, Side::end_s);
+    heads.push(Fact::new("Time axis", format!("0 to {end_s:.0} s of the run{clock}")));
     heads
 }
 
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-fn host(side: &Side<'_>) -> String {
-    let facts = side.facts;
-    if side.whose == INSIDE {
-        let names = facts.nics.iter().map(|nic| nic.name.as_str()).collect::<Vec<_>>().join(", ");
-        return format!(
-            "its interfaces ({names}), counters and sockets; CPUs are those of the host"
-        );
-    }
+fn host(facts: &HostFacts) -> String {
     let cpus = facts.cpus_online.len();
     let model = facts.cpu_model.as_ref().map(|model| format!(" of {model}")).unwrap_or_default();
     format!("{}, {cpus} CPUs{model}, Linux {}", facts.hostname, facts.kernel)
+}
+
+/// A chart that is absent, with the reason there may be.
+fn without(chart: &HostChart) -> String {
+    match chart.why {
+        "" => chart.title.to_string(),
+        why => format!("{} ({why})", chart.title),
+    }
 }
 
 /// Failures that are listed for each host.
@@ -240,13 +235,13 @@ const FAILURES_MAX: usize = 6;
 
 /// What was zero, what was not read, and what failed, on one host.
 fn remarks(side: &Side<'_>, drawn: &[Option<Drawn>]) -> Vec<String> {
-    let titles = |is_meant: fn(&Drawn) -> bool| {
+    let list = |is_meant: fn(&Drawn) -> bool, told: fn(&HostChart) -> String| {
         let all = REGISTRY.iter().zip(drawn);
         let is_meant = all.filter(|(_, drawn)| drawn.as_ref().is_some_and(is_meant));
-        is_meant.map(|(chart, _)| chart.title).collect::<Vec<_>>().join(", ")
+        is_meant.map(|(chart, _)| told(chart)).collect::<Vec<_>>().join(", ")
     };
-    let zero = titles(|drawn| matches!(drawn, Drawn::Zero));
-    let absent = titles(|drawn| matches!(drawn, Drawn::Absent));
+    let zero = list(|drawn| matches!(drawn, Drawn::Zero), |chart| chart.title.to_string());
+    let absent = list(|drawn| matches!(drawn, Drawn::Absent), without);
     let mut items = Vec::new();
     if !zero.is_empty() {
         items.push(format!("Zero all the time on {}: {zero}.", side.whose));
@@ -269,7 +264,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
     use crate::page::Page;
-    use model::facts::{Container, ServerNetwork, Unreadable};
+    use model::facts::{ServerNetwork, Unreadable};
     use model::reading::{Data, Reading};
     use std::collections::BTreeSet;
 
@@ -328,47 +323,46 @@ mod tests {
         assert!(page.anchors().contains("client-threads-host"));
     }
 
-    /// The same run with the server in a container: its sockets and counters were read inside.
+    /// One host whose server has a network namespace of its own, with other counters in it.
     fn contained() -> Run {
         let mut run = fixtures::ramp_quota();
         let host = run.record.host.clone();
-        let server = run.record.target.server.as_mut().expect("a server");
-        let network = ServerNetwork {
+        let server = run.record.target.server.as_mut().unwrap();
+        server.network = Some(Box::new(ServerNetwork {
             namespace: "net:[4026532281]".to_string(),
-            port: Some(80),
-            addresses: vec!["172.17.0.2".parse().expect("an address")],
+            port: None,
+            addresses: Vec::new(),
             host,
-        };
-        server.network = Some(Box::new(network));
-        let (runtime, id) = ("docker".to_string(), "3f9c0a6b1d2e4f50".to_string());
-        server.container = Some(Container { runtime, id, name: Some("web".to_string()) });
-        for reading in &mut run.readings {
-            if matches!(reading.data.source(), "tcp" | "listeners" | "connections") {
-                let data = std::mem::replace(&mut reading.data, Data::Cpus(Vec::new()));
-                reading.data = Data::Inside(Box::new(data));
-            }
+        }));
+        let is_inside = |data: &Data| matches!(data.source(), "tcp" | "interfaces");
+        let inside: Vec<Reading> = run.readings.clone();
+        for mut reading in inside.into_iter().filter(|reading| is_inside(&reading.data)) {
+            reading.data = Data::Inside(Box::new(reading.data));
+            run.readings.push(reading);
         }
+        run.readings.sort_by_key(|reading| reading.begin_ns);
         run
     }
 
     #[test]
-    fn a_container_has_a_column_of_what_was_read_in_it() {
-        let run = contained();
-        let page = page(&run);
+    fn a_network_namespace_of_the_server_is_beside_its_host() {
+        let page = page(&contained());
         let anchors = page.anchors();
-        assert!(anchors.contains("tcp-inside") && !anchors.contains("tcp-host"), "{anchors:?}");
-        assert!(anchors.contains("server-threads-host"), "threads are of the host: {anchors:?}");
-        let ends = ["the host of client and server", "the server's network namespace"];
-        for title in titles(&page) {
-            assert!(ends.iter().any(|end| title.ends_with(end)), "{title}");
+        for there in ["cpus-host", "server-threads-host", "tcp-host", "tcp-inside", "links-inside"]
+        {
+            assert!(anchors.contains(there), "{there}: {anchors:?}");
         }
-        for evidence in &run.record.verdict.evidence {
-            let found = super::anchors(&run, evidence);
-            assert!(found.iter().any(|one| anchors.contains(one.as_str())), "{evidence:?}");
-        }
-        let text = crate::html::html(&run);
-        assert!(text.contains("in container web (docker 3f9c0a6b1d2e)"));
-        assert!(text.contains("in a network namespace of its own (172.17.0.2 port 80)"));
+        assert!(!anchors.contains("cpus-inside"), "CPUs are of the host");
+        let rows = page.blocks.iter().filter(|block| matches!(block, Block::Columns(_)));
+        assert_eq!(rows.count(), 3, "interfaces, packets and TCP");
+        let absent = remarks(&page).iter().find(|one| one.starts_with("Not read on the server's"));
+        assert!(absent.unwrap().contains("Accept queues"), "{absent:?}");
+        let evidence = Evidence {
+            host: "server".to_string(),
+            read: vec!["tcp".to_string()],
+            ..contained().record.verdict.evidence[0].clone()
+        };
+        assert_eq!(super::anchors(&contained(), &evidence)[0], "tcp-inside");
     }
 
     #[test]
@@ -405,8 +399,6 @@ mod tests {
                 let first = found.iter().find(|one| anchors.contains(one.as_str()));
                 assert!(first.is_some(), "{evidence:?}: {found:?}");
             }
-            let first = &run.record.verdict.evidence[0];
-            assert_eq!(super::anchors(&run, first)[0], anchor);
             let html = crate::html::html(&run);
             assert!(html.contains(&format!("<a href=\"#{anchor}\">")), "{anchor}");
         }

@@ -3,6 +3,7 @@
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
 use crate::page::{Axis, Unit};
+use crate::wording::per_second;
 use model::metric::Kind;
 use model::reading::{Data, Interface};
 
@@ -11,7 +12,8 @@ pub(super) const CHART: HostChart = HostChart {
     title: "Packets",
     row: "packets",
     reads: &["interfaces"],
-    of: Of::Host,
+    of: Of::Network,
+    why: "",
     draw,
 };
 
@@ -19,7 +21,11 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let lines = side.time.growth(side.clocked, ("interfaces", Kind::Counter), packets);
     let y = Axis::linear("packets", Unit::PerSecond);
     let note = "As the driver counts them: some count several segments as one.";
-    side.lines(chart, Lines::new(lines, y, note))
+    let limit = side.stated().and_then(|limits| limits.packets_s).map(|packets| packets as f64);
+    let note = limit.map_or(note.to_string(), |limit| {
+        format!("{note} The link lets {} through, both directions together.", per_second(limit))
+    });
+    side.lines(chart, Lines::new(lines, y, note).limit("the link is full", limit))
 }
 
 fn packets(data: &Data) -> Vec<(String, f64)> {

@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "pressure",
     reads: &[Values::PRESSURE],
     of: Of::Host,
+    why: "the kernel has no /proc/pressure",
     draw,
 };
 

@@ -11,6 +11,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "cpu-processes",
     reads: &["client_threads", "server_threads"],
     of: Of::Host,
+    why: "",
     draw,
 };
 
@@ -81,7 +82,7 @@ mod tests {
             },
             _ => panic!("no chart of {}", side.whose),
         };
-        sides(run, &[]).iter().map(chart).collect()
+        sides(run).iter().map(chart).collect()
     }
 
     fn names(chart: &Chart) -> Vec<&str> {
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn everything_else_is_what_is_left_of_the_busy_time() {
         let run = fixtures::ramp_quota();
-        let busy = busy(&sides(&run, &[])[0]);
+        let busy = busy(&sides(&run)[0]);
         let view = &charts(&run)[0].views[0];
         let mut known = 0;
         for (part, busy) in busy.into_iter().enumerate() {

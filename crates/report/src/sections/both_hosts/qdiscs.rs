@@ -11,7 +11,8 @@ pub(super) const CHART: HostChart = HostChart {
     title: "Queueing disciplines",
     row: "qdiscs",
     reads: &["qdiscs"],
-    of: Of::Host,
+    of: Of::Network,
+    why: "",
     draw,
 };
 

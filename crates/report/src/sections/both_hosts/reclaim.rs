@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "reclaim",
     reads: &[Values::MEMORY],
     of: Of::Host,
+    why: "",
     draw,
 };
 

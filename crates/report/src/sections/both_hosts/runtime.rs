@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "runtime",
     reads: &[Values::SERVER_RUNTIME],
     of: Of::Server,
+    why: "the server does not tell it",
     draw,
 };
 

@@ -2,19 +2,22 @@
 
 use super::super::timeline::{over_run, windows};
 use super::{HostChart, Of};
-use crate::hosts::{FAR, INSIDE, near, origin_ns, since_origin_s};
+use crate::hosts::{FAR, near, origin_ns, since_origin_s};
 use crate::page::{Across, Axis, Block, Chart, ChartShape, Grid, Limit, Series, Unit, View};
 use crate::wording::{best_point, plural, point_phrase};
 use model::facts::HostFacts;
-use model::reading::{Data, Reading};
+use model::link::LinkLimits;
+use model::reading::Data;
 use model::run::Run;
-use observe::{Clocked, Line, Observed, Raw, Timeline};
+use observe::{Clocked, Line, Observed, Place, Raw, Timeline};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 /// Lines of one chart at the most.
 const LINES_MAX: usize = 6;
 
+/// Names of lines that are zero all the time.
+const NAMES_MAX: usize = 4;
 /// A level above the lines by more than this factor is not drawn.
 const LIMIT_NEAR: f64 = 4.0;
 
@@ -23,7 +26,7 @@ const LIMIT_NEAR: f64 = 4.0;
 pub(super) const CLIENT: &str = "client";
 pub(super) const SERVER: &str = "server";
 pub(super) const SHARED: &str = "host";
-pub(super) const WITHIN: &str = "inside";
+pub(super) const INSIDE: &str = "inside";
 
 /// What became of a chart on one host.
 pub(super) enum Drawn {
@@ -35,7 +38,7 @@ pub(super) enum Drawn {
     Absent,
 }
 
-/// One host of a run.
+/// One host of a run, or the server's network namespace on it.
 pub(super) struct Side<'a> {
     pub(super) run: &'a Run,
     /// Whose it is, for example `the client's host`.
@@ -44,80 +47,64 @@ pub(super) struct Side<'a> {
     pub(super) clocked: Clocked<'a>,
     pub(super) time: Timeline,
     id: &'static str,
+    /// Whether sockets of the server are in a network namespace of their own.
+    is_apart: bool,
     sources: BTreeSet<&'a str>,
-    /// What was read in the server's own network namespace, where this host has one.
-    sources_within: BTreeSet<&'a str>,
     /// What was observed at the best point, and what that is.
     window: Option<(Observed, String)>,
     whole: OnceCell<Observed>,
 }
 
-/// The generator's host, and the server's when a probe read it; then the server's own network
-/// namespace, of which these are the readings, when it has one.
-pub(super) fn sides<'a>(run: &'a Run, inner: &'a [Reading]) -> Vec<Side<'a>> {
+/// The generator's host, the server's when a probe read it, and the server's network namespace
+/// when it has its own.
+pub(super) fn sides<'a>(run: &'a Run) -> Vec<Side<'a>> {
     let record = &run.record;
-    let time = time_of(run);
     let best = best_point(run);
     let observed = best.map(|(_, point)| Raw::from(run).observed(record, point));
-    let phrase = best.map(|(_, point)| format!("with {}", point_phrase(point)));
-    let far_window = observed.as_ref().and_then(|seen| seen.far.as_deref().cloned());
     let probe = record.target.probe.as_ref();
-    let host = if probe.is_some() { far_window.as_ref() } else { observed.as_ref() };
-    let inner_window = host.and_then(|seen| seen.inside.as_deref().cloned());
-    let sources_within = sources(inner);
-    let none = BTreeSet::new;
-    let near = Side {
+    let server = match probe {
+        Some(probe) => probe.server.as_ref(),
+        None => record.target.server.as_ref(),
+    };
+    let network = server.and_then(|server| server.network.as_deref());
+    let side = |id, whose, facts, clocked: Clocked<'a>, seen: Option<Observed>| Side {
         run,
-        whose: near(run),
-        facts: &record.host,
-        clocked: Clocked {
-            readings: &run.readings,
-            offset_ns: 0,
-            clock_tick_ns: record.host.clock_tick_ns,
-        },
-        time,
-        id: if probe.is_none() && record.target.server.is_some() { SHARED } else { CLIENT },
-        sources: sources(&run.readings),
-        sources_within: if probe.is_none() { sources_within.clone() } else { none() },
-        window: observed.zip(phrase.clone()),
+        whose,
+        facts,
+        clocked,
+        time: time_of(run),
+        id,
+        is_apart: network.is_some(),
+        sources: clocked.data().map(|(_, data)| data.source()).collect(),
+        window: seen.zip(best.map(|(_, point)| format!("with {}", point_phrase(point)))),
         whole: OnceCell::new(),
     };
-    let far = probe.map(|probe| Side {
-        run,
-        whose: FAR,
-        facts: &probe.host,
-        clocked: Clocked {
+    let near_clocked = Clocked {
+        readings: &run.readings,
+        place: Place::Probe,
+        offset_ns: 0,
+        clock_tick_ns: record.host.clock_tick_ns,
+    };
+    let id = if probe.is_none() && server.is_some() { SHARED } else { CLIENT };
+    let far = observed.as_ref().and_then(|seen| seen.far.as_deref());
+    let mut server_clocked = near_clocked;
+    let mut sides = vec![side(id, near(run), &record.host, near_clocked, observed.clone())];
+    if let Some(probe) = probe {
+        server_clocked = Clocked {
             readings: &run.server_readings,
             offset_ns: probe.clock.offset_ns,
             clock_tick_ns: probe.host.clock_tick_ns,
-        },
-        time,
-        id: SERVER,
-        sources: sources(&run.server_readings),
-        sources_within: sources_within.clone(),
-        window: far_window.zip(phrase.clone()),
-        whole: OnceCell::new(),
-    });
-    let host = far.as_ref().unwrap_or(&near);
-    let server = record.target.server.as_ref().or_else(|| probe?.server.as_ref());
-    let network = server.and_then(|server| server.network.as_deref());
-    let within = network.filter(|_| !inner.is_empty()).map(|network| Side {
-        run,
-        whose: INSIDE,
-        facts: &network.host,
-        clocked: Clocked { readings: inner, ..host.clocked },
-        time,
-        id: WITHIN,
-        sources: sources_within,
-        sources_within: none(),
-        window: inner_window.zip(phrase),
-        whole: OnceCell::new(),
-    });
-    [near].into_iter().chain(far).chain(within).collect()
-}
-
-fn sources(readings: &[Reading]) -> BTreeSet<&str> {
-    readings.iter().map(|reading| reading.data.source()).collect()
+            ..near_clocked
+        };
+        sides.push(side(SERVER, FAR, &probe.host, server_clocked, far.cloned()));
+    }
+    if let Some(network) = network {
+        let clocked = Clocked { place: Place::Inside, ..server_clocked };
+        let outside = if probe.is_some() { far } else { observed.as_ref() };
+        let seen = outside.and_then(|seen| seen.inside.as_deref());
+        sides.push(side(INSIDE, crate::hosts::INSIDE, &network.host, clocked, seen.cloned()));
+    }
+    sides
 }
 
 /// From the first reading to the last, or to the end of the last window.
@@ -129,20 +116,37 @@ fn time_of(run: &Run) -> Timeline {
 }
 
 impl Side<'_> {
-    /// Whether there can be such a chart of this host. A network namespace has what is read in one
-    /// and no more, and its host has then the rest.
-    pub(super) fn has(&self, chart: &HostChart) -> bool {
-        let is_read =
-            |sources: &BTreeSet<&str>| chart.reads.iter().any(|one| sources.contains(one));
-        let is_elsewhere = is_read(&self.sources_within) || self.id == WITHIN;
-        if is_elsewhere && !is_read(&self.sources) {
-            return false;
+    /// Where the time axis ends, seconds.
+    pub(super) fn end_s(&self) -> f64 {
+        since_origin_s(self.run, self.time.end_ns())
+    }
+
+    /// What it is called in a list of hosts.
+    pub(super) fn name(&self) -> &'static str {
+        match self.id {
+            SHARED => "One host for both",
+            SERVER => "Server's host",
+            INSIDE => "Server's network",
+            _ => "Client's host",
         }
-        match chart.of {
-            Of::Host => true,
-            Of::Client => self.id != SERVER && self.id != WITHIN,
-            Of::Server => self.id != CLIENT,
+    }
+
+    /// Whether there is anything of this kind here.
+    pub(super) fn has(&self, of: Of) -> bool {
+        match of {
+            Of::Network => true,
+            Of::Host => self.id != INSIDE,
+            Of::Client => matches!(self.id, CLIENT | SHARED),
+            Of::Server => matches!(self.id, SERVER | SHARED),
+            Of::ServerNetwork if self.is_apart => self.id == INSIDE,
+            Of::ServerNetwork => matches!(self.id, SERVER | SHARED),
         }
+    }
+
+    /// What the user said of the link here.
+    pub(super) fn stated(&self) -> Option<&LinkLimits> {
+        let links = &self.run.record.trial.links;
+        if matches!(self.id, CLIENT | SHARED) { &links.client } else { &links.server }.as_ref()
     }
 
     pub(super) fn draw(&self, chart: &HostChart) -> Drawn {
@@ -166,8 +170,14 @@ impl Side<'_> {
     pub(super) fn seen<T>(&self, of: impl Fn(&Observed) -> Option<T>) -> Option<(T, String)> {
         let at_best = self.window.as_ref().and_then(|(seen, what)| Some((of(seen)?, what.clone())));
         at_best.or_else(|| {
-            let all = || self.clocked.readings.iter().cloned();
-            let whole = self.whole.get_or_init(|| Observed::of(all(), self.clocked.clock_tick_ns));
+            let whole = self.whole.get_or_init(|| {
+                let all = self.clocked.readings.iter().cloned();
+                let mut whole = Observed::of(all, self.clocked.clock_tick_ns);
+                match self.clocked.place {
+                    Place::Probe => whole,
+                    Place::Inside => whole.inside.take().map(|inside| *inside).unwrap_or_default(),
+                }
+            });
             Some((of(whole)?, "over the whole run".to_string()))
         })
     }
@@ -178,7 +188,7 @@ impl Side<'_> {
             Data::Unreadable(what) => Some((what.source.clone(), what.why.clone())),
             _ => None,
         };
-        let all = self.clocked.readings.iter().filter_map(|reading| failed(&reading.data));
+        let all = self.clocked.data().filter_map(|(_, data)| failed(data));
         all.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -216,8 +226,8 @@ impl Side<'_> {
             note.push(format!("{more} with smaller values not drawn."));
         }
         if !zero.is_empty() {
-            let names = zero.iter().take(LINES_MAX).map(|(name, _)| name.as_str());
-            let more = zero.len().saturating_sub(LINES_MAX);
+            let names = zero.iter().take(NAMES_MAX).map(|(name, _)| name.as_str());
+            let more = zero.len().saturating_sub(NAMES_MAX);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let names = names.collect::<Vec<_>>().join(", ");
             note.push(format!("Zero all the time: {names}{more}."));
@@ -239,10 +249,7 @@ impl Side<'_> {
             parts: Vec::new(),
             columns: Vec::new(),
             cells_are: String::new(),
-            across: Across::Time {
-                end_s: since_origin_s(self.run, self.time.end_ns()),
-                bands: windows(self.run),
-            },
+            across: Across::Time { end_s: self.end_s(), bands: windows(self.run) },
             full: 100.0,
             rows: Vec::new(),
         }

@@ -11,7 +11,8 @@ pub(super) const CHART: HostChart = HostChart {
     title: "TCP sockets by state",
     row: "sockets",
     reads: &[Values::SOCKETS],
-    of: Of::Host,
+    of: Of::Network,
+    why: "",
     draw,
 };
 

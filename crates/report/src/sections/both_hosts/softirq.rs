@@ -15,6 +15,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "softirq",
     reads: &["softnet", "softirqs"],
     of: Of::Host,
+    why: "",
     draw,
 };
 

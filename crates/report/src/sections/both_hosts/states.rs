@@ -12,6 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "cpu-states",
     reads: &["cpus"],
     of: Of::Host,
+    why: "",
     draw,
 };
 

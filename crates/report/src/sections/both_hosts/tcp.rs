@@ -11,24 +11,24 @@ pub(super) const CHART: HostChart = HostChart {
     title: "TCP losses",
     row: "tcp",
     reads: &[Values::TCP],
-    of: Of::Host,
+    of: Of::Network,
+    why: "",
     draw,
 };
 
 const NAMES: &[(&str, &str)] = &[
     ("Tcp.RetransSegs", "segments resent"),
-    ("TcpExt.TCPTimeouts", "retransmission timeouts"),
-    ("TcpExt.ListenOverflows", "accept queue overflows"),
+    ("TcpExt.TCPTimeouts", "timeouts"),
+    ("TcpExt.ListenOverflows", "accept overflows"),
     ("TcpExt.ListenDrops", "listen drops"),
     ("TcpExt.TCPReqQFullDrop", "SYN queue drops"),
     ("TcpExt.TCPReqQFullDoCookies", "SYN cookies"),
     ("TcpExt.TCPBacklogDrop", "backlog drops"),
-    ("TcpExt.TCPRcvQDrop", "receive queue drops"),
-    ("TcpExt.PruneCalled", "receive buffers pruned"),
-    ("TcpExt.TCPAbortOnMemory", "aborts for want of memory"),
+    ("TcpExt.TCPRcvQDrop", "receive drops"),
+    ("TcpExt.PruneCalled", "buffers pruned"),
+    ("TcpExt.TCPAbortOnMemory", "aborts: no memory"),
     ("TcpExt.TCPAbortOnTimeout", "aborts by timeout"),
-    ("TcpExt.DelayedACKs", "delayed ACKs"),
-    ("Tcp.AttemptFails", "failed attempts to connect"),
+    ("Tcp.AttemptFails", "connects failed"),
     ("Tcp.EstabResets", "connections reset"),
 ];
 

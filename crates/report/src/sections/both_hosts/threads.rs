@@ -15,6 +15,7 @@ pub(super) const OF_CLIENT: HostChart = HostChart {
     row: "threads",
     reads: &["client_threads"],
     of: Of::Client,
+    why: "",
     draw: |side, chart| draw(side, chart, Process::Client),
 };
 
@@ -24,6 +25,7 @@ pub(super) const OF_SERVER: HostChart = HostChart {
     row: "threads",
     reads: &["server_threads"],
     of: Of::Server,
+    why: "the server was not found, or its files could not be read",
     draw: |side, chart| draw(side, chart, Process::Server),
 };
 
@@ -58,7 +60,8 @@ fn draw(side: &Side<'_>, chart: &HostChart, process: Process) -> Drawn {
     columns.extend(doing.as_ref().map(|_| Column::words("mostly")));
     Drawn::Blocks(vec![Block::Grid(Grid {
         note: format!(
-            "Bars: share of its time on a CPU, and waiting for one, {when}. Cells: share on a CPU over the run."
+            "Bars: share of its time on a CPU, and waiting for one, {when}. Cells: share on a CPU \
+             over the run."
         ),
         rows_are: "thread".to_string(),
         parts: vec!["runs".to_string(), "waits".to_string()],

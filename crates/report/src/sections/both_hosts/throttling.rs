@@ -14,12 +14,17 @@ pub(super) const CHART: HostChart = HostChart {
     row: "throttling",
     reads: &["client_quota", "server_quota"],
     of: Of::Host,
+    why: "no control group of CPU time",
     draw,
 };
 
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let mut lines = of(side, "server_quota", "server");
     lines.extend(of(side, "client_quota", "generator"));
+    if lines.is_empty() {
+        // They were read, and none has a limit.
+        return Drawn::Zero;
+    }
     let y = Axis::linear("periods throttled", Unit::Percent);
     side.lines(chart, Lines::new(lines, y, "Of the periods in which a group had something to run."))
 }
