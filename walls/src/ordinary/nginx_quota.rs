@@ -21,5 +21,6 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let quota = dice.real("quota", 0.1, 0.25) * factor;
     let mut server = Program::ordinary("nginx", "CONFIG=gzip");
     server.allowance.quota = Some(quota);
-    placed(dice, server, RAMP).proven_by(PROOF)
+    let zipped = |load: &str| format!("{load} -H Accept-Encoding:gzip");
+    placed(dice, server, &zipped(RAMP)).proven_by(&zipped(PROOF))
 }
