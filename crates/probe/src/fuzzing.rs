@@ -2,15 +2,20 @@
 //! here and the fuzz target outside.
 
 use crate::source;
-use crate::{accounting, cgroup_path, ethtool, facts, interrupts, limits, process, scan};
+use crate::{accounting, cgroup_path, container, ethtool, facts, interrupts, limits};
+use crate::{net_tcp, process, published, scan};
 
 /// Runs every parser over the same bytes; what they return is their own tests' business.
 pub fn parse_as_everything(bytes: &[u8]) {
     source::parse_as_everything(bytes);
+    let _ = net_tcp::parse(bytes);
+    let _ = published::parse(bytes);
+    let _ = ::host::addresses::parse_v4(bytes);
+    let _ = ::host::addresses::parse_v6(bytes);
+    let _ = cgroup_path::parse_membership(bytes).map(|groups| container::of_groups(&groups));
     let _ = process::parse_stat(bytes);
     let _ = process::parse_status(bytes, "Name");
     let _ = cgroup_path::parse_mounts(bytes);
-    let _ = cgroup_path::parse_membership(bytes);
     let _ = interrupts::parse(bytes);
     let _ = limits::parse(bytes);
     let _ = ethtool::parse_values(bytes);
