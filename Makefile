@@ -27,7 +27,8 @@ FIT_SEED ?= 21
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: build-ranch build-nginx ranch
 .PHONY: behaviours noise outputs picture test-bench
-.PHONY: walls walls-fit spectrum services bench-bare bench-database bench-size bench-steering
+.PHONY: walls walls-ordinary walls-fit spectrum services
+.PHONY: bench-bare bench-database bench-size bench-steering
 .PHONY: bench-guard dist deny test-dist
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
 
@@ -170,9 +171,18 @@ test-bench: ## the parts of the comparisons that could make a tool look wrong
 walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; as root
 	./scripts/need ip iproute2
 	./scripts/need ethtool ethtool
+	./scripts/need nft nftables
 	bin/walls run --draws $(DRAWS) --seed $(SEED) $(if $(ONLY),--only $(ONLY)) --keep out/walls \
 		--confirm-every $(CONFIRM_EVERY)
 	bin/walls score out/walls $(if $(WRITE),--write docs/walls-table.md)
+
+walls-ordinary: build ## the same of servers from the package registries; installs them; as root
+	./scripts/need ip iproute2
+	./scripts/need ethtool ethtool
+	walls/ordinary/install
+	bin/walls run --family ordinary --draws $(DRAWS) --seed $(SEED) \
+	  $(if $(ONLY),--only $(ONLY)) --keep out/walls-ordinary
+	bin/walls score out/walls-ordinary $(if $(WRITE),--write docs/walls-ordinary-table.md)
 
 walls-fit: build ## counts how often tests speak, for the judge: DRAWS=5, another seed than scored
 	bin/walls run --draws $(DRAWS) --seed $(FIT_SEED) --keep out/walls-fit

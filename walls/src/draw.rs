@@ -2,7 +2,7 @@
 
 use crate::dice::Dice;
 use crate::label::Label;
-use crate::options::RunOptions;
+use crate::options::{Family, RunOptions};
 use crate::perform::perform;
 use crate::proof::Tested;
 use crate::scenario::{self, Scenario};
@@ -20,7 +20,7 @@ pub fn run_all(options: &RunOptions) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         bail!("namespaces and control groups need root; for example sudo make walls");
     }
-    let chosen = chosen(&options.only)?;
+    let chosen = chosen(&options.only, options.family)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, stop.clone())?;
@@ -44,9 +44,9 @@ pub fn run_all(options: &RunOptions) -> Result<()> {
     Ok(())
 }
 
-fn chosen(names: &[String]) -> Result<Vec<&'static Scenario>> {
+fn chosen(names: &[String], family: Family) -> Result<Vec<&'static Scenario>> {
     if names.is_empty() {
-        return Ok(scenario::ALL.to_vec());
+        return Ok(family.scenarios().to_vec());
     }
     let find = |name: &String| {
         scenario::find(name).with_context(|| format!("no scenario '{name}'; walls list has them"))
@@ -88,7 +88,7 @@ pub fn one(
         run: kept.directory.as_deref().and_then(|run| relative(run, &folder)),
         inside: kept.inside.as_deref().and_then(|run| relative(run, &folder)),
         code: kept.code,
-        watch: options.watch,
+        watch: setup.watched(options.watch),
         said: kept.said,
         tested: None,
     };

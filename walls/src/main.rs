@@ -9,6 +9,7 @@
 
 mod options;
 
+mod ordinary;
 mod scenario;
 
 mod dice;
@@ -40,8 +41,8 @@ use std::time::Duration;
 
 fn main() -> ExitCode {
     let done = match Options::parse().action {
-        Action::List => {
-            scenario::print_list();
+        Action::List(options) => {
+            scenario::print_list(options.family);
             Ok(())
         }
         Action::Run(options) => draw::run_all(&options),
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
         Action::Knock(options) => knock::run(&options),
         Action::Carry(options) => {
             let one_way = Duration::from_micros(options.one_way_us);
-            stage::carry([&options.one, &options.other], one_way)
+            stage::carry([&options.one, &options.other], one_way, options.lost)
         }
         Action::Ports(options) => ports::run(&options),
     };

@@ -22,7 +22,7 @@ pub struct Options {
 #[derive(Debug, Subcommand)]
 pub enum Action {
     /// Print the scenarios: name, accepted walls, how they are built, what misleads
-    List,
+    List(ListOptions),
     /// Run draws and keep a run and a label of each; needs root for namespaces and groups
     Run(RunOptions),
     /// Judge kept runs again and print how often the verdict is right
@@ -42,6 +42,23 @@ pub enum Action {
     Ports(PortsOptions),
 }
 
+/// Which scenarios belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Family {
+    /// A server of this project, whose wall is a flag of its command line
+    Lab,
+    /// Servers from the package registries, configured as their users do
+    Ordinary,
+}
+
+/// Which scenarios to print.
+#[derive(Debug, Args)]
+pub struct ListOptions {
+    /// Scenarios of this family
+    #[arg(long, value_enum, default_value_t = Family::Lab)]
+    pub family: Family,
+}
+
 /// Who looks at the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -59,6 +76,9 @@ pub enum Watch {
 /// Which draws, and where they are kept.
 #[derive(Debug, Args)]
 pub struct RunOptions {
+    /// Scenarios of this family
+    #[arg(long, value_enum, default_value_t = Family::Lab)]
+    pub family: Family,
     /// Only these scenarios
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
@@ -75,6 +95,9 @@ pub struct RunOptions {
     /// Directory of ceiling and the targets
     #[arg(long, value_name = "DIR", default_value = "bin")]
     pub bin: PathBuf,
+    /// Directory of what starts ordinary software
+    #[arg(long, value_name = "DIR", default_value = "walls/ordinary")]
+    pub ordinary: PathBuf,
     /// Leave out the test of the labels: untested draws count nowhere but in their own column
     #[arg(long)]
     pub no_proof: bool,
@@ -144,6 +167,9 @@ pub struct CarryOptions {
     pub other: String,
     /// Time in each direction, microseconds
     pub one_way_us: u64,
+    /// Share of the packets that get lost
+    #[arg(long, default_value_t = 0.0)]
+    pub lost: f64,
 }
 
 /// Source ports to try.

@@ -2,8 +2,9 @@
 
 use crate::actors::{self, Playing, Running};
 use crate::options::{RunOptions, Watch};
+use crate::ordinary::begin;
 use crate::ports;
-use crate::setup::{Allowance, Client, Host, Program, Setup};
+use crate::setup::{Allowance, Client, Host, Origin, Program, Setup};
 use crate::stage::{self, Place, Seat, Stage};
 use anyhow::{Context, Result, bail};
 use model::run::Record;
@@ -50,15 +51,15 @@ pub fn perform(
     let downstream = match &setup.downstream {
         Some(program) => {
             let seat = (Host::Downstream, Place::Host);
-            Some(start(&stage, program, seat, &bin, Vec::new())?)
+            Some(start(&stage, program, seat, options, None)?)
         }
         None => None,
     };
-    let more = downstream.as_ref().map_or_else(Vec::new, |(_, port)| {
-        vec!["--downstream".to_owned(), format!("{}:{port}", stage::address(Host::Downstream))]
-    });
-    let place = if options.watch == Watch::Probe { Place::Host } else { Place::Container };
-    let (server, port) = start(&stage, &setup.server, (Host::Server, place), &bin, more)?;
+    let asked =
+        downstream.as_ref().map(|(_, port)| format!("{}:{port}", stage::address(Host::Downstream)));
+    let watch = setup.watched(options.watch);
+    let place = if watch == Watch::Probe { Place::Host } else { Place::Container };
+    let (server, port) = start(&stage, &setup.server, (Host::Server, place), options, asked)?;
     let server_pid = pid_of(&server, place)?;
     if let Some(share) = setup.skew {
         ports::skew(&stage, port, share)?;
@@ -67,18 +68,18 @@ pub fn perform(
     for (number, actor) in setup.actors.iter().enumerate() {
         beside.extend(actors::start(&stage, actor, number, port)?);
     }
-    let (probe, probed) = match options.watch {
+    let (probe, probed) = match watch {
         Watch::Outside => (None, String::new()),
         Watch::Probe | Watch::Both => {
             let (probe, probed) = start_probe(&stage, &bin, folder, server_pid)?;
             (Some(probe), probed)
         }
     };
-    let second = match options.watch {
+    let second = match watch {
         Watch::Both => Some(Second::start(&stage, &bin, folder, port, &probed)?),
         _ => None,
     };
-    let watched = match options.watch {
+    let watched = match watch {
         Watch::Probe => probed,
         Watch::Outside | Watch::Both => format!("--server-pid {server_pid}"),
     };
@@ -190,8 +191,8 @@ fn start(
     stage: &Stage,
     program: &Program,
     (host, place): (Host, Place),
-    bin: &Path,
-    more: Vec<String>,
+    options: &RunOptions,
+    asked: Option<String>,
 ) -> Result<(Running, u16)> {
     let name = format!("{host:?}").to_lowercase();
     let seat = Seat {
@@ -202,9 +203,16 @@ fn start(
         files: program.files,
         place,
     };
+    if program.origin == Origin::Ordinary {
+        return begin(stage, program, seat, &options.ordinary, asked);
+    }
     let mut words = crate::setup::words("--addr 0.0.0.0 --port 0");
-    words.extend(program.words.iter().cloned().chain(more));
-    let mut command = stage.command(seat, &bin.join(program.name), &words)?;
+    let asked = asked.map(|asked| ["--downstream".to_owned(), asked]);
+    let files = stage.folder(&name)?.display().to_string();
+    let own = program.words.iter().map(|word| word.replace("{files}", &files));
+    words.extend(own.chain(asked.into_iter().flatten()));
+    let path = options.bin.canonicalize()?.join(program.name);
+    let mut command = stage.command(seat, &path, &words)?;
     let mut server = Running(command.stdout(Stdio::piped()).spawn()?);
     let mut line = String::new();
     let output = server.0.stdout.as_mut().context("the server has no output")?;

@@ -1,6 +1,8 @@
 //! The scenarios: what each is made of, what its wall is, and the one list of them.
 
 use crate::dice::Dice;
+use crate::options::Family;
+use crate::ordinary;
 use crate::proof::Proof;
 use crate::setup::Setup;
 use model::wall::WallId;
@@ -11,6 +13,7 @@ mod burst_credit;
 mod capped_keep_alive;
 mod client_files;
 mod client_link;
+mod client_packets;
 mod client_ports;
 mod cpu_mask;
 mod delayed_ack;
@@ -26,6 +29,7 @@ mod little_load;
 mod lock;
 mod lock_class;
 mod one_thread;
+mod packet_loss;
 mod packet_rate;
 mod parent_quota;
 mod pauses;
@@ -33,6 +37,7 @@ mod pool;
 mod quota;
 mod quota_and_link;
 mod quota_with_noise;
+mod receive_cpu;
 mod round_trip;
 mod send_buffer;
 mod server_cpus;
@@ -42,10 +47,13 @@ mod server_neighbour;
 mod skewed_listeners;
 mod sleeping_server;
 mod slow_acceptor;
+mod spin_lock;
+mod storage;
 mod syn_queue;
+mod tracking_table;
 
-/// Every scenario, in the order of the table.
-pub const ALL: &[&Scenario] = &[
+/// Every scenario of the lab, in the order of the table.
+const LAB: &[&Scenario] = &[
     &little_load::SCENARIO,
     &sleeping_server::SCENARIO,
     &round_trip::SCENARIO,
@@ -54,16 +62,20 @@ pub const ALL: &[&Scenario] = &[
     &generator_loop::SCENARIO,
     &late_generator::SCENARIO,
     &client_link::SCENARIO,
+    &client_packets::SCENARIO,
     &client_ports::SCENARIO,
     &client_files::SCENARIO,
     &burst_credit::SCENARIO,
     &limiter_reject::SCENARIO,
     &packet_rate::SCENARIO,
+    &packet_loss::SCENARIO,
     &slow_acceptor::SCENARIO,
     &accept_burst::SCENARIO,
     &syn_queue::SCENARIO,
+    &tracking_table::SCENARIO,
     &server_files::SCENARIO,
     &backlog_drops::SCENARIO,
+    &receive_cpu::SCENARIO,
     &server_link::SCENARIO,
     &send_buffer::SCENARIO,
     &skewed_listeners::SCENARIO,
@@ -74,12 +86,14 @@ pub const ALL: &[&Scenario] = &[
     &quota_with_noise::SCENARIO,
     &cpu_mask::SCENARIO,
     &server_neighbour::SCENARIO,
+    &spin_lock::SCENARIO,
     &lock::SCENARIO,
     &lock_class::SCENARIO,
     &pool::SCENARIO,
     &downstream_quota::SCENARIO,
     &downstream_pool::SCENARIO,
     &limiter_delay::SCENARIO,
+    &storage::SCENARIO,
     &pauses::SCENARIO,
     &delayed_ack::SCENARIO,
     &capped_keep_alive::SCENARIO,
@@ -136,14 +150,29 @@ impl Truth {
     }
 }
 
-/// The scenario of a name.
-pub fn find(name: &str) -> Option<&'static Scenario> {
-    ALL.iter().copied().find(|scenario| scenario.name == name)
+impl Family {
+    /// Its scenarios, in the order of the table.
+    pub fn scenarios(self) -> &'static [&'static Scenario] {
+        match self {
+            Self::Lab => LAB,
+            Self::Ordinary => ordinary::ALL,
+        }
+    }
 }
 
-/// Prints them.
-pub fn print_list() {
-    for scenario in ALL {
+/// Every scenario, those of the lab first.
+pub fn all() -> impl Iterator<Item = &'static Scenario> {
+    LAB.iter().chain(ordinary::ALL).copied()
+}
+
+/// The scenario of a name.
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    all().find(|scenario| scenario.name == name)
+}
+
+/// Prints those of a family.
+pub fn print_list(family: Family) {
+    for scenario in family.scenarios() {
         println!("{:<22} {:<8} {}", scenario.name, scenario.truth.word(), scenario.construction);
         println!("{:31} trap: {}", "", scenario.trap);
     }

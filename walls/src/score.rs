@@ -4,6 +4,7 @@
 use crate::baseline;
 use crate::label::Label;
 use crate::options::ScoreOptions;
+use crate::ordinary;
 use crate::rejudge::{Experiments, Sight, judged};
 use crate::scenario::{self, Scenario, Truth};
 use crate::table;
@@ -70,6 +71,8 @@ pub struct Scored {
     pub seed: u64,
     /// Its number.
     pub draw: u32,
+    /// Where the server ran, of a scenario that draws it: a name of [`ordinary::PLACES`].
+    pub place: Option<&'static str>,
     /// Whether the label was tested and does not hold.
     pub standing: Standing,
     /// Word and mark by judge, in the order of [`Judge::ALL`]; absent without a record, or when
@@ -117,7 +120,7 @@ pub fn print(options: &ScoreOptions) -> Result<()> {
         bail!("no labels in {}; walls run makes them", options.runs.display());
     }
     scored.sort_by_key(|one| {
-        let place = scenario::ALL.iter().position(|known| known.name == one.scenario.name);
+        let place = scenario::all().position(|known| known.name == one.scenario.name);
         (place, one.seed, one.draw)
     });
     if options.all {
@@ -142,7 +145,9 @@ fn score(scenario: &'static Scenario, label: &Label, run: Option<&Run>) -> Score
         None => vec![None; Judge::ALL.len()],
         Some(run) => Judge::ALL.iter().map(|judge| mark_of(*judge, scenario, run)).collect(),
     };
-    Scored { scenario, seed: label.seed, draw: label.draw, standing, marks }
+    let place = label.parameters.get("placement").map(|place| *place as usize);
+    let place = place.and_then(|place| ordinary::PLACES.get(place)).copied();
+    Scored { scenario, seed: label.seed, draw: label.draw, place, standing, marks }
 }
 
 fn mark_of(judge: Judge, scenario: &Scenario, run: &Run) -> Option<(String, Mark)> {

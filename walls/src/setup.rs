@@ -1,6 +1,7 @@
 //! One run as data: the programs, their hosts and their limits.
 
 use crate::dice::Dice;
+use crate::options::Watch;
 use std::time::Duration;
 
 /// One of the hosts of the stage.
@@ -25,14 +26,29 @@ pub struct Allowance {
     pub parent_quota: Option<f64>,
     /// Weight against others that want the same CPU; the stage has a high one for all.
     pub weight: Option<u64>,
+    /// Writes per second on the disk of temporary files.
+    pub writes: Option<u32>,
+    /// Memory it may use, with the pages of files that the kernel keeps for it, megabytes.
+    pub memory_mb: Option<u32>,
+}
+
+/// Who wrote a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// This project: a program that says where it listens.
+    Own,
+    /// Others: `walls/ordinary/NAME/start` begins it, and its listener is waited for.
+    Ordinary,
 }
 
 /// A server of the stage.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// File name in the directory of programs.
+    /// Who wrote it.
+    pub origin: Origin,
+    /// File name in the directory of programs, or folder in `walls/ordinary`.
     pub name: &'static str,
-    /// Its command line, without address and port.
+    /// Its command line, without address and port; of ordinary software its settings, KEY=VALUE.
     pub words: Vec<String>,
     /// CPUs it may run on.
     pub cpus: &'static str,
@@ -73,6 +89,8 @@ pub enum Shape {
     Sent(Host, String),
     /// Packets that the host receives, through a separate intermediate device.
     Received(Host, String),
+    /// So many filters that match nothing, which each received packet is compared with.
+    Filtered(Host, u32),
 }
 
 /// Something that goes on while load runs.
@@ -130,7 +148,9 @@ pub enum Door {
 pub struct Setup {
     /// The server under test.
     pub server: Program,
-    /// The one it asks; the server then gets `--downstream`.
+    /// Who looks at it, unless the command line says it.
+    pub watch: Watch,
+    /// The one it asks; the server then gets `--downstream`, or the setting DOWNSTREAM.
     pub downstream: Option<Program>,
     /// The generator.
     pub client: Client,
@@ -138,12 +158,17 @@ pub struct Setup {
     pub receive: Receive,
     /// Time that packets between client and server take in each direction.
     pub one_way: Option<Duration>,
+    /// Share of the packets that this line loses.
+    pub lost: f64,
     /// Queueing disciplines.
     pub shapes: Vec<Shape>,
     /// Kernel parameters of a host's network.
     pub sysctls: Vec<(Host, &'static str, String)>,
     /// Length of the machine's per-CPU backlog, which belongs to no namespace.
     pub backlog_packets: Option<u32>,
+    /// Connections that the machine's kernel tracks in each namespace; those of the server's
+    /// namespace are then tracked.
+    pub tracked: Option<u32>,
     /// Whether responses to the stranger get lost on the way.
     pub stranger_is_deaf: bool,
     /// Source ports of which this share reaches the first of two listeners.
@@ -164,7 +189,19 @@ impl Program {
     /// The stage server with these flags, on CPU 0.
     pub fn stage(flags: &str) -> Self {
         let allowance = Allowance::default();
-        Self { name: "target-stage", words: words(flags), cpus: "0", allowance, files: None }
+        Self {
+            origin: Origin::Own,
+            name: "target-stage",
+            words: words(flags),
+            cpus: "0",
+            allowance,
+            files: None,
+        }
+    }
+
+    /// Ordinary software with these settings, on CPU 0.
+    pub fn ordinary(name: &'static str, settings: &str) -> Self {
+        Self { origin: Origin::Ordinary, name, ..Self::stage(settings) }
     }
 }
 
@@ -174,6 +211,7 @@ impl Setup {
     pub fn new(server: &str, client: &str) -> Self {
         Self {
             server: Program::stage(server),
+            watch: Watch::Probe,
             downstream: None,
             client: Client {
                 words: words(client),
@@ -184,13 +222,20 @@ impl Setup {
             },
             receive: Receive::Threaded,
             one_way: None,
+            lost: 0.0,
             shapes: Vec::new(),
             sysctls: Vec::new(),
             backlog_packets: None,
+            tracked: None,
             stranger_is_deaf: false,
             skew: None,
             actors: Vec::new(),
         }
+    }
+
+    /// Who looks at the server, with what the command line says.
+    pub fn watched(&self, asked: Watch) -> Watch {
+        if asked == Watch::Probe { self.watch } else { asked }
     }
 
     /// The same with another command line for the proof.

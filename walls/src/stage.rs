@@ -6,17 +6,20 @@
 //! us: every program of the stage is in one of its groups, so that it can be found.
 
 mod delay;
+mod disk;
 mod groups;
 mod guard;
 mod network;
+mod scratch;
 
 use crate::setup::{Allowance, Host, Receive, Setup};
 use anyhow::{Context, Result, bail};
 use groups::Groups;
-use guard::BacklogGuard;
+use guard::{Guard, Parameter};
 use network::Network;
+use scratch::Scratch;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub use delay::run as carry;
@@ -30,7 +33,8 @@ pub struct Stage {
     // In the order in which they are taken down: programs, then what they used.
     groups: Groups,
     network: Network,
-    _backlog: Option<BacklogGuard>,
+    _guards: Vec<Guard>,
+    scratch: Scratch,
 }
 
 /// Where and how a program runs.
@@ -71,14 +75,22 @@ impl Stage {
     pub fn build(setup: &Setup) -> Result<Self> {
         let groups = Groups::create()?;
         let network = Network::create(setup)?;
-        let backlog = setup.backlog_packets.map(BacklogGuard::set).transpose()?;
-        Ok(Self { groups, network, _backlog: backlog })
+        let mut guards = Vec::new();
+        if let Some(packets) = setup.backlog_packets {
+            guards.push(Guard::set(Parameter::Backlog, packets)?);
+        }
+        if let Some(connections) = setup.tracked {
+            guards.push(Guard::set(Parameter::Tracked, connections)?);
+        }
+        Ok(Self { groups, network, _guards: guards, scratch: Scratch })
     }
 
     /// The command that runs a program on the stage. The program is the process that is started,
     /// not a child of it.
     pub fn command(&self, seat: Seat<'_>, program: &Path, words: &[String]) -> Result<Command> {
-        let group = self.groups.add(seat.name, seat.allowance)?;
+        let groups = self.groups.add(seat.name, seat.allowance)?;
+        let enter = |group: &PathBuf| format!("echo $$ > {}/cgroup.procs && ", group.display());
+        let enter: String = groups.iter().map(enter).collect();
         let namespace = self.network.namespace(seat.host);
         let cpus = seat.cpus;
         let files = match seat.files {
@@ -90,14 +102,18 @@ impl Stage {
             Place::Container => "unshare --fork --pid --mount-proc --uts --kill-child=KILL ",
         };
         let script = format!(
-            "echo $$ > {}/cgroup.procs && exec ip netns exec {namespace} sh -c '{} && exec \"$@\"' \
+            "{enter}exec ip netns exec {namespace} sh -c '{} && exec \"$@\"' \
              sh {enclose}taskset -c {cpus} {files}\"$@\"",
-            group.display(),
             self.groups.mount_script(),
         );
         let mut command = Command::new("sh");
         command.args(["-c", &script, "sh"]).arg(program).args(words).stdin(Stdio::null());
         Ok(command)
+    }
+
+    /// A folder for the files of a program, which goes with the stage.
+    pub fn folder(&self, name: &str) -> Result<PathBuf> {
+        self.scratch.folder(name)
     }
 
     /// Sets a kernel parameter of a host's network.
@@ -113,6 +129,7 @@ pub fn sweep() {
     guard::sweep();
     groups::sweep();
     network::sweep();
+    scratch::sweep();
 }
 
 /// The process that made the thing of this name, when it is dead.

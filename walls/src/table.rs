@@ -1,6 +1,8 @@
 //! The tables: right, wrong and unknown by scenario, and which wall was taken for which.
 
 use crate::baseline::{CHECKLIST, HIGHEST};
+use crate::ordinary;
+use crate::scenario::Scenario;
 use crate::score::{Judge, Mark, Scored, Standing};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -98,6 +100,7 @@ fn rows(scored: &[Scored]) -> Vec<Vec<String>> {
         }
         rows.push(row);
     }
+    rows.extend(ordinary::PLACES.iter().filter_map(|place| place_row(scored, place)));
     let cells = [
         ("all", Tally::cell as fn(Tally) -> String),
         ("share", Tally::shares),
@@ -111,6 +114,17 @@ fn rows(scored: &[Scored]) -> Vec<Vec<String>> {
         rows.push(row);
     }
     rows
+}
+
+/// The draws of one placement; nothing where scenarios draw none.
+fn place_row(scored: &[Scored], place: &'static str) -> Option<Vec<String>> {
+    let there = || scored.iter().filter(move |one| one.place == Some(place));
+    there().next()?;
+    let mut row = vec![format!("placement: {place}"), String::new()];
+    row.extend(left_out(there()));
+    let counted = || there().filter(|one| one.standing == Standing::Holds);
+    row.extend((0..Judge::ALL.len()).map(|judge| tally(counted(), judge).cell()));
+    Some(row)
 }
 
 /// Draws that count nowhere else: void or without a run, and untested.
@@ -191,8 +205,11 @@ fn wrapped(text: &str) -> String {
 pub fn page(scored: &[Scored], when: &str) -> String {
     let mut out = String::from(
         "# Walls: how often the verdict is right\n\n\
-         Made by `make walls WRITE=1`; not edited by hand.\n\n",
+         Made by `make ",
     );
+    let is_ordinary = scored.iter().any(|one| one.place.is_some());
+    out.push_str(if is_ordinary { "walls-ordinary" } else { "walls" });
+    out.push_str(" WRITE=1`; not edited by hand.\n\n");
     let about = format!("{}; runs from {when} on; {}.", of_seeds(scored), machine());
     let _ = writeln!(out, "{}\n\n{}\n", wrapped(&about), wrapped(EXPLAINED));
     for (number, row) in rows(scored).iter().enumerate() {
@@ -211,7 +228,8 @@ pub fn page(scored: &[Scored], when: &str) -> String {
         }
     }
     out.push_str("\n## The scenarios\n\n| scenario | truth | built | trap |\n|---|---|---|---|\n");
-    for one in crate::scenario::ALL {
+    let is_scored = |known: &&Scenario| scored.iter().any(|one| one.scenario.name == known.name);
+    for one in crate::scenario::all().filter(is_scored) {
         let (truth, built, trap) = (one.truth.word(), one.construction, one.trap);
         let _ = writeln!(out, "| {} | {truth} | {built} | {trap} |", one.name);
     }
@@ -255,6 +273,7 @@ mod tests {
             scenario,
             seed: 1,
             draw: 0,
+            place: None,
             standing,
             marks: vec![Some(("S3".to_owned(), mark)); Judge::ALL.len()],
         };

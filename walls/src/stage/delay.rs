@@ -21,12 +21,12 @@ const PACKET_BYTES: usize = 65_536;
 type Due = (Instant, Vec<u8>);
 
 /// Makes both devices, prints that they are ready, and carries packets until it is killed.
-pub fn run(names: [&str; 2], one_way: Duration) -> Result<()> {
+pub fn run(names: [&str; 2], one_way: Duration, lost: f64) -> Result<()> {
     let [one, other] = [device(names[0])?, device(names[1])?];
     let mut carriers = Vec::new();
     for (from, to) in [(one.try_clone()?, other.try_clone()?), (other, one)] {
         let (sender, receiver) = channel();
-        carriers.push(thread::spawn(move || take(from, one_way, &sender)));
+        carriers.push(thread::spawn(move || take(from, one_way, lost, &sender)));
         carriers.push(thread::spawn(move || give(&receiver, to)));
     }
     println!("ready");
@@ -37,12 +37,20 @@ pub fn run(names: [&str; 2], one_way: Duration) -> Result<()> {
     Ok(())
 }
 
-fn take(mut device: File, one_way: Duration, due: &Sender<Due>) {
+fn take(mut device: File, one_way: Duration, lost: f64, due: &Sender<Due>) {
     let mut packet = vec![0; PACKET_BYTES];
+    let mut chance: u64 = 1;
     // A device that is still down cannot be read yet.
     loop {
         match device.read(&mut packet) {
             Ok(count) => {
+                // The generator of Knuth's MMIX; its upper half is random enough to lose packets.
+                chance = chance
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                if ((chance >> 32) as f64) < lost * f64::from(u32::MAX) {
+                    continue;
+                }
                 if due.send((Instant::now() + one_way, packet[..count].to_vec())).is_err() {
                     return;
                 }

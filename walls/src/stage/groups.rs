@@ -1,6 +1,6 @@
 //! Control groups: one for each program, below one of ours.
 
-use super::{PREFIX, is_stale};
+use super::{PREFIX, disk, is_stale};
 use crate::setup::Allowance;
 use anyhow::{Context, Result};
 use std::fs;
@@ -15,6 +15,9 @@ const STAGE_WEIGHT: u64 = 64 * 1024;
 const WEIGHT: u64 = 1024;
 
 const PERIOD_US: u64 = 100_000;
+
+/// Where control groups of version 1 limit disks and memory.
+const FURTHER: [&str; 2] = ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup/memory"];
 
 /// How long the last process of a group may take to vanish.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
@@ -37,6 +40,8 @@ impl Groups {
         let (version, hierarchy) = hierarchy();
         if version == Version::Two {
             write(&hierarchy, "cgroup.subtree_control", "+cpu")?;
+            // Not every host has it; a program with a limit of its disk then fails to start.
+            let _ = write(&hierarchy, "cgroup.subtree_control", "+io +memory");
         }
         let root = hierarchy.join(format!("{PREFIX}{}", std::process::id()));
         let groups = Self { version, root };
@@ -44,13 +49,47 @@ impl Groups {
         Ok(groups)
     }
 
-    /// Makes the group of a program, with its parent.
-    pub fn add(&self, name: &str, allowance: Allowance) -> Result<PathBuf> {
+    /// Makes the group of a program, with its parent; gives those that it has to enter.
+    pub fn add(&self, name: &str, allowance: Allowance) -> Result<Vec<PathBuf>> {
         let parent = self.root.join(format!("{name}-host"));
         let own = parent.join(name);
         self.make(&parent, allowance.parent_quota, allowance.weight.unwrap_or(WEIGHT))?;
         self.make(&own, allowance.quota, WEIGHT)?;
-        Ok(own)
+        let mut entered = vec![own];
+        if let Some(writes) = allowance.writes {
+            let limit = format!("{} {writes}", disk::of_temporary_files()?);
+            let limit = (limit.as_str(), limit.replace(' ', " wiops="));
+            self.limit("blkio", "blkio.throttle.write_iops_device", "io.max", limit, &mut entered)?;
+        }
+        if let Some(memory_mb) = allowance.memory_mb {
+            let bytes = (u64::from(memory_mb) << 20).to_string();
+            let limit = (bytes.as_str(), bytes.clone());
+            self.limit("memory", "memory.limit_in_bytes", "memory.max", limit, &mut entered)?;
+        }
+        Ok(entered)
+    }
+
+    /// Limits something besides CPU time: in a group of that hierarchy with version 1.
+    fn limit(
+        &self,
+        hierarchy: &str,
+        one: &str,
+        two: &str,
+        limit: (&str, String),
+        entered: &mut Vec<PathBuf>,
+    ) -> Result<()> {
+        match self.version {
+            Version::One => {
+                let name = self.root.file_name().unwrap_or_default();
+                let group = Path::new("/sys/fs/cgroup").join(hierarchy).join(name);
+                fs::create_dir_all(&group)
+                    .with_context(|| format!("cannot make {}", group.display()))?;
+                write(&group, one, limit.0)?;
+                entered.push(group);
+                Ok(())
+            }
+            Version::Two => write(&entered[0], two, &limit.1),
+        }
     }
 
     fn make(&self, path: &Path, quota: Option<f64>, weight: u64) -> Result<()> {
@@ -72,7 +111,9 @@ impl Groups {
                 }
                 // Groups with processes may not pass the controller on; the innermost need not.
                 if path.file_name() != path.parent().and_then(Path::file_name) {
-                    let _ = write(path, "cgroup.subtree_control", "+cpu");
+                    for controller in ["+cpu", "+io", "+memory"] {
+                        let _ = write(path, "cgroup.subtree_control", controller);
+                    }
                 }
             }
         }
@@ -94,6 +135,9 @@ impl Groups {
 impl Drop for Groups {
     fn drop(&mut self) {
         remove(&self.root);
+        for hierarchy in FURTHER {
+            remove(&Path::new(hierarchy).join(self.root.file_name().unwrap_or_default()));
+        }
     }
 }
 
@@ -111,9 +155,9 @@ fn write(group: &Path, file: &str, value: &str) -> Result<()> {
 
 /// Removes groups of dead processes, and what still runs in them.
 pub fn sweep() {
-    let Ok(entries) = fs::read_dir(hierarchy().1) else { return };
-    for entry in entries.flatten() {
-        if is_stale(&entry.file_name().to_string_lossy()) {
+    for hierarchy in FURTHER.iter().map(PathBuf::from).chain([hierarchy().1]) {
+        let entries = fs::read_dir(hierarchy).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| is_stale(&entry.file_name().to_string_lossy())) {
             remove(&entry.path());
         }
     }

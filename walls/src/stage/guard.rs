@@ -1,4 +1,4 @@
-//! The one parameter of the machine itself that a scenario changes, and its way back.
+//! The parameters of the machine itself that scenarios change, and their way back.
 //!
 //! The old value is on disk before the new one is in the kernel, so that it comes back after a
 //! crash as well: at the next start.
@@ -7,23 +7,47 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PARAMETER: &str = "/proc/sys/net/core/netdev_max_backlog";
+/// A parameter that belongs to no namespace.
+#[derive(Debug, Clone, Copy)]
+pub enum Parameter {
+    /// Length of the per-CPU backlog.
+    Backlog,
+    /// Size of the connection tracking table of every namespace.
+    Tracked,
+}
 
-/// Restores `net.core.netdev_max_backlog` on drop.
-pub struct BacklogGuard {
+impl Parameter {
+    const ALL: [Self; 2] = [Self::Backlog, Self::Tracked];
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Backlog => "/proc/sys/net/core/netdev_max_backlog",
+            Self::Tracked => "/proc/sys/net/netfilter/nf_conntrack_max",
+        }
+    }
+
+    fn restorer(self) -> Restorer {
+        let name = self.path().rsplit('/').next().unwrap_or_default();
+        let note = Path::new("/run").join(format!("{}{name}", super::PREFIX));
+        Restorer { parameter: self.path().into(), note }
+    }
+}
+
+/// Restores a parameter on drop.
+pub struct Guard {
     restorer: Restorer,
 }
 
-impl BacklogGuard {
+impl Guard {
     /// Writes the old value down, then sets the new one.
-    pub fn set(packets: u32) -> Result<Self> {
-        let restorer = Restorer { parameter: PARAMETER.into(), note: note() };
-        restorer.change(&packets.to_string())?;
+    pub fn set(parameter: Parameter, value: u32) -> Result<Self> {
+        let restorer = parameter.restorer();
+        restorer.change(&value.to_string())?;
         Ok(Self { restorer })
     }
 }
 
-impl Drop for BacklogGuard {
+impl Drop for Guard {
     fn drop(&mut self) {
         if let Err(error) = self.restorer.restore() {
             eprintln!("walls: {error:#}");
@@ -33,14 +57,11 @@ impl Drop for BacklogGuard {
 
 /// Restores what a process that was killed had changed.
 pub fn sweep() {
-    let restorer = Restorer { parameter: PARAMETER.into(), note: note() };
-    if let Err(error) = restorer.restore() {
-        eprintln!("walls: {error:#}");
+    for parameter in Parameter::ALL {
+        if let Err(error) = parameter.restorer().restore() {
+            eprintln!("walls: {error:#}");
+        }
     }
-}
-
-fn note() -> PathBuf {
-    Path::new("/run").join(format!("{}netdev_max_backlog", super::PREFIX))
 }
 
 /// A parameter and the file that remembers its old value.

@@ -85,7 +85,8 @@ impl Network {
             hosts.push(Host::Stranger);
         }
         // From here on they are removed, however far the commands get.
-        let carrier = setup.one_way.map(start_carrier).transpose()?;
+        let carrier =
+            setup.one_way.map(|one_way| start_carrier(one_way, setup.lost)).transpose()?;
         let network = Self { hosts, _carrier: carrier };
         shell(&network.script(setup))?;
         if is_threaded(setup) {
@@ -123,6 +124,14 @@ impl Network {
                 (Some(_), Host::Client) => self.slow_lines(&link),
                 _ => self.link_lines(&link, setup),
             });
+        }
+        if setup.tracked.is_some() {
+            // A rule that looks at the state makes the kernel track.
+            lines.push(in_namespace(
+                &self.namespace(Host::Server),
+                "nft add table ip track && nft add chain ip track first { type filter hook \
+                 prerouting priority 0 \\; } && nft add rule ip track first ct state new counter",
+            ));
         }
         for (host, name, value) in &setup.sysctls {
             let path = format!("/proc/sys/{}", name.replace('.', "/"));
@@ -187,6 +196,17 @@ impl Network {
                 let (namespace, nic) = (self.namespace(*host), Link::of(*host).nic(*host));
                 vec![format!("tc -n {namespace} qdisc add dev {nic} root {discipline}")]
             }
+            Shape::Filtered(host, count) => {
+                let (namespace, nic) = (self.namespace(*host), Link::of(*host).nic(*host));
+                let filter = format!(
+                    "filter add dev {nic} parent ffff: protocol ip prio 1 u32 match ip src \
+                     192.0.2.1 flowid :1"
+                );
+                vec![
+                    format!("tc -n {namespace} qdisc add dev {nic} ingress"),
+                    format!("seq {count} | sed \"s/.*/{filter}/\" | tc -n {namespace} -batch -"),
+                ]
+            }
             Shape::Received(host, discipline) => {
                 let (namespace, nic) = (self.namespace(*host), Link::of(*host).nic(*host));
                 let tc = format!("tc -n {namespace}");
@@ -237,12 +257,13 @@ impl Drop for Network {
     }
 }
 
-fn start_carrier(one_way: Duration) -> Result<Running> {
+fn start_carrier(one_way: Duration, lost: f64) -> Result<Running> {
     let link = Link::of(Host::Client);
     let program = std::env::current_exe().context("no path of this program")?;
     let mut command = Command::new(program);
     command.arg("carry").args(link.ends().map(|host| link.nic(host)));
-    command.arg(one_way.as_micros().to_string()).stdout(Stdio::piped());
+    command.arg(one_way.as_micros().to_string()).arg(format!("--lost={lost}"));
+    command.stdout(Stdio::piped());
     let mut carrier = Running(command.spawn()?);
     let output = carrier.0.stdout.as_mut().context("the line has no output")?;
     let mut line = String::new();

@@ -1,0 +1,10 @@
+"""A collector of logs that keeps up with a number of lines a second: PIPE LINES_PER_SECOND."""
+import sys
+import time
+
+path, rate = sys.argv[1], float(sys.argv[2])
+with open(path, "rb", buffering=0) as pipe:
+    rest = b""
+    while chunk := pipe.read(512):
+        *lines, rest = (rest + chunk).split(b"\n")
+        time.sleep(len(lines) / rate)

@@ -1,0 +1,24 @@
+//! nginx with limit_req and nodelay: 503 at once.
+
+use super::placed;
+use crate::dice::Dice;
+use crate::proof::{Measure, Proof};
+use crate::scenario::{Scenario, Truth};
+use crate::setup::{Program, Setup};
+use model::wall::WallId;
+
+/// See the module.
+pub const SCENARIO: Scenario = Scenario {
+    name: "nginx-limit-reject",
+    truth: Truth::Wall(&[WallId::M4, WallId::A4]),
+    construction: "nginx, limit_req with nodelay: 503 at once",
+    trap: "the rate of responses rises when the limiter works",
+    proof: Proof::Moves(Measure::Rate),
+    set_up,
+};
+
+fn set_up(dice: &mut Dice, factor: f64) -> Setup {
+    let rate = f64::from(dice.whole("rate", 20, 60) * 10) * factor;
+    let settings = format!("CONFIG=limit RATE={rate:.0} QUEUE=burst=20,nodelay");
+    placed(dice, Program::ordinary("nginx", &settings), "load {url} -c 16 -d 3s")
+}

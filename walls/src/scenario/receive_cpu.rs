@@ -1,0 +1,27 @@
+//! Packets that cost the kernel much, all taken in by one CPU of two.
+
+use super::{Scenario, Truth};
+use crate::dice::Dice;
+use crate::proof::{Measure, Proof};
+use crate::setup::{Host, RAMP, Receive, Setup, Shape};
+use model::wall::WallId;
+
+/// See the module.
+pub const SCENARIO: Scenario = Scenario {
+    name: "receive-cpu",
+    truth: Truth::Wall(&[WallId::K4]),
+    construction: "thousands of filters on the device of the server, receive packet steering to \
+        one of two CPUs",
+    trap: "the threads of the server are idle: the path is blamed",
+    proof: Proof::Moves(Measure::Rate),
+    set_up,
+};
+
+fn set_up(dice: &mut Dice, factor: f64) -> Setup {
+    let filters = f64::from(dice.whole("filters", 15, 30) * 1000) / factor;
+    let mut setup = Setup::new("--workers 8", RAMP).proven_by("load {url} -c 16 -d 2s");
+    setup.server.cpus = "0-1";
+    setup.receive = Receive::Backlog;
+    setup.shapes = vec![Shape::Filtered(Host::Server, filters as u32)];
+    setup
+}
