@@ -25,6 +25,13 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     let requests_bytes_s = case.point.bytes.sent as f64 / case.window_s();
     let seen = match shaping::at_limit(case, case.observed, requests_bytes_s) {
+        // The user says how many packets may pass, and as many do: C6.
+        Some(qdisc)
+            if shaping::unit(qdisc) != ShapedUnit::Bytes
+                && shaping::full_of_packets(&links, "client").is_some() =>
+        {
+            return Test::NotSeen;
+        }
         Some(qdisc) => {
             let mut seen = shaping::held_back(qdisc, "client");
             if shaping::unit(qdisc) == ShapedUnit::Packets {
@@ -60,6 +67,19 @@ mod tests {
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.shaper(1200.0, 0.1);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+    }
+
+    #[test]
+    fn packets_that_the_user_limits_are_c6() {
+        let mut fixture = Fixture::good();
+        fixture.unwatched();
+        fixture.link("eth0", 3e6);
+        fixture.shaper(150.0, 0.9);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.packets_limit(Some(20_000));
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        fixture.shaper(1200.0, 0.9);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "large packets");
     }
 
     #[test]

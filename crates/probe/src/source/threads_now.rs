@@ -25,7 +25,8 @@ use model::reading::{Data, Doing, ThreadNow};
 use model::root::Root;
 use model::units::NS_PER_S;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// What a `syscall` file says.
@@ -107,7 +108,16 @@ fn meaning(number: i64) -> Meaning {
     }
 }
 
-/// What a read or a write waits for, by what `/proc/PID/fd/N` links to.
+/// What a descriptor is of, as `/proc/PID/fd/N` links to it. A pipe with a name links to its path.
+fn link_of(descriptor: &Path) -> Option<String> {
+    let is_pipe = || fs::metadata(descriptor).is_ok_and(|file| file.file_type().is_fifo());
+    match fs::read_link(descriptor).ok()?.to_string_lossy().into_owned() {
+        link if link.starts_with('/') && is_pipe() => Some(format!("pipe:{link}")),
+        link => Some(link),
+    }
+}
+
+/// What a read or a write waits for, by what its descriptor is of.
 fn by_link(meaning: Meaning, link: &str) -> Doing {
     let is_write = meaning == Meaning::Writes;
     match link {
@@ -319,8 +329,7 @@ impl ThreadsNow {
             Meaning::Known(doing) => now(doing, None),
             by_descriptor => {
                 let path = || self.root.process(pid, &format!("fd/{first}"));
-                let link = || Some(fs::read_link(path()).ok()?.to_string_lossy().into_owned());
-                match learnt.links.entry((pid, first)).or_insert_with(link) {
+                match learnt.links.entry((pid, first)).or_insert_with(|| link_of(&path())) {
                     Some(link) => now(by_link(by_descriptor, link), None),
                     None => now(self.by_state_and_channel((pid, tid))?, None),
                 }
@@ -379,12 +388,14 @@ fn is_refused(error: &io::Error) -> bool {
 mod tests {
     use super::*;
     use crate::process;
-    use crate::testing::{Child, fixture};
+    use crate::testing::{Child, Folder, fixture};
     use crate::tree::Tree;
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
     use std::process::Command;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::time::{Duration, Instant};
 
     #[test]
@@ -396,6 +407,23 @@ mod tests {
         for text in ["", "sleeping", "1", "1 7", "1 0x", "x 0x1", "1 0x11111111111111111"] {
             assert!(parse(text.as_bytes()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_pipe_with_a_name_is_a_pipe_and_no_file() {
+        let folder = Folder::new("fifo");
+        let (pipe, file) = (folder.path().join("pipe"), folder.path().join("file"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        fs::write(&file, "x").unwrap();
+        // Opened both ways a pipe does not wait for its other end.
+        let opened =
+            |path: &PathBuf| fs::File::options().read(true).write(true).open(path).unwrap();
+        let says = |path: &PathBuf| {
+            let file = opened(path);
+            let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+            by_link(Meaning::Writes, &link_of(Path::new(&descriptor)).unwrap())
+        };
+        assert_eq!((says(&pipe), says(&file)), (Doing::PipeWrite, Doing::Storage));
     }
 
     #[test]
@@ -459,6 +487,7 @@ mod tests {
         let mut client = TcpStream::connect(address).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         let tree = Tree::of(std::process::id()).unwrap();
+        let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let (lock, listener) = (&lock, &listener);
             for _ in 0..2 {
@@ -466,6 +495,8 @@ mod tests {
             }
             scope.spawn(move || client.read(&mut [0]));
             scope.spawn(move || listener.accept().map(drop));
+            let is_over = &is_over;
+            scope.spawn(move || while !is_over.load(Relaxed) {});
             let result = seen(&tree, Rights::Assumed, |now| {
                 let futexes = now.iter().filter_map(|thread| thread.futex);
                 let mut same = BTreeMap::<u64, u32>::new();
@@ -475,6 +506,7 @@ mod tests {
                     && [Doing::Running, Doing::Receive, Doing::Accept].into_iter().all(has)
             });
             // All must end before anything is asserted.
+            is_over.store(true, Relaxed);
             drop((held, accepted));
             drop(TcpStream::connect(address));
             assert_eq!(result, Ok(()));
