@@ -129,7 +129,7 @@ pub(crate) fn refusing(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<
         Family::HardCounter,
         "client",
         ("engine", ["status"]),
-        "responses with status 4xx or 5xx",
+        "responses with status 4xx or 503",
         percent(share),
         "over 5 %: the server is busy with these too",
     );

@@ -1,6 +1,6 @@
 //! A4: a limiter in the application refuses requests, or makes them wait for their turn.
 //!
-//! Signals: share of responses with status 4xx or 5xx, how evenly the good responses come, threads
+//! Signals: share of responses with status 4xx or 503, how evenly the good responses come, threads
 //! that sleep for a time, over a ramp the time a request takes at light load.
 //! Rule: 5 to 99.5 % of the responses are refusals, and most of these say 429, too many requests:
 //! whatever is busy with refusing, what limits the good ones is the limiter. Or the server has CPU
@@ -79,9 +79,8 @@ fn with_steps(seen: Seen) -> Seen {
 
 /// Share of the responses that are refusals, where these are many and not all.
 fn refused_share(case: &Case<'_>) -> Option<f64> {
-    let (refused, responses) = refusals(&case.point.status);
-    let refused = refused.saturating_sub(case.point.called_good());
-    let share = refused as f64 / responses.max(1) as f64;
+    let responses: u64 = case.point.status.values().sum();
+    let share = refused(case) as f64 / responses.max(1) as f64;
     REFUSED.contains(&share).then_some(share)
 }
 
@@ -95,21 +94,19 @@ pub(crate) fn refused_beside(case: &Case<'_>) -> Option<f64> {
 
 /// Whether the server itself says why it refuses: most refusals have the status 429.
 pub(crate) fn says_so(case: &Case<'_>) -> bool {
-    let (refused, _) = refusals(&case.point.status);
     let too_many = case.point.status_codes.get("429").copied().unwrap_or(0);
-    refused_share(case).is_some() && 2 * too_many > refused
+    refused_share(case).is_some() && 2 * too_many > refused(case)
 }
 
 /// What a limiter that says so leaves to be seen.
 fn told(case: &Case<'_>) -> Option<Seen> {
     let share = refused_share(case)?;
-    let (refused, _) = refusals(&case.point.status);
     let seen = Seen::default().with(
         Family::HardCounter,
         "client",
         ("engine", ["status"]),
-        "responses with status 4xx or 5xx, most of them 429",
-        format!("{refused}, {}", percent(share)),
+        "responses with status 4xx or 503, most of them 429",
+        format!("{}, {}", refused(case), percent(share)),
         "over 5 %; 429 says that something counts requests",
     );
     let uneven = unevenness(case, share).filter(|uneven| *uneven <= UNEVEN_MAX);
@@ -143,7 +140,6 @@ fn with_evenness(case: &Case<'_>, seen: Seen, uneven: f64) -> Seen {
 
 fn refusing(case: &Case<'_>) -> Option<Seen> {
     let share = refused_share(case)?;
-    let (refused, _) = refusals(&case.point.status);
     let uneven = unevenness(case, share)?;
     let is_one_target = case.point.targets.iter().any(|target| {
         let (refused, all) = refusals(&target.status);
@@ -156,11 +152,20 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
         Family::HardCounter,
         "client",
         ("engine", ["status"]),
-        "responses with status 4xx or 5xx",
-        format!("{}, {}", refused.saturating_sub(case.point.called_good()), percent(share)),
+        "responses with status 4xx or 503",
+        format!("{}, {}", refused(case), percent(share)),
         "over 5 %, while the server is not busy",
     );
     Some(with_evenness(case, seen, uneven))
+}
+
+/// Responses that refuse. A server that says 500, 502 or 504 has failed, and refused nothing.
+fn refused(case: &Case<'_>) -> u64 {
+    let (all, _) = refusals(&case.point.status);
+    let codes = case.point.status_codes.iter();
+    let failed = codes.filter(|(code, _)| code.starts_with('5') && *code != "503");
+    let failed: u64 = failed.map(|(_, count)| *count).sum();
+    all.saturating_sub(case.point.called_good()).saturating_sub(failed)
 }
 
 /// Responses with status 4xx or 5xx, and all responses.
@@ -223,6 +228,10 @@ mod tests {
             *tenth = *tenth + (at as u64 * 7919) % 31 - 15;
         }
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "M4: chance refuses");
+        let mut fixture = refusing();
+        let failed = fixture.point.requests.failed;
+        fixture.point.status_codes = [("500".to_string(), failed)].into();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each third one fails");
         let mut fixture = refusing();
         fixture.refuse(0.01);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a few errors");
