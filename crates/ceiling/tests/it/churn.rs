@@ -67,7 +67,8 @@ fn a_server_that_closes_first_is_told_from_us() {
     let silently = ["--threads", "1", "--close-after", "1", "--close-silently"];
     let server = Server::start("target-sink", &silently);
     let url = server.url("/");
-    let churn = ["churn", &url, "--devices", "20", "--hold", "100ms", "-d", "1"];
+    // Long enough that a generator that had no CPU for a while does not close first.
+    let churn = ["churn", &url, "--devices", "20", "--hold", "2s", "-d", "3"];
     let (_, record) = measure(&churn);
     assert!(assert_accounts(point(&record)) > 0);
     let turnover = &point(&record)["turnover"];
