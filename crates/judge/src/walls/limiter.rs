@@ -162,7 +162,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
 /// Responses that refuse. A server that says 500, 502 or 504 has failed, and refused nothing.
 fn refused(case: &Case<'_>) -> u64 {
     let (all, _) = refusals(&case.point.status);
-    let codes = case.point.status_codes.iter();
+    let codes = case.point.error_codes.iter();
     let failed = codes.filter(|(code, _)| code.starts_with('5') && *code != "503");
     let failed: u64 = failed.map(|(_, count)| *count).sum();
     all.saturating_sub(case.point.called_good()).saturating_sub(failed)
@@ -231,6 +231,7 @@ mod tests {
         let mut fixture = refusing();
         let failed = fixture.point.requests.failed;
         fixture.point.status_codes = [("500".to_string(), failed)].into();
+        fixture.point.error_codes = fixture.point.status_codes.clone();
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each third one fails");
         let mut fixture = refusing();
         fixture.refuse(0.01);
