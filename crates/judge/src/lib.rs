@@ -37,6 +37,7 @@ mod checkup;
 pub use checkup::checkup;
 
 pub mod compare;
+pub mod contrast;
 pub mod size;
 pub mod stats;
 pub mod steady;

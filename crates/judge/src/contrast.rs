@@ -1,0 +1,371 @@
+//! Whether one cell of an experiment is faster than another, slower, the same, or undecided.
+//!
+//! For: experiments whose cells were visited several times. In: one figure per visit, such as its
+//! rate, of two cells in the blocks in which both were visited. Out: the ratio with its interval,
+//! and a conclusion. Never: a look at single requests. They share their second, their connection
+//! and their server, so that a million of them are one observation.
+//!
+//! - A visit of each cell in one block is a pair: what drifts from block to block, such as a
+//!   neighbour or a clock rate, is in both and cancels. The logarithms of the ratios of the pairs
+//!   are taken for normal, with Student's t (Box, Hunter and Hunter, Statistics for Experimenters,
+//!   chapters 3 and 4).
+//! - *Same* is a claim of its own and not the absence of a difference: the ratio is inside the band
+//!   by two one-sided tests (Schuirmann 1987), which is the same as that its 90 % interval is.
+//! - Several contrasts of one plan share their risk of a false difference, by Holm 1979.
+//! - An experiment that may end at any of several looks spends its risk look by look, by a union
+//!   bound over the increments of `SPENT`: never more than 5 % in all, whatever the correlation of
+//!   the looks (Lan and DeMets 1983, without their gain from that correlation).
+
+use crate::stats;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Risk of a difference that is none, over all contrasts and looks of an experiment.
+pub const RISK: f64 = 0.05;
+/// Fewer pairs say nothing of how much pairs vary.
+pub const PAIRS_MIN: usize = 3;
+/// Chance with which a further visit should decide; for the number of blocks that are missing.
+const POWER: f64 = 0.8;
+/// Nobody waits for more.
+const BLOCKS_MAX: usize = 10_000;
+
+/// One cell against another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contrast {
+    /// Pairs of visits.
+    pub pairs: usize,
+    /// Geometric mean of the ratios: 1.03 is 3 % more.
+    pub ratio: f64,
+    /// Lower end of the 95 % interval of the ratio, this contrast alone.
+    pub low: f64,
+    /// Upper end of it.
+    pub high: f64,
+    /// Mean of the logarithms of the ratios.
+    mean: f64,
+    /// Their standard deviation.
+    deviation: f64,
+}
+
+/// What a contrast says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// The figure is larger than that of the baseline.
+    More,
+    /// It is smaller.
+    Less,
+    /// It differs by less than the band.
+    Same,
+    /// None of these is shown. So many blocks more would probably decide.
+    Undecided {
+        /// Nothing when no number of blocks that can be waited for would.
+        more: Option<usize>,
+    },
+}
+
+/// How a family of contrasts is judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rules {
+    /// What still counts as the same: 0.02 is from -2 % to +2 %. Zero asks for differences only.
+    pub band: f64,
+    /// This look's place among all that are planned, from 1.
+    pub look: usize,
+    /// Looks that are planned in all.
+    pub looks: usize,
+}
+
+impl Rules {
+    /// One look, at the end.
+    pub fn once(band: f64) -> Self {
+        Self { band, look: 1, looks: 1 }
+    }
+
+    /// The risk that this look may spend of `whole`. What is spent grows with the square of the
+    /// share of the looks, so that early looks decide only what is plain.
+    fn spends(&self, whole: f64) -> f64 {
+        let spent = |look: usize| (look as f64 / self.looks.max(1) as f64).min(1.0).powi(2);
+        whole * (spent(self.look) - spent(self.look.saturating_sub(1)))
+    }
+}
+
+impl Contrast {
+    /// Of pairs of a changed figure and its baseline, both above zero; nothing for fewer than
+    /// [`PAIRS_MIN`].
+    pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
+        let is_valid = |(changed, base): &&(f64, f64)| *changed > 0.0 && *base > 0.0;
+        let ratios: Vec<f64> =
+            pairs.iter().filter(is_valid).map(|(changed, base)| (changed / base).ln()).collect();
+        if ratios.len() < PAIRS_MIN {
+            return None;
+        }
+        let (mean, variance) = (stats::mean(&ratios)?, stats::variance(&ratios)?);
+        let mut contrast = Self {
+            pairs: ratios.len(),
+            ratio: mean.exp(),
+            low: 0.0,
+            high: 0.0,
+            mean,
+            deviation: variance.sqrt(),
+        };
+        (contrast.low, contrast.high) = contrast.interval(1.0 - RISK);
+        Some(contrast)
+    }
+
+    /// The two-sided interval of the ratio at a level of confidence, such as 0.95.
+    pub fn interval(&self, level: f64) -> (f64, f64) {
+        let half = self.quantile((1.0 + level) / 2.0) * self.error();
+        ((self.mean - half).exp(), (self.mean + half).exp())
+    }
+
+    /// Chance of a difference as large as this, if there is none.
+    fn p_differs(&self) -> f64 {
+        2.0 * self.beyond(self.mean.abs())
+    }
+
+    /// Chance of a mean so far inside the band, if the ratio is at its edge or outside. The band is
+    /// one of factors: the same whichever of the two cells is the baseline.
+    fn p_same(&self, band: f64) -> f64 {
+        self.beyond(band.ln_1p() - self.mean.abs())
+    }
+
+    /// Chance that Student's t of the mean lies above `distance` from where it should be.
+    fn beyond(&self, distance: f64) -> f64 {
+        match self.error() {
+            error if error > 0.0 => 1.0 - self.student().cdf(distance / error),
+            // Pairs that are all the same: no noise was seen at all.
+            _ if distance > 0.0 => 0.0,
+            _ => 1.0,
+        }
+    }
+
+    fn error(&self) -> f64 {
+        self.deviation / (self.pairs as f64).sqrt()
+    }
+
+    fn quantile(&self, at: f64) -> f64 {
+        self.student().inverse_cdf(at)
+    }
+
+    fn student(&self) -> StudentsT {
+        StudentsT::new(0.0, 1.0, (self.pairs - 1) as f64).expect("three pairs or more")
+    }
+
+    /// Blocks until either claim would probably hold, if mean and spread stay as they are.
+    fn missing(&self, rules: Rules) -> Option<usize> {
+        let normal =
+            |at: f64| StudentsT::new(0.0, 1.0, 1e6).expect("a valid shape").inverse_cdf(at);
+        let blocks = |distance: f64, reach: f64| {
+            let blocks = (reach * self.deviation / distance).powi(2).ceil();
+            (distance > 0.0 && blocks < BLOCKS_MAX as f64).then_some(blocks as usize)
+        };
+        let differs = blocks(self.mean.abs(), normal(1.0 - RISK / 2.0) + normal(POWER));
+        let inside = rules.band.ln_1p() - self.mean.abs();
+        let same = blocks(inside, normal(1.0 - RISK) + normal(POWER));
+        let all = [differs, same].into_iter().flatten().min()?;
+        Some(all.saturating_sub(self.pairs).max(1))
+    }
+}
+
+/// What each contrast of a family says; nothing for one that has too few pairs. Differences come
+/// first, and *same* is only asked of those that show none.
+pub fn conclude(contrasts: &[Option<Contrast>], rules: Rules) -> Vec<Option<Conclusion>> {
+    let risk = rules.spends(RISK);
+    let known = || contrasts.iter().flatten();
+    let differs = holm(&known().map(Contrast::p_differs).collect::<Vec<_>>(), risk);
+    let mut differs = differs.into_iter();
+    contrasts
+        .iter()
+        .map(|contrast| {
+            let contrast = contrast.as_ref()?;
+            Some(match differs.next()? {
+                true if contrast.mean > 0.0 => Conclusion::More,
+                true => Conclusion::Less,
+                false if contrast.p_same(rules.band) < risk => Conclusion::Same,
+                false => Conclusion::Undecided { more: contrast.missing(rules) },
+            })
+        })
+        .collect()
+}
+
+/// Which of the hypotheses with these chances fall, at a risk for all of them together.
+fn holm(chances: &[f64], risk: f64) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..chances.len()).collect();
+    order.sort_by(|left, right| chances[*left].total_cmp(&chances[*right]));
+    let mut falls = vec![false; chances.len()];
+    for (place, at) in order.iter().enumerate() {
+        if chances[*at] >= risk / (chances.len() - place) as f64 {
+            break;
+        }
+        falls[*at] = true;
+    }
+    falls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Visits of two cells in blocks: a block shifts both, a visit varies by itself.
+    struct World {
+        state: u64,
+        block: f64,
+        visit: f64,
+        effect: f64,
+    }
+
+    impl World {
+        fn new(seed: u64, effect: f64) -> Self {
+            Self { state: seed * 7919 + 1, block: 0.10, visit: 0.01, effect }
+        }
+
+        fn uniform(&mut self) -> f64 {
+            self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut mixed = self.state;
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        }
+
+        fn normal(&mut self) -> f64 {
+            (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+        }
+
+        fn pair(&mut self) -> (f64, f64) {
+            let block = self.block * self.normal();
+            let [changed, base] = [self.visit, self.visit].map(|spread| spread * self.normal());
+            let rate = |by: f64| 1000.0 * (block + by).exp();
+            (rate(self.effect + changed), rate(base))
+        }
+
+        fn pairs(&mut self, count: usize) -> Vec<(f64, f64)> {
+            (0..count).map(|_| self.pair()).collect()
+        }
+    }
+
+    fn one(pairs: &[(f64, f64)], band: f64) -> Conclusion {
+        conclude(&[Contrast::of(pairs)], Rules::once(band))[0].unwrap()
+    }
+
+    #[test]
+    fn the_interval_covers_the_ratio_as_often_as_it_says() {
+        let covers = |seed: u64| {
+            let pairs = World::new(seed, 0.05).pairs(4 + seed as usize % 5);
+            let contrast = Contrast::of(&pairs).unwrap();
+            contrast.low <= 0.05f64.exp() && 0.05f64.exp() <= contrast.high
+        };
+        let covered = (0..4000).filter(|seed| covers(*seed)).count();
+        assert!((3760..=3860).contains(&covered), "{covered} of 4000, 95 % asked");
+    }
+
+    #[test]
+    fn equal_cells_differ_in_fewer_than_one_of_twenty_experiments() {
+        // A family of five contrasts counts as one experiment.
+        let errs = |seed: u64| {
+            let contrasts: Vec<Option<Contrast>> =
+                (0..5).map(|at| Contrast::of(&World::new(seed * 5 + at, 0.0).pairs(6))).collect();
+            let all = conclude(&contrasts, Rules::once(0.02));
+            all.iter().any(|one| matches!(one, Some(Conclusion::More | Conclusion::Less)))
+        };
+        let wrong = (0..2000).filter(|seed| errs(*seed)).count();
+        assert!(wrong <= 120, "{wrong} of 2000 families, 5 % allowed");
+    }
+
+    #[test]
+    fn looking_after_every_block_errs_no_more_often() {
+        let looks = 17;
+        let errs = |seed: u64| {
+            let mut world = World::new(seed + 90_000, 0.0);
+            let mut pairs = world.pairs(PAIRS_MIN);
+            (1..=looks).any(|look| {
+                pairs.push(world.pair());
+                let rules = Rules { band: 0.0, look, looks };
+                let said = conclude(&[Contrast::of(&pairs)], rules)[0];
+                matches!(said, Some(Conclusion::More | Conclusion::Less))
+            })
+        };
+        let wrong = (0..2000).filter(|seed| errs(*seed)).count();
+        assert!(wrong <= 120, "{wrong} of 2000, 5 % allowed");
+        assert!(wrong >= 20, "{wrong} of 2000: far too careful");
+    }
+
+    #[test]
+    fn what_is_called_the_same_is_inside_the_band() {
+        let said = |seed: u64, effect: f64| one(&World::new(seed, effect).pairs(10), 0.02);
+        let same =
+            |effect: f64| (0..1000).filter(|seed| said(*seed, effect) == Conclusion::Same).count();
+        assert!(same(0.0) > 700, "{} of 1000 equal cells", same(0.0));
+        assert!(same(0.02f64.ln_1p()) <= 65, "{} of 1000 at the edge", same(0.02f64.ln_1p()));
+    }
+
+    #[test]
+    fn the_missing_blocks_decide_as_often_as_planned() {
+        let mut decided = 0;
+        let mut tried = 0;
+        for seed in 0..3000 {
+            let mut world = World::new(seed, 0.02);
+            world.visit = 0.015;
+            let mut pairs = world.pairs(8);
+            let Conclusion::Undecided { more: Some(more) } = one(&pairs, 0.0) else { continue };
+            // Where chance hid the effect the number is large, which is no fault of the number.
+            if Contrast::of(&pairs).unwrap().ratio < 1.02 {
+                continue;
+            }
+            pairs.extend(world.pairs(more));
+            tried += 1;
+            decided += usize::from(one(&pairs, 0.0) == Conclusion::More);
+        }
+        assert!(tried > 50 && decided * 10 >= tried * 5, "{decided} of {tried}");
+    }
+
+    #[test]
+    fn a_real_difference_is_found_and_has_its_sign() {
+        let more = World::new(1, 0.05).pairs(8);
+        assert_eq!(one(&more, 0.02), Conclusion::More);
+        let less: Vec<(f64, f64)> = more.iter().map(|(a, b)| (*b, *a)).collect();
+        assert_eq!(one(&less, 0.02), Conclusion::Less);
+        let contrast = Contrast::of(&less).unwrap();
+        assert!(contrast.low < contrast.ratio && contrast.ratio < contrast.high);
+        assert!((contrast.ratio * 0.05f64.exp() - 1.0).abs() < 0.02, "{contrast:?}");
+    }
+
+    #[test]
+    fn few_or_impossible_pairs_say_nothing() {
+        assert_eq!(Contrast::of(&[(1.0, 2.0), (1.0, 2.0)]), None);
+        assert_eq!(Contrast::of(&[(1.0, 2.0), (1.0, 2.0), (0.0, 2.0)]), None, "no rate");
+        assert_eq!(conclude(&[None], Rules::once(0.1)), [None]);
+        let equal = [(5.0, 5.0); 4];
+        assert_eq!(one(&equal, 0.01), Conclusion::Same);
+        assert_eq!(one(&equal, 0.0), Conclusion::Undecided { more: None });
+        assert_eq!(one(&[(6.0, 5.0); 4], 0.01), Conclusion::More);
+    }
+
+    #[test]
+    fn holm_by_hand() {
+        // 0.01 < 0.05 / 3, 0.02 < 0.05 / 2, 0.06 > 0.05.
+        assert_eq!(holm(&[0.06, 0.01, 0.02], 0.05), [false, true, true]);
+        // 0.03 > 0.05 / 2 stops there, although 0.04 alone would be below 0.05.
+        assert_eq!(holm(&[0.04, 0.01, 0.03], 0.05), [false, true, false]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_risk_of_all_looks_is_the_whole(looks in 1usize..60, whole in 0.001f64..0.2) {
+            let spent: f64 =
+                (1..=looks).map(|look| Rules { band: 0.0, look, looks }.spends(whole)).sum();
+            prop_assert!((spent - whole).abs() < 1e-9);
+        }
+
+        #[test]
+        fn swapping_the_cells_swaps_the_conclusion(
+            pairs in prop::collection::vec((1.0f64..1e6, 1.0f64..1e6), 3..12),
+            band in 0.0f64..0.5,
+        ) {
+            let swapped: Vec<(f64, f64)> = pairs.iter().map(|(a, b)| (*b, *a)).collect();
+            let mirrored = match one(&swapped, band) {
+                Conclusion::More => Conclusion::Less,
+                Conclusion::Less => Conclusion::More,
+                other => other,
+            };
+            prop_assert_eq!(one(&pairs, band), mirrored);
+        }
+    }
+}
