@@ -12,12 +12,14 @@
 //! - *Same* is a claim of its own and not the absence of a difference: the ratio is inside the band
 //!   by two one-sided tests (Schuirmann 1987), which is the same as that its 90 % interval is.
 //! - Several contrasts of one plan share their risk of a false difference, by Holm 1979.
-//! - An experiment that may end at any of several looks spends its risk look by look, by a union
-//!   bound over the increments of `SPENT`: never more than 5 % in all, whatever the correlation of
-//!   the looks (Lan and DeMets 1983, without their gain from that correlation).
+//! - An experiment that may end at any of several looks spends its risk look by look: by a union
+//!   bound never more than 5 % in all, whatever the correlation of the looks (as Lan and DeMets
+//!   1983, without what they gain from that correlation).
 
 use crate::stats;
+use model::experiment::{self, CellSummary, Design, Ended, Figure};
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Risk of a difference that is none, over all contrasts and looks of an experiment.
 pub const RISK: f64 = 0.05;
@@ -78,11 +80,29 @@ impl Rules {
         Self { band, look: 1, looks: 1 }
     }
 
-    /// The risk that this look may spend of `whole`. What is spent grows with the square of the
-    /// share of the looks, so that early looks decide only what is plain.
+    /// After a block of a design. An experiment that ends once it is decided looks after each block
+    /// that gives enough pairs; any other looks once, at its end.
+    pub fn of(design: &Design, block: u32) -> Self {
+        let look = |block: u32| (block as usize + 1).saturating_sub(PAIRS_MIN).max(1);
+        match design.until_decided {
+            true => {
+                Self { band: design.same_within, look: look(block), looks: look(design.blocks) }
+            }
+            false => Self::once(design.same_within),
+        }
+    }
+
+    /// The risk that this look may spend of `whole`. Half is kept for the last look. What the others
+    /// spend grows with the square of their share, so that early looks decide only what is plain.
     fn spends(&self, whole: f64) -> f64 {
-        let spent = |look: usize| (look as f64 / self.looks.max(1) as f64).min(1.0).powi(2);
-        whole * (spent(self.look) - spent(self.look.saturating_sub(1)))
+        match self.looks.saturating_sub(1) {
+            0 => whole,
+            early if self.look > early => whole / 2.0,
+            early => {
+                let spent = |look: usize| (look as f64 / early as f64).powi(2);
+                whole / 2.0 * (spent(self.look) - spent(self.look.saturating_sub(1)))
+            }
+        }
     }
 }
 
@@ -164,6 +184,118 @@ impl Contrast {
     }
 }
 
+/// One visit of a cell, by its figures. A figure without a valid value is left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Visited<'a> {
+    /// Name of the cell.
+    pub cell: &'a str,
+    /// Its block.
+    pub block: u32,
+    /// Its figures, above zero.
+    pub figures: BTreeMap<Figure, f64>,
+}
+
+/// Each figure of each cell over all its visits, cells in the order of the plan.
+pub fn summaries(design: &Design, visits: &[Visited<'_>]) -> Vec<CellSummary> {
+    let mut summaries = Vec::new();
+    for cell in &design.cells {
+        let mut values: BTreeMap<Figure, Vec<f64>> = BTreeMap::new();
+        for visit in visits.iter().filter(|visit| visit.cell == cell) {
+            for (figure, value) in &visit.figures {
+                values.entry(*figure).or_default().push(*value);
+            }
+        }
+        summaries.extend(values.into_iter().filter_map(|(figure, values)| {
+            let interval = stats::median_interval(&values);
+            Some(CellSummary {
+                cell: cell.clone(),
+                figure,
+                visits: values.len() as u64,
+                median: stats::median(&values)?,
+                low: interval.map(|interval| interval.0),
+                high: interval.map(|interval| interval.1),
+            })
+        }));
+    }
+    summaries
+}
+
+/// Every cell against the baseline of a design, figure by figure. The contrasts of one figure are a
+/// family: its risk is shared among its cells.
+pub fn contrasts(
+    design: &Design,
+    visits: &[Visited<'_>],
+    rules: Rules,
+) -> Vec<experiment::Contrast> {
+    let cells = design.cells.iter().filter(|cell| **cell != design.baseline);
+    let cells: Vec<&str> = cells.map(String::as_str).collect();
+    let figures: BTreeSet<Figure> =
+        visits.iter().flat_map(|visit| visit.figures.keys().copied()).collect();
+    let of_figure = |figure: Figure| {
+        let by_block = |cell: &str| -> BTreeMap<u32, f64> {
+            let own = visits.iter().filter(|visit| visit.cell == cell);
+            own.filter_map(|visit| Some((visit.block, *visit.figures.get(&figure)?))).collect()
+        };
+        let base = by_block(&design.baseline);
+        let pairs = |cell: &&str| -> Vec<(f64, f64)> {
+            let own = by_block(cell);
+            own.iter().filter_map(|(block, value)| Some((*value, *base.get(block)?))).collect()
+        };
+        let pairs: Vec<Vec<(f64, f64)>> = cells.iter().map(pairs).collect();
+        let all: Vec<Option<Contrast>> = pairs.iter().map(|pairs| Contrast::of(pairs)).collect();
+        let concluded = conclude(&all, rules);
+        let shown = cells.iter().zip(&pairs).zip(all.into_iter().zip(concluded));
+        shown
+            .map(|((cell, pairs), (contrast, concluded))| experiment::Contrast {
+                cell: cell.to_string(),
+                baseline: design.baseline.clone(),
+                figure,
+                pairs: pairs.len() as u64,
+                ratio: contrast.map(|one| one.ratio),
+                low: contrast.map(|one| one.low),
+                high: contrast.map(|one| one.high),
+                conclusion: concluded.map(Conclusion::word),
+                more_blocks: match concluded {
+                    Some(Conclusion::Undecided { more }) => more.map(|more| more as u64),
+                    _ => None,
+                },
+            })
+            .collect::<Vec<_>>()
+    };
+    figures.into_iter().flat_map(of_figure).collect()
+}
+
+impl Conclusion {
+    fn word(self) -> experiment::Conclusion {
+        match self {
+            Self::More => experiment::Conclusion::More,
+            Self::Less => experiment::Conclusion::Less,
+            Self::Same => experiment::Conclusion::Same,
+            Self::Undecided { .. } => experiment::Conclusion::Undecided,
+        }
+    }
+}
+
+/// Why an experiment may end after a block: what its design asks for is known. `contrasts` are of
+/// this look.
+pub fn enough(design: &Design, contrasts: &[experiment::Contrast]) -> Option<Ended> {
+    let mut rates = contrasts.iter().filter(|one| one.figure == Figure::Rate).peekable();
+    rates.peek()?;
+    let rates: Vec<_> = rates.collect();
+    let is_decided = |one: &&experiment::Contrast| {
+        one.conclusion.is_some_and(|word| word != experiment::Conclusion::Undecided)
+    };
+    let is_narrow = |one: &&experiment::Contrast, share: f64| {
+        let half = one.low.zip(one.high).map(|(low, high)| (high / low).sqrt() - 1.0);
+        half.is_some_and(|half| half <= share)
+    };
+    if design.until_decided && rates.iter().all(is_decided) {
+        return Some(Ended::Decided);
+    }
+    let share = design.precision?;
+    rates.iter().all(|one| is_narrow(one, share)).then_some(Ended::Precise)
+}
+
 /// What each contrast of a family says; nothing for one that has too few pairs. Differences come
 /// first, and *same* is only asked of those that show none.
 pub fn conclude(contrasts: &[Option<Contrast>], rules: Rules) -> Vec<Option<Conclusion>> {
@@ -202,11 +334,12 @@ fn holm(chances: &[f64], risk: f64) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::random::Random;
     use proptest::prelude::*;
 
     /// Visits of two cells in blocks: a block shifts both, a visit varies by itself.
     struct World {
-        state: u64,
+        random: Random,
         block: f64,
         visit: f64,
         effect: f64,
@@ -214,24 +347,13 @@ mod tests {
 
     impl World {
         fn new(seed: u64, effect: f64) -> Self {
-            Self { state: seed * 7919 + 1, block: 0.10, visit: 0.01, effect }
-        }
-
-        fn uniform(&mut self) -> f64 {
-            self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut mixed = self.state;
-            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-        }
-
-        fn normal(&mut self) -> f64 {
-            (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+            Self { random: Random::new(seed, 1), block: 0.10, visit: 0.01, effect }
         }
 
         fn pair(&mut self) -> (f64, f64) {
-            let block = self.block * self.normal();
-            let [changed, base] = [self.visit, self.visit].map(|spread| spread * self.normal());
+            let block = self.block * self.random.normal();
+            let [changed, base] =
+                [self.visit, self.visit].map(|spread| spread * self.random.normal());
             let rate = |by: f64| 1000.0 * (block + by).exp();
             (rate(self.effect + changed), rate(base))
         }

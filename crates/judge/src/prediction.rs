@@ -247,7 +247,11 @@ mod tests {
                 started_at: id.to_string(),
                 plan: text(),
                 question: text(),
+                design: None,
+                ended: None,
                 cells: vec![],
+                summaries: vec![],
+                contrasts: vec![],
                 predictions: vec![held],
             }
         };

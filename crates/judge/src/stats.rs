@@ -59,7 +59,37 @@ pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean - half, mean + half))
 }
 
-/// The same of rates, which are never below 0.
+/// The value in the middle; of an even number of values the mean of the two in the middle.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let above = *sorted.get(middle)?;
+    Some(if sorted.len() % 2 == 1 { above } else { (sorted[middle - 1] + above) / 2.0 })
+}
+
+/// The narrowest pair of order statistics between which the median lies with 95 % or more, whatever
+/// the distribution; nothing for fewer than six values (Conover, Practical Nonparametric
+/// Statistics, section 3.2).
+pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len();
+    // Chance that at most `below` of the values are below the median.
+    let mut term = 0.5f64.powi(count as i32);
+    let (mut tail, mut cut) = (0.0, None);
+    for below in 0..count / 2 {
+        tail += term;
+        if tail > 0.025 {
+            break;
+        }
+        cut = Some(below);
+        term *= (count - below) as f64 / (below + 1) as f64;
+    }
+    cut.map(|cut| (sorted[cut], sorted[count - 1 - cut]))
+}
+
+/// [`mean_interval`] of rates, which are never below 0.
 pub fn rate_interval(rates: &[f64]) -> Option<(f64, f64)> {
     let (low, high) = mean_interval(rates)?;
     Some((low.max(0.0), high))
@@ -149,6 +179,16 @@ mod tests {
         assert_eq!(mean_interval(&values[..2]), None);
         assert_eq!(rate_interval(&[0.0, 0.0, 9.0]).map(|(low, _)| low), Some(0.0));
         assert!((student_95(40) - 2.021).abs() < 0.05 && (student_95(1000) - 1.962).abs() < 0.01);
+    }
+
+    #[test]
+    fn the_median_has_the_interval_of_its_ranks() {
+        let values: Vec<f64> = (1..=10).map(f64::from).collect();
+        assert_eq!(median(&values), Some(5.5));
+        // Tables give ranks 2 and 9 for ten values, 1 and 6 for six.
+        assert_eq!(median_interval(&values), Some((2.0, 9.0)));
+        assert_eq!(median_interval(&values[..6]), Some((1.0, 6.0)));
+        assert_eq!((median_interval(&values[..5]), median(&[])), (None, None));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Walks the cells of a plan: starts what a cell needs, has it measured, and ends all of it.
 //!
 //! A server that dies ends its cell as failed, whatever was measured until then: half a server is
-//! another server. Services live as long as cells need them one after the other.
+//! another server. Services live as long as cells need them one after the other. With a design the
+//! cells are visited block by block, and after each block the experiment may end early.
 
 mod folder;
 mod measurer;
@@ -14,16 +15,21 @@ pub use folder::{Folder, list_above, server_of};
 pub use measurer::measure;
 pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
 
-use model::experiment::{CellResult, Fate};
+use model::experiment::{CellResult, Ended, Fate};
 use model::secret;
 use neighbour::Neighbours;
-use plan::{Cell, Plan, Server, Targets};
+use plan::{Cell, Plan, Server, Targets, Visit};
 use process::{How, Process};
 use service::Services;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 pub(crate) use tuning::Ground;
 use tuning::{Turned, When};
+
+/// How often a pause looks whether it is over.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A server that is ready to be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,27 +61,41 @@ pub struct Places {
     pub scratch: PathBuf,
 }
 
+/// What was measured so far decides after each block whether the experiment ends.
+pub type Look<'a> = dyn FnMut(&[CellResult]) -> Option<Ended> + 'a;
+
+/// How an experiment measures, tells of it, and ends.
+pub struct Hooks<'a> {
+    /// Measures a cell.
+    pub measure: &'a mut Measure<'a>,
+    /// Is given progress.
+    pub tell: &'a mut dyn FnMut(Progress<'_>),
+    /// Looks at what was measured after each block.
+    pub look: &'a mut Look<'a>,
+}
+
 /// Progress of an experiment, for the user.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
     /// Something that takes a moment is begun.
     Starting(&'a str),
-    /// A cell is begun: its number from 0.
-    Cell(usize),
+    /// A visit is begun: its number from 0.
+    Visit(usize),
     /// A cell has ended; these are all as they stand now, those that are not reached included.
     Ended(&'a CellResult, &'a [CellResult]),
 }
 
-/// Walks all cells. The flag ends it after the cell that is under way, which ends early.
+/// Makes all visits but those that are in `before`, which an interrupted experiment made. The flag
+/// ends it after the visit that is under way, which ends early.
 pub fn walk(
     plan: &Plan,
     targets: &Targets,
     places: &Places,
     stop: &AtomicBool,
-    measure: &mut Measure<'_>,
-    tell: &mut dyn FnMut(Progress<'_>),
-) -> Vec<CellResult> {
-    walk_on(Ground::default(), plan, targets, places, stop, (measure, tell))
+    before: &[CellResult],
+    hooks: Hooks<'_>,
+) -> (Vec<CellResult>, Option<Ended>) {
+    walk_on(Ground::default(), plan, targets, places, stop, before, hooks)
 }
 
 /// The same on ground that may be made up.
@@ -85,27 +105,57 @@ fn walk_on(
     targets: &Targets,
     places: &Places,
     stop: &AtomicBool,
-    (measure, tell): (&mut Measure<'_>, &mut dyn FnMut(Progress<'_>)),
-) -> Vec<CellResult> {
+    before: &[CellResult],
+    hooks: Hooks<'_>,
+) -> (Vec<CellResult>, Option<Ended>) {
     let services = Services::new(places, stop);
     let mut walk = Walk { ground, targets, places, stop, services, spoilt: None };
-    let mut results: Vec<CellResult> = plan.cells.iter().map(unreached).collect();
-    for (at, cell) in plan.cells.iter().enumerate() {
+    let Hooks { measure, tell, look } = hooks;
+    let visits = plan.visits();
+    let mut results: Vec<CellResult> = visits.iter().map(|visit| unreached(plan, visit)).collect();
+    for (result, known) in results.iter_mut().zip(before) {
+        let is_measured = matches!(known.fate, Fate::Measured { .. });
+        if is_measured && (&known.name, known.block) == (&result.name, result.block) {
+            *result = known.clone();
+        }
+    }
+    let pause = Duration::from_nanos(plan.design.as_ref().map_or(0, |design| design.pause_ns));
+    for (at, visit) in visits.iter().enumerate() {
+        let begins_block = at > 0 && visits[at - 1].block != visit.block;
+        if let Some(ended) = begins_block.then(|| look(&results[..at])).flatten() {
+            results.truncate(at);
+            return (results, Some(ended));
+        }
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        tell(Progress::Cell(at));
+        if matches!(results[at].fate, Fate::Measured { .. }) {
+            continue;
+        }
+        rest(pause, stop);
+        tell(Progress::Visit(at));
+        let cell = &plan.cells[visit.cell];
         if let Err(why) = walk.cell(at, cell, &mut results[at], measure, tell) {
             results[at].fate = Fate::Failed { why };
         }
         tell(Progress::Ended(&results[at], &results));
     }
-    results
+    (results, None)
 }
 
-fn unreached(cell: &Cell) -> CellResult {
+/// Waits, unless the experiment is stopped.
+fn rest(pause: Duration, stop: &AtomicBool) {
+    let begin = Instant::now();
+    while begin.elapsed() < pause && !stop.load(Ordering::Relaxed) {
+        thread::sleep(LOOK.min(pause));
+    }
+}
+
+fn unreached(plan: &Plan, visit: &Visit) -> CellResult {
+    let cell = &plan.cells[visit.cell];
     CellResult {
         name: cell.name.clone(),
+        block: visit.block,
         server: vec![],
         command: vec![],
         expected: cell.walls.clone(),

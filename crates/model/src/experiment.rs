@@ -24,11 +24,142 @@ pub struct Experiment {
     pub plan: String,
     /// The question of the plan.
     pub question: String,
-    /// One entry per cell of the plan, in its order.
+    /// How its cells were visited; absent when each was visited once, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<Design>,
+    /// Why it ended before the last block of its design; absent when it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+    /// One entry per visit of a cell, in the order of the visits; without a design one per cell.
     pub cells: Vec<CellResult>,
+    /// Each cell over all its visits; empty without a design.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub summaries: Vec<CellSummary>,
+    /// Cells against the baseline of the design; empty without a design.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contrasts: Vec<Contrast>,
     /// The predictions of the plan, with their results.
     #[serde(default)]
     pub predictions: Vec<Kept>,
+}
+
+/// How often the cells are visited, in which order, and when the experiment may end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Design {
+    /// Names of the cells, in the order of the plan.
+    pub cells: Vec<String>,
+    /// Each block visits each cell once.
+    pub blocks: u32,
+    /// The order of the cells in a block.
+    pub order: Order,
+    /// Seed of that order.
+    pub seed: u64,
+    /// Name of the cell that the others are compared with.
+    pub baseline: String,
+    /// A ratio inside of -x to +x counts as the same; 0.02 is 2 %.
+    pub same_within: f64,
+    /// The experiment ends when every interval of a ratio is as narrow as -x to +x.
+    pub precision: Option<f64>,
+    /// The experiment ends when no contrast of rates is undecided.
+    pub until_decided: bool,
+    /// No block is begun after this time.
+    pub budget_ns: Option<u64>,
+    /// Idle time before each visit.
+    pub pause_ns: u64,
+}
+
+/// The order of the cells in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Drawn for each block from the seed.
+    Random,
+    /// As in the plan, and the other way round in every second block.
+    Abba,
+    /// As in the plan.
+    Plan,
+}
+
+/// Why an experiment ended before its last block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// Every contrast of rates was decided.
+    Decided,
+    /// Every interval was narrow enough.
+    Precise,
+    /// Its time was used up.
+    Budget,
+}
+
+/// A figure of a cell over all its visits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellSummary {
+    /// The cell.
+    pub cell: String,
+    /// The figure.
+    pub figure: Figure,
+    /// Visits that have a valid one.
+    pub visits: u64,
+    /// Its median.
+    pub median: f64,
+    /// Lower end of the 95 % interval of the median; `null` for fewer than six visits.
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+}
+
+/// A figure of one cell against the same of the baseline, over the blocks that visited both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Contrast {
+    /// The cell.
+    pub cell: String,
+    /// The cell that it is compared with.
+    pub baseline: String,
+    /// What is compared.
+    pub figure: Figure,
+    /// Blocks in which both have a valid figure.
+    pub pairs: u64,
+    /// Geometric mean of their ratios; `null` for fewer than three pairs.
+    pub ratio: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+    /// What follows; `null` for fewer than three pairs.
+    pub conclusion: Option<Conclusion>,
+    /// Blocks that would probably decide it; only for an undecided one, `null` when none would.
+    pub more_blocks: Option<u64>,
+}
+
+/// What is compared: one figure of each visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Responses, connections or events per second, as in the table.
+    Rate,
+    /// 50th percentile of the latency.
+    P50,
+    /// 99th percentile of the latency.
+    P99,
+    /// CPU time of the client per request.
+    ClientUsPerRequest,
+    /// CPU time of the server per request.
+    ServerUsPerRequest,
+}
+
+/// What a contrast shows, at a risk of 5 % for all contrasts of its figure together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conclusion {
+    /// The figure is larger.
+    More,
+    /// It is smaller.
+    Less,
+    /// It differs by less than the share of the design.
+    Same,
+    /// None of these is shown.
+    Undecided,
 }
 
 /// A prediction of a plan: the rate of some cells relative to others.
@@ -91,6 +222,9 @@ pub struct Kept {
 pub struct CellResult {
     /// Its name in the plan.
     pub name: String,
+    /// The block of this visit, from 1; absent without a design.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
     /// Words of the command that started the server; empty when it was already running.
     pub server: Vec<String>,
     /// Words of the command that measured it.

@@ -1,12 +1,13 @@
 //! A plan and its cells: what they have in common is written once, and each cell changes it.
 
+use crate::design::{self, DesignText};
 use crate::load::{self, Load};
 use crate::secrets::{masked, secret_headers};
 use crate::target::Targets;
 use crate::tune::{self, Tune};
 use crate::usage::Usage;
 use crate::{PlanError, SCHEMA, text_error};
-use model::experiment::Foretold;
+use model::experiment::{Design, Foretold};
 use model::secret::{self, Secrets};
 use model::units::parse_cpus;
 use model::wall::WallId;
@@ -26,6 +27,17 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// What is said beforehand of cells against others.
     pub predictions: Vec<Foretold>,
+    /// How often and in which order they are visited; without one, once and as written.
+    pub design: Option<Design>,
+}
+
+/// One measurement of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visit {
+    /// Place of the cell in the plan.
+    pub cell: usize,
+    /// The block, from 1; nothing without a design.
+    pub block: Option<u32>,
 }
 
 /// One server under one load.
@@ -99,6 +111,7 @@ struct PlanText {
     vary: Vec<Vary>,
     #[serde(default)]
     prediction: Vec<Foretold>,
+    design: Option<DesignText>,
 }
 
 #[derive(Default, Deserialize)]
@@ -173,7 +186,23 @@ impl Plan {
         for one in &plan.prediction {
             check(one, &names).map_err(|why| PlanError::Cell { cell: "prediction".into(), why })?;
         }
-        Ok(Self { question: plan.question, cells, predictions: plan.prediction })
+        let all: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
+        let design = plan.design.map(|design| design.resolve(&all)).transpose();
+        let design = design.map_err(|why| PlanError::Cell { cell: "design".to_string(), why })?;
+        Ok(Self { question: plan.question, cells, predictions: plan.prediction, design })
+    }
+
+    /// All visits, in their order.
+    pub fn visits(&self) -> Vec<Visit> {
+        let cells = self.cells.len();
+        let Some(design) = &self.design else {
+            return (0..cells).map(|cell| Visit { cell, block: None }).collect();
+        };
+        let of_block = |block| {
+            let order = design::order(design, block, cells).into_iter();
+            order.map(move |cell| Visit { cell, block: Some(block) })
+        };
+        (1..=design.blocks).flat_map(of_block).collect()
     }
 
     /// Keeps only cells whose names begin so; all when nothing is named.
@@ -195,6 +224,9 @@ impl Plan {
     /// What would be done, in words.
     pub fn rehearsed(&self) -> String {
         let mut text = format!("{}\n", self.question);
+        if let Some(design) = &self.design {
+            text += &design::rehearsed(design, &self.cells);
+        }
         for cell in &self.cells {
             let (server, addr) = match &cell.server {
                 Server::Started { target, args, cpus, services, .. } => {

@@ -10,6 +10,7 @@
 //! another person is that person's programs.
 
 mod cells;
+mod design;
 mod duel;
 mod load;
 mod secrets;
@@ -38,7 +39,7 @@ mod url;
 mod usage;
 pub mod values;
 
-pub use cells::{Cell, Client, Plan, Server};
+pub use cells::{Cell, Client, Plan, Server, Visit};
 pub use duel::{Change, Duel, proposed};
 pub use load::{Load, command, missing};
 pub use requests::unexpanded;

@@ -23,6 +23,8 @@ typed! {
     file NewPlan(PathBuf), "a file", "rps.toml";
     /// The list of servers that a plan may start.
     file ServersFile(PathBuf), "a file", "targets/targets.toml";
+    /// The folder of an experiment.
+    file ExperimentFolder(PathBuf), "a folder", "out/runs/20260101T120000-ramp";
     /// A mix of requests.
     file MixFile(PathBuf), "a file", "targets.txt";
     /// The body of a request.

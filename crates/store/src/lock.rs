@@ -1,6 +1,7 @@
 //! Which directory a process writes: the kernel knows, and forgets with the process.
 
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::Path;
 
 /// Held by the process that writes a directory, for as long as it does. Where a file system has no
@@ -15,6 +16,14 @@ impl Lock {
     pub fn hold(directory: &Path) -> Self {
         let file = File::open(directory).ok().filter(|file| file.try_lock().is_ok());
         Self { _directory: file }
+    }
+
+    /// The same, for a directory that another process may write: an error when one does.
+    pub fn take(directory: &Path) -> io::Result<Self> {
+        let file = File::open(directory)?;
+        let held = |_| io::Error::other("another process writes it");
+        file.try_lock().map_err(held)?;
+        Ok(Self { _directory: Some(file) })
     }
 
     /// Whether a process holds a directory.

@@ -1,4 +1,4 @@
-//! `ceiling run PLAN`: walks the cells of an experiment and draws them in one table.
+//! `ceiling run PLAN`: visits the cells of an experiment and draws them in one table.
 
 use crate::ci::Ci;
 use crate::exit::{Code, Failure};
@@ -6,17 +6,22 @@ use crate::outputs::Outputs;
 use crate::screen::{style, to_stdout};
 use crate::signals;
 use clap::Args;
+use judge::contrast::{self, Rules, Visited};
 use judge::prediction::Cell as Cells;
-use lab::experiment::{self, Folder, Places, Progress, Ready};
-use model::experiment::{CellResult, Experiment, Fate, Kept as KeptPrediction, SCHEMA};
+use lab::experiment::{self, Folder, Hooks, Places, Progress, Ready};
+use model::experiment::{
+    CellResult, Design, Ended, Experiment, Fate, Figure, Kept as KeptPrediction, SCHEMA,
+};
 use model::run::Run as Kept;
-use plan::values::{CellName, OutFile, PlanFile, ServersFile};
+use plan::values::{CellName, ExperimentFolder, OutFile, PlanFile, ServersFile};
 use plan::{Cell, CiOptions, Colour, Plan, Runs, Targets};
 use report::Format;
 use report::ci::{Report, markdown};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// Starts each server of a plan in turn, measures it as the plan says, ends it, and draws all cells
 /// in one table. A cell whose server dies has no number. Ctrl-C ends the cell under way in order,
@@ -33,7 +38,8 @@ Exit codes: 0 all cells were measured, 3 a wall is not the one the plan expects,
 Examples:
   ceiling run experiments/04-ramp/plan.toml
   ceiling run experiments/spectrum/plan.toml --only simple,read -o out.html
-  ceiling run experiments/04-ramp/full.toml --dry-run")]
+  ceiling run experiments/04-ramp/full.toml --dry-run
+  ceiling run PLAN --resume out/runs/20260101T120000-ramp")]
 pub struct Run {
     /// A plan file
     plan: PlanFile,
@@ -50,6 +56,11 @@ pub struct Run {
     /// Print what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
+
+    /// Go on with the interrupted experiment of this folder: visits that it measured are kept, the
+    /// others follow in the same order
+    #[arg(long, value_name = "FOLDER")]
+    resume: Option<ExperimentFolder>,
 
     /// Let the plan turn knobs of this host; each is put back after its cell
     #[arg(long)]
@@ -110,15 +121,13 @@ pub fn run(command: Run) -> Result<Code, Failure> {
     }
     refuse_formats(&command.out)?;
     let (outputs, ci) = (Outputs::open(&command.out)?, Ci::open(&command.ci)?);
-    let directory = command.runs.directory().ok_or_else(|| {
-        Failure::Usage("--runs none: an experiment is kept; for example --runs out/runs".into())
-    })?;
     let stop = signals::stop_flag()?;
-    let folder = Folder::make(&directory, &command.plan).map_err(Failure::File)?;
+    let (folder, begun) = begin(&command, &plan)?;
     let places = folder.places(list.as_deref().ok()).map_err(Failure::File)?;
-    let experiment = conduct(&command, &plan, &targets, &places, &folder, &stop)?;
+    let experiment = conduct(&command, &plan, (&targets, &places), &folder, begun, &stop)?;
     let runs: Vec<Option<Kept>> =
         experiment.cells.iter().map(|cell| kept(cell, &folder.runs())).collect();
+    let experiment = analysed(experiment, &runs);
     let experiment =
         Experiment { predictions: kept_predictions(&plan, &experiment, &runs), ..experiment };
     let text = match command.json {
@@ -144,28 +153,60 @@ pub fn run(command: Run) -> Result<Code, Failure> {
     Ok(if was_stopped { Code::Interrupted } else { code_of(&experiment, &runs) })
 }
 
-/// Walks the cells; what is known is written after each of them.
-fn conduct(
-    command: &Run,
-    plan: &Plan,
-    targets: &Targets,
-    places: &Places,
-    folder: &Folder,
-    stop: &AtomicBool,
-) -> Result<Experiment, Failure> {
+/// The folder of the experiment, and what it has measured: nothing yet, unless it is resumed.
+fn begin(command: &Run, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
     let text = plan::without_secrets(&read(&command.plan)?);
+    if let Some(path) = &command.resume {
+        let (folder, begun) = Folder::again(path).map_err(Failure::Usage)?;
+        let was = read(&path.join("plan.toml"))?;
+        let cells: Vec<&str> = begun.cells.iter().map(|cell| cell.name.as_str()).collect();
+        let visits = plan.visits();
+        let asked = visits.iter().map(|visit| plan.cells[visit.cell].name.as_str());
+        if was != text || !asked.take(cells.len()).eq(cells.iter().copied()) {
+            return Err(wrong(
+                &command.plan,
+                format!(
+                    "{} holds an experiment of another plan, or of other cells of it (--only); \
+                     give the plan it was begun with, or begin anew without --resume",
+                    path.display()
+                ),
+            ));
+        }
+        return Ok((folder, begun));
+    }
+    let directory = command.runs.directory().ok_or_else(|| {
+        Failure::Usage("--runs none: an experiment is kept; for example --runs out/runs".into())
+    })?;
+    let folder = Folder::make(&directory, &command.plan).map_err(Failure::File)?;
     folder.write("plan.toml", text.as_bytes()).map_err(Failure::File)?;
-    let mut experiment = Experiment {
+    let begun = Experiment {
         schema: SCHEMA.to_string(),
         id: folder.id.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
         started_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         plan: command.plan.display().to_string(),
         question: plan.question.clone(),
+        design: plan.design.clone(),
+        ended: None,
         cells: Vec::new(),
+        summaries: Vec::new(),
+        contrasts: Vec::new(),
         predictions: Vec::new(),
     };
+    Ok((folder, begun))
+}
+
+/// Makes the visits; what is known is written after each of them.
+fn conduct(
+    command: &Run,
+    plan: &Plan,
+    (targets, places): (&Targets, &Places),
+    folder: &Folder,
+    mut experiment: Experiment,
+    stop: &AtomicBool,
+) -> Result<Experiment, Failure> {
     let runs = folder.runs();
+    let before = std::mem::take(&mut experiment.cells);
     let mut measure = |cell: &Cell, ready: &Ready| experiment::measure(cell, ready, &runs, stop);
     let mut tell = |progress: Progress<'_>| {
         if !command.quiet {
@@ -177,8 +218,74 @@ fn conduct(
             let _ = folder.write("experiment.json", &report::json::json(&experiment));
         }
     };
-    let cells = experiment::walk(plan, targets, places, stop, &mut measure, &mut tell);
-    Ok(Experiment { cells, ..experiment })
+    let mut looks = Looks {
+        design: plan.design.clone(),
+        begin: Instant::now(),
+        runs: &runs,
+        known: BTreeMap::new(),
+    };
+    let mut look = |cells: &[CellResult]| looks.look(cells);
+    let hooks = Hooks { measure: &mut measure, tell: &mut tell, look: &mut look };
+    let (cells, ended) = experiment::walk(plan, targets, places, stop, &before, hooks);
+    Ok(Experiment { cells, ended, ..experiment })
+}
+
+/// Looks after each block whether the design asks for more.
+struct Looks<'a> {
+    design: Option<Design>,
+    begin: Instant,
+    runs: &'a Path,
+    /// Figures of runs that were read before, by id.
+    known: BTreeMap<String, BTreeMap<Figure, f64>>,
+}
+
+impl Looks<'_> {
+    fn look(&mut self, cells: &[CellResult]) -> Option<Ended> {
+        let design = self.design.clone()?;
+        if design.budget_ns.is_some_and(|budget| self.begin.elapsed().as_nanos() >= budget.into()) {
+            return Some(Ended::Budget);
+        }
+        for cell in cells {
+            if let Fate::Measured { run } = &cell.fate
+                && !self.known.contains_key(run)
+            {
+                let read = kept(cell, self.runs);
+                let figures = read.as_ref().map(report::figures).unwrap_or_default();
+                self.known.insert(run.clone(), figures);
+            }
+        }
+        let visited = |cell: &'_ CellResult| {
+            let Fate::Measured { run } = &cell.fate else { return None };
+            Some((cell.block?, self.known.get(run)?.clone()))
+        };
+        let visits: Vec<Visited<'_>> = cells
+            .iter()
+            .filter_map(|cell| {
+                let (block, figures) = visited(cell)?;
+                Some(Visited { cell: &cell.name, block, figures })
+            })
+            .collect();
+        let last = cells.last()?.block?;
+        contrast::enough(&design, &contrast::contrasts(&design, &visits, Rules::of(&design, last)))
+    }
+}
+
+/// The cells over all visits, and against the baseline, when the plan has a design.
+fn analysed(of: Experiment, runs: &[Option<Kept>]) -> Experiment {
+    let Some(design) = &of.design else { return of };
+    let visits: Vec<Visited<'_>> = of
+        .cells
+        .iter()
+        .zip(runs)
+        .filter_map(|(cell, run)| {
+            let figures = report::figures(run.as_ref()?);
+            Some(Visited { cell: &cell.name, block: cell.block?, figures })
+        })
+        .collect();
+    let last = visits.iter().map(|visit| visit.block).max().unwrap_or(0);
+    let summaries = contrast::summaries(design, &visits);
+    let contrasts = contrast::contrasts(design, &visits, Rules::of(design, last));
+    Experiment { summaries, contrasts, ..of }
 }
 
 /// A plan written by another person must not change this host by itself.
@@ -207,9 +314,11 @@ fn refuse_untrusted(command: &Run, plan: &Plan) -> Result<(), Failure> {
 
 fn told(progress: Progress<'_>, plan: &Plan) {
     match progress {
-        Progress::Cell(at) => {
-            let (cell, count) = (&plan.cells[at], plan.cells.len());
-            eprintln!("ceiling: {}/{count} {}", at + 1, cell.name);
+        Progress::Visit(at) => {
+            let visits = plan.visits();
+            let (visit, count) = (visits[at], visits.len());
+            let block = visit.block.map_or(String::new(), |block| format!(", block {block}"));
+            eprintln!("ceiling: {}/{count} {}{block}", at + 1, plan.cells[visit.cell].name);
         }
         Progress::Starting(name) => eprintln!("ceiling: starting {name}"),
         Progress::Ended(result, _) => {

@@ -46,6 +46,18 @@ impl Folder {
         }
     }
 
+    /// That of an experiment which was interrupted, with what it measured. Only one program at a time
+    /// may go on with it.
+    pub fn again(path: &Path) -> Result<(Self, Experiment), String> {
+        let document = path.join("experiment.json");
+        let bytes = fs::read(&document).map_err(|error| file_error(&document, &error))?;
+        let experiment: Experiment = serde_json::from_slice(&bytes)
+            .map_err(|error| format!("{}: {error}", document.display()))?;
+        let lock = Lock::take(path).map_err(|error| file_error(path, &error))?;
+        let folder = Self { id: experiment.id.clone(), path: path.to_path_buf(), _lock: lock };
+        Ok((folder, experiment))
+    }
+
     /// Where the runs of its cells are kept.
     pub fn runs(&self) -> PathBuf {
         self.path.join("runs")
@@ -55,7 +67,7 @@ impl Folder {
     /// absolute, because they are run from another folder. Without a list nothing is run.
     pub fn places(&self, list: Option<&Path>) -> Result<Places, String> {
         let path = self.path.join("servers");
-        fs::create_dir(&path).map_err(|error| file_error(&path, &error))?;
+        fs::create_dir_all(&path).map_err(|error| file_error(&path, &error))?;
         let list = list.map(absolute).transpose()?.unwrap_or_default();
         let root = list.ancestors().nth(2).unwrap_or(Path::new("/")).to_path_buf();
         Ok(Places { root, scratch: absolute(&path)? })

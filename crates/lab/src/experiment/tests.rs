@@ -56,7 +56,8 @@ impl Scratch {
     ) -> Vec<CellResult> {
         let places = Places { root: self.0.clone(), scratch: self.0.clone() };
         let stop = AtomicBool::new(false);
-        walk_on(ground, plan, targets, &places, &stop, (measure, &mut |_| {}))
+        let hooks = Hooks { measure, tell: &mut |_| {}, look: &mut |_| None };
+        walk_on(ground, plan, targets, &places, &stop, &[], hooks).0
     }
 }
 
@@ -212,7 +213,8 @@ fn cells_that_were_not_measured_are_reported() {
         stop.store(true, Ordering::Relaxed);
         measured()
     };
-    let results = walk(&plan, &targets, &places, &stop, &mut measure, &mut |_| {});
+    let hooks = Hooks { measure: &mut measure, tell: &mut |_| {}, look: &mut |_| None };
+    let (results, _) = walk(&plan, &targets, &places, &stop, &[], hooks);
     let fates: Vec<_> = results.into_iter().map(|result| result.fate).collect();
     let first = Fate::Measured { run: "id".into() };
     assert_eq!(fates, [first, Fate::NotReached, Fate::NotReached]);
@@ -290,4 +292,63 @@ fn a_failed_change_that_was_put_back_fails_its_cell_only() {
     assert!(why(&results[0]).contains("everything is as it was before"), "{}", why(&results[0]));
     assert_eq!(names, ["plain"]);
     assert_eq!(results[1].fate, measured().fate);
+}
+
+/// Names and blocks of visits, in their order, and how many were measured.
+fn visited(results: &[CellResult]) -> Vec<(String, Option<u32>)> {
+    results.iter().map(|result| (result.name.clone(), result.block)).collect()
+}
+
+const DESIGN: &str = "[design]\nblocks = 4\norder = \"abba\"\n[[cell]]\nname = \"a\"\n\
+                      [[cell]]\nname = \"b\"\n";
+
+#[test]
+fn blocks_visit_each_cell_and_end_when_a_look_says_so() {
+    let (scratch, targets) = (Scratch::new(), targets(&faithful(), ""));
+    let plan = plan(DESIGN, &targets);
+    let places = Places { root: scratch.0.clone(), scratch: scratch.0.clone() };
+    let mut looks = Vec::new();
+    let mut look = |so_far: &[CellResult]| {
+        looks.push(so_far.len());
+        (so_far.len() >= 6).then_some(Ended::Decided)
+    };
+    let hooks = Hooks { measure: &mut |_, _| measured(), tell: &mut |_| {}, look: &mut look };
+    let stop = AtomicBool::new(false);
+    let (results, ended) = walk(&plan, &targets, &places, &stop, &[], hooks);
+    assert_eq!((ended, looks), (Some(Ended::Decided), vec![2, 4, 6]));
+    let expected = [("a", 1), ("b", 1), ("b", 2), ("a", 2), ("a", 3), ("b", 3)];
+    let expected = expected.map(|(name, block)| (name.to_string(), Some(block)));
+    assert_eq!(visited(&results), expected);
+}
+
+#[test]
+fn what_was_measured_before_is_not_measured_again() {
+    let (scratch, targets) = (Scratch::new(), targets(&faithful(), ""));
+    let plan = plan(DESIGN, &targets);
+    let places = Places { root: scratch.0.clone(), scratch: scratch.0.clone() };
+    let stop = AtomicBool::new(false);
+    let mut count = 0;
+    let mut first = |_: &Cell, _: &Ready| {
+        count += 1;
+        if count == 3 {
+            stop.store(true, Ordering::Relaxed);
+            let why = "interrupted".to_string();
+            return Measured { command: vec![], fate: Fate::Failed { why } };
+        }
+        Measured { command: vec![], fate: Fate::Measured { run: format!("first {count}") } }
+    };
+    let hooks = Hooks { measure: &mut first, tell: &mut |_| {}, look: &mut |_| None };
+    let (before, _) = walk(&plan, &targets, &places, &stop, &[], hooks);
+    assert_eq!(before.iter().filter(|one| one.fate == Fate::NotReached).count(), 5);
+    stop.store(false, Ordering::Relaxed);
+    let mut again = 0;
+    let mut rest = |_: &Cell, _: &Ready| {
+        again += 1;
+        measured()
+    };
+    let hooks = Hooks { measure: &mut rest, tell: &mut |_| {}, look: &mut |_| None };
+    let (results, _) = walk(&plan, &targets, &places, &stop, &before, hooks);
+    assert_eq!(again, 6, "the one that was interrupted is measured again");
+    assert_eq!(visited(&results), visited(&before));
+    assert_eq!(results[1].fate, Fate::Measured { run: "first 2".to_string() });
 }

@@ -1,12 +1,12 @@
 //! An experiment on one page: a row for each cell, and then what was said of each.
 
-use super::{connecting::connecting, evidence, predictions, summary};
+use super::{connecting::connecting, contrasts, evidence, predictions, summary};
 use crate::page::{Block, Column, Fact, Mark, Page, Table};
 use crate::wording::{
     best_point, delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
     rate_of, wall_mark, wall_phrase,
 };
-use model::experiment::{CellResult, Experiment, Fate};
+use model::experiment::{CellResult, Experiment, Fate, Figure};
 use model::histogram::Summary;
 use model::run::{Point, Run};
 use model::tuning::{Fate as TuneFate, Row};
@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The page of an experiment; `runs` has what each cell left, in the order of the cells.
 pub fn experiment(experiment: &Experiment, runs: &[Option<Run>]) -> Page {
     let mut blocks = vec![Block::Text(experiment.question.clone())];
+    blocks.extend(contrasts::blocks(experiment, runs));
     blocks.push(Block::Table(rows(experiment, runs)));
     blocks.extend(predictions(experiment));
     blocks.extend(events(experiment, runs));
@@ -25,7 +26,7 @@ pub fn experiment(experiment: &Experiment, runs: &[Option<Run>]) -> Page {
     let measured = measured.filter_map(|(cell, run)| Some((cell.name.clone(), run.as_ref()?)));
     blocks.extend(connecting(measured));
     for (cell, run) in experiment.cells.iter().zip(runs) {
-        blocks.push(Block::Heading(cell.name.clone()));
+        blocks.push(Block::Heading(visit_name(cell)));
         blocks.extend(of_cell(cell, run.as_ref()));
     }
     Page {
@@ -34,10 +35,31 @@ pub fn experiment(experiment: &Experiment, runs: &[Option<Run>]) -> Page {
             "{}, experiment {}, {}",
             experiment.started_at,
             experiment.id,
-            plural(experiment.cells.len() as u64, "cell")
+            plural(
+                experiment.cells.len() as u64,
+                if experiment.design.is_some() { "visit" } else { "cell" }
+            )
         ),
         blocks,
     }
+}
+
+/// The figures of a visit that are compared with those of other visits. What is not valid or is not
+/// known is left out.
+pub fn figures(run: &Run) -> BTreeMap<Figure, f64> {
+    let Some((_, point)) = best_point(run) else { return BTreeMap::new() };
+    let times = times_of(point);
+    let ns = |value: Option<u64>| value.map(|ns| ns as f64);
+    let (client_us, server_us) = costs_of(point);
+    let all = [
+        (Figure::Rate, rate_of(point).map(|_| point.headline_rate())),
+        (Figure::P50, ns(times.and_then(|times| times.p50))),
+        (Figure::P99, ns(times.and_then(|times| times.p99))),
+        (Figure::ClientUsPerRequest, client_us),
+        (Figure::ServerUsPerRequest, server_us),
+    ];
+    let is_valid = |value: &f64| value.is_finite() && *value > 0.0;
+    all.into_iter().filter_map(|(figure, value)| Some((figure, value.filter(is_valid)?))).collect()
 }
 
 /// Whether the wall of a cell is one that its plan expects; nothing when none is expected, or when
@@ -75,7 +97,7 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         let (client_us, server_us) = point.map_or((None, None), costs_of);
         let rate = point.filter(|point| rate_of(point).is_some()).map(Point::headline_rate);
         let cells = vec![
-            cell.name.clone(),
+            visit_name(cell),
             or_dash(rate, show_count),
             ns(times.and_then(|times| times.p50)),
             ns(times.and_then(|times| times.p99)),
@@ -114,6 +136,12 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         table.notes.push("a cell that failed has no number".to_string());
     }
     table
+}
+
+/// The cell, and with a design the block of this visit of it.
+fn visit_name(cell: &CellResult) -> String {
+    let block = cell.block.map_or(String::new(), |block| format!(" #{block}"));
+    format!("{}{block}", cell.name)
 }
 
 /// Of what CPU time is made in cells where much failed, and that it counts.

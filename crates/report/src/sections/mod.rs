@@ -20,7 +20,7 @@ pub use beside::beside;
 pub use compare::compare;
 
 mod experiment;
-pub use experiment::{experiment, experiment_briefly, is_expected};
+pub use experiment::{experiment, experiment_briefly, figures, is_expected};
 
 pub mod expectations;
 
@@ -34,6 +34,7 @@ pub mod samples;
 
 pub mod confirmation;
 mod connecting;
+mod contrasts;
 pub mod evidence;
 mod fingerprints;
 pub mod gates;
