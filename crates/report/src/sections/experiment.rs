@@ -14,6 +14,9 @@ use model::units::show_count;
 use model::verdict::Named;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The caption of the table with a row for each visit.
+const VISITS: &str = "Visits";
+
 /// The page of an experiment; `runs` has what each cell left, in the order of the cells.
 pub fn experiment(experiment: &Experiment, runs: &[Option<Run>]) -> Page {
     let mut blocks = vec![Block::Text(experiment.question.clone())];
@@ -131,6 +134,9 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         table.notes.push(
             "of events: events per second, their staleness, and CPU time per event".to_string(),
         );
+    }
+    if experiment.design.is_some() {
+        table = table.caption(VISITS);
     }
     if experiment.failed() > 0 {
         table.notes.push("a cell that failed has no number".to_string());
@@ -297,9 +303,14 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> Vec<Block> {
     blocks
 }
 
-/// The table alone: what a terminal shows; the file has the rest.
+/// The tables alone, with a design those of all visits together: what a terminal shows; the file has
+/// the rest.
 pub fn experiment_briefly(of: &Experiment, runs: &[Option<Run>]) -> Page {
     let mut page = experiment(of, runs);
+    let is_of_visits = |block: &Block| {
+        of.design.is_some() && matches!(block, Block::Table(table) if table.caption == VISITS)
+    };
+    page.blocks.retain(|block| !is_of_visits(block));
     let is_heading = |block: &Block| matches!(block, Block::Heading(_));
     page.blocks.truncate(page.blocks.iter().position(is_heading).unwrap_or(usize::MAX));
     let failed = of.cells.iter().filter_map(|cell| match &cell.fate {
