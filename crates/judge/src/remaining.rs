@@ -72,7 +72,7 @@ pub(crate) fn inside(case: &Case<'_>, seen: Seen) -> Remaining {
          when less is done under it, a limiter with another key (address, header, account)",
     );
     if downstreams.is_some() && calls == 0.0 {
-        let what = "against A3: the server has no connection to another service over TCP";
+        let what = "against A3: no connection of the server to another service was seen";
         seen.against.push(what.to_string());
     }
     let name = format!("requests wait at a server with slack: {}", list(&walls));
@@ -177,7 +177,7 @@ mod tests {
         fixture.observed.downstreams = Some(Vec::new());
         assert!(said(&fixture).seen.against[0].contains("A3"));
         let to = "10.0.0.9:5432".to_string();
-        let one = DownstreamUse { to, connections: 4.0, waiting: 1.0 };
+        let one = DownstreamUse { to, connections: 4.0, waiting: 1.0, heard_ms: None };
         fixture.observed.downstreams = Some(vec![one]);
         assert_eq!(said(&fixture).walls[0], WallId::A3, "it has calls of its own");
     }

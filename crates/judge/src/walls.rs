@@ -274,8 +274,8 @@ pub const SERVER: WallGroup = WallGroup {
 /// What the application waits for while nothing is busy.
 pub const APPLICATION: WallGroup = WallGroup {
     walls: &[
-        wall(WallId::A8, short_connections::test).follows(&[Resource::Connections]),
         wall(WallId::A3, downstream::test).predicts(SOMETHING_WAITS),
+        wall(WallId::A8, short_connections::test).follows(&[Resource::Connections]),
         wall(WallId::A6, storage::test),
         wall(WallId::A10, blocked_log::test),
         wall(WallId::A1, application_lock::test).predicts(SOMETHING_WAITS),

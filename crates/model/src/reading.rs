@@ -604,7 +604,7 @@ pub struct ThreadNow {
 /// Connections of the server to one other service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Downstream {
-    /// Address and port of the other end.
+    /// Address and port of the other end, or `unix:` and its path.
     pub to: String,
     /// Established connections.
     pub connections: u32,
@@ -612,8 +612,12 @@ pub struct Downstream {
     pub waiting: u32,
     /// Connections being opened.
     pub opening: u32,
-    /// Mean smoothed round trip, microseconds.
+    /// Mean smoothed round trip, microseconds; 0 for unix sockets.
     pub rtt_us: u32,
+    /// Time since bytes came in on those that wait, median, milliseconds. Absent when none waits,
+    /// for unix sockets and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard_ms: Option<u32>,
 }
 
 /// One disk, from `/proc/diskstats`.

@@ -210,19 +210,31 @@ impl DoingSum {
 /// Connections of the server to another service, over all reads.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DownstreamUse {
-    /// Address and port of the other end.
+    /// Address and port of the other end, or `unix:` and its path.
     pub to: String,
     /// Connections, mean over reads.
     pub connections: f64,
     /// Of them, waiting for a response, mean over reads.
     pub waiting: f64,
+    /// Time since those that wait heard something, milliseconds, mean over reads. Nothing when none
+    /// waited or it was not read.
+    pub heard_ms: Option<f64>,
 }
 
 /// The downstreams while readings pass by.
 #[derive(Debug, Default)]
 pub(crate) struct DownstreamSum {
     reads: u32,
-    sums: BTreeMap<String, (u64, u64)>,
+    sums: BTreeMap<String, UseSum>,
+}
+
+#[derive(Debug, Default)]
+struct UseSum {
+    connections: u64,
+    waiting: u64,
+    heard_ms: u64,
+    /// Reads that told when those that wait heard something.
+    heard: u32,
 }
 
 impl DownstreamSum {
@@ -230,18 +242,21 @@ impl DownstreamSum {
         self.reads += 1;
         for one in downstreams {
             let sums = self.sums.entry(one.to.clone()).or_default();
-            sums.0 += u64::from(one.connections + one.opening);
-            sums.1 += u64::from(one.waiting + one.opening);
+            sums.connections += u64::from(one.connections + one.opening);
+            sums.waiting += u64::from(one.waiting + one.opening);
+            sums.heard_ms += u64::from(one.heard_ms.unwrap_or(0));
+            sums.heard += u32::from(one.heard_ms.is_some());
         }
     }
 
     /// The busiest first.
     pub(crate) fn finish(self) -> Option<Vec<DownstreamUse>> {
         let mean = |sum: u64| sum as f64 / f64::from(self.reads.max(1));
-        let used = |(to, (connections, waiting)): (String, (u64, u64))| DownstreamUse {
+        let used = |(to, sum): (String, UseSum)| DownstreamUse {
             to,
-            connections: mean(connections),
-            waiting: mean(waiting),
+            connections: mean(sum.connections),
+            waiting: mean(sum.waiting),
+            heard_ms: (sum.heard > 0).then(|| sum.heard_ms as f64 / f64::from(sum.heard)),
         };
         let mut all: Vec<_> = self.sums.into_iter().map(used).collect();
         all.sort_by(|left, right| right.waiting.total_cmp(&left.waiting));
@@ -327,15 +342,18 @@ mod tests {
     #[test]
     fn downstreams_are_means_over_reads() {
         let mut sum = DownstreamSum::default();
-        let one = |waiting| Downstream {
+        let one = |waiting, heard_ms| Downstream {
             to: "db:5432".into(),
             connections: 8,
             waiting,
+            heard_ms,
             ..Downstream::default()
         };
-        sum.add(&[one(8)]);
-        sum.add(&[one(4)]);
+        sum.add(&[one(8, Some(30))]);
+        sum.add(&[one(4, Some(10))]);
+        sum.add(&[one(0, None)]);
         let used = sum.finish().unwrap();
-        assert_eq!((used[0].connections, used[0].waiting), (8.0, 6.0));
+        assert_eq!((used[0].connections, used[0].waiting), (8.0, 4.0));
+        assert_eq!(used[0].heard_ms, Some(20.0));
     }
 }

@@ -17,6 +17,7 @@ mod sampler;
 
 pub mod accounting;
 pub mod ask;
+mod calls;
 mod facts;
 mod find;
 mod net_tcp;
@@ -25,6 +26,7 @@ mod ports;
 mod privilege;
 mod published;
 mod server;
+mod unix_diag;
 
 pub mod cost;
 #[doc(hidden)]

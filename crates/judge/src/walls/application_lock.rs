@@ -118,8 +118,12 @@ mod tests {
         let mut fixture = locked();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!((seen.families(), seen.against.len()), (2, 0));
-        fixture.observed.downstreams =
-            Some(vec![DownstreamUse { to: "db".into(), connections: 1.0, waiting: 1.0 }]);
+        fixture.observed.downstreams = Some(vec![DownstreamUse {
+            to: "db".into(),
+            connections: 1.0,
+            waiting: 1.0,
+            heard_ms: None,
+        }]);
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert!(seen.against[0].contains("A3"), "{seen:?}");
         fixture.worker(0.9, 0.0);

@@ -121,7 +121,10 @@ impl Waiting {
             unsent: (unsent_share * requests).min(in_flight),
             on_one_futex: doing.mean_on_one_futex(|tid| serving.contains(&tid)),
             threads: by_doing,
-            downstream: downstreams.map(|all| all.iter().map(|one| one.waiting).sum()),
+            downstream: downstreams.map(|all| {
+                let serving = all.iter().filter(|one| downstream::serves(case, one));
+                serving.map(|one| one.waiting).sum()
+            }),
         })
     }
 
