@@ -17,7 +17,7 @@
 //! Confirm: a route that does not call that service is faster; a slower service lowers the rate.
 //! Source: Linux tcp(7), struct tcp_info (tcpi_last_data_sent, tcpi_last_data_recv).
 
-use super::waiting::{ADDS_UP, QUEUE_MIN, Waiting};
+use super::waiting::{ADDS_UP, MOST, QUEUE_MIN, Waiting};
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use crate::ramp::load_of;
@@ -92,6 +92,12 @@ pub(super) fn serves(case: &Case<'_>, one: &DownstreamUse) -> bool {
     let request_ms = case.point.service_ns.mean.unwrap_or(0) as f64 / NS_PER_MS as f64;
     let turn_ms = request_ms * (one.connections / one.waiting.max(f64::MIN_POSITIVE)).max(1.0);
     one.heard_ms.is_none_or(|heard| heard <= HEARD_WITHIN * turn_ms + RESOLUTION_MS)
+}
+
+/// Whether most requests in flight are at another service.
+pub(super) fn holds_most(case: &Case<'_>) -> bool {
+    let waiting = Waiting::count(case);
+    waiting.is_some_and(|all| all.downstream.unwrap_or(0.0) >= MOST * all.in_flight)
 }
 
 /// Whether no more requests are worked on at once than go over connections that are all in use.

@@ -65,7 +65,7 @@ const HOLDERS: [Holder; 3] = [
 ];
 
 /// Share of all requests in flight from which a place holds most of them.
-const MOST: f64 = 0.5;
+pub(super) const MOST: f64 = 0.5;
 
 /// The wall at which most requests wait, whatever is busy besides: the queue is where the wall is.
 pub(crate) fn at_most_requests(case: &Case<'_>) -> Option<(WallId, Seen)> {
