@@ -3,7 +3,7 @@
 
 use crate::source;
 use crate::{accounting, cgroup_path, container, ethtool, facts, interrupts, limits};
-use crate::{net_tcp, process, published, scan, unix_diag};
+use crate::{net_tcp, process, published, scan, translated, unix_diag};
 
 /// Runs every parser over the same bytes; what they return is their own tests' business.
 pub fn parse_as_everything(bytes: &[u8]) {
@@ -11,6 +11,7 @@ pub fn parse_as_everything(bytes: &[u8]) {
     let _ = net_tcp::parse(bytes);
     let _ = unix_diag::parse(bytes);
     let _ = published::parse(bytes);
+    let _ = translated::parse(bytes);
     let _ = ::host::addresses::parse_v4(bytes);
     let _ = ::host::addresses::parse_v6(bytes);
     let _ = cgroup_path::parse_membership(bytes).map(|groups| container::of_groups(&groups));

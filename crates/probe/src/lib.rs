@@ -26,6 +26,7 @@ mod ports;
 mod privilege;
 mod published;
 mod server;
+mod translated;
 mod unix_diag;
 
 pub mod cost;
