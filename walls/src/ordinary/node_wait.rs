@@ -11,7 +11,7 @@ use crate::setup::{Program, Setup};
 pub const SCENARIO: Scenario = Scenario {
     name: "node-wait",
     truth: Truth::NoWall,
-    construction: "Node, a timer in each request, closed loop with few connections, without any limit",
+    construction: "Node, a timer in each request, no limit, closed loop with few connections",
     trap: "rate flat and all idle: looks like a pool, or like one listener",
     proof: Proof::Moves(Measure::Rate),
     set_up,

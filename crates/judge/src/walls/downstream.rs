@@ -8,7 +8,7 @@
 //! its service as well. Or, over a ramp whose rate no longer follows the load, all connections to
 //! one service wait nearly all of the time (utilisation law: what limits is always in use), and the
 //! server works on no more requests at once than go over them: as many as there are connections
-//! (75 to 130 %), or fewer, or no more than two for each at a level that has the whole rate already.
+//! (75 to 130 %), or fewer, or at most two for each at a level that has the whole rate already.
 //! Only connections count that serve the load: what waits heard something within twice the time
 //! that a request takes, for each turn of a connection. A subscription, a long poll and a stream of
 //! log lines heard nothing for longer.
