@@ -190,7 +190,7 @@ pub const REGISTRY: &[SourceEntry] = &[
     entry(threads_now::declared, EVERY_ROUND, threads_now::open),
     entry(threads::client_declared, EVERY_ROUND, threads::client),
     network(sock_diag::listeners_declared, FIFTH_SECOND, sock_diag::listeners),
-    network(downstreams::declared, HALF_SECOND, downstreams::open),
+    network(downstreams::declared, FIFTH_SECOND, downstreams::open),
     network(tcp::declared, FIFTH_SECOND, tcp::open),
     network(net_dev::declared, EVERY_ROUND, net_dev::open),
     network(sockstat::declared, FIFTH_SECOND, sockstat::open),

@@ -8,7 +8,7 @@
 //! its service as well. Or, over a ramp whose rate no longer follows the load, all connections to
 //! one service wait nearly all of the time (utilisation law: what limits is always in use), and the
 //! server works on no more requests at once than go over them: as many as there are connections
-//! (75 to 130 %), or fewer, or at most two for each at a level that has the whole rate already.
+//! (75 to 130 %), or fewer, or about two for each where the ramp begins with no more.
 //! Only connections count that serve the load: what waits heard something within twice the time
 //! that a request takes, for each turn of a connection. A subscription, a long poll and a stream of
 //! log lines heard nothing for longer.
@@ -34,12 +34,13 @@ const EXPLAINED_MAX: f64 = 1.50;
 const IN_USE_MIN: f64 = 0.80;
 /// The same where their number alone does not tell that they limit.
 const ALWAYS_IN_USE: f64 = 0.90;
+/// The same of one that carries all requests: between a response and the next request it does not
+/// show that others are under way.
+const ONE_IN_USE: f64 = 0.65;
 /// From how many connections on their number tells something.
 const SEVERAL: f64 = 1.5;
-/// Requests for each connection, of a level that has the whole rate.
+/// Requests at once for each connection that are few: each of them is mostly at the service.
 const FEW_FOR_EACH: f64 = 2.0;
-/// Share of the rate that is the whole of it.
-const WHOLE: f64 = 0.90;
 /// Times that a request takes within which a connection in its service hears something.
 const HEARD_WITHIN: f64 = 2.0;
 /// Two jiffies where they are longest: the resolution of what was heard when.
@@ -105,12 +106,13 @@ fn limits(case: &Case<'_>, one: &DownstreamUse, (places, light): (f64, &Point)) 
     let in_use = one.waiting / one.connections.max(f64::MIN_POSITIVE);
     let each = places / one.connections.max(f64::MIN_POSITIVE);
     let is_several = one.connections >= SEVERAL;
-    let is_known = one.heard_ms.is_some() && in_use >= ALWAYS_IN_USE;
-    let is_whole = light.rate >= WHOLE * case.point.rate
+    let in_use_min = if is_several { ALWAYS_IN_USE } else { ONE_IN_USE };
+    let is_known = one.heard_ms.is_some() && in_use >= in_use_min;
+    let is_few = each <= FEW_FOR_EACH * ADDS_UP.end()
         && load_of(light) as f64 <= FEW_FOR_EACH * one.connections;
     match ADDS_UP.contains(&each) {
-        true => in_use >= IN_USE_MIN && (is_several || is_known),
-        false => is_known && (is_whole || is_several && each < *ADDS_UP.start()),
+        true => is_several && in_use >= IN_USE_MIN || is_known,
+        false => is_known && (is_few || is_several && each < *ADDS_UP.start()),
     }
 }
 
@@ -227,9 +229,11 @@ mod tests {
         assert!(!seen(slower, 4.0, 4.0, None), "what waits may wait for ever");
         assert!(!seen(slower, 4.0, 4.0, Some(5000.0)), "it does");
         assert!(!seen(slower, 4.0, 3.2, Some(4.0)), "some are free");
-        let whole = (2, 990.0, 2_000_000);
-        assert!(seen(whole, 1.0, 1.0, Some(1.0)), "one after the other");
-        assert!(!seen(whole, 1.0, 1.0, Some(5000.0)), "a subscription");
+        let serial = (2, 990.0, 2_000_000);
+        assert!(seen(serial, 1.0, 1.0, Some(1.0)), "one after the other");
+        assert!(seen(serial, 1.0, 0.7, Some(1.0)), "with a moment in between");
+        assert!(!seen(serial, 1.0, 0.5, Some(1.0)), "half of the time it is free");
+        assert!(!seen(serial, 1.0, 1.0, Some(5000.0)), "a subscription");
         assert!(!seen((2, 600.0, 5_000_000), 1.0, 1.0, Some(1.0)), "five at once, over one");
     }
 
