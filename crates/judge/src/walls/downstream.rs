@@ -102,7 +102,7 @@ pub(super) fn holds_most(case: &Case<'_>) -> bool {
 }
 
 /// Whether no more requests are worked on at once than go over connections that are all in use.
-fn limits(case: &Case<'_>, one: &DownstreamUse, (places, light): (f64, &Point)) -> bool {
+fn limits(one: &DownstreamUse, (places, light): (f64, &Point)) -> bool {
     let in_use = one.waiting / one.connections.max(f64::MIN_POSITIVE);
     let each = places / one.connections.max(f64::MIN_POSITIVE);
     let is_several = one.connections >= SEVERAL;
@@ -119,7 +119,7 @@ fn limits(case: &Case<'_>, one: &DownstreamUse, (places, light): (f64, &Point)) 
 /// Connections to one service that are all in use, while the load asks for more.
 fn all_in_use(case: &Case<'_>) -> Option<Seen> {
     let (places, light) = case.places().filter(|_| case.still_grows() == Some(false))?;
-    let is_full = |one: &&DownstreamUse| serves(case, one) && limits(case, one, (places, light));
+    let is_full = |one: &&DownstreamUse| serves(case, one) && limits(one, (places, light));
     let full = case.far().downstreams.iter().flatten().find(is_full)?;
     let DownstreamUse { to, connections, waiting, .. } = full;
     let seen = Seen::default()
