@@ -12,7 +12,8 @@
 //! somebody listens on were accepted, not opened, and are left out. Descriptors are looked through
 //! only when a connection is new, not more often than once a second, and so many of them at most;
 //! until then a new connection counts as the server's where most of those to its address were its
-//! own. A unix connection that is kept does not show that it waits once the other end has read all.
+//! own. Standard streams are left out: a journal takes them. A unix connection that is kept does not
+//! show that it waits once the other end has read all.
 
 use super::sock_diag::{self, Socket, TcpInfo};
 use super::{Round, Scope, Source};
@@ -41,6 +42,8 @@ const DOWNSTREAMS_MAX: usize = 64;
 const SEARCH_NS: u64 = NS_PER_S;
 /// A connection that is closed before this was made for a request.
 const SHORT_NS: u64 = 5 * NS_PER_S;
+/// Descriptors that a process begins with.
+const STREAMS: [&str; 3] = ["0", "1", "2"];
 /// Other ends in another network namespace, which have no name here.
 const UNNAMED: &str = "(in another namespace)";
 
@@ -176,9 +179,10 @@ impl Downstreams {
         Ok(())
     }
 
-    /// Inodes of the sockets that the processes hold.
+    /// Inodes of the sockets that the processes hold, but for their standard streams: what is
+    /// connected to those takes the log.
     fn search(&self, pids: &[u32]) -> Result<BTreeSet<u32>, Unreadable> {
-        let mut held = BTreeSet::new();
+        let (mut held, mut streams) = (BTreeSet::new(), BTreeSet::new());
         let mut left = LINKS_MAX;
         for &pid in pids {
             let folder = self.root.process(pid, "fd");
@@ -194,10 +198,12 @@ impl Downstreams {
                     unreadable(&folder, why)
                 })?;
                 let link = fs::read_link(entry.path()).ok();
-                held.extend(link.as_deref().and_then(socket_inode));
+                let is_stream = STREAMS.iter().any(|number| entry.file_name() == *number);
+                let kind = if is_stream { &mut streams } else { &mut held };
+                kind.extend(link.as_deref().and_then(socket_inode));
             }
         }
-        Ok(held)
+        Ok(held.difference(&streams).copied().collect())
     }
 
     /// Counts the server's connections by their other end.
@@ -307,10 +313,13 @@ fn of_unix(streams: &[UnixSocket]) -> Vec<Connection> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Child;
     use crate::tree::Tree;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::{UnixListener, UnixStream};
+    use std::process::Command;
     use std::time::{Duration, Instant};
 
     /// Reads our own connections but those of `except` until what is said of `to` is right.
@@ -423,6 +432,23 @@ mod tests {
         let next = (UnixStream::connect(&path).unwrap(), service.accept().unwrap());
         assert_eq!(read(), Some((2, 1)), "connections live for one request");
         drop((next, kept, accepted));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn the_standard_streams_of_a_process_are_no_calls() {
+        let path = std::env::temp_dir().join(format!("probe-stream-{}", std::process::id()));
+        let journal = UnixListener::bind(&path).unwrap();
+        let mut sleep = Command::new("sleep");
+        sleep.arg("60").stdout(OwnedFd::from(UnixStream::connect(&path).unwrap()));
+        let child = Child::spawn(&mut sleep);
+        drop(sleep);
+        let scope = Scope { server_pid: Some(child.id()), ..Scope::default() };
+        let tree = Tree::of(child.id()).unwrap();
+        let round = Round { due_ns: SEARCH_NS, server: Some(Ok(&tree)) };
+        let data = open(&scope).unwrap().read(&round).unwrap();
+        assert_eq!(data, Data::Downstreams(Vec::new()));
+        drop(journal);
         std::fs::remove_file(&path).unwrap();
     }
 }
