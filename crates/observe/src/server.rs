@@ -216,8 +216,8 @@ pub struct DownstreamUse {
     pub connections: f64,
     /// Of them, waiting for a response, mean over reads.
     pub waiting: f64,
-    /// Time since those that wait heard something, milliseconds, mean over reads. Nothing when none
-    /// waited or it was not read.
+    /// Time since those that wait heard something, milliseconds, median over reads. Nothing when
+    /// none waited or it was not read.
     pub heard_ms: Option<f64>,
 }
 
@@ -232,9 +232,7 @@ pub(crate) struct DownstreamSum {
 struct UseSum {
     connections: u64,
     waiting: u64,
-    heard_ms: u64,
-    /// Reads that told when those that wait heard something.
-    heard: u32,
+    heard_ms: Vec<u32>,
 }
 
 impl DownstreamSum {
@@ -244,19 +242,22 @@ impl DownstreamSum {
             let sums = self.sums.entry(one.to.clone()).or_default();
             sums.connections += u64::from(one.connections + one.opening);
             sums.waiting += u64::from(one.waiting + one.opening);
-            sums.heard_ms += u64::from(one.heard_ms.unwrap_or(0));
-            sums.heard += u32::from(one.heard_ms.is_some());
+            sums.heard_ms.extend(one.heard_ms);
         }
     }
 
     /// The busiest first.
     pub(crate) fn finish(self) -> Option<Vec<DownstreamUse>> {
         let mean = |sum: u64| sum as f64 / f64::from(self.reads.max(1));
-        let used = |(to, sum): (String, UseSum)| DownstreamUse {
-            to,
-            connections: mean(sum.connections),
-            waiting: mean(sum.waiting),
-            heard_ms: (sum.heard > 0).then(|| sum.heard_ms as f64 / f64::from(sum.heard)),
+        let used = |(to, mut sum): (String, UseSum)| {
+            sum.heard_ms.sort_unstable();
+            let heard_ms = sum.heard_ms.get(sum.heard_ms.len() / 2);
+            DownstreamUse {
+                to,
+                connections: mean(sum.connections),
+                waiting: mean(sum.waiting),
+                heard_ms: heard_ms.map(|heard| f64::from(*heard)),
+            }
         };
         let mut all: Vec<_> = self.sums.into_iter().map(used).collect();
         all.sort_by(|left, right| right.waiting.total_cmp(&left.waiting));
@@ -352,8 +353,9 @@ mod tests {
         sum.add(&[one(8, Some(30))]);
         sum.add(&[one(4, Some(10))]);
         sum.add(&[one(0, None)]);
+        sum.add(&[one(8, Some(20))]);
         let used = sum.finish().unwrap();
-        assert_eq!((used[0].connections, used[0].waiting), (8.0, 4.0));
+        assert_eq!((used[0].connections, used[0].waiting), (8.0, 5.0));
         assert_eq!(used[0].heard_ms, Some(20.0));
     }
 }

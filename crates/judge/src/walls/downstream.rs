@@ -10,8 +10,8 @@
 //! server works on no more requests at once than go over them: as many as there are connections
 //! (75 to 130 %), or fewer, or about two for each where the ramp begins with no more.
 //! Only connections count that serve the load: what waits heard something within twice the time
-//! that a request takes, for each turn of a connection. A subscription, a long poll and a stream of
-//! log lines heard nothing for longer.
+//! of its turn, which is that of a request at light load, or the number of connections over the
+//! rate. A subscription, a long poll and a stream of log lines heard nothing for longer.
 //! Mimics: A2 (workers that wait for something else, and a pool of connections to a service that
 //! could do more: more connections tell), A1 (threads that wait for a free connection).
 //! Confirm: a route that does not call that service is faster; a slower service lowers the rate.
@@ -41,7 +41,7 @@ const ONE_IN_USE: f64 = 0.65;
 const SEVERAL: f64 = 1.5;
 /// Requests at once for each connection that are few: each of them is mostly at the service.
 const FEW_FOR_EACH: f64 = 2.0;
-/// Times that a request takes within which a connection in its service hears something.
+/// Turns within which a connection that serves the load hears something.
 const HEARD_WITHIN: f64 = 2.0;
 /// Two jiffies where they are longest: the resolution of what was heard when.
 const RESOLUTION_MS: f64 = 20.0;
@@ -90,8 +90,10 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
 /// Whether connections serve the requests of the load, by when those that wait heard something; yes
 /// where that was not read.
 pub(super) fn serves(case: &Case<'_>, one: &DownstreamUse) -> bool {
-    let request_ms = case.point.service_ns.mean.unwrap_or(0) as f64 / NS_PER_MS as f64;
-    let turn_ms = request_ms * (one.connections / one.waiting.max(f64::MIN_POSITIVE)).max(1.0);
+    let light = case.lightest().unwrap_or(case.point);
+    let request_ms = light.service_ns.mean.unwrap_or(0) as f64 / NS_PER_MS as f64;
+    let every_ms = one.connections * 1e3 / case.point.rate.max(f64::MIN_POSITIVE);
+    let turn_ms = request_ms.max(every_ms);
     one.heard_ms.is_none_or(|heard| heard <= HEARD_WITHIN * turn_ms + RESOLUTION_MS)
 }
 
