@@ -12,8 +12,8 @@
 //! somebody listens on were accepted, not opened, and are left out. Descriptors are looked through
 //! only when a connection is new, not more often than once a second, and so many of them at most;
 //! until then a new connection counts as the server's where most of those to its address were its
-//! own. Standard streams are left out: a journal takes them. A unix connection that is kept does not
-//! show that it waits once the other end has read all.
+//! own. Standard streams are left out: a journal takes them. A unix connection that is kept does
+//! not show that it waits once the other end has read all.
 
 use super::sock_diag::{self, Socket, TcpInfo};
 use super::{Round, Scope, Source};
