@@ -101,6 +101,9 @@ fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> V
         return one_of(case, left);
     }
     let is_shared = [WallId::S1, WallId::S4, WallId::S6].contains(&wall);
+    if let Some(left) = remaining::short_of_memory(case, wall, &seen).filter(|_| is_shared) {
+        return one_of(case, left);
+    }
     if let Some((holder, held)) = walls::at_most_requests(case).filter(|_| is_shared) {
         return match for_a_cpu(case) <= FEW {
             true => named(case, holder, add_ramp(held, ramp, holder)),
@@ -147,7 +150,8 @@ fn add_overflow(mut seen: Seen, case: &Case<'_>) -> Seen {
 
 /// Whether broken gates take away what a counted limit rests on.
 fn hides(case: &Case<'_>, wall: WallId) -> bool {
-    let is_timed = TIMED.contains(&wall) && !(wall == WallId::A4 && walls::says_so(case));
+    let is_said = wall == WallId::A4 && (walls::says_so(case) || walls::counts(case));
+    let is_timed = TIMED.contains(&wall) && !is_said;
     let breaks_time = OF_TIME.iter().any(|id| gates::is_broken(case.point, *id));
     !gates::is_rate_known(case.point) || is_timed && breaks_time
 }

@@ -147,6 +147,16 @@ impl DoingShares {
         most as f64 * self.threads_per_sample()
     }
 
+    /// Of the threads meant, those that slept on average on any futex that several of them use.
+    pub fn mean_on_shared_futexes(&self, is_meant: impl Fn(u32) -> bool) -> f64 {
+        let asleep = |by_thread: &BTreeMap<u32, u64>| {
+            let meant: Vec<u64> =
+                by_thread.iter().filter(|(tid, _)| is_meant(**tid)).map(|(_, one)| *one).collect();
+            if meant.len() > 1 { meant.iter().sum() } else { 0 }
+        };
+        self.by_futex.values().map(asleep).sum::<u64>() as f64 * self.threads_per_sample()
+    }
+
     /// What one sample stands for: of many threads each round looks at some.
     pub fn threads_per_sample(&self) -> f64 {
         let seen_each_round = self.samples as f64 / self.rounds.max(1) as f64;
@@ -308,6 +318,7 @@ mod tests {
         assert_eq!((shares.still_rounds, shares.rounds), (10, 10));
         assert_eq!((shares.mean_on_one_futex(|_| true), shares.occupied(9)), (2.0, None));
         assert_eq!(shares.mean_on_one_futex(|tid| tid != 3), 0.0, "each on a futex of its own");
+        assert_eq!(shares.mean_on_shared_futexes(|_| true), 2.0, "and the third on its own");
         assert_eq!((shares.at_work(1), shares.at_work(2)), (Some(1.0), Some(0.0)));
     }
 
