@@ -16,6 +16,7 @@ use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
 use model::run::{Outcome, Point, Target};
 use model::verdict::{Ceiling, CeilingKind, Confidence, IntervalKind, Named, Verdict};
+use model::wall::WallId;
 use observe::Observed;
 use std::collections::BTreeSet;
 
@@ -137,7 +138,13 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
             let rates: Vec<_> = decisive.iter().map(|index| &points[*index]).collect();
             match decided.is_empty() {
                 true => alone(last),
-                false => of_plateau(majority(&decided, &rates), &visits, context.trial),
+                false => {
+                    let verdict = of_plateau(majority(&decided, &rates), &visits, context.trial);
+                    let most = loads.last().copied().unwrap_or(0);
+                    let beyond = usable.last().filter(|index| load_of(&points[**index]) > most);
+                    let beyond = beyond.map(|index| decide(&case(*index), Some(&evidence)));
+                    beyond.map_or(verdict.clone(), |beyond| of_decline(verdict, beyond))
+                }
             }
         }
     };
@@ -197,6 +204,16 @@ fn of_plateau(mut verdict: Verdict, visits: &[&Point], trial: &Trial) -> Verdict
         verdict.next.push(more_visits(trial, visits));
     }
     verdict
+}
+
+/// The verdict of a plateau behind which the rate falls. Where it names nothing, what makes each
+/// request cost more at the highest load (S7) is also what ends the growth.
+fn of_decline(verdict: Verdict, beyond: Verdict) -> Verdict {
+    let is_named = matches!(verdict.wall, Named::Wall(_));
+    match beyond.wall == Named::Wall(WallId::S7) && !is_named {
+        true => Verdict { ceiling: verdict.ceiling, ..beyond },
+        false => verdict,
+    }
 }
 
 /// The command that visits the loads of a plateau often enough for an interval.
@@ -281,7 +298,7 @@ mod tests {
     use model::histogram::Summary;
     use model::run::Residence;
     use model::standing::{Figure, Standing};
-    use model::wall::{Side, WallId};
+    use model::wall::Side;
     use std::collections::BTreeMap;
 
     fn verdict(fixture: &mut Fixture) -> Verdict {
