@@ -12,7 +12,7 @@
 //! spare, over a ramp, the generator
 //! has CPU to spare too, the rate no longer follows the load, threads that sleep for a time hold at
 //! least 70 % of the requests the server has read, at light load requests take less than half of
-//! that, and no limit of the host is seen.
+//! that, no limit of the host is seen, and no thread waits for storage all the time (A6).
 //! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep alike at any load), S1 and
 //! S2 (a full server that sheds load refuses too: with another status both remain), S3 and K8
 //! (limits of the host), C3 (the rate follows the load).
@@ -23,7 +23,7 @@
 
 use super::waiting::{Waiting, asleep_at_light_load};
 use super::worker_pool::EXPLAINED_MIN;
-use super::{Family, Seen, Test};
+use super::{Family, Seen, Test, storage};
 use crate::case::{Case, percent};
 use crate::stats;
 use model::reading::Doing;
@@ -208,6 +208,9 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let explained = asleep_at_light_load(case, asleep)?;
     let is_flat = case.still_grows() == Some(false);
     if OF_THE_HOST.iter().any(|test| matches!(test(case), Test::Seen(_))) {
+        return None;
+    }
+    if storage::is_always_used(waiting) {
         return None;
     }
     if !is_flat || asleep < 0.5 || held < HELD_MIN || explained >= EXPLAINED_MIN {
