@@ -52,7 +52,7 @@ pub(crate) fn decide(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
 
 fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
     let counted = COUNTED.walls.iter().find_map(|listed| match (listed.test)(case) {
-        Test::Seen(seen) if !hides(case, listed.wall) => Some((listed.wall, seen)),
+        Test::Seen(seen) if !hides(case, listed.wall, &seen) => Some((listed.wall, seen)),
         _ => None,
     });
     if let Some((wall, seen)) = counted {
@@ -149,8 +149,13 @@ fn add_overflow(mut seen: Seen, case: &Case<'_>) -> Seen {
 }
 
 /// Whether broken gates take away what a counted limit rests on.
-fn hides(case: &Case<'_>, wall: WallId) -> bool {
-    let is_said = wall == WallId::A4 && (walls::says_so(case) || walls::counts(case));
+fn hides(case: &Case<'_>, wall: WallId, seen: &Seen) -> bool {
+    let of_server = [Family::HardCounter, Family::ThreadStates];
+    let is_said = match wall {
+        WallId::A4 => walls::says_so(case) || walls::counts(case),
+        // What the runtime and its threads say of a stop needs no generator.
+        _ => seen.findings.iter().any(|finding| of_server.contains(&finding.family)),
+    };
     let is_timed = TIMED.contains(&wall) && !is_said;
     let breaks_time = OF_TIME.iter().any(|id| gates::is_broken(case.point, *id));
     !gates::is_rate_known(case.point) || is_timed && breaks_time

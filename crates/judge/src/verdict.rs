@@ -343,6 +343,10 @@ mod tests {
         let mut fixture = Fixture::good();
         fixture.error("fds", 5);
         assert_eq!(late(&mut fixture).wall, Named::Wall(WallId::C8));
+        let mut fixture = Fixture::good();
+        fixture.point.service_ns.max = Some(60_000_000);
+        fixture.observed.runtime = Some([("safepoint_pause_seconds".to_string(), 0.5)].into());
+        assert_eq!(late(&mut fixture).wall, Named::Wall(WallId::A5), "its runtime tells");
     }
 
     #[test]
@@ -456,6 +460,27 @@ mod tests {
     }
 
     const FLAT: [(u32, f64); 4] = [(50, 1000.0), (100, 1950.0), (200, 2000.0), (400, 1980.0)];
+
+    #[test]
+    fn a_rate_that_falls_is_looked_at_where_it_has_fallen() {
+        let mut fixture = Fixture::good();
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.99);
+        fixture.server_threads(&[(7, 0.95), (8, 0.93)]);
+        let at_cost = |costs: [f64; 5]| {
+            let rates = [500.0, 1000.0, 2000.0, 1400.0, 900.0];
+            let level = |(at, (rate, cost))| {
+                let mut point = Fixture::point(1u32 << at, rate);
+                point.cpu.server_us_per_request = Some(cost);
+                point
+            };
+            ramp_of(&fixture, rates.into_iter().zip(costs).enumerate().map(level).collect())
+        };
+        let spins = at_cost([500.0, 500.0, 500.0, 1300.0, 2000.0]);
+        assert_eq!(spins.wall, Named::Wall(WallId::S7), "{spins:?}");
+        assert_eq!(spins.ceiling.unwrap().rate, 2000.0);
+        assert_ne!(at_cost([500.0; 5]).wall, Named::Wall(WallId::S7));
+    }
 
     #[test]
     fn a_flat_ramp_is_the_second_witness_of_a_busy_server() {

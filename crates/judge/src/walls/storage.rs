@@ -50,15 +50,14 @@ pub fn test(case: &Case<'_>) -> Test {
             "with the unread requests, all requests in flight",
         ),
     };
-    let seen = by_threads
-        .with(
-            Family::HardCounter,
-            "server",
-            ("/proc/diskstats, /proc/pressure/io", ["disks", "pressure"]),
-            "share of the window in which a disk was in use, or something stalled for I/O",
-            percent(used),
-            "over 10 %",
-        );
+    let seen = by_threads.with(
+        Family::HardCounter,
+        "server",
+        ("/proc/diskstats, /proc/pressure/io", ["disks", "pressure"]),
+        "share of the window in which a disk was in use, or something stalled for I/O",
+        percent(used),
+        "over 10 %",
+    );
     Test::Seen(
         seen.next("write less often to the disk: group commits, or no fsync per request")
             .next("try a faster device, or tmpfs to see what it is worth"),
