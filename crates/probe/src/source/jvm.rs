@@ -45,8 +45,11 @@ pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
     Ok(BTreeMap::from([("safepoint_pause_seconds".to_string(), paused_s)]))
 }
 
-/// Length of the entry that begins here, and its name and value when it is a number.
-fn entry<'a>(fields: &Fields<'a>, at: usize) -> Option<(usize, Option<(&'a [u8], i64)>)> {
+/// An entry that is a number, with its name.
+type Number<'a> = (&'a [u8], i64);
+
+/// Length of the entry that begins here, and the number that it is.
+fn entry<'a>(fields: &Fields<'a>, at: usize) -> Option<(usize, Option<Number<'a>>)> {
     let (length, name) = (fields.size(at)?, fields.size(at + 4)?);
     let is_number = fields.size(at + 8)? == 0 && *fields.bytes.get(at + 12)? == LONG;
     // An entry without a length would never end.
