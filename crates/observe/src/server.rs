@@ -120,6 +120,9 @@ pub struct DoingShares {
     pub rounds: u64,
     /// The same samples by thread.
     pub by_thread: BTreeMap<u32, BTreeMap<Doing, u64>>,
+    /// Of the samples asleep on a futex by thread, the time-outs of those that had one,
+    /// nanoseconds.
+    pub timeouts_ns: BTreeMap<u32, Vec<u64>>,
 }
 
 impl DoingShares {
@@ -145,6 +148,12 @@ impl DoingShares {
         };
         let most = self.by_futex.values().map(asleep).max().unwrap_or(0);
         most as f64 * self.threads_per_sample()
+    }
+
+    /// Samples of one thread asleep on a futex with a time-out of at most so long.
+    pub fn timed(&self, tid: u32, longest_ns: u64) -> u64 {
+        let timeouts = self.timeouts_ns.get(&tid).into_iter().flatten();
+        timeouts.filter(|timeout_ns| **timeout_ns <= longest_ns).count() as u64
     }
 
     /// What one sample stands for: of many threads each round looks at some.
@@ -195,6 +204,9 @@ impl DoingSum {
                 let place = (thread.pid, address / FUTEX_BYTES);
                 let of_futex = self.shares.by_futex.entry(place).or_default();
                 *of_futex.entry(thread.tid).or_default() += 1;
+            }
+            if let Some(timeout_ns) = thread.timeout_ns {
+                self.shares.timeouts_ns.entry(thread.tid).or_default().push(timeout_ns);
             }
         }
         let is_still = threads.iter().all(|thread| thread.doing != Doing::Running);
@@ -292,7 +304,7 @@ mod tests {
 
     #[test]
     fn sleepers_on_one_futex_are_counted_together() {
-        let thread = |tid, doing, futex| ThreadNow { pid: 1, tid, doing, futex };
+        let thread = |tid, doing, futex| ThreadNow { pid: 1, tid, doing, futex, timeout_ns: None };
         let mut sum = DoingSum::default();
         for _ in 0..10 {
             sum.add(&[
@@ -313,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_sample_of_many_threads_stands_for_all() {
-        let thread = |tid, doing| ThreadNow { pid: 1, tid, doing, futex: None };
+        let thread = |tid, doing| ThreadNow { pid: 1, tid, doing, futex: None, timeout_ns: None };
         let mut sum = DoingSum::default();
         for _ in 0..5 {
             sum.add(&[thread(1, Doing::Timer), thread(2, Doing::Events)]);

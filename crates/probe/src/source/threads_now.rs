@@ -15,6 +15,8 @@
 
 #![allow(unsafe_code, reason = "a test stops a child")]
 
+mod timeout;
+
 use super::{Round, Scope, Source, threads};
 use crate::kept::{Buffer, Kept, is_gone};
 use crate::process::parse_stat;
@@ -40,6 +42,10 @@ pub enum Call {
         number: i64,
         /// Its first argument: a descriptor, or the address of a futex.
         first: u64,
+        /// Its second argument: the operation on a futex.
+        second: u64,
+        /// Its fourth argument: the address of the time-out of a futex.
+        fourth: u64,
     },
     /// It sleeps outside of a call, for example to get a page from storage.
     Outside,
@@ -54,9 +60,12 @@ pub fn parse(bytes: &[u8]) -> Result<Call, ParseError> {
         Some(b"-1") => Ok(Call::Outside),
         word => {
             let number = word.and_then(scan::number).and_then(|number| i64::try_from(number).ok());
-            let first = words.next().and_then(|word| scan::hex64(word.strip_prefix(b"0x")?));
+            let hex = |word: &[u8]| scan::hex64(word.strip_prefix(b"0x")?);
+            let first = words.next().and_then(hex);
             let (number, first) = number.zip(first).ok_or_else(error)?;
-            Ok(Call::Inside { number, first })
+            let second = words.next().and_then(hex).unwrap_or(0);
+            let fourth = words.nth(1).and_then(hex).unwrap_or(0);
+            Ok(Call::Inside { number, first, second, fourth })
         }
     }
 }
@@ -280,7 +289,7 @@ impl ThreadsNow {
             },
             Rights::Refused => {
                 let doing = self.by_state_and_channel((pid, tid));
-                doing.map(|doing| ThreadNow { pid, tid, doing, futex: None })
+                doing.map(|doing| ThreadNow { pid, tid, doing, futex: None, timeout_ns: None })
             }
         };
         if self.threads.len() > self.kept_threads
@@ -314,17 +323,26 @@ impl ThreadsNow {
         call: Call,
         learnt: &mut Learnt,
     ) -> Option<ThreadNow> {
-        let now = |doing, futex| Some(ThreadNow { pid, tid, doing, futex });
-        let (number, first) = match call {
+        let now = |doing, futex| {
+            let timeout_ns = None;
+            Some(ThreadNow { pid, tid, doing, futex, timeout_ns })
+        };
+        let (number, first, second, fourth) = match call {
             Call::Running => return now(Doing::Running, None),
-            Call::Inside { number, first } => (number, first),
+            Call::Inside { number, first, second, fourth } => (number, first, second, fourth),
             Call::Outside => return now(self.by_state_and_channel((pid, tid))?, None),
         };
         if self.is_stopped(pid, learnt) {
             return now(Doing::Stopped, None);
         }
         match meaning(number) {
-            Meaning::Known(Doing::Futex) => now(Doing::Futex, Some(first)),
+            Meaning::Known(Doing::Futex) => {
+                let memory = self.root.process(pid, "mem");
+                let is_plain = number == libc::SYS_futex;
+                let timeout_ns =
+                    is_plain.then(|| timeout::left_ns(&memory, second, fourth)).flatten();
+                Some(ThreadNow { timeout_ns, ..now(Doing::Futex, Some(first))? })
+            }
             Meaning::Known(Doing::Other) => now(self.by_state_and_channel((pid, tid))?, None),
             Meaning::Known(doing) => now(doing, None),
             by_descriptor => {
@@ -400,7 +418,8 @@ mod tests {
 
     #[test]
     fn calls_and_their_first_argument() {
-        let call = Call::Inside { number: 202, first: 0x00c0_0005_4150 };
+        let (first, second) = (0x00c0_0005_4150, 0x80);
+        let call = Call::Inside { number: 202, first, second, fourth: 0 };
         assert_eq!(parse(&fixture("linux-6.18-vm/thread_syscall")), Ok(call));
         assert_eq!(parse(b"running\n"), Ok(Call::Running));
         assert_eq!(parse(b"-1 0x7ffc0 0x7f2b\n"), Ok(Call::Outside));
