@@ -239,6 +239,10 @@ impl Ledger {
                 tick.service.record_n(at_ns.saturating_sub(stamp.sent_ns), responses);
             }
             tick.fate_ns = at_ns;
+        } else if stamp.epoch == self.warmup.epoch && stamp.epoch != 0 {
+            let took_ns = at_ns.saturating_sub(stamp.sent_ns);
+            let fastest_ns = tick.warmup_fastest_ns.unwrap_or(took_ns).min(took_ns);
+            tick.warmup_fastest_ns = Some(fastest_ns);
         }
         if let Some(counters) = self.land(tick, stamp.epoch, responses) {
             counters.completed += responses;
