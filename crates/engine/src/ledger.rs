@@ -311,6 +311,22 @@ mod tests {
     }
 
     #[test]
+    fn the_fastest_request_of_a_warmup_is_kept() {
+        let (mut ledger, mut tick): (Ledger, Tick) = Default::default();
+        ledger.open_warmup();
+        let warm = ledger.send_warmup(&mut tick, 3, 30);
+        ledger.open_window();
+        let measured = ledger.send_measured(&mut tick, 1, 10);
+        book(&mut ledger, &mut tick, 9, at(1, warm), BAD);
+        assert_eq!(tick.warmup_fastest_ns, None, "a bad response takes no time");
+        for sent_ns in [3, 5] {
+            book(&mut ledger, &mut tick, 10, at(sent_ns, warm), GOOD);
+        }
+        book(&mut ledger, &mut tick, 10, at(8, measured), GOOD);
+        assert_eq!(tick.warmup_fastest_ns, Some(5));
+    }
+
+    #[test]
     fn from_the_plan_both_times_are_kept() {
         let (mut ledger, mut tick): (Ledger, Tick) = Default::default();
         ledger.set_timing(Timing::FromPlan);

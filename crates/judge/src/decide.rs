@@ -5,6 +5,7 @@
 //! from another one is not named.
 
 use crate::case::{Case, percent};
+use crate::elimination;
 use crate::gates;
 use crate::next::{ramp_command, what_would_tell};
 use crate::odds::{self, Speaking};
@@ -413,6 +414,9 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
                 return one_of(case, left);
             }
             if is_flat && waits_at_server(case) {
+                if let Some((wall, seen)) = elimination::wall(case, &seen) {
+                    return named(case, wall, seen);
+                }
                 return unnamed_ceiling(case, one_of(case, remaining::inside(case, seen)));
             }
             if is_flat && offered.is_some() {

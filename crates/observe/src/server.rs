@@ -324,6 +324,21 @@ mod tests {
     }
 
     #[test]
+    fn sleeps_with_a_time_out_are_told_from_those_without() {
+        let thread = |tid, timeout_ns| {
+            let (doing, futex) = (Doing::Futex, Some(7));
+            ThreadNow { pid: 1, tid, doing, futex, timeout_ns }
+        };
+        let mut sum = DoingSum::default();
+        for _ in 0..5 {
+            sum.add(&[thread(1, Some(9_000_000)), thread(2, None), thread(3, Some(60_000_000_000))]);
+        }
+        let shares = sum.finish().unwrap();
+        let timed = [1, 2, 3].map(|tid| shares.timed(tid, 20_000_000));
+        assert_eq!((timed, shares.mean_threads(Doing::Futex)), ([5, 0, 0], 3.0));
+    }
+
+    #[test]
     fn a_sample_of_many_threads_stands_for_all() {
         let thread = |tid, doing| ThreadNow { pid: 1, tid, doing, futex: None, timeout_ns: None };
         let mut sum = DoingSum::default();
