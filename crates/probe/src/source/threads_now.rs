@@ -3,7 +3,8 @@
 //! `syscall` says `running`, or the number of the system call that a sleeping thread is in and its
 //! arguments (`fs/proc/base.c`, `proc_pid_syscall`); the numbers are those of the architecture. A
 //! read or write says only which descriptor, so the link of the descriptor tells a socket from a
-//! pipe. Whether a whole process is stopped is asked once per process and round.
+//! pipe. Whether a whole process is stopped is asked once per process and round. A sleep on a futex
+//! has its time-out in the memory of the process (`/proc/PID/mem`, which needs the same rights).
 //!
 //! Caveats. A snapshot of one thread after the other, not of all at once. Of more than 256 threads
 //! each round looks at the next 256. Asking about a sleeping thread takes the lock of its run queue
@@ -222,6 +223,7 @@ struct Files {
 struct Learnt {
     stopped: BTreeMap<u32, bool>,
     links: BTreeMap<(u32, u64), Option<String>>,
+    memories: BTreeMap<u32, Option<fs::File>>,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
@@ -337,10 +339,14 @@ impl ThreadsNow {
         }
         match meaning(number) {
             Meaning::Known(Doing::Futex) => {
-                let memory = self.root.process(pid, "mem");
-                let is_plain = number == libc::SYS_futex;
-                let timeout_ns =
-                    is_plain.then(|| timeout::left_ns(&memory, second, fourth)).flatten();
+                let has_timeout = number == libc::SYS_futex && fourth != 0;
+                let path = || self.root.process(pid, "mem");
+                let timeout_ns = has_timeout.then(|| {
+                    let opened = || fs::File::open(path()).ok();
+                    let memory = learnt.memories.entry(pid).or_insert_with(opened);
+                    timeout::left_ns(memory.as_ref()?, second, fourth)
+                });
+                let timeout_ns = timeout_ns.flatten();
                 Some(ThreadNow { timeout_ns, ..now(Doing::Futex, Some(first))? })
             }
             Meaning::Known(Doing::Other) => now(self.by_state_and_channel((pid, tid))?, None),

@@ -10,7 +10,6 @@ use host::clock;
 use model::units::NS_PER_S;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Flags beside the operation: private to a process, and by the clock that people set.
@@ -23,7 +22,7 @@ const FUTEX_WAIT_BITSET: u64 = 9;
 
 /// What is left of the time-out at `address` in the memory of a process, nanoseconds; nothing for a
 /// sleep without end.
-pub(super) fn left_ns(memory: &Path, operation: u64, address: u64) -> Option<u64> {
+pub(super) fn left_ns(memory: &File, operation: u64, address: u64) -> Option<u64> {
     let now_ns = match operation & !FLAGS {
         FUTEX_WAIT => 0,
         FUTEX_WAIT_BITSET if operation & FUTEX_CLOCK_REALTIME != 0 => {
@@ -37,7 +36,7 @@ pub(super) fn left_ns(memory: &Path, operation: u64, address: u64) -> Option<u64
         return None;
     }
     let mut timespec = [0; 16];
-    File::open(memory).ok()?.read_exact_at(&mut timespec, address).ok()?;
+    memory.read_exact_at(&mut timespec, address).ok()?;
     let (seconds, ns) = timespec.split_at(8);
     let seconds = u64::from_ne_bytes(seconds.try_into().ok()?);
     let ns = u64::from_ne_bytes(ns.try_into().ok()?);
@@ -51,9 +50,9 @@ mod tests {
 
     #[test]
     fn a_duration_and_an_instant_are_read_from_memory() {
+        let memory = File::open("/proc/self/mem").unwrap();
         let left = |operation, timespec: &[u64; 2]| {
-            let address = timespec.as_ptr() as u64;
-            left_ns(Path::new("/proc/self/mem"), operation, address)
+            left_ns(&memory, operation, timespec.as_ptr() as u64)
         };
         assert_eq!(left(128, &[2, 5]), Some(2_000_000_005));
         let later_s = clock::monotonic_ns() / NS_PER_S + 3600;
@@ -62,6 +61,6 @@ mod tests {
         assert_eq!(left(FUTEX_WAIT_BITSET, &[0, 1]), Some(0), "it is over");
         assert!(left(FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, &[later_s, 0]) == Some(0));
         assert_eq!(left(6, &[2, 5]), None, "another operation");
-        assert_eq!(left_ns(Path::new("/proc/self/mem"), 0, 0), None, "without end");
+        assert_eq!(left_ns(&memory, 0, 0), None, "without end");
     }
 }
