@@ -331,7 +331,11 @@ mod tests {
         };
         let mut sum = DoingSum::default();
         for _ in 0..5 {
-            sum.add(&[thread(1, Some(9_000_000)), thread(2, None), thread(3, Some(60_000_000_000))]);
+            sum.add(&[
+                thread(1, Some(9_000_000)),
+                thread(2, None),
+                thread(3, Some(60_000_000_000)),
+            ]);
         }
         let shares = sum.finish().unwrap();
         let timed = [1, 2, 3].map(|tid| shares.timed(tid, 20_000_000));

@@ -10,8 +10,9 @@
 //! elimination, over a ramp: the server asks no other service and holds the requests, neither
 //! computes nor waits for storage, no thread tells what it waits for, and it works on one request
 //! at a time: the rate times what a request takes alone is 0.7 to 1.4.
-//! Mimics: A2 (a pool with one place; idle threads of a pool sleep on one futex too, but hold no request), A3 (threads
-//! that wait for a connection from a pool of connections; listed against it), S3.
+//! Mimics: A2 (a pool with one place; idle threads of a pool sleep on one futex too, but hold no
+//! request), A3 (threads that wait for a connection from a pool of connections; listed against it),
+//! S3.
 //! Confirm: more CPUs change nothing; time added inside of the lock lowers the rate in proportion,
 //! time added outside does not.
 //! Source: Linux Documentation/locking/futex-requeue-pi.rst, futex(2); Go runtime/metrics

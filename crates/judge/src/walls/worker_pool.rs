@@ -120,8 +120,7 @@ fn is_nobody_left(waiting: &Waiting, asleep: f64) -> bool {
 }
 
 fn with_nobody_left(waiting: &Waiting, (asleep, how): (f64, &str)) -> Seen {
-    let field =
-        format!("threads asleep {how} on average, of {:.1} with work", waiting.occupied());
+    let field = format!("threads asleep {how} on average, of {:.1} with work", waiting.occupied());
     let rule = "most of them, and none waits for the next request";
     let source = ("syscall", ["server_threads_now"]);
     let seen =

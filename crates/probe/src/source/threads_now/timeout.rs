@@ -51,9 +51,8 @@ mod tests {
     #[test]
     fn a_duration_and_an_instant_are_read_from_memory() {
         let memory = File::open("/proc/self/mem").unwrap();
-        let left = |operation, timespec: &[u64; 2]| {
-            left_ns(&memory, operation, timespec.as_ptr() as u64)
-        };
+        let left =
+            |operation, timespec: &[u64; 2]| left_ns(&memory, operation, timespec.as_ptr() as u64);
         assert_eq!(left(128, &[2, 5]), Some(2_000_000_005));
         let later_s = clock::monotonic_ns() / NS_PER_S + 3600;
         let hour = left(FUTEX_WAIT_BITSET | 128, &[later_s, 0]).unwrap();
