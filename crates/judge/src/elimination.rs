@@ -236,7 +236,7 @@ mod tests {
         fixture.observed.downstreams = None;
         assert_eq!(pool(&fixture), None, "not read");
         let to = "10.0.0.9:5432".to_string();
-        let one = DownstreamUse { to, connections: 4.0, waiting: 0.0 };
+        let one = DownstreamUse { to, connections: 4.0, ..DownstreamUse::default() };
         fixture.observed.downstreams = Some(vec![one]);
         assert_eq!(pool(&fixture), None, "another service");
         let mut fixture = idle();
