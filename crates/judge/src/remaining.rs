@@ -8,7 +8,7 @@
 use crate::case::{Case, percent};
 use crate::next::{ramp_command, what_it_waits_in};
 use crate::ramp::load_of;
-use crate::walls::{Family, Seen, refused_beside, takes_turns};
+use crate::walls::{Family, Seen, refused_beside, takes_turns, unexplained_stalls};
 use model::units::{show_count, show_ns};
 use model::verdict::{Alternative, Named};
 use model::wall::{Side, WallId};
@@ -138,6 +138,24 @@ pub(crate) fn refusing(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<
     let next = "repeat with fewer in flight: where the rate of good responses stays, a limiter \
                 counts them, where it falls the CPU limits";
     let seen = seen.next(next).next(ramp_command(case));
+    Some(Remaining { name, walls, seen })
+}
+
+/// The server's CPUs are full, and something on its host waits for memory: the kernel looks for
+/// memory with CPU time of those that need it, and what is short was not read.
+pub(crate) fn short_of_memory(case: &Case<'_>, busy: WallId, seen: &Seen) -> Option<Remaining> {
+    let stalled = unexplained_stalls(case)?;
+    let seen = seen.clone().with(
+        Family::ThreadStates,
+        case.server_host_name(),
+        ("/proc/pressure/memory", ["pressure"]),
+        "time in which something waited for memory",
+        percent(stalled),
+        "over 5 %",
+    );
+    let walls = vec![WallId::A9, busy];
+    let name = format!("its CPUs are full, and its host is short of memory: {}", list(&walls));
+    let seen = seen.next("give the server's group more memory, and see whether the stalls end");
     Some(Remaining { name, walls, seen })
 }
 

@@ -59,8 +59,9 @@ mod waiting;
 mod windows;
 
 pub(crate) use accept_queue::overflow;
-pub(crate) use limiter::{refused_beside, says_so};
+pub(crate) use limiter::{counts, refused_beside, says_so};
 pub(crate) use loss::resent;
+pub(crate) use memory::unexplained as unexplained_stalls;
 pub(crate) use predicts::{CLIENT_CAN, LOAD, LOAD_LIMITS, Predicts, SERVER_CPU, SOMETHING_WAITS};
 pub(crate) use server_cpu::with_unread;
 pub(crate) use server_thread::takes_turns;

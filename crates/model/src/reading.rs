@@ -599,6 +599,10 @@ pub struct ThreadNow {
     /// Address of the futex it sleeps on, if it does and if it could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub futex: Option<u64>,
+    /// The time-out of that sleep, if it has one and if it could be read: what is left of it,
+    /// nanoseconds, and of one that was given as a duration all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ns: Option<u64>,
 }
 
 /// Connections of the server to one other service.

@@ -120,6 +120,9 @@ pub struct DoingShares {
     pub rounds: u64,
     /// The same samples by thread.
     pub by_thread: BTreeMap<u32, BTreeMap<Doing, u64>>,
+    /// Of the samples asleep on a futex by thread, the time-outs of those that had one,
+    /// nanoseconds.
+    pub timeouts_ns: BTreeMap<u32, Vec<u64>>,
 }
 
 impl DoingShares {
@@ -145,6 +148,22 @@ impl DoingShares {
         };
         let most = self.by_futex.values().map(asleep).max().unwrap_or(0);
         most as f64 * self.threads_per_sample()
+    }
+
+    /// Of the threads meant, those that slept on average on any futex that several of them use.
+    pub fn mean_on_shared_futexes(&self, is_meant: impl Fn(u32) -> bool) -> f64 {
+        let asleep = |by_thread: &BTreeMap<u32, u64>| {
+            let meant: Vec<u64> =
+                by_thread.iter().filter(|(tid, _)| is_meant(**tid)).map(|(_, one)| *one).collect();
+            if meant.len() > 1 { meant.iter().sum() } else { 0 }
+        };
+        self.by_futex.values().map(asleep).sum::<u64>() as f64 * self.threads_per_sample()
+    }
+
+    /// Samples of one thread asleep on a futex with a time-out of at most so long.
+    pub fn timed(&self, tid: u32, longest_ns: u64) -> u64 {
+        let timeouts = self.timeouts_ns.get(&tid).into_iter().flatten();
+        timeouts.filter(|timeout_ns| **timeout_ns <= longest_ns).count() as u64
     }
 
     /// What one sample stands for: of many threads each round looks at some.
@@ -195,6 +214,9 @@ impl DoingSum {
                 let place = (thread.pid, address / FUTEX_BYTES);
                 let of_futex = self.shares.by_futex.entry(place).or_default();
                 *of_futex.entry(thread.tid).or_default() += 1;
+            }
+            if let Some(timeout_ns) = thread.timeout_ns {
+                self.shares.timeouts_ns.entry(thread.tid).or_default().push(timeout_ns);
             }
         }
         let is_still = threads.iter().all(|thread| thread.doing != Doing::Running);
@@ -308,7 +330,7 @@ mod tests {
 
     #[test]
     fn sleepers_on_one_futex_are_counted_together() {
-        let thread = |tid, doing, futex| ThreadNow { pid: 1, tid, doing, futex };
+        let thread = |tid, doing, futex| ThreadNow { pid: 1, tid, doing, futex, timeout_ns: None };
         let mut sum = DoingSum::default();
         for _ in 0..10 {
             sum.add(&[
@@ -324,12 +346,32 @@ mod tests {
         assert_eq!((shares.still_rounds, shares.rounds), (10, 10));
         assert_eq!((shares.mean_on_one_futex(|_| true), shares.occupied(9)), (2.0, None));
         assert_eq!(shares.mean_on_one_futex(|tid| tid != 3), 0.0, "each on a futex of its own");
+        assert_eq!(shares.mean_on_shared_futexes(|_| true), 2.0, "and the third on its own");
         assert_eq!((shares.at_work(1), shares.at_work(2)), (Some(1.0), Some(0.0)));
     }
 
     #[test]
+    fn sleeps_with_a_time_out_are_told_from_those_without() {
+        let thread = |tid, timeout_ns| {
+            let (doing, futex) = (Doing::Futex, Some(7));
+            ThreadNow { pid: 1, tid, doing, futex, timeout_ns }
+        };
+        let mut sum = DoingSum::default();
+        for _ in 0..5 {
+            sum.add(&[
+                thread(1, Some(9_000_000)),
+                thread(2, None),
+                thread(3, Some(60_000_000_000)),
+            ]);
+        }
+        let shares = sum.finish().unwrap();
+        let timed = [1, 2, 3].map(|tid| shares.timed(tid, 20_000_000));
+        assert_eq!((timed, shares.mean_threads(Doing::Futex)), ([5, 0, 0], 3.0));
+    }
+
+    #[test]
     fn a_sample_of_many_threads_stands_for_all() {
-        let thread = |tid, doing| ThreadNow { pid: 1, tid, doing, futex: None };
+        let thread = |tid, doing| ThreadNow { pid: 1, tid, doing, futex: None, timeout_ns: None };
         let mut sum = DoingSum::default();
         for _ in 0..5 {
             sum.add(&[thread(1, Doing::Timer), thread(2, Doing::Events)]);

@@ -30,6 +30,7 @@ pub mod downstreams;
 pub mod drivers;
 pub mod sock_diag;
 
+pub mod jvm;
 pub mod server_runtime;
 
 pub mod self_cost;
@@ -204,7 +205,7 @@ pub const REGISTRY: &[SourceEntry] = &[
     network(sock_diag::connections_declared, SECOND, sock_diag::connections),
     entry(interrupts::declared, TWO_SECONDS, interrupts::open),
     entry(server_runtime::declared, SECOND, server_runtime::open),
-    entry(memory::declared, SECOND, memory::open),
+    entry(memory::declared, HALF_SECOND, memory::open),
     entry(disks::declared, SECOND, disks::open),
     entry(numa::declared, SECOND, numa::open),
     entry(cpu_clocks::declared, SECOND, cpu_clocks::open),
@@ -242,6 +243,7 @@ pub(crate) fn parse_as_everything(bytes: &[u8]) {
     let _ = memory::parse_events(bytes);
     let _ = memory::parse_limit(bytes);
     let _ = numa::parse(bytes);
+    let _ = jvm::parse(bytes);
     let _ = server_runtime::parse(bytes);
     let _ = server_runtime::parse_response(bytes);
     let _ = cpu_clocks::parse(bytes);

@@ -124,8 +124,10 @@ impl Groups {
     pub fn mount_script(&self) -> &'static str {
         match self.version {
             Version::One => {
-                "mount -t tmpfs none /sys/fs/cgroup && mkdir /sys/fs/cgroup/cpu && \
-                 mount -t cgroup -o cpu none /sys/fs/cgroup/cpu"
+                // Not every host has the second one.
+                "at=/sys/fs/cgroup && mount -t tmpfs none $at && mkdir $at/cpu $at/memory && \
+                 mount -t cgroup -o cpu none $at/cpu && \
+                 { mount -t cgroup -o memory none $at/memory || rmdir $at/memory; }"
             }
             Version::Two => "mount -t cgroup2 none /sys/fs/cgroup",
         }
