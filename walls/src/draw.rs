@@ -2,7 +2,7 @@
 
 use crate::dice::Dice;
 use crate::label::Label;
-use crate::options::{Family, RunOptions};
+use crate::options::{Family, Hosts, RunOptions, Watch};
 use crate::perform::perform;
 use crate::proof::Tested;
 use crate::scenario::{self, Scenario};
@@ -19,6 +19,9 @@ use std::time::Instant;
 pub fn run_all(options: &RunOptions) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         bail!("namespaces and control groups need root; for example sudo make walls");
+    }
+    if options.family.hosts() == Hosts::Machines && options.watch != Watch::Probe {
+        bail!("of two machines, a probe on the server's is all that can watch it");
     }
     let chosen = chosen(&options.only, options.family)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -89,6 +92,7 @@ pub fn one(
         inside: kept.inside.as_deref().and_then(|run| relative(run, &folder)),
         code: kept.code,
         watch: setup.watched(options.watch),
+        hosts: options.family.hosts(),
         said: kept.said,
         tested: None,
     };

@@ -76,10 +76,13 @@ pub struct Client {
 /// How received packets reach a host of the stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receive {
-    /// A kernel thread for each link, on the CPU of the host.
+    /// A kernel thread for each link, on the CPU of the host; on a machine, by the interrupts of
+    /// each queue, on all CPUs.
     Threaded,
     /// The per-CPU backlog of the host's CPU (receive packet steering), which can overflow.
     Backlog,
+    /// By the interrupts of all queues, on the host's CPU: on a machine only.
+    Interrupts,
 }
 
 /// A queueing discipline.
