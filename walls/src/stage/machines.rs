@@ -128,14 +128,13 @@ fn limit(setup: &Setup) -> Result<String> {
                 let _ = writeln!(lines, "tc qdisc replace dev {NIC} root {discipline}");
             }
             Shape::Filtered(Host::Server, count) => {
-                let filter = format!(
-                    "filter add dev {NIC} parent ffff: protocol ip prio 1 u32 match ip src \
-                     192.0.2.1 flowid :1"
-                );
+                // Older kernels have 4096 filters of one priority at most.
                 let _ = writeln!(
                     lines,
                     "tc qdisc add dev {NIC} ingress\n\
-                     seq {count} | sed 's/.*/{filter}/' | tc -batch -"
+                     seq {count} | awk '{{ print \"filter add dev {NIC} parent ffff: protocol ip \
+                     prio \" 1 + int($1 / 4000) \" u32 match ip src 192.0.2.1 flowid :1\" }}' | \
+                     tc -batch -"
                 );
             }
             Shape::Sent(..) | Shape::Received(..) | Shape::Filtered(..) => {
@@ -168,7 +167,8 @@ fn track(connections: u32) -> String {
     )
 }
 
-/// The lines that end all programs there and lift all limits.
+/// The lines that end all programs there and lift all limits. The table of connections is empty
+/// when its module comes again.
 fn lift() -> String {
     let own = std::env::current_exe().unwrap_or_default();
     let clear = format!("{} clear {}", quoted(&own.display().to_string()), tag());
@@ -177,6 +177,7 @@ fn lift() -> String {
          tc qdisc del dev {NIC} root 2>/dev/null || true\n\
          tc qdisc del dev {NIC} ingress 2>/dev/null || true\n\
          ! nft list table ip track >/dev/null 2>&1 || nft delete table ip track\n\
+         PATH=/run/vm:$PATH rmmod nft_ct nf_conntrack 2>/dev/null || true\n\
          echo {BACKLOG_PACKETS} >/proc/sys/net/core/netdev_max_backlog\n\
          {}\n{}",
         for_queues("echo 0"),
